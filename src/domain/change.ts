@@ -1,0 +1,103 @@
+import type { DeploymentState, Digits, Millis, Revision, StatusError } from './deployment.ts'
+import type { Connectivity, Label } from './target.ts'
+
+/** What a change says by itself, as it stands in the log. `from` null: there was nothing before. */
+export type ChangeBody =
+  | {
+      readonly kind: 'DEPLOYMENT_STATE_CHANGED'
+      readonly from: DeploymentState | null
+      readonly to: DeploymentState
+      readonly error: StatusError | null
+      readonly attempt: number
+      readonly adoptedManifestVersion: Digits | null
+    }
+  | {
+      readonly kind: 'COMPONENT_STATE_CHANGED'
+      readonly component: string
+      readonly from: DeploymentState | null
+      readonly to: DeploymentState
+      readonly error: StatusError | null
+    }
+  | { readonly kind: 'COMPONENT_REMOVED'; readonly component: string; readonly from: DeploymentState | null }
+  | { readonly kind: 'DEPLOYMENT_MOVED'; readonly fromTargetKey: number; readonly toTargetKey: number }
+  | {
+      readonly kind: 'DEPLOYMENT_REVISED'
+      readonly application: string | null
+      readonly applicationVersion: string | null
+      readonly rolloutKey: number
+    }
+  | { readonly kind: 'DEPLOYMENT_FORGOTTEN' }
+  | { readonly kind: 'DEPLOYMENT_STALLED'; readonly stalled: boolean }
+  | { readonly kind: 'CONNECTIVITY_CHANGED'; readonly from: Connectivity | null; readonly to: Connectivity }
+
+export type ChangeKind = ChangeBody['kind']
+
+/** Whom a change concerns: what filters and the feed's index look at. */
+export interface ChangeSubject {
+  readonly deploymentKey: number | null
+  readonly deploymentId: string | null
+  readonly targetKey: number | null
+  readonly targetName: string | null
+  /** Where it ran before, for a move. */
+  readonly fromTargetName: string | null
+  readonly labels: readonly Label[]
+  readonly rolloutKey: number | null
+  /** The rollout it belonged to before, for a revision that changed it. */
+  readonly fromRolloutKey: number | null
+  readonly instanceKey: number | null
+  readonly instanceId: string | null
+}
+
+/** One change of the log: exactly one revision. `at` is ours and never decreases; `observedAt` is the reporter's clock. */
+export type Change = ChangeBody &
+  ChangeSubject & {
+    readonly revision: Revision
+    readonly at: Millis
+    readonly observedAt: Millis | null
+  }
+
+/** Any of these within a field, all fields together; an absent field asks nothing, an empty list matches nothing. */
+export interface ChangeFilter {
+  readonly kinds?: readonly ChangeKind[]
+  readonly deploymentIds?: readonly string[]
+  readonly deviceIds?: readonly string[]
+  readonly rolloutKeys?: readonly number[]
+  readonly instanceIds?: readonly string[]
+  readonly components?: readonly string[]
+  readonly to?: readonly DeploymentState[]
+  readonly labels?: readonly Label[]
+}
+
+export function matchesChange(filter: ChangeFilter, change: Change): boolean {
+  if (filter.kinds && !filter.kinds.includes(change.kind)) return false
+  if (filter.deploymentIds && !includes(filter.deploymentIds, change.deploymentId)) return false
+  if (
+    filter.deviceIds &&
+    !includes(filter.deviceIds, change.targetName) &&
+    !includes(filter.deviceIds, change.fromTargetName)
+  )
+    return false
+  if (
+    filter.rolloutKeys &&
+    !includes(filter.rolloutKeys, change.rolloutKey) &&
+    !includes(filter.rolloutKeys, change.fromRolloutKey)
+  )
+    return false
+  if (filter.instanceIds && !includes(filter.instanceIds, change.instanceId)) return false
+  if (filter.components && !includes(filter.components, 'component' in change ? change.component : null)) return false
+  if (filter.to && !includes(filter.to, toState(change))) return false
+  if (filter.labels && !filter.labels.some((wanted) => hasLabel(change.labels, wanted))) return false
+  return true
+}
+
+function toState(change: Change): DeploymentState | null {
+  return change.kind === 'DEPLOYMENT_STATE_CHANGED' || change.kind === 'COMPONENT_STATE_CHANGED' ? change.to : null
+}
+
+function hasLabel(labels: readonly Label[], wanted: Label): boolean {
+  return labels.some((label) => label.key === wanted.key && label.value === wanted.value)
+}
+
+function includes<T>(list: readonly T[], value: T | null): boolean {
+  return value !== null && list.includes(value)
+}

@@ -1,0 +1,31 @@
+import type { Millis } from './deployment.ts'
+
+export const targetKinds = ['DEVICE', 'CLUSTER', 'CLOUD_REGION'] as const
+export type TargetKind = (typeof targetKinds)[number]
+
+export const connectivities = ['UNKNOWN', 'ONLINE', 'OFFLINE', 'RETRYING'] as const
+export type Connectivity = (typeof connectivities)[number]
+
+export interface Label {
+  readonly key: string
+  readonly value: string
+}
+
+/** Where a deployment runs: a device, a cluster or a cloud region. A device's `name` is its deviceId. */
+export interface Target {
+  readonly key: number
+  readonly kind: TargetKind
+  /** Clusters only; empty for the others. */
+  readonly provider: string
+  readonly name: string
+  /** What people call it; null: its name. */
+  readonly displayName: string | null
+  readonly labels: readonly Label[]
+  readonly registered: boolean
+  /** Seconds between two signs of life that its owner promised; null: silence proves nothing. */
+  readonly expectedInterval: number | null
+  readonly parentKey: number | null
+  readonly connectivity: Connectivity
+  readonly lastHeardAt: Millis | null
+  readonly revokedAt: Millis | null
+}

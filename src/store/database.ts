@@ -1,0 +1,47 @@
+import type { SQL } from 'drizzle-orm'
+import type { Millis, Revision } from '../domain/deployment.ts'
+
+/**
+ * One connection's view of the database, the same on PostgreSQL and PGlite. Values arrive as:
+ * int2/4/8 number · numeric string of digits · bool boolean · timestamptz Millis (number) · json/jsonb parsed · text, enums string.
+ * Parameters: strings, numbers, booleans, null; times as ISO strings; lists as JSON text (`$1::text::json`) or a typed array literal.
+ */
+export interface Session {
+  /** Runs a drizzle `sql` template. */
+  rows<T extends object>(query: SQL): Promise<T[]>
+  /** Runs prepared text: for statements that are built once. */
+  run<T extends object>(text: string, parameters?: readonly unknown[]): Promise<T[]>
+}
+
+export interface LogHead {
+  readonly epochBase: Revision
+  readonly revision: Revision
+  readonly tail: Revision
+  readonly tailAt: Millis
+  readonly at: Millis
+  readonly writes: number
+}
+
+/** A repeatable-read, read-only transaction: everything it answers is as of `head.revision`. Close it exactly once. */
+export interface Snapshot extends Session {
+  readonly head: LogHead
+  close(): Promise<void>
+}
+
+export interface Database {
+  readonly kind: 'postgres' | 'pglite'
+  /** For people: where the data is, without a password. */
+  readonly location: string
+  /** Statements on their own, outside any transaction. */
+  readonly session: Session
+  snapshot(): Promise<Snapshot>
+  /** A READ COMMITTED transaction on the writer's own connection; committed when it returns, rolled back when it throws. */
+  transaction<T>(work: (session: Session) => Promise<T>): Promise<T>
+  /** Calls `ring` with the newest revision on each NOTIFY, and with null after each (re)connection: read the log then. */
+  listen(ring: (revision: Revision | null) => void): Promise<void>
+  ping(): Promise<void>
+  close(): Promise<void>
+}
+
+/** The channel of the doorbell between replicas: its payload is the newest revision and nothing else. */
+export const doorbellChannel = 'rollcall_feed'

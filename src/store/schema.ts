@@ -1,0 +1,238 @@
+/**
+ * The tables. A `key` is an internal number, handed out under the writer's lock (log_head.next_key); an `id` is the world's.
+ * Two rules hold everything together: only the writer (src/ingest) writes them, and only under the lock of log_head;
+ * and every row of change_log carries what its subject was before it, so that the past is the present unwound.
+ */
+import { sql } from 'drizzle-orm'
+import {
+  bigint,
+  boolean,
+  index,
+  integer,
+  jsonb,
+  numeric,
+  pgEnum,
+  pgTable,
+  primaryKey,
+  text,
+  timestamp,
+  uniqueIndex,
+} from 'drizzle-orm/pg-core'
+import { deploymentStates, readinesses } from '../domain/deployment.ts'
+import { verdicts } from '../domain/report.ts'
+import { rolloutKinds } from '../domain/rollout.ts'
+import { connectivities, targetKinds } from '../domain/target.ts'
+
+export const deploymentState = pgEnum('deployment_state', deploymentStates)
+export const readiness = pgEnum('readiness', readinesses)
+export const connectivity = pgEnum('connectivity', connectivities)
+export const targetKind = pgEnum('target_kind', targetKinds)
+export const rolloutKind = pgEnum('rollout_kind', rolloutKinds)
+export const verdict = pgEnum('verdict', verdicts)
+
+const revision = (name: string) => bigint(name, { mode: 'number' })
+const key = (name: string) => bigint(name, { mode: 'number' })
+const instant = (name: string) => timestamp(name, { withTimezone: true, precision: 3, mode: 'string' })
+const u64 = (name: string) => numeric(name, { precision: 20, scale: 0 })
+const count = (name: string) => integer(name).notNull().default(0)
+
+/** Deployments by state: kept in the transaction that changes them (promise 4). */
+const stateCounts = {
+  pending: count('pending'),
+  installing: count('installing'),
+  installed: count('installed'),
+  failed: count('failed'),
+  removing: count('removing'),
+  removed: count('removed'),
+}
+
+/** The one row whose lock orders every write. Its counters are those of the whole fleet. */
+export const logHead = pgTable('log_head', {
+  id: integer('id').primaryKey().default(1),
+  epochBase: revision('epoch_base').notNull(),
+  /** The newest revision. */
+  revision: revision('revision').notNull(),
+  /** Everything up to and including this revision has been removed by retention. */
+  tail: revision('tail').notNull(),
+  tailAt: instant('tail_at').notNull(),
+  /** The newest change's `at`: the next one is never smaller. */
+  at: instant('at').notNull(),
+  nextKey: key('next_key').notNull(),
+  /** Committed batches, also those that spent no revision: equal before and after means that nobody else has written. */
+  writes: bigint('writes', { mode: 'number' }).notNull(),
+  /** Which database this is (system identifier, timeline, table oid): another one means a restored copy. */
+  identity: text('identity').notNull(),
+  ...stateCounts,
+})
+
+/** Every epoch there was. `ended` is the newest revision it reached; null: the present one. */
+export const epochs = pgTable('epochs', {
+  base: revision('base').primaryKey(),
+  ended: revision('ended'),
+  beganAt: instant('began_at').notNull(),
+})
+
+/** Who does what only one replica should do, until when. */
+export const leases = pgTable('leases', {
+  name: text('name').primaryKey(),
+  holder: text('holder').notNull(),
+  until: instant('until').notNull(),
+  /** Since when somebody has held it without a gap: our own downtime is not a device's silence. */
+  since: instant('since').notNull(),
+})
+
+/** Batches whose outcome may still be asked for by a writer that lost its connection while committing. */
+export const batches = pgTable('batches', {
+  id: text('id').primaryKey(),
+  at: instant('at').notNull(),
+  outcomes: jsonb('outcomes').notNull(),
+})
+
+export const targets = pgTable(
+  'targets',
+  {
+    key: key('key').primaryKey(),
+    kind: targetKind('kind').notNull(),
+    provider: text('provider').notNull().default(''),
+    name: text('name').notNull(),
+    displayName: text('display_name'),
+    labels: jsonb('labels').notNull().default([]),
+    registered: boolean('registered').notNull().default(false),
+    expectedInterval: integer('expected_interval'),
+    parentKey: key('parent_key'),
+    connectivity: connectivity('connectivity').notNull().default('UNKNOWN'),
+    lastHeardAt: instant('last_heard_at'),
+    revokedAt: instant('revoked_at'),
+  },
+  (t) => [
+    uniqueIndex('targets_name').on(t.kind, t.provider, t.name),
+    index('targets_parent').on(t.parentKey).where(sql`parent_key is not null`),
+    index('targets_labels').using('gin', sql`labels jsonb_path_ops`),
+  ],
+)
+
+/** Device tokens, hashed: the token itself is shown once and never stored. */
+export const deviceTokens = pgTable(
+  'device_tokens',
+  {
+    hash: text('hash').primaryKey(),
+    targetKey: key('target_key').notNull(),
+    issuedAt: instant('issued_at').notNull(),
+    expiresAt: instant('expires_at'),
+  },
+  (t) => [index('device_tokens_target').on(t.targetKey)],
+)
+
+export const rollouts = pgTable(
+  'rollouts',
+  {
+    key: key('key').primaryKey(),
+    kind: rolloutKind('kind').notNull(),
+    /** rolloutIdentity() of the columns below. */
+    identity: text('identity').notNull(),
+    name: text('name').notNull(),
+    project: text('project'),
+    compositeApp: text('composite_app'),
+    compositeAppVersion: text('composite_app_version'),
+    provider: text('provider'),
+    createdRevision: revision('created_revision').notNull(),
+    ...stateCounts,
+  },
+  (t) => [uniqueIndex('rollouts_identity').on(t.kind, t.identity)],
+)
+
+export const deployments = pgTable(
+  'deployments',
+  {
+    key: key('key').primaryKey(),
+    deploymentId: text('deployment_id').notNull(),
+    reporter: text('reporter').notNull(),
+    targetKey: key('target_key').notNull(),
+    rolloutKey: key('rollout_key').notNull(),
+    instanceKey: key('instance_key'),
+    application: text('application'),
+    applicationVersion: text('application_version'),
+    state: deploymentState('state').notNull(),
+    derivedState: deploymentState('derived_state'),
+    consistent: boolean('consistent').notNull(),
+    /** {code, message, source?} or null. */
+    error: jsonb('error'),
+    readiness: readiness('readiness').notNull().default('UNKNOWN'),
+    /** domain Component[], in the order in which they were first seen or declared. */
+    components: jsonb('components').notNull(),
+    declaredComponents: jsonb('declared_components').notNull().default([]),
+    claimed: boolean('claimed').notNull(),
+    attempt: integer('attempt').notNull(),
+    adoptedManifestVersion: u64('adopted_manifest_version'),
+    stalled: boolean('stalled').notNull().default(false),
+    reportedAt: instant('reported_at'),
+    receivedAt: instant('received_at').notNull(),
+    changedAt: instant('changed_at').notNull(),
+    revision: revision('revision').notNull(),
+    forgottenAt: instant('forgotten_at'),
+    /** domain OrderMarks: {adoptedManifestVersion, boot, seq, observedAt}. */
+    marks: jsonb('marks').notNull(),
+    /** Reports that repeated what was known: acknowledged, and kept only as this number. */
+    repeats: bigint('repeats', { mode: 'number' }).notNull().default(0),
+  },
+  (t) => [
+    uniqueIndex('deployments_reporter').on(t.deploymentId, t.reporter),
+    index('deployments_target').on(t.targetKey),
+    index('deployments_rollout').on(t.rolloutKey, t.revision).where(sql`forgotten_at is null`),
+    index('deployments_revision').on(t.revision).where(sql`forgotten_at is null`),
+    index('deployments_state').on(t.state, t.revision).where(sql`forgotten_at is null`),
+  ],
+)
+
+/**
+ * The log: one row an entry, which is one or more consecutive revisions of one subject, made by one fact
+ * (a first report with two components is three). `changes[i]` has revision first_revision + i.
+ */
+export const changeLog = pgTable(
+  'change_log',
+  {
+    firstRevision: revision('first_revision').primaryKey(),
+    lastRevision: revision('last_revision').notNull(),
+    at: instant('at').notNull(),
+    observedAt: instant('observed_at'),
+    deploymentKey: key('deployment_key'),
+    targetKey: key('target_key'),
+    fromTargetKey: key('from_target_key'),
+    rolloutKey: key('rollout_key'),
+    fromRolloutKey: key('from_rollout_key'),
+    instanceKey: key('instance_key'),
+    /** The subject as it was, in the columns of its table (snake_case, revertable ones only); null: there was none. */
+    before: jsonb('before'),
+    /** domain ChangeBody[]. */
+    changes: jsonb('changes').notNull(),
+  },
+  (t) => [
+    index('change_log_deployment').on(t.deploymentKey, t.firstRevision).where(sql`deployment_key is not null`),
+    index('change_log_at').on(t.at),
+  ],
+)
+
+/** Every acknowledged report that was APPLIED or STALE, once. */
+export const reports = pgTable(
+  'reports',
+  {
+    deploymentKey: key('deployment_key').notNull(),
+    key: key('key').notNull(),
+    verdict: verdict('verdict').notNull(),
+    /** The ordering key a STALE report lost by. */
+    staleBy: text('stale_by'),
+    reportedAt: instant('reported_at'),
+    receivedAt: instant('received_at').notNull(),
+    seq: u64('seq'),
+    boot: text('boot'),
+    adoptedManifestVersion: u64('adopted_manifest_version'),
+    state: deploymentState('state').notNull(),
+    error: jsonb('error'),
+    /** What a STALE report said of its components (an APPLIED one's is in the log). */
+    components: jsonb('components'),
+    /** The last revision an APPLIED report made. */
+    revision: revision('revision'),
+    dialect: text('dialect').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.deploymentKey, t.key] })],
+)
