@@ -1,0 +1,42 @@
+import type { StatusError } from '../../domain/deployment.ts'
+import { type Body, complain, isAbsent, isObject, type Problems, shown } from './problems.ts'
+import { textProblem } from './text.ts'
+
+const longestCode = 1024
+const longestMessage = 64 * 1024
+
+/** The error of a deployment or a component; null also when its problems were noted. */
+export function readError(problems: Problems, where: string, error: unknown): StatusError | null {
+  if (isAbsent(error)) return null
+  if (!isObject(error)) {
+    complain(problems, where, `must be an object with code and message, but is ${shown(error)}`)
+    return null
+  }
+  const code = readPart(problems, where, 'code', numericCode(error.code), longestCode)
+  const message = readPart(problems, where, 'message', misspeltMessage(error), longestMessage)
+  const source = readPart(problems, where, 'source', error.source, longestCode)
+  if (isEmptyError(code, message)) return null
+  return source === '' ? { code, message } : { code, message, source }
+}
+
+/** Tolerance: agents whose codes are numbers send them as such, although the text says string. */
+function numericCode(code: unknown): unknown {
+  return typeof code === 'number' || typeof code === 'bigint' ? String(code) : code
+}
+
+/** Tolerance: the specification's own example spells a key "message " (2024-09), and the proposal's fourth one `Error` (2024-06, issue 10). */
+function misspeltMessage(error: Body): unknown {
+  return error.message ?? error['message '] ?? error.Error
+}
+
+/** Tolerance: the specification's examples fill in an empty error where there is none. */
+function isEmptyError(code: string, message: string): boolean {
+  return code === '' && message === ''
+}
+
+function readPart(problems: Problems, where: string, name: string, value: unknown, longest: number): string {
+  if (isAbsent(value) || value === '') return ''
+  const problem = typeof value === 'string' ? textProblem(value, longest) : `must be a string, but is ${shown(value)}`
+  if (problem !== null) complain(problems, `${where}.${name}`, problem)
+  return problem === null && typeof value === 'string' ? value : ''
+}

@@ -1,0 +1,127 @@
+/**
+ * A status body of any generation → StatusReport. WIRE §1.2; nothing is decided here, and a refusal names every offending field at once.
+ *
+ *   2024-06  issue 10's proposal: metadata {deploymentId, timeStamp}, components inside status
+ *   2024-09  kind DeploymentStatus: deploymentId, status, components at the top
+ *   2025-10  kind DeploymentStatusManifest; deviceId "gateway/child" and an error's source with the gateways
+ *   1.0      no kind, or an adoptedManifestVersion: what is sent since 1.0.0-rc.3
+ *
+ * The generations differ so little that one reader takes them all, on any route: agents mix them.
+ */
+import { DomainError } from '../../domain/errors.ts'
+import type { ComponentReport, StatusReport } from '../../domain/report.ts'
+import { readComponents } from './components.ts'
+import { gatewayOf, readDeviceId } from './device-id.ts'
+import { readError } from './error.ts'
+import { readAdoptedManifestVersion, readRunMarks } from './marks.ts'
+import { type Body, complain, isAbsent, isObject, type Problems, refusal, shown } from './problems.ts'
+import { readState, stateProblem } from './state.ts'
+import { readId } from './text.ts'
+
+/** What the request line says about a body; a MargoRoute is one. */
+export interface ReportRoute {
+  /** Null: only the body names it (a backlog's item). */
+  readonly deploymentId: string | null
+  /** The path's device or client, or the credential's; null: nobody said, so the body's deviceId does. */
+  readonly reporter: string | null
+  readonly requiresVersion: boolean
+}
+
+/** Throws INVALID_REQUEST when the body is no object, SEMANTIC_ERROR with all its problems when it is no report. */
+export function parseMargoBody(body: unknown, route: ReportRoute): StatusReport {
+  const problems: Problems = { list: null }
+  const report = readReport(problems, requireObject(body), route)
+  if (report === null) throw refusal(problems.list ?? [])
+  return report
+}
+
+export function requireObject(body: unknown): Body {
+  if (isObject(body)) return body
+  throw new DomainError('INVALID_REQUEST', `A status report must be a JSON object, but is ${shown(body)}.`)
+}
+
+/** Null when there are problems, those noted before it included. */
+export function readReport(problems: Problems, body: Body, route: ReportRoute): StatusReport | null {
+  const proposal = isProposal(body)
+  checkKind(problems, body.kind)
+  const deploymentId = readDeploymentId(problems, body, proposal, route.deploymentId)
+  const deviceId = readDeviceId(problems, body.deviceId)
+  const adoptedManifestVersion = readAdoptedManifestVersion(problems, body, route.requiresVersion)
+
+  const where = Array.isArray(body.status) ? 'status[0]' : 'status'
+  const status = readStatus(problems, body.status)
+  const state = status === null ? null : readState(status.state)
+  if (status !== null && state === null) complain(problems, `${where}.state`, stateProblem(status.state))
+  const error = status === null ? null : readError(problems, `${where}.error`, status.error)
+  const components =
+    proposal && body.components === undefined
+      ? readNestedComponents(problems, where, status)
+      : readComponents(problems, 'components', body.components)
+  const { boot, seq, observedAt } = readRunMarks(problems, body)
+
+  if (problems.list !== null || deploymentId === null || state === null) return null
+  const reporter = route.reporter ?? (deviceId === null ? 'anonymous' : gatewayOf(deviceId))
+  const dialect = dialectOf(body, proposal)
+  return {
+    reporter,
+    deploymentId,
+    deviceId,
+    state,
+    error,
+    components,
+    adoptedManifestVersion,
+    seq,
+    boot,
+    observedAt,
+    dialect,
+  }
+}
+
+/** A failure must say why (the specification's Error fields): stored all the same, and metered. */
+export function nonConforming(report: StatusReport): boolean {
+  return hasNoReason(report) || report.components.some(hasNoReason)
+}
+
+function hasNoReason(part: Pick<StatusReport, 'state' | 'error'>): boolean {
+  return part.state === 'FAILED' && part.error === null
+}
+
+/** Tolerance: the 2024-06 proposal names the deployment in its metadata, and puts the components inside the status. */
+function isProposal(body: Body): boolean {
+  return isAbsent(body.deploymentId) && isObject(body.metadata) && body.metadata.deploymentId !== undefined
+}
+
+function checkKind(problems: Problems, kind: unknown): void {
+  if (isAbsent(kind) || kind === 'DeploymentStatus' || kind === 'DeploymentStatusManifest') return
+  complain(problems, 'kind', `must be DeploymentStatus or DeploymentStatusManifest, or absent, but is ${shown(kind)}`)
+}
+
+function readDeploymentId(problems: Problems, body: Body, proposal: boolean, expected: string | null): string | null {
+  const field = proposal ? 'metadata.deploymentId' : 'deploymentId'
+  const value = proposal && isObject(body.metadata) ? body.metadata.deploymentId : body.deploymentId
+  if (value === expected && expected !== null) return expected
+  const deploymentId = readId(problems, field, value)
+  if (deploymentId !== null && expected !== null)
+    complain(problems, field, `must be that of the path, ${shown(expected)}, but is ${shown(deploymentId)}`)
+  return deploymentId
+}
+
+/** Tolerance: the tables of 2024 and 2025 say "[]status", so a list of exactly one is taken for what every example shows. */
+function readStatus(problems: Problems, value: unknown): Body | null {
+  const status = Array.isArray(value) && value.length === 1 ? value[0] : value
+  if (isObject(status)) return status
+  complain(problems, 'status', `must be an object with state, or a list of exactly one, but is ${shown(value)}`)
+  return null
+}
+
+/** Without a status there is no saying whether its components are missing too. */
+function readNestedComponents(problems: Problems, where: string, status: Body | null): readonly ComponentReport[] {
+  return status === null ? [] : readComponents(problems, `${where}.components`, status.components)
+}
+
+/** Which generation the body is of, for metering and for `Report.dialect`; it decides nothing. */
+function dialectOf(body: Body, proposal: boolean): string {
+  if (proposal) return 'margo/2024-06'
+  if (isAbsent(body.kind) || !isAbsent(body.adoptedManifestVersion)) return 'margo/1.0'
+  return body.kind === 'DeploymentStatus' ? 'margo/2024-09' : 'margo/2025-10'
+}

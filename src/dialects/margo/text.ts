@@ -1,0 +1,30 @@
+import { complain, type Problems, shown } from './problems.ts'
+
+/** PRODUCT, "REST". Characters, not UTF-16 units: an id of 256 emoji is one of 256. */
+export const longestId = 256
+
+/** What is wrong with an id or a name; null: nothing. */
+export function idProblem(value: unknown): string | null {
+  if (typeof value !== 'string') return `must be a string that is not empty, but is ${shown(value)}`
+  if (value === '') return 'must not be empty'
+  return textProblem(value, longestId)
+}
+
+/** What keeps a text from being stored; null: nothing. */
+export function textProblem(text: string, longest: number): string | null {
+  if (isLonger(text, longest)) return `must have at most ${longest} characters`
+  if (text.includes('\0')) return 'must not contain the character NUL (U+0000), which the database cannot hold'
+  if (!text.isWellFormed()) return 'must not contain half of a surrogate pair, which is no character'
+  return null
+}
+
+export function readId(problems: Problems, field: string, value: unknown): string | null {
+  const problem = idProblem(value)
+  if (problem !== null) complain(problems, field, problem)
+  return problem === null && typeof value === 'string' ? value : null
+}
+
+function isLonger(text: string, longest: number): boolean {
+  if (text.length <= longest) return false
+  return text.length > longest * 2 || Array.from(text).length > longest
+}

@@ -1,0 +1,23 @@
+import type { Digits } from '../../domain/deployment.ts'
+import { compareDigits } from '../../domain/order.ts'
+import { shown } from './problems.ts'
+
+const largest: Digits = '18446744073709551615'
+
+/**
+ * An unsigned 64-bit integer with every digit kept. Tolerance: a string of digits too, as agents whose JSON knows only doubles send it.
+ * Null: it is none, or its digits are already lost (a double beyond 2^53, which parseJson leaves only where no plain digits were written).
+ */
+export function readU64(value: unknown): Digits | null {
+  if (typeof value === 'number') return Number.isSafeInteger(value) && value >= 0 ? String(value) : null
+  if (typeof value === 'bigint') return inRange(String(value))
+  return typeof value === 'string' ? inRange(value.replace(/^0+(?=\d)/, '')) : null
+}
+
+export function u64Problem(value: unknown, smallest: 0 | 1): string {
+  return `must be a whole number from ${smallest} to ${largest}, as a number or a string of digits, but is ${shown(value)}`
+}
+
+function inRange(text: string): Digits | null {
+  return /^\d{1,20}$/.test(text) && compareDigits(text, largest) <= 0 ? text : null
+}
