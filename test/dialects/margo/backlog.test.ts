@@ -1,0 +1,120 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { type BacklogItem, mostItems, parseBacklog } from '../../../src/dialects/margo/backlog.ts'
+import { DomainError } from '../../../src/domain/errors.ts'
+import { fixtureNames, readFixture, smallest } from './fixtures.ts'
+
+const json = 'application/json; charset=utf-8'
+const ndjson = 'application/x-ndjson'
+const good = { ...smallest, deviceId: 'edge-7' }
+const bad = { ...good, status: { state: 'running' } }
+
+const parseReports = (reports: unknown, credential?: string) =>
+  parseBacklog(JSON.stringify({ reports }), json, credential)
+
+function sketch(item: BacklogItem | undefined): unknown {
+  if (item === undefined) return undefined
+  if (item.ok) return [item.report.reporter, item.report.deviceId]
+  return [item.error.code, ...item.error.problems.map((problem) => problem.field)]
+}
+
+function codeOf(body: string, contentType: string): string {
+  try {
+    parseBacklog(body, contentType)
+    return 'read'
+  } catch (error) {
+    if (error instanceof DomainError) return error.code
+    throw error
+  }
+}
+
+describe('a backlog', () => {
+  it('is a list of reports of any generation, in an object or bare, or a report a line', () => {
+    const items = fixtureNames.map((name) => ({ ...readFixture(name), deviceId: 'edge-7' }))
+    const texts = items.map((item) =>
+      JSON.stringify(item, (_, value) => (typeof value === 'bigint' ? `${value}` : value)),
+    )
+    const [first, ...others] = [
+      parseBacklog(Buffer.from(`{"reports":[${texts}]}`), json),
+      parseBacklog(`[${texts}]`, 'application/json'),
+      parseBacklog(`\n${texts.join('\r\n \t\n')}`, ndjson),
+      parseBacklog(Buffer.from(`${texts.join('\n')}\n`), 'Application/JSONL;charset=utf-8'),
+    ]
+    expect(first?.map((item) => item.ok)).toEqual(items.map(() => true))
+    for (const other of others) expect(other).toEqual(first)
+  })
+
+  it('keeps every digit', () => {
+    const text = JSON.stringify({ ...good, adoptedManifestVersion: 0 }).replace(':0', ':18446744073709551615')
+    for (const item of [...parseBacklog(`[${text}]`, json), ...parseBacklog(text, ndjson)])
+      expect(item).toMatchObject({ report: { adoptedManifestVersion: '18446744073709551615' } })
+  })
+
+  it('may be empty', () => {
+    expect(parseReports([])).toEqual([])
+    expect(parseBacklog('', ndjson)).toEqual([])
+  })
+
+  it('answers each item in its place: none spoils another', () => {
+    fc.assert(
+      fc.property(fc.array(fc.boolean(), { maxLength: 20 }), (kinds) => {
+        const items = kinds.map((isGood) => (isGood ? good : bad))
+        const expected = kinds.map((isGood) => (isGood ? ['edge-7', 'edge-7'] : ['SEMANTIC_ERROR', 'status.state']))
+        expect(parseReports(items).map(sketch)).toEqual(expected)
+        expect(parseBacklog(items.map((item) => JSON.stringify(item)).join('\n'), ndjson).map(sketch)).toEqual(expected)
+      }),
+    )
+  })
+
+  it('answers what is no report at all in its place too', () => {
+    let deep: unknown = 1
+    for (let i = 0; i < 100; i++) deep = [deep]
+    expect(parseReports([null, good, [good], 'text', { ...good, deep }]).map(sketch)).toEqual([
+      ['INVALID_REQUEST'],
+      ['edge-7', 'edge-7'],
+      ['INVALID_REQUEST'],
+      ['INVALID_REQUEST'],
+      ['INVALID_REQUEST'],
+    ])
+    const line = Buffer.from(JSON.stringify(good))
+    const newline = Buffer.from('\n')
+    const lines = [Buffer.from('{"half":'), line, Buffer.of(0x22, 0xff, 0x22), line].flatMap((part) => [part, newline])
+    expect(parseBacklog(Buffer.concat(lines), ndjson).map(sketch)).toEqual([
+      ['INVALID_REQUEST'],
+      ['edge-7', 'edge-7'],
+      ['INVALID_REQUEST'],
+      ['edge-7', 'edge-7'],
+    ])
+  })
+
+  it.each([
+    ['no JSON', '{"reports":', json, 'INVALID_REQUEST'],
+    ['NDJSON called JSON', '{}\n{}', json, 'INVALID_REQUEST'],
+    ['a text', '"reports"', json, 'INVALID_REQUEST'],
+    ['no list', '{"reports":{}}', json, 'SEMANTIC_ERROR'],
+    ['no reports', '{}', json, 'SEMANTIC_ERROR'],
+    ['too many', `[${'0,'.repeat(mostItems)}0]`, json, 'TOO_LARGE'],
+    ['too many lines', '0\n'.repeat(mostItems + 1), ndjson, 'TOO_LARGE'],
+    ['just not too many', '0\n'.repeat(mostItems), ndjson, 'read'],
+  ])('is answered as a whole only when it is %s', (_case, body, contentType, code) => {
+    expect(codeOf(body, contentType)).toBe(code)
+  })
+})
+
+describe('the reporter of an item', () => {
+  const child = { ...smallest, deviceId: 'gw/pump' }
+
+  it.each<[string, object, string | undefined, unknown]>([
+    ['is the device itself', good, undefined, ['edge-7', 'edge-7']],
+    ['is the gateway that its deviceId begins with', child, undefined, ['gw', 'gw/pump']],
+    ['is the credential’s client', child, 'client-1', ['client-1', 'gw/pump']],
+    ['is the credential’s client without a deviceId too', smallest, 'client-1', ['client-1', null]],
+    ['is its clientId', { ...child, clientId: 'client-2' }, 'client-1', ['client-2', 'gw/pump']],
+    ['is its reporter above all', { ...smallest, reporter: 'r:1', clientId: 'c' }, undefined, ['r:1', null]],
+    ['must be said somehow', smallest, undefined, ['SEMANTIC_ERROR', 'deviceId']],
+    ['must not be empty', { ...bad, reporter: '' }, undefined, ['SEMANTIC_ERROR', 'reporter', 'status.state']],
+    ['must be a string', { ...smallest, clientId: 5 }, undefined, ['SEMANTIC_ERROR', 'clientId']],
+  ])('%s', (_case, item, credential, outcome) => {
+    expect(parseReports([item], credential).map(sketch)).toEqual([outcome])
+  })
+})

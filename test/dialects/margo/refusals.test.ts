@@ -1,0 +1,190 @@
+import { describe, expect, it } from 'vitest'
+import { parseMargoBody, type ReportRoute } from '../../../src/dialects/margo/parse.ts'
+import { DomainError } from '../../../src/domain/errors.ts'
+import { anyRoute, readFixture, smallest } from './fixtures.ts'
+
+function refusalOf(body: unknown, route: ReportRoute = anyRoute): DomainError {
+  try {
+    parseMargoBody(body, route)
+  } catch (error) {
+    if (error instanceof DomainError) return error
+    throw error
+  }
+  throw new Error('The body was not refused.')
+}
+
+function fieldsOf(body: unknown, route?: ReportRoute): string[] {
+  const error = refusalOf(body, route)
+  expect(error.code).toBe('SEMANTIC_ERROR')
+  return error.problems.map((problem) => problem.field)
+}
+
+const component = { name: 'a', state: 'installed' }
+const withStatus = (status: unknown) => ({ ...smallest, status })
+const withError = (error: unknown) => withStatus({ state: 'failed', error })
+const withComponents = (...components: unknown[]) => ({ ...smallest, components })
+const withRollcall = (rollcall: unknown) => ({ ...smallest, rollcall })
+const long = (length: number) => 'x'.repeat(length)
+
+describe('a body that is no object', () => {
+  it.each([[null], [[]], [[smallest]], ['text'], [5], [true], [undefined]])('%j is an invalid request', (body) => {
+    expect(refusalOf(body).code).toBe('INVALID_REQUEST')
+  })
+})
+
+describe('a refusal names the field', () => {
+  it.each<[string, unknown, string]>([
+    ['no deploymentId', { ...smallest, deploymentId: undefined }, 'deploymentId'],
+    ['an empty deploymentId', { ...smallest, deploymentId: '' }, 'deploymentId'],
+    ['a deploymentId that is a number', { ...smallest, deploymentId: 5 }, 'deploymentId'],
+    ['a deploymentId too long', { ...smallest, deploymentId: long(257) }, 'deploymentId'],
+    ['NUL in the deploymentId', { ...smallest, deploymentId: 'a\0b' }, 'deploymentId'],
+    ['a lone surrogate in the deploymentId', { ...smallest, deploymentId: 'a\ud800' }, 'deploymentId'],
+    ['another kind', { ...smallest, kind: 'WrongKind' }, 'kind'],
+    ['a kind in another case', { ...smallest, kind: 'deploymentstatus' }, 'kind'],
+    ['a kind that is no string', { ...smallest, kind: 5 }, 'kind'],
+    ['no status', withStatus(undefined), 'status'],
+    ['a status that is a string', withStatus('installed'), 'status'],
+    ['an empty list of status', withStatus([]), 'status'],
+    ['two statuses', withStatus([{ state: 'failed' }, { state: 'installed' }]), 'status'],
+    ['no state', withStatus({}), 'status.state'],
+    ['an unknown state', withStatus({ state: 'running' }), 'status.state'],
+    ['a state that is no string', withStatus({ state: 5 }), 'status.state'],
+    ['a state named like a prototype’s key', withStatus({ state: 'constructor' }), 'status.state'],
+    ['an unknown state in a list', withStatus([{ state: 'running' }]), 'status[0].state'],
+    ['an error that is a string', withError('boom'), 'status.error'],
+    ['an error that is a list', withError([]), 'status.error'],
+    ['a code that is an object', withError({ code: {}, message: 'm' }), 'status.error.code'],
+    ['a code too long', withError({ code: long(1025), message: 'm' }), 'status.error.code'],
+    ['a message that is a number', withError({ code: 'c', message: 5 }), 'status.error.message'],
+    ['a message beyond 64 KiB', withError({ code: 'c', message: long(65_537) }), 'status.error.message'],
+    ['NUL in a message', withError({ code: 'c', Error: '\0' }), 'status.error.message'],
+    ['a lone surrogate in a source', withError({ code: 'c', source: '\udc00' }), 'status.error.source'],
+    ['no components', { ...smallest, components: undefined }, 'components'],
+    ['components null', { ...smallest, components: null }, 'components'],
+    ['components an object', { ...smallest, components: {} }, 'components'],
+    ['a component that is a string', withComponents(component, 'b'), 'components[1]'],
+    ['a component without a name', withComponents(component, { state: 'installed' }), 'components[1].name'],
+    ['a component with an empty name', withComponents({ ...component, name: '' }), 'components[0].name'],
+    ['a component name too long', withComponents({ ...component, name: long(257) }), 'components[0].name'],
+    [
+      'a repeated component name',
+      withComponents(component, { ...component, name: 'b' }, component),
+      'components[2].name',
+    ],
+    ['two components of one name', withComponents(component, component), 'components[1].name'],
+    ['a component without a state', withComponents({ name: 'a' }), 'components[0].state'],
+    ['a component’s error of the wrong type', withComponents({ ...component, error: false }), 'components[0].error'],
+    ['a component’s code', withComponents({ ...component, error: { code: [] } }), 'components[0].error.code'],
+    ['more than 1000 components', withComponents(...Array(1001).fill(component)), 'components'],
+    ['a deviceId with a space', { ...smallest, deviceId: 'edge 7' }, 'deviceId'],
+    ['a deviceId with an empty part', { ...smallest, deviceId: 'gw//pump' }, 'deviceId'],
+    ['a deviceId that ends in a slash', { ...smallest, deviceId: 'gw/' }, 'deviceId'],
+    ['a deviceId with a new line at its end', { ...smallest, deviceId: 'gw\n' }, 'deviceId'],
+    ['an empty deviceId', { ...smallest, deviceId: '' }, 'deviceId'],
+    ['a deviceId that is a number', { ...smallest, deviceId: 7 }, 'deviceId'],
+    ['a deviceId too long', { ...smallest, deviceId: long(257) }, 'deviceId'],
+    ['a rollcall that is no object', withRollcall('1'), 'rollcall'],
+    ['a negative seq', withRollcall({ seq: -1 }), 'rollcall.seq'],
+    ['an unreadable observedAt', withRollcall({ observedAt: 'noon' }), 'rollcall.observedAt'],
+    ['a numeric observedAt', withRollcall({ observedAt: 1_780_000_000_000 }), 'rollcall.observedAt'],
+    ['a boot that is an object', withRollcall({ boot: {} }), 'rollcall.boot'],
+    ['a boot too long', withRollcall({ boot: long(257) }), 'rollcall.boot'],
+    ['NUL in a boot', withRollcall({ boot: '\0' }), 'rollcall.boot'],
+  ])('%s', (_case, body, field) => {
+    expect(fieldsOf(body)).toEqual([field])
+  })
+
+  it.each([
+    [0],
+    [-1],
+    [1.5],
+    [2 ** 53],
+    [18446744073709551616n],
+    [-(2n ** 63n)],
+    ['0'],
+    ['1.5'],
+    ['0x1'],
+    ['1e3'],
+    [''],
+    [' 1'],
+    [true],
+    [{}],
+    ['18446744073709551616'],
+  ])('adoptedManifestVersion %s, in any generation', (adoptedManifestVersion) => {
+    expect(fieldsOf({ ...smallest, adoptedManifestVersion })).toEqual(['adoptedManifestVersion'])
+  })
+
+  it('a missing adoptedManifestVersion, only where the route requires it', () => {
+    const route = { ...anyRoute, requiresVersion: true }
+    expect(fieldsOf(smallest, route)).toEqual(['adoptedManifestVersion'])
+    expect(fieldsOf({ ...smallest, adoptedManifestVersion: null }, route)).toEqual(['adoptedManifestVersion'])
+  })
+
+  it('a deploymentId other than the path’s', () => {
+    const route = { ...anyRoute, deploymentId: 'pump-control' }
+    expect(fieldsOf({ ...smallest, deploymentId: 'Pump-control' }, route)).toEqual(['deploymentId'])
+    expect(fieldsOf(readFixture('issue-10-example-1'), route)).toEqual(['metadata.deploymentId'])
+  })
+
+  it('in the 2024-06 proposal, where its fields are', () => {
+    const metadata = { deploymentId: 5, timeStamp: 'whenever' }
+    const status = { state: 'running', components: [{ name: '', state: 'installed' }] }
+    expect(fieldsOf({ metadata, status })).toEqual([
+      'metadata.deploymentId',
+      'status.state',
+      'status.components[0].name',
+    ])
+    expect(fieldsOf({ metadata: { deploymentId: 'x' }, status: { state: 'installed' } })).toEqual(['status.components'])
+    expect(fieldsOf({ metadata: { deploymentId: 'x' } })).toEqual(['status'])
+  })
+
+  it('but does not look for components inside the status of any other generation', () => {
+    const status = { state: 'installed', components: [component] }
+    expect(fieldsOf({ deploymentId: 'x', status })).toEqual(['components'])
+  })
+})
+
+describe('a refusal', () => {
+  it('names every field at once, in sentences that say what is allowed', () => {
+    const body = {
+      kind: 'X',
+      deviceId: '?',
+      adoptedManifestVersion: 0,
+      status: { state: 'running', error: { message: 5 } },
+      components: [component, { name: 'a', state: 'off' }, { state: 'failed', error: 'e' }],
+      rollcall: { seq: 1.5, observedAt: 'noon' },
+    }
+    const error = refusalOf(body)
+    expect(error.problems.map((problem) => problem.field).sort()).toEqual([
+      'adoptedManifestVersion',
+      'components[1].name',
+      'components[1].state',
+      'components[2].error',
+      'components[2].name',
+      'deploymentId',
+      'deviceId',
+      'kind',
+      'rollcall.observedAt',
+      'rollcall.seq',
+      'status.error.message',
+      'status.state',
+    ])
+    for (const problem of error.problems) expect(problem.message).toMatch(/^must /)
+    expect(error.message).toContain('kind must be DeploymentStatus or DeploymentStatusManifest')
+    expect(error.message).toMatch(/\(and 9 more\)\.$/)
+  })
+
+  it('does not repeat a long value back', () => {
+    expect(refusalOf(withStatus({ state: long(100_000) })).message.length).toBeLessThan(300)
+  })
+
+  it('takes what is just within the limits', () => {
+    const body = {
+      ...withError({ code: long(1024), message: '😀'.repeat(65_536) }),
+      deploymentId: '😀'.repeat(256),
+      components: Array.from({ length: 1000 }, (_, i) => ({ name: `${i}`.padStart(256, 'x'), state: 'failed' })),
+    }
+    expect(parseMargoBody(body, anyRoute).components).toHaveLength(1000)
+  })
+})

@@ -1,0 +1,68 @@
+/** Replays real payloads that are not ours to publish, where they lie beside the project. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { parseJson } from '../../../src/dialects/margo/json.ts'
+import { parseMargoBody } from '../../../src/dialects/margo/parse.ts'
+import { DomainError } from '../../../src/domain/errors.ts'
+import type { StatusReport } from '../../../src/domain/report.ts'
+
+const folder = new URL('../../../../shared/fixtures/margo/payloads/', import.meta.url)
+const present = existsSync(folder)
+const required = process.env.ROLLCALL_REQUIRE_FIXTURES === '1'
+
+/** The one YAML file holds issue 10's examples, which are in test/fixtures as JSON. */
+function payloads(name: 'history' | 'valid' | 'invalid'): string[] {
+  if (!present) return []
+  const files = readdirSync(new URL(`${name}/`, folder)).filter((file) => file.endsWith('.json'))
+  return files.map((file) => `${name}/${file}`)
+}
+
+function replay(file: string): StatusReport {
+  return parseMargoBody(parseJson(readFileSync(new URL(file, folder))), {
+    deploymentId: null,
+    reporter: 'edge-7',
+    requiresVersion: file.includes('rc3'),
+  })
+}
+
+function refusedFields(file: string): string[] {
+  try {
+    replay(file)
+  } catch (error) {
+    if (error instanceof DomainError) return error.problems.map((problem) => problem.field)
+    throw error
+  }
+  return []
+}
+
+const offences: readonly (readonly [RegExp, string])[] = [
+  [/wrong-kind/, 'kind'],
+  [/bad-state/, 'status.state'],
+  [/missing-deploymentId/, 'deploymentId'],
+]
+
+// Without the folder there is nothing to replay: test/fixtures/margo covers the same generations with payloads of our own.
+describe.skipIf(!present && !required)('payloads of the field', () => {
+  it('are there', () => {
+    expect([...payloads('history'), ...payloads('valid')].length).toBeGreaterThan(0)
+    expect(payloads('invalid').length).toBeGreaterThan(0)
+  })
+
+  it.each([...payloads('history'), ...payloads('valid')])('%s is a report', (file) => {
+    expect(replay(file)).toMatchObject({ reporter: 'edge-7', dialect: expect.stringMatching(/^margo\//) })
+  })
+
+  it.each(payloads('invalid'))('%s is refused by the field that is wrong', (file) => {
+    const fields = refusedFields(file)
+    expect(fields).not.toHaveLength(0)
+    for (const [name, field] of offences) if (name.test(file)) expect(fields).toEqual([field])
+  })
+
+  it('a child that its gateway cannot reach carries code 102 and its source', () => {
+    expect(replay('history/v4-gateway-sup-102-child-unreachable.json')).toMatchObject({
+      deviceId: 'gateway01/subdevice01',
+      state: 'FAILED',
+      error: { code: '102', source: 'gateway01' },
+    })
+  })
+})
