@@ -1,0 +1,119 @@
+/** The log replayed: what a deployment was after some of an entry's changes. State = fold of the log, so this is also its proof. */
+import type { ChangeBody } from './change.ts'
+import type { Component, DeploymentImage, Millis, Revision } from './deployment.ts'
+import { deriveState, isConsistent } from './rollup.ts'
+
+export interface FoldableEntry {
+  readonly firstRevision: Revision
+  readonly at: Millis
+  readonly observedAt: Millis | null
+  readonly targetKey: number
+  /** The rollout it was created in; a later DEPLOYMENT_REVISED says where it went. */
+  readonly rolloutKey: number
+  readonly instanceKey: number | null
+  readonly changes: readonly ChangeBody[]
+}
+
+/** The deployment as of `revision`, which lies within or after the entry; null when it did not exist yet. */
+export function imageAt(
+  before: DeploymentImage | null,
+  entry: FoldableEntry,
+  revision: Revision,
+): DeploymentImage | null {
+  let image = before
+  entry.changes.forEach((change, index) => {
+    if (entry.firstRevision + index <= revision) image = foldChange(image, change, entry, entry.firstRevision + index)
+  })
+  return image
+}
+
+function foldChange(
+  image: DeploymentImage | null,
+  change: ChangeBody,
+  entry: FoldableEntry,
+  revision: Revision,
+): DeploymentImage {
+  const was = image ?? unborn(entry)
+  const components = foldComponents(was.components, change, entry.at, revision)
+  const next = { ...was, ...foldFields(was, change, entry), components, changedAt: entry.at, revision }
+  return {
+    ...next,
+    derivedState: deriveState(components),
+    consistent: isConsistent(next.state, components),
+    reportedAt: entry.observedAt ?? was.reportedAt,
+  }
+}
+
+function foldFields(was: DeploymentImage, change: ChangeBody, entry: FoldableEntry): Partial<DeploymentImage> {
+  switch (change.kind) {
+    case 'DEPLOYMENT_STATE_CHANGED': {
+      const { to: state, error, attempt, adoptedManifestVersion } = change
+      const returned = change.from === null ? { targetKey: entry.targetKey, forgottenAt: null } : {}
+      return { ...returned, state, error, attempt, adoptedManifestVersion }
+    }
+    case 'DEPLOYMENT_MOVED':
+      return { targetKey: change.toTargetKey }
+    case 'DEPLOYMENT_REVISED': {
+      const { application, applicationVersion, rolloutKey } = change
+      return { application, applicationVersion, rolloutKey }
+    }
+    case 'DEPLOYMENT_FORGOTTEN':
+      return { forgottenAt: entry.at }
+    case 'DEPLOYMENT_STALLED':
+      return { stalled: change.stalled }
+    case 'COMPONENT_STATE_CHANGED':
+    case 'COMPONENT_REMOVED':
+    case 'CONNECTIVITY_CHANGED':
+      return {}
+    default: {
+      const unknown: never = change
+      throw new Error(`unknown change ${JSON.stringify(unknown)} at ${was.revision}`)
+    }
+  }
+}
+
+function foldComponents(
+  components: readonly Component[],
+  change: ChangeBody,
+  at: Millis,
+  revision: Revision,
+): readonly Component[] {
+  switch (change.kind) {
+    case 'DEPLOYMENT_STATE_CHANGED':
+      return change.from === null ? [] : components
+    case 'COMPONENT_REMOVED':
+      return components.filter((component) => component.name !== change.component)
+    case 'COMPONENT_STATE_CHANGED': {
+      const { component: name, to: state, error } = change
+      const next: Component = { name, state, error, changedAt: at, revision }
+      return components.some((component) => component.name === name)
+        ? components.map((component) => (component.name === name ? next : component))
+        : [...components, next]
+    }
+    default:
+      return components
+  }
+}
+
+function unborn(entry: FoldableEntry): DeploymentImage {
+  return {
+    targetKey: entry.targetKey,
+    rolloutKey: entry.rolloutKey,
+    instanceKey: entry.instanceKey,
+    application: null,
+    applicationVersion: null,
+    state: 'PENDING',
+    derivedState: null,
+    consistent: true,
+    error: null,
+    readiness: 'UNKNOWN',
+    components: [],
+    attempt: 1,
+    adoptedManifestVersion: null,
+    stalled: false,
+    reportedAt: null,
+    changedAt: entry.at,
+    revision: entry.firstRevision,
+    forgottenAt: null,
+  }
+}

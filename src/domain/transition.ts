@@ -1,0 +1,255 @@
+/**
+ * What one report, declaration or removal makes of a deployment. Pure: no clock, no I/O; the outcome is data.
+ *
+ *   report is …                                        verdict     changes, in this order, a revision each
+ *   older by a key both carry (order.ts)               STALE       none; only `reports` keeps it
+ *   the same target, state, error, version, components UNCHANGED   none; last-heard and the marks move
+ *   anything else                                      APPLIED     DEPLOYMENT_MOVED · DEPLOYMENT_STATE_CHANGED (state, error,
+ *                                                                  attempt or version) · one for each component that differs
+ *
+ *   components: a non-empty list is the whole picture, an absent one goes (declared: back to PENDING); an empty list says nothing
+ *   attempt:    + 1 when a terminal state (INSTALLED FAILED REMOVED) is followed by PENDING or INSTALLING
+ *   forgotten:  a new report brings it back as if it were the first, under the same key
+ */
+import type { ChangeBody } from './change.ts'
+import {
+  type Component,
+  type Deployment,
+  type DeploymentState,
+  type Millis,
+  noMarks,
+  type Revision,
+  type StatusError,
+} from './deployment.ts'
+import { orderReport } from './order.ts'
+import type { ComponentReport, OrderKey, StatusReport, Verdict } from './report.ts'
+import { deriveState, isConsistent } from './rollup.ts'
+
+/** What the outside gives a transition. */
+export interface Moment {
+  /** Our clock when the report was heard. */
+  readonly now: Millis
+  /** The log's time for the changes: `now`, but never smaller than the `at` before it. */
+  readonly at: Millis
+  /** The revision that the first change will have. */
+  readonly revision: Revision
+}
+
+export interface Transition {
+  readonly verdict: Verdict
+  readonly staleBy: OrderKey | null
+  readonly deployment: Deployment
+  readonly changes: readonly ChangeBody[]
+}
+
+/** The keys a deployment gets when it does not exist yet, and the target of this report. */
+export interface Placement {
+  readonly key: number
+  readonly targetKey: number
+  readonly rolloutKey: number
+}
+
+export function applyReport(known: Deployment | null, report: StatusReport, place: Placement, moment: Moment): Transition {
+  const present = known !== null && known.forgottenAt === null ? known : null
+  const { staleBy, marks } = orderReport(present?.marks ?? noMarks, report, moment.now)
+  if (present && staleBy) return { verdict: 'STALE', staleBy, deployment: present, changes: [] }
+
+  const changes: ChangeBody[] = []
+  if (present && present.targetKey !== place.targetKey)
+    changes.push({ kind: 'DEPLOYMENT_MOVED', fromTargetKey: present.targetKey, toTargetKey: place.targetKey })
+
+  const attempt = nextAttempt(known, report.state)
+  const adoptedManifestVersion = report.adoptedManifestVersion ?? present?.adoptedManifestVersion ?? null
+  if (
+    !present ||
+    present.state !== report.state ||
+    !sameError(present.error, report.error) ||
+    present.attempt !== attempt ||
+    present.adoptedManifestVersion !== adoptedManifestVersion
+  )
+    changes.push({
+      kind: 'DEPLOYMENT_STATE_CHANGED',
+      from: present?.state ?? null,
+      to: report.state,
+      error: report.error,
+      attempt,
+      adoptedManifestVersion,
+    })
+
+  const declaredComponents = known?.declaredComponents ?? []
+  const components = mergeComponents(present?.components ?? [], report.components, declaredComponents, changes, moment)
+  return finish(changes, moment, {
+    ...(known ?? blank(place, report.deploymentId, report.reporter)),
+    reporter: report.reporter,
+    targetKey: place.targetKey,
+    state: report.state,
+    error: report.error,
+    components,
+    declaredComponents,
+    claimed: true,
+    attempt,
+    adoptedManifestVersion,
+    reportedAt: report.observedAt ?? known?.reportedAt ?? null,
+    receivedAt: moment.now,
+    forgottenAt: null,
+    marks,
+  })
+}
+
+export interface Declaration {
+  readonly deploymentId: string
+  readonly reporter: string
+  /** Null: says nothing. */
+  readonly application: string | null
+  readonly applicationVersion: string | null
+  readonly components: readonly string[] | null
+  /** Null: stays where it is. */
+  readonly rolloutKey: number | null
+}
+
+/** A declared deployment is PENDING until its first report; declaring it again revises what was declared. */
+export function applyDeclaration(
+  known: Deployment | null,
+  declared: Declaration,
+  place: Placement,
+  moment: Moment,
+): Transition {
+  const present = known !== null && known.forgottenAt === null ? known : null
+  const base = known ?? blank(place, declared.deploymentId, declared.reporter)
+  const changes: ChangeBody[] = []
+  const attempt = present ? present.attempt : nextAttempt(known, 'PENDING')
+  if (!present)
+    changes.push({
+      kind: 'DEPLOYMENT_STATE_CHANGED',
+      from: null,
+      to: 'PENDING',
+      error: null,
+      attempt,
+      adoptedManifestVersion: null,
+    })
+
+  const application = declared.application ?? base.application
+  const applicationVersion = declared.applicationVersion ?? base.applicationVersion
+  const rolloutKey = declared.rolloutKey ?? base.rolloutKey
+  if (
+    base.application !== application ||
+    base.applicationVersion !== applicationVersion ||
+    base.rolloutKey !== rolloutKey
+  )
+    changes.push({ kind: 'DEPLOYMENT_REVISED', application, applicationVersion, rolloutKey })
+
+  const declaredComponents = declared.components ?? base.declaredComponents
+  const kept = present?.claimed ? present.components.map(asReport) : []
+  const wanted = [...kept, ...absentAsPending(kept, declaredComponents)]
+  const components = mergeComponents(present?.components ?? [], wanted, [], changes, moment)
+  const fresh = { state: 'PENDING', error: null, adoptedManifestVersion: null, claimed: false } as const
+  return finish(changes, moment, {
+    ...base,
+    ...(present ? {} : { ...fresh, targetKey: place.targetKey, marks: noMarks, receivedAt: moment.now }),
+    application,
+    applicationVersion,
+    rolloutKey,
+    components,
+    declaredComponents,
+    attempt,
+    forgottenAt: null,
+  })
+}
+
+export function forgetDeployment(known: Deployment, moment: Moment): Transition {
+  if (known.forgottenAt !== null) return { verdict: 'UNCHANGED', staleBy: null, deployment: known, changes: [] }
+  return finish([{ kind: 'DEPLOYMENT_FORGOTTEN' }], moment, { ...known, forgottenAt: moment.at, marks: noMarks })
+}
+
+function finish(changes: readonly ChangeBody[], moment: Moment, next: Deployment): Transition {
+  if (changes.length === 0) return { verdict: 'UNCHANGED', staleBy: null, deployment: next, changes }
+  const deployment = {
+    ...next,
+    derivedState: deriveState(next.components),
+    consistent: isConsistent(next.state, next.components),
+    changedAt: moment.at,
+    revision: moment.revision + changes.length - 1,
+  }
+  return { verdict: 'APPLIED', staleBy: null, deployment, changes }
+}
+
+/** Pushes a change for each component that differs, and returns the new list in the order first seen. */
+function mergeComponents(
+  present: readonly Component[],
+  reported: readonly ComponentReport[],
+  declared: readonly string[],
+  changes: ChangeBody[],
+  moment: Moment,
+): readonly Component[] {
+  if (reported.length === 0 && present.length === 0 && declared.length === 0) return present
+  if (reported.length === 0 && present.length > 0) return present
+  const wanted = new Map(reported.map((component) => [component.name, component]))
+  for (const component of absentAsPending(reported, declared)) wanted.set(component.name, component)
+
+  const merged: Component[] = []
+  for (const old of present) {
+    const component = wanted.get(old.name)
+    wanted.delete(old.name)
+    if (!component) changes.push({ kind: 'COMPONENT_REMOVED', component: old.name, from: old.state })
+    else if (component.state === old.state && sameError(component.error, old.error)) merged.push(old)
+    else merged.push(changed(component, old.state))
+  }
+  for (const component of wanted.values()) merged.push(changed(component, null))
+  return merged
+
+  function changed(component: ComponentReport, from: DeploymentState | null): Component {
+    const revision = moment.revision + changes.length
+    const { name, state, error } = component
+    changes.push({ kind: 'COMPONENT_STATE_CHANGED', component: name, from, to: state, error })
+    return { name, state, error, changedAt: moment.at, revision }
+  }
+}
+
+function absentAsPending(list: readonly ComponentReport[], declared: readonly string[]): ComponentReport[] {
+  return declared
+    .filter((name) => !list.some((component) => component.name === name))
+    .map((name) => ({ name, state: 'PENDING', error: null }))
+}
+
+function asReport({ name, state, error }: Component): ComponentReport {
+  return { name, state, error }
+}
+
+function nextAttempt(known: Deployment | null, to: DeploymentState): number {
+  if (!known) return 1
+  const wasTerminal = known.state === 'INSTALLED' || known.state === 'FAILED' || known.state === 'REMOVED'
+  return wasTerminal && (to === 'PENDING' || to === 'INSTALLING') ? known.attempt + 1 : known.attempt
+}
+
+function sameError(a: StatusError | null, b: StatusError | null): boolean {
+  if (a === null || b === null) return a === b
+  return a.code === b.code && a.message === b.message && a.source === b.source
+}
+
+function blank(place: Placement, deploymentId: string, reporter: string): Deployment {
+  return {
+    ...place,
+    deploymentId,
+    reporter,
+    instanceKey: null,
+    application: null,
+    applicationVersion: null,
+    state: 'PENDING',
+    derivedState: null,
+    consistent: true,
+    error: null,
+    readiness: 'UNKNOWN',
+    components: [],
+    declaredComponents: [],
+    claimed: false,
+    attempt: 1,
+    adoptedManifestVersion: null,
+    stalled: false,
+    reportedAt: null,
+    receivedAt: 0,
+    changedAt: 0,
+    revision: 0,
+    forgottenAt: null,
+    marks: noMarks,
+  }
+}

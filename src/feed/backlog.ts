@@ -1,0 +1,49 @@
+/**
+ * Reading what a subscriber missed. Blocks have fixed borders, so a thousand that resume together read each block once:
+ * whoever asks while it is being read, or soon after, gets the same one.
+ */
+import type { Change } from '../domain/change.ts'
+import type { Revision } from '../domain/deployment.ts'
+import type { Hub, LogReader } from './hub.ts'
+
+export interface BacklogPage {
+  readonly changes: readonly Change[]
+  /** Everything up to here is in `changes` or was before `after`. */
+  readonly upTo: Revision
+}
+
+export type Backlog = (after: Revision) => Promise<BacklogPage>
+
+export function createBacklog(log: LogReader, hub: Hub, { blockSize = 2_048, blocks = 32 } = {}): Backlog {
+  const kept = new Map<number, Promise<BacklogPage>>()
+  // What a lost epoch had written must not be told again.
+  hub.subscribe({ topics: [], tell: () => {}, interrupted: () => kept.clear() })
+
+  function block(number: number): Promise<BacklogPage> {
+    const found = kept.get(number)
+    if (found) return found
+    const start = number * blockSize
+    const upTo = Math.min(start + blockSize, hub.last)
+    const page = log.read(start, blockSize, upTo).then((changes) => ({ changes, upTo }))
+    kept.set(number, page)
+    // The block that the head is in still grows: it is shared while it is read, and not kept.
+    const isWhole = upTo === start + blockSize
+    const drop = (): void => void (kept.get(number) === page && kept.delete(number))
+    page.then(isWhole ? evict : drop, drop)
+    return page
+  }
+
+  function evict(): void {
+    for (const number of kept.keys()) {
+      if (kept.size <= blocks) return
+      kept.delete(number)
+    }
+  }
+
+  return async (after) => {
+    const recent = hub.recent(after)
+    if (recent) return { changes: recent, upTo: hub.last }
+    const { changes, upTo } = await block(Math.floor(after / blockSize))
+    return { changes: changes.filter((change) => change.revision > after), upTo }
+  }
+}

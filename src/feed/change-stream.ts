@@ -1,0 +1,148 @@
+/**
+ * One subscriber of `changes`: every change after its cursor, once, in order.
+ *
+ *   check cursor ──expired──▶ reset, go on from the stated revision
+ *        │                          │
+ *        ▼                          ▼
+ *   read the backlog until the hub's `last` ──same turn──▶ attached to the hub ──buffer full──▶ OVERFLOW, end
+ *        ▲                                                        │
+ *        └───── the log was interrupted (another epoch) ──────────┘
+ *
+ * There is nothing to splice: it attaches in the turn of the event loop in which it has read everything the hub has told.
+ * The iterator is written by hand: `return()` detaches at once, also while nothing is happening.
+ */
+import { type Change, type ChangeFilter, matchesChange } from '../domain/change.ts'
+import type { Revision } from '../domain/deployment.ts'
+import type { Backlog } from './backlog.ts'
+import { expiredTo, type LogRange } from './cursor.ts'
+import type { Hub, Topic } from './hub.ts'
+import { createIterator } from './iterator.ts'
+
+export interface FeedEvent {
+  readonly cursor: Revision
+  readonly change: Change | null
+  readonly reset: 'CURSOR_EXPIRED' | 'OVERFLOW' | null
+}
+
+export interface ChangeStreamSource {
+  readonly hub: Hub
+  readonly backlog: Backlog
+  /** The database's word, with the hub brought up to its head. */
+  readonly range: () => Promise<LogRange>
+  readonly capacity: number
+}
+
+export interface ChangeStream extends AsyncIterableIterator<FeedEvent> {
+  /** Tells a quiet subscriber how far it has come, so that its cursor never grows old. */
+  bookmark(): void
+}
+
+export function createChangeStream(
+  source: ChangeStreamSource,
+  options: { readonly filter: ChangeFilter; readonly after: Revision | null },
+): ChangeStream {
+  const { hub, backlog } = source
+  const { filter } = options
+  const isFiltered = Object.keys(filter).length > 0
+  const queue: FeedEvent[] = []
+  /** Everything up to here was delivered, is queued, or did not match. */
+  let position = options.after
+  let delivered = options.after ?? 0
+  let detach: (() => void) | null = null
+  let isChecked = false
+  let isOver = false
+
+  const iterator = createIterator<FeedEvent>({
+    async pull(closed) {
+      while (queue.length === 0 && !isOver && detach === null && !closed()) await catchUp()
+      const event = queue.shift()
+      if (event) delivered = event.cursor
+      return event ?? (isOver ? 'end' : 'wait')
+    },
+    close: stop,
+  })
+
+  async function catchUp(): Promise<void> {
+    if (!isChecked) await check()
+    if (position === null) return
+    const from = position
+    if (from < hub.last) {
+      const page = await backlog(from)
+      // It was read before `from` was written, for somebody else: ask again.
+      if (page.upTo <= from) return
+      if (page.changes[0]?.revision !== from + 1) await check()
+      // The check, or an interruption, may have moved the position meanwhile.
+      if (position !== from || !isChecked) return
+      for (const change of page.changes)
+        if (matchesChange(filter, change)) queue.push({ cursor: change.revision, change, reset: null })
+      position = page.upTo
+    }
+    if (position === hub.last && queue.length === 0) attach()
+  }
+
+  async function check(): Promise<void> {
+    isChecked = true
+    const log = await source.range()
+    if (position === null) {
+      position = delivered = hub.last
+      return
+    }
+    const reset = expiredTo(position, log)
+    if (reset !== null) {
+      position = reset
+      queue.push({ cursor: reset, change: null, reset: 'CURSOR_EXPIRED' })
+    } else if (log.epochs.some(({ ended }) => ended === position)) {
+      // The last revision of an earlier epoch: nothing was lost, the next one is the present epoch's.
+      position = Math.max(position, log.epochs.find(({ ended }) => ended === null)?.base ?? position)
+    }
+  }
+
+  function attach(): void {
+    detach = hub.subscribe({
+      topics: topicsFor(filter),
+      tell(changes) {
+        if (queue.length > source.capacity) return overflow()
+        for (const change of changes) {
+          position = change.revision
+          if (matchesChange(filter, change)) queue.push({ cursor: change.revision, change, reset: null })
+        }
+        if (queue.length > 0) iterator.wake()
+      },
+      interrupted() {
+        stop()
+        isChecked = false
+        iterator.wake()
+      },
+    })
+  }
+
+  function overflow(): void {
+    stop()
+    queue.length = 0
+    queue.push({ cursor: delivered, change: null, reset: 'OVERFLOW' })
+    isOver = true
+  }
+
+  function stop(): void {
+    detach?.()
+    detach = null
+  }
+
+  return Object.assign(iterator, {
+    bookmark() {
+      if (!isFiltered || detach === null || queue.length > 0 || delivered >= hub.last) return
+      position = hub.last
+      queue.push({ cursor: hub.last, change: null, reset: null })
+      iterator.wake()
+    },
+  })
+}
+
+/** The narrowest field of the filter is the index; the rest is asked of what that finds. */
+function topicsFor(filter: ChangeFilter): readonly Topic[] {
+  if (filter.deploymentIds) return filter.deploymentIds.map((id): Topic => `deployment:${id}`)
+  if (filter.deviceIds) return filter.deviceIds.map((id): Topic => `device:${id}`)
+  if (filter.instanceIds) return filter.instanceIds.map((id): Topic => `instance:${id}`)
+  if (filter.rolloutKeys) return filter.rolloutKeys.map((key): Topic => `rollout:${key}`)
+  return ['all']
+}

@@ -1,0 +1,118 @@
+/** The feed: everything that subscribers and sinks hear comes from here, and all of it from the log. */
+import type { ChangeFilter } from '../domain/change.ts'
+import type { Revision } from '../domain/deployment.ts'
+import { readLog } from '../store/changes.ts'
+import type { Database } from '../store/database.ts'
+import { readHead, readRange } from '../store/log-head.ts'
+import { createBacklog } from './backlog.ts'
+import { type ChangeStream, createChangeStream, type FeedEvent } from './change-stream.ts'
+import type { LogRange } from './cursor.ts'
+import { createHub, type Hub } from './hub.ts'
+import { createRefresher } from './refresh.ts'
+import { createWatchStream, type WatchEvent, type WatchOptions } from './watch-stream.ts'
+
+export interface Feed {
+  readonly hub: Hub
+  readonly subscribers: { readonly changes: number; readonly states: number }
+  /** Every change after `after`, once, in order; null: from now on. Expired cursors are told, never skipped over. */
+  changes(options: { readonly filter: ChangeFilter; readonly after: Revision | null }): AsyncIterableIterator<FeedEvent>
+  /** The present, then again whenever something in `topics` changed. Release each event when it has been read. */
+  watch(options: WatchOptions): AsyncIterableIterator<WatchEvent>
+  /** Ends every stream. */
+  close(): void
+}
+
+export interface FeedOptions {
+  readonly database: Database
+  /** The database's head lies below a revision that was seen: begins a new epoch, if nobody has yet. */
+  readonly restored: (seen: Revision) => Promise<void>
+  /** Told when the log cannot be read; the next poll tries again. */
+  readonly failed?: (error: unknown) => void
+  /** Events a change stream may be behind before it ends with OVERFLOW; commits a state stream keeps the changes of. */
+  readonly capacity?: number
+  /** Milliseconds between polls: what a lost doorbell costs at most. */
+  readonly pollInterval?: number
+  /** Milliseconds between the bookmarks of a quiet filtered stream. */
+  readonly bookmarkInterval?: number
+}
+
+export async function createFeed(options: FeedOptions): Promise<Feed> {
+  const { database, failed = () => {}, capacity = 10_000, pollInterval = 1_000, bookmarkInterval = 20_000 } = options
+  const log = {
+    head: () => readHead(database.session),
+    read: (after: Revision, limit: number, until?: Revision) => readLog(database.session, after, limit, until),
+  }
+  const hub = createHub(log, await log.head())
+  const backlog = createBacklog(log, hub)
+  const refresher = createRefresher(database, hub)
+  const changeStreams = new Set<ChangeStream>()
+  const watchStreams = new Set<AsyncIterableIterator<WatchEvent>>()
+
+  async function follow(): Promise<void> {
+    const seen = hub.last
+    const head = await log.head()
+    // Nobody takes revisions back but a restored copy: what was seen beyond its head never happened there.
+    if (head.revision < seen && head.epochBase <= seen) await options.restored(seen)
+    await hub.follow(head.revision < seen ? await log.head() : head)
+  }
+  const catchUp = (): void => void follow().catch(failed)
+  await database.listen((revision) => {
+    if (revision === null || revision > hub.last) catchUp()
+  })
+  const poll = setInterval(catchUp, pollInterval)
+  const bookmarks = setInterval(() => {
+    for (const stream of changeStreams) stream.bookmark()
+  }, bookmarkInterval)
+
+  // All who ask while the answer is on its way share it: it is taken after each of them asked.
+  let asked: Promise<LogRange> | null = null
+  const range = (): Promise<LogRange> => {
+    asked ??= Promise.resolve().then(async () => {
+      asked = null
+      const { head, ...rest } = await readRange(database.session)
+      await hub.follow(head)
+      return { ...rest, head: head.revision }
+    })
+    return asked
+  }
+
+  return {
+    hub,
+    subscribers: {
+      get changes() {
+        return changeStreams.size
+      },
+      get states() {
+        return watchStreams.size
+      },
+    },
+    changes(wanted) {
+      return tracked(changeStreams, createChangeStream({ hub, backlog, range, capacity }, wanted))
+    },
+    watch(wanted) {
+      return tracked(watchStreams, createWatchStream({ hub, refresher, capacity: 1_000 }, wanted))
+    },
+    close() {
+      clearInterval(poll)
+      clearInterval(bookmarks)
+      for (const stream of [...changeStreams, ...watchStreams]) void stream.return?.()
+    },
+  }
+}
+
+/** Keeps an iterator in a set until it is over. */
+function tracked<T, S extends AsyncIterableIterator<T>>(set: Set<S>, stream: S): S {
+  const { next, return: end } = stream
+  set.add(stream)
+  return Object.assign(stream, {
+    async next() {
+      const result = await next.call(stream)
+      if (result.done) set.delete(stream)
+      return result
+    },
+    return() {
+      set.delete(stream)
+      return end?.call(stream) ?? Promise.resolve({ done: true, value: undefined })
+    },
+  })
+}

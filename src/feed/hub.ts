@@ -1,0 +1,175 @@
+/**
+ * The live end of the log in this process. It has told its subscribers everything up to `last`, in order, without a hole:
+ *
+ *   a batch of our own writer, and it began at `last`   → told from memory
+ *   a doorbell, a poll, or a batch with somebody else's → the log is read from `last` on, until its head
+ *   before it
+ *
+ * Subscribers are found by topic, so a change costs what it matches and not how many listen.
+ */
+import type { Change } from '../domain/change.ts'
+import type { Revision } from '../domain/deployment.ts'
+import type { LogHead } from '../store/database.ts'
+
+export type Topic =
+  | 'all'
+  | 'births'
+  | `deployment:${string}`
+  | `device:${string}`
+  | `rollout:${number}`
+  | `instance:${string}`
+
+export interface Subscriber {
+  readonly topics: readonly Topic[]
+  /** Called within the turn in which the hub's `last` moved; must not throw or wait. One call a commit at most. */
+  tell(changes: readonly Change[]): void
+  /** The log does not go on where the hub was (another epoch, or removed before it was read): check your cursor again. */
+  interrupted(): void
+}
+
+export interface LogReader {
+  head(): Promise<LogHead>
+  /** The changes of the next `limit` entries later than `after`, ascending; none later than `until`. */
+  read(after: Revision, limit: number, until?: Revision): Promise<readonly Change[]>
+}
+
+export interface Hub {
+  readonly last: Revision
+  readonly size: number
+  publish(since: Revision, changes: readonly Change[]): void
+  /** Reads the log until the hub is at least there. */
+  reach(revision: Revision): Promise<void>
+  /** Goes where the database is. */
+  follow(head: LogHead): Promise<void>
+  subscribe(subscriber: Subscriber): () => void
+  /** The changes after a revision, when they are still in memory. */
+  recent(after: Revision): readonly Change[] | null
+}
+
+const pageSize = 1_000
+
+export function createHub(log: LogReader, start: LogHead, memory = 10_000): Hub {
+  const index = new Map<Topic, Set<Subscriber>>()
+  const everyone = new Set<Subscriber>()
+  let last = start.revision
+  let epochBase = start.epochBase
+  let reading: Promise<void> | null = null
+  let ring: Change[] = []
+  /** The ring holds everything later than this. */
+  let ringStart = last
+
+  function dispatch(changes: readonly Change[]): void {
+    const newest = changes.at(-1)
+    if (!newest) return
+    last = newest.revision
+    remember(changes)
+    const told = new Map<Subscriber, Change[]>()
+    for (const change of changes)
+      for (const subscriber of interested(change)) {
+        const list = told.get(subscriber)
+        if (list) list.push(change)
+        else told.set(subscriber, [change])
+      }
+    for (const [subscriber, list] of told) subscriber.tell(list)
+  }
+
+  function interested(change: Change): Set<Subscriber> {
+    const found = new Set<Subscriber>()
+    for (const topic of topicsOf(change)) for (const subscriber of index.get(topic) ?? []) found.add(subscriber)
+    return found
+  }
+
+  function remember(changes: readonly Change[]): void {
+    for (const change of changes) ring.push(change)
+    if (ring.length <= memory * 1.5) return
+    ring = ring.slice(-memory)
+    ringStart = (ring[0]?.revision ?? last + 1) - 1
+  }
+
+  async function readToHead(): Promise<void> {
+    const head = await log.head()
+    if (head.epochBase !== epochBase) {
+      epochBase = head.epochBase
+      interrupt(head.epochBase)
+    }
+    while (last < head.revision) {
+      const changes = (await log.read(last, pageSize)).filter((change) => change.revision > last)
+      const next = changes[0]?.revision ?? head.revision + 1
+      if (next > last + 1) interrupt(next - 1)
+      dispatch(changes)
+    }
+  }
+
+  function interrupt(at: Revision): void {
+    last = at
+    ring = []
+    ringStart = last
+    for (const subscriber of [...everyone]) subscriber.interrupted()
+  }
+
+  const catchUp = (): Promise<void> => {
+    reading ??= readToHead().finally(() => {
+      reading = null
+    })
+    return reading
+  }
+
+  return {
+    get last() {
+      return last
+    },
+    get size() {
+      return everyone.size
+    },
+    publish(since, changes) {
+      if (since === last && reading === null) dispatch(changes)
+      else void catchUp().then(() => (last < (changes.at(-1)?.revision ?? since) ? catchUp() : undefined), ignore)
+    },
+    async reach(revision) {
+      // A reading that began earlier may have taken its head before that revision was there.
+      for (let tries = 0; last < revision && tries < 3; tries += 1) await catchUp()
+    },
+    follow: (head) => (head.revision === last && head.epochBase === epochBase ? Promise.resolve() : catchUp()),
+    subscribe(subscriber) {
+      everyone.add(subscriber)
+      for (const topic of subscriber.topics) {
+        const set = index.get(topic)
+        if (set) set.add(subscriber)
+        else index.set(topic, new Set([subscriber]))
+      }
+      return () => {
+        everyone.delete(subscriber)
+        for (const topic of subscriber.topics) {
+          const set = index.get(topic)
+          set?.delete(subscriber)
+          if (set?.size === 0) index.delete(topic)
+        }
+      }
+    },
+    recent(after) {
+      if (after < ringStart) return null
+      let from = ring.length
+      while (from > 0 && (ring[from - 1]?.revision ?? 0) > after) from -= 1
+      return ring.slice(from)
+    },
+  }
+}
+
+/** The slow poll behind it comes round again. */
+function ignore(): void {}
+
+function* topicsOf(change: Change): Generator<Topic> {
+  yield 'all'
+  if (change.deploymentId !== null) yield `deployment:${change.deploymentId}`
+  if (change.targetName !== null) yield `device:${change.targetName}`
+  if (change.fromTargetName !== null) yield `device:${change.fromTargetName}`
+  if (change.rolloutKey !== null) yield `rollout:${change.rolloutKey}`
+  if (change.fromRolloutKey !== null) yield `rollout:${change.fromRolloutKey}`
+  if (change.instanceId !== null) yield `instance:${change.instanceId}`
+  if (mayCreate(change)) yield 'births'
+}
+
+/** Rollouts and deployments come into being with a first state or by being declared. */
+function mayCreate(change: Change): boolean {
+  return change.kind === 'DEPLOYMENT_REVISED' || (change.kind === 'DEPLOYMENT_STATE_CHANGED' && change.from === null)
+}

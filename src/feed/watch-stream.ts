@@ -1,0 +1,84 @@
+/**
+ * One subscriber of a state (a deployment, counts, a rollout): the present first, then the present again whenever something
+ * that concerns it changed. It never reads ahead: what changes while its consumer is busy is merged, and counted.
+ */
+import type { Change } from '../domain/change.ts'
+import type { Revision } from '../domain/deployment.ts'
+import type { Snapshot } from '../store/database.ts'
+import type { Hub, Topic } from './hub.ts'
+import { createIterator, type WakingIterator } from './iterator.ts'
+import type { Refresher } from './refresh.ts'
+
+export interface WatchEvent {
+  readonly cursor: Revision
+  /** Further commits merged into this one. */
+  readonly coalesced: number
+  /** What changed since the event before, ascending. */
+  readonly changes: readonly Change[]
+  /** As of `cursor`, and shared: never close it, release the event. */
+  readonly snapshot: Snapshot
+  release(): void
+}
+
+export interface WatchOptions {
+  readonly topics: readonly Topic[]
+  readonly matches?: (change: Change) => boolean
+}
+
+export function createWatchStream(
+  source: { readonly hub: Hub; readonly refresher: Refresher; readonly capacity: number },
+  { topics, matches = () => true }: WatchOptions,
+): WakingIterator<WatchEvent> {
+  let commits: (readonly Change[])[] = []
+  let isDue = true
+  let cursor = 0
+  let merged = 0
+
+  const detach = source.hub.subscribe({
+    topics,
+    tell(changes) {
+      const matching = changes.filter(matches)
+      if (matching.length === 0) return
+      commits.push(matching)
+      // A consumer this far behind gets the newest of them; how many commits it was is still counted.
+      if (commits.length > source.capacity) {
+        commits.shift()
+        merged += 1
+      }
+      isDue = true
+      iterator.wake()
+    },
+    interrupted() {
+      isDue = true
+      iterator.wake()
+    },
+  })
+
+  const iterator = createIterator<WatchEvent>({
+    async pull(closed) {
+      if (!isDue) return 'wait'
+      const shared = await source.refresher.join()
+      if (closed()) {
+        shared.release()
+        return 'end'
+      }
+      const { snapshot, release } = shared
+      const revision = snapshot.head.revision
+      const isFirst = cursor === 0
+      const told = commits.filter((commit) => endOf(commit) > cursor && endOf(commit) <= revision)
+      commits = commits.filter((commit) => endOf(commit) > revision)
+      isDue = commits.length > 0
+      cursor = revision
+      const coalesced = Math.max(merged + told.length - 1, 0)
+      merged = 0
+      if (isFirst) return { cursor, coalesced: 0, changes: [], snapshot, release }
+      return { cursor, coalesced, changes: told.flat(), snapshot, release }
+    },
+    close: detach,
+  })
+  return iterator
+}
+
+function endOf(commit: readonly Change[]): Revision {
+  return commit.at(-1)?.revision ?? 0
+}

@@ -1,0 +1,39 @@
+import type { RolloutName } from '../domain/rollout.ts'
+import type { World } from './world.ts'
+
+/** Everything a command may look at: loaded for the whole batch in one query a table. */
+export interface Needs {
+  /** By deploymentId and reporter, and the one of that deploymentId that runs on that device. */
+  readonly deployments?: readonly DeploymentNeed[]
+  readonly deploymentKeys?: readonly number[]
+  /** Every deployment of these reporters. */
+  readonly reporters?: readonly string[]
+  readonly devices?: readonly string[]
+  /** Also what lies above those devices. */
+  readonly ancestors?: boolean
+  readonly rollouts?: readonly RolloutName[]
+}
+
+export interface DeploymentNeed {
+  readonly deploymentId: string
+  readonly reporter: string
+  readonly device: string
+  /** Whoever reports it: for declarations. */
+  readonly anyReporter?: boolean
+}
+
+/**
+ * One write, decided under the lock. `decide` throws a DomainError before it changes anything in the world, or not at all.
+ * Its result is kept in the database until the batch's outcome is certain: no secrets in it.
+ */
+export interface Command<Result> {
+  readonly needs: Needs
+  decide(world: World): Result
+  /** Further statements of the same transaction, for what is not part of the world (tokens). */
+  readonly also?: (result: Result) => readonly Statement[]
+}
+
+export interface Statement {
+  readonly text: string
+  readonly parameters: readonly unknown[]
+}

@@ -1,0 +1,142 @@
+/** What operators do with devices: none of it is a change of the feed, all of it is ordered with the reports. */
+import { noMarks } from '../../domain/deployment.ts'
+import { DomainError } from '../../domain/errors.ts'
+import type { Label, Target } from '../../domain/target.ts'
+import type { Command, Statement } from '../command.ts'
+import { ensureChild, parentName, requireDevice } from '../devices.ts'
+import type { World } from '../world.ts'
+
+export interface DeviceRegistration {
+  readonly deviceId: string
+  /** Null: stays as it is. */
+  readonly name: string | null
+  readonly labels: readonly Label[] | null
+  readonly parent: string | null
+  /** Seconds. */
+  readonly expectedInterval: number | null
+  /** Of the token that the device gets if it has none yet. */
+  readonly tokenHash: string
+}
+
+/** Per device: its key, and whether the new token was taken (false: it was registered before). */
+export type Registered = readonly { readonly key: number; readonly isNew: boolean }[]
+
+export function registerDevices(devices: readonly DeviceRegistration[]): Command<Registered> {
+  return {
+    needs: {
+      devices: devices.flatMap(({ deviceId, parent }) => [deviceId, ...ancestors(deviceId), ...(parent ? [parent] : [])]),
+      reporters: devices.map(({ deviceId }) => deviceId),
+      ancestors: true,
+    },
+    decide(world) {
+      refuseCycles(world, devices)
+      return devices.map((device) => register(world, device))
+    },
+    also: (registered) =>
+      devices.flatMap(({ tokenHash }, index) => {
+        const made = registered[index]
+        return made?.isNew ? [insertToken(tokenHash, made.key)] : []
+      }),
+  }
+}
+
+function register(world: World, registration: DeviceRegistration): { key: number; isNew: boolean } {
+  const { deviceId } = registration
+  const parent = registration.parent ?? parentName(deviceId)
+  const known = parent ? ensureChild(world, deviceId, parent) : world.ensureDevice(deviceId)
+  const isNew = !known.registered || known.revokedAt !== null
+  world.putTarget(
+    {
+      ...known,
+      displayName: registration.name ?? known.displayName,
+      labels: registration.labels ?? known.labels,
+      expectedInterval: registration.expectedInterval ?? known.expectedInterval,
+      parentKey: registration.parent ? world.ensureDevice(registration.parent).key : known.parentKey,
+      registered: true,
+      revokedAt: null,
+    },
+    'changed',
+  )
+  clearMarks(world, deviceId)
+  return { key: known.key, isNew }
+}
+
+function refuseCycles(world: World, devices: readonly DeviceRegistration[]): void {
+  const parents = new Map(devices.flatMap(({ deviceId, parent }) => (parent ? [[deviceId, parent]] : [])))
+  devices.forEach(({ deviceId, parent }, index) => {
+    const seen = new Set([deviceId])
+    for (let at = parent; at; at = parents.get(at) ?? knownParent(world, at)) {
+      if (seen.has(at)) {
+        const message = `${parent} is below ${deviceId}, so it cannot be its parent`
+        throw new DomainError('CONFLICT', message, { problems: [{ field: `devices[${index}].parent`, message }] })
+      }
+      seen.add(at)
+    }
+  })
+}
+
+function knownParent(world: World, name: string): string | null {
+  const parentKey = world.device(name)?.parentKey ?? null
+  return parentKey === null ? null : (world.findTarget(parentKey)?.name ?? null)
+}
+
+function ancestors(deviceId: string): string[] {
+  const parent = parentName(deviceId)
+  return parent ? [parent] : []
+}
+
+/** The old tokens stay good for `overlapSeconds`. */
+export function rotateToken(deviceId: string, tokenHash: string, overlapSeconds: number): Command<{ key: number }> {
+  return {
+    needs: { devices: [deviceId] },
+    decide: (world) => ({ key: requireDevice(world, deviceId).key }),
+    also: ({ key }) => [
+      {
+        text: `update device_tokens set expires_at = least(expires_at, now() + make_interval(secs => $2::int))
+               where target_key = $1::bigint`,
+        parameters: [key, overlapSeconds],
+      },
+      insertToken(tokenHash, key),
+    ],
+  }
+}
+
+/** From now on nothing it reports, or that is reported for it, is taken. */
+export function revokeDevice(deviceId: string): Command<{ key: number }> {
+  return {
+    needs: { devices: [deviceId] },
+    decide(world) {
+      const device: Target = requireDevice(world, deviceId)
+      world.putTarget({ ...device, revokedAt: device.revokedAt ?? world.now }, 'changed')
+      return { key: device.key }
+    },
+    also: ({ key }) => [{ text: 'delete from device_tokens where target_key = $1::bigint', parameters: [key] }],
+  }
+}
+
+/** Whatever it reports next is the newest: for a reporter whose clock or counter went wrong. */
+export function resetReporterOrder(reporter: string): Command<{ key: number; deployments: number }> {
+  return {
+    needs: { devices: [reporter], reporters: [reporter] },
+    decide(world) {
+      const { key } = requireDevice(world, reporter)
+      return { key, deployments: clearMarks(world, reporter) }
+    },
+  }
+}
+
+function clearMarks(world: World, reporter: string): number {
+  const deployments = world.deploymentsOf(reporter)
+  for (const known of deployments) {
+    const deployment = { ...known, marks: noMarks }
+    world.commit(known, { verdict: 'UNCHANGED', staleBy: null, deployment, changes: [] }, null)
+  }
+  return deployments.length
+}
+
+function insertToken(hash: string, key: number): Statement {
+  return {
+    text: 'insert into device_tokens (hash, target_key, issued_at) values ($1, $2::bigint, now())',
+    parameters: [hash, key],
+  }
+}

@@ -1,0 +1,100 @@
+/** The main job: a status report becomes a verdict. */
+import type { Deployment } from '../../domain/deployment.ts'
+import { DomainError } from '../../domain/errors.ts'
+import type { OrderKey, ReportOutcome, StatusReport } from '../../domain/report.ts'
+import { implicitRollout } from '../../domain/rollout.ts'
+import type { Target } from '../../domain/target.ts'
+import { applyReport } from '../../domain/transition.ts'
+import type { Command } from '../command.ts'
+import { ensureChild, parentName } from '../devices.ts'
+import type { World } from '../world.ts'
+
+/** Margo's gateway error code for "child device unreachable". */
+const childUnreachable = '102'
+
+export function recordReport(report: StatusReport): Command<ReportOutcome> {
+  const { deploymentId, reporter } = report
+  const device = report.deviceId ?? reporter
+  return {
+    needs: {
+      deployments: [{ deploymentId, reporter, device }],
+      devices: device === reporter ? [device] : [reporter, device, parentName(device) ?? reporter],
+      rollouts: [implicitRollout(deploymentId)],
+    },
+    decide(world) {
+      refuseRevoked(world.device(reporter), world.device(device))
+      const from = world.ensureDevice(reporter)
+      const target = device === reporter ? from : ensureChild(world, device, parentName(device) ?? reporter)
+      const known = world.deployment(deploymentId, reporter) ?? declaredOn(world, deploymentId, target.key)
+      const place = {
+        key: known?.key ?? world.newKey(),
+        targetKey: target.key,
+        rolloutKey: known?.rolloutKey ?? world.ensureRollout(implicitRollout(deploymentId)).key,
+      }
+      const before = world.revision()
+      const { verdict, staleBy, deployment, changes } = applyReport(known, report, place, world.moment())
+      hear(world, from)
+      if (staleBy) {
+        keep(world, report, deployment.key, 'STALE', staleBy)
+        return { verdict: 'STALE', revision: before, staleBy }
+      }
+      world.commit(known, { verdict, staleBy, deployment, changes }, report.observedAt)
+      noteConnectivity(world, target.key, from.key, report)
+      // A report that repeats what is known of the deployment may still end its device's absence.
+      if (world.revision() === before) {
+        world.countRepeat(deployment)
+        return { verdict: 'UNCHANGED', revision: before }
+      }
+      keep(world, report, deployment.key, 'APPLIED', null)
+      return { verdict: 'APPLIED', revision: world.revision() }
+    },
+  }
+}
+
+/** What was declared for that device and nobody has reported on yet: the first report takes it over, also a gateway's. */
+function declaredOn(world: World, deploymentId: string, targetKey: number): Deployment | null {
+  const found = world.deploymentOn(deploymentId, targetKey)
+  return found?.claimed ? null : found
+}
+
+function refuseRevoked(...devices: readonly (Target | null)[]): void {
+  const revoked = devices.find((device) => device && device.revokedAt !== null)
+  if (revoked)
+    throw new DomainError('FORBIDDEN', `device ${revoked.name} has been revoked: register it anew to let it report`)
+}
+
+function hear(world: World, reporter: Target): void {
+  world.putTarget({ ...world.targetByKey(reporter.key), lastHeardAt: world.now }, 'heard')
+}
+
+function keep(
+  world: World,
+  report: StatusReport,
+  deploymentKey: number,
+  verdict: 'APPLIED' | 'STALE',
+  staleBy: OrderKey | null,
+): void {
+  const revision = verdict === 'APPLIED' ? world.revision() : null
+  world.keepReport({ deploymentKey, verdict, staleBy, receivedAt: world.now, revision, report })
+}
+
+/**
+ * Silence proves nothing, but some reports do: a gateway's 102 makes its child OFFLINE, any other report about that child
+ * ends it; and a device that promised regular signs of life is ONLINE when it gives one.
+ */
+function noteConnectivity(world: World, targetKey: number, reporterKey: number, report: StatusReport): void {
+  const target = world.targetByKey(targetKey)
+  const codes = [report.error, ...report.components.map((component) => component.error)].map((error) => error?.code)
+  const unreachable = targetKey !== reporterKey && codes.includes(childUnreachable)
+  if (unreachable) setConnectivity(world, target, 'OFFLINE', report)
+  else if (target.connectivity === 'OFFLINE') setConnectivity(world, target, 'ONLINE', report)
+  const source = world.targetByKey(reporterKey)
+  if (source.connectivity === 'OFFLINE' || (source.expectedInterval !== null && source.connectivity === 'UNKNOWN'))
+    setConnectivity(world, source, 'ONLINE', report)
+}
+
+function setConnectivity(world: World, target: Target, to: 'ONLINE' | 'OFFLINE', report: StatusReport): void {
+  if (target.connectivity === to) return
+  const change = { kind: 'CONNECTIVITY_CHANGED', from: target.connectivity, to } as const
+  world.recordTarget({ ...target, connectivity: to }, change, report.observedAt)
+}

@@ -1,0 +1,172 @@
+/**
+ * The writer: one ordered transaction a batch, one batch in flight, the next is whatever queued meanwhile.
+ *
+ *   submit → queue → [ lock head · load · decide each in order · save · NOTIFY · COMMIT ] → answer, then tell the feed
+ *
+ * Revisions are handed out under the lock of log_head, so revision order = commit order across replicas.
+ *
+ *   the transaction …                what follows
+ *   commits                          each command's own answer (a DomainError is one)
+ *   fails with an error of the SQL   the batch is halved until the poisoned command stands alone: only it fails
+ *   loses its connection             the outcome is unknown: it is looked up under the lock, and repeated only if it was not there
+ *   cannot be settled in time        UNAVAILABLE (503): nothing was acknowledged, the device reports again
+ */
+import { randomUUID } from 'node:crypto'
+import type { Change } from '../domain/change.ts'
+import type { Millis } from '../domain/deployment.ts'
+import { DomainError, type ErrorCode } from '../domain/errors.ts'
+import type { Database, Session } from '../store/database.ts'
+import { loadNeeds, lockHead } from '../store/load.ts'
+import { findOutcome, saveBatch } from '../store/save.ts'
+import type { Command } from './command.ts'
+import { changesOf, createWorld } from './world.ts'
+
+export interface Writer {
+  /** Resolves after COMMIT. Rejects with the command's DomainError, or UNAVAILABLE when it could not be decided. */
+  submit<Result>(command: Command<Result>): Promise<Result>
+  /** Takes nothing more and resolves when all that was taken is decided. */
+  drain(): Promise<void>
+  readonly queued: number
+}
+
+export interface WriterOptions {
+  readonly database: Database
+  /** Told after COMMIT, in revision order; `since` is the head the batch began from. */
+  readonly committed: (since: number, changes: readonly Change[], at: Millis) => void
+  /** A lost connection (or a lock that somebody frozen holds), as opposed to an error in what was asked. */
+  readonly isTransient: (error: unknown) => boolean
+  /** Runs at the beginning of the first transaction of each connection: is it still the database it was? */
+  readonly checkIdentity: (session: Session, newestSeen: number) => Promise<void>
+  readonly observe?: (batch: { readonly size: number; readonly seconds: number }) => void
+  readonly clock?: () => Millis
+  /** Commands that may wait. More: UNAVAILABLE. */
+  readonly capacity?: number
+  readonly batchSize?: number
+  /** How long a batch may try to reach the database before its commands are told UNAVAILABLE. */
+  readonly patience?: Millis
+}
+
+interface Waiting {
+  readonly command: Command<unknown>
+  readonly resolve: (result: unknown) => void
+  readonly reject: (error: unknown) => void
+}
+
+type Outcome = { readonly ok: unknown } | { readonly refused: ErrorCode; readonly message: string; readonly problems: DomainError['problems'] }
+
+export function createWriter(options: WriterOptions): Writer {
+  const { database, clock = Date.now, capacity = 20_000, batchSize = 1_000, patience = 5_000 } = options
+  const writer = randomUUID()
+  const queue: Waiting[] = []
+  let batchNumber = 0
+  let newestSeen = 0
+  let isConnected = false
+  let isDraining = false
+  let flight: Promise<void> | null = null
+
+  async function run(): Promise<void> {
+    while (queue.length > 0) {
+      // Whoever can be answered in this turn of the event loop joins the batch.
+      await new Promise(setImmediate)
+      await process(queue.splice(0, batchSize))
+    }
+    flight = null
+  }
+
+  async function process(batch: readonly Waiting[]): Promise<void> {
+    batchNumber += 1
+    const began = performance.now()
+    const deadline = clock() + patience
+    for (let tries = 0; ; tries += 1) {
+      try {
+        settle(batch, await transact(batch, tries > 0))
+        options.observe?.({ size: batch.length, seconds: (performance.now() - began) / 1000 })
+        return
+      } catch (error) {
+        isConnected = false
+        if (!options.isTransient(error)) return await isolate(batch, error)
+        if (clock() >= deadline || isDraining) return fail(batch, unavailable('the database cannot be reached', error))
+        await new Promise((resolve) => setTimeout(resolve, Math.min(50 * 2 ** tries, 1_000)))
+      }
+    }
+  }
+
+  async function transact(batch: readonly Waiting[], isRetry: boolean): Promise<readonly Outcome[]> {
+    const { outcomes, announce } = await database.transaction(async (session) => {
+      if (!isConnected) await options.checkIdentity(session, newestSeen)
+      const head = await lockHead(session)
+      const earlier = isRetry ? await findOutcome(session, writer, batchNumber) : null
+      // It was committed after all: the feed has not heard of it, and reads it from the log.
+      if (earlier) return { outcomes: earlier as readonly Outcome[], announce: () => options.committed(head.revision, [], head.at) }
+      const needs = batch.map(({ command }) => command.needs)
+      const world = createWorld(head, await loadNeeds(session, needs), clock())
+      const results = batch.map(({ command }) => decide(command, world))
+      const also = batch.flatMap(({ command }, index) => {
+        const result = results[index]
+        return result && 'ok' in result ? (command.also?.(result.ok) ?? []) : []
+      })
+      const effects = world.effects
+      await saveBatch(session, head, effects, { writer, batch: batchNumber, results }, also)
+      const announce = (): void => {
+        newestSeen = effects.revision
+        options.committed(head.revision, changesOf(effects), effects.at)
+      }
+      return { outcomes: results, announce }
+    })
+    isConnected = true
+    announce()
+    return outcomes
+  }
+
+  function settle(batch: readonly Waiting[], outcomes: readonly Outcome[]): void {
+    batch.forEach((waiting, index) => {
+      const outcome = outcomes[index]
+      if (!outcome) waiting.reject(new Error('a batch answered fewer commands than it had'))
+      else if ('ok' in outcome) waiting.resolve(outcome.ok)
+      else waiting.reject(new DomainError(outcome.refused, outcome.message, { problems: outcome.problems }))
+    })
+  }
+
+  /** One of them made the whole batch fail: halve it until the culprit stands alone. */
+  async function isolate(batch: readonly Waiting[], error: unknown): Promise<void> {
+    if (batch.length === 1) return fail(batch, error)
+    const half = Math.ceil(batch.length / 2)
+    await process(batch.slice(0, half))
+    await process(batch.slice(half))
+  }
+
+  function fail(batch: readonly Waiting[], error: unknown): void {
+    for (const waiting of batch) waiting.reject(error)
+  }
+
+  return {
+    submit<Result>(command: Command<Result>): Promise<Result> {
+      if (isDraining) return Promise.reject(unavailable('the server is shutting down'))
+      if (queue.length >= capacity) return Promise.reject(unavailable('too many reports are waiting to be written'))
+      return new Promise<Result>((resolve, reject) => {
+        queue.push({ command: command as Command<unknown>, resolve: resolve as (result: unknown) => void, reject })
+        flight ??= run()
+      })
+    },
+    async drain() {
+      isDraining = true
+      await flight
+    },
+    get queued() {
+      return queue.length
+    },
+  }
+}
+
+function decide(command: Command<unknown>, world: ReturnType<typeof createWorld>): Outcome {
+  try {
+    return { ok: command.decide(world) }
+  } catch (error) {
+    if (!(error instanceof DomainError)) throw error
+    return { refused: error.code, message: error.message, problems: error.problems }
+  }
+}
+
+function unavailable(reason: string, cause?: unknown): DomainError {
+  return new DomainError('UNAVAILABLE', `${reason}: report again later`, { cause })
+}

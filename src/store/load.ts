@@ -1,0 +1,77 @@
+/** The first half of the writer's SQL: lock the log's head, then load all that a batch needs, in one query a table. */
+import { rolloutIdentity } from '../domain/rollout.ts'
+import type { Needs } from '../ingest/command.ts'
+import type { Head, Loaded } from '../ingest/world.ts'
+import type { Session } from './database.ts'
+import { type DeploymentRecord, type RolloutRecord, type TargetRecord, toDeployment, toRollout, toTarget } from './rows.ts'
+
+export interface LockedHead extends Head {
+  readonly identity: string
+}
+
+/** A statement of its own: what follows it in the transaction sees everything that earlier holders committed. */
+const lockHeadText = 'select revision, at, next_key as "nextKey", identity from log_head where id = 1 for update'
+
+export async function lockHead(session: Session): Promise<LockedHead> {
+  const [head] = await session.run<LockedHead>(lockHeadText)
+  if (!head) throw new Error('the database has no log head: it was not migrated')
+  return head
+}
+
+const deploymentsByName = `select d.* from json_to_recordset($1::text::json) as x("deploymentId" text, reporter text)
+  join deployments d on d.deployment_id = x."deploymentId" and d.reporter = x.reporter`
+const deploymentsByDevice = `select d.* from json_to_recordset($1::text::json) as x("deploymentId" text, device text)
+  join targets t on t.kind = 'DEVICE' and t.provider = '' and t.name = x.device
+  join deployments d on d.target_key = t.key and d.deployment_id = x."deploymentId"`
+const deploymentsByKey = `select d.* from deployments d
+  where d.key in (select x::bigint from json_array_elements_text($1::text::json) x)`
+const deploymentsByReporter = `select d.* from deployments d
+  where d.reporter in (select x from json_array_elements_text($1::text::json) x)`
+
+const devicesByName = `select t.* from json_array_elements_text($1::text::json) x
+  join targets t on t.kind = 'DEVICE' and t.provider = '' and t.name = x`
+const targetsByKey = `select t.* from targets t
+  where t.key in (select x::bigint from json_array_elements_text($1::text::json) x)`
+const devicesAndAncestors = `with recursive above as (
+    ${devicesByName}
+    union select p.* from above a join targets p on p.key = a.parent_key)
+  select * from above`
+const rolloutsByIdentity = `select r.* from json_to_recordset($1::text::json) as x(kind rollout_kind, identity text)
+  join rollouts r on r.kind = x.kind and r.identity = x.identity`
+
+export async function loadNeeds(session: Session, needs: readonly Needs[]): Promise<Loaded> {
+  const named = needs.flatMap((need) => need.deployments ?? [])
+  const elsewhere = named.filter((need) => need.anyReporter || need.device !== need.reporter)
+  const keys = needs.flatMap((need) => need.deploymentKeys ?? [])
+  const reporters = needs.flatMap((need) => need.reporters ?? [])
+  const devices = unique(needs.flatMap((need) => need.devices ?? []))
+  const identities = new Map(
+    needs.flatMap((need) => need.rollouts ?? []).map((r) => [r.kind + rolloutIdentity(r), { kind: r.kind, identity: rolloutIdentity(r) }]),
+  )
+  const ask = <T extends object>(text: string, list: readonly unknown[]): Promise<T[]> =>
+    list.length === 0 ? Promise.resolve([]) : session.run<T>(text, [JSON.stringify(list)])
+
+  const [found, deviceRows, rolloutRows] = await Promise.all([
+    Promise.all([
+      ask<DeploymentRecord>(deploymentsByName, named),
+      ask<DeploymentRecord>(deploymentsByDevice, elsewhere),
+      ask<DeploymentRecord>(deploymentsByKey, keys),
+      ask<DeploymentRecord>(deploymentsByReporter, reporters),
+    ]),
+    ask<TargetRecord>(needs.some((need) => need.ancestors) ? devicesAndAncestors : devicesByName, devices),
+    ask<RolloutRecord>(rolloutsByIdentity, [...identities.values()]),
+  ])
+  const byKey = new Map(found.flat().map((row) => [row.key, toDeployment(row)]))
+  const known = new Set(deviceRows.map((row) => row.key))
+  const missing = unique([...byKey.values()].map((d) => d.targetKey)).filter((key) => !known.has(key))
+  const otherRows = await ask<TargetRecord>(targetsByKey, missing)
+  return {
+    deployments: [...byKey.values()],
+    targets: [...deviceRows, ...otherRows].map(toTarget),
+    rollouts: rolloutRows.map(toRollout),
+  }
+}
+
+function unique<T>(list: readonly T[]): T[] {
+  return [...new Set(list)]
+}

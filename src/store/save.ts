@@ -1,0 +1,138 @@
+/**
+ * The second half of the writer's SQL: what a batch made, one statement a table, however many reports it had.
+ * The statements do not wait for each other's answers; the transaction is the caller's.
+ */
+import { type DeploymentImage, deploymentStates } from '../domain/deployment.ts'
+import { rolloutIdentity } from '../domain/rollout.ts'
+import type { Statement } from '../ingest/command.ts'
+import { type Effects, type Entry, type Head, isZeroDelta, type KeptReport, type Touch } from '../ingest/world.ts'
+import { doorbellChannel, type Session } from './database.ts'
+import { insertOf, iso, recordOfFields, updateOf, type Write } from './recordset.ts'
+import { batches, changeLog, deployments, reports, rollouts, targets } from './schema.ts'
+
+const identity = ['key', 'kind', 'provider', 'name', 'deploymentId'] as const
+const isIdentity = (field: string): boolean => (identity as readonly string[]).includes(field)
+const stateColumns = deploymentStates.map((state) => state.toLowerCase())
+
+const targetWrites: Record<Touch, Write<object>> = {
+  created: insertOf(targets),
+  changed: updateOf(targets, { set: (field) => !isIdentity(field) }),
+  heard: updateOf(targets, { set: (field) => field === 'lastHeardAt' }),
+}
+const heardFields: readonly string[] = ['reporter', 'declaredComponents', 'claimed', 'reportedAt', 'receivedAt', 'marks']
+const deploymentWrites: Record<Touch, Write<object>> = {
+  created: insertOf(deployments),
+  changed: updateOf(deployments, { set: (field) => !isIdentity(field), add: ['repeats'] }),
+  heard: updateOf(deployments, { set: (field) => heardFields.includes(field), add: ['repeats'] }),
+}
+const insertRollouts = insertOf(rollouts, {
+  except: ['pending', 'installing', 'installed', 'failed', 'removing', 'removed'],
+})
+const countRollouts = updateOf(rollouts, {
+  set: () => false,
+  add: ['pending', 'installing', 'installed', 'failed', 'removing', 'removed'],
+})
+const insertEntries = insertOf(changeLog)
+const insertReports = insertOf(reports)
+const keepOutcome = insertOf(batches, {
+  more: 'on conflict (id) do update set at = excluded.at, outcomes = excluded.outcomes',
+})
+const moveHead = `update log_head set revision = $1::bigint, at = $2::timestamptz, next_key = $3::bigint, writes = writes + 1,
+  ${stateColumns.map((column, i) => `${column} = ${column} + $${i + 4}::int`).join(', ')} where id = 1`
+
+const toImage = recordOfFields<typeof deployments, DeploymentImage>(deployments, [
+  'targetKey',
+  'rolloutKey',
+  'instanceKey',
+  'application',
+  'applicationVersion',
+  'state',
+  'derivedState',
+  'consistent',
+  'error',
+  'readiness',
+  'components',
+  'attempt',
+  'adoptedManifestVersion',
+  'stalled',
+  'reportedAt',
+  'changedAt',
+  'revision',
+  'forgottenAt',
+])
+
+/** What a writer remembers of its latest batch, so that a lost COMMIT can be settled instead of repeated. */
+export interface BatchOutcome {
+  readonly writer: string
+  readonly batch: number
+  readonly results: readonly unknown[]
+}
+
+export async function saveBatch(
+  session: Session,
+  before: Head,
+  effects: Effects,
+  outcome: BatchOutcome,
+  also: readonly Statement[],
+): Promise<void> {
+  const put = <Row extends object>(write: Write<Row>, rows: readonly Row[]): Promise<unknown>[] =>
+    rows.length === 0 ? [] : [session.run(write.text, [JSON.stringify(rows.map(write.toRecord))])]
+  const putTouched = (writes: Record<Touch, Write<object>>, rows: readonly { touch: Touch; row: object }[]) =>
+    (['created', 'changed', 'heard'] as const).flatMap((touch) =>
+      put(writes[touch], rows.filter((row) => row.touch === touch).map(({ row }) => row)),
+    )
+  const { writer: id, batch, results } = outcome
+  const fleetDelta = deploymentStates.map((state) => effects.fleetDelta[state])
+
+  await Promise.all([
+    ...putTouched(targetWrites, [...effects.targets.values()]),
+    ...put(insertRollouts, effects.rollouts.map((rollout) => ({ ...rollout, identity: rolloutIdentity(rollout), createdRevision: effects.revision }))),
+    ...putTouched(deploymentWrites, [...effects.deployments.values()].map(({ row, repeats, touch }) => ({ touch, row: { ...row, repeats } }))),
+    ...put(countRollouts, rolloutDeltas(effects)),
+    ...put(insertEntries, effects.entries.map((entry) => entryRow(entry, effects.at))),
+    ...put(insertReports, effects.reports.map(reportRow)),
+    ...put(keepOutcome, [{ id, at: effects.at, outcomes: { batch, results } }]),
+    ...also.map(({ text, parameters }) => session.run(text, parameters)),
+    session.run(moveHead, [effects.revision, iso(effects.at), effects.nextKey, ...fleetDelta]),
+    ...(effects.revision > before.revision ? [session.run('select pg_notify($1, $2)', [doorbellChannel, String(effects.revision)])] : []),
+  ])
+}
+
+/** The results of this writer's batch of that number, if it was committed after all. */
+export async function findOutcome(session: Session, writer: string, batch: number): Promise<readonly unknown[] | null> {
+  const text = 'select outcomes from batches where id = $1'
+  const [row] = await session.run<{ outcomes: { batch: number; results: unknown[] } }>(text, [writer])
+  return row && row.outcomes.batch === batch ? row.outcomes.results : null
+}
+
+function rolloutDeltas(effects: Effects): object[] {
+  return [...effects.rolloutDeltas]
+    .filter(([, delta]) => !isZeroDelta(delta))
+    .map(([key, delta]) => ({
+      key,
+      ...Object.fromEntries(deploymentStates.map((state) => [state.toLowerCase(), delta[state]])),
+    }))
+}
+
+function entryRow(entry: Entry, at: number): object {
+  const { deployment, before, target, fromTarget, changes, firstRevision, observedAt, fromRolloutKey } = entry
+  return {
+    firstRevision,
+    lastRevision: firstRevision + changes.length - 1,
+    at,
+    observedAt,
+    deploymentKey: deployment?.key ?? null,
+    targetKey: target.key,
+    fromTargetKey: fromTarget?.key ?? null,
+    rolloutKey: deployment?.rolloutKey ?? null,
+    fromRolloutKey,
+    instanceKey: deployment?.instanceKey ?? null,
+    before: before && toImage(before),
+    changes,
+  }
+}
+
+function reportRow({ report, ...kept }: KeptReport): object {
+  const { observedAt: reportedAt, components, ...said } = report
+  return { ...said, ...kept, reportedAt, components: kept.verdict === 'STALE' ? components : null }
+}
