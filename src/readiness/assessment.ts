@@ -1,0 +1,19 @@
+import type { Readiness } from '../domain/deployment.ts'
+
+/** What we say of one object. `reason` is one CamelCase word a machine may match on, `message` is for people; READY needs neither. */
+export interface Assessment {
+  readonly readiness: Readiness
+  readonly reason: string | null
+  readonly message: string | null
+}
+
+type Say = (reason: string | null, message?: string | null) => Assessment
+
+const say =
+  (readiness: Readiness): Say =>
+  (reason, message = null) => ({ readiness, reason: reason || null, message: message || null })
+
+export const pending = say('PENDING')
+export const failed = say('FAILED')
+export const unknown = say('UNKNOWN')
+export const ready = (message: string | null = null): Assessment => say('READY')(null, message)

@@ -1,0 +1,46 @@
+import { apiServiceReadiness, definitionReadiness } from './api-extension.ts'
+import { type Assessment, ready } from './assessment.ts'
+import { daemonSetReadiness } from './daemon-set.ts'
+import { deploymentReadiness } from './deployment.ts'
+import { autoscalerReadiness } from './horizontal-pod-autoscaler.ts'
+import { jobReadiness } from './job.ts'
+import type { KubernetesObject } from './kubernetes-object.ts'
+import { ingressReadiness, serviceReadiness } from './load-balancer.ts'
+import { claimReadiness } from './persistent-volume-claim.ts'
+import { podReadiness } from './pod.ts'
+import { replicaSetReadiness } from './replica-set.ts'
+import { statefulSetReadiness } from './stateful-set.ts'
+
+export type Rule = (object: KubernetesObject) => Assessment
+
+/** Ready by being there: they have no controller to wait for, or (CronJob, PodDisruptionBudget) one whose work says nothing of themselves. */
+const alwaysReady: Rule = () => ready()
+
+const core = ['']
+const apps = ['apps', 'extensions']
+
+/** Which groups a kind belongs to, the ones it has left included; versions never matter. */
+const rules: ReadonlyMap<string, { readonly groups: readonly string[]; readonly rule: Rule }> = new Map([
+  ['Deployment', { groups: apps, rule: deploymentReadiness }],
+  ['ReplicaSet', { groups: apps, rule: replicaSetReadiness }],
+  ['StatefulSet', { groups: apps, rule: statefulSetReadiness }],
+  ['DaemonSet', { groups: apps, rule: daemonSetReadiness }],
+  ['Pod', { groups: core, rule: podReadiness }],
+  ['Job', { groups: ['batch', 'extensions'], rule: jobReadiness }],
+  ['CronJob', { groups: ['batch'], rule: alwaysReady }],
+  ['Service', { groups: core, rule: serviceReadiness }],
+  ['PersistentVolumeClaim', { groups: core, rule: claimReadiness }],
+  ['Ingress', { groups: ['networking.k8s.io', 'extensions'], rule: ingressReadiness }],
+  ['HorizontalPodAutoscaler', { groups: ['autoscaling', 'extensions'], rule: autoscalerReadiness }],
+  ['PodDisruptionBudget', { groups: ['policy'], rule: alwaysReady }],
+  ['APIService', { groups: ['apiregistration.k8s.io'], rule: apiServiceReadiness }],
+  ['CustomResourceDefinition', { groups: ['apiextensions.k8s.io'], rule: definitionReadiness }],
+  ['ConfigMap', { groups: core, rule: alwaysReady }],
+  ['Secret', { groups: core, rule: alwaysReady }],
+])
+
+/** The kind's own rule. A kind of the same name in a foreign group has none; without any apiVersion the name has to do. */
+export const ruleOf = ({ kind, group }: KubernetesObject): Rule | null => {
+  const entry = rules.get(kind)
+  return entry && (group === null || entry.groups.includes(group)) ? entry.rule : null
+}

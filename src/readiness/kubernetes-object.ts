@@ -1,0 +1,89 @@
+/**
+ * Reading an object nobody vouches for. Objects arrive from agents of any age and from hand-written blocks, so every accessor answers for every
+ * input: what has the wrong type counts as absent, which is also what Kubernetes means by leaving a zero out.
+ */
+
+export type Fields = Readonly<Record<string, unknown>>
+
+export interface Condition {
+  readonly type: string
+  readonly status: string
+  readonly reason: string
+  readonly message: string
+}
+
+export interface KubernetesObject {
+  /** Empty when the object does not say. */
+  readonly kind: string
+  /** '' is the core group; null when the object has no apiVersion at all, as in a bare status block. */
+  readonly group: string | null
+  readonly metadata: Fields
+  readonly spec: Fields
+  readonly status: Fields
+  readonly conditions: readonly Condition[]
+  /** What is of the wrong shape where every engine would look, or null. */
+  readonly malformed: string | null
+}
+
+const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+export const fields = (value: unknown): Fields => (isFields(value) ? value : {})
+
+export const text = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+export const items = (value: unknown): readonly Fields[] => (Array.isArray(value) ? value.filter(isFields) : [])
+
+/** A number, or undefined: for the fields whose absence is not a zero. */
+export const given = (value: unknown): number | undefined =>
+  typeof value === 'number' && Number.isFinite(value) ? value : undefined
+
+/** A number whose absence means zero (`omitempty` in the Kubernetes API). */
+export const count = (value: unknown): number => given(value) ?? 0
+
+export const conditionsOf = (value: unknown): readonly Condition[] =>
+  items(value).map((item) => ({
+    type: text(item.type),
+    status: text(item.status),
+    reason: text(item.reason),
+    message: text(item.message),
+  }))
+
+export const conditionOf = (object: KubernetesObject, type: string): Condition | undefined =>
+  object.conditions.find((condition) => condition.type === type)
+
+export const trueCondition = (object: KubernetesObject, type: string): Condition | undefined =>
+  object.conditions.find((condition) => condition.type === type && condition.status === 'True')
+
+export const annotationsOf = (object: KubernetesObject): Fields => fields(object.metadata.annotations)
+
+/** Null when it is no object at all. */
+export const parseKubernetesObject = (value: unknown): KubernetesObject | null => {
+  if (!isFields(value)) return null
+  const status = fields(value.status)
+  return {
+    kind: text(value.kind),
+    group: groupOf(value.apiVersion),
+    metadata: fields(value.metadata),
+    spec: fields(value.spec),
+    status,
+    conditions: conditionsOf(status.conditions),
+    malformed: malformation(value, status),
+  }
+}
+
+const groupOf = (apiVersion: unknown): string | null => {
+  const whole = text(apiVersion)
+  if (whole === '') return null
+  const slash = whole.indexOf('/')
+  return slash < 0 ? '' : whole.slice(0, slash)
+}
+
+const absent = (value: unknown): boolean => value === undefined || value === null
+
+const malformation = (object: Fields, status: Fields): string | null => {
+  for (const name of ['metadata', 'spec', 'status'])
+    if (!absent(object[name]) && !isFields(object[name])) return `${name} is not an object`
+  if (!absent(status.conditions) && !Array.isArray(status.conditions)) return 'status.conditions is not a list'
+  return null
+}

@@ -1,0 +1,9 @@
+import { type Assessment, failed, pending, ready } from './assessment.ts'
+import { type KubernetesObject, text } from './kubernetes-object.ts'
+
+export const claimReadiness = (object: KubernetesObject): Assessment => {
+  const phase = text(object.status.phase)
+  if (phase === 'Bound') return ready()
+  if (phase === 'Lost') return failed('ClaimLost', 'the volume of the claim is gone')
+  return pending('NotBound', `the claim is not bound${phase === '' ? '' : `: ${phase}`}`)
+}
