@@ -16,9 +16,7 @@ export function deriveState(components: readonly { readonly state: DeploymentSta
   return states.has('PENDING') ? 'INSTALLING' : 'REMOVING'
 }
 
-export function mostSevereState(
-  components: readonly { readonly state: DeploymentState }[],
-): DeploymentState | null {
+export function mostSevereState(components: readonly { readonly state: DeploymentState }[]): DeploymentState | null {
   return severity.find((state) => components.some((component) => component.state === state)) ?? null
 }
 

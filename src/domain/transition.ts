@@ -49,7 +49,12 @@ export interface Placement {
   readonly rolloutKey: number
 }
 
-export function applyReport(known: Deployment | null, report: StatusReport, place: Placement, moment: Moment): Transition {
+export function applyReport(
+  known: Deployment | null,
+  report: StatusReport,
+  place: Placement,
+  moment: Moment,
+): Transition {
   const present = known !== null && known.forgottenAt === null ? known : null
   const { staleBy, marks } = orderReport(present?.marks ?? noMarks, report, moment.now)
   if (present && staleBy) return { verdict: 'STALE', staleBy, deployment: present, changes: [] }

@@ -3,7 +3,13 @@
  * that must be written. Pure bookkeeping: commands decide, store/batch.ts writes.
  */
 import type { Change, ChangeBody } from '../domain/change.ts'
-import { type Deployment, type DeploymentState, deploymentStates, type Millis, type Revision } from '../domain/deployment.ts'
+import {
+  type Deployment,
+  type DeploymentState,
+  deploymentStates,
+  type Millis,
+  type Revision,
+} from '../domain/deployment.ts'
 import type { OrderKey, StatusReport, Verdict } from '../domain/report.ts'
 import { type Rollout, type RolloutName, rolloutIdentity } from '../domain/rollout.ts'
 import type { Target } from '../domain/target.ts'
@@ -50,6 +56,8 @@ export type Touch = 'created' | 'changed' | 'heard'
 
 export interface World {
   readonly now: Millis
+  /** Seconds of silence after which any device counts as offline; null: only those that promised to be heard. */
+  readonly offlineAfter: number | null
   /** The newest revision so far, this batch's included. */
   revision(): Revision
   moment(): Moment
@@ -77,7 +85,10 @@ export interface World {
 export interface Effects {
   readonly entries: readonly Entry[]
   readonly reports: readonly KeptReport[]
-  readonly deployments: ReadonlyMap<number, { readonly row: Deployment; readonly touch: Touch; readonly repeats: number }>
+  readonly deployments: ReadonlyMap<
+    number,
+    { readonly row: Deployment; readonly touch: Touch; readonly repeats: number }
+  >
   readonly targets: ReadonlyMap<number, { readonly row: Target; readonly touch: Touch }>
   readonly rollouts: readonly Rollout[]
   readonly rolloutDeltas: ReadonlyMap<number, StateDelta>
@@ -87,7 +98,7 @@ export interface Effects {
   readonly nextKey: number
 }
 
-export function createWorld(head: Head, loaded: Loaded, now: Millis): World {
+export function createWorld(head: Head, loaded: Loaded, now: Millis, offlineAfter: number | null = null): World {
   const at = Math.max(now, head.at)
   let revision = head.revision
   let nextKey = head.nextKey
@@ -134,6 +145,7 @@ export function createWorld(head: Head, loaded: Loaded, now: Millis): World {
 
   return {
     now,
+    offlineAfter,
     revision: () => revision,
     moment: () => ({ now, at, revision: revision + 1 }),
     deployment: (deploymentId, reporter) => byKey.get(byName.get(nameOf(deploymentId, reporter)) ?? -1) ?? null,

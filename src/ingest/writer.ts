@@ -39,6 +39,8 @@ export interface WriterOptions {
   readonly checkIdentity: (session: Session, newestSeen: number) => Promise<void>
   readonly observe?: (batch: { readonly size: number; readonly seconds: number }) => void
   readonly clock?: () => Millis
+  /** Seconds; see World. */
+  readonly offlineAfter?: number | null
   /** Commands that may wait. More: UNAVAILABLE. */
   readonly capacity?: number
   readonly batchSize?: number
@@ -52,10 +54,19 @@ interface Waiting {
   readonly reject: (error: unknown) => void
 }
 
-type Outcome = { readonly ok: unknown } | { readonly refused: ErrorCode; readonly message: string; readonly problems: DomainError['problems'] }
+type Outcome =
+  | { readonly ok: unknown }
+  | { readonly refused: ErrorCode; readonly message: string; readonly problems: DomainError['problems'] }
 
 export function createWriter(options: WriterOptions): Writer {
-  const { database, clock = Date.now, capacity = 20_000, batchSize = 1_000, patience = 5_000 } = options
+  const {
+    database,
+    clock = Date.now,
+    capacity = 20_000,
+    batchSize = 1_000,
+    patience = 5_000,
+    offlineAfter = null,
+  } = options
   const writer = randomUUID()
   const queue: Waiting[] = []
   let batchNumber = 0
@@ -97,9 +108,13 @@ export function createWriter(options: WriterOptions): Writer {
       const head = await lockHead(session)
       const earlier = isRetry ? await findOutcome(session, writer, batchNumber) : null
       // It was committed after all: the feed has not heard of it, and reads it from the log.
-      if (earlier) return { outcomes: earlier as readonly Outcome[], announce: () => options.committed(head.revision, [], head.at) }
+      if (earlier)
+        return {
+          outcomes: earlier as readonly Outcome[],
+          announce: () => options.committed(head.revision, [], head.at),
+        }
       const needs = batch.map(({ command }) => command.needs)
-      const world = createWorld(head, await loadNeeds(session, needs), clock())
+      const world = createWorld(head, await loadNeeds(session, needs), clock(), offlineAfter)
       const results = batch.map(({ command }) => decide(command, world))
       const also = batch.flatMap(({ command }, index) => {
         const result = results[index]

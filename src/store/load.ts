@@ -3,7 +3,14 @@ import { rolloutIdentity } from '../domain/rollout.ts'
 import type { Needs } from '../ingest/command.ts'
 import type { Head, Loaded } from '../ingest/world.ts'
 import type { Session } from './database.ts'
-import { type DeploymentRecord, type RolloutRecord, type TargetRecord, toDeployment, toRollout, toTarget } from './rows.ts'
+import {
+  type DeploymentRecord,
+  type RolloutRecord,
+  type TargetRecord,
+  toDeployment,
+  toRollout,
+  toTarget,
+} from './rows.ts'
 
 export interface LockedHead extends Head {
   readonly identity: string
@@ -46,7 +53,9 @@ export async function loadNeeds(session: Session, needs: readonly Needs[]): Prom
   const reporters = needs.flatMap((need) => need.reporters ?? [])
   const devices = unique(needs.flatMap((need) => need.devices ?? []))
   const identities = new Map(
-    needs.flatMap((need) => need.rollouts ?? []).map((r) => [r.kind + rolloutIdentity(r), { kind: r.kind, identity: rolloutIdentity(r) }]),
+    needs
+      .flatMap((need) => need.rollouts ?? [])
+      .map((r) => [r.kind + rolloutIdentity(r), { kind: r.kind, identity: rolloutIdentity(r) }]),
   )
   const ask = <T extends object>(text: string, list: readonly unknown[]): Promise<T[]> =>
     list.length === 0 ? Promise.resolve([]) : session.run<T>(text, [JSON.stringify(list)])

@@ -58,7 +58,11 @@ function columnsOf<T extends PgTable>(table: T, wanted: (field: Field<T>) => boo
 }
 
 function recordOf<Row extends object>(columns: readonly NamedColumn[]): (row: Row) => object {
-  const members = columns.map(([field, column]) => ({ field, name: column.name, isTime: column instanceof PgTimestampString }))
+  const members = columns.map(([field, column]) => ({
+    field,
+    name: column.name,
+    isTime: column instanceof PgTimestampString,
+  }))
   return (row) => {
     const record: Record<string, unknown> = {}
     for (const { field, name, isTime } of members) {

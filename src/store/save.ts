@@ -19,7 +19,14 @@ const targetWrites: Record<Touch, Write<object>> = {
   changed: updateOf(targets, { set: (field) => !isIdentity(field) }),
   heard: updateOf(targets, { set: (field) => field === 'lastHeardAt' }),
 }
-const heardFields: readonly string[] = ['reporter', 'declaredComponents', 'claimed', 'reportedAt', 'receivedAt', 'marks']
+const heardFields: readonly string[] = [
+  'reporter',
+  'declaredComponents',
+  'claimed',
+  'reportedAt',
+  'receivedAt',
+  'marks',
+]
 const deploymentWrites: Record<Touch, Write<object>> = {
   created: insertOf(deployments),
   changed: updateOf(deployments, { set: (field) => !isIdentity(field), add: ['repeats'] }),
@@ -79,22 +86,40 @@ export async function saveBatch(
     rows.length === 0 ? [] : [session.run(write.text, [JSON.stringify(rows.map(write.toRecord))])]
   const putTouched = (writes: Record<Touch, Write<object>>, rows: readonly { touch: Touch; row: object }[]) =>
     (['created', 'changed', 'heard'] as const).flatMap((touch) =>
-      put(writes[touch], rows.filter((row) => row.touch === touch).map(({ row }) => row)),
+      put(
+        writes[touch],
+        rows.filter((row) => row.touch === touch).map(({ row }) => row),
+      ),
     )
   const { writer: id, batch, results } = outcome
   const fleetDelta = deploymentStates.map((state) => effects.fleetDelta[state])
 
   await Promise.all([
     ...putTouched(targetWrites, [...effects.targets.values()]),
-    ...put(insertRollouts, effects.rollouts.map((rollout) => ({ ...rollout, identity: rolloutIdentity(rollout), createdRevision: effects.revision }))),
-    ...putTouched(deploymentWrites, [...effects.deployments.values()].map(({ row, repeats, touch }) => ({ touch, row: { ...row, repeats } }))),
+    ...put(
+      insertRollouts,
+      effects.rollouts.map((rollout) => ({
+        ...rollout,
+        identity: rolloutIdentity(rollout),
+        createdRevision: effects.revision,
+      })),
+    ),
+    ...putTouched(
+      deploymentWrites,
+      [...effects.deployments.values()].map(({ row, repeats, touch }) => ({ touch, row: { ...row, repeats } })),
+    ),
     ...put(countRollouts, rolloutDeltas(effects)),
-    ...put(insertEntries, effects.entries.map((entry) => entryRow(entry, effects.at))),
+    ...put(
+      insertEntries,
+      effects.entries.map((entry) => entryRow(entry, effects.at)),
+    ),
     ...put(insertReports, effects.reports.map(reportRow)),
     ...put(keepOutcome, [{ id, at: effects.at, outcomes: { batch, results } }]),
     ...also.map(({ text, parameters }) => session.run(text, parameters)),
     session.run(moveHead, [effects.revision, iso(effects.at), effects.nextKey, ...fleetDelta]),
-    ...(effects.revision > before.revision ? [session.run('select pg_notify($1, $2)', [doorbellChannel, String(effects.revision)])] : []),
+    ...(effects.revision > before.revision
+      ? [session.run('select pg_notify($1, $2)', [doorbellChannel, String(effects.revision)])]
+      : []),
   ])
 }
 

@@ -24,7 +24,11 @@ export type Registered = readonly { readonly key: number; readonly isNew: boolea
 export function registerDevices(devices: readonly DeviceRegistration[]): Command<Registered> {
   return {
     needs: {
-      devices: devices.flatMap(({ deviceId, parent }) => [deviceId, ...ancestors(deviceId), ...(parent ? [parent] : [])]),
+      devices: devices.flatMap(({ deviceId, parent }) => [
+        deviceId,
+        ...ancestors(deviceId),
+        ...(parent ? [parent] : []),
+      ]),
       reporters: devices.map(({ deviceId }) => deviceId),
       ancestors: true,
     },

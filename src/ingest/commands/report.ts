@@ -33,13 +33,13 @@ export function recordReport(report: StatusReport): Command<ReportOutcome> {
       }
       const before = world.revision()
       const { verdict, staleBy, deployment, changes } = applyReport(known, report, place, world.moment())
-      hear(world, from)
+      hear(world, from.key, report)
       if (staleBy) {
         keep(world, report, deployment.key, 'STALE', staleBy)
-        return { verdict: 'STALE', revision: before, staleBy }
+        return { verdict: 'STALE', revision: world.revision(), staleBy }
       }
       world.commit(known, { verdict, staleBy, deployment, changes }, report.observedAt)
-      noteConnectivity(world, target.key, from.key, report)
+      noteChild(world, target.key, from.key, report)
       // A report that repeats what is known of the deployment may still end its device's absence.
       if (world.revision() === before) {
         world.countRepeat(deployment)
@@ -63,8 +63,13 @@ function refuseRevoked(...devices: readonly (Target | null)[]): void {
     throw new DomainError('FORBIDDEN', `device ${revoked.name} has been revoked: register it anew to let it report`)
 }
 
-function hear(world: World, reporter: Target): void {
-  world.putTarget({ ...world.targetByKey(reporter.key), lastHeardAt: world.now }, 'heard')
+/** A sign of life: it ends an absence, and says that a device is there which promised such signs (or must give them). */
+function hear(world: World, reporterKey: number, report: StatusReport): void {
+  const device = { ...world.targetByKey(reporterKey), lastHeardAt: world.now }
+  world.putTarget(device, 'heard')
+  const isExpected = device.expectedInterval !== null || world.offlineAfter !== null
+  if (device.connectivity === 'OFFLINE' || (isExpected && device.connectivity === 'UNKNOWN'))
+    setConnectivity(world, device, 'ONLINE', report)
 }
 
 function keep(
@@ -78,19 +83,13 @@ function keep(
   world.keepReport({ deploymentKey, verdict, staleBy, receivedAt: world.now, revision, report })
 }
 
-/**
- * Silence proves nothing, but some reports do: a gateway's 102 makes its child OFFLINE, any other report about that child
- * ends it; and a device that promised regular signs of life is ONLINE when it gives one.
- */
-function noteConnectivity(world: World, targetKey: number, reporterKey: number, report: StatusReport): void {
+/** A gateway's 102 makes its child OFFLINE, and any other report about that child ends it. Silence alone proves nothing. */
+function noteChild(world: World, targetKey: number, reporterKey: number, report: StatusReport): void {
+  if (targetKey === reporterKey) return
   const target = world.targetByKey(targetKey)
   const codes = [report.error, ...report.components.map((component) => component.error)].map((error) => error?.code)
-  const unreachable = targetKey !== reporterKey && codes.includes(childUnreachable)
-  if (unreachable) setConnectivity(world, target, 'OFFLINE', report)
+  if (codes.includes(childUnreachable)) setConnectivity(world, target, 'OFFLINE', report)
   else if (target.connectivity === 'OFFLINE') setConnectivity(world, target, 'ONLINE', report)
-  const source = world.targetByKey(reporterKey)
-  if (source.connectivity === 'OFFLINE' || (source.expectedInterval !== null && source.connectivity === 'UNKNOWN'))
-    setConnectivity(world, source, 'ONLINE', report)
 }
 
 function setConnectivity(world: World, target: Target, to: 'ONLINE' | 'OFFLINE', report: StatusReport): void {

@@ -1,0 +1,276 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import {
+  type Deployment,
+  type DeploymentImage,
+  deploymentStates,
+  type StatusError,
+} from '../../src/domain/deployment.ts'
+import { imageAt } from '../../src/domain/fold.ts'
+import type { StatusReport } from '../../src/domain/report.ts'
+import {
+  applyDeclaration,
+  applyReport,
+  type Declaration,
+  forgetDeployment,
+  type Moment,
+  type Transition,
+} from '../../src/domain/transition.ts'
+
+const place = { key: 1, targetKey: 2, rolloutKey: 3 }
+const moment = (revision: number): Moment => ({ now: 1_000 + revision, at: 1_000 + revision, revision })
+
+const report = (some: Partial<StatusReport> = {}): StatusReport => ({
+  reporter: 'edge-1',
+  deploymentId: 'd',
+  deviceId: null,
+  state: 'PENDING',
+  error: null,
+  components: [],
+  adoptedManifestVersion: null,
+  seq: null,
+  boot: null,
+  observedAt: null,
+  dialect: 'test',
+  ...some,
+})
+
+const component = (name: string, state: StatusReport['state'] = 'PENDING', error: StatusError | null = null) => ({
+  name,
+  state,
+  error,
+})
+
+function play(...reports: StatusReport[]): Transition[] {
+  let known: Deployment | null = null
+  let revision = 1
+  return reports.map((next) => {
+    const outcome = applyReport(known, next, place, moment(revision))
+    known = outcome.deployment
+    revision += outcome.changes.length
+    return outcome
+  })
+}
+
+const last = (transitions: Transition[]): Transition => transitions.at(-1) ?? expect.unreachable()
+
+describe('a report', () => {
+  it('that is the first gives one change for the deployment and one a component', () => {
+    const [first] = play(report({ components: [component('a'), component('b', 'INSTALLED')] }))
+    expect(first?.verdict).toBe('APPLIED')
+    expect(first?.changes.map(({ kind }) => kind)).toEqual([
+      'DEPLOYMENT_STATE_CHANGED',
+      'COMPONENT_STATE_CHANGED',
+      'COMPONENT_STATE_CHANGED',
+    ])
+    expect(first?.deployment).toMatchObject({ revision: 3, derivedState: 'INSTALLING', consistent: true, attempt: 1 })
+    expect(first?.deployment.components.map(({ revision }) => revision)).toEqual([2, 3])
+  })
+
+  it('that repeats what is known changes nothing, in whatever order its components come', () => {
+    const a = component('a')
+    const b = component('b', 'FAILED', { code: 'x', message: 'y' })
+    const repeated = last(play(report({ components: [a, b] }), report({ components: [b, a], observedAt: 5 })))
+    expect(repeated).toMatchObject({ verdict: 'UNCHANGED', changes: [] })
+    expect(repeated.deployment.reportedAt).toBe(5)
+    expect(repeated.deployment.marks.observedAt).toBe(5)
+  })
+
+  it('that is older changes nothing and says by which key', () => {
+    const stale = last(play(report({ seq: '2', state: 'INSTALLED' }), report({ seq: '1', state: 'FAILED' })))
+    expect(stale).toMatchObject({ verdict: 'STALE', staleBy: 'seq', changes: [] })
+    expect(stale.deployment.state).toBe('INSTALLED')
+  })
+
+  it('without components says nothing about them', () => {
+    const outcome = last(play(report({ components: [component('a')] }), report({ state: 'INSTALLING' })))
+    expect(outcome.deployment.components.map(({ name }) => name)).toEqual(['a'])
+  })
+
+  it('with components is the whole picture: an absent one goes', () => {
+    const outcome = last(
+      play(report({ components: [component('a'), component('b')] }), report({ components: [component('b')] })),
+    )
+    expect(outcome.changes).toEqual([{ kind: 'COMPONENT_REMOVED', component: 'a', from: 'PENDING' }])
+  })
+
+  it('opens a new attempt when it begins again after an end', () => {
+    const attempts = play(
+      report({ state: 'INSTALLED' }),
+      report({ state: 'INSTALLING' }),
+      report({ state: 'PENDING' }),
+      report({ state: 'FAILED' }),
+      report({ state: 'REMOVING' }),
+      report({ state: 'REMOVED' }),
+      report({ state: 'PENDING' }),
+    ).map(({ deployment }) => deployment.attempt)
+    expect(attempts).toEqual([1, 2, 2, 2, 2, 2, 3])
+  })
+
+  it('from the same state with another error is a change of the error alone', () => {
+    const reason = { code: 'wait', message: 'policy agent' }
+    const outcome = last(play(report(), report({ error: reason })))
+    expect(outcome.changes).toEqual([
+      expect.objectContaining({ kind: 'DEPLOYMENT_STATE_CHANGED', from: 'PENDING', to: 'PENDING', error: reason }),
+    ])
+  })
+
+  it('about another device moves the deployment', () => {
+    const first = last(play(report()))
+    const moved = applyReport(first.deployment, report(), { ...place, targetKey: 9 }, moment(2))
+    expect(moved.changes).toEqual([{ kind: 'DEPLOYMENT_MOVED', fromTargetKey: 2, toTargetKey: 9 }])
+  })
+})
+
+describe('a declaration', () => {
+  const declared = (some: Partial<Declaration> = {}): Declaration => ({
+    deploymentId: 'd',
+    reporter: 'edge-1',
+    application: null,
+    applicationVersion: null,
+    components: null,
+    rolloutKey: null,
+    ...some,
+  })
+
+  it('is PENDING until the first report, which keeps declared components that it does not name', () => {
+    const made = applyDeclaration(null, declared({ components: ['a', 'b'] }), place, moment(1))
+    expect(made.deployment).toMatchObject({ state: 'PENDING', claimed: false, derivedState: 'PENDING' })
+    const outcome = applyReport(
+      made.deployment,
+      report({ components: [component('b', 'INSTALLED')] }),
+      place,
+      moment(4),
+    )
+    expect(outcome.deployment.components.map(({ name, state }) => [name, state])).toEqual([
+      ['a', 'PENDING'],
+      ['b', 'INSTALLED'],
+    ])
+    expect(outcome.deployment.claimed).toBe(true)
+  })
+
+  it('of what is known already revises it and leaves its state alone', () => {
+    const known = last(play(report({ state: 'INSTALLED', components: [component('a', 'INSTALLED')] }))).deployment
+    const outcome = applyDeclaration(
+      known,
+      declared({ application: 'app', rolloutKey: 7, components: ['a', 'c'] }),
+      place,
+      moment(5),
+    )
+    expect(outcome.deployment).toMatchObject({ state: 'INSTALLED', rolloutKey: 7, application: 'app', claimed: true })
+    expect(outcome.changes.map(({ kind }) => kind)).toEqual(['DEPLOYMENT_REVISED', 'COMPONENT_STATE_CHANGED'])
+    const again = applyDeclaration(
+      outcome.deployment,
+      declared({ application: 'app', rolloutKey: 7 }),
+      place,
+      moment(9),
+    )
+    expect(again.verdict).toBe('UNCHANGED')
+  })
+})
+
+describe('forgetting', () => {
+  it('is told once, and a new report brings the deployment back as if it were the first', () => {
+    const known = last(
+      play(report({ seq: '9', state: 'INSTALLED', components: [component('a', 'INSTALLED')] })),
+    ).deployment
+    const gone = forgetDeployment(known, moment(3)).deployment
+    expect(forgetDeployment(gone, moment(4)).verdict).toBe('UNCHANGED')
+    const back = applyReport(gone, report({ seq: '1', components: [component('a')] }), place, moment(4))
+    expect(back.verdict).toBe('APPLIED')
+    expect(back.changes).toEqual([
+      expect.objectContaining({ from: null, to: 'PENDING', attempt: 2 }),
+      expect.objectContaining({ component: 'a', from: null }),
+    ])
+    expect(back.deployment).toMatchObject({ key: known.key, forgottenAt: null })
+  })
+})
+
+describe('the log', () => {
+  const error = fc.constantFrom(null, { code: 'a', message: '' }, { code: 'a', message: 'b' })
+  const state = fc.constantFrom(...deploymentStates)
+  const components = fc.uniqueArray(fc.record({ name: fc.constantFrom('a', 'b', 'c'), state, error }), {
+    selector: ({ name }) => name,
+  })
+  const digits = fc.option(fc.constantFrom('1', '2', '3'), { nil: null })
+  const command = fc.oneof(
+    {
+      weight: 5,
+      arbitrary: fc
+        .record({
+          state,
+          error,
+          components,
+          adoptedManifestVersion: digits,
+          seq: digits,
+          target: fc.constantFrom(2, 3),
+        })
+        .map((r) => ({ type: 'report', ...r }) as const),
+    },
+    {
+      weight: 1,
+      arbitrary: fc
+        .record({
+          application: fc.constantFrom(null, 'x', 'y'),
+          rolloutKey: fc.constantFrom(null, 5, 6),
+          components: fc.option(fc.uniqueArray(fc.constantFrom('a', 'b', 'd')), { nil: null }),
+        })
+        .map((d) => ({ type: 'declare', ...d }) as const),
+    },
+    { weight: 1, arbitrary: fc.constant({ type: 'forget' } as const) },
+  )
+
+  it('folds to the present state, at every one of its revisions', () => {
+    fc.assert(
+      fc.property(fc.array(command, { maxLength: 12 }), (commands) => {
+        let known: Deployment | null = null
+        let folded: DeploymentImage | null = null
+        let revision = 1
+        for (const next of commands) {
+          const at = moment(revision)
+          const target = { ...place, targetKey: next.type === 'report' ? next.target : (known?.targetKey ?? 2) }
+          if (next.type === 'forget' && !known) continue
+          const outcome: Transition = apply(known, next, target, at)
+          const entry = {
+            firstRevision: revision,
+            at: at.at,
+            observedAt: null,
+            targetKey: outcome.deployment.targetKey,
+            rolloutKey: outcome.deployment.rolloutKey,
+            instanceKey: null,
+            changes: outcome.changes,
+          }
+          const before: DeploymentImage | null = folded
+          outcome.changes.forEach((_, index) => {
+            expect(imageAt(before, entry, revision + index)?.revision).toBe(revision + index)
+          })
+          folded = imageAt(before, entry, revision + outcome.changes.length)
+          known = outcome.deployment
+          revision += outcome.changes.length
+          expect(folded).toEqual(imageOf(known, folded))
+        }
+      }),
+    )
+  })
+
+  type Command = typeof command extends fc.Arbitrary<infer C> ? C : never
+
+  function apply(known: Deployment | null, next: Command, target: typeof place, at: Moment): Transition {
+    switch (next.type) {
+      case 'report':
+        return applyReport(known, report(next), target, at)
+      case 'declare': {
+        const declaration = { ...next, deploymentId: 'd', reporter: 'edge-1', applicationVersion: null }
+        const rolloutKey = known?.rolloutKey ?? next.rolloutKey ?? target.rolloutKey
+        return applyDeclaration(known, declaration, { ...target, rolloutKey }, at)
+      }
+      case 'forget':
+        return known ? forgetDeployment(known, at) : expect.unreachable()
+    }
+  }
+
+  /** The members of the deployment that an image has. */
+  function imageOf(deployment: Deployment, like: DeploymentImage | null): Partial<Deployment> {
+    return Object.fromEntries(Object.keys(like ?? {}).map((key) => [key, deployment[key as keyof DeploymentImage]]))
+  }
+})
