@@ -133,9 +133,9 @@ export function createWorld(head: Head, loaded: Loaded, now: Millis, offlineAfte
   const count = (deployment: Deployment | null, by: 1 | -1): void => {
     if (!deployment || deployment.forgottenAt !== null) return
     fleetDelta[deployment.state] += by
-    let delta = rolloutDeltas.get(deployment.rolloutKey)
-    if (!delta) rolloutDeltas.set(deployment.rolloutKey, (delta = zeroDelta()))
+    const delta = rolloutDeltas.get(deployment.rolloutKey) ?? zeroDelta()
     delta[deployment.state] += by
+    rolloutDeltas.set(deployment.rolloutKey, delta)
   }
 
   const device = (name: string): Target | null => {

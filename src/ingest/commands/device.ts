@@ -2,7 +2,8 @@
 import { noMarks } from '../../domain/deployment.ts'
 import { DomainError } from '../../domain/errors.ts'
 import type { Label, Target } from '../../domain/target.ts'
-import type { Command, Statement } from '../command.ts'
+import { expireTokens, issueToken, withdrawTokens } from '../../store/tokens.ts'
+import type { Command } from '../command.ts'
 import { ensureChild, parentName, requireDevice } from '../devices.ts'
 import type { World } from '../world.ts'
 
@@ -39,7 +40,7 @@ export function registerDevices(devices: readonly DeviceRegistration[]): Command
     also: (registered) =>
       devices.flatMap(({ tokenHash }, index) => {
         const made = registered[index]
-        return made?.isNew ? [insertToken(tokenHash, made.key)] : []
+        return made?.isNew ? [issueToken(tokenHash, made.key)] : []
       }),
   }
 }
@@ -94,14 +95,7 @@ export function rotateToken(deviceId: string, tokenHash: string, overlapSeconds:
   return {
     needs: { devices: [deviceId] },
     decide: (world) => ({ key: requireDevice(world, deviceId).key }),
-    also: ({ key }) => [
-      {
-        text: `update device_tokens set expires_at = least(expires_at, now() + make_interval(secs => $2::int))
-               where target_key = $1::bigint`,
-        parameters: [key, overlapSeconds],
-      },
-      insertToken(tokenHash, key),
-    ],
+    also: ({ key }) => [expireTokens(key, overlapSeconds), issueToken(tokenHash, key)],
   }
 }
 
@@ -114,7 +108,7 @@ export function revokeDevice(deviceId: string): Command<{ key: number }> {
       world.putTarget({ ...device, revokedAt: device.revokedAt ?? world.now }, 'changed')
       return { key: device.key }
     },
-    also: ({ key }) => [{ text: 'delete from device_tokens where target_key = $1::bigint', parameters: [key] }],
+    also: ({ key }) => [withdrawTokens(key)],
   }
 }
 
@@ -136,11 +130,4 @@ function clearMarks(world: World, reporter: string): number {
     world.commit(known, { verdict: 'UNCHANGED', staleBy: null, deployment, changes: [] }, null)
   }
   return deployments.length
-}
-
-function insertToken(hash: string, key: number): Statement {
-  return {
-    text: 'insert into device_tokens (hash, target_key, issued_at) values ($1, $2::bigint, now())',
-    parameters: [hash, key],
-  }
 }

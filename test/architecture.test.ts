@@ -1,0 +1,73 @@
+/** The map of src/ in STYLE's sense: which stage may import which. Imports point towards domain/. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { describe, expect, it } from 'vitest'
+
+const root = join(import.meta.dirname, '../src')
+
+const allowed: Record<string, readonly string[]> = {
+  domain: [],
+  readiness: ['domain'],
+  dialects: ['domain', 'readiness'],
+  store: ['domain', 'ingest'],
+  ingest: ['domain', 'store'],
+  feed: ['domain', 'store'],
+  graphql: ['domain', 'store', 'feed', 'ingest'],
+  rest: ['domain', 'store', 'ingest', 'dialects', 'graphql'],
+  cli: ['domain', 'store', 'root'],
+}
+
+/** What only the writer's side may import: everything else reads. */
+const writes = ['store/save.ts', 'store/load.ts', 'store/housekeeping.ts', 'store/tokens.ts']
+
+const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'))
+const imports = files.flatMap((file) =>
+  [...readFileSync(join(root, file), 'utf8').matchAll(/from '(\.[^']+)'/g)].map(([, path = '']) => ({
+    from: file,
+    to: relative(root, join(root, dirname(file), path)),
+  })),
+)
+const stageOf = (file: string): string => (file.includes('/') ? (file.split('/')[0] ?? '') : 'root')
+
+describe('the layout of src', () => {
+  it('is the one that is drawn here', () => {
+    const stages = new Set(files.map(stageOf))
+    stages.delete('root')
+    expect([...stages].filter((stage) => !(stage in allowed))).toEqual([])
+  })
+
+  it('has imports that point towards the domain', () => {
+    const wrong = imports.filter(({ from, to }) => {
+      const [a, b] = [stageOf(from), stageOf(to)]
+      if (a === 'root' || a === b) return false
+      // Cross-cutting and pure: the log's and the metrics' interfaces.
+      if (b === 'root') return !['log.ts', 'metrics.ts', 'config.ts'].includes(to)
+      return !allowed[a]?.includes(b)
+    })
+    expect(wrong).toEqual([])
+  })
+
+  it('lets only the writer write', () => {
+    const wrong = imports.filter(
+      ({ from, to }) => writes.includes(to) && stageOf(from) !== 'ingest' && stageOf(from) !== 'store',
+    )
+    expect(wrong).toEqual([])
+  })
+
+  it('keeps SQL in the store', () => {
+    const sql = /\b(select .+ from|insert into|update \w+ set|delete from)\b/i
+    const outside = files.filter(
+      (file) => !file.startsWith('store/') && sql.test(readFileSync(join(root, file), 'utf8')),
+    )
+    expect(outside).toEqual([])
+  })
+
+  it('needs nothing but itself in the domain', () => {
+    const foreign = files
+      .filter((file) => file.startsWith('domain/') || file.startsWith('readiness/'))
+      .flatMap((file) =>
+        [...readFileSync(join(root, file), 'utf8').matchAll(/from '([^.'][^']*)'/g)].map(([, m]) => `${file}: ${m}`),
+      )
+    expect(foreign).toEqual([])
+  })
+})
