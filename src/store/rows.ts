@@ -1,0 +1,235 @@
+/** Rows as a Session answers them (columns as in schema.ts, times as Millis), and what they are in the domain. */
+import type { Change, ChangeBody } from '../domain/change.ts'
+import type {
+  Component,
+  Deployment,
+  DeploymentImage,
+  DeploymentState,
+  Digits,
+  Millis,
+  OrderMarks,
+  Readiness,
+  Revision,
+  StatusError,
+} from '../domain/deployment.ts'
+import type { ComponentReport, OrderKey, Verdict } from '../domain/report.ts'
+import type { Rollout, RolloutKind } from '../domain/rollout.ts'
+import type { Connectivity, Label, Target, TargetKind } from '../domain/target.ts'
+
+/** What change_log.before holds. There times are ISO 8601, in a row of deployments they are Millis. */
+export interface ImageRecord<Time> {
+  readonly target_key: number
+  readonly rollout_key: number
+  readonly instance_key: number | null
+  readonly application: string | null
+  readonly application_version: string | null
+  readonly state: DeploymentState
+  readonly derived_state: DeploymentState | null
+  readonly consistent: boolean
+  readonly error: StatusError | null
+  readonly readiness: Readiness
+  readonly components: readonly Component[]
+  readonly attempt: number
+  readonly adopted_manifest_version: Digits | null
+  readonly stalled: boolean
+  readonly reported_at: Time | null
+  readonly changed_at: Time
+  readonly revision: Revision
+  readonly forgotten_at: Time | null
+}
+
+export interface DeploymentRecord extends ImageRecord<Millis> {
+  readonly key: number
+  readonly deployment_id: string
+  readonly reporter: string
+  readonly declared_components: readonly string[]
+  readonly claimed: boolean
+  readonly received_at: Millis
+  readonly marks: OrderMarks
+}
+
+export function toDeployment(row: DeploymentRecord): Deployment {
+  return {
+    key: row.key,
+    deploymentId: row.deployment_id,
+    reporter: row.reporter,
+    ...imageOf(row, row.reported_at, row.changed_at, row.forgotten_at),
+    declaredComponents: row.declared_components,
+    claimed: row.claimed,
+    receivedAt: row.received_at,
+    marks: row.marks,
+  }
+}
+
+export function toImage(before: ImageRecord<string>): DeploymentImage {
+  return imageOf(before, toMillis(before.reported_at), Date.parse(before.changed_at), toMillis(before.forgotten_at))
+}
+
+export function toImageRecord(image: DeploymentImage): ImageRecord<string> {
+  return {
+    target_key: image.targetKey,
+    rollout_key: image.rolloutKey,
+    instance_key: image.instanceKey,
+    application: image.application,
+    application_version: image.applicationVersion,
+    state: image.state,
+    derived_state: image.derivedState,
+    consistent: image.consistent,
+    error: image.error,
+    readiness: image.readiness,
+    components: image.components,
+    attempt: image.attempt,
+    adopted_manifest_version: image.adoptedManifestVersion,
+    stalled: image.stalled,
+    reported_at: toIso(image.reportedAt),
+    changed_at: new Date(image.changedAt).toISOString(),
+    revision: image.revision,
+    forgotten_at: toIso(image.forgottenAt),
+  }
+}
+
+function imageOf(
+  row: ImageRecord<unknown>,
+  reportedAt: Millis | null,
+  changedAt: Millis,
+  forgottenAt: Millis | null,
+): DeploymentImage {
+  return {
+    targetKey: row.target_key,
+    rolloutKey: row.rollout_key,
+    instanceKey: row.instance_key,
+    application: row.application,
+    applicationVersion: row.application_version,
+    state: row.state,
+    derivedState: row.derived_state,
+    consistent: row.consistent,
+    error: row.error,
+    readiness: row.readiness,
+    components: row.components,
+    attempt: row.attempt,
+    adoptedManifestVersion: row.adopted_manifest_version,
+    stalled: row.stalled,
+    reportedAt,
+    changedAt,
+    revision: row.revision,
+    forgottenAt,
+  }
+}
+
+export interface TargetRecord {
+  readonly key: number
+  readonly kind: TargetKind
+  readonly provider: string
+  readonly name: string
+  readonly display_name: string | null
+  readonly labels: readonly Label[]
+  readonly registered: boolean
+  readonly expected_interval: number | null
+  readonly parent_key: number | null
+  readonly connectivity: Connectivity
+  readonly last_heard_at: Millis | null
+  readonly revoked_at: Millis | null
+}
+
+export function toTarget(row: TargetRecord): Target {
+  const { key, kind, provider, name, labels, registered, connectivity } = row
+  return {
+    key,
+    kind,
+    provider,
+    name,
+    displayName: row.display_name,
+    labels,
+    registered,
+    expectedInterval: row.expected_interval,
+    parentKey: row.parent_key,
+    connectivity,
+    lastHeardAt: row.last_heard_at,
+    revokedAt: row.revoked_at,
+  }
+}
+
+export interface RolloutRecord {
+  readonly key: number
+  readonly kind: RolloutKind
+  readonly name: string
+  readonly project: string | null
+  readonly composite_app: string | null
+  readonly composite_app_version: string | null
+  readonly provider: string | null
+}
+
+export function toRollout(row: RolloutRecord): Rollout {
+  const { key, kind, name, project, provider } = row
+  return {
+    key,
+    kind,
+    name,
+    project,
+    compositeApp: row.composite_app,
+    compositeAppVersion: row.composite_app_version,
+    provider,
+  }
+}
+
+/** One element of an entry's `changes` with the entry's columns, and the present names of whom it concerns. */
+export interface ChangeRecord {
+  readonly revision: Revision
+  readonly at: Millis
+  readonly observed_at: Millis | null
+  readonly change: ChangeBody
+  readonly deployment_key: number | null
+  readonly deployment_id: string | null
+  readonly target_key: number | null
+  readonly target_name: string | null
+  readonly from_target_name: string | null
+  readonly labels: readonly Label[] | null
+  readonly rollout_key: number | null
+  readonly from_rollout_key: number | null
+  readonly instance_key: number | null
+}
+
+export function toChange(row: ChangeRecord): Change {
+  // The change's own fields win: a DEPLOYMENT_REVISED carries the rollout itself.
+  return {
+    revision: row.revision,
+    at: row.at,
+    observedAt: row.observed_at,
+    deploymentKey: row.deployment_key,
+    deploymentId: row.deployment_id,
+    targetKey: row.target_key,
+    targetName: row.target_name,
+    fromTargetName: row.from_target_name,
+    labels: row.labels ?? [],
+    rolloutKey: row.rollout_key,
+    fromRolloutKey: row.from_rollout_key,
+    instanceKey: row.instance_key,
+    instanceId: null,
+    ...row.change,
+  }
+}
+
+export interface ReportRecord {
+  readonly deployment_key: number
+  readonly key: number
+  readonly verdict: Verdict
+  readonly stale_by: OrderKey | null
+  readonly reported_at: Millis | null
+  readonly received_at: Millis
+  readonly seq: Digits | null
+  readonly boot: string | null
+  readonly adopted_manifest_version: Digits | null
+  readonly state: DeploymentState
+  readonly error: StatusError | null
+  readonly components: readonly ComponentReport[] | null
+  readonly revision: Revision | null
+  readonly dialect: string
+}
+
+function toMillis(iso: string | null): Millis | null {
+  return iso === null ? null : Date.parse(iso)
+}
+
+function toIso(time: Millis | null): string | null {
+  return time === null ? null : new Date(time).toISOString()
+}
