@@ -145,12 +145,18 @@ CREATE TABLE "targets" (
 --> statement-breakpoint
 CREATE INDEX "change_log_deployment" ON "change_log" USING btree ("deployment_key","first_revision") WHERE deployment_key is not null;--> statement-breakpoint
 CREATE INDEX "change_log_at" ON "change_log" USING btree ("at");--> statement-breakpoint
+CREATE INDEX "change_log_rollout" ON "change_log" USING btree ("rollout_key","first_revision") WHERE rollout_key is not null;--> statement-breakpoint
+CREATE INDEX "change_log_from_target" ON "change_log" USING btree ("from_target_key","first_revision") WHERE from_target_key is not null;--> statement-breakpoint
+CREATE INDEX "change_log_from_rollout" ON "change_log" USING btree ("from_rollout_key","first_revision") WHERE from_rollout_key is not null;--> statement-breakpoint
+CREATE INDEX "change_log_target" ON "change_log" USING btree ("target_key","first_revision") WHERE deployment_key is null;--> statement-breakpoint
 CREATE UNIQUE INDEX "deployments_reporter" ON "deployments" USING btree ("deployment_id","reporter");--> statement-breakpoint
 CREATE INDEX "deployments_target" ON "deployments" USING btree ("target_key");--> statement-breakpoint
 CREATE INDEX "deployments_rollout" ON "deployments" USING btree ("rollout_key","revision") WHERE forgotten_at is null;--> statement-breakpoint
 CREATE INDEX "deployments_revision" ON "deployments" USING btree ("revision") WHERE forgotten_at is null;--> statement-breakpoint
 CREATE INDEX "deployments_state" ON "deployments" USING btree ("state","revision") WHERE forgotten_at is null;--> statement-breakpoint
+CREATE INDEX "deployments_forgotten" ON "deployments" USING btree ("revision") WHERE forgotten_at is not null;--> statement-breakpoint
 CREATE INDEX "device_tokens_target" ON "device_tokens" USING btree ("target_key");--> statement-breakpoint
+CREATE INDEX "reports_received" ON "reports" USING brin ("received_at");--> statement-breakpoint
 CREATE UNIQUE INDEX "rollouts_identity" ON "rollouts" USING btree ("kind","identity");--> statement-breakpoint
 CREATE UNIQUE INDEX "targets_name" ON "targets" USING btree ("kind","provider","name");--> statement-breakpoint
 CREATE INDEX "targets_parent" ON "targets" USING btree ("parent_key") WHERE parent_key is not null;--> statement-breakpoint

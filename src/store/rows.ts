@@ -15,6 +15,7 @@ import type {
 import type { ComponentReport, OrderKey, Verdict } from '../domain/report.ts'
 import type { Rollout, RolloutKind } from '../domain/rollout.ts'
 import type { Connectivity, Label, Target, TargetKind } from '../domain/target.ts'
+import type { ReportRow } from './reports.ts'
 
 /** What change_log.before holds. There times are ISO 8601, in a row of deployments they are Millis. */
 export interface ImageRecord<Time> {
@@ -224,6 +225,26 @@ export interface ReportRecord {
   readonly components: readonly ComponentReport[] | null
   readonly revision: Revision | null
   readonly dialect: string
+}
+
+export function toReport(row: ReportRecord): ReportRow {
+  const { key, verdict, seq, boot, state, error, components, revision, dialect } = row
+  return {
+    deploymentKey: row.deployment_key,
+    key,
+    verdict,
+    staleBy: row.stale_by,
+    reportedAt: row.reported_at,
+    receivedAt: row.received_at,
+    seq,
+    boot,
+    adoptedManifestVersion: row.adopted_manifest_version,
+    state,
+    error,
+    components,
+    revision,
+    dialect,
+  }
 }
 
 function toMillis(iso: string | null): Millis | null {

@@ -181,6 +181,7 @@ export const deployments = pgTable(
     index('deployments_rollout').on(t.rolloutKey, t.revision).where(sql`forgotten_at is null`),
     index('deployments_revision').on(t.revision).where(sql`forgotten_at is null`),
     index('deployments_state').on(t.state, t.revision).where(sql`forgotten_at is null`),
+    index('deployments_forgotten').on(t.revision).where(sql`forgotten_at is not null`),
   ],
 )
 
@@ -209,6 +210,11 @@ export const changeLog = pgTable(
   (t) => [
     index('change_log_deployment').on(t.deploymentKey, t.firstRevision).where(sql`deployment_key is not null`),
     index('change_log_at').on(t.at),
+    index('change_log_rollout').on(t.rolloutKey, t.firstRevision).where(sql`rollout_key is not null`),
+    // Few entries are in these: who left a target or a rollout, and what a target itself did.
+    index('change_log_from_target').on(t.fromTargetKey, t.firstRevision).where(sql`from_target_key is not null`),
+    index('change_log_from_rollout').on(t.fromRolloutKey, t.firstRevision).where(sql`from_rollout_key is not null`),
+    index('change_log_target').on(t.targetKey, t.firstRevision).where(sql`deployment_key is null`),
   ],
 )
 

@@ -1,0 +1,110 @@
+/** Which deployments: the same conditions for lists and counts, for rows of the present and of the past. */
+import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
+import { alias } from 'drizzle-orm/pg-core'
+import type { DeploymentState, Millis, Readiness } from '../domain/deployment.ts'
+import type { Connectivity, Label } from '../domain/target.ts'
+import { all, containsText, either, hasAnyLabel, isAnyOf, isStorable, nothing, timeParameter } from './parameters.ts'
+import { deployments, targets } from './schema.ts'
+
+/** Any of these within a field, all fields together; an absent field asks nothing, an empty list matches nothing. */
+export interface DeploymentFilter {
+  readonly keys?: readonly number[]
+  readonly deploymentIds?: readonly string[]
+  /** Names of the device it runs on. */
+  readonly deviceIds?: readonly string[]
+  readonly reporters?: readonly string[]
+  readonly rolloutKeys?: readonly number[]
+  /** No deployment has an instance yet, so these match nothing. */
+  readonly instanceIds?: readonly string[]
+  readonly applications?: readonly string[]
+  readonly applicationVersions?: readonly string[]
+  readonly states?: readonly DeploymentState[]
+  readonly derivedStates?: readonly DeploymentState[]
+  readonly readiness?: readonly Readiness[]
+  /** It has a component of that name. */
+  readonly components?: readonly string[]
+  /** Its own error's code or that of one of its components. */
+  readonly errorCodes?: readonly string[]
+  /** One of its target's labels, as they are now. */
+  readonly labels?: readonly Label[]
+  /** Its target's, as it is now. */
+  readonly connectivity?: readonly Connectivity[]
+  readonly consistent?: boolean
+  readonly stalled?: boolean
+  readonly hasError?: boolean
+  /** Part of its id, device, reporter, application or error, in any case. */
+  readonly text?: string
+  readonly changedAfter?: Millis
+  readonly changedBefore?: Millis
+}
+
+/** The row of deployments that conditions speak of, whichever source it comes from. */
+export const d = alias(deployments, 'd')
+
+const onTarget = alias(targets, 'on_target')
+
+/** Every field is here: the compiler holds that. `instanceIds`, see above. */
+const conditions: {
+  readonly [Field in keyof DeploymentFilter]-?: (value: NonNullable<DeploymentFilter[Field]>) => SQL
+} = {
+  keys: (keys) => isAnyOf(d.key, keys, 'bigint'),
+  deploymentIds: (ids) => isAnyOf(d.deploymentId, ids, 'text'),
+  deviceIds: (names) => runsOn(all([isDevice, isAnyOf(onTarget.name, names, 'text')])),
+  reporters: (names) => isAnyOf(d.reporter, names, 'text'),
+  rolloutKeys: (keys) => isAnyOf(d.rolloutKey, keys, 'bigint'),
+  instanceIds: () => nothing,
+  applications: (names) => isAnyOf(d.application, names, 'text'),
+  applicationVersions: (versions) => isAnyOf(d.applicationVersion, versions, 'text'),
+  states: (states) => isAnyOf(d.state, states, 'deployment_state'),
+  derivedStates: (states) => isAnyOf(d.derivedState, states, 'deployment_state'),
+  readiness: (readiness) => isAnyOf(d.readiness, readiness, 'readiness'),
+  components: (names) => hasComponent(isAnyOf(sql`component ->> 'name'`, names, 'text')),
+  errorCodes: (codes) => hasErrorWhere((error) => isAnyOf(sql`${error} ->> 'code'`, codes, 'text')),
+  labels: (labels) => runsOn(hasAnyLabel(onTarget.labels, labels)),
+  connectivity: (values) => runsOn(isAnyOf(onTarget.connectivity, values, 'connectivity')),
+  consistent: (wanted) => sql`${d.consistent} = ${wanted}::boolean`,
+  stalled: (wanted) => sql`${d.stalled} = ${wanted}::boolean`,
+  hasError: (wanted) => (wanted ? hasError : sql`not ${hasError}`),
+  text: (text) =>
+    isStorable(text)
+      ? either([
+          containsText([d.deploymentId, d.reporter, d.application], text),
+          runsOn(containsText([onTarget.name, onTarget.displayName], text)),
+          hasErrorWhere((error) => containsText([sql`${error} ->> 'code'`, sql`${error} ->> 'message'`], text)),
+        ])
+      : nothing,
+  changedAfter: (time) => sql`${d.changedAt} > ${timeParameter(time)}`,
+  changedBefore: (time) => sql`${d.changedAt} < ${timeParameter(time)}`,
+}
+
+const isDevice = sql`${onTarget.kind} = 'DEVICE' and ${onTarget.provider} = ''`
+const hasError = hasErrorWhere((error) => sql`${error} ->> 'code' is not null`)
+
+/** The condition for `d`. Whether it is forgotten is not part of it. */
+export function matchesDeployment(filter: DeploymentFilter): SQL {
+  return all(
+    presentFields(filter).map((field) => {
+      const condition = conditions[field] as (value: unknown) => SQL
+      return condition(filter[field])
+    }),
+  )
+}
+
+/** The fields that ask something. */
+export function presentFields<Filter extends object>(filter: Filter): (keyof Filter)[] {
+  return (Object.keys(filter) as (keyof Filter)[]).filter(
+    (field) => filter[field] !== undefined && filter[field] !== null,
+  )
+}
+
+function runsOn(condition: SQL): SQL {
+  return sql`${d.targetKey} in (select ${onTarget.key} from ${targets} ${onTarget} where ${condition})`
+}
+
+function hasComponent(condition: SQL): SQL {
+  return sql`exists (select 1 from jsonb_array_elements(${d.components}) as component where ${condition})`
+}
+
+function hasErrorWhere(condition: (error: SQLWrapper) => SQL): SQL {
+  return sql`(coalesce(${condition(d.error)}, false) or ${hasComponent(condition(sql`(component -> 'error')`))})`
+}

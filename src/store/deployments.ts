@@ -1,0 +1,93 @@
+import { type SQL, sql } from 'drizzle-orm'
+import { alias } from 'drizzle-orm/pg-core'
+import type { Deployment, Revision } from '../domain/deployment.ts'
+import type { Session } from './database.ts'
+import { type DeploymentFilter, d, matchesDeployment } from './deployment-filter.ts'
+import { allStates, type DeploymentOrder, isByState, orders, selectByState } from './deployment-order.ts'
+import { fromPresent, fromThen, parentsOf, type Scope } from './deployment-scope.ts'
+import { type Page, type PageRequest, pageOf, type Select, sorted, within } from './page.ts'
+import { isAnyOf, isStorable, nothing } from './parameters.ts'
+import { fromPast, openPast, type Past, present } from './past.ts'
+import { type DeploymentRecord, toDeployment } from './rows.ts'
+import { deployments, targets } from './schema.ts'
+
+export { countDeployments, type StateCounts } from './deployment-counts.ts'
+export { type DeploymentOrder, deploymentOrders } from './deployment-order.ts'
+export type { Scope } from './deployment-scope.ts'
+
+/** `asOf` null: as it is now; else as it was at that revision. */
+export type DeploymentRow = Deployment & { readonly asOf: Revision | null }
+
+/** Forgotten ones too; a key that names nothing (or nothing yet at `asOf`) is absent. */
+export async function deploymentsByKey(
+  session: Session,
+  keys: readonly number[],
+  asOf: Revision | null,
+): Promise<Map<number, DeploymentRow>> {
+  const past = asOf === null ? null : await openPast(session, asOf)
+  const rows = past
+    ? fromPast(past, isAnyOf(present.key, keys, 'bigint'))
+    : sql`from ${deployments} ${d} where ${isAnyOf(d.key, keys, 'bigint')}`
+  const records = await session.rows<DeploymentRecord>(sql`select ${d}.* ${rows}`)
+  return new Map(records.map((record) => [record.key, toRow(record, past)]))
+}
+
+const runningOn = alias(targets, 'running_on')
+
+/** By id, and by the device it runs on or its reporter if one is given; forgotten ones not. */
+export async function findDeployments(
+  session: Session,
+  deploymentId: string,
+  deviceId: string | null,
+  asOf: Revision | null,
+): Promise<DeploymentRow[]> {
+  const past = asOf === null ? null : await openPast(session, asOf)
+  const isNamed = (row: typeof d | typeof present): SQL =>
+    isStorable(deploymentId) ? sql`${row.deploymentId} = ${deploymentId}` : nothing
+  const rows = past ? fromPast(past, isNamed(present)) : sql`from ${deployments} ${d} where ${isNamed(d)}`
+  const records = await session.rows<DeploymentRecord>(
+    sql`select ${d}.* ${rows} and ${d.forgottenAt} is null and ${deviceId === null ? sql`true` : concerns(deviceId)} order by ${d.key}`,
+  )
+  return records.map((record) => toRow(record, past))
+}
+
+function concerns(device: string): SQL {
+  if (!isStorable(device)) return nothing
+  return sql`(${d.reporter} = ${device} or ${d.targetKey} in (
+    select ${runningOn.key} from ${targets} ${runningOn}
+    where ${runningOn.kind} = 'DEVICE' and ${runningOn.provider} = '' and ${runningOn.name} = ${device}))`
+}
+
+export async function pageDeployments(
+  session: Session,
+  scope: Scope,
+  filter: DeploymentFilter,
+  order: DeploymentOrder,
+  page: PageRequest,
+  asOf: Revision | null,
+): Promise<Map<number, Page<DeploymentRow>>> {
+  const past = asOf === null ? null : await openPast(session, asOf)
+  return pageOf<DeploymentRow, DeploymentRecord>(session, {
+    parents: parentsOf(scope),
+    order: orders[order],
+    page,
+    select: selectFor(scope, filter, order, past),
+    toNode: (record) => toRow(record, past),
+  })
+}
+
+function selectFor(scope: Scope, filter: DeploymentFilter, order: DeploymentOrder, past: Past | null): Select {
+  const { states, ...others } = filter
+  if (!past && scope.of === 'fleet' && isByState(order) && (states || order === 'STATE'))
+    return selectByState(order, states ?? allStates, [matchesDeployment(others)])
+  const matches = matchesDeployment(filter)
+  return (stretch) => {
+    const conditions = [matches, ...within(orders[order], stretch)]
+    const rows = past ? fromThen(past, scope, conditions) : fromPresent(scope, conditions)
+    return sql`select ${d}.* ${rows} ${sorted(orders[order], stretch)}`
+  }
+}
+
+function toRow(record: DeploymentRecord, past: Past | null): DeploymentRow {
+  return { ...toDeployment(record), asOf: past?.revision ?? null }
+}

@@ -1,0 +1,203 @@
+/**
+ * Relay's pages by keyset: no OFFSET, one statement however many parents, and a cursor that is the row's place in its order.
+ *
+ *   from unnest(parents) as parent left join lateral (the rows of that parent, after … before …, limit size + 1)
+ *
+ * hasNextPage and hasPreviousPage are answers, not guesses: the extra row speaks for the direction of travel, a probe beyond
+ * the given cursor for the other one.
+ */
+import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
+import { deploymentStates, type Revision } from '../domain/deployment.ts'
+import { DomainError } from '../domain/errors.ts'
+import type { Session } from './database.ts'
+import { isStorable, listParameter } from './parameters.ts'
+
+/** One page of a connection: 1..100 rows (its caller checks), from the front or from the back of what `after` and `before` leave. */
+export interface PageRequest {
+  readonly size: number
+  readonly after: string | null
+  readonly before: string | null
+  readonly backward: boolean
+}
+
+export interface Page<T> {
+  readonly edges: readonly { readonly cursor: string; readonly node: T }[]
+  readonly hasNextPage: boolean
+  readonly hasPreviousPage: boolean
+}
+
+export interface SortKey<T> {
+  readonly by: SQLWrapper
+  readonly type: 'bigint' | 'text' | 'deployment_state'
+  readonly descending: boolean
+  readonly of: (node: T) => string | number
+}
+
+/** A total order. Its name is in the cursors, so that one of another list is refused. */
+export interface Order<T> {
+  readonly name: string
+  readonly keys: readonly SortKey<T>[]
+}
+
+/** A row's place: the values of an order's keys. */
+export type Place = readonly (string | number)[]
+
+/** Where rows lie with respect to a place, in terms of the order. */
+export type Side = 'after' | 'before' | 'upTo' | 'from'
+
+/** One run of a connection's rows in one direction. */
+export interface Stretch {
+  readonly bounds: readonly { readonly side: Side; readonly place: Place }[]
+  readonly reversed: boolean
+  readonly limit: number
+}
+
+/** The rows of one parent (the SQL may mention parent.key) within a stretch, in its direction. */
+export type Select = (stretch: Stretch) => SQL
+
+interface PageRecord {
+  readonly page_parent: number
+  readonly page_behind: boolean
+  readonly page_ahead: boolean
+  /** Null: the parent has no rows there. */
+  readonly key: number | null
+}
+
+export async function pageOf<T, Row extends object>(
+  session: Session,
+  query: {
+    readonly parents: readonly number[]
+    readonly order: Order<T>
+    readonly page: PageRequest
+    readonly select: Select
+    readonly toNode: (row: Row) => T
+  },
+): Promise<Map<number, Page<T>>> {
+  const { parents, order, page, select, toNode } = query
+  const after = page.after === null ? null : readCursor(order, page.after, 'after')
+  const before = page.before === null ? null : readCursor(order, page.before, 'before')
+  const bounds = [
+    ...(after ? [{ side: 'after', place: after } as const] : []),
+    ...(before ? [{ side: 'before', place: before } as const] : []),
+  ]
+  const behind = after && select({ bounds: [{ side: 'upTo', place: after }], reversed: true, limit: 1 })
+  const ahead = before && select({ bounds: [{ side: 'from', place: before }], reversed: false, limit: 1 })
+  const rows = await session.rows<PageRecord & Row>(
+    sql`select parent.key as page_parent, ${exists(behind)} as page_behind, ${exists(ahead)} as page_ahead, page_row.*
+      from unnest(${listParameter(parents, 'bigint')}) as parent(key)
+      left join lateral (${select({ bounds, reversed: page.backward, limit: page.size + 1 })}) as page_row on true`,
+  )
+  const byParent = Map.groupBy(rows, (row) => row.page_parent)
+  return new Map(
+    parents.map((parent) => {
+      const found = byParent.get(parent) ?? []
+      const nodes = found.filter((row) => row.key !== null).map(toNode)
+      const beyond = { behind: found[0]?.page_behind ?? false, ahead: found[0]?.page_ahead ?? false }
+      return [parent, toPage(nodes, page, beyond, (node) => writeCursor(order, node))]
+    }),
+  )
+}
+
+/** `nodes` in the direction of travel, one more than the page holds if there are more. */
+export function toPage<T>(
+  nodes: readonly T[],
+  page: PageRequest,
+  beyond: { readonly behind: boolean; readonly ahead: boolean },
+  cursorOf: (node: T) => string,
+): Page<T> {
+  const hasMore = nodes.length > page.size
+  const kept = nodes.slice(0, page.size)
+  if (page.backward) kept.reverse()
+  return {
+    edges: kept.map((node) => ({ cursor: cursorOf(node), node })),
+    hasNextPage: beyond.ahead || (hasMore && !page.backward),
+    hasPreviousPage: beyond.behind || (hasMore && page.backward),
+  }
+}
+
+/** `where` conditions of a stretch's bounds. */
+export function within<T>(order: Order<T>, stretch: Stretch): SQL[] {
+  return stretch.bounds.map(({ side, place }) => compare(order.keys, side, place))
+}
+
+/** `order by … limit …` of a stretch. */
+export function sorted<T>(order: Order<T>, stretch: Stretch): SQL {
+  const keys = order.keys.map(({ by, descending }) =>
+    descending !== stretch.reversed ? sql`${by} desc` : sql`${by} asc`,
+  )
+  return sql`order by ${sql.join(keys, sql`, `)} limit ${stretch.limit}`
+}
+
+const operators = {
+  after: [sql` > `, sql` < `],
+  before: [sql` < `, sql` > `],
+  upTo: [sql` <= `, sql` >= `],
+  from: [sql` >= `, sql` <= `],
+} as const
+const strictly = { after: 'after', before: 'before', upTo: 'before', from: 'after' } as const
+
+function compare<T>(keys: readonly SortKey<T>[], side: Side, place: Place): SQL {
+  const [first, ...others] = keys
+  if (!first) throw new Error('an order has at least one key')
+  const values = keys.map((key, index) => sql`${place[index]}::${sql.raw(key.type)}`)
+  const operator = operators[side][first.descending ? 1 : 0]
+  // A row comparison is what an index on these columns understands, but it knows one direction only.
+  if (others.every(({ descending }) => descending === first.descending)) {
+    const columns = keys.map(({ by }) => sql`${by}`)
+    return sql`(${sql.join(columns, sql`, `)})${operator}(${sql.join(values, sql`, `)})`
+  }
+  const strict = operators[strictly[side]][first.descending ? 1 : 0]
+  return sql`(${first.by}${strict}${values[0]} or (${first.by} = ${values[0]} and ${compare(others, side, place.slice(1))}))`
+}
+
+/** As a scalar subquery, because EXISTS would lose the order, and with it the way to the nearest row. */
+function exists(select: SQL | null): SQL {
+  return select ? sql`coalesce((select true from (${select}) as probe), false)` : sql`false`
+}
+
+const cursorVersion = 1
+
+function writeCursor<T>(order: Order<T>, node: T): string {
+  const place = order.keys.map((key) => key.of(node))
+  return Buffer.from(JSON.stringify([cursorVersion, order.name, ...place])).toString('base64url')
+}
+
+function readCursor<T>(order: Order<T>, cursor: string, argument: 'after' | 'before'): Place {
+  const [version, name, ...place] = parseJsonList(Buffer.from(cursor, 'base64url').toString())
+  const isValid =
+    version === cursorVersion &&
+    name === order.name &&
+    place.length === order.keys.length &&
+    order.keys.every((key, index) => isKeyValue(key.type, place[index]))
+  if (!isValid) throw badArgument(argument, 'is not a cursor of this list in this order')
+  return place as Place
+}
+
+function isKeyValue(type: SortKey<unknown>['type'], value: unknown): boolean {
+  if (type === 'bigint') return Number.isSafeInteger(value)
+  return (
+    typeof value === 'string' &&
+    isStorable(value) &&
+    (type === 'text' || deploymentStates.some((state) => state === value))
+  )
+}
+
+function parseJsonList(text: string): unknown[] {
+  try {
+    const value: unknown = JSON.parse(text)
+    return Array.isArray(value) ? value : []
+  } catch {
+    return []
+  }
+}
+
+/** A revision as the API writes it. One beyond 2^53-1 lies above any head, and so does what it becomes. */
+export function parseRevision(text: string, argument: string): Revision {
+  if (!/^\d{1,40}$/.test(text)) throw badArgument(argument, 'is not a revision: decimal digits')
+  return Math.min(Number(text), Number.MAX_SAFE_INTEGER)
+}
+
+export function badArgument(argument: string, problem: string): DomainError {
+  const message = `${argument} ${problem}`
+  return new DomainError('BAD_USER_INPUT', message, { problems: [{ field: argument, message }] })
+}

@@ -1,0 +1,56 @@
+/** What a caller asks for as parameters of a statement, and the conditions that many tables share. */
+import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
+import type { Millis } from '../domain/deployment.ts'
+import type { Label } from '../domain/target.ts'
+
+type ListType = 'bigint' | 'text' | 'deployment_state' | 'readiness' | 'connectivity' | 'rollout_kind'
+
+export const nothing: SQL = sql`false`
+
+/** A whole list as one parameter: an array literal. */
+export function listParameter(list: readonly (string | number)[], type: ListType): SQL {
+  const elements = list.filter(isStorable).map((item) => `"${String(item).replaceAll(/["\\]/g, String.raw`\$&`)}"`)
+  return sql`${`{${elements.join(',')}}`}::${sql.raw(type)}[]`
+}
+
+/** One element compares with `=`, so that an index also gives the order within it. */
+export function isAnyOf(value: SQLWrapper, list: readonly (string | number)[], type: ListType): SQL {
+  const [only] = list
+  if (only === undefined || !list.some(isStorable)) return nothing
+  if (list.length === 1) return sql`${value} = ${only}::${sql.raw(type)}`
+  return sql`${value} = any(${listParameter(list, type)})`
+}
+
+/** In any case, and without wildcards. */
+export function containsText(values: readonly SQLWrapper[], text: string): SQL {
+  if (!isStorable(text)) return nothing
+  return either(values.map((value) => sql`strpos(lower(${value}), lower(${text}::text)) > 0`))
+}
+
+/** Rows of `labels` that have one of these. */
+export function hasAnyLabel(labels: SQLWrapper, wanted: readonly Label[]): SQL {
+  const storable = wanted.filter(({ key, value }) => isStorable(key) && isStorable(value))
+  return either(storable.map(({ key, value }) => sql`${labels} @> ${JSON.stringify([{ key, value }])}::text::jsonb`))
+}
+
+export function all(conditions: readonly SQL[]): SQL {
+  return conditions.length === 0 ? sql`true` : sql.join([...conditions], sql` and `)
+}
+
+export function either(conditions: readonly SQL[]): SQL {
+  return conditions.length === 0 ? nothing : sql`(${sql.join([...conditions], sql` or `)})`
+}
+
+const firstDay = Date.parse('0001-01-01T00:00:00Z')
+const lastDay = Date.parse('9999-12-31T00:00:00Z')
+
+/** Within what PostgreSQL and ISO 8601 both write with four digits of the year. */
+export function timeParameter(time: Millis): SQL {
+  const within = Math.min(Math.max(time, firstDay), lastDay)
+  return sql`${new Date(within).toISOString()}::timestamptz`
+}
+
+/** PostgreSQL's text cannot hold U+0000, so nothing stored equals or contains it. */
+export function isStorable(item: string | number): boolean {
+  return typeof item === 'number' || !item.includes('\0')
+}

@@ -1,0 +1,79 @@
+import { type SQL, sql } from 'drizzle-orm'
+import type { DeploymentState, Digits, Millis, Revision, StatusError } from '../domain/deployment.ts'
+import type { ComponentReport, OrderKey, Verdict } from '../domain/report.ts'
+import type { Session } from './database.ts'
+import { type Order, type Page, type PageRequest, pageOf, sorted, within } from './page.ts'
+import { all, listParameter } from './parameters.ts'
+import { type ReportRecord, toReport } from './rows.ts'
+import { changeLog, logHead, reports } from './schema.ts'
+
+/** One kept report: every one that was APPLIED or STALE is. */
+export interface ReportRow {
+  readonly deploymentKey: number
+  readonly key: number
+  readonly verdict: Verdict
+  readonly staleBy: OrderKey | null
+  readonly reportedAt: Millis | null
+  readonly receivedAt: Millis
+  readonly seq: Digits | null
+  readonly boot: string | null
+  readonly adoptedManifestVersion: Digits | null
+  readonly state: DeploymentState
+  readonly error: StatusError | null
+  /** A STALE one's. */
+  readonly components: readonly ComponentReport[] | null
+  /** The last revision that an APPLIED one made. */
+  readonly revision: Revision | null
+  readonly dialect: string
+}
+
+/** Keys are handed out in the order of the writer. */
+const asHeard: Order<ReportRow> = {
+  name: 'REPORT',
+  keys: [{ by: reports.key, type: 'bigint', descending: false, of: (report) => report.key }],
+}
+
+/** In the order in which they were heard; by deployment key. `until`: what had been heard at that revision. */
+export function pageReports(
+  session: Session,
+  deploymentKeys: readonly number[],
+  page: PageRequest,
+  until: Revision | null,
+): Promise<Map<number, Page<ReportRow>>> {
+  return pageOf<ReportRow, ReportRecord>(session, {
+    parents: [...new Set(deploymentKeys)],
+    order: asHeard,
+    page,
+    select: (stretch) =>
+      sql`select ${reports}.* ${fromReports(until, within(asHeard, stretch))} ${sorted(asHeard, stretch)}`,
+    toNode: toReport,
+  })
+}
+
+/** Zero-filled. */
+export async function countReports(
+  session: Session,
+  deploymentKeys: readonly number[],
+  until: Revision | null,
+): Promise<Map<number, number>> {
+  const rows = await session.rows<{ parent: number; n: number }>(
+    sql`select parent.key as parent, counted.n
+      from unnest(${listParameter([...new Set(deploymentKeys)], 'bigint')}) as parent(key)
+      cross join lateral (select count(*)::int as n ${fromReports(until, [])}) as counted`,
+  )
+  return new Map(rows.map(({ parent, n }) => [parent, n]))
+}
+
+function fromReports(until: Revision | null, bounds: readonly SQL[]): SQL {
+  const heard = until === null ? [] : [heardUntil(until)]
+  return sql`from ${reports} where ${all([sql`${reports.deploymentKey} = parent.key`, ...heard, ...bounds])}`
+}
+
+/** A report that made no revision is placed by our clock, which the log's time never lags behind. */
+function heardUntil(until: Revision): SQL {
+  const then = sql`coalesce(
+    (select ${changeLog.at} from ${changeLog} where ${changeLog.firstRevision} <= ${until}::bigint
+      order by ${changeLog.firstRevision} desc limit 1),
+    (select ${logHead.tailAt} from ${logHead}))`
+  return sql`case when ${reports.revision} is null then ${reports.receivedAt} <= ${then} else ${reports.revision} <= ${until}::bigint end`
+}

@@ -1,0 +1,98 @@
+import { type SQL, sql } from 'drizzle-orm'
+import type { Connectivity, Label, Target, TargetKind } from '../domain/target.ts'
+import type { Session } from './database.ts'
+import { type Order, type Page, type PageRequest, pageOf, sorted, within } from './page.ts'
+import { all, containsText, hasAnyLabel, isAnyOf, isStorable, listParameter } from './parameters.ts'
+import { type TargetRecord, toTarget } from './rows.ts'
+import { targets } from './schema.ts'
+
+/** Any of these within a field, all fields together; an absent field asks nothing, an empty list matches nothing. */
+export interface DeviceFilter {
+  readonly deviceIds?: readonly string[]
+  readonly labels?: readonly Label[]
+  readonly connectivity?: readonly Connectivity[]
+  readonly registered?: boolean
+  /** Part of its deviceId or name, in any case. */
+  readonly text?: string
+}
+
+/** Answers are by key of the parent, 0 for the fleet. */
+export type DeviceScope = { readonly of: 'fleet' } | { readonly of: 'parent'; readonly keys: readonly number[] }
+
+/** Names of devices are unique. */
+const byName: Order<Target> = {
+  name: 'DEVICE',
+  keys: [{ by: targets.name, type: 'text', descending: false, of: (target) => target.name }],
+}
+
+export async function targetsByKey(session: Session, keys: readonly number[]): Promise<Map<number, Target>> {
+  const rows = await session.rows<TargetRecord>(
+    sql`select ${targets}.* from ${targets} where ${isAnyOf(targets.key, keys, 'bigint')}`,
+  )
+  return new Map(rows.map((row) => [row.key, toTarget(row)]))
+}
+
+export async function targetByName(
+  session: Session,
+  kind: TargetKind,
+  provider: string,
+  name: string,
+): Promise<Target | null> {
+  if (!isStorable(provider) || !isStorable(name)) return null
+  const [row] = await session.rows<TargetRecord>(
+    sql`select ${targets}.* from ${targets}
+      where ${targets.kind} = ${kind}::target_kind and ${targets.provider} = ${provider} and ${targets.name} = ${name}`,
+  )
+  return row ? toTarget(row) : null
+}
+
+/** By name. */
+export function pageDevices(
+  session: Session,
+  scope: DeviceScope,
+  filter: DeviceFilter,
+  page: PageRequest,
+): Promise<Map<number, Page<Target>>> {
+  return pageOf<Target, TargetRecord>(session, {
+    parents: parentsOf(scope),
+    order: byName,
+    page,
+    select: (stretch) =>
+      sql`select ${targets}.* ${fromDevices(scope, filter, within(byName, stretch))} ${sorted(byName, stretch)}`,
+    toNode: toTarget,
+  })
+}
+
+/** Zero-filled. */
+export async function countDevices(
+  session: Session,
+  scope: DeviceScope,
+  filter: DeviceFilter,
+): Promise<Map<number, number>> {
+  const parents = parentsOf(scope)
+  const rows = await session.rows<{ parent: number; n: number }>(
+    sql`select parent.key as parent, counted.n from unnest(${listParameter(parents, 'bigint')}) as parent(key)
+      cross join lateral (select count(*)::int as n ${fromDevices(scope, filter, [])}) as counted`,
+  )
+  return new Map(rows.map(({ parent, n }) => [parent, n]))
+}
+
+function parentsOf(scope: DeviceScope): readonly number[] {
+  return scope.of === 'fleet' ? [0] : [...new Set(scope.keys)]
+}
+
+function fromDevices(scope: DeviceScope, filter: DeviceFilter, bounds: readonly SQL[]): SQL {
+  const isChild = scope.of === 'parent' ? [sql`${targets.parentKey} = parent.key`] : []
+  const isDevice = sql`${targets.kind} = 'DEVICE' and ${targets.provider} = ''`
+  return sql`from ${targets} where ${all([isDevice, ...isChild, ...matchesDevice(filter), ...bounds])}`
+}
+
+function matchesDevice({ deviceIds, labels, connectivity, registered, text }: DeviceFilter): SQL[] {
+  return [
+    ...(deviceIds ? [isAnyOf(targets.name, deviceIds, 'text')] : []),
+    ...(labels ? [hasAnyLabel(targets.labels, labels)] : []),
+    ...(connectivity ? [isAnyOf(targets.connectivity, connectivity, 'connectivity')] : []),
+    ...(typeof registered === 'boolean' ? [sql`${targets.registered} = ${registered}::boolean`] : []),
+    ...(typeof text === 'string' ? [containsText([targets.name, targets.displayName], text)] : []),
+  ]
+}
