@@ -1,0 +1,73 @@
+/**
+ * Epochs. Within one, revisions are gap-free; a new database, or one that was restored from a copy, begins another at a base
+ * above anything ever used: microseconds of our clock.
+ */
+import type { Millis, Revision } from '../domain/deployment.ts'
+import { type Database, doorbellChannel, type Session } from './database.ts'
+import { iso } from './recordset.ts'
+
+/** Which database this is: the cluster, its timeline (another one after a recovery), and the table itself (another one after a dump). */
+const identityText = `select (select system_identifier from pg_control_system()) || '/' ||
+  substring(pg_walfile_name(pg_current_wal_lsn()) for 8) || '/' || 'log_head'::regclass::oid as identity`
+
+/**
+ * Makes sure that the log goes on where it was. Another identity, or a head below a revision that somebody has seen, means
+ * that this is a copy of an earlier state: what was written since never happened here.
+ */
+export async function ensureEpoch(session: Session, now: Millis, newestSeen: Revision = 0): Promise<void> {
+  const [found] = await session.run<{ identity: string }>(identityText)
+  const identity = found?.identity ?? ''
+  const [head] = await session.run<{ identity: string; revision: Revision }>(
+    'select identity, revision from log_head where id = 1',
+  )
+  if (!head) {
+    const base = now * 1000
+    await session.run(
+      `insert into log_head (epoch_base, revision, tail, tail_at, at, next_key, writes, identity)
+       values ($1::bigint, $1::bigint, $1::bigint, $2::timestamptz, $2::timestamptz, 1, 0, $3) on conflict do nothing`,
+      [base, iso(now), identity],
+    )
+    await session.run('insert into epochs (base, began_at) select epoch_base, at from log_head on conflict do nothing')
+  } else if (head.identity !== identity || head.revision < newestSeen) {
+    await beginEpoch(session, now, {
+      identity,
+      above: newestSeen,
+      unless: (locked) => locked.identity === identity && locked.revision >= newestSeen,
+    })
+  }
+}
+
+export interface NewEpoch {
+  readonly identity?: string
+  /** The base lies above this as well. */
+  readonly above?: Revision
+  /** Checked under the lock: somebody else may have begun it meanwhile. */
+  readonly unless?: (head: { readonly identity: string; readonly revision: Revision }) => boolean
+}
+
+/** The base of the new epoch; null when `unless` said that there is no need. History before it is kept. */
+export async function beginEpoch(
+  session: Session,
+  now: Millis,
+  { identity, above = 0, unless }: NewEpoch = {},
+): Promise<Revision | null> {
+  const [head] = await session.run<{ identity: string; revision: Revision; at: Millis }>(
+    'select identity, revision, at from log_head where id = 1 for update',
+  )
+  if (!head) throw new Error('the database has no log head: it was not migrated')
+  if (unless?.(head)) return null
+  const base = Math.max(now * 1000, head.revision + 1, above + 1)
+  await session.run('update epochs set ended = $1::bigint where ended is null', [head.revision])
+  await session.run('insert into epochs (base, began_at) values ($1::bigint, $2::timestamptz)', [base, iso(now)])
+  await session.run(
+    'update log_head set epoch_base = $1::bigint, revision = $1::bigint, identity = $2, writes = writes + 1 where id = 1',
+    [base, identity ?? head.identity],
+  )
+  await session.run('select pg_notify($1, $2)', [doorbellChannel, String(base)])
+  return base
+}
+
+/** For a server that has seen revisions which the database no longer has. */
+export function restartEpoch(database: Database, now: Millis, newestSeen: Revision): Promise<void> {
+  return database.transaction((session) => ensureEpoch(session, now, newestSeen))
+}

@@ -1,0 +1,27 @@
+/** Why a statement failed: the connection (try again, the outcome may be unknown) or the statement itself (never again). */
+
+/** SQLSTATEs that say the session is gone or was put aside: a frozen holder of a lock, a restart, a failover, a time-out. */
+const transientStates = /^(08...|57P0[1235]|57014|25P03|55P03|40001|40P01|53300|57P04|25006)$/
+const transientCodes = new Set([
+  'CONNECTION_CLOSED',
+  'CONNECTION_ENDED',
+  'CONNECTION_DESTROYED',
+  'CONNECT_TIMEOUT',
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ENOENT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+])
+
+export function isTransient(error: unknown): boolean {
+  if (typeof error !== 'object' || error === null) return false
+  const { code, cause, errors } = error as { code?: unknown; cause?: unknown; errors?: unknown }
+  if (typeof code === 'string' && (transientCodes.has(code) || transientStates.test(code))) return true
+  if (Array.isArray(errors) && errors.some(isTransient)) return true
+  return cause !== undefined && cause !== error && isTransient(cause)
+}

@@ -1,0 +1,29 @@
+/**
+ * Brings the database to this program's tables. Several replicas may start at once: one applies, the others wait for its lock
+ * and find nothing to do. Migrations that this program does not know are a newer version's, and left alone (rolling upgrade).
+ */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Database } from './database.ts'
+
+const folder = join(import.meta.dirname, '../../drizzle')
+const lockKey = 7_020_304_119
+
+export async function migrate(database: Database): Promise<void> {
+  const journal: { entries: { tag: string }[] } = JSON.parse(await readFile(join(folder, 'meta/_journal.json'), 'utf8'))
+  const files = await Promise.all(
+    journal.entries.map(async ({ tag }) => ({ tag, text: await readFile(join(folder, `${tag}.sql`), 'utf8') })),
+  )
+  await database.transaction(async (session) => {
+    await session.run('select pg_advisory_xact_lock($1::bigint)', [lockKey])
+    await session.run(
+      'create table if not exists migrations (tag text primary key, applied_at timestamptz not null default now())',
+    )
+    const applied = new Set((await session.run<{ tag: string }>('select tag from migrations')).map(({ tag }) => tag))
+    for (const { tag, text } of files) {
+      if (applied.has(tag)) continue
+      for (const statement of text.split('--> statement-breakpoint')) await session.run(statement)
+      await session.run('insert into migrations (tag) values ($1)', [tag])
+    }
+  })
+}

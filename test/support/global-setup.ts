@@ -1,0 +1,22 @@
+/** Finds or starts PostgreSQL once for the whole run, and says what is tested. */
+import type { TestProject } from 'vitest/node'
+import { findPostgres, startPostgres } from './postgres-server.ts'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** Where test databases may be made; null: PGlite alone is tested. */
+    readonly postgresUrl: string | null
+  }
+}
+
+export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const given = process.env.DATABASE_URL || null
+  const server = given === null && findPostgres() ? await startPostgres() : null
+  const postgresUrl = given ?? server?.url ?? null
+  if (postgresUrl === null && process.env.ROLLCALL_REQUIRE_POSTGRES === '1')
+    throw new Error('ROLLCALL_REQUIRE_POSTGRES is set, and there is neither a DATABASE_URL nor an installed PostgreSQL')
+  const which = given ? 'DATABASE_URL' : 'started for the tests'
+  console.log(`stores under test: PGlite${postgresUrl ? ` and PostgreSQL (${which})` : ' (no PostgreSQL was found)'}`)
+  project.provide('postgresUrl', postgresUrl)
+  return async () => server?.dispose()
+}

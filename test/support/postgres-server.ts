@@ -1,0 +1,114 @@
+/** A PostgreSQL of the tests' own, in a temporary folder: stopped and removed when they are done. */
+import { execFile, execFileSync, spawn } from 'node:child_process'
+import { chownSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+
+export interface PostgresServer {
+  readonly url: string
+  /** `immediate` is what a crash looks like. */
+  stop(mode?: 'fast' | 'immediate'): Promise<void>
+  start(): Promise<void>
+  /** Copies the stopped server's files aside, or puts the copy back. */
+  backUp(): void
+  restore(): void
+  dispose(): Promise<void>
+}
+
+/** The folder with initdb and postgres; null where there is none. */
+export function findPostgres(): string | null {
+  const installed = existsSync('/usr/lib/postgresql')
+    ? readdirSync('/usr/lib/postgresql')
+        .toSorted((a, b) => Number(b) - Number(a))
+        .map((version) => `/usr/lib/postgresql/${version}/bin`)
+    : []
+  const onPath = (process.env.PATH ?? '').split(':')
+  return (
+    [...installed, ...onPath].find((dir) => existsSync(join(dir, 'initdb')) && existsSync(join(dir, 'postgres'))) ??
+    null
+  )
+}
+
+export async function startPostgres(bin = findPostgres()): Promise<PostgresServer> {
+  if (!bin) throw new Error('there is no PostgreSQL on this machine')
+  const folder = mkdtempSync(join(tmpdir(), 'rollcall-pg-'))
+  const dataDir = join(folder, 'data')
+  const backup = join(folder, 'backup')
+  mkdirSync(dataDir)
+  const user = unprivileged()
+  if (user) for (const path of [folder, dataDir]) chownSync(path, user.uid, user.gid)
+  const port = await freePort()
+  // The server refuses to run as root, and must not hold the tests' pipes open.
+  const as = { ...user, cwd: folder, env: { PATH: process.env.PATH ?? '', LC_ALL: 'C', TZ: 'UTC' } }
+  await run(join(bin, 'initdb'), ['-D', dataDir, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-sync'], as)
+  const options = `-p ${port} -k ${folder} -c listen_addresses=127.0.0.1 -c max_connections=200 -c shared_buffers=64MB`
+  const control = async (...args: string[]): Promise<void> => {
+    await new Promise<void>((resolve, reject) => {
+      const child = spawn(join(bin, 'pg_ctl'), ['-D', dataDir, '-w', '-t', '60', ...args], { ...as, stdio: 'ignore' })
+      child.on('error', reject)
+      child.on('exit', (code) => (code === 0 ? resolve() : reject(new Error(`pg_ctl ${args[0]} ended with ${code}`))))
+    })
+  }
+  const start = (): Promise<void> => control('start', '-l', join(folder, 'log'), '-o', options)
+  let isRunning = false
+  await start()
+  isRunning = true
+
+  return {
+    url: `postgres://postgres@127.0.0.1:${port}/postgres`,
+    async stop(mode = 'fast') {
+      if (isRunning) await control('stop', '-m', mode)
+      isRunning = false
+    },
+    async start() {
+      if (!isRunning) await start()
+      isRunning = true
+    },
+    backUp() {
+      rmSync(backup, { recursive: true, force: true })
+      copy(dataDir, backup)
+    },
+    restore() {
+      rmSync(dataDir, { recursive: true, force: true })
+      copy(backup, dataDir)
+    },
+    async dispose() {
+      if (isRunning) await control('stop', '-m', 'immediate').catch(() => undefined)
+      isRunning = false
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+
+  function copy(from: string, to: string): void {
+    if (!user) cpSync(from, to, { recursive: true })
+    else execFileSync('cp', ['-a', from, to])
+  }
+}
+
+/** Whom to run as when we are root. */
+function unprivileged(): { uid: number; gid: number } | null {
+  if (process.getuid?.() !== 0) return null
+  for (const name of ['postgres', 'nobody']) {
+    try {
+      const id = (flag: string): number =>
+        Number(execFileSync('id', [flag, name], { stdio: ['ignore', 'pipe', 'ignore'] }))
+      return { uid: id('-u'), gid: id('-g') }
+    } catch {}
+  }
+  return { uid: 65534, gid: 65534 }
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.on('error', reject)
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address()
+      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
+    })
+  })
+}

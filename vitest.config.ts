@@ -1,0 +1,14 @@
+import { defineConfig } from 'vitest/config'
+
+export default defineConfig({
+  test: {
+    include: ['test/**/*.test.ts'],
+    exclude: ['test/bench/**', '**/node_modules/**'],
+    globalSetup: ['test/support/global-setup.ts'],
+    pool: 'forks',
+    maxWorkers: 2,
+    // Two slow cores: a limit that only a hang reaches.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+  },
+})
