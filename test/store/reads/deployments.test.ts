@@ -1,0 +1,230 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Deployment, Revision } from '../../../src/domain/deployment.ts'
+import type { Target } from '../../../src/domain/target.ts'
+import type { Database } from '../../../src/store/database.ts'
+import type { DeploymentFilter } from '../../../src/store/deployment-filter.ts'
+import {
+  countDeployments,
+  type DeploymentOrder,
+  deploymentOrders,
+  findDeployments,
+  pageDeployments,
+  type Scope,
+} from '../../../src/store/deployments.ts'
+import type { Page, PageRequest } from '../../../src/store/page.ts'
+import { targetsByKey } from '../../../src/store/targets.ts'
+import { type EmptyStore, stores } from '../../support/stores.ts'
+import { type Life, live } from './history.ts'
+import { comparisons, countsOf, filters, matches } from './reference.ts'
+
+interface Question {
+  readonly scope: Scope
+  readonly filter: DeploymentFilter
+  readonly order: DeploymentOrder
+  readonly asOf: Revision | null
+}
+
+describe.each(stores)('lists and counts of deployments on $name', (store) => {
+  let empty: EmptyStore
+  let database: Database
+  let life: Life
+  let present: readonly Deployment[]
+  let targets: Map<number, Target>
+  let questions: fc.Arbitrary<Question>
+
+  beforeAll(async () => {
+    empty = await store.create()
+    database = await empty.open()
+    life = await live(database, 5, 90)
+    present = life.moments.at(-1)?.deployments ?? []
+    const targetKeys = present.map(({ targetKey }) => targetKey)
+    targets = await targetsByKey(database.session, targetKeys)
+    const rolloutKeys = present.map(({ rolloutKey }) => rolloutKey)
+    const times = present.map(({ changedAt }) => changedAt)
+    const keys = present.map(({ key }) => key)
+    questions = fc.record({
+      scope: fc.constantFrom<Scope>(
+        { of: 'fleet' },
+        { of: 'rollout', keys: rolloutKeys },
+        { of: 'target', keys: targetKeys },
+        { of: 'instance', keys: [1] },
+      ),
+      filter: fc.oneof(fc.constant({}), filters(keys, rolloutKeys, times)),
+      order: fc.constantFrom(...deploymentOrders),
+      asOf: fc.oneof(fc.constant(null), fc.constantFrom(...life.moments.map(({ revision }) => revision))),
+    })
+  })
+  afterAll(async () => {
+    await database.close()
+    await empty.drop()
+  })
+
+  it('show each row exactly once, in order, whatever the size of the pages and the direction', async () => {
+    const walks = fc.record({ question: questions, size: fc.integer({ min: 1, max: 9 }), backward: fc.boolean() })
+    await fc.assert(
+      fc.asyncProperty(walks, async ({ question, size, backward }) => {
+        for (const parent of parentsOf(question.scope).slice(0, 4)) {
+          const expected = answer(question, parent).map(({ key }) => key)
+          const found: number[] = []
+          for (let cursor: string | null = null; ; ) {
+            const bounds: Pick<PageRequest, 'after' | 'before'> = backward
+              ? { after: null, before: cursor }
+              : { after: cursor, before: null }
+            const page = await ask(question, parent, { size, ...bounds, backward })
+            const nodes = page.edges.map(({ node }) => node.key)
+            backward ? found.unshift(...nodes) : found.push(...nodes)
+            const isAtEnd = found.length === expected.length
+            expect([page.hasPreviousPage, page.hasNextPage]).toEqual(
+              backward ? [!isAtEnd, cursor !== null] : [cursor !== null, !isAtEnd],
+            )
+            cursor = (backward ? page.edges[0] : page.edges.at(-1))?.cursor ?? null
+            if (cursor === null || isAtEnd || nodes.length === 0) break
+          }
+          expect(found).toEqual(expected)
+        }
+      }),
+      { numRuns: 150 },
+    )
+  })
+
+  it('show what lies between two cursors, and say what lies beyond them', async () => {
+    const cuts = fc.record({
+      question: questions,
+      size: fc.integer({ min: 1, max: 9 }),
+      backward: fc.boolean(),
+      from: fc.nat(),
+      to: fc.nat(),
+    })
+    await fc.assert(
+      fc.asyncProperty(cuts, async ({ question, size, backward, from, to }) => {
+        const scope: Scope = { of: 'fleet' }
+        const expected = answer({ ...question, scope }, 0)
+        if (expected.length === 0) return
+        const all = await ask({ ...question, scope }, 0, { size: 100, after: null, before: null, backward: false })
+        const [start, end] = [from % expected.length, to % expected.length]
+        const [after, before] = [all.edges[start]?.cursor ?? null, all.edges[end]?.cursor ?? null]
+        const page = await ask({ ...question, scope }, 0, { size, after, before, backward })
+        const between = expected.slice(start + 1, end).map(({ key }) => key)
+        const kept = backward ? between.slice(-size) : between.slice(0, size)
+        expect(page.edges.map(({ node }) => node.key)).toEqual(kept)
+        expect(page).toMatchObject({ hasPreviousPage: true, hasNextPage: true })
+      }),
+      { numRuns: 100 },
+    )
+  })
+
+  it('count what they list, for every filter', async () => {
+    await fc.assert(
+      fc.asyncProperty(questions, async (question) => {
+        const counts = await countDeployments(database.session, question.scope, question.filter, question.asOf)
+        expect([...counts.keys()]).toEqual([...new Set(parentsOf(question.scope))])
+        for (const [parent, found] of counts) expect(found).toEqual(countsOf(answer(question, parent)))
+      }),
+      { numRuns: 200 },
+    )
+  })
+
+  it('filter by each field alone', async () => {
+    const one = { size: 100, after: null, before: null, backward: false }
+    const keys = present.map(({ key }) => key)
+    const rolloutKeys = present.map(({ rolloutKey }) => rolloutKey)
+    const times = present.map(({ changedAt }) => changedAt)
+    const seen = new Map<string, Set<number>>()
+    for (const filter of fc.sample(filters(keys, rolloutKeys, times), { numRuns: 60, seed: 1 }))
+      for (const [field, value] of Object.entries(filter)) {
+        const question: Question = { scope: { of: 'fleet' }, filter: { [field]: value }, order: 'NAME', asOf: null }
+        const expected = answer(question, 0).map(({ key }) => key)
+        const page = await ask(question, 0, one)
+        expect({ field, value, found: page.edges.map(({ node }) => node.key) }).toEqual({
+          field,
+          value,
+          found: expected,
+        })
+        seen.set(field, (seen.get(field) ?? new Set()).add(expected.length))
+      }
+    // Each has matched some and not all, or the history is too poor to prove anything.
+    const unproven = [...seen].filter(([, sizes]) =>
+      [...sizes].every((size) => size === 0 || size === visible().length),
+    )
+    expect(unproven.map(([field]) => field).sort()).toEqual(['instanceIds', 'readiness', 'stalled'])
+  })
+
+  it('refuse a cursor of another order, and what is no cursor', async () => {
+    const question: Question = { scope: { of: 'fleet' }, filter: {}, order: 'NAME', asOf: null }
+    const page = await ask(question, 0, { size: 2, after: null, before: null, backward: false })
+    const cursor = page.edges[0]?.cursor ?? ''
+    const forged = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+    const refused: [DeploymentOrder, string][] = [
+      ['CHANGED_DESC', cursor],
+      ['STATE', cursor],
+      ...['', 'nonsense', '12', forged({}), forged([1]), forged([2, 'NAME', 'web', 1])].map(
+        (c): [DeploymentOrder, string] => ['NAME', c],
+      ),
+      ...[['a\0', 1], [1, 1], ['a', 1.5], ['a', 2 ** 60], ['a', 1, 1], ['a']].map(
+        (place): [DeploymentOrder, string] => ['NAME', forged([1, 'NAME', ...place])],
+      ),
+      ['STATE', forged([1, 'STATE', 'BROKEN', 1])],
+    ]
+    for (const [order, text] of refused) {
+      const bad = { code: 'BAD_USER_INPUT', problems: [{ field: 'before' }] }
+      const asked = ask({ ...question, order }, 0, { size: 2, after: null, before: text, backward: true })
+      await expect(asked).rejects.toMatchObject(bad)
+    }
+  })
+
+  it('find one by its id and its device or reporter', async () => {
+    for (const { deploymentId, reporter, targetKey } of visible()) {
+      for (const device of [reporter, targets.get(targetKey)?.name ?? '', 'nobody', null, '\0']) {
+        const found = await findDeployments(database.session, deploymentId, device, null)
+        const expected = visible().filter(
+          (d) =>
+            d.deploymentId === deploymentId &&
+            (device === null || d.reporter === device || targets.get(d.targetKey)?.name === device),
+        )
+        expect(found.map(({ key }) => key)).toEqual(expected.map(({ key }) => key))
+      }
+    }
+  })
+
+  const visible = (): readonly Deployment[] => present.filter(({ forgottenAt }) => forgottenAt === null)
+
+  /** The whole list, as it should be. */
+  function answer({ scope, filter, order, asOf }: Question, parent: number): Deployment[] {
+    const deployments = asOf === null ? present : life.moments.find(({ revision }) => revision === asOf)?.deployments
+    return (deployments ?? [])
+      .filter((d) => d.forgottenAt === null && ownerOf(scope, d) === parent && matches(filter, d, targetOf(d)))
+      .toSorted(comparisons[order])
+  }
+
+  function targetOf({ targetKey }: Deployment): Target {
+    const target = targets.get(targetKey)
+    if (!target) throw new Error(`there is no target ${targetKey}`)
+    return target
+  }
+
+  async function ask(question: Question, parent: number, page: PageRequest): Promise<Page<Deployment>> {
+    const { scope, filter, order, asOf } = question
+    const pages = await pageDeployments(database.session, scope, filter, order, page, asOf)
+    const found = pages.get(parent)
+    if (!found) throw new Error(`there is no page of ${parent}`)
+    return found
+  }
+})
+
+function parentsOf(scope: Scope): readonly number[] {
+  return scope.of === 'fleet' ? [0] : [...new Set(scope.keys)]
+}
+
+function ownerOf(scope: Scope, deployment: Deployment): number {
+  switch (scope.of) {
+    case 'fleet':
+      return 0
+    case 'rollout':
+      return deployment.rolloutKey
+    case 'target':
+      return deployment.targetKey
+    case 'instance':
+      return -1
+  }
+}

@@ -1,0 +1,161 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Change } from '../../../src/domain/change.ts'
+import type { Deployment, DeploymentImage, Revision } from '../../../src/domain/deployment.ts'
+import { imageAt } from '../../../src/domain/fold.ts'
+import { readLog } from '../../../src/store/changes.ts'
+import type { Database } from '../../../src/store/database.ts'
+import {
+  countDeployments,
+  deploymentsByKey,
+  findDeployments,
+  pageDeployments,
+  type Scope,
+} from '../../../src/store/deployments.ts'
+import { resolvePast } from '../../../src/store/past.ts'
+import { type EmptyStore, stores } from '../../support/stores.ts'
+import { inSnapshot, type Life, live } from './history.ts'
+import { countsOf } from './reference.ts'
+
+const firstPage = { size: 100, after: null, before: null, backward: false }
+
+describe.each(stores)('the past on $name', (store) => {
+  let empty: EmptyStore
+  let database: Database
+  let life: Life
+  let start: Revision
+
+  beforeAll(async () => {
+    empty = await store.create()
+    database = await empty.open()
+    start = await inSnapshot(database, async ({ head }) => head.revision)
+    life = await live(database, 11, 60)
+  })
+  afterAll(async () => {
+    await database.close()
+    await empty.drop()
+  })
+
+  it('is what was recorded of the present then, by key and in lists', async () => {
+    for (const { revision, deployments } of life.moments) {
+      const keys = deployments.map(({ key }) => key)
+      const found = await deploymentsByKey(database.session, [...keys, 999_999], revision)
+      expect([...found.keys()].sort((a, b) => a - b)).toEqual(keys)
+      for (const deployment of deployments) expect(pastOf(found.get(deployment.key))).toEqual(pastOf(deployment))
+      const listed = await list({ of: 'fleet' }, revision)
+      const present = deployments.filter(({ forgottenAt }) => forgottenAt === null)
+      expect(listed.map(pastOf)).toEqual(present.toSorted((a, b) => b.revision - a.revision).map(pastOf))
+    }
+  })
+
+  it('is the fold of the log at every single revision, also within an entry', async () => {
+    const changes = await readLog(database.session, start, 10_000)
+    for (const { revision } of changes) {
+      const images = foldAll(changes, revision)
+      const found = await deploymentsByKey(database.session, [...images.keys()], revision)
+      expect(found.size).toBe([...images.keys()].length)
+      for (const [key, image] of images) expect(found.get(key)).toMatchObject(withoutClock(image))
+    }
+  })
+
+  it('has lists and counts of the fleet, each rollout and each target, also within an entry', async () => {
+    const changes = await readLog(database.session, start, 10_000)
+    const last = life.moments.at(-1)?.deployments ?? []
+    const scopes: readonly { readonly scope: Scope; readonly ownerOf: (image: DeploymentImage) => number }[] = [
+      { scope: { of: 'fleet' }, ownerOf: () => 0 },
+      { scope: { of: 'rollout', keys: unique(last.map((d) => d.rolloutKey)) }, ownerOf: (d) => d.rolloutKey },
+      { scope: { of: 'target', keys: unique(last.map((d) => d.targetKey)) }, ownerOf: (d) => d.targetKey },
+    ]
+    for (const { revision } of changes) {
+      const images = [...foldAll(changes, revision)].filter(([, image]) => image.forgottenAt === null)
+      for (const { scope, ownerOf } of scopes) {
+        const pages = await pageDeployments(database.session, scope, {}, 'CHANGED_DESC', firstPage, revision)
+        const counted = await countDeployments(database.session, scope, {}, revision)
+        const filtered = await countDeployments(database.session, scope, { consistent: true }, revision)
+        for (const [parent, page] of pages) {
+          const own = images.filter(([, image]) => ownerOf(image) === parent)
+          const newest = own.toSorted(([, a], [, b]) => b.revision - a.revision)
+          expect(page.edges.map(({ node }) => node.key)).toEqual(newest.map(([key]) => key))
+          expect(counted.get(parent)).toEqual(countsOf(own.map(([, image]) => image)))
+          expect(filtered.get(parent)).toEqual(countsOf(own.map(([, image]) => image).filter((d) => d.consistent)))
+        }
+      }
+    }
+  })
+
+  it('finds deployments by the device they ran on then, and not those that were forgotten then', async () => {
+    for (const { revision, deployments } of life.moments.filter((_, index) => index % 4 === 0)) {
+      const found = await findDeployments(database.session, 'web', null, revision)
+      const present = deployments.filter((d) => d.deploymentId === 'web' && d.forgottenAt === null)
+      expect(found.map(pastOf)).toEqual(present.map(pastOf))
+    }
+  })
+
+  it('takes a time for the newest revision at or before it', async () => {
+    await inSnapshot(database, async (snapshot) => {
+      for (const { at } of life.moments) {
+        const newest = life.moments.findLast((moment) => moment.at <= at)?.revision
+        expect(await resolvePast(snapshot, { asOf: at, atRevision: null })).toBe(newest)
+      }
+      expect(await resolvePast(snapshot, { asOf: null, atRevision: null })).toBeNull()
+      expect(await resolvePast(snapshot, { asOf: Date.now() + 1e9, atRevision: null })).toBe(snapshot.head.revision)
+      const { revision } = snapshot.head
+      expect(await resolvePast(snapshot, { asOf: null, atRevision: String(revision) })).toBe(revision)
+      expect(await resolvePast(snapshot, { asOf: null, atRevision: String(start) })).toBe(start)
+    })
+  })
+
+  it('refuses what it cannot answer exactly', async () => {
+    await inSnapshot(database, async (snapshot) => {
+      const refuse = (asOf: number | null, atRevision: string | null, code: string) =>
+        expect(resolvePast(snapshot, { asOf, atRevision })).rejects.toMatchObject({ code })
+      await refuse(null, String(snapshot.head.revision + 1), 'HISTORY_EXPIRED')
+      await refuse(null, String(start - 1), 'HISTORY_EXPIRED')
+      await refuse(null, '99999999999999999999999', 'HISTORY_EXPIRED')
+      await refuse(snapshot.head.tailAt - 1, null, 'HISTORY_EXPIRED')
+      await refuse(null, '12x', 'BAD_USER_INPUT')
+      await refuse(0, '12', 'BAD_USER_INPUT')
+    })
+  })
+
+  async function list(scope: Scope, asOf: Revision): Promise<Deployment[]> {
+    const pages = await pageDeployments(database.session, scope, {}, 'CHANGED_DESC', firstPage, asOf)
+    return [...pages.values()].flatMap(({ edges }) => edges.map(({ node }) => node))
+  }
+})
+
+/** What the past answers as it was; the rest of a deployment is the present's. */
+function pastOf(deployment: Deployment | undefined): Partial<Deployment> | undefined {
+  if (!deployment) return undefined
+  const { reporter, declaredComponents, claimed, receivedAt, marks, reportedAt, ...rest } = deployment
+  const { asOf: _, ...past } = { asOf: null, ...rest }
+  return past
+}
+
+function withoutClock({ reportedAt: _, ...image }: DeploymentImage): Partial<DeploymentImage> {
+  return image
+}
+
+/** From nothing, one change after the other: `before` plays no part in it. */
+function foldAll(changes: readonly Change[], until: Revision): Map<number, DeploymentImage> {
+  const images = new Map<number, DeploymentImage>()
+  for (const change of changes) {
+    if (change.revision > until || change.deploymentKey === null) continue
+    const { deploymentKey, targetKey, rolloutKey, instanceKey, revision: firstRevision, at, observedAt } = change
+    const entry = {
+      firstRevision,
+      at,
+      observedAt,
+      targetKey: targetKey ?? 0,
+      rolloutKey: rolloutKey ?? 0,
+      instanceKey,
+      changes: [change],
+    }
+    const image = imageAt(images.get(deploymentKey) ?? null, entry, firstRevision)
+    if (image) images.set(deploymentKey, image)
+  }
+  return images
+}
+
+function unique<T>(list: readonly T[]): T[] {
+  return [...new Set(list)]
+}
