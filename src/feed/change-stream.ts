@@ -75,7 +75,8 @@ export function createChangeStream(
       if (position !== from || !isChecked) return
       for (const change of page.changes)
         if (matchesChange(filter, change)) queue.push({ cursor: change.revision, change, reset: null })
-      position = page.upTo
+      // Not simply `upTo`: between two epochs there are no revisions, and no cursor may come to lie there.
+      position = page.changes.at(-1)?.revision ?? page.upTo
     }
     if (position === hub.last && queue.length === 0) attach()
   }

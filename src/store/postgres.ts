@@ -44,6 +44,13 @@ export function openPostgres({ url, readers = 8, statementTimeout = 15_000 }: Po
     tcp_keepalives_count: 3,
   })
   const listener = connect(1, {})
+  /** postgres.js does not end a connection that is reserved: closing waits for their last statements. */
+  const ending = new Set<Promise<void>>()
+  const end = (connection: postgres.ReservedSql): Promise<void> => {
+    const ended = commit(connection).finally(() => ending.delete(ended))
+    ending.add(ended)
+    return ended
+  }
 
   return {
     kind: 'postgres',
@@ -78,6 +85,7 @@ export function openPostgres({ url, readers = 8, statementTimeout = 15_000 }: Po
       await pool.unsafe('select 1')
     },
     async close() {
+      await Promise.all(ending)
       await Promise.all([pool, writer, listener].map((connections) => connections.end({ timeout: 5 })))
     },
   }
@@ -98,7 +106,7 @@ function sessionOf(connection: postgres.Sql | postgres.TransactionSql): Session 
 }
 
 /** Nothing was written: whatever happens to the COMMIT, the connection goes back. */
-async function end(connection: postgres.ReservedSql): Promise<void> {
+async function commit(connection: postgres.ReservedSql): Promise<void> {
   await connection.unsafe('commit').catch(() => undefined)
   connection.release()
 }

@@ -1,0 +1,314 @@
+import fc from 'fast-check'
+import { afterEach, describe, expect, it } from 'vitest'
+import type { ChangeFilter } from '../../src/domain/change.ts'
+import { type DeploymentState, deploymentStates } from '../../src/domain/deployment.ts'
+import type { FeedEvent } from '../../src/feed/change-stream.ts'
+import type { FeedOptions } from '../../src/feed/feed.ts'
+import { recordReport } from '../../src/ingest/commands/report.ts'
+import { readLog } from '../../src/store/changes.ts'
+import type { Database } from '../../src/store/database.ts'
+import { beginEpoch } from '../../src/store/epoch.ts'
+import { pruneHistory } from '../../src/store/housekeeping.ts'
+import { report } from '../support/reports.ts'
+import { createRoad, type Road } from '../support/road.ts'
+import { postgresStores, type Store, stores } from '../support/stores.ts'
+
+const closing: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0).toReversed()) await close()
+})
+
+async function open(store: Store, feed: Partial<FeedOptions> = {}, replicas = 1): Promise<[Road, ...Road[]]> {
+  const empty = await store.create()
+  closing.push(() => empty.drop())
+  const roads: Road[] = []
+  for (let n = 0; n < replicas; n += 1) {
+    const road = await createRoad(await empty.open(), { feed })
+    closing.push(() => road.close())
+    roads.push(road)
+  }
+  const [first, ...others] = roads
+  return first ? [first, ...others] : expect.unreachable()
+}
+
+let turn = 0
+/** A report that certainly changes something: the states go round. */
+async function change(road: Road, deploymentId = 'd-1', reporter = 'edge-1'): Promise<number> {
+  turn += 1
+  const state = deploymentStates[turn % deploymentStates.length] as DeploymentState
+  const { revision } = await road.writer.submit(
+    recordReport(report({ deploymentId, reporter, state, error: { code: `${turn}`, message: '' } })),
+  )
+  return revision
+}
+
+async function take<T>(stream: AsyncIterator<T>, count: number): Promise<T[]> {
+  const taken: T[] = []
+  while (taken.length < count) {
+    const { done, value } = await stream.next()
+    if (done) break
+    taken.push(value)
+  }
+  return taken
+}
+
+async function takeUntil(stream: AsyncIterator<FeedEvent>, cursor: number): Promise<FeedEvent[]> {
+  const taken: FeedEvent[] = []
+  while ((taken.at(-1)?.cursor ?? 0) < cursor) taken.push(...(await take(stream, 1)))
+  return taken
+}
+
+const cursors = (events: readonly FeedEvent[]): number[] => events.map(({ cursor }) => cursor)
+const head = (database: Database): Promise<number> =>
+  database.session.run<{ revision: number }>('select revision from log_head').then(([row]) => row?.revision ?? 0)
+
+describe.each(stores)('changes on $name', (store) => {
+  it('begin now, and each comes once', async () => {
+    const [road] = await open(store)
+    await change(road)
+    const stream = road.feed.changes({ filter: {}, after: null })
+    const first = stream.next()
+    // It has attached when it begins to wait; what follows is certainly after it.
+    await expect.poll(() => road.feed.hub.size).toBe(2)
+    const revision = await change(road)
+    expect((await first).value).toMatchObject({ cursor: revision, reset: null, change: { revision } })
+    await stream.return?.()
+  })
+
+  it('resumed at any revision, in any pieces, are those of a subscriber who never left', async () => {
+    const [road] = await open(store)
+    const start = await head(road.database)
+    for (let n = 0; n < 20; n += 1) await change(road, `d-${n % 3}`)
+    const end = await head(road.database)
+    const uncut = await takeUntil(road.feed.changes({ filter: {}, after: start }), end)
+    expect(cursors(uncut)).toEqual(Array.from({ length: end - start }, (_, n) => start + n + 1))
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.integer({ min: 1, max: 7 })), async (pieces) => {
+        const seen: FeedEvent[] = []
+        for (const piece of [...pieces, Number.POSITIVE_INFINITY]) {
+          const after = seen.at(-1)?.cursor ?? start
+          const stream = road.feed.changes({ filter: {}, after })
+          seen.push(...(await take(stream, Math.min(piece, end - after))))
+          await stream.return?.()
+        }
+        expect(seen).toEqual(uncut)
+      }),
+      { numRuns: 20 },
+    )
+  })
+
+  it('that match a filter are the same from memory, from the log and live', async () => {
+    const [road] = await open(store)
+    const filter: ChangeFilter = { deploymentIds: ['d-1'], to: ['FAILED', 'INSTALLED'] }
+    const start = await head(road.database)
+    const live = road.feed.changes({ filter, after: start })
+    const got: FeedEvent[] = []
+    const following = (async () => {
+      for await (const event of live) got.push(event)
+    })()
+    for (let n = 0; n < 24; n += 1) await change(road, `d-${n % 2}`)
+    const end = await head(road.database)
+    const log = (await readLog(road.database.session, start, 1_000)).filter(
+      (c) =>
+        c.deploymentId === 'd-1' &&
+        c.kind === 'DEPLOYMENT_STATE_CHANGED' &&
+        (c.to === 'FAILED' || c.to === 'INSTALLED'),
+    )
+    await expect.poll(() => got.length).toBe(log.length)
+    const again = await take(road.feed.changes({ filter, after: start }), log.length)
+    expect(cursors(got)).toEqual(log.map(({ revision }) => revision))
+    expect(again.map((event) => event.change)).toEqual(log)
+    expect(log.length).toBeGreaterThan(0)
+    expect(end).toBeGreaterThan(start)
+    await live.return?.()
+    await following
+  })
+
+  it('behind the tail are told, and everything retained follows', async () => {
+    const [road] = await open(store)
+    const start = await head(road.database)
+    for (let n = 0; n < 4; n += 1) await change(road)
+    expect(await pruneHistory(road.database, Date.now() + 1_000, 2)).toBeGreaterThan(0)
+    const [{ tail = 0 } = {}] = await road.database.session.run<{ tail: number }>('select tail from log_head')
+    expect(tail).toBeGreaterThan(start)
+    const end = await change(road)
+    const [reset, ...rest] = await takeUntil(road.feed.changes({ filter: {}, after: start }), end)
+    expect(reset).toEqual({ cursor: tail, change: null, reset: 'CURSOR_EXPIRED' })
+    expect(cursors(rest)).toEqual(Array.from({ length: end - tail }, (_, n) => tail + n + 1))
+  })
+
+  it("above the database's head are told", async () => {
+    const [road] = await open(store)
+    const start = await head(road.database)
+    const end = await change(road)
+    const events = await takeUntil(road.feed.changes({ filter: {}, after: end + 1_000_000 }), end)
+    expect(events[0]).toEqual({ cursor: start, change: null, reset: 'CURSOR_EXPIRED' })
+    expect(events.at(-1)?.cursor).toBe(end)
+  })
+
+  it('of another epoch are told, and those up to its end go on without a word', async () => {
+    const [road] = await open(store)
+    const ended = await change(road)
+    const live = road.feed.changes({ filter: {}, after: ended })
+    const next = live.next()
+    await expect.poll(() => road.feed.hub.size).toBe(2)
+    const base = await road.database.transaction((session) => beginEpoch(session, Date.now()))
+    const revision = await change(road)
+    expect((await next).value).toMatchObject({ cursor: revision, reset: null })
+    const lost = await takeUntil(road.feed.changes({ filter: {}, after: ended + 1 }), revision)
+    expect(lost[0]).toEqual({ cursor: base, change: null, reset: 'CURSOR_EXPIRED' })
+    expect(cursors(lost.slice(1))).toEqual([revision])
+    const resumed = await takeUntil(road.feed.changes({ filter: {}, after: ended - 1 }), revision)
+    expect(cursors(resumed)).toEqual([ended, revision])
+    await live.return?.()
+  })
+
+  it('that nobody takes end with OVERFLOW at the last delivered one, and resume from there', async () => {
+    const [road] = await open(store, { capacity: 5 })
+    const stream = road.feed.changes({ filter: {}, after: null })
+    const first = stream.next()
+    await expect.poll(() => road.feed.hub.size).toBe(2)
+    const delivered = await change(road)
+    await first
+    for (let n = 0; n < 8; n += 1) await change(road)
+    const end = await head(road.database)
+    expect(await take(stream, 9)).toEqual([{ cursor: delivered, change: null, reset: 'OVERFLOW' }])
+    const resumed = await takeUntil(road.feed.changes({ filter: {}, after: delivered }), end)
+    expect(cursors(resumed)).toEqual(Array.from({ length: end - delivered }, (_, n) => delivered + n + 1))
+  })
+
+  it('of a quiet filtered subscriber move its cursor by bookmarks', async () => {
+    const [road] = await open(store, { bookmarkInterval: 5 })
+    const stream = road.feed.changes({ filter: { deploymentIds: ['quiet'] }, after: null })
+    const first = stream.next()
+    await expect.poll(() => road.feed.hub.size).toBe(2)
+    const revision = await change(road, 'loud')
+    expect((await first).value).toEqual({ cursor: revision, change: null, reset: null })
+    await stream.return?.()
+  })
+
+  it('leave no listener behind, in whatever state they were left', async () => {
+    const [road] = await open(store)
+    const start = await head(road.database)
+    await change(road)
+    const unread = road.feed.changes({ filter: {}, after: start })
+    const waiting = road.feed.changes({ filter: {}, after: null })
+    const pending = waiting.next()
+    const watching = road.feed.watch({ topics: ['all'] })
+    const present = await watching.next()
+    present.value?.release()
+    const idle = watching.next()
+    await expect.poll(() => road.feed.hub.size).toBe(3)
+    for (const stream of [unread, waiting, watching]) await stream.return?.()
+    expect(await pending).toEqual({ done: true, value: undefined })
+    expect(await idle).toEqual({ done: true, value: undefined })
+    // The backlog's own subscription stays.
+    expect(road.feed.hub.size).toBe(1)
+    expect(road.feed.subscribers).toMatchObject({ changes: 0, states: 0 })
+  })
+
+  it('that a crowd has missed are read once for all of them', async () => {
+    const empty = await store.create()
+    closing.push(() => empty.drop())
+    const writing = await createRoad(await empty.open())
+    const start = await head(writing.database)
+    if (store.name === 'PGlite') closing.push(() => writing.close())
+    for (let n = 0; n < 30; n += 1) await change(writing)
+    const end = await head(writing.database)
+    if (store.name === 'PostgreSQL') await writing.close()
+    const database = store.name === 'PGlite' ? writing.database : await empty.open()
+    let reads = 0
+    const counted = {
+      ...database,
+      session: {
+        ...database.session,
+        rows: ((query) => {
+          reads += 1
+          return database.session.rows(query)
+        }) as Database['session']['rows'],
+      },
+    }
+    const road = await createRoad(counted)
+    closing.push(() => (store.name === 'PGlite' ? Promise.resolve(road.feed.close()) : road.close()))
+    const crowd = Array.from({ length: 200 }, () => road.feed.changes({ filter: {}, after: start }))
+    const histories = await Promise.all(crowd.map((stream) => takeUntil(stream, end)))
+    for (const history of histories) expect(cursors(history)).toEqual(cursors(histories[0] ?? []))
+    expect(histories[0]).toHaveLength(end - start)
+    expect(reads).toBeLessThanOrEqual(10)
+    await Promise.all(crowd.map((stream) => stream.return?.()))
+  })
+})
+
+describe.each(stores)('a watched state on $name', (store) => {
+  it('begins with the present and goes on with what follows it', async () => {
+    const [road] = await open(store)
+    const before = await change(road)
+    const stream = road.feed.watch({ topics: ['deployment:d-1'] })
+    const { value: first } = await stream.next()
+    expect(first).toMatchObject({ cursor: before, coalesced: 0, changes: [] })
+    expect(first?.snapshot.head.revision).toBe(before)
+    first?.release()
+    const next = stream.next()
+    await change(road, 'another')
+    const revision = await change(road)
+    const { value: second } = await next
+    expect(second?.changes.map((c: { revision: number }) => c.revision)).toEqual([revision])
+    expect(second?.cursor).toBeGreaterThanOrEqual(revision)
+    expect(second?.snapshot.head.revision).toBe(second?.cursor)
+    second?.release()
+    await stream.return?.()
+  })
+
+  it('merges what it could not tell in time, and says how much', async () => {
+    const [road] = await open(store)
+    const stream = road.feed.watch({ topics: ['deployment:d-1'] })
+    const { value: first } = await stream.next()
+    first?.release()
+    const revisions = [await change(road), await change(road), await change(road)]
+    const { value: second } = await stream.next()
+    expect(second).toMatchObject({ coalesced: 2, cursor: revisions.at(-1) })
+    expect(second?.changes.map((c: { revision: number }) => c.revision)).toEqual(revisions)
+    second?.release()
+    await stream.return?.()
+  })
+
+  it('never goes back and never says less than its cursor, under load', async () => {
+    const [road] = await open(store)
+    const stream = road.feed.watch({ topics: ['all'] })
+    const events: { cursor: number; revisions: number[] }[] = []
+    const following = (async () => {
+      for await (const event of stream) {
+        events.push({ cursor: event.cursor, revisions: event.changes.map(({ revision }) => revision) })
+        event.release()
+      }
+    })()
+    await Promise.all(Array.from({ length: 60 }, (_, n) => change(road, `d-${n % 5}`, `edge-${n % 5}`)))
+    const end = await head(road.database)
+    await expect.poll(() => events.at(-1)?.cursor).toBe(end)
+    const start = events[0]?.cursor ?? 0
+    expect(events.flatMap(({ revisions }) => revisions)).toEqual(
+      Array.from({ length: end - start }, (_, n) => start + n + 1),
+    )
+    for (const [index, { cursor, revisions }] of events.entries()) {
+      expect(cursor).toBeGreaterThan(events[index - 1]?.cursor ?? 0)
+      expect(revisions.at(-1) ?? cursor).toBeLessThanOrEqual(cursor)
+    }
+    await stream.return?.()
+    await following
+  })
+})
+
+describe.each(postgresStores)('two replicas on $name', (store) => {
+  it('tell the same changes in the same order, whoever wrote them', async () => {
+    const [one, other] = await open(store, {}, 2)
+    const second = other ?? expect.unreachable()
+    const start = await head(one.database)
+    const streams = [one, second].map((road) => road.feed.changes({ filter: {}, after: start }))
+    await Promise.all(Array.from({ length: 40 }, (_, n) => change(n % 2 ? one : second, `d-${n}`, `edge-${n}`)))
+    const end = await head(one.database)
+    const [a = [], b = []] = await Promise.all(streams.map((stream) => takeUntil(stream, end)))
+    expect(cursors(a)).toEqual(Array.from({ length: end - start }, (_, n) => start + n + 1))
+    expect(b).toEqual(a)
+    await Promise.all(streams.map((stream) => stream.return?.()))
+  })
+})

@@ -1,0 +1,45 @@
+/** The road without its shell: database, writer, feed. One a replica; several on one PostgreSQL. */
+import type { Change } from '../../src/domain/change.ts'
+import { createFeed, type Feed, type FeedOptions } from '../../src/feed/feed.ts'
+import { createWriter, type Writer, type WriterOptions } from '../../src/ingest/writer.ts'
+import type { Database } from '../../src/store/database.ts'
+import { ensureEpoch, restartEpoch } from '../../src/store/epoch.ts'
+import { isTransient } from '../../src/store/failure.ts'
+
+export interface Road {
+  readonly database: Database
+  readonly writer: Writer
+  readonly feed: Feed
+  /** Drains and closes all of it. */
+  close(): Promise<void>
+}
+
+export async function createRoad(
+  database: Database,
+  options: { readonly writer?: Partial<WriterOptions>; readonly feed?: Partial<FeedOptions> } = {},
+): Promise<Road> {
+  const clock = options.writer?.clock ?? Date.now
+  const feed = await createFeed({
+    database,
+    restored: (seen) => restartEpoch(database, clock(), seen),
+    pollInterval: 100,
+    ...options.feed,
+  })
+  const writer = createWriter({
+    database,
+    committed: (since: number, changes: readonly Change[]) => feed.hub.publish(since, changes),
+    isTransient,
+    checkIdentity: (session, newestSeen) => ensureEpoch(session, clock(), newestSeen),
+    ...options.writer,
+  })
+  return {
+    database,
+    writer,
+    feed,
+    async close() {
+      feed.close()
+      await writer.drain()
+      await database.close()
+    },
+  }
+}
