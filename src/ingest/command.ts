@@ -20,6 +20,8 @@ export interface DeploymentNeed {
   readonly device: string
   /** Whoever reports it: for declarations. */
   readonly anyReporter?: boolean
+  /** Wanted only when the deployment is not there. */
+  readonly otherwise?: RolloutName
 }
 
 /**

@@ -19,7 +19,8 @@ import type { Database, Session } from '../store/database.ts'
 import { loadNeeds, lockHead } from '../store/load.ts'
 import { findOutcome, saveBatch } from '../store/save.ts'
 import type { Command } from './command.ts'
-import { changesOf, createWorld } from './world.ts'
+import { createKnown } from './known.ts'
+import { changesOf, createWorld, type Loaded } from './world.ts'
 
 export interface Writer {
   /** Resolves after COMMIT. Rejects with the command's DomainError, or UNAVAILABLE when it could not be decided. */
@@ -44,6 +45,8 @@ export interface WriterOptions {
   /** Commands that may wait. More: UNAVAILABLE. */
   readonly capacity?: number
   readonly batchSize?: number
+  /** Deployments, and devices, that need not be read again. */
+  readonly remembered?: number
   /** How long a batch may try to reach the database before its commands are told UNAVAILABLE. */
   readonly patience?: Millis
 }
@@ -68,6 +71,7 @@ export function createWriter(options: WriterOptions): Writer {
     offlineAfter = null,
   } = options
   const writer = randomUUID()
+  const known = createKnown(options.remembered ?? 50_000)
   const queue: Waiting[] = []
   let batchNumber = 0
   let newestSeen = 0
@@ -95,6 +99,7 @@ export function createWriter(options: WriterOptions): Writer {
         return
       } catch (error) {
         isConnected = false
+        known.forget()
         if (!options.isTransient(error)) return await isolate(batch, error)
         if (clock() >= deadline || isDraining) return fail(batch, unavailable('the database cannot be reached', error))
         await new Promise((resolve) => setTimeout(resolve, Math.min(50 * 2 ** tries, 1_000)))
@@ -113,8 +118,10 @@ export function createWriter(options: WriterOptions): Writer {
           outcomes: earlier as readonly Outcome[],
           announce: () => options.committed(head.revision, [], head.at),
         }
-      const needs = batch.map(({ command }) => command.needs)
-      const world = createWorld(head, await loadNeeds(session, needs), clock(), offlineAfter)
+      known.checkUnchanged(head.writes)
+      const recalled = known.recall(batch.map(({ command }) => command.needs))
+      const loaded = joinLoaded(recalled.loaded, await loadNeeds(session, recalled.missing))
+      const world = createWorld(head, loaded, clock(), offlineAfter)
       const results = batch.map(({ command }) => decide(command, world))
       const also = batch.flatMap(({ command }, index) => {
         const result = results[index]
@@ -123,6 +130,7 @@ export function createWriter(options: WriterOptions): Writer {
       const effects = world.effects
       await saveBatch(session, head, effects, { writer, batch: batchNumber, results }, also)
       const announce = (): void => {
+        known.remember(loaded, effects, head.writes + 1)
         newestSeen = effects.revision
         options.committed(head.revision, changesOf(effects), effects.at)
       }
@@ -179,6 +187,15 @@ function decide(command: Command<unknown>, world: ReturnType<typeof createWorld>
   } catch (error) {
     if (!(error instanceof DomainError)) throw error
     return { refused: error.code, message: error.message, problems: error.problems }
+  }
+}
+
+/** What was remembered and what was read may name the same rows: the world keeps the last, and both are the same. */
+function joinLoaded(a: Loaded, b: Loaded): Loaded {
+  return {
+    deployments: [...a.deployments, ...b.deployments],
+    targets: [...a.targets, ...b.targets],
+    rollouts: [...a.rollouts, ...b.rollouts],
   }
 }
 

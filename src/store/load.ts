@@ -1,5 +1,5 @@
 /** The first half of the writer's SQL: lock the log's head, then load all that a batch needs, in one query a table. */
-import { rolloutIdentity } from '../domain/rollout.ts'
+import { type RolloutName, rolloutIdentity } from '../domain/rollout.ts'
 import type { Needs } from '../ingest/command.ts'
 import type { Head, Loaded } from '../ingest/world.ts'
 import type { Session } from './database.ts'
@@ -13,11 +13,12 @@ import {
 } from './rows.ts'
 
 export interface LockedHead extends Head {
-  readonly identity: string
+  /** Committed batches, of all replicas. */
+  readonly writes: number
 }
 
 /** A statement of its own: what follows it in the transaction sees everything that earlier holders committed. */
-const lockHeadText = 'select revision, at, next_key as "nextKey", identity from log_head where id = 1 for update'
+const lockHeadText = 'select revision, at, next_key as "nextKey", writes from log_head where id = 1 for update'
 
 export async function lockHead(session: Session): Promise<LockedHead> {
   const [head] = await session.run<LockedHead>(lockHeadText)
@@ -52,33 +53,52 @@ export async function loadNeeds(session: Session, needs: readonly Needs[]): Prom
   const keys = needs.flatMap((need) => need.deploymentKeys ?? [])
   const reporters = needs.flatMap((need) => need.reporters ?? [])
   const devices = unique(needs.flatMap((need) => need.devices ?? []))
-  const identities = new Map(
-    needs
-      .flatMap((need) => need.rollouts ?? [])
-      .map((r) => [r.kind + rolloutIdentity(r), { kind: r.kind, identity: rolloutIdentity(r) }]),
-  )
   const ask = <T extends object>(text: string, list: readonly unknown[]): Promise<T[]> =>
     list.length === 0 ? Promise.resolve([]) : session.run<T>(text, [JSON.stringify(list)])
 
-  const [found, deviceRows, rolloutRows] = await Promise.all([
-    Promise.all([
-      ask<DeploymentRecord>(deploymentsByName, named),
-      ask<DeploymentRecord>(deploymentsByDevice, elsewhere),
-      ask<DeploymentRecord>(deploymentsByKey, keys),
-      ask<DeploymentRecord>(deploymentsByReporter, reporters),
-    ]),
+  const [deviceRows, ...found] = await Promise.all([
     ask<TargetRecord>(needs.some((need) => need.ancestors) ? devicesAndAncestors : devicesByName, devices),
-    ask<RolloutRecord>(rolloutsByIdentity, [...identities.values()]),
+    ask<DeploymentRecord>(
+      deploymentsByName,
+      named.map(({ deploymentId, reporter }) => ({ deploymentId, reporter })),
+    ),
+    ask<DeploymentRecord>(
+      deploymentsByDevice,
+      elsewhere.map(({ deploymentId, device }) => ({ deploymentId, device })),
+    ),
+    ask<DeploymentRecord>(deploymentsByKey, keys),
+    ask<DeploymentRecord>(deploymentsByReporter, reporters),
   ])
   const byKey = new Map(found.flat().map((row) => [row.key, toDeployment(row)]))
-  const known = new Set(deviceRows.map((row) => row.key))
-  const missing = unique([...byKey.values()].map((d) => d.targetKey)).filter((key) => !known.has(key))
-  const otherRows = await ask<TargetRecord>(targetsByKey, missing)
+  const loadedTargets = new Set(deviceRows.map((row) => row.key))
+  const otherTargets = unique([...byKey.values()].map((d) => d.targetKey)).filter((key) => !loadedTargets.has(key))
+  const there = new Set([...byKey.values()].map(nameOf))
+  const implicit = named.flatMap((need) => (need.otherwise && !there.has(nameOf(need)) ? [need.otherwise] : []))
+  const [otherRows, rolloutRows] = await Promise.all([
+    ask<TargetRecord>(targetsByKey, otherTargets),
+    ask<RolloutRecord>(
+      rolloutsByIdentity,
+      identitiesOf([...needs.flatMap((need) => need.rollouts ?? []), ...implicit]),
+    ),
+  ])
   return {
     deployments: [...byKey.values()],
     targets: [...deviceRows, ...otherRows].map(toTarget),
     rollouts: rolloutRows.map(toRollout),
   }
+}
+
+function identitiesOf(rollouts: readonly RolloutName[]): object[] {
+  const found = new Map<string, object>()
+  for (const rollout of rollouts) {
+    const identity = rolloutIdentity(rollout)
+    found.set(rollout.kind + identity, { kind: rollout.kind, identity })
+  }
+  return [...found.values()]
+}
+
+function nameOf({ deploymentId, reporter }: { deploymentId: string; reporter: string }): string {
+  return `${deploymentId}\n${reporter}`
 }
 
 function unique<T>(list: readonly T[]): T[] {

@@ -33,9 +33,10 @@ export function declareDeployments(
         reporter: deviceId,
         device: deviceId,
         anyReporter: true,
+        otherwise: implicitRollout(deploymentId),
       })),
       devices: deployments.flatMap(({ deviceId }) => [deviceId, parentName(deviceId) ?? deviceId]),
-      rollouts: [...(named ? [named] : []), ...deployments.map(({ deploymentId }) => implicitRollout(deploymentId))],
+      rollouts: named ? [named] : [],
     },
     decide(world) {
       const rolloutKey = named ? world.ensureRollout(named).key : null

@@ -17,9 +17,8 @@ export function recordReport(report: StatusReport): Command<ReportOutcome> {
   const device = report.deviceId ?? reporter
   return {
     needs: {
-      deployments: [{ deploymentId, reporter, device }],
+      deployments: [{ deploymentId, reporter, device, otherwise: implicitRollout(deploymentId) }],
       devices: device === reporter ? [device] : [reporter, device, parentName(device) ?? reporter],
-      rollouts: [implicitRollout(deploymentId)],
     },
     decide(world) {
       refuseRevoked(world.device(reporter), world.device(device))
