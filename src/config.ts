@@ -1,0 +1,182 @@
+/** The environment, parsed once: everything wrong with it is said in one message, and nothing else reads it. */
+import { isIPv4 } from 'node:net'
+import { z } from 'zod'
+import type { StoreConfig } from './store/open.ts'
+
+export interface Config {
+  readonly server: {
+    readonly host: string
+    /** 0: any free one. */
+    readonly port: number
+    /** Where the world reaches this server, without a trailing slash; null: where it listens. */
+    readonly publicUrl: string | null
+    readonly corsOrigins: readonly string[]
+    readonly graphiql: boolean
+  }
+  readonly store: StoreConfig
+  /** Days; null: for ever. */
+  readonly retention: { readonly historyDays: number | null; readonly forgetRemovedDays: number | null }
+  /** Seconds of silence after which any device counts as OFFLINE; null: silence proves nothing. */
+  readonly offlineAfter: number | null
+  readonly logLevel: LogLevel
+  readonly auth: { readonly device: readonly AuthMethod[]; readonly api: readonly AuthMethod[] }
+}
+
+export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+export type LogLevel = (typeof logLevels)[number]
+export type AuthMethod = 'open'
+
+export class ConfigError extends Error {
+  readonly problems: readonly string[]
+
+  constructor(problems: readonly string[]) {
+    super(`The configuration cannot be used:\n${problems.map((problem) => `  ${problem}`).join('\n')}`)
+    this.name = 'ConfigError'
+    this.problems = problems
+  }
+}
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+const port = setting('a port from 0 to 65535 (0 takes any free one)', (text) =>
+  /^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : null,
+)
+/** A hundred years: more than any history, and still a date. */
+const days = setting('a number of days greater than 0 and at most 36500', (text) =>
+  /^\d{1,5}(\.\d+)?$/.test(text) && Number(text) > 0 && Number(text) <= 36_500 ? Number(text) : null,
+)
+const seconds = setting('a whole number of seconds from 1 to 2147483647', (text) =>
+  /^\d{1,10}$/.test(text) && Number(text) >= 1 && Number(text) <= 2_147_483_647 ? Number(text) : null,
+)
+const flag = setting(
+  'true or false',
+  (text) => ({ true: true, '1': true, false: false, '0': false })[text.toLowerCase()] ?? null,
+)
+const logLevel = setting(`one of ${logLevels.join(', ')}`, (text) => logLevels.find((level) => level === text) ?? null)
+const publicUrl = setting(
+  'an http or https address without query or fragment, such as https://rollcall.example',
+  (text) => {
+    const url = URL.parse(text)
+    return url && isWeb(url) && url.search === '' && url.hash === '' ? url.href.replace(/\/+$/, '') : null
+  },
+)
+const origins = setting('origins such as https://board.example, separated by commas, or *', (text) => {
+  const list = listOf(text)
+  return list.every((origin) => origin === '*' || isOrigin(origin)) ? list : null
+})
+/** Its value may hold a password, so it is never repeated. */
+const databaseUrl = z
+  .string()
+  .refine((text) => ['postgres:', 'postgresql:'].includes(URL.parse(text)?.protocol ?? ''), {
+    error: 'must be an address that begins with postgres://',
+  })
+
+const environment = z.object({
+  HOST: z.string().default('127.0.0.1'),
+  PORT: port.default(4000),
+  PUBLIC_URL: publicUrl.nullable().default(null),
+  CORS_ORIGINS: origins.default([]),
+  GRAPHIQL: flag.optional(),
+  DATABASE_URL: databaseUrl.nullable().default(null),
+  DATA_DIR: z.string().default('./data'),
+  HISTORY_DAYS: days.nullable().default(null),
+  FORGET_REMOVED_DAYS: days.nullable().default(null),
+  OFFLINE_AFTER: seconds.nullable().default(null),
+  LOG_LEVEL: logLevel.default('info'),
+  DEVICE_AUTH: authMethods(['token', 'signature', 'mtls']).optional(),
+  API_AUTH: authMethods(['key', 'jwt']).optional(),
+})
+
+/** Every variable there is; the README's table is checked against it. */
+export const variables: readonly string[] = Object.keys(environment.shape)
+
+/** Throws a ConfigError with all problems. A variable that is empty counts as unset; one we do not know is none of our business. */
+export function parseConfig(env: Environment): Config {
+  const given = Object.fromEntries(variables.map((name) => [name, env[name]?.trim() || undefined]))
+  const parsed = environment.safeParse(given)
+  const problems = parsed.error?.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`) ?? []
+  const host = given.HOST ?? '127.0.0.1'
+  problems.push(...missingChoices(host, given))
+  if (!parsed.success || problems.length > 0) throw new ConfigError(problems)
+  const v = parsed.data
+  return freeze({
+    server: {
+      host: v.HOST,
+      port: v.PORT,
+      publicUrl: v.PUBLIC_URL,
+      corsOrigins: v.CORS_ORIGINS,
+      graphiql: v.GRAPHIQL ?? isLoopback(v.HOST),
+    },
+    store: { url: v.DATABASE_URL, dataDir: v.DATA_DIR },
+    retention: { historyDays: v.HISTORY_DAYS, forgetRemovedDays: v.FORGET_REMOVED_DAYS },
+    offlineAfter: v.OFFLINE_AFTER,
+    logLevel: v.LOG_LEVEL,
+    auth: { device: v.DEVICE_AUTH ?? ['open'], api: v.API_AUTH ?? ['open'] },
+  })
+}
+
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'))
+}
+
+/** Whoever opens the server to a network says so: being open to everyone there must not happen by leaving something out. */
+function missingChoices(host: string, given: Environment): string[] {
+  if (isLoopback(host)) return []
+  return [
+    ['DEVICE_AUTH', 'report'],
+    ['API_AUTH', 'ask'],
+  ].flatMap(([name = '', deed]) =>
+    given[name] === undefined
+      ? [
+          `${name} must be chosen when HOST (${host}) is not a loopback address: "open" lets everyone who reaches it ${deed}`,
+        ]
+      : [],
+  )
+}
+
+function authMethods(later: readonly string[]) {
+  return z.string().transform((text, context): readonly AuthMethod[] => {
+    const methods = listOf(text)
+    const known = methods.filter((method) => method === 'open')
+    if (methods.length === 0) context.addIssue(`must be "open", but is ${JSON.stringify(text)}`)
+    for (const method of methods) {
+      if (method === 'open') continue
+      context.addIssue(
+        later.includes(method)
+          ? `does not offer "${method}" yet: this version only knows "open"`
+          : `must be "open", but is "${method}"`,
+      )
+    }
+    return known
+  })
+}
+
+function setting<T>(expected: string, parse: (text: string) => T | null) {
+  return z.string().transform((text, context): T => {
+    const value = parse(text)
+    if (value !== null) return value
+    context.addIssue(`must be ${expected}, but is ${JSON.stringify(text)}`)
+    return z.NEVER
+  })
+}
+
+function listOf(text: string): readonly string[] {
+  return text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '')
+}
+
+function isOrigin(text: string): boolean {
+  const url = URL.parse(text)
+  return url !== null && isWeb(url) && url.origin === text
+}
+
+function isWeb(url: URL): boolean {
+  return url.protocol === 'http:' || url.protocol === 'https:'
+}
+
+function freeze<T extends object>(value: T): T {
+  for (const part of Object.values(value)) if (typeof part === 'object' && part !== null) freeze(part)
+  return Object.freeze(value)
+}

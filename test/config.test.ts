@@ -1,0 +1,128 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { ConfigError, isLoopback, parseConfig, variables } from '../src/config.ts'
+
+describe('the configuration', () => {
+  it('needs nothing: it binds to loopback, keeps its data in ./data, and forgets nothing', () => {
+    expect(parseConfig({})).toEqual({
+      server: { host: '127.0.0.1', port: 4000, publicUrl: null, corsOrigins: [], graphiql: true },
+      store: { url: null, dataDir: './data' },
+      retention: { historyDays: null, forgetRemovedDays: null },
+      offlineAfter: null,
+      logLevel: 'info',
+      auth: { device: ['open'], api: ['open'] },
+    })
+  })
+
+  it('takes every variable', () => {
+    const given = {
+      HOST: '0.0.0.0',
+      PORT: '0',
+      PUBLIC_URL: 'https://rollcall.example/fleet/',
+      CORS_ORIGINS: 'https://board.example, http://localhost:3000',
+      GRAPHIQL: 'true',
+      DATABASE_URL: 'postgres://rollcall:secret@db.example/rollcall',
+      DATA_DIR: 'memory',
+      HISTORY_DAYS: '30.5',
+      FORGET_REMOVED_DAYS: '7',
+      OFFLINE_AFTER: '90',
+      LOG_LEVEL: 'debug',
+      DEVICE_AUTH: 'open',
+      API_AUTH: 'open',
+    }
+    expect(Object.keys(given).toSorted()).toEqual([...variables].toSorted())
+    expect(parseConfig(given)).toEqual({
+      server: {
+        host: '0.0.0.0',
+        port: 0,
+        publicUrl: 'https://rollcall.example/fleet',
+        corsOrigins: ['https://board.example', 'http://localhost:3000'],
+        graphiql: true,
+      },
+      store: { url: 'postgres://rollcall:secret@db.example/rollcall', dataDir: 'memory' },
+      retention: { historyDays: 30.5, forgetRemovedDays: 7 },
+      offlineAfter: 90,
+      logLevel: 'debug',
+      auth: { device: ['open'], api: ['open'] },
+    })
+  })
+
+  it('says everything that is wrong in one message, and how it should be', () => {
+    const error = refusalOf({
+      HOST: '0.0.0.0',
+      PORT: '65536',
+      PUBLIC_URL: 'ftp://x',
+      CORS_ORIGINS: 'https://board.example/path',
+      GRAPHIQL: 'perhaps',
+      DATABASE_URL: 'mysql://root:secret@db/x',
+      HISTORY_DAYS: '0',
+      FORGET_REMOVED_DAYS: 'soon',
+      OFFLINE_AFTER: '1.5',
+      LOG_LEVEL: 'loud',
+      API_AUTH: 'key',
+    })
+    const named = error.problems.map((problem) => problem.split(' ')[0])
+    expect(named.toSorted()).toEqual([...variables].filter((name) => name !== 'HOST' && name !== 'DATA_DIR').toSorted())
+    for (const problem of error.problems) expect(error.message).toContain(problem)
+    expect(error.message).toContain('PORT must be a port from 0 to 65535 (0 takes any free one), but is "65536"')
+  })
+
+  it('never repeats the address of a database, which may hold a password', () => {
+    expect(refusalOf({ DATABASE_URL: 'mysql://root:secret@db/x' }).message).not.toContain('secret')
+  })
+
+  it('counts an empty variable as unset, and does not mind those it does not know', () => {
+    expect(parseConfig({ PORT: '', DATA_DIR: ' ', HISTORY_DAYS: '', PORT_RANGE: 'x', DATA_DIRECTORY: 'y' })).toEqual(
+      parseConfig({}),
+    )
+  })
+
+  it('says of an authentication that is still to come that it is not there yet', () => {
+    expect(refusalOf({ DEVICE_AUTH: 'open,token' }).problems).toEqual([
+      'DEVICE_AUTH does not offer "token" yet: this version only knows "open"',
+    ])
+    expect(refusalOf({ API_AUTH: 'none' }).problems).toEqual(['API_AUTH must be "open", but is "none"'])
+    expect(refusalOf({ API_AUTH: ',' }).problems).toEqual(['API_AUTH must be "open", but is ","'])
+  })
+
+  it('is open on a network only for those who say so', () => {
+    for (const HOST of ['0.0.0.0', '::', '192.168.1.7', 'rollcall.example']) {
+      expect(refusalOf({ HOST }).problems.map((problem) => problem.split(' ')[0])).toEqual(['DEVICE_AUTH', 'API_AUTH'])
+      expect(refusalOf({ HOST, API_AUTH: 'open' }).problems).toHaveLength(1)
+      expect(parseConfig({ HOST, DEVICE_AUTH: 'open', API_AUTH: 'open' }).server.graphiql).toBe(false)
+    }
+    for (const HOST of ['127.0.0.1', '127.8.9.1', '::1', 'localhost']) {
+      expect(isLoopback(HOST)).toBe(true)
+      expect(parseConfig({ HOST }).server.graphiql).toBe(true)
+      expect(parseConfig({ HOST, GRAPHIQL: 'false' }).server.graphiql).toBe(false)
+    }
+  })
+
+  it('cannot be changed by those it is handed to', () => {
+    const config = parseConfig({ CORS_ORIGINS: 'https://board.example' })
+    for (const part of [config, config.server, config.server.corsOrigins, config.store, config.retention, config.auth])
+      expect(Object.isFrozen(part)).toBe(true)
+  })
+
+  it('answers any environment with a configuration or with all its problems', () => {
+    const environments = fc.dictionary(fc.constantFrom(...variables), fc.string())
+    fc.assert(
+      fc.property(environments, (env) => {
+        try {
+          expect(Object.isFrozen(parseConfig(env))).toBe(true)
+        } catch (error) {
+          expect(error).toBeInstanceOf(ConfigError)
+        }
+      }),
+    )
+  })
+})
+
+function refusalOf(env: Record<string, string>): ConfigError {
+  try {
+    parseConfig(env)
+  } catch (error) {
+    if (error instanceof ConfigError) return error
+  }
+  throw new Error('it was taken')
+}
