@@ -1,9 +1,8 @@
 /** The orders of a list of deployments. Each row's revision is its own, so revisions alone are a total order. */
 import { type SQL, sql } from 'drizzle-orm'
-import type { Deployment } from '../domain/deployment.ts'
-import { type DeploymentState, deploymentStates, type Revision } from '../domain/deployment.ts'
+import type { Deployment, DeploymentState } from '../domain/deployment.ts'
 import { d } from './deployment-filter.ts'
-import { type Order, type Select, type SortKey, type Stretch, sorted, within } from './page.ts'
+import { type Order, type Select, type SortKey, type Stretch, sorted } from './page.ts'
 import { all, listParameter } from './parameters.ts'
 import { deployments } from './schema.ts'
 
@@ -29,46 +28,46 @@ export const orders: { readonly [Name in DeploymentOrder]: Order<Placed> } = {
 }
 
 /**
- * The fleet's present rows of some states: a run of the index (state, revision) for each, of which a page needs its first rows
- * only. One run is in the order of revisions, all together are not.
+ * The fleet's present rows of some states: for each a run of the index (state, revision), of which a page needs only the first
+ * rows. The row comparisons leave the planner no other index: it cannot know that hardly anything is FAILED.
  */
-export function selectByState(
-  order: DeploymentOrder,
-  states: readonly DeploymentState[],
-  conditions: readonly SQL[],
-): Select {
+export function selectByState(order: RunOrder, states: readonly DeploymentState[], conditions: readonly SQL[]): Select {
   return (stretch) => {
-    const inRun = order === 'STATE' ? stretch.bounds.map(boundInRun) : within(orders[order], stretch)
-    const revisions = orders[order === 'STATE' ? 'CHANGED_DESC' : order]
+    const place = sql`(${d.state}, ${d.revision})`
+    const limits = stretch.bounds.map((bound) => limitInRun(order, bound))
+    // One comparison from below and one from above: an index scan begins at the first of each that it is given.
+    const inRun = [
+      sql`${place} > (run.state, ${limits.find(({ isLower }) => isLower)?.revision ?? noRevision})`,
+      sql`${place} < (run.state, ${limits.find(({ isLower }) => !isLower)?.revision ?? anyRevision})`,
+    ]
+    const newestFirst = (order === 'CHANGED_ASC') === stretch.reversed
+    const direction = newestFirst ? sql`desc` : sql`asc`
     return sql`select ${d}.* from unnest(${listParameter([...new Set(states)], 'deployment_state')}) as run(state)
       cross join lateral (
         select ${d}.* from ${deployments} ${d}
-        where ${d.forgottenAt} is null and ${d.state} = run.state and ${all([...inRun, ...conditions])} ${sorted(revisions, stretch)}
+        where ${d.forgottenAt} is null and ${all([...inRun, ...conditions])}
+        order by ${d.state} ${direction}, ${d.revision} ${direction} limit ${stretch.limit}
       ) as ${d} ${sorted(orders[order], stretch)}`
   }
 }
 
-/** Whether orders can be read from those runs. */
-export function isByState(order: DeploymentOrder): boolean {
-  return order === 'STATE' || order === 'CHANGED_DESC' || order === 'CHANGED_ASC'
-}
+/** The orders that can be read from those runs. */
+export type RunOrder = Exclude<DeploymentOrder, 'NAME'>
 
-export const allStates: readonly DeploymentState[] = deploymentStates
-
-/** A bound of (state, revision desc) within the run of one state: all of it, part of it or nothing. */
-function boundInRun({ side, place }: Stretch['bounds'][number]): SQL {
-  const [at, revision] = [sql`${place[0]}::deployment_state`, sql`${place[1]}::bigint`]
-  const [all, none] = [sql`${lastRevision}::bigint`, sql`0::bigint`]
-  switch (side) {
-    case 'after':
-      return sql`${d.revision} < case when run.state > ${at} then ${all} when run.state = ${at} then ${revision} else ${none} end`
-    case 'from':
-      return sql`${d.revision} <= case when run.state > ${at} then ${all} when run.state = ${at} then ${revision} else ${none} end`
-    case 'before':
-      return sql`${d.revision} > case when run.state < ${at} then ${none} when run.state = ${at} then ${revision} else ${all} end`
-    case 'upTo':
-      return sql`${d.revision} >= case when run.state < ${at} then ${none} when run.state = ${at} then ${revision} else ${all} end`
+/** What a bound of the order leaves of the run of one state: revisions above or below one. For STATE all, some or none. */
+function limitInRun(order: RunOrder, { side, place }: Stretch['bounds'][number]): { isLower: boolean; revision: SQL } {
+  const isTowardsEnd = side === 'after' || side === 'from'
+  const isLower = isTowardsEnd === (order === 'CHANGED_ASC')
+  const inclusive = side === 'from' || side === 'upTo' ? sql` ${isLower ? sql`-` : sql`+`} 1` : sql``
+  if (order !== 'STATE') return { isLower, revision: sql`${place[0]}::bigint${inclusive}` }
+  const [state, revision] = [sql`${place[0]}::deployment_state`, sql`${place[1]}::bigint${inclusive}`]
+  const [others, all, none] = isLower ? [sql`<`, noRevision, anyRevision] : [sql`>`, anyRevision, noRevision]
+  return {
+    isLower,
+    revision: sql`case when run.state ${others} ${state} then ${all} when run.state = ${state} then ${revision} else ${none} end`,
   }
 }
 
-const lastRevision: Revision = Number.MAX_SAFE_INTEGER
+/** Below and above every revision. */
+const noRevision = sql`0::bigint`
+const anyRevision = sql`${Number.MAX_SAFE_INTEGER}::bigint`

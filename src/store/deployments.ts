@@ -1,10 +1,10 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
-import type { Deployment, Revision } from '../domain/deployment.ts'
+import { type Deployment, deploymentStates, type Revision } from '../domain/deployment.ts'
 import type { Session } from './database.ts'
 import { type DeploymentFilter, d, matchesDeployment } from './deployment-filter.ts'
-import { allStates, type DeploymentOrder, isByState, orders, selectByState } from './deployment-order.ts'
-import { fromPresent, fromThen, parentsOf, type Scope } from './deployment-scope.ts'
+import { type DeploymentOrder, orders, selectByState } from './deployment-order.ts'
+import { fromPresent, fromUnwound, parentsOf, type Scope } from './deployment-scope.ts'
 import { type Page, type PageRequest, pageOf, type Select, sorted, within } from './page.ts'
 import { isAnyOf, isStorable, nothing } from './parameters.ts'
 import { fromPast, openPast, type Past, present } from './past.ts'
@@ -77,15 +77,29 @@ export async function pageDeployments(
 }
 
 function selectFor(scope: Scope, filter: DeploymentFilter, order: DeploymentOrder, past: Past | null): Select {
-  const { states, ...others } = filter
-  if (!past && scope.of === 'fleet' && isByState(order) && (states || order === 'STATE'))
-    return selectByState(order, states ?? allStates, [matchesDeployment(others)])
+  if (!past) return selectPresent(scope, filter, order, [])
+  // Both halves are cut to a page, so that what has not changed since still comes by its index.
+  const unchanged = selectPresent(scope, filter, order, [sql`${d.revision} <= ${past.revision}::bigint`])
   const matches = matchesDeployment(filter)
-  return (stretch) => {
-    const conditions = [matches, ...within(orders[order], stretch)]
-    const rows = past ? fromThen(past, scope, conditions) : fromPresent(scope, conditions)
-    return sql`select ${d}.* ${rows} ${sorted(orders[order], stretch)}`
-  }
+  return (stretch) => sql`select ${d}.* from (
+      (${unchanged(stretch)})
+      union all (select ${d}.* ${fromUnwound(past, scope, [matches, ...within(orders[order], stretch)])})
+    ) as ${d} ${sorted(orders[order], stretch)}`
+}
+
+function selectPresent(
+  scope: Scope,
+  filter: DeploymentFilter,
+  order: DeploymentOrder,
+  conditions: readonly SQL[],
+): Select {
+  const { states, ...others } = filter
+  if (scope.of === 'fleet' && order !== 'NAME' && (states || order === 'STATE'))
+    return selectByState(order, states ?? deploymentStates, [matchesDeployment(others), ...conditions])
+  const matches = matchesDeployment(filter)
+  return (stretch) =>
+    sql`select ${d}.* ${fromPresent(scope, [matches, ...conditions, ...within(orders[order], stretch)])}
+      ${sorted(orders[order], stretch)}`
 }
 
 function toRow(record: DeploymentRecord, past: Past | null): DeploymentRow {

@@ -136,17 +136,22 @@ const operators = {
 } as const
 const strictly = { after: 'after', before: 'before', upTo: 'before', from: 'after' } as const
 
+/** The SQL of a side, for a key of that direction. */
+function operatorOf(side: Side, descending: boolean): SQL {
+  return operators[side][descending ? 1 : 0]
+}
+
 function compare<T>(keys: readonly SortKey<T>[], side: Side, place: Place): SQL {
   const [first, ...others] = keys
   if (!first) throw new Error('an order has at least one key')
   const values = keys.map((key, index) => sql`${place[index]}::${sql.raw(key.type)}`)
-  const operator = operators[side][first.descending ? 1 : 0]
+  const operator = operatorOf(side, first.descending)
   // A row comparison is what an index on these columns understands, but it knows one direction only.
   if (others.every(({ descending }) => descending === first.descending)) {
     const columns = keys.map(({ by }) => sql`${by}`)
     return sql`(${sql.join(columns, sql`, `)})${operator}(${sql.join(values, sql`, `)})`
   }
-  const strict = operators[strictly[side]][first.descending ? 1 : 0]
+  const strict = operatorOf(strictly[side], first.descending)
   return sql`(${first.by}${strict}${values[0]} or (${first.by} = ${values[0]} and ${compare(others, side, place.slice(1))}))`
 }
 
