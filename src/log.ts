@@ -1,39 +1,59 @@
-/** Structured logs on stderr, one JSON object a line. Bodies, credentials and SQL parameters are never given to it. */
-import { destination, pino } from 'pino'
+/** Structured logs, one JSON object a line. Bodies, credentials, statements and their parameters never get into them. */
+import { randomUUID } from 'node:crypto'
+import { type DestinationStream, destination, type LogFn, pino } from 'pino'
 import type { LogLevel } from './config.ts'
 
 export interface Log {
-  debug(facts: object, message: string): void
-  info(facts: object, message: string): void
-  warn(facts: object, message: string): void
-  error(facts: object, message: string): void
+  readonly debug: LogFn
+  readonly info: LogFn
+  readonly warn: LogFn
+  readonly error: LogFn
 }
 
-export function createLog(level: LogLevel): Log {
+const secrets = ['authorization', 'cookie', '["set-cookie"]', 'password', 'token']
+const hidden = secrets.flatMap((name) => {
+  const member = name.startsWith('[') ? name : `.${name}`
+  return [name, `*${member}`, `*.*${member}`, `*.*.*${member}`]
+})
+
+export function createLog({ level, to }: { readonly level: LogLevel; readonly to?: DestinationStream }): Log {
   return pino(
     {
       level,
-      base: null,
+      base: { pid: process.pid },
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
-      redact: ['*.authorization', '*.cookie', '*.password', '*.token'],
+      serializers: { error: (error: unknown) => describe(error, 5) },
+      redact: { paths: hidden, censor: 'hidden' },
     },
-    destination({ fd: 2, sync: false }),
+    to ?? destination({ fd: 2, sync: false }),
   )
 }
 
-export const silentLog: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
-
-/** What an error may say in the log: never the statement that failed, its parameters may be anybody's. */
-export function errorFacts(error: unknown): object {
-  if (!(error instanceof Error)) return { error: typeof error }
+/** An error's code, frames and causes. What a database quotes in its message may be anybody's, and a wrapper's message is the statement. */
+function describe(error: unknown, depth: number): object {
+  if (!(error instanceof Error)) return { type: typeof error }
   const { name, code, cause } = error as Error & { code?: unknown }
+  const isWrapper = 'query' in error && 'params' in error
   const isSql = typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code)
+  const message = isWrapper ? 'a statement failed' : isSql ? error.message.replaceAll(/"[^"]*"/g, '"…"') : error.message
+  const frames = (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line))
   return {
     name,
-    ...(code === undefined ? {} : { code }),
-    message: error.message,
-    ...(isSql ? {} : { stack: error.stack }),
-    ...(cause instanceof Error ? { cause: errorFacts(cause) } : {}),
+    ...(typeof code === 'string' ? { code } : {}),
+    message,
+    frames: frames.map((frame) => frame.trim()),
+    ...(cause instanceof Error && depth > 0 ? { cause: describe(cause, depth - 1) } : {}),
+  }
+}
+
+/** The client's own request id when it is harmless, else one of ours. */
+export function createRequestIds(): (given: unknown) => string {
+  const run = randomUUID()
+  let count = 0
+  return (given) => {
+    if (typeof given === 'string' && /^[\w./:-]{1,128}$/.test(given)) return given
+    count += 1
+    return `${run}-${count.toString(36)}`
   }
 }

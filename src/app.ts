@@ -1,0 +1,139 @@
+/**
+ * The whole server, composed by hand: database → writer → feed → GraphQL and REST. Used by main.ts and by the tests.
+ *
+ *   close: not ready (503) → no new connections → streams end (1001) → what was taken is written → connections end → database
+ */
+import type { AddressInfo } from 'node:net'
+import type { Config } from './config.ts'
+import { createFeed } from './feed/feed.ts'
+import { createGraphql } from './graphql/graphql.ts'
+import { createTimekeeper } from './ingest/timekeeper.ts'
+import { createWriter } from './ingest/writer.ts'
+import type { Log } from './log.ts'
+import { createMetrics, type Metrics } from './metrics.ts'
+import { createHttpServer } from './rest/server.ts'
+import type { Database } from './store/database.ts'
+import { ensureEpoch, restartEpoch } from './store/epoch.ts'
+import { isTransient } from './store/failure.ts'
+import { readHead } from './store/log-head.ts'
+
+export interface App {
+  readonly database: Database
+  readonly metrics: Metrics
+  listen(): Promise<{ readonly url: string; readonly port: number }>
+  close(): Promise<void>
+}
+
+export interface AppDeps {
+  readonly config: Config
+  /** Closed with the app. */
+  readonly database: Database
+  readonly log: Log
+  readonly clock?: () => number
+}
+
+/** Milliseconds that a closing server waits for what it has taken. */
+const patience = 10_000
+
+export async function createApp({ config, database, log, clock = Date.now }: AppDeps): Promise<App> {
+  const metrics = createMetrics()
+  let isClosing = false
+  const warn = (message: string) => (error: unknown) => {
+    if (!isClosing) log.warn({ error }, message)
+  }
+
+  const feed = await createFeed({
+    database,
+    restored: (seen) => restartEpoch(database, clock(), seen),
+    failed: warn('the log cannot be read: trying again'),
+  })
+  const writer = createWriter({
+    database,
+    committed: (since, changes) => feed.hub.publish(since, changes),
+    isTransient,
+    checkIdentity: (session, newestSeen) => ensureEpoch(session, clock(), newestSeen),
+    observe: metrics.batchCommitted,
+    offlineAfter: config.offlineAfter,
+    clock,
+  })
+  const timekeeper = createTimekeeper({
+    database,
+    writer,
+    offlineAfter: config.offlineAfter,
+    ...config.retention,
+    failed: warn('what time made due was not done: trying again'),
+    clock,
+  })
+  const graphql = createGraphql({
+    database,
+    writer,
+    feed,
+    log,
+    graphiql: config.server.graphiql,
+    origins: config.server.corsOrigins,
+  })
+  metrics.observe({
+    queued: () => writer.queued,
+    head: () => feed.hub.last,
+    subscribers: () => feed.subscribers,
+    lag: () =>
+      readHead(database.session).then(
+        (head) => head.revision - feed.hub.last,
+        () => Number.NaN,
+      ),
+  })
+  const server = createHttpServer({
+    database,
+    writer,
+    metrics,
+    log,
+    graphql: graphql.handle,
+    isClosing: () => isClosing,
+  })
+  server.on('upgrade', (request, socket, head) => {
+    const [path] = (request.url ?? '').split('?')
+    if (path === '/graphql' && !isClosing) graphql.upgrade(request, socket, head)
+    else socket.end('HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
+  })
+
+  async function close(): Promise<void> {
+    isClosing = true
+    const stopped = new Promise<void>((resolve) => server.close(() => resolve()))
+    await timekeeper.stop()
+    await graphql.dispose()
+    feed.close()
+    await within(patience, writer.drain())
+    server.closeIdleConnections()
+    await within(1_000, stopped)
+    server.closeAllConnections()
+    await database.close()
+  }
+
+  let closed: Promise<void> | null = null
+  return {
+    database,
+    metrics,
+    listen: () =>
+      new Promise((resolve, reject) => {
+        const { host, port } = config.server
+        server.once('error', reject)
+        server.listen(port, host, () => {
+          const address = server.address() as AddressInfo
+          const name = address.family === 'IPv6' ? `[${address.address}]` : address.address
+          resolve({ url: `http://${name}:${address.port}`, port: address.port })
+        })
+      }),
+    close() {
+      closed ??= close()
+      return closed
+    },
+  }
+}
+
+function within(time: number, work: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, time)
+  })
+  return Promise.race([work, late]).finally(() => clearTimeout(timer))
+}

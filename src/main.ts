@@ -1,0 +1,71 @@
+/** The program: environment → configuration → database → app. The only reader of process.env. */
+import { createApp } from './app.ts'
+import { ConfigError, parseConfig } from './config.ts'
+import { DomainError } from './domain/errors.ts'
+import { createLog } from './log.ts'
+import { openDatabase } from './store/open.ts'
+
+async function main(): Promise<void> {
+  const config = parseConfig(process.env)
+  const log = createLog({ level: config.logLevel })
+  const database = await openDatabase(config.store)
+  const app = await createApp({ config, database, log })
+
+  let signals = 0
+  const stop = (signal: NodeJS.Signals): void => {
+    signals += 1
+    if (signals > 1) process.exit(1)
+    log.info({ signal }, 'shutting down')
+    app.close().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        log.error({ error }, 'the shutdown was not orderly')
+        process.exit(1)
+      },
+    )
+  }
+  process.on('SIGTERM', stop)
+  process.on('SIGINT', stop)
+
+  const { url } = await app.listen().catch(async (error: unknown) => {
+    await app.close()
+    throw error
+  })
+  log.info({ url, store: database.kind }, 'listening')
+  console.log(welcome(config.server.publicUrl ?? url, database.kind, database.location, config.server.graphiql))
+}
+
+function welcome(url: string, kind: 'postgres' | 'pglite', location: string, graphiql: boolean): string {
+  const where =
+    kind === 'postgres'
+      ? `PostgreSQL at ${location}`
+      : location === 'memory'
+        ? 'in memory: it ends with this process'
+        : `in ${location} (embedded: a killed process loses nothing, a power cut may; production sets DATABASE_URL)`
+  return `
+Rollcall listens on ${url}
+Its data is ${where}
+
+Try, in another terminal:
+  report  curl -X POST ${url}/device/edge-1/deployment/hello/status -H 'Content-Type: application/json' -d '{"deploymentId":"hello","status":{"state":"installing"},"components":[]}'
+  ask     curl ${url}/graphql -H 'Content-Type: application/json' -d '{"query":"{ deployments { nodes { deploymentId state } } revision }"}'
+  watch   curl -N ${url}/graphql -H 'Accept: text/event-stream' -H 'Content-Type: application/json' -d '{"query":"subscription { changes { cursor change { kind } } }"}'
+${graphiql ? `Or open ${url}/graphql in a browser.\n` : ''}`
+}
+
+/** What whoever starts it can do something about, in a sentence; anything else with its stack. */
+function explain(error: unknown): string {
+  if (error instanceof ConfigError || error instanceof DomainError) return error.message
+  const { code, message, stack } = error as NodeJS.ErrnoException
+  if (code === 'EADDRINUSE')
+    return `${message}: stop what listens there, or set PORT to another port (0 takes any free one)`
+  if (code === 'EACCES' || code === 'EADDRNOTAVAIL') return `${message}: choose another HOST or PORT`
+  if (code === 'ECONNREFUSED' || code === 'ENOTFOUND' || code === 'CONNECT_TIMEOUT')
+    return `the database cannot be reached (${code}): check DATABASE_URL`
+  return stack ?? message
+}
+
+main().catch((error: unknown) => {
+  console.error(explain(error))
+  process.exit(1)
+})

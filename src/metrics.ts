@@ -1,0 +1,125 @@
+/** What operators watch, for Prometheus. Labels are from fixed sets: no device or deployment becomes a time series. */
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { Verdict } from './domain/report.ts'
+
+/** So many STALE reports on end from one reporter are a run: its clock or its counter has gone wrong. */
+const runLength = 10
+const mostReporters = 50_000
+
+export interface Metrics {
+  reportRecorded(report: {
+    readonly verdict: Verdict
+    readonly dialect: string
+    readonly reporter: string
+    readonly isNonConforming: boolean
+  }): void
+  reportRefused(status: number): void
+  batchCommitted(batch: { readonly size: number; readonly seconds: number }): void
+  /** Asked at each scrape. */
+  observe(state: {
+    queued(): number
+    head(): number
+    subscribers(): { readonly changes: number; readonly states: number }
+    lag(): Promise<number>
+  }): void
+  readonly contentType: string
+  print(): Promise<string>
+}
+
+export function createMetrics(): Metrics {
+  const registry = new Registry()
+  const registers = [registry]
+  collectDefaultMetrics({ register: registry })
+  const reports = new Counter({
+    name: 'rollcall_reports_total',
+    help: 'Acknowledged reports.',
+    labelNames: ['verdict', 'dialect'],
+    registers,
+  })
+  const refused = new Counter({
+    name: 'rollcall_reports_refused_total',
+    help: 'Refused reports, by HTTP status.',
+    labelNames: ['status'],
+    registers,
+  })
+  const nonConforming = new Counter({
+    name: 'rollcall_reports_nonconforming_total',
+    help: 'Reports that said FAILED without an error.',
+    registers,
+  })
+  const staleRuns = new Counter({
+    name: 'rollcall_stale_runs_total',
+    help: `Times that a reporter has sent ${runLength} STALE reports on end.`,
+    registers,
+  })
+  const staleReporters = new Gauge({
+    name: 'rollcall_stale_reporters',
+    help: `Reporters whose last ${runLength} reports or more were all STALE.`,
+    registers,
+  })
+  const batchSize = new Histogram({
+    name: 'rollcall_batch_size',
+    help: 'Reports and other commands in one transaction.',
+    buckets: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000],
+    registers,
+  })
+  const commitSeconds = new Histogram({
+    name: 'rollcall_commit_seconds',
+    help: 'From the begin of a transaction to the end of its COMMIT.',
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5],
+    registers,
+  })
+  const runs = new Map<string, number>()
+
+  function countRun(reporter: string, verdict: Verdict): void {
+    const length = verdict === 'STALE' ? (runs.get(reporter) ?? 0) + 1 : 0
+    if (length === runLength) {
+      staleRuns.inc()
+      staleReporters.inc()
+    }
+    if (length === 0) {
+      if ((runs.get(reporter) ?? 0) >= runLength) staleReporters.dec()
+      runs.delete(reporter)
+    } else if (runs.size < mostReporters || runs.has(reporter)) runs.set(reporter, length)
+  }
+
+  return {
+    reportRecorded({ verdict, dialect, reporter, isNonConforming }) {
+      reports.inc({ verdict, dialect })
+      if (isNonConforming) nonConforming.inc()
+      if (verdict === 'STALE' || runs.size > 0) countRun(reporter, verdict)
+    },
+    reportRefused: (status) => refused.inc({ status: String(status) }),
+    batchCommitted({ size, seconds }) {
+      batchSize.observe(size)
+      commitSeconds.observe(seconds)
+    },
+    observe(state) {
+      const gauge = (name: string, help: string, read: () => number | Promise<number>): Gauge =>
+        new Gauge({
+          name,
+          help,
+          registers,
+          async collect() {
+            this.set(await read())
+          },
+        })
+      gauge('rollcall_queue_length', 'Reports and other commands waiting for the next transaction.', state.queued)
+      gauge('rollcall_feed_revision', 'The newest revision that this process has told its subscribers.', state.head)
+      gauge('rollcall_feed_lag_revisions', "How far that is behind the database's head.", state.lag)
+      new Gauge({
+        name: 'rollcall_subscribers',
+        help: 'Subscriptions, by what they follow: the changes, or a state.',
+        labelNames: ['kind'],
+        registers,
+        collect() {
+          const { changes, states } = state.subscribers()
+          this.set({ kind: 'changes' }, changes)
+          this.set({ kind: 'state' }, states)
+        },
+      })
+    },
+    contentType: registry.contentType,
+    print: () => registry.metrics(),
+  }
+}

@@ -1,0 +1,64 @@
+/** One request and its answer: what the handlers see of HTTP. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { DomainError } from '../domain/errors.ts'
+
+export interface Exchange {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly method: string
+  /** Without the query. */
+  readonly path: string
+  /** Finds this request in the log. */
+  readonly id: string
+}
+
+export type Handler = (exchange: Exchange) => Promise<void>
+
+export function answer(
+  { response, method }: Exchange,
+  status: number,
+  contentType: string,
+  body: string | Buffer,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  if (response.headersSent || response.destroyed) return
+  response.writeHead(status, { ...headers, 'content-type': contentType, 'content-length': Buffer.byteLength(body) })
+  response.end(method === 'HEAD' ? undefined : body)
+}
+
+/** The whole body, or TOO_LARGE as soon as that is certain. */
+export function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
+  const announced = Number(request.headers['content-length'] ?? 0)
+  if (announced > limit) return Promise.reject(tooLarge(limit))
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let size = 0
+    request.on('data', (chunk: Buffer) => {
+      size += chunk.length
+      chunks.push(chunk)
+      if (size > limit) {
+        request.pause()
+        reject(tooLarge(limit))
+      }
+    })
+    request.on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)))
+    request.on('error', reject)
+    // Nobody is there any more to be answered.
+    request.on('close', () => reject(new DomainError('INVALID_REQUEST', 'the request ended before its body did')))
+  })
+}
+
+/** Refuses a body of another kind; one that says nothing of its kind is taken at its word. */
+export function requireMediaType(request: IncomingMessage, accepted: readonly string[]): void {
+  const given = request.headers['content-type']
+  if (given === undefined) return
+  const type = (given.split(';')[0] ?? '').trim().toLowerCase()
+  if (accepted.includes(type) || (accepted.includes('application/json') && /^application\/[\w.-]+\+json$/.test(type)))
+    return
+  const message = `a body of ${type || 'no type'} is not understood here: send ${accepted.join(' or ')}`
+  throw new DomainError('UNSUPPORTED_MEDIA_TYPE', message, { problems: [{ field: 'Content-Type', message }] })
+}
+
+function tooLarge(limit: number): DomainError {
+  return new DomainError('TOO_LARGE', `the body is larger than the ${limit} bytes that are taken here`)
+}

@@ -1,0 +1,67 @@
+/** Errors as HTTP says them: RFC 9457 problem+json, with what Margo's clients look for (WIRE §1.3). One of the two translations. */
+import { DomainError, type ErrorCode, errorCodes, type FieldProblem } from '../domain/errors.ts'
+
+const margo = 'https://docs.margo.org/specification/problem-types#'
+const types: Partial<Record<ErrorCode, string>> = {
+  INVALID_REQUEST: `${margo}invalid-request`,
+  SEMANTIC_ERROR: `${margo}semantic-error`,
+  FORBIDDEN: `${margo}not-authorized`,
+}
+
+export interface Problem {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+/** `id` is what an unexpected error can be found by in the log; of such an error nothing else is said. */
+export function toProblem(error: unknown, id: string): Problem {
+  if (error instanceof DomainError) return describe(error.code, error.message, error.problems, error.facts)
+  const detail = `something went wrong here that we did not expect; it is in our log as ${id}`
+  const body = {
+    type: 'about:blank',
+    title: 'Internal Server Error',
+    status: 500,
+    detail,
+    retryable: true,
+    error: detail,
+  }
+  return render(500, { ...body, errors: [], id }, {})
+}
+
+/** What a refusal says of itself, also within a list of others. */
+export function problemMembers(error: DomainError): {
+  status: number
+  retryable: boolean
+  errors: readonly FieldProblem[]
+} {
+  const { status, retryable } = errorCodes[error.code]
+  const errors = error.problems.length > 0 ? error.problems : [{ field: '', message: error.message }]
+  return { status, retryable, errors }
+}
+
+function describe(
+  code: ErrorCode,
+  detail: string,
+  errors: readonly FieldProblem[],
+  facts: Readonly<Record<string, unknown>>,
+): Problem {
+  const { status, title, retryable } = errorCodes[code]
+  const body = { ...facts, type: types[code] ?? 'about:blank', title, status, detail, retryable, errors, error: detail }
+  if (status !== 429 && status !== 503) return render(status, body, {})
+  const retryAfterSeconds = spread(status === 429 ? 5 : 2)
+  return render(
+    status,
+    { ...body, retryAfterSeconds, backoffStrategy: 'exponential' },
+    { 'retry-after': String(retryAfterSeconds) },
+  )
+}
+
+/** At random between once and four times as long, so that a fleet does not come back at once. */
+function spread(seconds: number): number {
+  return Math.round(seconds * (1 + Math.random() * 3))
+}
+
+function render(status: number, body: object, headers: Record<string, string>): Problem {
+  return { status, headers: { ...headers, 'content-type': 'application/problem+json' }, body: JSON.stringify(body) }
+}
