@@ -1,0 +1,39 @@
+import type { Revision } from '../domain/deployment.ts'
+import type { Drift as DriftRow } from '../store/audit.ts'
+import { builder } from './builder.ts'
+
+const Drift = builder.objectRef<DriftRow>('Drift').implement({
+  description: 'A counter that differs from a recount.',
+  fields: (t) => ({
+    scope: t.exposeString('scope', { description: 'Whose counter: `fleet`, or `rollout:` and its name.' }),
+    field: t.exposeString('field', { description: 'Which counter.' }),
+    counted: t.exposeInt('counted', { description: 'What the counter says.' }),
+    recounted: t.exposeInt('recounted', { description: 'What there is.' }),
+  }),
+})
+
+const Audit = builder
+  .objectRef<{ readonly revision: Revision; readonly drift: readonly DriftRow[] }>('Audit')
+  .implement({
+    description: 'A recount of everything that is kept as a number.',
+    fields: (t) => ({
+      revision: t.expose('revision', { type: 'Revision', description: 'As of which revision was counted.' }),
+      drift: t.expose('drift', { type: [Drift], description: 'What differs; empty when all is well.' }),
+    }),
+  })
+
+builder.queryFields((t) => ({
+  audit: t.field({
+    type: Audit,
+    description: 'Recounts everything. Its cost grows with the fleet.',
+    resolve: async (_, __, context) => {
+      const reader = await context.reader()
+      return { revision: reader.head.revision, drift: await reader.drift() }
+    },
+  }),
+  revision: t.field({
+    type: 'Revision',
+    description: 'As of which revision this whole answer is: `changes(after:)` with it continues without a gap.',
+    resolve: async (_, __, context) => (await context.reader()).head.revision,
+  }),
+}))

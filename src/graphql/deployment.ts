@@ -1,0 +1,219 @@
+import type { Revision } from '../domain/deployment.ts'
+import { DomainError } from '../domain/errors.ts'
+import type { DeploymentFilter } from '../store/deployment-filter.ts'
+import type { DeploymentOrder, DeploymentRow } from '../store/deployments.ts'
+import { builder } from './builder.ts'
+import { ChangeConnection, changesOf } from './change.ts'
+import { Component } from './component.ts'
+import {
+  type Connection,
+  connect,
+  implementConnection,
+  type PageArguments,
+  pageArgs,
+  revisionPageArgs,
+} from './connection.ts'
+import type { Context } from './context.ts'
+import { total } from './counts.ts'
+import { type DeploymentFilterInput, DeploymentFilterRef, toDeploymentFilter } from './deployment-filter.ts'
+import { Node } from './interfaces.ts'
+import type { Parent, Reader } from './loaders.ts'
+import { type PastArguments, pastArgs, resolvePastArgs } from './past.ts'
+import { ReportConnection, reportsOf } from './report.ts'
+import { required } from './required.ts'
+import { Rollout } from './rollout.ts'
+import { StatusError } from './status-error.ts'
+import { Device, Target } from './target.ts'
+import { DeploymentOrderEnum, DeploymentStateEnum, ReadinessEnum } from './vocabulary.ts'
+
+export const Deployment = builder.objectRef<DeploymentRow>('Deployment')
+
+Deployment.implement({
+  description: 'An application on one target, as its reporter tells of it.',
+  interfaces: [Node],
+  fields: (t) => ({
+    deploymentId: t.exposeString('deploymentId', { description: 'What its reporter calls it; unique per reporter.' }),
+    reporter: t.exposeString('reporter', {
+      description: 'The device or client that reports it, and no other can touch it.',
+    }),
+    target: t.field({
+      type: Target,
+      description: 'What it runs on.',
+      resolve: (d, _, { reader }) => reader().then((r) => targetOf(r, d)),
+    }),
+    device: t.field({
+      type: Device,
+      nullable: true,
+      description: 'The device it runs on; null when that is a cluster.',
+      resolve: async (d, _, { reader }) => {
+        const target = await targetOf(await reader(), d)
+        return target.kind === 'DEVICE' ? target : null
+      },
+    }),
+    rollout: t.field({
+      type: Rollout,
+      description: 'The rollout it is part of.',
+      resolve: async (d, _, { reader }) => required(await (await reader()).rollout(d.rolloutKey, d.asOf), 'rollout'),
+    }),
+    application: t.exposeString('application', {
+      nullable: true,
+      description: 'What is deployed, if somebody declared it.',
+    }),
+    applicationVersion: t.exposeString('applicationVersion', {
+      nullable: true,
+      description: 'Its version, if somebody declared it.',
+    }),
+    state: t.expose('state', { type: DeploymentStateEnum, description: 'The state as reported.' }),
+    derivedState: t.expose('derivedState', {
+      type: DeploymentStateEnum,
+      nullable: true,
+      description: 'The state that the components together say; null without components.',
+    }),
+    consistent: t.exposeBoolean('consistent', {
+      description: 'Whether the components bear out the reported state. A disagreement is a fact, not an error.',
+    }),
+    error: t.expose('error', { type: StatusError, nullable: true, description: 'Why it failed, or waits.' }),
+    readiness: t.expose('readiness', { type: ReadinessEnum, description: 'Whether what was deployed does its work.' }),
+    components: t.field({
+      type: [Component],
+      description: 'Its parts, in the order in which they were first heard of.',
+      resolve: (deployment) => deployment.components.map((component) => ({ ...component, deployment })),
+    }),
+    attempt: t.exposeInt('attempt', {
+      description: 'Which try this is: 1, and one more each time a finished one begins again.',
+    }),
+    adoptedManifestVersion: t.exposeString('adoptedManifestVersion', {
+      nullable: true,
+      description:
+        "The version of the desired state that the device works on, if it says so: a 64-bit number's digits.",
+    }),
+    stalled: t.exposeBoolean('stalled', { description: 'Whether it has been under way for too long.' }),
+    reportedAt: t.expose('reportedAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: "The reporter's clock in the last report heard.",
+    }),
+    receivedAt: t.expose('receivedAt', {
+      type: 'DateTime',
+      description: 'Our clock when the last report was heard; not part of the past.',
+    }),
+    changedAt: t.expose('changedAt', { type: 'DateTime', description: 'When it last changed.' }),
+    revision: t.expose('revision', { type: 'Revision', description: 'Its last change.' }),
+    forgottenAt: t.expose('forgottenAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When it left all lists and counts; null while it is in them.',
+    }),
+    asOf: t.expose('asOf', {
+      type: 'Revision',
+      nullable: true,
+      description: 'Shown as it was at this revision; null: as it is now.',
+    }),
+    history: t.field({
+      type: ChangeConnection,
+      description: 'Everything that happened to it, oldest first.',
+      args: revisionPageArgs(),
+      resolve: (d, args, context) => changesOf(context, { of: 'deployment', key: d.key }, {}, args, d.asOf),
+    }),
+    reports: t.field({
+      type: ReportConnection,
+      description: 'Every report about it that was applied or stale, in the order heard; repeats are not kept.',
+      args: pageArgs(),
+      resolve: (d, args, context) => reportsOf(context, d.key, args, d.asOf),
+    }),
+  }),
+})
+
+export const DeploymentConnection = implementConnection('Deployment', Deployment, 'deployments')
+
+export const deploymentListArgs = () =>
+  builder.args((t) => ({
+    filter: t.field({ type: DeploymentFilterRef, description: 'Which of them.' }),
+    orderBy: t.field({ type: DeploymentOrderEnum, defaultValue: 'CHANGED_DESC', description: 'In which order.' }),
+  }))
+
+export function deploymentsOf(
+  context: Pick<Context, 'reader'>,
+  parent: Parent,
+  args: PageArguments & {
+    readonly filter?: DeploymentFilterInput | null | undefined
+    readonly orderBy?: DeploymentOrder | null | undefined
+  },
+  asOf: Revision | null,
+): Connection<DeploymentRow> {
+  const filter: DeploymentFilter = toDeploymentFilter(args.filter)
+  const order = args.orderBy ?? 'CHANGED_DESC'
+  return connect(
+    args,
+    async (page) => (await context.reader()).deployments(parent, filter, order, page, asOf),
+    async () => total(await (await context.reader()).deploymentCounts(parent, filter, asOf)),
+  )
+}
+
+function targetOf(reader: Reader, deployment: DeploymentRow) {
+  return reader.target(deployment.targetKey, deployment.asOf).then((target) => required(target, 'target'))
+}
+
+builder.queryFields((t) => ({
+  deployment: t.field({
+    type: Deployment,
+    nullable: true,
+    description:
+      'The deployment of this id; null when there is none. Error AMBIGUOUS, with all matches, when there are several.',
+    args: {
+      deploymentId: t.arg.string({ required: true, description: 'What its reporter calls it.' }),
+      deviceId: t.arg.string({
+        description: 'The device it runs on, or its reporter: needed when several report that id.',
+      }),
+      ...pastArgs(),
+    },
+    resolve: async (_, args, context) => {
+      const reader = await context.reader()
+      const asOf = await resolvePastArgs(reader, args)
+      return theOne(
+        reader,
+        args.deploymentId,
+        await reader.findDeployments(args.deploymentId, args.deviceId ?? null, asOf),
+      )
+    },
+  }),
+  deployments: t.field({
+    type: DeploymentConnection,
+    description: 'Deployments of the whole fleet.',
+    args: { ...deploymentListArgs(), ...pastArgs(), ...pageArgs() },
+    resolve: async (_, args, context) => {
+      const asOf = await pastOf(context, args)
+      return deploymentsOf(context, { of: 'fleet' }, args, asOf)
+    },
+  }),
+}))
+
+async function pastOf(context: Pick<Context, 'reader'>, args: PastArguments): Promise<Revision | null> {
+  const isPresent = (args.asOf ?? null) === null && (args.atRevision ?? null) === null
+  return isPresent ? null : resolvePastArgs(await context.reader(), args)
+}
+
+/** At most this many matches are told. */
+const matchesTold = 100
+
+export async function theOne(
+  reader: Reader,
+  deploymentId: string,
+  found: readonly DeploymentRow[],
+): Promise<DeploymentRow | null> {
+  const [only] = found
+  if (found.length < 2) return only ?? null
+  const matches = await Promise.all(
+    found.slice(0, matchesTold).map(async ({ targetKey, reporter, asOf }) => {
+      const target = await reader.target(targetKey, asOf)
+      return { deploymentId, deviceId: target?.name ?? null, reporter }
+    }),
+  )
+  const told = matches.slice(0, 10).map(({ deviceId, reporter }) => `${deviceId} (reported by ${reporter})`)
+  const more = found.length > told.length ? ` and ${found.length - told.length} more` : ''
+  throw new DomainError(
+    'AMBIGUOUS',
+    `${found.length} deployments are called ${deploymentId}: on ${told.join(', ')}${more}; say which by deviceId`,
+    { facts: { matches } },
+  )
+}

@@ -1,0 +1,106 @@
+/**
+ * Results as server-sent events (graphql-sse's "distinct connections", and any EventSource):
+ *
+ *   : comment     at once, and every 12 s, so that nobody between us takes the silence for death
+ *   id: 1234      on `changes`: the event's cursor, whether it was selected or not, for Last-Event-ID
+ *   event: next   data: one execution result        …until   event: complete
+ *
+ * The reader pulls: while it does not read, nothing is executed, and the feed's own buffer is the one that fills.
+ */
+import type { Plugin } from 'graphql-yoga'
+import type { Revision } from '../domain/deployment.ts'
+import { formatResult } from './errors.ts'
+import { type EventResult, type EventResults, resumeFrom } from './operation.ts'
+
+const keepAlive = ':\n\n'
+
+const headers = {
+  'Content-Type': 'text/event-stream; charset=utf-8',
+  'Cache-Control': 'no-cache, no-transform',
+  Connection: 'keep-alive',
+  // nginx would hold the events back.
+  'X-Accel-Buffering': 'no',
+}
+
+export interface EventStreams {
+  readonly plugin: Plugin
+  /** Where the stream that answers this request begins: its reader may be cut off before the first event. */
+  begins(request: object, at: Revision): void
+  /** Cuts all of them off, without `complete`: their readers reconnect. */
+  close(): void
+}
+
+export function createEventStreams(pingInterval = 12_000): EventStreams {
+  const starts = new WeakMap<object, Revision>()
+  const open = new Set<() => void>()
+
+  /** `signal`: the client is gone; it may be so before anybody reads the response, and then nobody cancels it. */
+  function createStream(results: EventResults, start: Revision | undefined, signal: AbortSignal | null) {
+    const encoder = new TextEncoder()
+    let controller: ReadableStreamDefaultController<Uint8Array> | null = null
+    let ping: NodeJS.Timeout | undefined
+    let isOver = false
+
+    function end(): void {
+      if (isOver) return
+      isOver = true
+      clearInterval(ping)
+      open.delete(cut)
+      signal?.removeEventListener('abort', end)
+      void results.return?.()
+    }
+
+    function cut(): void {
+      end()
+      controller?.close()
+    }
+
+    open.add(cut)
+    signal?.addEventListener('abort', end)
+    if (signal?.aborted) end()
+    return {
+      start(own: ReadableStreamDefaultController<Uint8Array>) {
+        controller = own
+        own.enqueue(encoder.encode(start === undefined ? keepAlive : `id: ${start}\n\n`))
+        if (!isOver) ping = setInterval(() => own.enqueue(encoder.encode(keepAlive)), pingInterval)
+      },
+      async pull(own: ReadableStreamDefaultController<Uint8Array>) {
+        if (isOver) return
+        const { done, value } = await results.next()
+        if (isOver) return
+        own.enqueue(encoder.encode(done ? 'event: complete\ndata:\n\n' : eventOf(value)))
+        if (!done) return
+        end()
+        own.close()
+      },
+      cancel: end,
+    }
+  }
+
+  return {
+    begins: (request, at) => void starts.set(request, at),
+    close() {
+      for (const cut of [...open]) cut()
+    },
+    plugin: {
+      onResultProcess({ request, result, resultProcessor, setResultProcessor }) {
+        if (!isIterable(result)) return
+        // The client accepts no event streams: Yoga tells it so, and nobody will read this one.
+        if (!resultProcessor) return void result.return?.()
+        setResultProcessor((_, fetchAPI) => {
+          const source = createStream(result, starts.get(request), request.signal ?? null)
+          return new fetchAPI.Response(new fetchAPI.ReadableStream(source), { status: 200, headers })
+        }, 'text/event-stream')
+      },
+    },
+  }
+}
+
+function eventOf(result: EventResult): string {
+  const id = result[resumeFrom]
+  return `${id === undefined ? '' : `id: ${id}\n`}event: next\ndata: ${JSON.stringify(formatResult(result))}\n\n`
+}
+
+function isIterable(result: unknown): result is EventResults {
+  return typeof result === 'object' && result !== null && Symbol.asyncIterator in result
+}

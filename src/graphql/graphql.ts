@@ -1,0 +1,41 @@
+/** The GraphQL API as its shell sees it: `/graphql` over HTTP, server-sent events and WebSockets. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { ContextDeps } from './context.ts'
+import { createMaskError, type ErrorLog } from './errors.ts'
+import { createEventStreams } from './event-stream.ts'
+import { createWebSockets } from './websocket.ts'
+import { createGraphqlYoga } from './yoga.ts'
+
+export interface GraphqlDeps extends ContextDeps {
+  readonly log: ErrorLog
+  readonly graphiql: boolean
+  /** Origins of other sites whose pages may ask (CORS, and the `Origin` of WebSockets); `*`: all. None by default. */
+  readonly origins?: readonly string[] | undefined
+  /** Milliseconds between signs of life on event streams and WebSockets. */
+  readonly keepAlive?: number | undefined
+}
+
+export interface Graphql {
+  handle(request: IncomingMessage, response: ServerResponse): void
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
+  fetch(input: string, init?: RequestInit): Promise<Response>
+  /** Ends every stream so that its client reconnects elsewhere. Before the feed ends them, which would say that all was told. */
+  dispose(): Promise<void>
+}
+
+export function createGraphql({ log, graphiql, origins = [], keepAlive, ...deps }: GraphqlDeps): Graphql {
+  const eventStreams = createEventStreams(keepAlive)
+  const yoga = createGraphqlYoga(deps, { log, graphiql, origins, eventStreams })
+  const webSockets = createWebSockets(yoga, { origins, keepAlive, maskError: createMaskError(log) })
+  return {
+    handle: (request, response) => void yoga(request, response),
+    upgrade: webSockets.upgrade,
+    fetch: async (input, init = {}) => yoga.fetch(input, init),
+    async dispose() {
+      eventStreams.close()
+      await webSockets.dispose()
+      await yoga.dispose()
+    },
+  }
+}

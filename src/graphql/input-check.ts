@@ -1,0 +1,56 @@
+/** Collects everything that is wrong with an input, each problem with its path, instead of stopping at the first. */
+import { maxListSize } from './input.ts'
+import type { InputProblem } from './user-error.ts'
+
+export const maxIdLength = 256
+
+type Path = readonly (string | number)[]
+
+export interface InputCheck {
+  readonly problems: readonly InputProblem[]
+  add(path: Path, message: string): void
+  /** 1 to 256 characters that can be stored. Absent ones pass. */
+  name(path: Path, value: string | null | undefined): void
+  /** As a name, but may be empty. */
+  text(path: Path, value: string | null | undefined): void
+  /** False when it is too long to look at. */
+  list(path: Path, value: readonly unknown[] | null | undefined): boolean
+  unique(paths: readonly Path[], values: readonly string[], message: string): void
+}
+
+export function checkInput(): InputCheck {
+  const problems: InputProblem[] = []
+  const add = (path: Path, message: string): void => void problems.push({ path: path.map(String), message })
+  const text = (path: Path, value: string | null | undefined): void => {
+    if (typeof value !== 'string') return
+    if (characters(value) > maxIdLength) add(path, `must have at most ${maxIdLength} characters`)
+    // PostgreSQL cannot hold the one, and UTF-8 not the other.
+    if (value.includes('\0') || !value.isWellFormed()) add(path, 'must not contain NUL or half a surrogate pair')
+  }
+  return {
+    problems,
+    add,
+    text,
+    name(path, value) {
+      if (value === '') add(path, 'must not be empty')
+      else text(path, value)
+    },
+    list(path, value) {
+      if (!value || value.length <= maxListSize) return true
+      add(path, `must have at most ${maxListSize} elements, but has ${value.length}`)
+      return false
+    },
+    unique(paths, values, message) {
+      const seen = new Set<string>()
+      values.forEach((value, index) => {
+        if (seen.has(value)) add(paths[index] ?? [], message)
+        seen.add(value)
+      })
+    },
+  }
+}
+
+/** As a reader counts them: an emoji outside the basic plane is one. */
+function characters(text: string): number {
+  return text.length <= maxIdLength ? text.length : Array.from(text).length
+}

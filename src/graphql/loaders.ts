@@ -1,0 +1,201 @@
+/**
+ * All reads of one snapshot. Whatever one level of a query asks with the same arguments becomes one statement (DataLoader),
+ * and nothing is asked twice. A reader belongs to its snapshot, so everybody who reads a shared snapshot shares the answers.
+ */
+import DataLoader from 'dataloader'
+import type { ChangeFilter } from '../domain/change.ts'
+import type { Millis, Revision } from '../domain/deployment.ts'
+import type { RolloutName } from '../domain/rollout.ts'
+import type { Target, TargetKind } from '../domain/target.ts'
+import { audit } from '../store/audit.ts'
+import { type ChangeScope, countChanges, pageChanges } from '../store/changes.ts'
+import type { Snapshot } from '../store/database.ts'
+import type { DeploymentFilter } from '../store/deployment-filter.ts'
+import {
+  countDeployments,
+  type DeploymentOrder,
+  deploymentsByKey,
+  findDeployments,
+  pageDeployments,
+  type Scope,
+} from '../store/deployments.ts'
+import type { PageRequest } from '../store/page.ts'
+import { resolvePast } from '../store/past.ts'
+import { countReports, pageReports } from '../store/reports.ts'
+import { countRollouts, pageRollouts, type RolloutFilter, rolloutByKeyArgs, rolloutsByKey } from '../store/rollouts.ts'
+import {
+  countDevices,
+  type DeviceFilter,
+  type DeviceScope,
+  pageDevices,
+  targetByName,
+  targetsByKey,
+} from '../store/targets.ts'
+
+/** `asOf`: the revision whose deployments it shows; null: the present. A target itself has no past. */
+export type TargetNode = Target & { readonly asOf: Revision | null }
+
+/** What a list belongs to. */
+export type Parent = { readonly of: 'fleet' } | { readonly of: 'rollout' | 'target'; readonly key: number }
+export type ChangeParent =
+  | { readonly of: 'fleet' }
+  | { readonly of: 'deployment'; readonly key: number }
+  | { readonly of: 'component'; readonly key: number; readonly name: string }
+
+export type Reader = ReturnType<typeof createReader>
+
+const readers = new WeakMap<Snapshot, Reader>()
+
+export function readerOf(snapshot: Snapshot): Reader {
+  let reader = readers.get(snapshot)
+  if (!reader) {
+    reader = createReader(snapshot)
+    readers.set(snapshot, reader)
+  }
+  return reader
+}
+
+function createReader(s: Snapshot) {
+  const target = batched((keys: readonly number[]) => targetsByKey(s, keys))
+  const deployments = batched(
+    (
+      keys: readonly number[],
+      of: Scope['of'],
+      filter: DeploymentFilter,
+      order: DeploymentOrder,
+      page: PageRequest,
+      asOf: Revision | null,
+    ) => pageDeployments(s, scopeOf(of, keys), filter, order, page, asOf),
+  )
+  const counts = batched((keys: readonly number[], of: Scope['of'], filter: DeploymentFilter, asOf: Revision | null) =>
+    countDeployments(s, scopeOf(of, keys), filter, asOf),
+  )
+  const devices = batched((keys: readonly number[], of: DeviceScope['of'], filter: DeviceFilter, page: PageRequest) =>
+    pageDevices(s, deviceScopeOf(of, keys), filter, page),
+  )
+  const deviceCount = batched((keys: readonly number[], of: DeviceScope['of'], filter: DeviceFilter) =>
+    countDevices(s, deviceScopeOf(of, keys), filter),
+  )
+  const changes = batched(
+    (parents: readonly ChangeParent[], _of: string, filter: ChangeFilter, page: PageRequest, until: Revision | null) =>
+      pageChanges(s, changeScopeOf(parents), filter, page, until),
+    changeAnswerKey,
+  )
+  const changeCount = batched(
+    (parents: readonly ChangeParent[], _of: string, filter: ChangeFilter, until: Revision | null) =>
+      countChanges(s, changeScopeOf(parents), filter, until),
+    changeAnswerKey,
+  )
+  const keyOf = (parent: Parent): number => (parent.of === 'fleet' ? 0 : parent.key)
+
+  return {
+    head: s.head,
+    /** The revision that the arguments of a query into the past mean. */
+    past: remembered((asOf: Millis | null, atRevision: Revision | null) =>
+      resolvePast(s, { asOf, atRevision: atRevision === null ? null : String(atRevision) }),
+    ),
+    deployment: batched((keys: readonly number[], asOf: Revision | null) => deploymentsByKey(s, keys, asOf)),
+    findDeployments: remembered((deploymentId: string, deviceId: string | null, asOf: Revision | null) =>
+      findDeployments(s, deploymentId, deviceId, asOf),
+    ),
+    deployments: (
+      parent: Parent,
+      filter: DeploymentFilter,
+      order: DeploymentOrder,
+      page: PageRequest,
+      asOf: Revision | null,
+    ) => deployments(keyOf(parent), parent.of, filter, order, page, asOf),
+    deploymentCounts: (parent: Parent, filter: DeploymentFilter, asOf: Revision | null) =>
+      counts(keyOf(parent), parent.of, filter, asOf),
+
+    target: async (key: number, asOf: Revision | null): Promise<TargetNode | undefined> => {
+      const found = await target(key)
+      return found && { ...found, asOf }
+    },
+    targetByName: remembered((kind: TargetKind, provider: string, name: string) =>
+      targetByName(s, kind, provider, name),
+    ),
+    devices: (parentKey: number | null, filter: DeviceFilter, page: PageRequest) =>
+      devices(parentKey ?? 0, parentKey === null ? 'fleet' : 'parent', filter, page),
+    deviceCount: (parentKey: number | null, filter: DeviceFilter) =>
+      deviceCount(parentKey ?? 0, parentKey === null ? 'fleet' : 'parent', filter),
+
+    rollout: batched((keys: readonly number[], asOf: Revision | null) => rolloutsByKey(s, keys, asOf)),
+    rolloutByName: remembered((name: Omit<RolloutName, 'kind'>, asOf: Revision | null) =>
+      rolloutByKeyArgs(s, name, asOf),
+    ),
+    rollouts: remembered((filter: RolloutFilter, page: PageRequest) => pageRollouts(s, filter, page)),
+    rolloutCount: remembered((filter: RolloutFilter) => countRollouts(s, filter)),
+
+    changes: (parent: ChangeParent, filter: ChangeFilter, page: PageRequest, until: Revision | null) =>
+      changes(parent, parent.of, filter, page, until),
+    changeCount: (parent: ChangeParent, filter: ChangeFilter, until: Revision | null) =>
+      changeCount(parent, parent.of, filter, until),
+
+    reports: batched((keys: readonly number[], page: PageRequest, until: Revision | null) =>
+      pageReports(s, keys, page, until),
+    ),
+    reportCount: batched((keys: readonly number[], until: Revision | null) => countReports(s, keys, until)),
+    drift: remembered(() => audit(s)),
+  }
+}
+
+/** One loader for each combination of arguments; what is asked in one turn is loaded together. */
+function batched<Key, Arguments extends readonly unknown[], Value>(
+  load: (keys: readonly Key[], ...rest: Arguments) => Promise<ReadonlyMap<number, Value>>,
+  answerKey: (key: Key, index: number) => number = Number,
+): (key: Key, ...rest: Arguments) => Promise<Value | undefined> {
+  const byArguments = new Map<string, DataLoader<Key, Value | undefined, string>>()
+  return (key, ...rest) => {
+    const name = JSON.stringify(rest)
+    let loader = byArguments.get(name)
+    if (!loader) {
+      const loadAll = async (keys: readonly Key[]): Promise<(Value | undefined)[]> => {
+        const answers = await load(keys, ...rest)
+        return keys.map((one, index) => answers.get(answerKey(one, index)))
+      }
+      loader = new DataLoader(loadAll, { cacheKeyFn: (one) => JSON.stringify(one) })
+      byArguments.set(name, loader)
+    }
+    return loader.load(key)
+  }
+}
+
+function remembered<Arguments extends readonly unknown[], Value>(
+  load: (...rest: Arguments) => Promise<Value>,
+): (...rest: Arguments) => Promise<Value> {
+  const byArguments = new Map<string, Promise<Value>>()
+  return (...rest) => {
+    const name = JSON.stringify(rest)
+    let value = byArguments.get(name)
+    if (!value) {
+      value = load(...rest)
+      byArguments.set(name, value)
+    }
+    return value
+  }
+}
+
+function scopeOf(of: Scope['of'], keys: readonly number[]): Scope {
+  return of === 'fleet' ? { of } : { of, keys }
+}
+
+function deviceScopeOf(of: DeviceScope['of'], keys: readonly number[]): DeviceScope {
+  return of === 'fleet' ? { of } : { of, keys }
+}
+
+/** All parents of one load are of one kind. */
+function changeScopeOf(parents: readonly ChangeParent[]): ChangeScope {
+  const items = parents.flatMap((parent) =>
+    parent.of === 'component' ? [{ deploymentKey: parent.key, name: parent.name }] : [],
+  )
+  if (items.length > 0) return { of: 'component', items }
+  const keys = parents.flatMap((parent) => (parent.of === 'deployment' ? [parent.key] : []))
+  return keys.length > 0 ? { of: 'deployment', keys } : { of: 'fleet' }
+}
+
+/** Components are answered by their index. */
+function changeAnswerKey(parent: ChangeParent, index: number): number {
+  if (parent.of === 'component') return index
+  return parent.of === 'deployment' ? parent.key : 0
+}

@@ -1,0 +1,108 @@
+/**
+ * Executing operations, the same for every transport: one context and one snapshot for each, closed when it is over; for each event
+ * of a subscription a new one, or its loaders would answer from the past.
+ */
+import {
+  createSourceEventStream,
+  type ExecutionArgs,
+  type ExecutionResult,
+  executeRootSelectionSet,
+  executeSubscriptionEvent,
+  GraphQLError,
+  type ValidatedSubscriptionArgs,
+  validateExecutionArgs,
+  validateSubscriptionArgs,
+} from 'graphql'
+import type { Revision } from '../domain/deployment.ts'
+import { type ContextDeps, createContext } from './context.ts'
+import type { Source, SourceEvent } from './source-event.ts'
+
+/** On a result of `changes`: the cursor of its event. JSON does not show it; copies of the result keep it. */
+export const resumeFrom: unique symbol = Symbol('resumeFrom')
+
+export interface EventResult extends ExecutionResult {
+  readonly [resumeFrom]?: Revision
+}
+
+export type EventResults = AsyncIterableIterator<EventResult>
+
+export async function executeOperation(deps: ContextDeps, args: ExecutionArgs): Promise<ExecutionResult> {
+  const context = createContext(deps)
+  const validated = validateExecutionArgs({ ...args, contextValue: context })
+  if (!('schema' in validated)) return { errors: validated.map(asBadInput) }
+  try {
+    return await executeRootSelectionSet(validated)
+  } finally {
+    await context.close()
+  }
+}
+
+export interface SubscribeOptions {
+  readonly lastEventId?: string | null
+  /** Told where a stream of changes begins that was not told where. */
+  readonly begins?: (at: Revision) => void
+}
+
+export async function subscribeOperation(
+  deps: ContextDeps,
+  args: ExecutionArgs,
+  options: SubscribeOptions = {},
+): Promise<EventResults | ExecutionResult> {
+  const contextValue = createContext(deps, { lastEventId: options.lastEventId ?? null })
+  const validated = validateSubscriptionArgs({ ...args, contextValue })
+  if (!('schema' in validated)) return { errors: validated.map(asBadInput) }
+  const source = await createSourceEventStream(validated)
+  await contextValue.close()
+  if (!(Symbol.asyncIterator in source)) return source
+  const events = source as Source<unknown>
+  if (events.start !== null) options.begins?.(events.start)
+  return executeEach(deps, validated, events)
+}
+
+function executeEach(deps: ContextDeps, args: ValidatedSubscriptionArgs, events: Source<unknown>): EventResults {
+  const over = { done: true, value: undefined } as const
+  return {
+    [Symbol.asyncIterator]() {
+      return this
+    },
+    async next() {
+      const { done, value: event } = await events.next()
+      return done ? over : { done: false, value: await executeEvent(deps, args, event) }
+    },
+    async return() {
+      await events.return()
+      return over
+    },
+    async throw(error) {
+      await events.return()
+      throw error
+    },
+  }
+}
+
+async function executeEvent(
+  deps: ContextDeps,
+  args: ValidatedSubscriptionArgs,
+  event: SourceEvent,
+): Promise<EventResult> {
+  const contextValue = createContext(deps, { snapshot: event.snapshot })
+  try {
+    const result = await executeSubscriptionEvent({ ...args, rootValue: event, contextValue })
+    return event.resumeFrom === null ? result : { ...result, [resumeFrom]: event.resumeFrom }
+  } finally {
+    await contextValue.close()
+    event.release()
+  }
+}
+
+/** What is wrong with an operation's name or variables is the client's to mend: 400, not a failure of ours. */
+function asBadInput(error: GraphQLError): GraphQLError {
+  const extensions = { code: 'BAD_USER_INPUT', ...error.extensions, http: { spec: true, status: 400 } }
+  return new GraphQLError(error.message, {
+    nodes: error.nodes,
+    source: error.source,
+    positions: error.positions,
+    path: error.path,
+    extensions,
+  })
+}

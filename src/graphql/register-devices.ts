@@ -1,0 +1,127 @@
+import { registerDevices } from '../ingest/commands/device.ts'
+import { newDeviceToken } from '../ingest/device-token.ts'
+import { builder } from './builder.ts'
+import { checkInput } from './input-check.ts'
+import { LabelInput } from './label.ts'
+import type { TargetNode } from './loaders.ts'
+import { required } from './required.ts'
+import { Device } from './target.ts'
+import { attempt, Conflict, Forbidden, type InputProblem, InvalidInput } from './user-error.ts'
+
+const maxLabels = 100
+
+const DeviceInput = builder.inputType('DeviceInput', {
+  description: 'A device to register. What is left out stays as it is.',
+  fields: (t) => ({
+    deviceId: t.string({ required: true, description: 'What its reports call it: 1 to 256 characters.' }),
+    name: t.string({ description: 'What people call it.' }),
+    labels: t.field({ type: [LabelInput], description: 'All its labels: a list replaces the one before.' }),
+    parent: t.string({ description: 'The deviceId of the gateway it is behind.' }),
+    expectedInterval: t.int({
+      description: 'Seconds between two signs of life that it promises; longer silence makes it OFFLINE.',
+    }),
+  }),
+})
+
+const RegisterDevicesInput = builder.inputType('RegisterDevicesInput', {
+  description: 'What registerDevices takes.',
+  fields: (t) => ({
+    devices: t.field({ type: [DeviceInput], required: true, description: 'The devices, each once; at most 10,000.' }),
+  }),
+})
+
+interface RegisteredRow {
+  readonly device: TargetNode
+  readonly token: string | null
+}
+
+const RegisteredDevice = builder.objectRef<RegisteredRow>('RegisteredDevice').implement({
+  description: 'The token is shown once; null where the device was registered before.',
+  fields: (t) => ({
+    device: t.expose('device', { type: Device, description: 'The device as it is now.' }),
+    token: t.exposeString('token', {
+      nullable: true,
+      description: 'What it proves itself with. It is not stored, and cannot be shown again.',
+    }),
+  }),
+})
+
+const Success = builder
+  .objectRef<{ readonly type: 'RegisterDevicesSuccess'; readonly results: readonly RegisteredRow[] }>(
+    'RegisterDevicesSuccess',
+  )
+  .implement({
+    description: 'All of them are registered.',
+    fields: (t) => ({
+      results: t.expose('results', { type: [RegisteredDevice], description: 'One result per device, in their order.' }),
+    }),
+  })
+
+const Result = builder.unionType('RegisterDevicesResult', {
+  description: 'What became of registerDevices.',
+  types: [Success, InvalidInput, Conflict, Forbidden],
+  resolveType: (result) => result.type,
+})
+
+builder.mutationField('registerDevices', (t) =>
+  t.field({
+    type: Result,
+    description:
+      'Registers devices, all or none. Doing it again changes what is said anew, and clears their ordering marks.',
+    args: { input: t.arg({ type: RegisterDevicesInput, required: true, description: 'The devices.' }) },
+    resolve: (_, { input }, context) =>
+      attempt(['Conflict', 'Forbidden', 'InvalidInput'], problemsOf(input), async () => {
+        const devices = input.devices.map((device) => ({ device, token: newDeviceToken() }))
+        const registered = await context.write(
+          registerDevices(
+            devices.map(({ device, token }) => ({
+              deviceId: device.deviceId,
+              name: device.name ?? null,
+              labels: device.labels ?? null,
+              parent: device.parent ?? null,
+              expectedInterval: device.expectedInterval ?? null,
+              tokenHash: token.hash,
+            })),
+          ),
+        )
+        const reader = await context.reader()
+        const results = await Promise.all(
+          registered.map(async ({ key, isNew }, index) => ({
+            device: required(await reader.target(key, null), 'device'),
+            token: isNew ? (devices[index]?.token.text ?? null) : null,
+          })),
+        )
+        return { type: 'RegisterDevicesSuccess' as const, results }
+      }),
+  }),
+)
+
+function problemsOf({ devices }: typeof RegisterDevicesInput.$inferInput): readonly InputProblem[] {
+  const check = checkInput()
+  if (!check.list(['devices'], devices)) return check.problems
+  devices.forEach(({ deviceId, name, labels, parent, expectedInterval }, index) => {
+    const at = ['devices', index]
+    check.name([...at, 'deviceId'], deviceId)
+    check.name([...at, 'name'], name)
+    check.name([...at, 'parent'], parent)
+    if (typeof expectedInterval === 'number' && expectedInterval < 1)
+      check.add([...at, 'expectedInterval'], 'must be at least 1 second')
+    if (!labels) return
+    if (labels.length > maxLabels) check.add([...at, 'labels'], `must have at most ${maxLabels} elements`)
+    labels.forEach(({ key, value }, label) => {
+      check.name([...at, 'labels', label, 'key'], key)
+      check.text([...at, 'labels', label, 'value'], value)
+    })
+    check.unique(
+      labels.map((_, label) => [...at, 'labels', label, 'key']),
+      labels.map(({ key }) => key),
+      'is there twice',
+    )
+  })
+  check.unique(
+    devices.map((_, index) => ['devices', index, 'deviceId']),
+    devices.map(({ deviceId }) => deviceId),
+    'is there twice',
+  )
+  return check.problems
+}

@@ -1,0 +1,58 @@
+/** How instants and revisions look outside: ISO 8601 and digits; inside both are numbers. */
+import { GraphQLError, Kind, type ValueNode } from 'graphql'
+import type { Millis, Revision } from '../domain/deployment.ts'
+import { builder } from './builder.ts'
+
+builder.scalarType('DateTime', {
+  description:
+    'An instant in ISO 8601 with an offset, such as `2026-01-02T03:04:05.678Z`. Answers are in UTC with milliseconds.',
+  serialize: (millis) => new Date(millis).toISOString(),
+  parseValue: parseDateTime,
+  parseLiteral: (node) => parseDateTime(literalText(node, [Kind.STRING])),
+})
+
+builder.scalarType('Revision', {
+  description: 'Decimal digits: the number of a change in the log. One is newer than another when it is greater.',
+  serialize: (revision) => String(revision),
+  parseValue: parseRevision,
+  parseLiteral: (node) => parseRevision(literalText(node, [Kind.STRING, Kind.INT])),
+})
+
+const dateTime = /^(\d{4}-\d{2}-\d{2})T(\d{2}):\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2})$/i
+
+/** Finer fractions than milliseconds are cut off. Throws a GraphQLError. */
+export function parseDateTime(value: unknown): Millis {
+  const [, date = '', hour = ''] = (typeof value === 'string' && dateTime.exec(value)) || []
+  const millis = date === '' ? Number.NaN : Date.parse(String(value).toUpperCase())
+  // Date.parse makes the 2nd of March of a 30th of February, and takes 24:00.
+  if (Number.isNaN(millis) || hour === '24' || !isCalendarDate(date))
+    throw invalid(`DateTime must be ISO 8601 with an offset, such as "2026-01-02T03:04:05.678Z"; got ${shown(value)}`)
+  return millis
+}
+
+/** What does not fit is above every head there is, and so clamped: it means "newer than anything", not an error. */
+export function parseRevision(value: unknown): Revision {
+  const text = typeof value === 'number' ? String(value) : value
+  if (typeof text !== 'string' || !/^\d{1,100}$/.test(text))
+    throw invalid(`Revision must be decimal digits, such as "1234"; got ${shown(value)}`)
+  return Math.min(Number(text), Number.MAX_SAFE_INTEGER)
+}
+
+function isCalendarDate(date: string): boolean {
+  const midnight = new Date(`${date}T00:00:00Z`)
+  return !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(date)
+}
+
+function literalText(node: ValueNode, kinds: readonly Kind[]): unknown {
+  if (kinds.includes(node.kind) && 'value' in node) return node.value
+  throw invalid(`a ${node.kind} cannot stand here`)
+}
+
+function shown(value: unknown): string {
+  const text = typeof value === 'string' ? JSON.stringify(value) : String(value)
+  return text.length > 60 ? `${text.slice(0, 60)}…` : text
+}
+
+function invalid(message: string): GraphQLError {
+  return new GraphQLError(message, { extensions: { code: 'BAD_USER_INPUT' } })
+}

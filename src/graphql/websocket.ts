@@ -1,0 +1,92 @@
+/** WebSocket: graphql-transport-ws on Yoga's enveloped functions, so limits, execution and masking are those of HTTP. */
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { type ExecutionArgs, GraphQLError } from 'graphql'
+import { useServer } from 'graphql-ws/use/ws'
+import { WebSocketServer } from 'ws'
+import { formatError, formatResult, type MaskError } from './errors.ts'
+import { maxMessageSize, maxOperationsPerSocket } from './limits.ts'
+import { isAllowedOrigin } from './origin.ts'
+import type { Yoga } from './yoga.ts'
+
+export interface WebSocketOptions {
+  /** Origins of other sites whose pages may connect; `*`: all. */
+  readonly origins: readonly string[]
+  readonly maskError: MaskError
+  /** Milliseconds between pings; a peer that has not answered by the next one is dead. */
+  readonly keepAlive?: number | undefined
+}
+
+export interface WebSockets {
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
+  /** Closes every socket with 1001, "going away"; those that do not answer are cut off. */
+  dispose(): Promise<void>
+}
+
+/** How long a socket may take to say goodbye. */
+const farewell = 1_000
+
+export function createWebSockets(yoga: Yoga, { origins, maskError, keepAlive = 12_000 }: WebSocketOptions): WebSockets {
+  const sockets = new WebSocketServer({ noServer: true, perMessageDeflate: false, maxPayload: maxMessageSize })
+  // graphql-ws listens for a socket's first error only, and a second one nobody listens for would end the process.
+  sockets.on('connection', (socket) => socket.on('error', () => undefined))
+
+  const server = useServer(
+    {
+      // Whether details of our own failures are kept to ourselves.
+      isProd: true,
+      execute: (args) => enveloped(args).execute(args),
+      subscribe: (args) => enveloped(args).subscribe(args),
+      async onSubscribe({ subscriptions }, _, { query, operationName, variables }) {
+        if (Object.keys(subscriptions).length > maxOperationsPerSocket)
+          return [tooMany(`a socket may have ${maxOperationsPerSocket} operations under way at most`)]
+        const { schema, parse, validate, contextFactory, execute, subscribe } = yoga.getEnveloped({})
+        try {
+          const document = parse(query)
+          const errors: readonly GraphQLError[] = validate(schema, document)
+          if (errors.length > 0) return errors
+          const contextValue = await contextFactory()
+          const rootValue: Enveloped = { execute, subscribe }
+          return { schema, document, operationName, variableValues: variables, contextValue, rootValue }
+        } catch (error) {
+          // Thrown on, a syntax error would close the socket and with it everybody else's operations.
+          return [maskError(error)]
+        }
+      },
+      onNext: (_, __, ___, ____, result) => formatResult(result),
+      // An error that ends a stream is wrapped by graphql-ws, and would lose its code.
+      onError: (_, __, ___, errors) =>
+        errors.map((error) => formatError(error.cause instanceof GraphQLError ? error.cause : error)),
+    },
+    sockets,
+    keepAlive,
+  )
+
+  return {
+    upgrade(request, socket, head) {
+      if (!isAllowedOrigin(request.headers, origins)) {
+        socket.end('HTTP/1.1 403 Forbidden\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
+        return
+      }
+      sockets.handleUpgrade(request, socket, head, (client) => sockets.emit('connection', client, request))
+    },
+    async dispose() {
+      const cutOff = setTimeout(() => {
+        for (const client of sockets.clients) client.terminate()
+      }, farewell)
+      await server.dispose()
+      clearTimeout(cutOff)
+    },
+  }
+}
+
+type Enveloped = Pick<ReturnType<Yoga['getEnveloped']>, 'execute' | 'subscribe'>
+
+/** They belong to the operation, so its arguments carry them. */
+function enveloped(args: ExecutionArgs): Enveloped {
+  return args.rootValue as Enveloped
+}
+
+function tooMany(message: string): GraphQLError {
+  return new GraphQLError(message, { extensions: { code: 'TOO_MANY', retryable: true } })
+}

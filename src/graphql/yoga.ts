@@ -1,0 +1,66 @@
+/** HTTP: Yoga with our execution, our masking and our event streams. WebSockets use the same enveloped functions. */
+import { createYoga, type Plugin } from 'graphql-yoga'
+import type { ContextDeps } from './context.ts'
+import { createMaskError, type ErrorLog } from './errors.ts'
+import type { EventStreams } from './event-stream.ts'
+import { maxBodySize, useLimits } from './limits.ts'
+import { executeOperation, subscribeOperation } from './operation.ts'
+import { defaultQuery } from './playground.ts'
+import { schema } from './schema.ts'
+
+export interface YogaOptions {
+  readonly log: ErrorLog
+  readonly graphiql: boolean
+  /** Origins of other sites whose pages may ask; `*`: all. */
+  readonly origins: readonly string[]
+  readonly eventStreams: EventStreams
+}
+
+export type Yoga = ReturnType<typeof createGraphqlYoga>
+
+export function createGraphqlYoga(deps: ContextDeps, { log, graphiql, origins, eventStreams }: YogaOptions) {
+  const maskError = createMaskError(log)
+  return createYoga({
+    schema,
+    graphqlEndpoint: '/graphql',
+    graphiql: graphiql && { title: 'Rollcall', defaultQuery },
+    landingPage: false,
+    multipart: false,
+    batching: false,
+    maxRequestBodySize: maxBodySize,
+    cors: origins.length > 0 && { origin: origins.includes('*') ? '*' : [...origins], credentials: false },
+    maskedErrors: { maskError },
+    // What is unexpected is logged where it is masked, with its id.
+    logging: false,
+    plugins: [useSafeContentTypes(), useLimits(), useExecution(deps, eventStreams), eventStreams.plugin],
+  })
+}
+
+function useExecution(deps: ContextDeps, eventStreams: EventStreams): Plugin {
+  return {
+    onExecute({ setExecuteFn }) {
+      setExecuteFn((args) => executeOperation(deps, args))
+    },
+    onSubscribe({ args, setSubscribeFn }) {
+      // A WebSocket has none.
+      const request: Request | undefined = args.contextValue.request
+      const lastEventId = request?.headers.get('last-event-id') ?? null
+      const begins = (at: number): void => void (request && eventStreams.begins(request, at))
+      setSubscribeFn((own) => subscribeOperation(deps, own, { lastEventId, begins }))
+    },
+  }
+}
+
+const contentTypes = ['application/json', 'application/graphql+json', 'application/graphql']
+
+/** A page of another site may send forms and plain text without asking first: a mutation must not hide in them. */
+function useSafeContentTypes(): Plugin {
+  return {
+    onRequest({ request, fetchAPI, endResponse }) {
+      if (request.method !== 'POST') return
+      const [type = ''] = (request.headers.get('content-type') ?? '').split(';')
+      if (contentTypes.includes(type.trim().toLowerCase())) return
+      endResponse(new fetchAPI.Response(null, { status: 415, headers: { Accept: contentTypes.join(', ') } }))
+    },
+  }
+}

@@ -1,0 +1,137 @@
+/** The GraphQL API on a real road, behind a real server. */
+import { createServer } from 'node:http'
+import type { StatusReport } from '../../src/domain/report.ts'
+import { createGraphql, type Graphql, type GraphqlDeps } from '../../src/graphql/graphql.ts'
+import { recordReport } from '../../src/ingest/commands/report.ts'
+import type { Database, Snapshot } from '../../src/store/database.ts'
+import { report } from '../support/reports.ts'
+import { createRoad, type Road } from '../support/road.ts'
+import { type Store, stores } from '../support/stores.ts'
+
+export interface Answer {
+  // biome-ignore lint/suspicious/noExplicitAny: what a test asked for, it knows.
+  readonly data?: any
+  readonly errors?: readonly { message: string; path?: readonly unknown[]; extensions?: Record<string, unknown> }[]
+}
+
+export interface LoggedError {
+  readonly fields: object
+  readonly message: string
+}
+
+export interface Api {
+  readonly road: Road
+  readonly graphql: Graphql
+  readonly url: string
+  readonly logged: readonly LoggedError[]
+  /** How many statements snapshots were asked since the last call. */
+  statements(): number
+  openSnapshots(): number
+  query(document: string, variables?: object): Promise<Answer>
+  /** Fails on errors. */
+  // biome-ignore lint/suspicious/noExplicitAny: what a test asked for, it knows.
+  ask(document: string, variables?: object): Promise<any>
+  report(some: Partial<StatusReport>): ReturnType<Road['writer']['submit']>
+  close(): Promise<void>
+}
+
+export interface ApiOptions {
+  readonly store?: Store | undefined
+  readonly graphql?: Partial<GraphqlDeps>
+  readonly road?: Parameters<typeof createRoad>[1]
+}
+
+export async function startApi(options: ApiOptions = {}): Promise<Api> {
+  const [pglite] = stores
+  const store = options.store ?? pglite
+  if (!store) throw new Error('there is no store to test on')
+  const empty = await store.create()
+  const counted = countStatements(await empty.open())
+  const road = await createRoad(counted.database, options.road)
+  const logged: LoggedError[] = []
+  const graphql = createGraphql({
+    database: counted.database,
+    writer: road.writer,
+    feed: road.feed,
+    log: { error: (fields, message) => void logged.push({ fields, message }) },
+    graphiql: true,
+    ...options.graphql,
+  })
+  const server = createServer(graphql.handle)
+  server.on('upgrade', graphql.upgrade)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  const url = `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}/graphql`
+
+  async function query(document: string, variables: object = {}): Promise<Answer> {
+    const response = await graphql.fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ query: document, variables }),
+    })
+    return (await response.json()) as Answer
+  }
+
+  return {
+    road,
+    graphql,
+    url,
+    logged,
+    statements: counted.statements,
+    openSnapshots: counted.openSnapshots,
+    query,
+    async ask(document, variables) {
+      const { data, errors } = await query(document, variables)
+      if (errors) throw new Error(errors.map(({ message }) => message).join('\n'))
+      return data
+    },
+    report: (some) => road.writer.submit(recordReport(report(some))),
+    async close() {
+      await graphql.dispose()
+      await new Promise((resolve) => {
+        server.close(resolve)
+        server.closeAllConnections()
+      })
+      await road.close()
+      await empty.drop()
+    },
+  }
+}
+
+/** Counts what passes: nothing is replaced. */
+function countStatements(database: Database) {
+  let statements = 0
+  let open = 0
+  const counted: Database = {
+    ...database,
+    async snapshot() {
+      const snapshot = await database.snapshot()
+      open += 1
+      const own: Snapshot = {
+        head: snapshot.head,
+        rows: (query) => {
+          statements += 1
+          return snapshot.rows(query)
+        },
+        run: (text, parameters) => {
+          statements += 1
+          return snapshot.run(text, parameters)
+        },
+        close: () => {
+          open -= 1
+          return snapshot.close()
+        },
+      }
+      return own
+    },
+  }
+  return {
+    database: counted,
+    statements: () => {
+      const count = statements
+      statements = 0
+      return count
+    },
+    openSnapshots: () => open,
+  }
+}
