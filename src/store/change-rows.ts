@@ -2,7 +2,7 @@
  * The log's entries, expanded: one row a change, revision = first_revision + its place in `changes`. Filters and limits are
  * exact per change; what identifies the subject is asked of the entry, where there are indexes.
  */
-import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
+import { type SQL, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
 import type { ChangeFilter } from '../domain/change.ts'
 import type { Revision } from '../domain/deployment.ts'
@@ -30,25 +30,23 @@ export function firstEntry(from: Revision): SQL {
   return sql`coalesce((select max(${changeLog.firstRevision}) from ${changeLog} where ${changeLog.firstRevision} <= ${from}::bigint), 0)`
 }
 
-/** The next `limit` entries from a revision on, as a source for selectChanges. */
-export function readableEntries(from: Revision, limit: number): SQL {
-  return sql`(select ${changeLog}.* from ${changeLog} where ${changeLog.firstRevision} >= ${firstEntry(from)}
-    and ${changeLog.lastRevision} >= ${from}::bigint order by ${changeLog.firstRevision} limit ${limit})`
+/** The next `limit` entries that have a change from `from` on, whole: they are expanded by whoever reads so many. */
+export function selectEntries(from: Revision, to: Revision | null, limit: number): SQL {
+  const until = to === null ? sql`` : sql`and ${changeLog.firstRevision} <= ${to}::bigint`
+  return sql`(select * from ${changeLog}
+    where ${changeLog.firstRevision} >= ${firstEntry(from)} and ${changeLog.lastRevision} >= ${from}::bigint ${until}
+    order by ${changeLog.firstRevision} limit ${limit})`
 }
 
 /** The changes of a stretch that meet `conditions`, which may speak of `entry` and of body.change. */
-export function selectChanges(
-  { from, to, reversed, limit }: ChangeStretch,
-  conditions: readonly SQL[],
-  entries: SQLWrapper = changeLog,
-): SQL {
+export function selectChanges({ from, to, reversed, limit }: ChangeStretch, conditions: readonly SQL[]): SQL {
   const bounds = [
     ...(from === null ? [] : [sql`${entry.firstRevision} >= ${firstEntry(from)} and ${revision} >= ${from}::bigint`]),
     ...(to === null ? [] : [sql`${entry.firstRevision} <= ${to}::bigint and ${revision} <= ${to}::bigint`]),
   ]
   return sql`select ${revision} as revision, ${entry.firstRevision}, body.ord, ${entry.at}, ${entry.observedAt}, ${entry.deploymentKey},
       ${entry.targetKey}, ${entry.fromTargetKey}, ${entry.rolloutKey}, ${entry.fromRolloutKey}, ${entry.instanceKey}, body.change
-    from ${entries} ${entry} cross join lateral jsonb_array_elements(${entry.changes}) with ordinality as body(change, ord)
+    from ${changeLog} ${entry} cross join lateral jsonb_array_elements(${entry.changes}) with ordinality as body(change, ord)
     where ${all([...bounds, ...conditions])}
     ${limit === null ? sql`` : inOrder(sql`${entry.firstRevision}`, sql`body.ord`, reversed, limit)}`
 }
@@ -59,12 +57,12 @@ function inOrder(first: SQL, ord: SQL, reversed: boolean, limit: number): SQL {
     : sql`order by ${first}, ${ord} limit ${limit}`
 }
 
-/** `select … ` with the present names of whom the rows of `changes` (columns of selectChanges) concern. */
-export function nameChanges(more: SQL, changes: SQL): SQL {
-  return sql`select ${more} change.revision, change.at, change.observed_at, change.change, change.deployment_key,
-      subject.deployment_id, change.target_key, target.name as target_name, origin.name as from_target_name, target.labels,
-      change.rollout_key, change.from_rollout_key, change.instance_key
-    from ${changes}
+/** `select …` with the present names of whom they concern: `change` is rows of selectChanges or selectEntries. */
+export function nameChanges(columns: SQL, change: SQL): SQL {
+  return sql`select ${columns}, change.at, change.observed_at, change.deployment_key, subject.deployment_id, change.target_key,
+      target.name as target_name, origin.name as from_target_name, target.labels, change.rollout_key, change.from_rollout_key,
+      change.instance_key
+    from ${change}
     left join ${deployments} as subject on subject.key = change.deployment_key
     left join ${targets} as target on target.key = change.target_key
     left join ${targets} as origin on origin.key = change.from_target_key`

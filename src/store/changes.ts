@@ -13,9 +13,9 @@ import {
   namesSubjects,
   ofComponent,
   ofDeployment,
-  readableEntries,
   selectBySubject,
   selectChanges,
+  selectEntries,
 } from './change-rows.ts'
 import { type ScanLimits, scanLimits, scanWindows } from './change-scan.ts'
 import type { Session } from './database.ts'
@@ -23,7 +23,7 @@ import { presentFields } from './deployment-filter.ts'
 import { readRange } from './log-head.ts'
 import { type Page, type PageRequest, parseRevision, toPage } from './page.ts'
 import { isStorable } from './parameters.ts'
-import { type ChangeRecord, toChange } from './rows.ts'
+import { type ChangeRecord, type EntryRecord, toChange, toChanges } from './rows.ts'
 
 /** Whose changes. Answers are by 0 for the fleet, by deployment key, and for components by their index in `items`. */
 export type ChangeScope =
@@ -84,7 +84,8 @@ interface Stretches {
 function pageOfEach(scope: ChangeScope, filter: ChangeFilter, { wanted, behind, ahead }: Stretches): SQL {
   const select = (stretch: ChangeStretch): SQL => selectOfParent(scope, filter, stretch)
   return nameChanges(
-    sql`parent.key as page_parent, ${isThere(behind && select(behind))} as page_behind, ${isThere(ahead && select(ahead))} as page_ahead,`,
+    sql`parent.key as page_parent, ${isThere(behind && select(behind))} as page_behind, ${isThere(ahead && select(ahead))} as page_ahead,
+      change.revision, change.change`,
     sql`${fromParents(scope)} left join lateral (${select(wanted)}) as change on true`,
   )
 }
@@ -106,7 +107,7 @@ async function scanPage(
   const windows = scanWindows<Found>(session, wanted, wanted.reversed, limits, ({ edge, low, high, isFirst }) =>
     nameChanges(
       sql`edge_low, edge_high, 0::bigint as page_parent, ${isThere(isFirst ? near(behind) : null)} as page_behind,
-        ${isThere(isFirst ? near(ahead) : null)} as page_ahead,`,
+        ${isThere(isFirst ? near(ahead) : null)} as page_ahead, change.revision, change.change`,
       sql`${edge} left join lateral (${selectChanges(wanted, [beginsWithin(low, high), ...conditions])}) as change on true`,
     ),
   )
@@ -158,10 +159,10 @@ async function countAll(session: Session, until: Revision | null): Promise<numbe
  * them only the changes between.
  */
 export async function readLog(session: Session, after: Revision, limit: number, until?: Revision): Promise<Change[]> {
-  const stretch = { from: after + 1, to: until ?? null, reversed: false, limit: null }
-  const changes = sql`(${selectChanges(stretch, [], readableEntries(after + 1, limit))}) as change`
-  const rows = await session.rows<ChangeRecord>(nameChanges(sql``, changes))
-  return rows.map(toChange).sort((a, b) => a.revision - b.revision)
+  const entries = sql`${selectEntries(after + 1, until ?? null, limit)} as change`
+  const rows = await session.rows<EntryRecord>(nameChanges(sql`change.first_revision, change.changes`, entries))
+  rows.sort((a, b) => a.first_revision - b.first_revision)
+  return rows.flatMap(toChanges).filter(({ revision }) => revision > after && revision <= (until ?? revision))
 }
 
 /** Whether the log must be looked through. */

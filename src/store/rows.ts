@@ -173,12 +173,10 @@ export function toRollout(row: RolloutRecord): Rollout {
   }
 }
 
-/** One element of an entry's `changes` with the entry's columns, and the present names of whom it concerns. */
-export interface ChangeRecord {
-  readonly revision: Revision
+/** What all changes of an entry share, with the present names of whom they concern. */
+interface SubjectRecord {
   readonly at: Millis
   readonly observed_at: Millis | null
-  readonly change: ChangeBody
   readonly deployment_key: number | null
   readonly deployment_id: string | null
   readonly target_key: number | null
@@ -188,6 +186,20 @@ export interface ChangeRecord {
   readonly rollout_key: number | null
   readonly from_rollout_key: number | null
   readonly instance_key: number | null
+}
+
+export interface ChangeRecord extends SubjectRecord {
+  readonly revision: Revision
+  readonly change: ChangeBody
+}
+
+export interface EntryRecord extends SubjectRecord {
+  readonly first_revision: Revision
+  readonly changes: readonly ChangeBody[]
+}
+
+export function toChanges({ first_revision, changes, ...subject }: EntryRecord): Change[] {
+  return changes.map((change, index) => toChange({ ...subject, change, revision: first_revision + index }))
 }
 
 export function toChange(row: ChangeRecord): Change {
