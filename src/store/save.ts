@@ -101,7 +101,8 @@ export async function saveBatch(
       effects.rollouts.map((rollout) => ({
         ...rollout,
         identity: rolloutIdentity(rollout),
-        createdRevision: effects.revision,
+        // The batch's first revision: its deployments must not be older than their rollout.
+        createdRevision: Math.min(before.revision + 1, effects.revision),
       })),
     ),
     ...putTouched(
