@@ -87,6 +87,7 @@ export async function createApp({ config, database, log, clock = Date.now }: App
     writer,
     metrics,
     log,
+    newestRevision: () => feed.hub.last,
     graphql: graphql.handle,
     isClosing: () => isClosing,
   })

@@ -23,12 +23,14 @@ export function createLog({ level, to }: { readonly level: LogLevel; readonly to
       base: { pid: process.pid },
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
-      serializers: { error: (error: unknown) => describe(error, 5) },
+      serializers: { error: describeError, err: describeError },
       redact: { paths: hidden, censor: 'hidden' },
     },
     to ?? destination({ fd: 2, sync: false }),
   )
 }
+
+const describeError = (error: unknown): object => describe(error, 5)
 
 /** An error's code, frames and causes. What a database quotes in its message may be anybody's, and a wrapper's message is the statement. */
 function describe(error: unknown, depth: number): object {

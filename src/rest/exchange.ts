@@ -26,7 +26,10 @@ export function answer(
   response.end(method === 'HEAD' ? undefined : body)
 }
 
-/** The whole body, or TOO_LARGE as soon as that is certain. */
+/** The request broke off before its body was whole: nobody is there any more to be answered. */
+export class ClientGone extends Error {}
+
+/** The whole body, or TOO_LARGE as soon as that is certain. The rest of it is read and dropped, so that whoever sends first hears of it too. */
 export function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
   const announced = Number(request.headers['content-length'] ?? 0)
   if (announced > limit) return Promise.reject(tooLarge(limit))
@@ -35,28 +38,30 @@ export function readBody(request: IncomingMessage, limit: number): Promise<Buffe
     let size = 0
     request.on('data', (chunk: Buffer) => {
       size += chunk.length
-      chunks.push(chunk)
-      if (size > limit) {
-        request.pause()
-        reject(tooLarge(limit))
-      }
+      if (size <= limit) return void chunks.push(chunk)
+      chunks.length = 0
+      reject(tooLarge(limit))
     })
     request.on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)))
-    request.on('error', reject)
-    // Nobody is there any more to be answered.
-    request.on('close', () => reject(new DomainError('INVALID_REQUEST', 'the request ended before its body did')))
+    request.on('error', (cause) => reject(new ClientGone('the request broke off', { cause })))
   })
 }
 
 /** Refuses a body of another kind; one that says nothing of its kind is taken at its word. */
 export function requireMediaType(request: IncomingMessage, accepted: readonly string[]): void {
+  const coding = request.headers['content-encoding'] ?? 'identity'
+  if (coding !== 'identity')
+    throw unsupported('Content-Encoding', `${coding} is not understood here: send the body as it is`)
   const given = request.headers['content-type']
   if (given === undefined) return
   const type = (given.split(';')[0] ?? '').trim().toLowerCase()
   if (accepted.includes(type) || (accepted.includes('application/json') && /^application\/[\w.-]+\+json$/.test(type)))
     return
-  const message = `a body of ${type || 'no type'} is not understood here: send ${accepted.join(' or ')}`
-  throw new DomainError('UNSUPPORTED_MEDIA_TYPE', message, { problems: [{ field: 'Content-Type', message }] })
+  throw unsupported('Content-Type', `${type || 'no type'} is not understood here: send ${accepted.join(' or ')}`)
+}
+
+function unsupported(field: string, message: string): DomainError {
+  return new DomainError('UNSUPPORTED_MEDIA_TYPE', `a body of ${message}`, { problems: [{ field, message }] })
 }
 
 function tooLarge(limit: number): DomainError {

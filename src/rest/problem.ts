@@ -17,7 +17,7 @@ export interface Problem {
 /** `id` is what an unexpected error can be found by in the log; of such an error nothing else is said. */
 export function toProblem(error: unknown, id: string): Problem {
   if (error instanceof DomainError) return describe(error.code, error.message, error.problems, error.facts)
-  const detail = `something went wrong here that we did not expect; it is in our log as ${id}`
+  const detail = unexpected(id)
   const body = {
     type: 'about:blank',
     title: 'Internal Server Error',
@@ -29,12 +29,20 @@ export function toProblem(error: unknown, id: string): Problem {
   return render(500, { ...body, errors: [], id }, {})
 }
 
-/** What a refusal says of itself, also within a list of others. */
-export function problemMembers(error: DomainError): {
-  status: number
-  retryable: boolean
-  errors: readonly FieldProblem[]
-} {
+function unexpected(id: string): string {
+  return `something went wrong here that we did not expect; it is in our log as ${id}`
+}
+
+export interface ProblemMembers {
+  readonly status: number
+  readonly retryable: boolean
+  readonly errors: readonly FieldProblem[]
+}
+
+/** What a refusal says of itself within a list of others. */
+export function problemMembers(error: unknown, id: string): ProblemMembers {
+  if (!(error instanceof DomainError))
+    return { status: 500, retryable: true, errors: [{ field: '', message: unexpected(id) }] }
   const { status, retryable } = errorCodes[error.code]
   const errors = error.problems.length > 0 ? error.problems : [{ field: '', message: error.message }]
   return { status, retryable, errors }

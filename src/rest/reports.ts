@@ -4,10 +4,12 @@ import { type BacklogItem, backlogMediaTypes, parseBacklog } from '../dialects/m
 import { parseJson } from '../dialects/margo/json.ts'
 import { nonConforming, parseMargoBody } from '../dialects/margo/parse.ts'
 import type { MargoRoute } from '../dialects/margo/routes.ts'
-import { DomainError } from '../domain/errors.ts'
+import type { Revision } from '../domain/deployment.ts'
+import { DomainError, errorCodes } from '../domain/errors.ts'
 import type { ReportOutcome, StatusReport } from '../domain/report.ts'
 import { recordReport } from '../ingest/commands/report.ts'
 import type { Writer } from '../ingest/writer.ts'
+import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import { answer, type Exchange, readBody, requireMediaType } from './exchange.ts'
 import { problemMembers } from './problem.ts'
@@ -16,9 +18,15 @@ import { problemMembers } from './problem.ts'
 const reportLimit = 1 << 20
 const backlogLimit = 32 << 20
 
+/** Of a backlog, so many are written at a time: other devices' reports come between. */
+const backlogStep = 500
+
 export interface ReportDeps {
   readonly writer: Writer
   readonly metrics: Metrics
+  readonly log: Log
+  /** The newest revision there is: what a backlog that changed nothing answers. */
+  readonly newestRevision: () => Revision
 }
 
 export async function takeReport(deps: ReportDeps, exchange: Exchange, route: MargoRoute): Promise<void> {
@@ -28,29 +36,43 @@ export async function takeReport(deps: ReportDeps, exchange: Exchange, route: Ma
   answer(exchange, route.success, 'application/json', JSON.stringify(acknowledgement(outcome)))
 }
 
-/** A verdict an item, in their order: one bad item spoils no other. */
+/**
+ * A verdict an item, in their order: one bad item spoils no other. But what cannot be written *now* makes the whole answer a 503:
+ * the status alone must tell a device to come again, and repeating what was written does no harm.
+ */
 export async function takeBacklog(deps: ReportDeps, exchange: Exchange): Promise<void> {
   const { request } = exchange
   requireMediaType(request, backlogMediaTypes)
   const items = parseBacklog(await readBody(request, backlogLimit), request.headers['content-type'])
-  // Submitted in one turn, so their order is theirs in the writer's queue too.
-  const results = await Promise.all(items.map((item) => takeItem(deps, item)))
-  const revision = results.reduce((newest, result) => Math.max(newest, result.revision), 0)
-  const answers = results.map((result) => result.answer)
-  answer(exchange, 200, 'application/json', JSON.stringify({ revision: String(revision), results: answers }))
+  const results: ItemResult[] = []
+  // Those of a step are submitted in one turn, so their order is theirs in the writer's queue too.
+  for (let start = 0; start < items.length; start += backlogStep)
+    results.push(
+      ...(await Promise.all(items.slice(start, start + backlogStep).map((item) => takeItem(deps, exchange, item)))),
+    )
+  const newest = results.reduce((revision, result) => Math.max(revision, result.revision), 0)
+  const revision = String(newest || deps.newestRevision())
+  answer(exchange, 200, 'application/json', JSON.stringify({ revision, results: results.map(({ said }) => said) }))
 }
 
-async function takeItem(deps: ReportDeps, item: BacklogItem): Promise<{ revision: number; answer: object }> {
+interface ItemResult {
+  readonly revision: Revision
+  readonly said: object
+}
+
+async function takeItem(deps: ReportDeps, { id }: Exchange, item: BacklogItem): Promise<ItemResult> {
   try {
     if (!item.ok) throw item.error
     const outcome = await record(deps, item.report)
     const { acknowledgement: _, ...said } = acknowledgement(outcome)
-    return { revision: outcome.revision, answer: said }
+    return { revision: outcome.revision, said }
   } catch (error) {
-    if (!(error instanceof DomainError)) throw error
-    const members = problemMembers(error)
+    if (error instanceof DomainError && errorCodes[error.code].retryable) throw error
+    if (!(error instanceof DomainError))
+      deps.log.error({ requestId: id, error }, 'an item of a backlog met an unexpected error')
+    const members = problemMembers(error, id)
     deps.metrics.reportRefused(members.status)
-    return { revision: 0, answer: { verdict: 'REFUSED', ...members } }
+    return { revision: 0, said: { verdict: 'REFUSED', ...members } }
   }
 }
 

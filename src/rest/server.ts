@@ -4,7 +4,7 @@ import { matchMargoRoute } from '../dialects/margo/routes.ts'
 import { DomainError } from '../domain/errors.ts'
 import { createRequestIds, type Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
-import { answer, type Exchange, type Handler } from './exchange.ts'
+import { answer, ClientGone, type Exchange, type Handler } from './exchange.ts'
 import { type HealthDeps, tellAlive, tellReady } from './health.ts'
 import { landingPage } from './landing-page.ts'
 import { toProblem } from './problem.ts'
@@ -38,15 +38,14 @@ export function createHttpServer(deps: ServerDeps): Server {
   }
 
   function fail(exchange: Exchange, error: unknown): void {
+    if (error instanceof ClientGone) return
     const problem = toProblem(error, exchange.id)
     const { status, headers, body } = problem
     if (exchange.method === 'POST') metrics.reportRefused(status)
     if (!(error instanceof DomainError))
       log.error({ requestId: exchange.id, path: exchange.path, error }, 'a request met an unexpected error')
-    // What is left of a body that nobody reads is not worth keeping the connection for.
-    const isUnread = !exchange.request.complete
     const { 'content-type': type = 'application/problem+json', ...more } = headers
-    answer(exchange, status, type, body, isUnread ? { ...more, connection: 'close' } : more)
+    answer(exchange, status, type, body, more)
   }
 
   const server = createServer((request, response) => {

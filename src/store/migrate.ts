@@ -4,26 +4,40 @@
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Database } from './database.ts'
+import type { Database, Session } from './database.ts'
 
 const folder = join(import.meta.dirname, '../../drizzle')
 const lockKey = 7_020_304_119
 
 export async function migrate(database: Database): Promise<void> {
-  const journal: { entries: { tag: string }[] } = JSON.parse(await readFile(join(folder, 'meta/_journal.json'), 'utf8'))
   const files = await Promise.all(
-    journal.entries.map(async ({ tag }) => ({ tag, text: await readFile(join(folder, `${tag}.sql`), 'utf8') })),
+    (await tags()).map(async (tag) => ({ tag, text: await readFile(join(folder, `${tag}.sql`), 'utf8') })),
   )
   await database.transaction(async (session) => {
     await session.run('select pg_advisory_xact_lock($1::bigint)', [lockKey])
     await session.run(
       'create table if not exists migrations (tag text primary key, applied_at timestamptz not null default now())',
     )
-    const applied = new Set((await session.run<{ tag: string }>('select tag from migrations')).map(({ tag }) => tag))
+    const applied = await appliedTags(session)
     for (const { tag, text } of files) {
       if (applied.has(tag)) continue
       for (const statement of text.split('--> statement-breakpoint')) await session.run(statement)
       await session.run('insert into migrations (tag) values ($1)', [tag])
     }
   })
+}
+
+/** Of those that this program knows: what the database has not been brought to, or no longer is. */
+export async function missingMigrations(session: Session): Promise<string[]> {
+  const applied = await appliedTags(session)
+  return (await tags()).filter((tag) => !applied.has(tag))
+}
+
+async function tags(): Promise<string[]> {
+  const journal: { entries: { tag: string }[] } = JSON.parse(await readFile(join(folder, 'meta/_journal.json'), 'utf8'))
+  return journal.entries.map(({ tag }) => tag)
+}
+
+async function appliedTags(session: Session): Promise<Set<string>> {
+  return new Set((await session.run<{ tag: string }>('select tag from migrations')).map(({ tag }) => tag))
 }
