@@ -35,7 +35,8 @@ export function openPostgres({ url, readers = 8, statementTimeout = 15_000 }: Po
       backoff: (retries) => Math.min(0.05 * 2 ** retries, 1),
       onnotice: () => {},
     })
-  const pool = connect(readers, { statement_timeout: statementTimeout })
+  // Compiling a read takes longer than any of them does.
+  const pool = connect(readers, { statement_timeout: statementTimeout, jit: 'off' })
   const writer = connect(1, {
     statement_timeout: 60_000,
     idle_in_transaction_session_timeout: frozenAfter,

@@ -1,0 +1,228 @@
+/** What a read costs: one statement however many parents, and few rows however large the fleet. */
+import { type SQL, sql } from 'drizzle-orm'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Revision } from '../../../src/domain/deployment.ts'
+import { countChanges, pageChanges, readLog } from '../../../src/store/changes.ts'
+import type { Database, Session } from '../../../src/store/database.ts'
+import {
+  countDeployments,
+  deploymentOrders,
+  deploymentsByKey,
+  findDeployments,
+  pageDeployments,
+} from '../../../src/store/deployments.ts'
+import { countReports, pageReports } from '../../../src/store/reports.ts'
+import { pageRollouts, rolloutByKeyArgs, rolloutsByKey } from '../../../src/store/rollouts.ts'
+import { pageDevices, targetByName, targetsByKey } from '../../../src/store/targets.ts'
+import { type EmptyStore, stores } from '../../support/stores.ts'
+import { inSnapshot, watched } from './history.ts'
+
+const size = 20_000
+const fleet = { of: 'fleet' } as const
+const first = { size: 20, after: null, before: null, backward: false }
+const last = { ...first, backward: true }
+/** Deployments and their targets have the keys 1..size; this rollout has half of them, the others have one each. */
+const spring = size + 1
+const some = Array.from({ length: 50 }, (_, index) => index + 1)
+
+describe.each(stores)('reads on $name', (store) => {
+  let empty: EmptyStore
+  let database: Database
+  let base: Revision
+
+  beforeAll(async () => {
+    empty = await store.create()
+    database = await empty.open()
+    base = await inSnapshot(database, async ({ head }) => head.revision)
+    await database.transaction((session) => fill(session, base))
+    await database.transaction((session) => session.run('analyze'))
+  })
+  afterAll(async () => {
+    await database.close()
+    await empty.drop()
+  })
+
+  it('take one statement however many they are asked about', async () => {
+    const reads: Record<string, (session: Session) => Promise<unknown>> = {
+      deploymentsByKey: (s) => deploymentsByKey(s, some, null),
+      findDeployments: (s) => findDeployments(s, 'dep-7', 'device-7', null),
+      'pageDeployments of targets': (s) => pageDeployments(s, { of: 'target', keys: some }, {}, 'NAME', first, null),
+      'countDeployments of targets': (s) => countDeployments(s, { of: 'target', keys: some }, {}, null),
+      'countDeployments of rollouts': (s) => countDeployments(s, { of: 'rollout', keys: some }, {}, null),
+      targetsByKey: (s) => targetsByKey(s, some),
+      'pageDevices of parents': (s) => pageDevices(s, { of: 'parent', keys: some }, {}, first),
+      rolloutsByKey: (s) => rolloutsByKey(s, some, null),
+      'pageChanges of deployments': (s) => pageChanges(s, { of: 'deployment', keys: some }, {}, first, null),
+      'pageChanges of components': (s) =>
+        pageChanges(
+          s,
+          { of: 'component', items: some.map((key) => ({ deploymentKey: key, name: 'api' })) },
+          {},
+          last,
+          null,
+        ),
+      'countChanges of deployments': (s) => countChanges(s, { of: 'deployment', keys: some }, {}, null),
+      pageReports: (s) => pageReports(s, some, first, base),
+      countReports: (s) => countReports(s, some, null),
+    }
+    for (const [name, read] of Object.entries(reads)) {
+      const { session, statements } = watched(database.session)
+      await read(session)
+      expect([name, statements.length]).toEqual([name, 1])
+    }
+  })
+
+  it('learn once an operation what a revision cuts through', async () => {
+    await inSnapshot(database, async (snapshot) => {
+      const { session, statements } = watched(snapshot)
+      const then = base + 3 * size + 1
+      await Promise.all([
+        deploymentsByKey(session, some, then),
+        pageDeployments(session, { of: 'target', keys: some }, {}, 'NAME', first, then),
+        countDeployments(session, fleet, {}, then),
+      ])
+      expect(statements).toHaveLength(4)
+    })
+  })
+
+  it('look at few rows, however large the fleet and its log', async () => {
+    const head = base + 6 * size
+    const recent = head - 30
+    const reads: Record<string, (session: Session) => Promise<unknown>> = {
+      ...Object.fromEntries(
+        deploymentOrders.flatMap((order) => [
+          [`the first page by ${order}`, (s: Session) => pageDeployments(s, fleet, {}, order, first, null)],
+          [`the last page by ${order}`, (s: Session) => pageDeployments(s, fleet, {}, order, last, null)],
+          [`a page in the middle by ${order}`, (s: Session) => middle(s, order)],
+          [
+            `the first page by ${order} a while ago`,
+            (s: Session) => pageDeployments(s, fleet, {}, order, first, recent),
+          ],
+        ]),
+      ),
+      'the few that failed': (s) => pageDeployments(s, fleet, { states: ['FAILED'] }, 'CHANGED_DESC', first, null),
+      'what is in no state': (s) => pageDeployments(s, fleet, { states: ['REMOVED'] }, 'CHANGED_ASC', first, null),
+      'a rollout': (s) => pageDeployments(s, { of: 'rollout', keys: [spring] }, {}, 'CHANGED_DESC', first, null),
+      'a rollout by filter': (s) => pageDeployments(s, fleet, { rolloutKeys: [spring] }, 'CHANGED_DESC', first, null),
+      'one device by filter': (s) =>
+        pageDeployments(s, fleet, { deviceIds: ['device-77'] }, 'CHANGED_DESC', first, null),
+      'deployments of devices': (s) =>
+        pageDeployments(s, { of: 'target', keys: some }, {}, 'CHANGED_DESC', first, null),
+      'deployments by key at the beginning': (s) => deploymentsByKey(s, some, base + 3 * size),
+      'devices at the beginning': (s) =>
+        pageDeployments(s, { of: 'target', keys: some }, {}, 'CHANGED_DESC', first, base + 3 * size),
+      'counts of the fleet': (s) => countDeployments(s, fleet, {}, null),
+      'counts of failures': (s) => countDeployments(s, fleet, { states: ['FAILED'] }, null),
+      'counts of a rollout': (s) => countDeployments(s, { of: 'rollout', keys: [spring] }, {}, null),
+      'counts of devices': (s) => countDeployments(s, { of: 'target', keys: some }, {}, null),
+      'counts a while ago': (s) => countDeployments(s, fleet, {}, recent),
+      'one by id': (s) => findDeployments(s, 'dep-5', 'device-5', null),
+      'the first changes': (s) => pageChanges(s, fleet, {}, first, null),
+      'the last changes': (s) => pageChanges(s, fleet, {}, last, null),
+      'changes in the middle': (s) => pageChanges(s, fleet, {}, { ...first, after: String(base + 3 * size) }, null),
+      'changes of one kind': (s) => pageChanges(s, fleet, { kinds: ['DEPLOYMENT_STATE_CHANGED'] }, last, null),
+      'changes of a deployment': (s) => pageChanges(s, fleet, { deploymentIds: ['dep-5'] }, first, null),
+      'changes of a device': (s) => pageChanges(s, fleet, { deviceIds: ['device-5'] }, last, null),
+      'changes of a rollout': (s) => pageChanges(s, fleet, { rolloutKeys: [spring, 2 * size] }, last, null),
+      'a number of changes': (s) => countChanges(s, fleet, {}, null),
+      histories: (s) => pageChanges(s, { of: 'deployment', keys: some.slice(0, 5) }, {}, last, head),
+      'the end of the log': (s) => readLog(s, head - 9, 1_000),
+      devices: (s) => pageDevices(s, fleet, {}, first),
+      'a device': (s) => targetByName(s, 'DEVICE', '', 'device-5'),
+      rollouts: (s) => pageRollouts(s, {}, first),
+      'a rollout by name': (s) =>
+        rolloutByKeyArgs(
+          s,
+          { name: 'x', project: null, compositeApp: null, compositeAppVersion: null, provider: null },
+          null,
+        ),
+    }
+    const costs: Record<string, number> = {}
+    for (const [name, read] of Object.entries(reads)) costs[name] = await rowsRead(read)
+    const dear = Object.entries(costs).filter(([, rows]) => rows > 500)
+    expect(dear).toEqual([])
+  })
+
+  async function middle(session: Session, order: (typeof deploymentOrders)[number]): Promise<void> {
+    const pages = await pageDeployments(database.session, fleet, {}, order, { ...first, size: 100 }, null)
+    const after = pages.get(0)?.edges.at(-1)?.cursor ?? null
+    await pageDeployments(session, fleet, {}, order, { ...first, after }, null)
+  }
+
+  /** All the rows that the statements' scans came by. */
+  async function rowsRead(read: (session: Session) => Promise<unknown>): Promise<number> {
+    let rows = 0
+    const explained: Session = {
+      async rows<T extends object>(query: SQL) {
+        const [answer] = await database.session.rows<Explained>(sql`explain (analyze, format json) ${query}`)
+        rows += rowsOf(answer?.['QUERY PLAN'][0]?.Plan)
+        return database.session.rows<T>(query)
+      },
+      async run<T extends object>(text: string, parameters: readonly unknown[] = []) {
+        const [answer] = await database.session.run<Explained>(`explain (analyze, format json) ${text}`, parameters)
+        rows += rowsOf(answer?.['QUERY PLAN'][0]?.Plan)
+        return database.session.run<T>(text, parameters)
+      },
+    }
+    await read(explained)
+    return rows
+  }
+})
+
+interface Explained {
+  readonly 'QUERY PLAN': readonly { readonly Plan: PlanNode }[]
+}
+
+interface PlanNode {
+  readonly 'Node Type': string
+  readonly 'Actual Rows': number
+  readonly 'Actual Loops': number
+  readonly 'Rows Removed by Filter'?: number
+  readonly Plans?: readonly PlanNode[]
+}
+
+function rowsOf(node: PlanNode | undefined): number {
+  if (!node) return 0
+  const below = (node.Plans ?? []).reduce((sum, child) => sum + rowsOf(child), 0)
+  const own = node['Node Type'].includes('Scan')
+    ? (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops']
+    : 0
+  return own + below
+}
+
+/** A fleet all at once: two entries of three changes for each deployment. The three that failed changed first. */
+async function fill(session: Session, base: Revision): Promise<void> {
+  const rollout = `case when i % 2 = 0 then ${spring} else ${spring} + i end`
+  const state = `(case when i <= 3 then 'FAILED' else 'INSTALLED' end)`
+  const components = `'[{"name":"api","state":"INSTALLED","error":null,"changedAt":1,"revision":1}]'::jsonb`
+  const series = `from generate_series(1, ${size}) i`
+  const statements = [
+    `insert into targets (key, kind, name) select i, 'DEVICE', 'device-' || i ${series}`,
+    `insert into rollouts (key, kind, identity, name, created_revision, installed)
+     select k, case when k = ${spring} then 'DECLARED' else 'MARGO_DEPLOYMENT' end::rollout_kind, k::text, k::text, ${base}, 1
+     from generate_series(${spring}, ${spring + size}) k`,
+    `insert into deployments (key, deployment_id, reporter, target_key, rollout_key, state, derived_state, consistent, components,
+       claimed, attempt, received_at, changed_at, revision, marks)
+     select i, 'dep-' || i, 'device-' || i, i, ${rollout}, ${state}::deployment_state, 'INSTALLED', true, ${components},
+       true, 1, now(), now(), ${base + 3 * size} + 3 * i, '{}' ${series}`,
+    ...[0, 1].map(
+      (
+        round,
+      ) => `insert into change_log (first_revision, last_revision, at, deployment_key, target_key, rollout_key, before, changes)
+       select ${base + 3 * size * round} + 3 * i - 2, ${base + 3 * size * round} + 3 * i, now(), i, i, ${rollout},
+         ${
+           round === 0
+             ? 'null'
+             : `jsonb_build_object('target_key', i, 'rollout_key', ${rollout}, 'state', 'INSTALLED', 'consistent', true, 'readiness',
+                'UNKNOWN', 'components', ${components}, 'attempt', 1, 'stalled', false, 'changed_at', '2026-01-01T00:00:00.000Z',
+                'revision', ${base} + 3 * i, 'reported_at', null, 'forgotten_at', null)`
+         },
+         jsonb_build_array(
+           jsonb_build_object('kind', 'DEPLOYMENT_STATE_CHANGED', 'from', 'PENDING', 'to', 'INSTALLED', 'error', null, 'attempt', 1),
+           jsonb_build_object('kind', 'COMPONENT_STATE_CHANGED', 'component', 'api', 'from', null, 'to', 'INSTALLED'),
+           jsonb_build_object('kind', 'COMPONENT_STATE_CHANGED', 'component', 'ui', 'from', null, 'to', 'INSTALLED')) ${series}`,
+    ),
+    `update log_head set revision = ${base + 6 * size}, installed = ${size - 3}, failed = 3`,
+  ]
+  for (const statement of statements) await session.run(statement)
+}
