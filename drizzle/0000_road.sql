@@ -7,7 +7,7 @@ CREATE TYPE "public"."verdict" AS ENUM('APPLIED', 'UNCHANGED', 'STALE');--> stat
 CREATE TABLE "batches" (
 	"id" text PRIMARY KEY NOT NULL,
 	"at" timestamp(3) with time zone NOT NULL,
-	"outcomes" jsonb NOT NULL
+	"outcomes" json NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE "change_log" (
@@ -21,8 +21,8 @@ CREATE TABLE "change_log" (
 	"rollout_key" bigint,
 	"from_rollout_key" bigint,
 	"instance_key" bigint,
-	"before" jsonb,
-	"changes" jsonb NOT NULL
+	"before" json,
+	"changes" json NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE "deployments" (
@@ -37,10 +37,10 @@ CREATE TABLE "deployments" (
 	"state" "deployment_state" NOT NULL,
 	"derived_state" "deployment_state",
 	"consistent" boolean NOT NULL,
-	"error" jsonb,
+	"error" json,
 	"readiness" "readiness" DEFAULT 'UNKNOWN' NOT NULL,
-	"components" jsonb NOT NULL,
-	"declared_components" jsonb DEFAULT '[]'::jsonb NOT NULL,
+	"components" json NOT NULL,
+	"declared_components" json DEFAULT '[]'::json NOT NULL,
 	"claimed" boolean NOT NULL,
 	"attempt" integer NOT NULL,
 	"adopted_manifest_version" numeric(20, 0),
@@ -50,7 +50,7 @@ CREATE TABLE "deployments" (
 	"changed_at" timestamp(3) with time zone NOT NULL,
 	"revision" bigint NOT NULL,
 	"forgotten_at" timestamp(3) with time zone,
-	"marks" jsonb NOT NULL,
+	"marks" json NOT NULL,
 	"repeats" bigint DEFAULT 0 NOT NULL
 );
 --> statement-breakpoint
@@ -103,8 +103,8 @@ CREATE TABLE "reports" (
 	"boot" text,
 	"adopted_manifest_version" numeric(20, 0),
 	"state" "deployment_state" NOT NULL,
-	"error" jsonb,
-	"components" jsonb,
+	"error" json,
+	"components" json,
 	"revision" bigint,
 	"dialect" text NOT NULL,
 	CONSTRAINT "reports_deployment_key_key_pk" PRIMARY KEY("deployment_key","key")

@@ -46,7 +46,7 @@ export function selectChanges({ from, to, reversed, limit }: ChangeStretch, cond
   ]
   return sql`select ${revision} as revision, ${entry.firstRevision}, body.ord, ${entry.at}, ${entry.observedAt}, ${entry.deploymentKey},
       ${entry.targetKey}, ${entry.fromTargetKey}, ${entry.rolloutKey}, ${entry.fromRolloutKey}, ${entry.instanceKey}, body.change
-    from ${changeLog} ${entry} cross join lateral jsonb_array_elements(${entry.changes}) with ordinality as body(change, ord)
+    from ${changeLog} ${entry} cross join lateral json_array_elements(${entry.changes}) with ordinality as body(change, ord)
     where ${all([...bounds, ...conditions])}
     ${limit === null ? sql`` : inOrder(sql`${entry.firstRevision}`, sql`body.ord`, reversed, limit)}`
 }

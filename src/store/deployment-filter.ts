@@ -102,7 +102,7 @@ function runsOn(condition: SQL): SQL {
 }
 
 function hasComponent(condition: SQL): SQL {
-  return sql`exists (select 1 from jsonb_array_elements(${d.components}) as component where ${condition})`
+  return sql`exists (select 1 from json_array_elements(${d.components}) as component where ${condition})`
 }
 
 function hasErrorWhere(condition: (error: SQLWrapper) => SQL): SQL {

@@ -133,9 +133,9 @@ export function fromPast(past: Past, which: SQL): SQL {
     ) as undone on true
     cross join lateral (
       select case when ${present.revision} <= ${revision} then null
-        when ${present.key} = ${past.spanned?.key ?? null}::bigint then ${image}::text::jsonb
+        when ${present.key} = ${past.spanned?.key ?? null}::bigint then ${image}::text::json
         else undone.before end as image
     ) as was
-    cross join lateral jsonb_populate_record(${present}, was.image) as ${d}
-    where (${present.revision} <= ${revision} or jsonb_typeof(was.image) = 'object') and (${which})`
+    cross join lateral json_populate_record(${present}, was.image) as ${d}
+    where (${present.revision} <= ${revision} or json_typeof(was.image) = 'object') and (${which})`
 }
