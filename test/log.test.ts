@@ -28,6 +28,7 @@ describe('the log', () => {
       parameters: ['s3cret'],
     })
     log.error({ error: new DrizzleQueryError('select s3cret', ['s3cret'], refused) }, 'failed')
+    log.error({ err: refused }, 'failed')
     expect(text()).not.toContain('s3cret')
     expect(lines[0]?.error).toMatchObject({
       message: 'a statement failed',

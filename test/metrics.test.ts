@@ -1,0 +1,104 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createMetrics } from '../src/metrics.ts'
+import { type RunningApp, startApp } from './support/app.ts'
+
+describe('the metrics of a server', () => {
+  let server: RunningApp
+  beforeAll(async () => {
+    server = await startApp()
+  })
+  afterAll(() => server.stop())
+
+  const report = (state: string, more: object = {}) => ({
+    deploymentId: 'd-1',
+    status: { state },
+    components: [],
+    ...more,
+  })
+  const send = (body: object) => server.post('/device/edge-1/deployment/d-1/status', body)
+
+  it('count what it took, by verdict and dialect, and what it refused, by status', async () => {
+    await send(report('installing', { adoptedManifestVersion: 2 }))
+    await send(report('installing', { adoptedManifestVersion: 2 }))
+    await send(report('installing', { adoptedManifestVersion: 1 }))
+    await send(report('failed', { kind: 'DeploymentStatus' }))
+    await send(report('sideways'))
+    const seen = await scrape()
+    expect(seen('rollcall_reports_total{verdict="APPLIED",dialect="margo/1.0"}')).toBe(1)
+    expect(seen('rollcall_reports_total{verdict="UNCHANGED",dialect="margo/1.0"}')).toBe(1)
+    expect(seen('rollcall_reports_total{verdict="STALE",dialect="margo/1.0"}')).toBe(1)
+    expect(seen('rollcall_reports_total{verdict="APPLIED",dialect="margo/2024-09"}')).toBe(1)
+    expect(seen('rollcall_reports_refused_total{status="422"}')).toBe(1)
+    expect(seen('rollcall_reports_nonconforming_total')).toBe(1)
+    expect(seen('rollcall_batch_size_sum')).toBe(4)
+    expect(seen('rollcall_commit_seconds_count')).toBe(4)
+  })
+
+  it('show how the feed stands, and what the process costs', async () => {
+    const { revision } = await server.query('{ revision }')
+    const seen = await scrape()
+    expect(seen('rollcall_feed_revision')).toBe(Number(revision))
+    expect(seen('rollcall_feed_lag_revisions')).toBe(0)
+    expect(seen('rollcall_queue_length')).toBe(0)
+    expect(seen('process_cpu_seconds_total')).toBeGreaterThan(0)
+  })
+
+  it('show who is listening, until they leave', async () => {
+    const leave = new AbortController()
+    const response = await fetch(`${server.url}/graphql`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'text/event-stream' },
+      body: JSON.stringify({ query: 'subscription { changes { cursor } }' }),
+      signal: leave.signal,
+    })
+    await response.body?.getReader().read()
+    const listening = async (): Promise<number> => (await scrape())('rollcall_subscribers{kind="changes"}')
+    await expect.poll(listening).toBe(1)
+    leave.abort()
+    await expect.poll(listening).toBe(0)
+  })
+
+  async function scrape(): Promise<(name: string) => number> {
+    const response = await fetch(`${server.url}/metrics`)
+    expect(response.headers.get('content-type')).toMatch(/^text\/plain; version=0\.0\.4/)
+    return reader(await response.text())
+  }
+})
+
+describe('a run of STALE reports', () => {
+  const stale = { verdict: 'STALE', dialect: 'test', isNonConforming: false } as const
+  const fresh = { ...stale, verdict: 'APPLIED' } as const
+
+  it('is counted once per reporter when it has become one, and is over with the first other verdict', async () => {
+    const metrics = createMetrics()
+    for (let n = 0; n < 9; n += 1) metrics.reportRecorded({ ...stale, reporter: 'a' })
+    metrics.reportRecorded({ ...fresh, reporter: 'a' })
+    for (let n = 0; n < 15; n += 1) for (const reporter of ['b', 'c']) metrics.reportRecorded({ ...stale, reporter })
+    const midway = reader(await metrics.print())
+    expect([midway('rollcall_stale_runs_total'), midway('rollcall_stale_reporters')]).toEqual([2, 2])
+    metrics.reportRecorded({ ...fresh, reporter: 'b' })
+    metrics.reportRecorded({ ...fresh, reporter: 'd' })
+    const later = reader(await metrics.print())
+    expect([later('rollcall_stale_runs_total'), later('rollcall_stale_reporters')]).toEqual([2, 1])
+  })
+
+  it('never makes a time series of a device', async () => {
+    const metrics = createMetrics()
+    const length = async (): Promise<number> => (await metrics.print()).split('\n').length
+    metrics.reportRecorded({ ...stale, reporter: 'x' })
+    const before = await length()
+    for (let n = 0; n < 1_000; n += 1) metrics.reportRecorded({ ...stale, reporter: `edge-${n}` })
+    expect(await length()).toBe(before)
+  })
+})
+
+function reader(text: string): (name: string) => number {
+  const values = new Map(
+    text.split('\n').map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').at(-1))]),
+  )
+  return (name) => {
+    const value = values.get(name)
+    if (value === undefined) throw new Error(`there is no ${name}`)
+    return value
+  }
+}
