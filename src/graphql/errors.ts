@@ -23,7 +23,9 @@ export function createMaskError(log: ErrorLog): MaskError {
     if (cause instanceof GraphQLError) return place ?? cause
     const id = randomUUID()
     log.error({ errorId: id, path: place?.path, error: cause }, 'a GraphQL operation met an unexpected error')
-    return at(place, `Unexpected error ${id}: it is in the server's log.`, { code: 'INTERNAL_SERVER_ERROR', id })
+    // `unexpected` makes Yoga answer 500 when there is no data at all.
+    const extensions = { code: 'INTERNAL_SERVER_ERROR', id, unexpected: true }
+    return at(place, `Unexpected error ${id}: it is in the server's log.`, extensions)
   }
 }
 

@@ -1,0 +1,138 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { stores } from '../support/stores.ts'
+import { type Api, startApi } from './harness.ts'
+
+const shown = `
+  id deploymentId state asOf revision error { code } components { id name state revision deployment { id } }
+  target { id } device { id deviceId deployments { nodes { id state } } deploymentCounts { total installing installed revision } }
+  rollout { id deployments { nodes { id state asOf } } deploymentCounts { total pending installing installed revision } }
+  history { totalCount nodes { revision ... on DeploymentStateChanged { deployment { id asOf } } } }
+`
+
+describe.each(stores)('the past on $name', (store) => {
+  let api: Api
+  // Later than the database began, so that its history reaches back to the first moment.
+  let clock = Date.now() + 3_600_000
+  const moments: {
+    readonly revision: string
+    readonly time: string
+    readonly deployment: unknown
+    readonly counts: unknown
+  }[] = []
+
+  beforeAll(async () => {
+    api = await startApi({ store, road: { writer: { clock: () => clock } } })
+    for (const state of ['PENDING', 'INSTALLING', 'INSTALLED'] as const) {
+      clock += 60_000
+      await api.report({ deploymentId: 'd-1', state, components: [{ name: 'web', state, error: null }] })
+      await api.report({ deploymentId: 'd-2', reporter: 'edge-2', state })
+      const { revision, deployment, deploymentCounts } = await api.ask(`{
+        revision deployment(deploymentId: "d-1") { ${shown} } deploymentCounts { total pending installing installed revision }
+      }`)
+      moments.push({ revision, time: new Date(clock).toISOString(), deployment, counts: deploymentCounts })
+    }
+  })
+  afterAll(() => api.close())
+
+  const then = `query ($asOf: DateTime, $atRevision: Revision) {
+    deployment(deploymentId: "d-1", asOf: $asOf, atRevision: $atRevision) { ${shown} }
+    deploymentCounts(asOf: $asOf, atRevision: $atRevision) { total pending installing installed revision }
+    deployments(asOf: $asOf, atRevision: $atRevision, orderBy: NAME) { totalCount nodes { id deploymentId state asOf } }
+    rollout(key: { name: "d-1" }, asOf: $asOf, atRevision: $atRevision) { id deploymentCounts { total } }
+  }`
+
+  it('answers by time and by revision what was answered then, with ids of its own', async () => {
+    for (const { revision, time, deployment, counts } of moments) {
+      const byTime = await api.ask(then, { asOf: time })
+      const byRevision = await api.ask(then, { atRevision: revision })
+      expect(byTime).toEqual(byRevision)
+      expect(byRevision.deploymentCounts).toEqual(counts)
+      expect(byRevision.deployment.asOf).toBe(revision)
+      expect(withoutIds(byRevision.deployment)).toEqual(withoutIds(deployment))
+      const past = idsIn(byRevision.deployment)
+      // A change links to the present.
+      expect(past.filter((id) => idsIn(deployment).includes(id))).toEqual(
+        idsIn(byRevision.deployment.history).map((id) => id),
+      )
+    }
+  })
+
+  it('keeps everything below an object of the past in that past', async () => {
+    const [first] = moments
+    const { deployment } = await api.ask(then, { atRevision: first?.revision })
+    expect(deployment.rollout.deployments.nodes).toEqual([
+      { id: deployment.id, state: 'PENDING', asOf: first?.revision },
+    ])
+    expect(deployment.device.deployments.nodes).toEqual([{ id: deployment.id, state: 'PENDING' }])
+    expect(deployment.components[0].deployment.id).toBe(deployment.id)
+    expect(deployment.history.totalCount).toBe(2)
+  })
+
+  it('finds objects of the past again by their ids', async () => {
+    const [, second] = moments
+    const { deployment } = await api.ask(then, { atRevision: second?.revision })
+    const ids = [deployment.id, deployment.components[0].id, deployment.rollout.id, deployment.device.id]
+    const { nodes, rollout } = await api.ask(
+      `query ($ids: [ID!]!, $rollout: ID!) {
+        nodes(ids: $ids) { id ... on Deployment { state } ... on Component { state } ... on Rollout { deploymentCounts { installing } } ... on Device { deploymentCounts { installing } } }
+        rollout(id: $rollout) { id deploymentCounts { installing } }
+      }`,
+      { ids, rollout: deployment.rollout.id },
+    )
+    const counts = { deploymentCounts: { installing: 1 } }
+    expect(nodes).toEqual([
+      { id: ids[0], state: 'INSTALLING' },
+      { id: ids[1], state: 'INSTALLING' },
+      { id: ids[2], ...counts },
+      { id: ids[3], ...counts },
+    ])
+    expect(rollout).toEqual({ id: ids[2], ...counts })
+  })
+
+  it('was empty before the first report', async () => {
+    const { changes } = await api.ask('{ changes(first: 1) { nodes { revision } } }')
+    const before = String(Number(changes.nodes[0].revision) - 1)
+    const answer = await api.ask(then, { atRevision: before })
+    expect(answer).toMatchObject({
+      deployment: null,
+      deployments: { totalCount: 0, nodes: [] },
+      deploymentCounts: { total: 0 },
+      rollout: null,
+    })
+  })
+
+  it('is the present in the future', async () => {
+    const answer = await api.ask(then, { asOf: '2999-01-01T00:00:00Z' })
+    expect(answer.deployment).toMatchObject({ state: 'INSTALLED', asOf: moments.at(-1)?.revision })
+  })
+
+  it.each([
+    [{ atRevision: '1' }, 'HISTORY_EXPIRED'],
+    [{ atRevision: '9'.repeat(40) }, 'HISTORY_EXPIRED'],
+    [{ asOf: '1970-01-01T00:00:00Z' }, 'HISTORY_EXPIRED'],
+    [{ asOf: '2026-05-01T00:00:00Z', atRevision: '1' }, 'BAD_USER_INPUT'],
+  ])('refuses %j with %s', async (variables, code) => {
+    const { errors } = await api.query(then, variables)
+    expect(errors?.length).toBeGreaterThan(0)
+    for (const error of errors ?? []) expect(error.extensions?.code).toBe(code)
+  })
+
+  it('refuses an id of the past together with another time', async () => {
+    const { rollout } = await api.ask(then, { atRevision: moments[0]?.revision })
+    const { errors } = await api.query('query ($id: ID, $r: Revision) { rollout(id: $id, atRevision: $r) { id } }', {
+      id: rollout.id,
+      r: moments[1]?.revision,
+    })
+    expect(errors).toMatchObject([{ extensions: { code: 'BAD_USER_INPUT' } }])
+  })
+})
+
+function idsIn(value: unknown): string[] {
+  const found = JSON.stringify(value).matchAll(/"id":"([^"]+)"/g)
+  return [...found].map(([, id = '']) => id)
+}
+
+/** What differs between now and then on purpose. */
+function withoutIds(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value, (key, member) => (key === 'id' || key === 'asOf' ? undefined : member)))
+}
