@@ -1,5 +1,16 @@
 /** Why a statement failed: the connection (try again, the outcome may be unknown) or the statement itself (never again). */
 
+/** An error of our own side, with the SQLSTATE that a server would have given it. */
+export class StatementError extends Error {
+  readonly code: string | undefined
+
+  constructor(message: string, code: string | undefined) {
+    super(message)
+    this.name = 'StatementError'
+    this.code = code
+  }
+}
+
 /** SQLSTATEs that say the session is gone or was put aside: a frozen holder of a lock, a restart, a failover, a time-out. */
 const transientStates = /^(08...|57P0[1235]|57014|25P03|55P03|40001|40P01|53300|57P04|25006)$/
 const transientCodes = new Set([

@@ -1,0 +1,80 @@
+/** Connections taken and given back. At most so many; who finds none waits, but not for ever. */
+import type { Connection } from './connection.ts'
+import { StatementError } from './failure.ts'
+
+export interface ConnectionPool {
+  take(): Promise<Connection>
+  /** A lost one is forgotten. */
+  give(connection: Connection): void
+  close(): Promise<void>
+}
+
+export interface PoolOptions {
+  readonly size: number
+  /** Milliseconds to wait for a connection at most. */
+  readonly patience: number
+}
+
+interface Waiting {
+  readonly resolve: (connection: Connection) => void
+  readonly reject: (error: unknown) => void
+  readonly timer: NodeJS.Timeout
+}
+
+export function createPool(open: () => Connection, { size, patience }: PoolOptions): ConnectionPool {
+  const all = new Set<Connection>()
+  const idle: Connection[] = []
+  const waiting: Waiting[] = []
+  let isClosed = false
+
+  function opened(): Connection {
+    const connection = open()
+    all.add(connection)
+    // Also one that is never given back must not cost a place.
+    connection.onLost(() => {
+      all.delete(connection)
+      const place = idle.indexOf(connection)
+      if (place >= 0) idle.splice(place, 1)
+      next()
+    })
+    return connection
+  }
+
+  /** The first in line gets what there is. */
+  function next(): void {
+    if (waiting.length === 0 || isClosed) return
+    const connection = idle.pop() ?? (all.size < size ? opened() : null)
+    if (!connection) return
+    const first = waiting.shift()
+    clearTimeout(first?.timer)
+    first?.resolve(connection)
+  }
+
+  return {
+    take() {
+      if (isClosed) return Promise.reject(new StatementError('the database is closed', '57P01'))
+      return new Promise((resolve, reject) => {
+        const timer = setTimeout(() => {
+          waiting.splice(waiting.indexOf(entry), 1)
+          reject(new StatementError('every connection to the database is in use', '53300'))
+        }, patience)
+        const entry: Waiting = { resolve, reject, timer }
+        waiting.push(entry)
+        next()
+      })
+    },
+    give(connection) {
+      if (connection.isLost || isClosed) return
+      idle.push(connection)
+      next()
+    },
+    async close() {
+      isClosed = true
+      for (const { reject, timer } of waiting.splice(0)) {
+        clearTimeout(timer)
+        reject(new StatementError('the database is closed', '57P01'))
+      }
+      await Promise.all([...all].map((connection) => connection.close()))
+    },
+  }
+}

@@ -1,0 +1,112 @@
+/**
+ * One connection to PostgreSQL, for one life. postgres.js would connect again by itself, but what still holds the old connection
+ * (a transaction, a snapshot) would then write to a socket that is gone, or run in somebody else's session. So a connection that
+ * is lost stays lost, everything on it fails, and whoever needs one opens another.
+ *
+ * Statements go one at a time: one that waits inside postgres.js would be sent on the next connection, outside its transaction.
+ */
+import postgres from 'postgres'
+import { StatementError } from './failure.ts'
+import { parsers } from './values.ts'
+
+export interface Connection {
+  readonly isLost: boolean
+  /** Prepared, with parameters. */
+  run<T extends object>(text: string, parameters?: readonly unknown[]): Promise<T[]>
+  /** Unprepared text of several statements: the rows of the last one. */
+  runAll<T extends object>(text: string): Promise<T[]>
+  /** Whoever is told when it is lost; at once if it is. */
+  onLost(tell: () => void): void
+  close(): Promise<void>
+}
+
+export interface ConnectionOptions {
+  readonly url: string
+  readonly settings: Readonly<Record<string, string | number>>
+  /** Milliseconds. A server that does not answer for so long is given up: the network may not say that it is gone. */
+  readonly patience: number
+  readonly notified?: (payload: string) => void
+}
+
+const types = Object.fromEntries(
+  Object.entries(parsers).map(([oid, parse]) => [
+    `t${oid}`,
+    { to: Number(oid), from: [Number(oid)], parse, serialize: String },
+  ]),
+)
+
+/** The first statement connects. */
+export function openConnection({ url, settings, patience, notified }: ConnectionOptions): Connection {
+  let isLost = false
+  let listeners: (() => void)[] = []
+  let last: Promise<unknown> = Promise.resolve()
+
+  const client = postgres(url, {
+    max: 1,
+    types,
+    connection: { application_name: 'rollcall', TimeZone: 'UTC', ...settings },
+    connect_timeout: 5,
+    keep_alive: 5,
+    // It would end a transaction that is just idle.
+    max_lifetime: null,
+    // Nobody awaits that statement of postgres.js: a connection lost meanwhile would end the process.
+    fetch_types: false,
+    onnotice: () => {},
+    onclose: lose,
+    ...(notified ? { onnotify: (_channel: string, payload: string) => notified(payload) } : {}),
+  })
+
+  function lose(): void {
+    if (isLost) return
+    isLost = true
+    for (const tell of listeners.splice(0)) tell()
+    client.end({ timeout: 0 }).catch(() => undefined)
+  }
+
+  function inOrder<T>(send: () => Promise<T>): Promise<T> {
+    const result = last.then(async () => {
+      if (isLost) throw new StatementError('the connection to the database was lost', '08006')
+      const timer = setTimeout(lose, patience)
+      try {
+        return await send()
+      } catch (error) {
+        if (!isAnswer(error)) lose()
+        throw error
+      } finally {
+        clearTimeout(timer)
+      }
+    })
+    last = result.catch(() => undefined)
+    return result
+  }
+
+  return {
+    get isLost() {
+      return isLost
+    },
+    run: <T extends object>(text: string, parameters: readonly unknown[] = []) =>
+      inOrder(async () => {
+        const rows = await client.unsafe(text, parameters as postgres.ParameterOrJSON<never>[], { prepare: true })
+        return rows as unknown as T[]
+      }),
+    runAll: <T extends object>(text: string) =>
+      inOrder(async () => {
+        const results: unknown = await client.unsafe(text)
+        return (results as T[][]).at(-1) ?? []
+      }),
+    onLost(tell) {
+      if (isLost) tell()
+      else listeners.push(tell)
+    },
+    async close() {
+      listeners = []
+      await client.end({ timeout: 5 })
+      isLost = true
+    },
+  }
+}
+
+/** Whether the server answered and goes on: anything else leaves open what became of the statement. */
+function isAnswer(error: unknown): boolean {
+  return error instanceof postgres.PostgresError && error.severity !== 'FATAL' && error.severity !== 'PANIC'
+}

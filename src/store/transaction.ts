@@ -1,0 +1,74 @@
+/** What a transaction and a snapshot are on any connection: whoever still holds one that is over gets an error, not somebody else's. */
+import type { SQL } from 'drizzle-orm'
+import { PgDialect } from 'drizzle-orm/pg-core'
+import type { LogHead, Session, Snapshot } from './database.ts'
+
+const dialect = new PgDialect()
+
+export type Run = Session['run']
+
+export function sessionOf(run: Run): Session {
+  return {
+    run,
+    rows<T extends object>(query: SQL) {
+      const { sql, params } = dialect.sqlToQuery(query)
+      return run<T>(sql, params)
+    },
+  }
+}
+
+export async function transact<T>(run: Run, work: (session: Session) => Promise<T>): Promise<T> {
+  const failures: unknown[] = []
+  const use = limited(async (text, parameters) => {
+    try {
+      return await run(text, parameters)
+    } catch (error) {
+      failures.push(error)
+      throw error
+    }
+  })
+  try {
+    await run('begin')
+    const result = await work(sessionOf(use.run))
+    // PostgreSQL answers COMMIT with a silent ROLLBACK when a statement has failed.
+    if (failures.length > 0) throw failures[0]
+    use.end()
+    await run('commit')
+    return result
+  } catch (error) {
+    use.end()
+    await run('rollback').catch(() => undefined)
+    throw error
+  }
+}
+
+/** `begin` begins a read-only transaction and answers with the head. `release` is called exactly once. */
+export async function openSnapshot(run: Run, begin: () => Promise<LogHead[]>, release: () => void): Promise<Snapshot> {
+  const use = limited(run)
+  let closed: Promise<void> | null = null
+  const close = (): Promise<void> => {
+    use.end()
+    // Nothing was written: whatever happens to the COMMIT, the connection goes back.
+    closed ??= run('commit').then(release, release)
+    return closed
+  }
+  try {
+    const [head] = await begin()
+    if (!head) throw new Error('the database has no log head: it was not migrated')
+    return { ...sessionOf(use.run), head, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+function limited(run: Run): { readonly run: Run; end(): void } {
+  let isOver = false
+  return {
+    run: (text, parameters) =>
+      isOver ? Promise.reject(new Error('the transaction or snapshot is over')) : run(text, parameters),
+    end() {
+      isOver = true
+    },
+  }
+}
