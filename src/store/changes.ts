@@ -10,26 +10,19 @@ import {
   type ChangeStretch,
   matchesChangeRow,
   nameChanges,
-  namesSubjects,
-  ofComponent,
-  ofDeployment,
-  selectBySubject,
   selectChanges,
   selectEntries,
 } from './change-rows.ts'
 import { type ScanLimits, scanLimits, scanWindows } from './change-scan.ts'
+import { type ChangeScope, fromParents, isScan, parentsOf, selectOfParent } from './change-scope.ts'
+import { parseRevision } from './cursor.ts'
 import type { Session } from './database.ts'
 import { presentFields } from './deployment-filter.ts'
 import { readRange } from './log-head.ts'
-import { type Page, type PageRequest, parseRevision, toPage } from './page.ts'
-import { isStorable } from './parameters.ts'
+import { type Page, type PageRequest, toPage } from './page.ts'
 import { type ChangeRecord, type EntryRecord, toChange, toChanges } from './rows.ts'
 
-/** Whose changes. Answers are by 0 for the fleet, by deployment key, and for components by their index in `items`. */
-export type ChangeScope =
-  | { readonly of: 'fleet' }
-  | { readonly of: 'deployment'; readonly keys: readonly number[] }
-  | { readonly of: 'component'; readonly items: readonly { readonly deploymentKey: number; readonly name: string }[] }
+export type { ChangeScope } from './change-scope.ts'
 
 interface Beyond {
   readonly page_behind: boolean
@@ -163,40 +156,6 @@ export async function readLog(session: Session, after: Revision, limit: number, 
   const rows = await session.rows<EntryRecord>(nameChanges(sql`change.first_revision, change.changes`, entries))
   rows.sort((a, b) => a.first_revision - b.first_revision)
   return rows.flatMap(toChanges).filter(({ revision }) => revision > after && revision <= (until ?? revision))
-}
-
-/** Whether the log must be looked through. */
-function isScan(scope: ChangeScope, filter: ChangeFilter): boolean {
-  return scope.of === 'fleet' && presentFields(filter).length > 0 && !namesSubjects(filter)
-}
-
-function selectOfParent(scope: ChangeScope, filter: ChangeFilter, stretch: ChangeStretch): SQL {
-  if (scope.of === 'fleet' && namesSubjects(filter)) return selectBySubject(stretch, filter)
-  const isSubject = scope.of === 'fleet' ? [] : [ofDeployment(sql`parent.deployment_key`)]
-  const isComponent = scope.of === 'component' ? [ofComponent(sql`parent.name`)] : []
-  return selectChanges(stretch, [...isSubject, ...isComponent, ...matchesChangeRow(filter)])
-}
-
-interface Parent {
-  readonly key: number
-  readonly deployment_key?: number
-  readonly name?: string
-}
-
-function parentsOf(scope: ChangeScope): readonly Parent[] {
-  switch (scope.of) {
-    case 'fleet':
-      return [{ key: 0 }]
-    case 'deployment':
-      return [...new Set(scope.keys)].map((key) => ({ key, deployment_key: key }))
-    case 'component':
-      return scope.items.map(({ deploymentKey, name }, key) => ({ key, deployment_key: deploymentKey, name }))
-  }
-}
-
-function fromParents(scope: ChangeScope): SQL {
-  const parents = parentsOf(scope).filter(({ name }) => name === undefined || isStorable(name))
-  return sql`json_to_recordset(${JSON.stringify(parents)}::text::json) as parent(key bigint, deployment_key bigint, name text)`
 }
 
 function isThere(select: SQL | null): SQL {

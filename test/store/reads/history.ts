@@ -27,9 +27,11 @@ export const deploymentIds = ['web', 'db', 'Cache', 'queue', 'auth'] as const
 export const componentNames = ['api', 'ui', 'job'] as const
 export const errorCodes = ['101', '102', 'E_Disk'] as const
 
-export function liveBy(database: Database): Pick<Life, 'submit'> & { tick(by: Millis): void } {
-  // The log's time began when the database was made.
-  let now = Date.now()
+export function liveBy(
+  database: Database,
+  since: Millis = Date.now(),
+): Pick<Life, 'submit'> & { tick(by: Millis): void } {
+  let now = since
   const writer = createWriter({
     database,
     committed: () => {},
@@ -47,7 +49,9 @@ export function liveBy(database: Database): Pick<Life, 'submit'> & { tick(by: Mi
 
 export async function live(database: Database, seed: number, steps: number): Promise<Life> {
   const pick = pickerOf(seed)
-  const { submit, tick } = liveBy(database)
+  // The log's time never decreases: begin where it is.
+  const { at } = await readHead(database.session)
+  const { submit, tick } = liveBy(database, Math.max(at + 1_000, Date.now()))
   const moments: Moment[] = []
   for (let step = 0; step < steps; step += 1) {
     tick(pick.number(3) * 700)

@@ -1,0 +1,54 @@
+/** Whose changes a list or a count is about, and which way to read them. */
+import { type SQL, sql } from 'drizzle-orm'
+import type { ChangeFilter } from '../domain/change.ts'
+import {
+  type ChangeStretch,
+  matchesChangeRow,
+  namesSubjects,
+  ofComponent,
+  ofDeployment,
+  selectBySubject,
+  selectChanges,
+} from './change-rows.ts'
+import { presentFields } from './deployment-filter.ts'
+import { isStorable } from './parameters.ts'
+
+/** Whose changes. Answers are by 0 for the fleet, by deployment key, and for components by their index in `items`. */
+export type ChangeScope =
+  | { readonly of: 'fleet' }
+  | { readonly of: 'deployment'; readonly keys: readonly number[] }
+  | { readonly of: 'component'; readonly items: readonly { readonly deploymentKey: number; readonly name: string }[] }
+
+/** Whether the log must be looked through. */
+export function isScan(scope: ChangeScope, filter: ChangeFilter): boolean {
+  return scope.of === 'fleet' && presentFields(filter).length > 0 && !namesSubjects(filter)
+}
+
+export function selectOfParent(scope: ChangeScope, filter: ChangeFilter, stretch: ChangeStretch): SQL {
+  if (scope.of === 'fleet' && namesSubjects(filter)) return selectBySubject(stretch, filter)
+  const isSubject = scope.of === 'fleet' ? [] : [ofDeployment(sql`parent.deployment_key`)]
+  const isComponent = scope.of === 'component' ? [ofComponent(sql`parent.name`)] : []
+  return selectChanges(stretch, [...isSubject, ...isComponent, ...matchesChangeRow(filter)])
+}
+
+interface Parent {
+  readonly key: number
+  readonly deployment_key?: number
+  readonly name?: string
+}
+
+export function parentsOf(scope: ChangeScope): readonly Parent[] {
+  switch (scope.of) {
+    case 'fleet':
+      return [{ key: 0 }]
+    case 'deployment':
+      return [...new Set(scope.keys)].map((key) => ({ key, deployment_key: key }))
+    case 'component':
+      return scope.items.map(({ deploymentKey, name }, key) => ({ key, deployment_key: deploymentKey, name }))
+  }
+}
+
+export function fromParents(scope: ChangeScope): SQL {
+  const parents = parentsOf(scope).filter(({ name }) => name === undefined || isStorable(name))
+  return sql`json_to_recordset(${JSON.stringify(parents)}::text::json) as parent(key bigint, deployment_key bigint, name text)`
+}

@@ -1,0 +1,58 @@
+import { expect, it } from 'vitest'
+import { countChanges, pageChanges, readLog } from '../../../src/store/changes.ts'
+import { deploymentsByKey } from '../../../src/store/deployments.ts'
+import { beginEpoch } from '../../../src/store/epoch.ts'
+import { pruneHistory } from '../../../src/store/housekeeping.ts'
+import { resolvePast } from '../../../src/store/past.ts'
+import { stores } from '../../support/stores.ts'
+import { inSnapshot, live } from './history.ts'
+
+it.each(stores)('the past reaches back over epochs, and has nothing between them, on $name', async (store) => {
+  const empty = await store.create()
+  const database = await empty.open()
+  try {
+    const start = await inSnapshot(database, async ({ head }) => head.revision)
+    const before = (await live(database, 41, 15)).moments.at(-1)
+    const ended = before?.revision ?? 0
+    await database.transaction((session) => beginEpoch(session, Date.now() + 60_000))
+    const base = await inSnapshot(database, async ({ head }) => head.revision)
+    const after = (await live(database, 42, 15)).moments.at(-1)
+    const head = after?.revision ?? 0
+    expect(base).toBeGreaterThan(ended + 1)
+
+    await inSnapshot(database, async (snapshot) => {
+      const at = (revision: number) => resolvePast(snapshot, { asOf: null, atRevision: String(revision) })
+      for (const revision of [start, ended, base, head]) expect(await at(revision)).toBe(revision)
+      for (const revision of [start - 1, ended + 1, base - 1, head + 1])
+        await expect(at(revision)).rejects.toMatchObject({ code: 'HISTORY_EXPIRED' })
+    })
+    const keys = before?.deployments.map(({ key }) => key) ?? []
+    const then = await deploymentsByKey(database.session, keys, ended)
+    expect(keys.map((key) => then.get(key)?.state)).toEqual(before?.deployments.map(({ state }) => state))
+    expect(await deploymentsByKey(database.session, keys, base)).toEqual(
+      new Map([...then].map(([key, deployment]) => [key, { ...deployment, asOf: base }])),
+    )
+
+    const log = await readLog(database.session, start, 10_000)
+    expect(log).toHaveLength(ended - start + (head - base))
+    expect(await countChanges(database.session, { of: 'fleet' }, {}, null)).toEqual(new Map([[0, log.length]]))
+    expect(await countChanges(database.session, { of: 'fleet' }, {}, ended)).toEqual(new Map([[0, ended - start]]))
+    // A scan steps over what lies between two epochs, however far apart they are.
+    const moves = log.filter(({ kind }) => kind === 'DEPLOYMENT_REVISED')
+    const page = { size: 100, after: null, before: null, backward: true }
+    const filter = { kinds: ['DEPLOYMENT_REVISED'] } as const
+    const found = await pageChanges(database.session, { of: 'fleet' }, filter, page, null, { span: 10, windows: 100 })
+    expect(found.get(0)?.edges.map(({ node }) => node)).toEqual(moves)
+
+    for (let removed = 1; removed > 0; ) removed = await pruneHistory(database, (before?.at ?? 0) + 1, 100)
+    expect(await countChanges(database.session, { of: 'fleet' }, {}, null)).toEqual(new Map([[0, head - base]]))
+    await inSnapshot(database, async (snapshot) => {
+      const at = (revision: number) => resolvePast(snapshot, { asOf: null, atRevision: String(revision) })
+      for (const revision of [ended, base, head]) expect(await at(revision)).toBe(revision)
+      await expect(at(ended - 1)).rejects.toMatchObject({ code: 'HISTORY_EXPIRED' })
+    })
+  } finally {
+    await database.close()
+    await empty.drop()
+  }
+})
