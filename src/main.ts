@@ -8,7 +8,12 @@ import { openDatabase } from './store/open.ts'
 async function main(): Promise<void> {
   const config = parseConfig(process.env)
   const log = createLog({ level: config.logLevel })
-  const database = await openDatabase(config.store)
+  const { store, server } = config
+  const database = await openDatabase(store).catch(
+    store.url === null
+      ? because(`the data directory ${store.dataDir} cannot be used`, 'set DATA_DIR to another one')
+      : because('the database cannot be reached', 'check DATABASE_URL'),
+  )
   const app = await createApp({ config, database, log })
 
   let signals = 0
@@ -29,10 +34,10 @@ async function main(): Promise<void> {
 
   const { url } = await app.listen().catch(async (error: unknown) => {
     await app.close()
-    throw error
+    return because(`the server cannot listen on port ${server.port} of ${server.host}`, 'set PORT or HOST')(error)
   })
   log.info({ url, store: database.kind }, 'listening')
-  console.log(welcome(config.server.publicUrl ?? url, database.kind, database.location, config.server.graphiql))
+  console.log(welcome(server.publicUrl ?? url, database.kind, database.location, server.graphiql))
 }
 
 function welcome(url: string, kind: 'postgres' | 'pglite', location: string, graphiql: boolean): string {
@@ -56,13 +61,17 @@ ${graphiql ? `Or open ${url}/graphql in a browser.\n` : ''}`
 /** What whoever starts it can do something about, in a sentence; anything else with its stack. */
 function explain(error: unknown): string {
   if (error instanceof ConfigError || error instanceof DomainError) return error.message
-  const { code, message, stack } = error as NodeJS.ErrnoException
-  if (code === 'EADDRINUSE')
-    return `${message}: stop what listens there, or set PORT to another port (0 takes any free one)`
-  if (code === 'EACCES' || code === 'EADDRNOTAVAIL') return `${message}: choose another HOST or PORT`
-  if (code === 'ECONNREFUSED' || code === 'ENOTFOUND' || code === 'CONNECT_TIMEOUT')
-    return `the database cannot be reached (${code}): check DATABASE_URL`
-  return stack ?? message
+  const { code, message, stack, cause } = error as NodeJS.ErrnoException
+  return code === undefined && cause === undefined ? (stack ?? message) : message
+}
+
+/** Says what was being done when the system refused it. */
+function because(what: string, remedy: string): (error: unknown) => never {
+  return (cause) => {
+    const { code, message } = cause as NodeJS.ErrnoException
+    if (cause instanceof DomainError || code === undefined) throw cause
+    throw new Error(`${what} (${message || code}): ${remedy}`, { cause })
+  }
 }
 
 main().catch((error: unknown) => {

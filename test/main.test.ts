@@ -1,0 +1,135 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, describe, expect, it } from 'vitest'
+import { variables } from '../src/config.ts'
+import { type Program, startProgram } from './support/program.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'rollcall-main-'))
+const running = new Set<Program>()
+
+function start(env: Record<string, string>): Program {
+  const program = startProgram(env)
+  running.add(program)
+  return program
+}
+
+afterEach(async () => {
+  await Promise.all([...running].map((program) => program.dispose()))
+  running.clear()
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+async function report(url: string, state: string): Promise<string> {
+  const response = await fetch(`${url}/device/edge-1/deployment/hello/status`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ deploymentId: 'hello', status: { state }, components: [] }),
+  })
+  expect(response.status).toBe(201)
+  return ((await response.json()) as { revision: string }).revision
+}
+
+async function stateAt(url: string): Promise<unknown> {
+  const query = encodeURIComponent('{ deployment(deploymentId: "hello") { state } revision }')
+  return ((await (await fetch(`${url}/graphql?query=${query}`)).json()) as { data: unknown }).data
+}
+
+describe('the program', () => {
+  it('says where it listens, where its data is and what may happen to it, and what to try', async () => {
+    const dataDir = join(folder, 'says')
+    const program = start({ DATA_DIR: dataDir })
+    const url = await program.listening
+    expect((await fetch(`${url}/readyz`)).status).toBe(200)
+    await expect.poll(program.stdout).toContain('in a browser')
+    const text = program.stdout()
+    expect(text).toContain(`Its data is in ${dataDir} (embedded: a killed process loses nothing, a power cut may`)
+    for (const deed of ['report', 'ask', 'watch']) expect(text).toMatch(new RegExp(`^ +${deed} +curl .*${url}`, 'm'))
+  })
+
+  it('goes in order when it is asked to, and finds everything again', async () => {
+    const dataDir = join(folder, 'again')
+    const first = start({ DATA_DIR: dataDir })
+    const revision = await report(await first.listening, 'installing')
+    first.child.kill('SIGTERM')
+    expect(await first.ended).toBe(0)
+    const second = start({ DATA_DIR: dataDir })
+    expect(await stateAt(await second.listening)).toEqual({ deployment: { state: 'INSTALLING' }, revision })
+  })
+
+  it('loses nothing that it acknowledged when it is killed', async () => {
+    const dataDir = join(folder, 'killed')
+    const first = start({ DATA_DIR: dataDir })
+    const url = await first.listening
+    for (const state of ['pending', 'installing']) await report(url, state)
+    const revision = await report(url, 'installed')
+    first.child.kill('SIGKILL')
+    expect(await first.ended).toBe('SIGKILL')
+    const second = start({ DATA_DIR: dataDir })
+    expect(await stateAt(await second.listening)).toEqual({ deployment: { state: 'INSTALLED' }, revision })
+  })
+
+  it('logs in lines of JSON, and nothing of what it was told', async () => {
+    const program = start({ DATA_DIR: 'memory', LOG_LEVEL: 'debug' })
+    await report(await program.listening, 'installed')
+    program.child.kill('SIGINT')
+    expect(await program.ended).toBe(0)
+    const lines = program
+      .stderr()
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    expect(lines.map(({ msg }) => msg)).toContain('listening')
+    expect(program.stderr()).not.toContain('hello')
+  })
+})
+
+describe('the program ends with one sentence when', () => {
+  const sentence = async (program: Program): Promise<string> => {
+    expect(await program.ended).toBe(1)
+    const text = program.stderr().trim()
+    expect(text).not.toMatch(/\n|^\s+at /)
+    return text
+  }
+
+  it('the port is taken', async () => {
+    const other = createServer()
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
+    const address = other.address()
+    const port = String(typeof address === 'object' && address ? address.port : 0)
+    expect(await sentence(start({ DATA_DIR: 'memory', PORT: port }))).toMatch(
+      new RegExp(`cannot listen on port ${port} of 127.0.0.1 .*EADDRINUSE.*: set PORT`),
+    )
+    await new Promise((resolve) => other.close(resolve))
+  })
+
+  it('another process has the data directory', async () => {
+    const dataDir = join(folder, 'locked')
+    const first = start({ DATA_DIR: dataDir })
+    await first.listening
+    expect(await sentence(start({ DATA_DIR: dataDir }))).toMatch(`in use by process ${first.child.pid}`)
+  })
+
+  it('the data directory cannot be one', async () => {
+    const file = join(folder, 'a-file')
+    writeFileSync(file, '')
+    expect(await sentence(start({ DATA_DIR: join(file, 'data') }))).toMatch(/data directory.*DATA_DIR/)
+  })
+
+  it('there is no database where DATABASE_URL says', async () => {
+    const text = await sentence(start({ DATABASE_URL: 'postgres://rollcall:s3cret@127.0.0.1:1/rollcall' }))
+    expect(text).toMatch(/cannot be reached.*DATABASE_URL/)
+    expect(text).not.toContain('s3cret')
+  })
+
+  it('the network would be let in without anybody having said so; every other problem is named too', async () => {
+    const program = start({ HOST: '0.0.0.0', PORT: 'high', DATA_DIR: 'memory' })
+    expect(await program.ended).toBe(1)
+    const named = program
+      .stderr()
+      .split('\n')
+      .map((line) => line.trim().split(' ')[0] ?? '')
+    expect(named.filter((name) => variables.includes(name))).toEqual(['PORT', 'DEVICE_AUTH', 'API_AUTH'])
+  })
+})
