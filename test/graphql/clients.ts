@@ -1,0 +1,57 @@
+/** Subscribers: the field's own client libraries, one per transport. */
+import { createClient as createSseClient } from 'graphql-sse'
+import { createClient as createWsClient } from 'graphql-ws'
+import { WebSocket } from 'ws'
+import type { Answer } from './harness.ts'
+
+export interface Stream {
+  /** The next result; null when the server has completed the stream. Rejects when it was cut off. */
+  next(): Promise<Answer | null>
+  /** The next result's data; fails on errors. */
+  // biome-ignore lint/suspicious/noExplicitAny: what a test asked for, it knows.
+  data(): Promise<any>
+  close(): Promise<void>
+}
+
+export interface Transport {
+  readonly name: string
+  watch(url: string, query: string, variables?: Record<string, unknown>): Stream
+}
+
+const webSocket: Transport = {
+  name: 'WebSocket',
+  watch(url, query, variables = {}) {
+    const client = createWsClient({ url: url.replace('http', 'ws'), webSocketImpl: WebSocket, retryAttempts: 0 })
+    return toStream(client.iterate({ query, variables }), () => client.dispose())
+  },
+}
+
+const serverSentEvents: Transport = {
+  name: 'server-sent events',
+  watch(url, query, variables = {}) {
+    const client = createSseClient({ url, retryAttempts: 0 })
+    return toStream(client.iterate({ query, variables }), () => client.dispose())
+  },
+}
+
+export const transports: readonly Transport[] = [webSocket, serverSentEvents]
+
+function toStream(results: AsyncIterableIterator<unknown>, dispose: () => void | Promise<void>): Stream {
+  const next = async (): Promise<Answer | null> => {
+    const { done, value } = await results.next()
+    return done ? null : (value as Answer)
+  }
+  return {
+    next,
+    async data() {
+      const result = await next()
+      if (!result) throw new Error('the stream is complete')
+      if (result.errors) throw new Error(result.errors.map(({ message }) => message).join('\n'))
+      return result.data
+    },
+    async close() {
+      await results.return?.()
+      await dispose()
+    },
+  }
+}

@@ -1,0 +1,294 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { decodeNodeId } from '../../src/graphql/node.ts'
+import { declareDeployments, forgetDeployments } from '../../src/ingest/commands/declare.ts'
+import { registerDevices } from '../../src/ingest/commands/device.ts'
+import { type Stream, transports } from './clients.ts'
+import { type Api, startApi } from './harness.ts'
+
+const changeFields = `cursor reset { reason } change { __typename kind revision at
+  ... on DeploymentStateChanged { deploymentId from to deployment { state revision } }
+  ... on ComponentStateChanged { component cfrom: from cto: to }
+}`
+
+describe.each(transports)('subscriptions over $name', (transport) => {
+  let api: Api
+  let open: Stream[] = []
+  let count = 0
+
+  beforeAll(async () => {
+    api = await startApi({ road: { feed: { bookmarkInterval: 50 } } })
+    await api.report({ deploymentId: 'before' })
+  })
+  afterEach(async () => {
+    await Promise.all(open.map((stream) => stream.close()))
+    open = []
+    await expect
+      .poll(() => ({ ...counts(), snapshots: api.openSnapshots() }))
+      .toEqual({ changes: 0, states: 0, snapshots: 0 })
+  })
+  afterAll(() => api.close())
+
+  const counts = () => ({ changes: api.road.feed.subscribers.changes, states: api.road.feed.subscribers.states })
+  const newId = (): string => `d-${transport.name.slice(0, 3)}-${(count += 1)}`
+
+  function watch(query: string, variables: Record<string, unknown> = {}): Stream {
+    const stream = transport.watch(api.url, query, variables)
+    open.push(stream)
+    return stream
+  }
+
+  const headNow = (): Promise<string> => api.ask('{ revision }').then(({ revision }) => revision)
+
+  describe('changes', () => {
+    it('tells what happened after a revision, then what happens, without a gap', async () => {
+      const after = await headNow()
+      const deploymentId = newId()
+      await api.report({ deploymentId, state: 'PENDING' })
+      const stream = watch(`subscription ($after: Revision) { changes(after: $after) { ${changeFields} } }`, { after })
+      const { changes: first } = await stream.data()
+      expect(first).toMatchObject({
+        reset: null,
+        change: { __typename: 'DeploymentStateChanged', deploymentId, from: null, to: 'PENDING' },
+      })
+      expect(first.cursor).toBe(first.change.revision)
+      expect(Number(first.cursor)).toBe(Number(after) + 1)
+      await api.report({
+        deploymentId,
+        state: 'INSTALLED',
+        components: [{ name: 'web', state: 'INSTALLED', error: null }],
+      })
+      const { changes: second } = await stream.data()
+      const { changes: third } = await stream.data()
+      expect(second).toMatchObject({ change: { from: 'PENDING', to: 'INSTALLED', deployment: { state: 'INSTALLED' } } })
+      expect(third).toMatchObject({
+        change: { __typename: 'ComponentStateChanged', component: 'web', cfrom: null, cto: 'INSTALLED' },
+      })
+      expect([second.cursor, third.cursor].map(Number)).toEqual([Number(after) + 2, Number(after) + 3])
+    })
+
+    it('shows linked objects as they are at each event, never as they were at an earlier one', async () => {
+      const after = await headNow()
+      const deploymentId = newId()
+      const stream = watch(
+        `subscription ($after: Revision) { changes(after: $after) { change { revision ... on DeploymentStateChanged { deployment { state revision } } } } }`,
+        { after },
+      )
+      for (const state of ['PENDING', 'INSTALLING', 'INSTALLED'] as const) {
+        await api.report({ deploymentId, state })
+        const { change } = (await stream.data()).changes
+        expect(change.deployment).toEqual({ state, revision: change.revision })
+      }
+    })
+
+    it('begins with a reset when the cursor is too old, of another epoch or ahead, and goes on', async () => {
+      const { changes } = await api.ask('{ changes(first: 1) { nodes { revision } } }')
+      for (const after of ['1', '9'.repeat(30)]) {
+        const stream = watch(`subscription ($after: Revision) { changes(after: $after) { ${changeFields} } }`, {
+          after,
+        })
+        const { changes: reset } = await stream.data()
+        expect(reset).toEqual({
+          cursor: String(Number(changes.nodes[0].revision) - 1),
+          reset: { reason: 'CURSOR_EXPIRED' },
+          change: null,
+        })
+        expect((await stream.data()).changes.change.revision).toBe(changes.nodes[0].revision)
+      }
+    })
+
+    it('filters, and moves the cursor of a quiet subscriber with bookmarks', async () => {
+      const after = await headNow()
+      const deploymentId = newId()
+      const stream = watch(
+        `subscription ($after: Revision, $id: String!) { changes(after: $after, filter: { deploymentIds: [$id], to: [FAILED] }) { ${changeFields} } }`,
+        { after, id: deploymentId },
+      )
+      await api.report({ deploymentId, state: 'FAILED' })
+      expect((await stream.data()).changes).toMatchObject({ change: { to: 'FAILED' } })
+      await api.report({ deploymentId: newId() })
+      const head = await headNow()
+      expect((await stream.data()).changes).toEqual({ cursor: head, change: null, reset: null })
+    })
+
+    it('answers a bad cursor or filter with an error, and ends', async () => {
+      const stream = watch('subscription { changes(after: "new") { cursor } }')
+      await expect(stream.next().then((result) => Promise.reject(result?.errors))).rejects.toMatchObject([
+        { message: expect.stringContaining('Revision must be decimal digits') },
+      ])
+    })
+  })
+
+  describe('deployment', () => {
+    const query = `subscription ($id: String!, $device: String) { deployment(deploymentId: $id, deviceId: $device) {
+      cursor coalesced deployment { state reporter revision forgottenAt device { deploymentCounts { total installed } } } changes { kind revision }
+    } }`
+
+    it('begins with null for what is not there yet, and shows its first report whole', async () => {
+      const id = newId()
+      const stream = watch(query, { id })
+      const { deployment: first } = await stream.data()
+      expect(first).toMatchObject({ coalesced: 0, deployment: null, changes: [] })
+      await api.report({ deploymentId: newId() })
+      await api.report({
+        deploymentId: id,
+        state: 'INSTALLED',
+        reporter: id,
+        components: [{ name: 'web', state: 'INSTALLED', error: null }],
+      })
+      const { deployment: second } = await stream.data()
+      expect(second).toMatchObject({
+        coalesced: 0,
+        deployment: {
+          state: 'INSTALLED',
+          reporter: id,
+          forgottenAt: null,
+          device: { deploymentCounts: { total: 1, installed: 1 } },
+        },
+        changes: [{ kind: 'DEPLOYMENT_STATE_CHANGED' }, { kind: 'COMPONENT_STATE_CHANGED' }],
+      })
+      expect(second.cursor).toBe(second.deployment.revision)
+      expect(Number(second.cursor)).toBeGreaterThan(Number(first.cursor))
+    })
+
+    it('ends in null when it is forgotten, and shows it again when it is reported again', async () => {
+      const id = newId()
+      await api.report({ deploymentId: id })
+      const stream = watch(query, { id })
+      expect((await stream.data()).deployment.deployment).toMatchObject({ state: 'PENDING' })
+      const { deployment } = await api.ask('query ($id: String!) { deployment(deploymentId: $id) { id } }', { id })
+      await api.road.writer.submit(forgetDeployments([decodeNodeId(deployment.id)?.key ?? 0]))
+      expect((await stream.data()).deployment).toMatchObject({
+        deployment: null,
+        changes: [{ kind: 'DEPLOYMENT_FORGOTTEN' }],
+      })
+      await api.report({ deploymentId: id, state: 'INSTALLING' })
+      expect((await stream.data()).deployment).toMatchObject({ deployment: { state: 'INSTALLING' } })
+    })
+
+    it('says when the id is ambiguous, and goes on; of a chosen one it tells nothing of the others', async () => {
+      const id = newId()
+      const any = watch(query, { id })
+      const chosen = watch(query, { id, device: 'edge-b' })
+      expect((await any.data()).deployment.deployment).toBeNull()
+      expect((await chosen.data()).deployment.deployment).toBeNull()
+      await api.report({ deploymentId: id, reporter: 'edge-a' })
+      expect((await any.data()).deployment.deployment).toMatchObject({ reporter: 'edge-a' })
+      await api.report({ deploymentId: id, reporter: 'edge-b' })
+      const ambiguous = await any.next()
+      expect(ambiguous?.data.deployment).toMatchObject({
+        deployment: null,
+        changes: [{ kind: 'DEPLOYMENT_STATE_CHANGED' }],
+      })
+      expect(ambiguous?.errors).toMatchObject([
+        { path: ['deployment', 'deployment'], extensions: { code: 'AMBIGUOUS', matches: [{}, {}] } },
+      ])
+      expect((await chosen.data()).deployment).toMatchObject({ deployment: { reporter: 'edge-b' }, changes: [{}] })
+      await api.report({ deploymentId: id, reporter: 'edge-a', state: 'FAILED' })
+      await api.report({ deploymentId: id, reporter: 'edge-b', state: 'REMOVED' })
+      expect((await chosen.data()).deployment).toMatchObject({ deployment: { state: 'REMOVED' }, changes: [{}] })
+    })
+  })
+
+  describe('deploymentCounts', () => {
+    const query = `subscription ($filter: DeploymentFilter) { deploymentCounts(filter: $filter) {
+      cursor coalesced counts { total pending installing installed revision }
+    } }`
+
+    it('begins with the present, and speaks only when a number moves', async () => {
+      const id = newId()
+      const stream = watch(query, { filter: { reporters: [id] } })
+      const { deploymentCounts: first } = await stream.data()
+      expect(first).toMatchObject({ coalesced: 0, counts: { total: 0, pending: 0 } })
+      expect(first.counts.revision).toBe(first.cursor)
+      await api.report({ deploymentId: newId() })
+      await api.report({ deploymentId: id, reporter: id })
+      expect((await stream.data()).deploymentCounts).toMatchObject({ counts: { total: 1, pending: 1 } })
+      await api.report({ deploymentId: id, reporter: id, components: [{ name: 'web', state: 'PENDING', error: null }] })
+      await api.report({ deploymentId: id, reporter: id, error: { code: 'WAIT', message: 'for its turn' } })
+      await api.report({ deploymentId: id, reporter: id, state: 'INSTALLING' })
+      expect((await stream.data()).deploymentCounts).toMatchObject({ counts: { total: 1, pending: 0, installing: 1 } })
+    })
+
+    it.each([
+      ['device', (id: string) => ({ deviceIds: [id] })],
+      ['deploymentId', (id: string) => ({ deploymentIds: [id] })],
+      ['component', (id: string) => ({ components: [id] })],
+      ['connectivity and deploymentId', (id: string) => ({ deploymentIds: [id], connectivity: ['ONLINE'] })],
+    ])('follows a filter by %s', async (_, filter) => {
+      const id = newId()
+      await api.road.writer.submit(
+        registerDevices([
+          { deviceId: id, name: null, labels: null, parent: null, expectedInterval: 60, tokenHash: id },
+        ]),
+      )
+      const stream = watch(query, { filter: filter(id) })
+      expect((await stream.data()).deploymentCounts.counts.total).toBe(0)
+      await api.report({ deploymentId: id, reporter: id, components: [{ name: id, state: 'PENDING', error: null }] })
+      expect((await stream.data()).deploymentCounts.counts.total).toBe(1)
+    })
+  })
+
+  describe('rollout', () => {
+    const query = `subscription ($id: ID, $key: RolloutKey) { rollout(id: $id, key: $key) {
+      cursor coalesced rollout { name kind deploymentCounts { total pending installed } } changes { kind revision }
+    } }`
+
+    it('begins with null for what is not there yet, and shows a declared one with what made it', async () => {
+      const name = newId()
+      const stream = watch(query, { key: { name, project: 'p' } })
+      expect((await stream.data()).rollout).toMatchObject({ coalesced: 0, rollout: null, changes: [] })
+      await api.report({ deploymentId: newId() })
+      await api.road.writer.submit(
+        declareDeployments({ name, project: 'p' }, [
+          { deviceId: name, deploymentId: name, application: null, applicationVersion: null, components: ['web'] },
+        ]),
+      )
+      const { rollout: born } = await stream.data()
+      expect(born).toMatchObject({ rollout: { name, kind: 'DECLARED', deploymentCounts: { total: 1, pending: 1 } } })
+      expect(born.changes.map(({ kind }: { kind: string }) => kind)).toEqual(
+        expect.arrayContaining(['DEPLOYMENT_STATE_CHANGED', 'COMPONENT_STATE_CHANGED']),
+      )
+      await api.report({ deploymentId: name, reporter: name, state: 'INSTALLED' })
+      expect((await stream.data()).rollout).toMatchObject({
+        rollout: { deploymentCounts: { total: 1, installed: 1 } },
+        changes: [{ kind: 'DEPLOYMENT_STATE_CHANGED' }],
+      })
+    })
+
+    it('shows an undeclared one from its first report on', async () => {
+      const name = newId()
+      const stream = watch(query, { key: { name } })
+      expect((await stream.data()).rollout.rollout).toBeNull()
+      await api.report({
+        deploymentId: name,
+        reporter: name,
+        components: [{ name: 'web', state: 'PENDING', error: null }],
+      })
+      expect((await stream.data()).rollout).toMatchObject({
+        rollout: { name, kind: 'MARGO_DEPLOYMENT', deploymentCounts: { total: 1, pending: 1 } },
+        changes: [{ kind: 'DEPLOYMENT_STATE_CHANGED' }, { kind: 'COMPONENT_STATE_CHANGED' }],
+      })
+    })
+
+    it('is found by its id, and refuses an id of nothing', async () => {
+      const name = newId()
+      await api.report({ deploymentId: name })
+      const { rollout } = await api.ask('query ($key: RolloutKey) { rollout(key: $key) { id } }', { key: { name } })
+      const stream = watch(query, { id: rollout.id })
+      expect((await stream.data()).rollout).toMatchObject({ rollout: { name }, changes: [] })
+      await api.report({ deploymentId: name, state: 'INSTALLED' })
+      expect((await stream.data()).rollout).toMatchObject({
+        rollout: { deploymentCounts: { installed: 1 } },
+        changes: [{}],
+      })
+      for (const variables of [{ id: 'garbage' }, {}, { id: rollout.id, key: { name } }]) {
+        const refused = watch(query, variables)
+        const errors = await refused.next().then(
+          (result) => result?.errors,
+          (errors: unknown) => errors,
+        )
+        expect(errors).toMatchObject([{ extensions: { code: 'BAD_USER_INPUT' } }])
+      }
+    })
+  })
+})
