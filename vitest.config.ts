@@ -12,5 +12,6 @@ export default defineConfig({
     // Two slow cores: a limit that only a hang reaches.
     testTimeout: 120_000,
     hookTimeout: 120_000,
+    expect: { poll: { timeout: 60_000 } },
   },
 })

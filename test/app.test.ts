@@ -1,0 +1,217 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createClient } from 'graphql-ws'
+import postgres from 'postgres'
+import { describe, expect, it } from 'vitest'
+import { WebSocket } from 'ws'
+import { openDatabase } from '../src/store/open.ts'
+import { type RunningApp, startApp } from './support/app.ts'
+import { type EmptyStore, postgresStores, stores } from './support/stores.ts'
+
+const path = '/device/edge-1/deployment/d-1/status'
+const body = (state: string) => ({ deploymentId: 'd-1', status: { state }, components: [] })
+
+describe.each(stores)('one report, on $name', (store) => {
+  it('is committed, asked for and watched, on every transport', async () => {
+    const server = await startApp({ store })
+    const events = await listen(server)
+    const socket = await subscribe(server)
+    const { revision } = (await (await server.post(path, body('installing'))).json()) as { revision: string }
+    const event = { data: { changes: { cursor: revision } } }
+    expect(await events.next()).toEqual({ id: revision, event: 'next', data: event })
+    expect(await socket.next()).toEqual(event)
+    expect(await server.query('{ revision deployment(deploymentId: "d-1") { state } }')).toEqual({
+      revision,
+      deployment: { state: 'INSTALLING' },
+    })
+    await server.stop()
+  })
+})
+
+describe('a server that closes', () => {
+  it('tells its subscribers to go elsewhere, and leaves nothing behind', async () => {
+    const server = await startApp()
+    const events = await listen(server)
+    const socket = await subscribe(server)
+    await server.app.close()
+    expect(await socket.closed).toMatchObject({ code: 1001 })
+    // Cut off without a `complete`: an EventSource reconnects.
+    expect(await events.next()).toBeNull()
+    await expect(fetch(`${server.url}/healthz`)).rejects.toThrow()
+    await server.stop()
+    const again = await startApp({ env: { PORT: String(server.port) } })
+    expect(again.port).toBe(server.port)
+    await again.stop()
+  })
+
+  it('has written everything that it acknowledged', async () => {
+    const dataDir = mkdtempSync(join(tmpdir(), 'rollcall-app-'))
+    const config = { url: null, dataDir }
+    const on: EmptyStore = { config, open: () => openDatabase(config), drop: async () => {} }
+    const server = await startApp({ on })
+    const acknowledged: string[] = []
+    let isOver = false
+    const send = async (device: number): Promise<void> => {
+      for (let n = 0; !isOver; n += 1) {
+        const id = `d-${device}-${n}`
+        const report = { deploymentId: id, status: { state: 'installed' }, components: [] }
+        const response = await server.post(`/device/edge-${device}/deployment/${id}/status`, report).catch(() => null)
+        if (response?.status === 201) acknowledged.push(id)
+        else if (response) expect(response.status).toBe(503)
+        else return
+      }
+    }
+    const senders = Promise.all(Array.from({ length: 8 }, (_, device) => send(device)))
+    await expect.poll(() => acknowledged.length).toBeGreaterThan(100)
+    await server.stop()
+    isOver = true
+    await senders
+
+    const again = await startApp({ on })
+    const rows = await again.app.database.session.run<{ id: string }>('select deployment_id as id from deployments')
+    const kept = new Set(rows.map(({ id }) => id))
+    expect(acknowledged.filter((id) => !kept.has(id))).toEqual([])
+    await again.stop()
+    rmSync(dataDir, { recursive: true, force: true })
+  })
+
+  it.skipIf(postgresStores.length === 0)('is not ready, answers what it has taken, and takes no more', async () => {
+    const [store] = postgresStores
+    if (!store) return
+    const on = await store.create()
+    const server = await startApp({ on })
+    // Whoever holds the head of the log holds the batch in flight.
+    const sql = postgres(on.config.url ?? '', { max: 1, onnotice: () => {} })
+    const holder = await sql.reserve()
+    await holder`begin`
+    await holder`select 1 from log_head for update`
+    // Not idle, so the closing server leaves them open: one has begun to ask, the other waits for its answer.
+    const probe = await converse(server)
+    probe.write('GET /readyz HTTP/1.1\r\n')
+    const device = await converse(server)
+    device.write(requestOf('POST', path, JSON.stringify(body('installed'))))
+    await expect.poll(() => blocked(holder)).toBe(1)
+
+    const closing = server.app.close()
+    await expect(fetch(`${server.url}/readyz`)).rejects.toThrow()
+    probe.write('Host: rollcall\r\n\r\n')
+    expect(await probe.ended).toMatch(/^HTTP\/1\.1 503 .*connection: close.*shutting down/is)
+    await holder`commit`
+    holder.release()
+    expect(await device.ended).toMatch(/^HTTP\/1\.1 201 .*"verdict":"APPLIED"/s)
+    await closing
+    await sql.end()
+    await on.drop()
+  })
+
+  it('closes once, whoever asks', async () => {
+    const server = await startApp()
+    await Promise.all([server.app.close(), server.app.close()])
+    await server.stop()
+  })
+})
+
+describe('an upgrade', () => {
+  it('is for /graphql only', async () => {
+    const server = await startApp()
+    const refused = new WebSocket(`${server.url.replace('http', 'ws')}/reports`, 'graphql-transport-ws')
+    const error = await new Promise<Error>((resolve) => refused.once('error', resolve))
+    expect(error.message).toContain('404')
+    await server.stop()
+  })
+})
+
+/** Sessions that wait for a lock. */
+async function blocked(sql: postgres.ReservedSql): Promise<number> {
+  const [row] = await sql<{ count: number }[]>`select count(*)::int as count from pg_locks where not granted`
+  return row?.count ?? 0
+}
+
+function requestOf(method: string, address: string, content = ''): string {
+  const headers = ['Host: rollcall', 'Content-Type: application/json', `Content-Length: ${content.length}`]
+  return [`${method} ${address} HTTP/1.1`, ...headers, '', content].join('\r\n')
+}
+
+/** One connection, on which several requests may be under way. */
+async function converse({ port }: RunningApp): Promise<{ write(text: string): void; ended: Promise<string> }> {
+  const socket = connect(port, '127.0.0.1').setEncoding('utf8')
+  let text = ''
+  socket.on('data', (chunk: string) => {
+    text += chunk
+  })
+  await new Promise<void>((resolve) => socket.once('connect', resolve))
+  const ended = new Promise<string>((resolve) => socket.once('close', () => resolve(text)))
+  return { write: (request) => void socket.write(request), ended }
+}
+
+const subscription = 'subscription { changes { cursor } }'
+
+async function subscribe({ url }: RunningApp) {
+  let ready = (): void => {}
+  const acknowledged = new Promise<void>((resolve) => {
+    ready = resolve
+  })
+  let over = (_: unknown): void => {}
+  const closed = new Promise<unknown>((resolve) => {
+    over = resolve
+  })
+  const client = createClient({
+    url: `${url.replace('http', 'ws')}/graphql`,
+    webSocketImpl: WebSocket,
+    retryAttempts: 0,
+    lazy: false,
+    onNonLazyError: () => {},
+    on: { connected: () => ready(), closed: (event) => over(event) },
+  })
+  await acknowledged
+  const events = client.iterate({ query: subscription })
+  const first = events.next()
+  first.catch(() => {})
+  // What it subscribed to comes before what it asks afterwards.
+  await client.iterate({ query: '{ revision }' }).next()
+  return { closed, next: async () => (await first).value }
+}
+
+interface ServerSent {
+  readonly id: string | undefined
+  readonly event: string | undefined
+  readonly data: unknown
+}
+
+/** Null: the stream is over. */
+async function listen({ url }: RunningApp): Promise<{ next(): Promise<ServerSent | null> }> {
+  const response = await fetch(`${url}/graphql?query=${encodeURIComponent(subscription)}`, {
+    headers: { accept: 'text/event-stream' },
+  })
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
+  let text = ''
+  const block = async (): Promise<string | null> => {
+    while (!text.includes('\n\n')) {
+      const part = await reader?.read()
+      if (!part || part.done) return null
+      text += part.value
+    }
+    const end = text.indexOf('\n\n')
+    const found = text.slice(0, end)
+    text = text.slice(end + 2)
+    return found
+  }
+  const field = (from: string, name: string): string | undefined =>
+    from
+      .split('\n')
+      .find((line) => line.startsWith(`${name}: `))
+      ?.slice(name.length + 2)
+  await block()
+  return {
+    async next() {
+      for (;;) {
+        const found = await block()
+        if (found === null) return null
+        const data = field(found, 'data')
+        if (data !== undefined) return { id: field(found, 'id'), event: field(found, 'event'), data: JSON.parse(data) }
+      }
+    },
+  }
+}
