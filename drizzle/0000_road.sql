@@ -149,7 +149,8 @@ CREATE INDEX "change_log_rollout" ON "change_log" USING btree ("rollout_key","fi
 CREATE INDEX "change_log_from_target" ON "change_log" USING btree ("from_target_key","first_revision") WHERE from_target_key is not null;--> statement-breakpoint
 CREATE INDEX "change_log_from_rollout" ON "change_log" USING btree ("from_rollout_key","first_revision") WHERE from_rollout_key is not null;--> statement-breakpoint
 CREATE INDEX "change_log_target" ON "change_log" USING btree ("target_key","first_revision") WHERE deployment_key is null;--> statement-breakpoint
-CREATE UNIQUE INDEX "deployments_reporter" ON "deployments" USING btree ("deployment_id","reporter");--> statement-breakpoint
+CREATE UNIQUE INDEX "deployments_reporter" ON "deployments" USING btree ("reporter","deployment_id");--> statement-breakpoint
+CREATE INDEX "deployments_id" ON "deployments" USING btree ("deployment_id","key");--> statement-breakpoint
 CREATE INDEX "deployments_target" ON "deployments" USING btree ("target_key");--> statement-breakpoint
 CREATE INDEX "deployments_rollout" ON "deployments" USING btree ("rollout_key","revision") WHERE forgotten_at is null;--> statement-breakpoint
 CREATE INDEX "deployments_revision" ON "deployments" USING btree ("revision") WHERE forgotten_at is null;--> statement-breakpoint

@@ -178,7 +178,8 @@ export const deployments = pgTable(
     repeats: bigint('repeats', { mode: 'number' }).notNull().default(0),
   },
   (t) => [
-    uniqueIndex('deployments_reporter').on(t.deploymentId, t.reporter),
+    uniqueIndex('deployments_reporter').on(t.reporter, t.deploymentId),
+    index('deployments_id').on(t.deploymentId, t.key),
     index('deployments_target').on(t.targetKey),
     index('deployments_rollout').on(t.rolloutKey, t.revision).where(sql`forgotten_at is null`),
     index('deployments_revision').on(t.revision).where(sql`forgotten_at is null`),
