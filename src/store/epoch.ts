@@ -4,19 +4,33 @@
  */
 import type { Millis, Revision } from '../domain/deployment.ts'
 import { type Database, doorbellChannel, type Session } from './database.ts'
+import { StatementError } from './failure.ts'
 import { iso } from './recordset.ts'
 
-/** Which database this is: the cluster, its timeline (another one after a recovery), and the table itself (another one after a dump). */
-const identityText = `select (select system_identifier from pg_control_system()) || '/' ||
-  substring(pg_walfile_name(pg_current_wal_lsn()) for 8) || '/' || 'log_head'::regclass::oid as identity`
+/**
+ * Which database this is: the cluster, its timeline (another one after a recovery), and the table itself (another one after a dump).
+ * The embedded store's copies are all the same to this; who restores one runs `npm run new-epoch`.
+ */
+async function identify(session: Session): Promise<string> {
+  const [rights] = await session.run<{ allowed: boolean; standby: boolean }>(
+    `select has_function_privilege('pg_control_system()', 'execute') as allowed, pg_is_in_recovery() as standby`,
+  )
+  // As PostgreSQL would say it of a write: another server is, or soon will be, the one to talk to.
+  if (rights?.standby) throw new StatementError('the database is a standby', '25006')
+  // Some hosters keep the cluster's number to themselves.
+  const cluster = rights?.allowed ? '(select system_identifier from pg_control_system())' : `'-'`
+  const [found] = await session.run<{ identity: string }>(
+    `select ${cluster} || '/' || substring(pg_walfile_name(pg_current_wal_lsn()) for 8) || '/' || 'log_head'::regclass::oid as identity`,
+  )
+  return found?.identity ?? ''
+}
 
 /**
  * Makes sure that the log goes on where it was. Another identity, or a head below a revision that somebody has seen, means
  * that this is a copy of an earlier state: what was written since never happened here.
  */
 export async function ensureEpoch(session: Session, now: Millis, newestSeen: Revision = 0): Promise<void> {
-  const [found] = await session.run<{ identity: string }>(identityText)
-  const identity = found?.identity ?? ''
+  const identity = await identify(session)
   const [head] = await session.run<{ identity: string; revision: Revision }>(
     'select identity, revision from log_head where id = 1',
   )
