@@ -2,9 +2,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import postgres from 'postgres'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { variables } from '../src/config.ts'
 import { type Program, startProgram } from './support/program.ts'
+import { postgresStores } from './support/stores.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'rollcall-main-'))
 const running = new Set<Program>()
@@ -82,6 +84,31 @@ describe('the program', () => {
       .map((line) => JSON.parse(line))
     expect(lines.map(({ msg }) => msg)).toContain('listening')
     expect(program.stderr()).not.toContain('hello')
+  })
+})
+
+describe.each(postgresStores)('on $name', (store) => {
+  it('goes at once when it is asked twice, whatever it is still waiting for', async () => {
+    const on = await store.create()
+    const program = start({ DATABASE_URL: on.config.url ?? '' })
+    const url = await program.listening
+    const sql = postgres(on.config.url ?? '', { max: 1, onnotice: () => {} })
+    const holder = await sql.reserve()
+    await holder`begin`
+    await holder`select 1 from log_head for update`
+    const answer = report(url, 'installed').catch(() => 'nothing')
+    const waiting = async (): Promise<number> =>
+      (await holder`select count(*)::int as count from pg_locks where not granted`)[0]?.count
+    await expect.poll(waiting).toBe(1)
+    program.child.kill('SIGTERM')
+    await expect.poll(program.stderr).toContain('shutting down')
+    program.child.kill('SIGTERM')
+    expect(await program.ended).toBe(1)
+    expect(await answer).toBe('nothing')
+    await holder`rollback`
+    holder.release()
+    await sql.end()
+    await on.drop()
   })
 })
 
