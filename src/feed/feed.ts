@@ -55,7 +55,18 @@ export async function createFeed(options: FeedOptions): Promise<Feed> {
     if (head.revision < seen && head.epochBase <= seen) await options.restored(seen)
     await hub.follow(head.revision < seen ? await log.head() : head)
   }
-  const catchUp = (): void => void follow().catch(failed)
+  let isFailing = false
+  const catchUp = (): void =>
+    void follow().then(
+      () => {
+        isFailing = false
+      },
+      (error: unknown) => {
+        // Once for each time that it begins to fail: the poll would say so every second.
+        if (!isFailing) failed(error)
+        isFailing = true
+      },
+    )
   await database.listen((revision) => {
     if (revision === null || revision > hub.last) catchUp()
   })

@@ -76,6 +76,8 @@ export function createWriter(options: WriterOptions): Writer {
   let batchNumber = 0
   let newestSeen = 0
   let isConnected = false
+  /** Once a batch has waited in vain, those after it are told at once, until one gets through. */
+  let isReachable = true
   let isDraining = false
   let flight: Promise<void> | null = null
 
@@ -91,7 +93,7 @@ export function createWriter(options: WriterOptions): Writer {
   async function process(batch: readonly Waiting[]): Promise<void> {
     batchNumber += 1
     const began = performance.now()
-    const deadline = clock() + patience
+    const deadline = clock() + (isReachable ? patience : 0)
     for (let tries = 0; ; tries += 1) {
       try {
         settle(batch, await transact(batch, tries > 0))
@@ -101,7 +103,10 @@ export function createWriter(options: WriterOptions): Writer {
         isConnected = false
         known.forget()
         if (!options.isTransient(error)) return await isolate(batch, error)
-        if (clock() >= deadline || isDraining) return fail(batch, unavailable('the database cannot be reached', error))
+        if (clock() >= deadline || isDraining) {
+          isReachable = false
+          return fail(batch, unavailable('the database cannot be reached', error))
+        }
         await new Promise((resolve) => setTimeout(resolve, Math.min(50 * 2 ** tries, 1_000)))
       }
     }
@@ -137,6 +142,7 @@ export function createWriter(options: WriterOptions): Writer {
       return { outcomes: results, announce }
     })
     isConnected = true
+    isReachable = true
     announce()
     return outcomes
   }
