@@ -2,6 +2,7 @@
 import { DomainError } from '../domain/errors.ts'
 import type { Page, PageRequest } from '../store/page.ts'
 import { builder, type SchemaTypes } from './builder.ts'
+import type { Context } from './context.ts'
 
 export const defaultPageSize = 20
 export const maxPageSize = 100
@@ -122,12 +123,18 @@ export function implementConnection<T>(name: string, node: NodeRef<T>, of: strin
       nodes: t.field({
         type: [node],
         description: described.nodes,
-        resolve: async (list) => (await list.page()).edges.map((row) => row.node),
+        resolve: async (list, _, context) => (await edgesOf(list, context)).map((row) => row.node),
       }),
       pageInfo: t.field({ type: PageInfo, description: described.pageInfo, resolve: (list) => list.page() }),
       totalCount: t.int({ description: described.totalCount, resolve: (list) => list.count() }),
     }),
   })
+}
+
+async function edgesOf<T>(list: Connection<T>, context: Pick<Context, 'spend'>): Promise<Page<T>['edges']> {
+  const { edges } = await list.page()
+  context.spend(edges.length)
+  return edges
 }
 
 function text(cursor: string | number | null): string | null {

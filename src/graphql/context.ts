@@ -2,10 +2,12 @@
  * What resolvers get: one for each operation, and for each event of a subscription a new one. Its snapshot is opened by the first
  * read, so an operation that reads nothing costs the database nothing; whoever executes the operation closes it.
  */
+import { DomainError } from '../domain/errors.ts'
 import type { Feed } from '../feed/feed.ts'
 import type { Command } from '../ingest/command.ts'
 import type { Writer } from '../ingest/writer.ts'
 import type { Database, Snapshot } from '../store/database.ts'
+import { maxRows } from './limits.ts'
 import { type Reader, readerOf } from './loaders.ts'
 
 export interface ContextDeps {
@@ -21,6 +23,10 @@ export interface Context {
   reader(): Promise<Reader>
   /** Resolves after COMMIT; what is read afterwards is as of then or later. */
   write<Result>(command: Command<Result>): Promise<Result>
+  /** Throws when lists within lists have become too many rows for one answer. */
+  spend(rows: number): void
+  /** What `spend` threw: then the whole answer is this. */
+  readonly excess: DomainError | null
   close(): Promise<void>
 }
 
@@ -36,6 +42,8 @@ export function createContext(
 ): Context {
   let opened: Promise<Snapshot> | null = snapshot && Promise.resolve(snapshot)
   let isClosed = false
+  let spent = 0
+  let excess: DomainError | null = null
 
   async function close(): Promise<void> {
     if (opened === null || snapshot !== null) return
@@ -54,9 +62,18 @@ export function createContext(
       return readerOf(await opened)
     },
     async write(command) {
-      const result = await deps.writer.submit(command)
+      // What was read for an earlier field of the operation is older than what follows.
       await close()
-      return result
+      return deps.writer.submit(command)
+    },
+    spend(rows) {
+      spent += rows
+      if (spent <= maxRows) return
+      excess ??= new DomainError('BAD_USER_INPUT', `this answer has more than ${maxRows} rows: ask for them in parts`)
+      throw excess
+    },
+    get excess() {
+      return excess
     },
     close() {
       isClosed = true

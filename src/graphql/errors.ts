@@ -3,15 +3,19 @@
  *
  *   DomainError              its message, and its code, facts and problems in `extensions`
  *   GraphQL's own            as it is: the client's document or variables are wrong
+ *   the database is away     UNAVAILABLE: ask again later
  *   anything else: a bug     masked, with an id that the log has too
  */
 import { randomUUID } from 'node:crypto'
 import { type FormattedExecutionResult, GraphQLError, type GraphQLFormattedError } from 'graphql'
 import { DomainError, errorCodes } from '../domain/errors.ts'
+import { isTransient } from '../store/failure.ts'
 
 export interface ErrorLog {
   error(fields: object, message: string): void
 }
+
+const unavailable = { code: 'UNAVAILABLE', retryable: true }
 
 export type MaskError = (error: unknown) => GraphQLError
 
@@ -21,6 +25,7 @@ export function createMaskError(log: ErrorLog): MaskError {
     const place = error instanceof GraphQLError ? error : null
     if (cause instanceof DomainError) return at(place, cause.message, extensionsOf(cause))
     if (cause instanceof GraphQLError) return place ?? cause
+    if (isTransient(cause)) return at(place, 'the database cannot be reached: ask again later', unavailable)
     const id = randomUUID()
     log.error({ errorId: id, path: place?.path, error: cause }, 'a GraphQL operation met an unexpected error')
     // `unexpected` makes Yoga answer 500 when there is no data at all.

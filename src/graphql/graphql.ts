@@ -28,14 +28,21 @@ export function createGraphql({ log, graphiql, origins = [], keepAlive, ...deps 
   const eventStreams = createEventStreams(keepAlive)
   const yoga = createGraphqlYoga(deps, { log, graphiql, origins, eventStreams })
   const webSockets = createWebSockets(yoga, { origins, keepAlive, maskError: createMaskError(log) })
+  let disposed: Promise<void> | null = null
+
+  async function dispose(): Promise<void> {
+    eventStreams.close()
+    await webSockets.dispose()
+    await yoga.dispose()
+  }
+
   return {
     handle: (request, response) => void yoga(request, response),
     upgrade: webSockets.upgrade,
     fetch: async (input, init = {}) => yoga.fetch(input, init),
-    async dispose() {
-      eventStreams.close()
-      await webSockets.dispose()
-      await yoga.dispose()
+    dispose() {
+      disposed ??= dispose()
+      return disposed
     },
   }
 }

@@ -1,12 +1,12 @@
-/** What an operation may cost before it runs: the same on every transport, because all of them parse and validate here. */
-import { type ParseOptions, parse, type Source, type ValidationRule } from 'graphql'
+/** What an operation may cost: the same on every transport, because all of them parse, validate and execute here. */
+import { type ParseOptions, parse, type Source } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
 
 /** GraphiQL's introspection has about 500. */
 export const maxTokens = 10_000
 
-/** Rules beside the specification's own. */
-export const validationRules: readonly ValidationRule[] = []
+/** Rows of all connections of one answer together: a hundred in each of a hundred in each of a hundred are a million. */
+export const maxRows = 50_000
 
 /** Bytes of an HTTP request's body: a full declareDeployments fits. */
 export const maxBodySize = 16 * 1024 * 1024
@@ -22,9 +22,6 @@ export function useLimits(): Plugin {
   return {
     onParse({ setParseFn }) {
       setParseFn(parseWithin)
-    },
-    onValidate({ addValidationRule }) {
-      for (const rule of validationRules) addValidationRule(rule)
     },
   }
 }

@@ -14,7 +14,7 @@ import {
   validateSubscriptionArgs,
 } from 'graphql'
 import type { Revision } from '../domain/deployment.ts'
-import { type ContextDeps, createContext } from './context.ts'
+import { type Context, type ContextDeps, createContext } from './context.ts'
 import type { Source, SourceEvent } from './source-event.ts'
 
 /** On a result of `changes`: the cursor of its event. JSON does not show it; copies of the result keep it. */
@@ -31,7 +31,7 @@ export async function executeOperation(deps: ContextDeps, args: ExecutionArgs): 
   const validated = validateExecutionArgs({ ...args, contextValue: context })
   if (!('schema' in validated)) return { errors: validated.map(asBadInput) }
   try {
-    return await executeRootSelectionSet(validated)
+    return bounded(context, await executeRootSelectionSet(validated))
   } finally {
     await context.close()
   }
@@ -87,12 +87,19 @@ async function executeEvent(
 ): Promise<EventResult> {
   const contextValue = createContext(deps, { snapshot: event.snapshot })
   try {
-    const result = await executeSubscriptionEvent({ ...args, rootValue: event, contextValue })
+    const whole = await executeSubscriptionEvent({ ...args, rootValue: event, contextValue })
+    const result = bounded(contextValue, whole)
     return event.resumeFrom === null ? result : { ...result, [resumeFrom]: event.resumeFrom }
   } finally {
     await contextValue.close()
     event.release()
   }
+}
+
+/** Thousands of lists would each say the same. */
+function bounded({ excess }: Context, result: ExecutionResult): ExecutionResult {
+  if (!excess) return result
+  return { data: null, errors: [new GraphQLError(excess.message, { originalError: excess })] }
 }
 
 /** What is wrong with an operation's name or variables is the client's to mend: 400, not a failure of ours. */

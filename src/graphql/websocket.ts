@@ -28,9 +28,6 @@ const farewell = 1_000
 
 export function createWebSockets(yoga: Yoga, { origins, maskError, keepAlive = 12_000 }: WebSocketOptions): WebSockets {
   const sockets = new WebSocketServer({ noServer: true, perMessageDeflate: false, maxPayload: maxMessageSize })
-  // graphql-ws listens for a socket's first error only, and a second one nobody listens for would end the process.
-  sockets.on('connection', (socket) => socket.on('error', () => undefined))
-
   const server = useServer(
     {
       // Whether details of our own failures are kept to ourselves.
@@ -61,6 +58,9 @@ export function createWebSockets(yoga: Yoga, { origins, maskError, keepAlive = 1
     sockets,
     keepAlive,
   )
+  // graphql-ws prints a socket's first error, and a second one, which nobody listens for, would end the process. Whatever
+  // a peer did wrong, ws has closed the socket with its code already.
+  sockets.on('connection', (socket) => socket.removeAllListeners('error').on('error', () => undefined))
 
   return {
     upgrade(request, socket, head) {

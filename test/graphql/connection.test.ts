@@ -109,6 +109,16 @@ describe('a connection', () => {
     for (const error of errors ?? []) expect(error).toMatchObject({ message, extensions: { code: 'BAD_USER_INPUT' } })
   })
 
+  it('within a connection within a connection has an end', async () => {
+    const all = 'deployments(first: 100, filter: { reporters: ["many"] }) { nodes { device'
+    const { data, errors } = await api.query(`{ ${all} { ${all} { ${all} { deviceId ${'}'.repeat(10)}`)
+    expect(data).toBeNull()
+    expect(errors).toMatchObject([
+      { message: expect.stringContaining('50000 rows'), extensions: { code: 'BAD_USER_INPUT' } },
+    ])
+    expect(api.openSnapshots()).toBe(0)
+  })
+
   it('refuses a cursor of another list', async () => {
     const [cursor = ''] = cursors
     const { errors } = await api.query('query ($after: String) { devices(after: $after) { nodes { id } } }', {

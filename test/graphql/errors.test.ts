@@ -37,6 +37,18 @@ describe('masking', () => {
     expect(logged).toEqual([])
   })
 
+  it('asks to come back later when the database is away', () => {
+    const { mask, logged } = masker()
+    const cause = Object.assign(new Error('connect ECONNREFUSED 10.0.0.1'), { code: 'ECONNREFUSED' })
+    const shown = formatError(mask(new GraphQLError('x', { path: ['a'], originalError: cause })))
+    expect(shown).toEqual({
+      message: 'the database cannot be reached: ask again later',
+      path: ['a'],
+      extensions: { code: 'UNAVAILABLE', retryable: true },
+    })
+    expect(logged).toEqual([])
+  })
+
   it.each([
     new Error('select secret from table'),
     new GraphQLError('select secret', { path: ['a'], originalError: new TypeError('select secret') }),

@@ -27,6 +27,8 @@ export interface Api {
   /** How many statements snapshots were asked since the last call. */
   statements(): number
   openSnapshots(): number
+  /** As if the network broke. */
+  cutConnections(): void
   query(document: string, variables?: object): Promise<Answer>
   /** Fails on errors. */
   // biome-ignore lint/suspicious/noExplicitAny: what a test asked for, it knows.
@@ -79,6 +81,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     logged,
     statements: counted.statements,
     openSnapshots: counted.openSnapshots,
+    cutConnections: () => server.closeAllConnections(),
     query,
     async ask(document, variables) {
       const { data, errors } = await query(document, variables)
