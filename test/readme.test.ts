@@ -1,0 +1,126 @@
+/**
+ * The README is executed: each `sh` block against a running server, in order; the `json` block after it is its whole answer, and a
+ * `text` block is what the latest stream (curl -N) goes on with. "…" stands for what differs from time to time.
+ */
+import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { variables } from '../src/config.ts'
+import { type RunningApp, startApp } from './support/app.ts'
+
+const root = join(import.meta.dirname, '..')
+const readme = readFileSync(join(root, 'README.md'), 'utf8')
+const blocks = [...readme.matchAll(/^```(sh|json|text)\n(.*?)^```$/gms)].map(([, language, text = '']) => ({
+  language,
+  text,
+}))
+/** They would run this test again, or a server that runs for ever. */
+const recursing = ['npm ci && npm start\n', 'npm ci && npm test\n']
+const run = promisify(execFile)
+const hasCurl = spawnSync('curl', ['--version']).status === 0
+
+describe('the commands of the README', () => {
+  let server: RunningApp
+  const streams: ChildProcess[] = []
+  beforeAll(async () => {
+    server = await startApp()
+  })
+  afterAll(async () => {
+    for (const stream of streams) {
+      const ended = once(stream, 'close')
+      stream.kill()
+      await ended
+    }
+    await server.stop()
+  })
+
+  it('begin with those that run it and end the first screen with those that test it', () => {
+    const commands = blocks.filter(({ language }) => language === 'sh').map(({ text }) => text)
+    expect(commands[0]).toBe(recursing[0])
+    expect(commands.filter((command) => recursing.includes(command))).toEqual(recursing)
+    expect(readme.indexOf('npm ci && npm test')).toBeLessThan(readme.indexOf('\n## '))
+  })
+
+  it.skipIf(!hasCurl && process.env.ROLLCALL_REQUIRE_POSTGRES !== '1')('answer what it says', async () => {
+    let answer = ''
+    let stream: Stream | null = null
+    for (const { language, text } of blocks) {
+      if (language === 'json') expect(JSON.parse(answer), text).toEqual(withWildcards(JSON.parse(text)))
+      else if (language === 'text') await stream?.goesOnWith(text)
+      else if (!recursing.includes(text)) {
+        const command = text.replaceAll('http://127.0.0.1:4000', server.url)
+        if (/^curl -\w*N/.test(command)) {
+          stream = openStream(command)
+          streams.push(stream.child)
+        } else answer = (await run('sh', ['-ec', command])).stdout
+      }
+    }
+    expect(streams).toHaveLength(2)
+  })
+})
+
+describe('the README', () => {
+  it('has every variable of the environment in its table, and no other', () => {
+    const [, section = ''] = /^## Configuration\n(.*?)^## /ms.exec(readme) ?? []
+    const table = [...section.matchAll(/^\| `([A-Z_]+)` \|/gm)].map(([, name]) => name)
+    expect(table.toSorted()).toEqual([...variables].toSorted())
+  })
+
+  it('names no file that is not there', () => {
+    const named = [...readme.matchAll(/`((?:src|test|drizzle)\/[\w./-]+|[\w-]+\.(?:graphql|json|ts))`/g)].map(
+      ([, file = '']) => file,
+    )
+    expect(named.filter((file) => !existsSync(join(root, file)))).toEqual([])
+  })
+
+  it('has a phrase for every file of src in its map', () => {
+    const [, map = ''] = /^```tree\n(.*?)^```$/ms.exec(readme) ?? []
+    let folder = ''
+    const mapped = map.split('\n').flatMap((line) => {
+      folder = /^(\S+)\//.exec(line)?.[1] ?? folder
+      return [...line.matchAll(/[\w-]+\.ts\b/g)].map(([file]) => `${folder}/${file}`)
+    })
+    const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+    const sources = files.filter((file) => file.endsWith('.ts')).map((file) => `src/${file}`)
+    expect({ missing: sources.filter((file) => !mapped.includes(file)) }).toEqual({ missing: [] })
+    expect({ gone: mapped.filter((file) => !sources.includes(file)) }).toEqual({ gone: [] })
+  })
+})
+
+interface Stream {
+  readonly child: ChildProcess
+  goesOnWith(text: string): Promise<void>
+}
+
+function openStream(command: string): Stream {
+  const child = spawn('sh', ['-ec', `exec ${command}`], { stdio: ['ignore', 'pipe', 'ignore'] })
+  const lines: string[] = []
+  let rest = ''
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    const parts = (rest + chunk).split('\n')
+    rest = parts.pop() ?? ''
+    // Signs of life are not events.
+    lines.push(...parts.filter((line) => line !== '' && !line.startsWith(':')))
+  })
+  return {
+    child,
+    async goesOnWith(text) {
+      for (const expected of text.split('\n').filter((line) => line !== '')) {
+        await expect
+          .poll(() => lines.length, { message: `the stream does not go on with ${expected}` })
+          .toBeGreaterThan(0)
+        expect(lines.shift()).toMatch(new RegExp(`^${expected.split('…').map(RegExp.escape).join('.+')}$`))
+      }
+    },
+  }
+}
+
+function withWildcards(value: unknown): unknown {
+  if (value === '…') return expect.stringMatching(/./)
+  if (Array.isArray(value)) return value.map(withWildcards)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, withWildcards(member)]))
+}
