@@ -8,8 +8,9 @@ import { StatementError } from './failure.ts'
 import { iso } from './recordset.ts'
 
 /**
- * Which database this is: the cluster, its timeline (another one after a recovery), and the table itself (another one after a dump).
- * The embedded store's copies are all the same to this; who restores one runs `npm run new-epoch`.
+ * Which database this is: the cluster, its timeline (another one after a recovery), the database in it (another one when it was
+ * copied as a template), and the table itself (another one after a dump). The embedded store's copies are all the same to this: who
+ * restores one runs `npm run new-epoch`.
  */
 async function identify(session: Session): Promise<string> {
   const [rights] = await session.run<{ allowed: boolean; standby: boolean }>(
@@ -20,7 +21,8 @@ async function identify(session: Session): Promise<string> {
   // Some hosters keep the cluster's number to themselves.
   const cluster = rights?.allowed ? '(select system_identifier from pg_control_system())' : `'-'`
   const [found] = await session.run<{ identity: string }>(
-    `select ${cluster} || '/' || substring(pg_walfile_name(pg_current_wal_lsn()) for 8) || '/' || 'log_head'::regclass::oid as identity`,
+    `select ${cluster} || '/' || substring(pg_walfile_name(pg_current_wal_lsn()) for 8) || '/' || d.oid || '/' || 'log_head'::regclass::oid
+       as identity from pg_database d where d.datname = current_database()`,
   )
   return found?.identity ?? ''
 }

@@ -17,13 +17,21 @@ export interface PostgresOptions {
   readonly url: string
   /** Connections for reading at once. */
   readonly readers?: number
+  /** Milliseconds to wait for one of them. */
+  readonly waitLimit?: number
   /** Milliseconds a reading statement may take. */
   readonly readLimit?: number
   /** Milliseconds a statement of the writer may take, waiting for the lock included. */
   readonly writeLimit?: number
 }
 
-export function openPostgres({ url, readers = 8, readLimit = 15_000, writeLimit = 30_000 }: PostgresOptions): Database {
+export function openPostgres({
+  url,
+  readers = 8,
+  waitLimit = 10_000,
+  readLimit = 15_000,
+  writeLimit = 30_000,
+}: PostgresOptions): Database {
   const connect = (limit: number, settings: Record<string, string | number>): Connection =>
     openConnection({ url, settings: { statement_timeout: limit, ...settings }, patience: limit + grace })
   const readSettings = { idle_in_transaction_session_timeout: forgottenAfter }
@@ -33,7 +41,7 @@ export function openPostgres({ url, readers = 8, readLimit = 15_000, writeLimit 
     tcp_keepalives_interval: 2,
     tcp_keepalives_count: 3,
   }
-  const pool = createPool(() => connect(readLimit, readSettings), { size: readers, patience: readLimit })
+  const pool = createPool(() => connect(readLimit, readSettings), { size: readers, patience: waitLimit })
   const writer = createPool(() => connect(writeLimit, writeSettings), { size: 1, patience: writeLimit })
   const doorbell = createDoorbell((notified) => openConnection({ url, settings: {}, patience: grace, notified }))
 

@@ -1,6 +1,6 @@
 /** A PostgreSQL of the tests' own, in a temporary folder: stopped and removed when they are done. */
 import { execFile, execFileSync, spawn } from 'node:child_process'
-import { chownSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { chownSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,6 +16,9 @@ export interface PostgresServer {
   /** Copies the stopped server's files aside, or puts the copy back. */
   backUp(): void
   restore(): void
+  /** Makes the stopped server a standby (of nobody), or the running standby a primary on another timeline. */
+  demote(): void
+  promote(): Promise<void>
   dispose(): Promise<void>
 }
 
@@ -76,6 +79,12 @@ export async function startPostgres(bin = findPostgres()): Promise<PostgresServe
       rmSync(dataDir, { recursive: true, force: true })
       copy(backup, dataDir)
     },
+    demote() {
+      const signal = join(dataDir, 'standby.signal')
+      writeFileSync(signal, '')
+      if (user) chownSync(signal, user.uid, user.gid)
+    },
+    promote: () => control('promote'),
     async dispose() {
       if (isRunning) await control('stop', '-m', 'immediate').catch(() => undefined)
       isRunning = false

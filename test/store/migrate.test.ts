@@ -1,0 +1,75 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { generateDrizzleJson, generateMigration } from 'drizzle-kit/api'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { type Migration, migrate, missingMigrations, readMigrations } from '../../src/store/migrate.ts'
+import * as schema from '../../src/store/schema.ts'
+import { startChild } from '../support/child.ts'
+import { openFresh } from '../support/databases.ts'
+import { postgresStores, stores } from '../support/stores.ts'
+
+const folder = join(import.meta.dirname, '../../drizzle')
+const known = await readMigrations()
+
+function migration(tag: string, ...statements: string[]): Migration {
+  return { tag, text: statements.join('--> statement-breakpoint') }
+}
+
+describe('the migrations', () => {
+  it('make the tables that schema.ts describes', async () => {
+    const [newest = ''] = (known.at(-1)?.tag ?? '').split('_')
+    const snapshot = JSON.parse(readFileSync(join(folder, `meta/${newest}_snapshot.json`), 'utf8'))
+    const present = generateDrizzleJson(schema, snapshot.id)
+    expect(await generateMigration(snapshot, present)).toEqual([])
+  })
+})
+
+describe.each(stores)('migrating on $name', (store) => {
+  it('applies what is missing, also when it was merged after a later one, and only once', async () => {
+    const database = await openFresh(store)
+    const later = [...known, migration('0900_later', 'create table later (n int)')]
+    await migrate(database, later)
+    const both = [...known, migration('0800_earlier', 'create table earlier (n int)'), ...later.slice(-1)]
+    await migrate(database, both)
+    await migrate(database, both)
+    expect(await database.session.run('select * from earlier, later')).toEqual([])
+  })
+
+  it('leaves a newer version’s database as it is', async () => {
+    const database = await openFresh(store)
+    await migrate(database, [...known, migration('9999_newer', 'alter table leases add column newer int')])
+    await migrate(database)
+    expect(await missingMigrations(database.session)).toEqual([])
+    expect(await database.session.run('select newer from leases')).toEqual([])
+  })
+
+  it('leaves nothing of one that fails', async () => {
+    const database = await openFresh(store)
+    const broken = migration('0900_broken', 'create table half (n int)', 'create table half (n int)')
+    await expect(migrate(database, [...known, broken])).rejects.toMatchObject({ code: '42P07' })
+    expect(await database.session.run(`select to_regclass('half') as half`)).toEqual([{ half: null }])
+    expect(await database.session.run(`select 1 from migrations where tag = '0900_broken'`)).toEqual([])
+  })
+
+  it('says what a database lacks', async () => {
+    const database = await openFresh(store)
+    await database.session.run('delete from migrations where tag = $1', [known[0]?.tag])
+    expect(await missingMigrations(database.session)).toEqual([known[0]?.tag])
+  })
+})
+
+describe.each(postgresStores)('processes that start at the same moment on $name', (store) => {
+  it('find one database, in one epoch', async () => {
+    const empty = await store.create()
+    onTestFinished(() => empty.drop())
+    const script = `
+      const { openDatabase } = await import('./src/store/open.ts')
+      const database = await openDatabase({ url: process.env.URL, dataDir: 'memory' })
+      console.log('head', (await database.session.run('select epoch_base from log_head'))[0].epoch_base)
+      await database.close()`
+    const processes = Array.from({ length: 4 }, () => startChild(script, { URL: empty.config.url ?? '' }))
+    const heads = await Promise.all(processes.map((process) => process.said(/^head \d+$/)))
+    expect(new Set(heads).size).toBe(1)
+    expect(await Promise.all(processes.map(({ ended }) => ended))).toEqual([0, 0, 0, 0])
+  })
+})

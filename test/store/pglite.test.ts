@@ -1,0 +1,63 @@
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { openDatabase } from '../../src/store/open.ts'
+import { startChild } from '../support/child.ts'
+import { temporaryFolder } from '../support/folder.ts'
+
+describe('an embedded database', () => {
+  it('has everything that was committed when its process was killed', async () => {
+    const dataDir = temporaryFolder()
+    const writer = startChild(
+      `const { openDatabase } = await import('./src/store/open.ts')
+       const database = await openDatabase({ url: null, dataDir: process.env.DATA_DIR })
+       for (let n = 1; ; n += 1) {
+         await database.transaction(async (session) => {
+           await session.run("insert into leases values ($1, 'me', now(), now())", [String(n)])
+           await session.run('update log_head set writes = writes + 1')
+         })
+         console.log('committed', n)
+       }`,
+      { DATA_DIR: dataDir },
+    )
+    await writer.said(/^committed 200$/)
+    writer.process.kill('SIGKILL')
+    await writer.ended
+    const acknowledged = Number(/\d+/.exec(writer.lines.at(-1) ?? '')?.[0])
+    const database = await openDatabase({ url: null, dataDir })
+    const [row] = await database.session.run<{ names: number; writes: number }>(
+      'select (select count(*) from leases) as names, writes from log_head',
+    )
+    await database.close()
+    expect(acknowledged).toBeGreaterThanOrEqual(200)
+    // One more may have been committed and not yet acknowledged.
+    expect(row?.names).toBeGreaterThanOrEqual(acknowledged)
+    expect(row?.names).toBeLessThanOrEqual(acknowledged + 1)
+    expect(row?.writes).toBe(row?.names)
+  })
+
+  it('begins anew when its first boot was cut short', async () => {
+    const dataDir = temporaryFolder()
+    mkdirSync(join(dataDir, 'pgdata.new'))
+    writeFileSync(join(dataDir, 'pgdata.new', 'PG_VERSION'), 'half')
+    const database = await openDatabase({ url: null, dataDir })
+    await database.ping()
+    await database.close()
+    expect(existsSync(join(dataDir, 'pgdata.new'))).toBe(false)
+  })
+
+  it('leaves nobody waiting when it is closed', async () => {
+    const database = await openDatabase({ url: null, dataDir: 'memory' })
+    const asked = database.session.run('select 1 as one')
+    await database.close()
+    expect(await asked).toEqual([{ one: 1 }])
+    await expect(database.ping()).rejects.toMatchObject({ code: '57P01' })
+    await database.close()
+  })
+
+  it('keeps its directory to itself', async () => {
+    const dataDir = temporaryFolder()
+    await (await openDatabase({ url: null, dataDir })).close()
+    expect(readdirSync(dataDir).toSorted()).toEqual(['pgdata', 'rollcall.lock', 'rollcall.pid'])
+  })
+})
