@@ -32,7 +32,7 @@ export interface Command<Result> {
   readonly needs: Needs
   decide(world: World): Result
   /** Further statements of the same transaction, for what is not part of the world (tokens). */
-  readonly also?: (result: Result) => readonly Statement[]
+  also?(result: Result): readonly Statement[]
 }
 
 export interface Statement {
