@@ -92,6 +92,8 @@ export async function createApp({ config, database, log, clock = Date.now }: App
     isClosing: () => isClosing,
   })
   server.on('upgrade', (request, socket, head) => {
+    // Node leaves an upgrading socket without a listener: a reset would end the process.
+    socket.on('error', () => undefined)
     const [path] = (request.url ?? '').split('?')
     if (path === '/graphql' && !isClosing) graphql.upgrade(request, socket, head)
     else socket.end('HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')

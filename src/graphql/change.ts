@@ -1,14 +1,8 @@
 /** The log's changes. A change's own fields say what changed; the objects it links to are the present ones. */
-import type { ChangeFilter, ChangeKind, Change as ChangeRow } from '../domain/change.ts'
-import type { Revision } from '../domain/deployment.ts'
+import type { ChangeKind, Change as ChangeRow } from '../domain/change.ts'
 import { builder } from './builder.ts'
-import { type Connection, connect, implementConnection, type PageArguments, revisionPageArgs } from './connection.ts'
 import type { Context } from './context.ts'
 import { Deployment } from './deployment.ts'
-import { givenFields } from './input.ts'
-import { LabelInput } from './label.ts'
-import type { ChangeParent } from './loaders.ts'
-import { keysOf } from './node.ts'
 import { required } from './required.ts'
 import { StatusError } from './status-error.ts'
 import { Target } from './target.ts'
@@ -45,6 +39,11 @@ export const Change = builder.interfaceRef<ChangeRow>('Change').implement({
     kind: t.expose('kind', { type: ChangeKindEnum, description: "Its type's name in UPPER_SNAKE." }),
   }),
 })
+
+/** Whether there are changes of that kind at all. */
+export function isWritten(kind: string): kind is ChangeKind {
+  return kind in typeNames
+}
 
 const deployment = 'The deployment as it is now, also when it was forgotten.'
 const deploymentId = 'What its reporter calls it.'
@@ -152,53 +151,6 @@ builder.objectRef<Of<'CONNECTIVITY_CHANGED'>>(typeNames.CONNECTIVITY_CHANGED).im
     toConnectivity: t.expose('to', { type: ConnectivityEnum, description: 'Now.' }),
   }),
 })
-
-export const ChangeConnection = implementConnection('Change', Change, 'changes, ascending by revision')
-
-export const ChangeFilterRef = builder.inputType('ChangeFilter', {
-  description: 'Which changes: any of the values within a field, all fields together. An empty list matches nothing.',
-  fields: (t) => ({
-    kinds: t.field({ type: [ChangeKindEnum], description: 'What they are about.' }),
-    deploymentIds: t.stringList({ description: 'Ids that their reporters gave the deployments.' }),
-    deviceIds: t.stringList({ description: 'Devices they happened on; of a move both.' }),
-    rolloutIds: t.idList({ description: "Node ids of the deployments' rollouts." }),
-    instanceIds: t.stringList({ description: "Ids of rollouts' instances." }),
-    components: t.stringList({ description: 'Names of components.' }),
-    to: t.field({ type: [DeploymentStateEnum], description: 'States that a deployment or component came to.' }),
-    labels: t.field({ type: [LabelInput], description: 'Labels, one of which the target has.' }),
-  }),
-})
-
-export function toChangeFilter(input: typeof ChangeFilterRef.$inferInput | null | undefined): ChangeFilter {
-  const { rolloutIds, kinds, ...rest } = input ?? {}
-  // Kinds that no change has yet match nothing.
-  const known = kinds?.filter((kind): kind is ChangeKind => kind in typeNames)
-  return givenFields({ ...rest, kinds: known, rolloutKeys: keysOf('Rollout', rolloutIds) })
-}
-
-/** `until`: nothing later than this revision. */
-export function changesOf(
-  context: Read,
-  parent: ChangeParent,
-  filter: ChangeFilter,
-  args: PageArguments,
-  until: Revision | null,
-): Connection<ChangeRow> {
-  return connect(
-    args,
-    async (page) => (await context.reader()).changes(parent, filter, page, until),
-    async () => (await context.reader()).changeCount(parent, filter, until),
-  )
-}
-
-builder.queryField('changes', (t) =>
-  t.field({
-    type: ChangeConnection,
-    description: 'The log of the whole fleet. Without `after` it begins with the oldest change that is retained.',
-    args: { filter: t.arg({ type: ChangeFilterRef, description: 'Which of them.' }), ...revisionPageArgs() },
-    resolve: (_, args, context) => changesOf(context, { of: 'fleet' }, toChangeFilter(args.filter), args, null),
-  }),
-)
 
 async function deploymentNow(change: ChangeRow, _: unknown, context: Read) {
   return required(await (await context.reader()).deployment(change.deploymentKey ?? 0, null), 'deployment')

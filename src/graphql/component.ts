@@ -1,7 +1,7 @@
 import type { Component as ComponentState } from '../domain/deployment.ts'
 import type { DeploymentRow } from '../store/deployments.ts'
 import { builder } from './builder.ts'
-import { ChangeConnection, changesOf } from './change.ts'
+import { ChangeConnection, changesOf } from './change-list.ts'
 import { revisionPageArgs } from './connection.ts'
 import { Deployment } from './deployment.ts'
 import { Node } from './interfaces.ts'

@@ -102,14 +102,14 @@ const described = {
 
 type NodeRef<T> = PothosSchemaTypes.ObjectRef<SchemaTypes, T> | PothosSchemaTypes.InterfaceRef<SchemaTypes, T>
 
-/** The fields of `<Name>Connection` and `<Name>Edge`, which differ by their node's type only. */
-export function implementConnection<T>(name: string, node: NodeRef<T>, of: string) {
+/** `<Name>Connection` and `<Name>Edge`, which differ by their node's type only; it may be defined later. */
+export function implementConnection<T>(name: string, node: () => NodeRef<T>, of: string) {
   const edge = builder.objectRef<Page<T>['edges'][number]>(`${name}Edge`).implement({
     description: `One of ${of}, and its place in the list.`,
     fields: (t) => ({
       cursor: t.exposeString('cursor', { description: 'Opaque: its place in the list, for `after` and `before`.' }),
       // Pothos cannot see that a T is no list.
-      node: t.field({ type: node, description: 'The row.', resolve: (row) => row.node as never }),
+      node: t.field({ type: node(), description: 'The row.', resolve: (row) => row.node as never }),
     }),
   })
   return builder.objectRef<Connection<T>>(`${name}Connection`).implement({
@@ -121,7 +121,7 @@ export function implementConnection<T>(name: string, node: NodeRef<T>, of: strin
         resolve: async (list) => (await list.page()).edges,
       }),
       nodes: t.field({
-        type: [node],
+        type: [node()],
         description: described.nodes,
         resolve: async (list, _, context) => (await edgesOf(list, context)).map((row) => row.node),
       }),

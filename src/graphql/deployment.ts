@@ -1,30 +1,18 @@
-import type { Revision } from '../domain/deployment.ts'
 import { DomainError } from '../domain/errors.ts'
-import type { DeploymentFilter } from '../store/deployment-filter.ts'
-import type { DeploymentOrder, DeploymentRow } from '../store/deployments.ts'
+import type { DeploymentRow } from '../store/deployments.ts'
 import { builder } from './builder.ts'
-import { ChangeConnection, changesOf } from './change.ts'
+import { ChangeConnection, changesOf } from './change-list.ts'
 import { Component } from './component.ts'
-import {
-  type Connection,
-  connect,
-  implementConnection,
-  type PageArguments,
-  pageArgs,
-  revisionPageArgs,
-} from './connection.ts'
-import type { Context } from './context.ts'
-import { total } from './counts.ts'
-import { type DeploymentFilterInput, DeploymentFilterRef, toDeploymentFilter } from './deployment-filter.ts'
+import { pageArgs, revisionPageArgs } from './connection.ts'
 import { Node } from './interfaces.ts'
-import type { Parent, Reader } from './loaders.ts'
-import { type PastArguments, pastArgs, resolvePastArgs } from './past.ts'
+import type { Reader } from './loaders.ts'
+import { pastArgs, resolvePastArgs } from './past.ts'
 import { ReportConnection, reportsOf } from './report.ts'
 import { required } from './required.ts'
 import { Rollout } from './rollout.ts'
 import { StatusError } from './status-error.ts'
 import { Device, Target } from './target.ts'
-import { DeploymentOrderEnum, DeploymentStateEnum, ReadinessEnum } from './vocabulary.ts'
+import { DeploymentStateEnum, ReadinessEnum } from './vocabulary.ts'
 
 export const Deployment = builder.objectRef<DeploymentRow>('Deployment')
 
@@ -124,32 +112,6 @@ Deployment.implement({
   }),
 })
 
-export const DeploymentConnection = implementConnection('Deployment', Deployment, 'deployments')
-
-export const deploymentListArgs = () =>
-  builder.args((t) => ({
-    filter: t.field({ type: DeploymentFilterRef, description: 'Which of them.' }),
-    orderBy: t.field({ type: DeploymentOrderEnum, defaultValue: 'CHANGED_DESC', description: 'In which order.' }),
-  }))
-
-export function deploymentsOf(
-  context: Pick<Context, 'reader'>,
-  parent: Parent,
-  args: PageArguments & {
-    readonly filter?: DeploymentFilterInput | null | undefined
-    readonly orderBy?: DeploymentOrder | null | undefined
-  },
-  asOf: Revision | null,
-): Connection<DeploymentRow> {
-  const filter: DeploymentFilter = toDeploymentFilter(args.filter)
-  const order = args.orderBy ?? 'CHANGED_DESC'
-  return connect(
-    args,
-    async (page) => (await context.reader()).deployments(parent, filter, order, page, asOf),
-    async () => total(await (await context.reader()).deploymentCounts(parent, filter, asOf)),
-  )
-}
-
 function targetOf(reader: Reader, deployment: DeploymentRow) {
   return reader.target(deployment.targetKey, deployment.asOf).then((target) => required(target, 'target'))
 }
@@ -177,21 +139,7 @@ builder.queryFields((t) => ({
       )
     },
   }),
-  deployments: t.field({
-    type: DeploymentConnection,
-    description: 'Deployments of the whole fleet.',
-    args: { ...deploymentListArgs(), ...pastArgs(), ...pageArgs() },
-    resolve: async (_, args, context) => {
-      const asOf = await pastOf(context, args)
-      return deploymentsOf(context, { of: 'fleet' }, args, asOf)
-    },
-  }),
 }))
-
-async function pastOf(context: Pick<Context, 'reader'>, args: PastArguments): Promise<Revision | null> {
-  const isPresent = (args.asOf ?? null) === null && (args.atRevision ?? null) === null
-  return isPresent ? null : resolvePastArgs(await context.reader(), args)
-}
 
 /** At most this many matches are told. */
 const matchesTold = 100

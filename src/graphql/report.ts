@@ -33,7 +33,7 @@ export const Report = builder.objectRef<ReportRow>('Report').implement({
   }),
 })
 
-export const ReportConnection = implementConnection('Report', Report, 'reports')
+export const ReportConnection = implementConnection('Report', () => Report, 'reports')
 
 export function reportsOf(
   context: Pick<Context, 'reader'>,

@@ -4,8 +4,8 @@ import type { RolloutRow } from '../store/rollouts.ts'
 import { builder } from './builder.ts'
 import { connect, implementConnection, pageArgs } from './connection.ts'
 import { DeploymentCounts, loadCounts } from './counts.ts'
-import { DeploymentConnection, deploymentListArgs, deploymentsOf } from './deployment.ts'
 import { DeploymentFilterRef, toDeploymentFilter } from './deployment-filter.ts'
+import { DeploymentConnection, deploymentListArgs, deploymentsOf } from './deployment-list.ts'
 import { givenFields } from './input.ts'
 import { Node } from './interfaces.ts'
 import type { Reader } from './loaders.ts'
@@ -72,7 +72,7 @@ Rollout.implement({
   }),
 })
 
-const RolloutConnection = implementConnection('Rollout', Rollout, 'rollouts')
+const RolloutConnection = implementConnection('Rollout', () => Rollout, 'rollouts')
 
 const RolloutFilterRef = builder.inputType('RolloutFilter', {
   description: 'Which rollouts: any of the values within a field, all fields together. An empty list matches nothing.',

@@ -3,7 +3,7 @@ import { builder } from './builder.ts'
 import { type Connection, connect, implementConnection, mapPage, type PageArguments, pageArgs } from './connection.ts'
 import type { Context } from './context.ts'
 import { DeploymentCounts, loadCounts } from './counts.ts'
-import { DeploymentConnection, deploymentListArgs, deploymentsOf } from './deployment.ts'
+import { DeploymentConnection, deploymentListArgs, deploymentsOf } from './deployment-list.ts'
 import { givenFields } from './input.ts'
 import { Node } from './interfaces.ts'
 import { Label, LabelInput } from './label.ts'
@@ -78,7 +78,7 @@ Device.implement({
   }),
 })
 
-const DeviceConnection = implementConnection('Device', Device, 'devices')
+const DeviceConnection = implementConnection('Device', () => Device, 'devices')
 
 export const Cluster = builder.objectRef<TargetNode>('Cluster')
 

@@ -65,6 +65,8 @@ export function createWebSockets(yoga: Yoga, { origins, maskError, keepAlive = 1
   return {
     upgrade(request, socket, head) {
       if (!isAllowedOrigin(request.headers, origins)) {
+        // Node leaves an upgrading socket without a listener: a reset would end the process.
+        socket.on('error', () => undefined)
         socket.end('HTTP/1.1 403 Forbidden\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
         return
       }

@@ -1,0 +1,58 @@
+import type { ChangeFilter, Change as ChangeRow } from '../domain/change.ts'
+import type { Revision } from '../domain/deployment.ts'
+import { builder } from './builder.ts'
+import { Change, isWritten } from './change.ts'
+import { type Connection, connect, implementConnection, type PageArguments, revisionPageArgs } from './connection.ts'
+import type { Context } from './context.ts'
+import { givenFields } from './input.ts'
+import { LabelInput } from './label.ts'
+import type { ChangeParent } from './loaders.ts'
+import { keysOf } from './node.ts'
+import { ChangeKindEnum, DeploymentStateEnum } from './vocabulary.ts'
+
+export const ChangeConnection = implementConnection('Change', () => Change, 'changes, ascending by revision')
+
+export const ChangeFilterRef = builder.inputType('ChangeFilter', {
+  description: 'Which changes: any of the values within a field, all fields together. An empty list matches nothing.',
+  fields: (t) => ({
+    kinds: t.field({ type: [ChangeKindEnum], description: 'What they are about.' }),
+    deploymentIds: t.stringList({ description: 'Ids that their reporters gave the deployments.' }),
+    deviceIds: t.stringList({ description: 'Devices they happened on; of a move both.' }),
+    rolloutIds: t.idList({ description: "Node ids of the deployments' rollouts." }),
+    instanceIds: t.stringList({ description: "Ids of rollouts' instances." }),
+    components: t.stringList({ description: 'Names of components.' }),
+    to: t.field({ type: [DeploymentStateEnum], description: 'States that a deployment or component came to.' }),
+    labels: t.field({ type: [LabelInput], description: 'Labels, one of which the target has.' }),
+  }),
+})
+
+export function toChangeFilter(input: typeof ChangeFilterRef.$inferInput | null | undefined): ChangeFilter {
+  const { rolloutIds, kinds, ...rest } = input ?? {}
+  // Kinds that no change has yet match nothing.
+  const known = kinds?.filter(isWritten)
+  return givenFields({ ...rest, kinds: known, rolloutKeys: keysOf('Rollout', rolloutIds) })
+}
+
+/** `until`: nothing later than this revision. */
+export function changesOf(
+  context: Pick<Context, 'reader'>,
+  parent: ChangeParent,
+  filter: ChangeFilter,
+  args: PageArguments,
+  until: Revision | null,
+): Connection<ChangeRow> {
+  return connect(
+    args,
+    async (page) => (await context.reader()).changes(parent, filter, page, until),
+    async () => (await context.reader()).changeCount(parent, filter, until),
+  )
+}
+
+builder.queryField('changes', (t) =>
+  t.field({
+    type: ChangeConnection,
+    description: 'The log of the whole fleet. Without `after` it begins with the oldest change that is retained.',
+    args: { filter: t.arg({ type: ChangeFilterRef, description: 'Which of them.' }), ...revisionPageArgs() },
+    resolve: (_, args, context) => changesOf(context, { of: 'fleet' }, toChangeFilter(args.filter), args, null),
+  }),
+)
