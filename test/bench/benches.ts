@@ -1,0 +1,6 @@
+/** All benchmarks, in the order in which they run. */
+import { ingest } from './benches/ingest.ts'
+import { ingestEmbedded } from './benches/ingest-embedded.ts'
+import type { Bench } from './harness/bench.ts'
+
+export const benches: readonly Bench[] = [ingest, ingestEmbedded]

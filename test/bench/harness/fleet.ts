@@ -1,0 +1,88 @@
+/** Devices that report: each has one deployment with two components, and every report really changes all three. */
+import type { Answer } from './http-connection.ts'
+import { buildRequest } from './http-connection.ts'
+
+/** What a deployment and its components go through, over and over. */
+const journey = ['pending', 'installing', 'installed'] as const
+
+export interface Fleet {
+  /** The next report of one of the connection's own devices: a device's reports never overtake each other. */
+  next(connection: number): Buffer
+  /** The same for a caller that picks the device. */
+  report(device: number): Buffer
+  /** Counts an acknowledgement. */
+  check(connection: number, answer: Answer): string | null
+  readonly acknowledged: number
+  /** The state of a device's deployment after its last report, in the API's spelling; null: it never reported. */
+  lastState(device: number): string | null
+}
+
+export interface FleetOptions {
+  readonly devices: number
+  readonly connections: number
+}
+
+export function deviceName(device: number): string {
+  return `edge-${device}`
+}
+
+export function deploymentName(device: number): string {
+  return `app-${device}`
+}
+
+/** Requests are built before anything is measured, and shared by all variants. */
+export function buildReports(devices: number): readonly (readonly Buffer[])[] {
+  return Array.from({ length: devices }, (_, device) => journey.map((state) => buildReport(device, state)))
+}
+
+export function createFleet(reports: readonly (readonly Buffer[])[], connections: number, floor = false): Fleet {
+  const devices = reports.length
+  const sent = new Uint32Array(devices)
+  const place = new Uint32Array(connections)
+  let acknowledged = 0
+
+  function report(device: number): Buffer {
+    const number = sent[device] ?? 0
+    sent[device] = number + 1
+    const request = reports[device]?.[number % journey.length]
+    if (!request) throw new Error(`there is no device ${device}`)
+    return request
+  }
+
+  return {
+    report,
+    next(connection) {
+      const own = Math.floor((devices - 1 - connection) / connections) + 1
+      const turn = place[connection] ?? 0
+      place[connection] = (turn + 1) % own
+      return report(connection + turn * connections)
+    },
+    check(_, { status, body }) {
+      if (status !== 201) return `a report was answered with ${status} ${body.toString()}`
+      acknowledged += 1
+      if (!floor && !body.includes('"verdict":"APPLIED"')) return `a change was answered with ${body.toString()}`
+      return null
+    },
+    get acknowledged() {
+      return acknowledged
+    },
+    lastState(device) {
+      const count = sent[device] ?? 0
+      return count === 0 ? null : (journey[(count - 1) % journey.length]?.toUpperCase() ?? null)
+    },
+  }
+}
+
+function buildReport(device: number, state: string): Buffer {
+  const body = JSON.stringify({
+    apiVersion: 'deployment.margo/v1',
+    kind: 'DeploymentStatus',
+    deploymentId: deploymentName(device),
+    status: { state },
+    components: [
+      { name: 'database', state },
+      { name: 'web', state },
+    ],
+  })
+  return buildRequest('POST', `/device/${deviceName(device)}/deployment/${deploymentName(device)}/status`, body)
+}

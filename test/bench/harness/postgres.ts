@@ -1,0 +1,52 @@
+/** The benchmarks' own PostgreSQL, in a temporary folder, with the settings that production has: a commit is on the disk. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import postgres from 'postgres'
+import { openDatabase } from '../../../src/store/open.ts'
+import { startPostgres } from '../../support/postgres-server.ts'
+import { familyTime } from './processor.ts'
+
+export interface BenchPostgres {
+  readonly settings: readonly string[]
+  /** A database with our tables, and its address. */
+  create(name: string): Promise<string>
+  drop(name: string): Promise<void>
+  /** Seconds of processor time of the whole server so far. */
+  cpu(): number
+  dispose(): Promise<void>
+}
+
+const shown = ['server_version', 'fsync', 'synchronous_commit', 'full_page_writes', 'wal_sync_method', 'shared_buffers']
+
+export async function startBenchPostgres(): Promise<BenchPostgres> {
+  const server = await startPostgres()
+  const sql = postgres(server.url, { max: 1, onnotice: () => {} })
+  const setting = async (name: string): Promise<string> => {
+    const [row] = await sql<{ value: string }[]>`select current_setting(${name}) as value`
+    return row?.value ?? ''
+  }
+  const settings = await Promise.all(shown.map(async (name) => `${name} ${await setting(name)}`))
+  for (const name of ['fsync', 'synchronous_commit'])
+    if ((await setting(name)) !== 'on') throw new Error(`${name} is off: what is measured would be no durable write`)
+  const [line = ''] = readFileSync(join(await setting('data_directory'), 'postmaster.pid'), 'utf8').split('\n')
+  const pid = Number(line)
+  return {
+    settings,
+    async create(name) {
+      await sql.unsafe(`drop database if exists ${name} with (force)`)
+      await sql.unsafe(`create database ${name}`)
+      const url = new URL(server.url)
+      url.pathname = `/${name}`
+      await (await openDatabase({ url: url.href, dataDir: 'memory' })).close()
+      return url.href
+    },
+    async drop(name) {
+      await sql.unsafe(`drop database if exists ${name} with (force)`)
+    },
+    cpu: () => familyTime(pid),
+    async dispose() {
+      await sql.end({ timeout: 1 })
+      await server.dispose()
+    },
+  }
+}
