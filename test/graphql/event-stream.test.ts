@@ -119,6 +119,7 @@ describe('server-sent events', () => {
   })
 
   it('reach a plain EventSource, whose own reconnection misses nothing', async () => {
+    const attached = api.road.feed.hub.size
     const source = new EventSource(
       urlOf(`subscription { changes { cursor change { ... on DeploymentStateChanged { deploymentId } } } }`),
     )
@@ -130,7 +131,7 @@ describe('server-sent events', () => {
       seen.push(changes.change.deploymentId)
     })
     source.addEventListener('error', (error) => errors.push(error))
-    await expect.poll(subscribers).toBe(1)
+    await expect.poll(() => api.road.feed.hub.size).toBe(attached + 1)
     await api.report({ deploymentId: 'd-1' })
     await expect.poll(() => seen).toEqual(['d-1'])
     // The server goes away under it, and something happens meanwhile.

@@ -69,6 +69,17 @@ describe.each(transports)('subscriptions over $name', (transport) => {
       expect([second.cursor, third.cursor].map(Number)).toEqual([Number(after) + 2, Number(after) + 3])
     })
 
+    it('without a revision tells what happens from now on', async () => {
+      await api.report({ deploymentId: newId() })
+      const attached = api.road.feed.hub.size
+      const stream = watch(`subscription { changes { ${changeFields} } }`)
+      const first = stream.data()
+      await expect.poll(() => api.road.feed.hub.size).toBe(attached + 1)
+      const deploymentId = newId()
+      const { revision } = (await api.report({ deploymentId })) as { revision: number }
+      expect((await first).changes).toMatchObject({ cursor: String(revision), change: { deploymentId } })
+    })
+
     it('shows linked objects as they are at each event, never as they were at an earlier one', async () => {
       const after = await headNow()
       const deploymentId = newId()
