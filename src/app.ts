@@ -5,7 +5,7 @@
  */
 import type { AddressInfo } from 'node:net'
 import type { Config } from './config.ts'
-import { createFeed } from './feed/feed.ts'
+import { createFeed, type Feed } from './feed/feed.ts'
 import { createGraphql } from './graphql/graphql.ts'
 import { createTimekeeper } from './ingest/timekeeper.ts'
 import { createWriter } from './ingest/writer.ts'
@@ -76,11 +76,7 @@ export async function createApp({ config, database, log, clock = Date.now }: App
     queued: () => writer.queued,
     head: () => feed.hub.last,
     subscribers: () => feed.subscribers,
-    lag: () =>
-      readHead(database.session).then(
-        (head) => head.revision - feed.hub.last,
-        () => Number.NaN,
-      ),
+    lag: () => measureLag(database, feed),
   })
   const server = createHttpServer({
     database,
@@ -131,6 +127,19 @@ export async function createApp({ config, database, log, clock = Date.now }: App
       return closed
     },
   }
+}
+
+/** Revisions; NaN while the database does not say. What is committed while we ask is no lag. */
+async function measureLag(database: Database, feed: Feed): Promise<number> {
+  let lag = Number.NaN
+  const asked = readHead(database.session).then(({ revision }) => {
+    lag = Math.max(revision - feed.hub.last, 0)
+  })
+  await within(
+    1_000,
+    asked.catch(() => undefined),
+  )
+  return lag
 }
 
 function within(time: number, work: Promise<void>): Promise<void> {
