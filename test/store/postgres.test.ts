@@ -27,10 +27,8 @@ describe.skipIf(!findPostgres())('when PostgreSQL goes away and comes back', () 
     server = await startPostgres()
     database = await openDatabase({ url: server.url, dataDir: 'memory' })
   })
-  afterAll(async () => {
-    await database.close()
-    await server.dispose()
-  })
+  afterAll(() => server.dispose())
+  afterAll(() => database.close())
 
   it('everything that was under way fails, nothing else does, and nothing was half written', async () => {
     const [used, unused] = [await database.snapshot(), await database.snapshot()]

@@ -60,6 +60,11 @@ export async function startPostgres(bin = findPostgres()): Promise<PostgresServe
   let isRunning = false
   await start()
   isRunning = true
+  // Tests that are killed clean nothing up: this does.
+  const us = process.pid
+  const cleanUp = `while kill -0 ${us} || [ -d /proc/${us} ]; do sleep 1; done; "$0" stop -m immediate -D "$1/data"; rm -rf "$1"`
+  const watchdog = spawn('sh', ['-c', cleanUp, join(bin, 'pg_ctl'), folder], { ...as, detached: true, stdio: 'ignore' })
+  watchdog.unref()
 
   return {
     url: `postgres://postgres@127.0.0.1:${port}/postgres`,
@@ -86,6 +91,7 @@ export async function startPostgres(bin = findPostgres()): Promise<PostgresServe
     },
     promote: () => control('promote'),
     async dispose() {
+      watchdog.kill()
       if (isRunning) await control('stop', '-m', 'immediate').catch(() => undefined)
       isRunning = false
       rmSync(folder, { recursive: true, force: true })
