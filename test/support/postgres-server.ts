@@ -94,7 +94,8 @@ export async function startPostgres(bin = findPostgres()): Promise<PostgresServe
       watchdog.kill()
       if (isRunning) await control('stop', '-m', 'immediate').catch(() => undefined)
       isRunning = false
-      rmSync(folder, { recursive: true, force: true })
+      // What is still ending may still write.
+      rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 })
     },
   }
 
