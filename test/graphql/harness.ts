@@ -39,7 +39,7 @@ export interface Api {
 
 export interface ApiOptions {
   readonly store?: Store | undefined
-  readonly graphql?: Partial<GraphqlDeps>
+  readonly graphql?: Partial<GraphqlDeps> | ((road: Road) => Partial<GraphqlDeps>)
   readonly road?: Parameters<typeof createRoad>[1]
 }
 
@@ -57,7 +57,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     feed: road.feed,
     log: { error: (fields, message) => void logged.push({ fields, message }) },
     graphiql: true,
-    ...options.graphql,
+    ...(typeof options.graphql === 'function' ? options.graphql(road) : options.graphql),
   })
   const server = createServer(graphql.handle)
   server.on('upgrade', graphql.upgrade)

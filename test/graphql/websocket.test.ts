@@ -200,11 +200,8 @@ describe('errors over WebSockets', () => {
 
   /** A server whose feed, or whose database, fails as told. */
   async function failing(how: 'resolver' | 'subscribe' | 'stream') {
-    const api = await startApi()
-    const { feed, database, writer } = api.road
-    const broken: Parameters<typeof startApi>[0] = {
-      graphql: {
-        writer,
+    const server = await startApi({
+      graphql: ({ feed, database }) => ({
         database: how === 'resolver' ? { snapshot: () => Promise.reject(secret) } : database,
         feed: {
           hub: feed.hub,
@@ -215,11 +212,9 @@ describe('errors over WebSockets', () => {
             return how === 'stream' ? { ...changes, next: () => Promise.reject(secret) } : changes
           },
         },
-      },
-    }
-    const server = await startApi(broken)
-    const wire = await connect(server.url)
-    return { server, feedOf: api, wire, close: () => Promise.all([server.close(), api.close()]) }
+      }),
+    })
+    return { server, wire: await connect(server.url) }
   }
 
   const masked = {
@@ -228,33 +223,33 @@ describe('errors over WebSockets', () => {
   }
 
   it('of a resolver are masked in the result', async () => {
-    const { wire, server, close } = await failing('resolver')
+    const { wire, server } = await failing('resolver')
     wire.subscribe('1', '{ revision }')
     expect(await wire.next()).toMatchObject({
       type: 'next',
       payload: { data: null, errors: [{ ...masked, path: ['revision'] }] },
     })
     expect(server.logged).toMatchObject([{ fields: { error: secret } }])
-    await close()
+    await server.close()
   })
 
   it('of subscribing are masked', async () => {
-    const { wire, server, close } = await failing('subscribe')
+    const { wire, server } = await failing('subscribe')
     wire.subscribe('1', 'subscription { changes { cursor } }')
     const answer = await wire.next()
     expect(answer).toMatchObject({ id: '1', payload: { errors: [masked] } })
     expect(JSON.stringify(answer)).not.toContain('secret')
     expect(server.logged).toMatchObject([{ fields: { error: secret } }])
-    await close()
+    await server.close()
   })
 
   it('in the middle of a stream are masked, and end it', async () => {
-    const { wire, server, close } = await failing('stream')
+    const { wire, server } = await failing('stream')
     wire.subscribe('1', 'subscription { changes { cursor } }')
     const answer = await wire.next()
     expect(answer).toMatchObject({ type: 'error', id: '1', payload: [masked] })
     expect(JSON.stringify(answer)).not.toContain('secret')
     expect(server.logged).toMatchObject([{ fields: { error: secret } }])
-    await close()
+    await server.close()
   })
 })
