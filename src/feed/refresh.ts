@@ -28,17 +28,32 @@ export function createRefresher(database: Database, hub: Hub, concurrency = 2): 
     const joined = waiting
     waiting = []
     try {
-      const snapshot = await database.snapshot()
-      await hub.reach(snapshot.head.revision).catch(async (error: unknown) => {
-        await snapshot.close()
-        throw error
-      })
+      const snapshot = await openAtHub()
       let readers = joined.length
       for (const { resolve } of joined) resolve({ snapshot, release: once(() => --readers === 0 && finish(snapshot)) })
     } catch (error) {
       open -= 1
       for (const { reject } of joined) reject(error)
       schedule()
+    }
+  }
+
+  /** A snapshot that the hub is not behind of. */
+  async function openAtHub(): Promise<Snapshot> {
+    for (;;) {
+      const snapshot = await database.snapshot()
+      const { revision } = snapshot.head
+      if (hub.last >= revision) return snapshot
+      // The hub reads the log on a connection of its own. Embedded, there is only the one that the snapshot holds.
+      const isAlone = database.kind === 'pglite'
+      if (isAlone) await snapshot.close()
+      try {
+        await hub.reach(revision)
+        if (!isAlone) return snapshot
+      } catch (error) {
+        await snapshot.close()
+        throw error
+      }
     }
   }
 

@@ -1,5 +1,6 @@
 import type { ChangeFilter, Change as ChangeRow } from '../domain/change.ts'
 import type { Revision } from '../domain/deployment.ts'
+import { parseRevision } from '../store/cursor.ts'
 import { builder } from './builder.ts'
 import { Change, isWritten } from './change.ts'
 import { type Connection, connect, implementConnection, type PageArguments, revisionPageArgs } from './connection.ts'
@@ -43,7 +44,12 @@ export function changesOf(
 ): Connection<ChangeRow> {
   return connect(
     args,
-    async (page) => (await context.reader()).changes(parent, filter, page, until),
+    async (page) => {
+      const reader = await context.reader()
+      // What lies between an expired cursor and the oldest change that is retained would be passed over in silence.
+      if (page.after !== null) await reader.retained(parseRevision(page.after, 'after'))
+      return reader.changes(parent, filter, page, until)
+    },
     async () => (await context.reader()).changeCount(parent, filter, until),
   )
 }

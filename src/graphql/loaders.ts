@@ -20,7 +20,7 @@ import {
   type Scope,
 } from '../store/deployments.ts'
 import type { PageRequest } from '../store/page.ts'
-import { resolvePast } from '../store/past.ts'
+import { requireRetained, resolvePast } from '../store/past.ts'
 import { countReports, pageReports } from '../store/reports.ts'
 import { countRollouts, pageRollouts, type RolloutFilter, rolloutByKeyArgs, rolloutsByKey } from '../store/rollouts.ts'
 import {
@@ -90,6 +90,8 @@ function createReader(s: Snapshot) {
 
   return {
     head: s.head,
+    /** HISTORY_EXPIRED when not everything after that revision is there. */
+    retained: (revision: Revision) => requireRetained(s, revision),
     /** The revision that the arguments of a query into the past mean. */
     past: remembered((asOf: Millis | null, atRevision: Revision | null) =>
       resolvePast(s, { asOf, atRevision: atRevision === null ? null : String(atRevision) }),

@@ -31,7 +31,8 @@ export async function resolvePast(
   return asOf === null ? null : newestAt(snapshot, asOf)
 }
 
-async function requireRetained(snapshot: Snapshot, revision: Revision): Promise<Revision> {
+/** The revision itself, when what follows it is all there: a cursor to read on from, or a moment to look back to. */
+export async function requireRetained(snapshot: Snapshot, revision: Revision): Promise<Revision> {
   const { epochBase, revision: newest, tail } = snapshot.head
   if (revision >= Math.max(epochBase, tail) && revision <= newest) return revision
   if (revision < tail || revision > newest) throw expired(`revision ${revision}`, snapshot)

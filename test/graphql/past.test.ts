@@ -117,6 +117,18 @@ describe.each(stores)('the past on $name', (store) => {
     for (const error of errors ?? []) expect(error.extensions?.code).toBe(code)
   })
 
+  it.each(['1', '9'.repeat(40)])(
+    'refuses to go on from %s, where something would be passed over in silence',
+    async (after) => {
+      const { errors, data } = await api.query(
+        `query ($after: Revision) { changes(after: $after) { nodes { revision } } deployment(deploymentId: "d-1") { history(after: $after) { nodes { revision } } } }`,
+        { after },
+      )
+      expect(errors?.map(({ extensions }) => extensions?.code)).toContain('HISTORY_EXPIRED')
+      expect(data).toBeNull()
+    },
+  )
+
   it('refuses an id of the past together with another time', async () => {
     const { rollout } = await api.ask(then, { atRevision: moments[0]?.revision })
     const { errors } = await api.query('query ($id: ID, $r: Revision) { rollout(id: $id, atRevision: $r) { id } }', {
