@@ -12,7 +12,7 @@ import { WrongAnswer } from './harness/closed-loop.ts'
 import { installPeers } from './harness/install.ts'
 import { describeMachine } from './harness/machine.ts'
 import { type BenchPostgres, startBenchPostgres } from './harness/postgres.ts'
-import { profileInto } from './harness/process.ts'
+import { profileInto, stopPrograms } from './harness/process.ts'
 import { printFinding, printHeader } from './harness/table.ts'
 
 const { values: flags, positionals: names } = parseArgs({
@@ -104,5 +104,6 @@ async function attempt(bench: Bench): Promise<Finding> {
 }
 
 async function clear(): Promise<void> {
+  await stopPrograms()
   await (await database)?.dispose()
 }

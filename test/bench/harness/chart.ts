@@ -40,6 +40,7 @@ ${bars.join('\n')}
 /** 1 at the aim, more beyond it, whichever way the aim points. */
 function progress({ aim }: Claim, value: number): number {
   const [, sign = '≥', number = '1'] = /^([≥≤]) ([\d.]+)/.exec(aim ?? '') ?? []
+  if (Number(number) === 0) return value === 0 ? 1 : 0
   return sign === '≥' ? value / Number(number) : Number(number) / Math.max(value, 1e-9)
 }
 

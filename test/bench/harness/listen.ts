@@ -3,6 +3,7 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 export function listen(server: Server): void {
+  server.keepAliveTimeout = 75_000
   server.listen(0, '127.0.0.1', () => tellReady((server.address() as AddressInfo).port))
 }
 

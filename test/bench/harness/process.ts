@@ -62,6 +62,11 @@ export async function startProgram({ script, env = {}, nodeOptions = [] }: Progr
   }
 }
 
+/** Whatever is still running, after something went wrong. */
+export async function stopPrograms(): Promise<void> {
+  await Promise.all([...running].map(stop))
+}
+
 function ready(child: ChildProcess, script: string): Promise<string> {
   return new Promise((resolve, reject) => {
     let said = ''
