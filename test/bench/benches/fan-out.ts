@@ -1,0 +1,143 @@
+/**
+ * What it costs to tell everybody: all subscribers watch one rollout with the same document, and one report after another
+ * moves it. The next report leaves when the last subscriber has heard of the one before.
+ */
+import { atLeast, atMost, type Bench, type Claim, type Lab, type Row, stated } from '../harness/bench.ts'
+import { WrongAnswer } from '../harness/closed-loop.ts'
+import { buildReports, createFleet, deploymentName } from '../harness/fleet.ts'
+import { openConnection } from '../harness/http-connection.ts'
+import { type Program, startProgram, startRollcall } from '../harness/process.ts'
+import { interleave, ratio, rowsOf, type Sample } from '../harness/rounds.ts'
+import { type Subscription, subscribe } from '../harness/subscription.ts'
+
+const crowds = [1_000, 5_000]
+
+const query = `subscription {
+  rollout(key: { name: "${deploymentName(0)}" }) { cursor rollout { name deploymentCounts { total installed failed } } }
+}`
+
+interface Crowd {
+  readonly measure: (isWarmUp: boolean) => Promise<Sample>
+  close(): void
+}
+
+export const fanOut: Bench = {
+  name: 'fan-out',
+  title: 'WebSocket subscribers of one rollout, with the same document; reports move it one after another',
+  async run(lab) {
+    const rows: Row[] = []
+    const claims: Claim[] = []
+    const wrong: string[] = []
+    for (const size of crowds) await measureCrowd(lab, size, rows, claims, wrong)
+    return {
+      rows,
+      claims,
+      notes: ['an operation is a delivery; every subscriber was waited for after each report'],
+      wrong,
+    }
+  },
+}
+
+async function measureCrowd(lab: Lab, size: number, rows: Row[], claims: Claim[], wrong: string[]): Promise<void> {
+  const database = await lab.postgres()
+  const url = await database.create('fan_out')
+  const server = await startRollcall({ DATABASE_URL: url })
+  const floor = await startProgram({ script: 'test/bench/floors/broadcast.ts' })
+  const stock = await startProgram({
+    script: 'test/bench/peers/graphql-ws.ts',
+    // So many listeners are the point here.
+    env: { NODE_NO_WARNINGS: '1' },
+  })
+  const crowd: Crowd[] = []
+  try {
+    for (const program of [server, floor, stock])
+      crowd.push(await gather(lab, program, size, program === server, wrong))
+    const [ours, raw, peer] = crowd
+    if (!ours || !raw || !peer) throw new Error('there is nobody to tell')
+    const samples = await interleave(
+      { [`ours, ${size}`]: ours.measure, [`floor, ${size}`]: raw.measure, [`stock, ${size}`]: peer.measure },
+      lab.rounds,
+    )
+    const of = (name: string): readonly Sample[] => samples[`${name}, ${size}`] ?? []
+    const cpu = (sample: Sample): number => sample.serverCpu
+    rows.push(...rowsOf(samples, 'deliveries/s'))
+    claims.push(
+      atMost(
+        `${size}: CPU a delivery, ours ÷ floor (ws.send of one string)`,
+        ratio(of('ours'), of('floor'), cpu),
+        1.25,
+      ),
+      atLeast(`${size}: CPU a delivery, stock graphql-ws ÷ ours`, ratio(of('stock'), of('ours'), cpu), 3),
+      stated(`${size}: deliveries/s, ours ÷ floor`, ratio(of('ours'), of('floor'))),
+    )
+  } finally {
+    for (const one of crowd) one.close()
+    await Promise.all([server, floor, stock].map((program) => program.stop()))
+    await database.drop('fan_out')
+  }
+}
+
+/** Subscribers of a server, and a device whose reports move what they watch. */
+async function gather(lab: Lab, program: Program, size: number, isOurs: boolean, wrong: string[]): Promise<Crowd> {
+  const { port } = program
+  const fleet = createFleet(buildReports(1), 1, !isOurs)
+  let heard = 0
+  let expected = 0
+  let reached: (() => void) | null = null
+  const subscriptions: Subscription[] = []
+  const hear = (message: Buffer): void => {
+    if (message.includes('"errors"')) wrong.push(message.toString())
+    heard += 1
+    if (heard === expected) reached?.()
+  }
+  const told = (number: number): Promise<void> =>
+    new Promise((resolve, reject) => {
+      expected = number
+      const timer = setTimeout(() => reject(new WrongAnswer(`${heard} of ${number} deliveries came`)), 30_000)
+      reached = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+      if (heard >= number) reached()
+    })
+  for (let begun = 0; begun < size; begun += 100)
+    subscriptions.push(
+      ...(await Promise.all(
+        Array.from({ length: Math.min(100, size - begun) }, () =>
+          subscribe({ port, query, hear, fail: (problem) => wrong.push(problem) }),
+        ),
+      )),
+    )
+  // Ours begins with the present state; the others say nothing before something happens.
+  if (isOurs) await told(size)
+
+  async function measure(isWarmUp: boolean): Promise<Sample> {
+    const connection = await openConnection(port)
+    const end = performance.now() + (isWarmUp ? 500 : lab.seconds * 1000)
+    const [began, used, client] = [performance.now(), program.cpu(), process.cpuUsage()]
+    const before = heard
+    while (performance.now() < end) {
+      const all = told(heard + size)
+      const problem = fleet.check(0, await connection.send(fleet.report(0)))
+      if (problem) wrong.push(problem)
+      await all
+    }
+    const elapsed = (performance.now() - began) / 1000
+    const { user, system } = process.cpuUsage(client)
+    const deliveries = heard - before
+    connection.close()
+    return {
+      rate: deliveries / elapsed,
+      serverCpu: ((program.cpu() - used) / deliveries) * 1e6,
+      databaseCpu: null,
+      clientCpu: (user + system) / 1e6 / elapsed,
+    }
+  }
+
+  return {
+    measure,
+    close() {
+      for (const subscription of subscriptions) subscription.close()
+    },
+  }
+}
