@@ -11,6 +11,7 @@ import type { Plugin } from 'graphql-yoga'
 import type { Revision } from '../domain/deployment.ts'
 import { formatResult } from './errors.ts'
 import { type EventResult, type EventResults, resumeFrom } from './operation.ts'
+import { textOf } from './shared-execution.ts'
 
 const keepAlive = ':\n\n'
 
@@ -98,7 +99,7 @@ export function createEventStreams(pingInterval = 12_000): EventStreams {
 
 function eventOf(result: EventResult): string {
   const id = result[resumeFrom]
-  return `${id === undefined ? '' : `id: ${id}\n`}event: next\ndata: ${JSON.stringify(formatResult(result))}\n\n`
+  return `${id === undefined ? '' : `id: ${id}\n`}event: next\ndata: ${textOf(result, formatResult)}\n\n`
 }
 
 function isIterable(result: unknown): result is EventResults {

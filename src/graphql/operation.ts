@@ -15,6 +15,7 @@ import {
 } from 'graphql'
 import type { Revision } from '../domain/deployment.ts'
 import { type Context, type ContextDeps, createContext } from './context.ts'
+import type { SharedExecution } from './shared-execution.ts'
 import type { Source, SourceEvent } from './source-event.ts'
 
 /** On a result of `changes`: the cursor of its event. JSON does not show it; copies of the result keep it. */
@@ -37,6 +38,10 @@ export async function executeOperation(deps: ContextDeps, args: ExecutionArgs): 
   }
 }
 
+export interface SubscriptionDeps extends ContextDeps {
+  readonly shared: SharedExecution
+}
+
 export interface SubscribeOptions {
   readonly lastEventId?: string | null
   /** Told where a stream of changes begins that was not told where. */
@@ -44,7 +49,7 @@ export interface SubscribeOptions {
 }
 
 export async function subscribeOperation(
-  deps: ContextDeps,
+  deps: SubscriptionDeps,
   args: ExecutionArgs,
   options: SubscribeOptions = {},
 ): Promise<EventResults | ExecutionResult> {
@@ -56,10 +61,13 @@ export async function subscribeOperation(
   if (!(Symbol.asyncIterator in source)) return source
   const events = source as Source<unknown>
   if (events.start !== null) options.begins?.(events.start)
-  return executeEach(deps, validated, events)
+  const sharing = { document: args.document, operation: JSON.stringify([args.operationName, args.variableValues]) }
+  return executeEach(events, (event) =>
+    deps.shared.execute(sharing, event, () => executeEvent(deps, validated, event)).finally(event.release),
+  )
 }
 
-function executeEach(deps: ContextDeps, args: ValidatedSubscriptionArgs, events: Source<unknown>): EventResults {
+function executeEach(events: Source<unknown>, execute: (event: SourceEvent) => Promise<EventResult>): EventResults {
   const over = { done: true, value: undefined } as const
   return {
     [Symbol.asyncIterator]() {
@@ -67,7 +75,7 @@ function executeEach(deps: ContextDeps, args: ValidatedSubscriptionArgs, events:
     },
     async next() {
       const { done, value: event } = await events.next()
-      return done ? over : { done: false, value: await executeEvent(deps, args, event) }
+      return done ? over : { done: false, value: await execute(event) }
     },
     async return() {
       await events.return()
@@ -92,7 +100,6 @@ async function executeEvent(
     return event.resumeFrom === null ? result : { ...result, [resumeFrom]: event.resumeFrom }
   } finally {
     await contextValue.close()
-    event.release()
   }
 }
 

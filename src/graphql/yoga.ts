@@ -7,6 +7,7 @@ import { maxBodySize, useLimits } from './limits.ts'
 import { executeOperation, subscribeOperation } from './operation.ts'
 import { defaultQuery } from './playground.ts'
 import { schema } from './schema.ts'
+import { createSharedExecution } from './shared-execution.ts'
 
 export interface YogaOptions {
   readonly log: ErrorLog
@@ -37,6 +38,7 @@ export function createGraphqlYoga(deps: ContextDeps, { log, graphiql, origins, e
 }
 
 function useExecution(deps: ContextDeps, eventStreams: EventStreams): Plugin {
+  const subscriptionDeps = { ...deps, shared: createSharedExecution() }
   return {
     onExecute({ setExecuteFn }) {
       setExecuteFn((args) => executeOperation(deps, args))
@@ -46,7 +48,7 @@ function useExecution(deps: ContextDeps, eventStreams: EventStreams): Plugin {
       const request: Request | undefined = args.contextValue.request
       const lastEventId = request?.headers.get('last-event-id') ?? null
       const begins = (at: number): void => void (request && eventStreams.begins(request, at))
-      setSubscribeFn((own) => subscribeOperation(deps, own, { lastEventId, begins }))
+      setSubscribeFn((own) => subscribeOperation(subscriptionDeps, own, { lastEventId, begins }))
     },
   }
 }

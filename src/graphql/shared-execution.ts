@@ -1,0 +1,88 @@
+/**
+ * Execute once. Subscribers with the same document and variables, who are told the same event, get the same result: what the
+ * first of them executes is the others' too, and so is its text. Never longer than it is true:
+ *
+ *   a state    is read from a snapshot that all who are due share: the result lives with that snapshot
+ *   a change   links to what is present when it is told: the result is for those who are told in the same moment
+ */
+import type { DocumentNode, FormattedExecutionResult } from 'graphql'
+import type { Change } from '../domain/change.ts'
+import type { Revision } from '../domain/deployment.ts'
+import type { EventResult } from './operation.ts'
+import type { SourceEvent } from './source-event.ts'
+
+/** Who may share: the same parsed document (the parser keeps them), operation and variables. */
+export interface Sharing {
+  readonly document: DocumentNode
+  readonly operation: string
+}
+
+export interface SharedExecution {
+  execute(sharing: Sharing, event: SourceEvent, execute: () => Promise<EventResult>): Promise<EventResult>
+}
+
+type Results = Map<string, Promise<EventResult>>
+
+export function createSharedExecution(): SharedExecution {
+  const documents = new WeakMap<DocumentNode, number>()
+  let lastDocument = 0
+  const ofStates = new WeakMap<object, Results>()
+  const ofChanges: Results = new Map()
+
+  function resultsOf(snapshot: object): Results {
+    const known = ofStates.get(snapshot)
+    if (known) return known
+    const results: Results = new Map()
+    ofStates.set(snapshot, results)
+    return results
+  }
+
+  function numberOf(document: DocumentNode): number {
+    const known = documents.get(document)
+    if (known !== undefined) return known
+    lastDocument += 1
+    documents.set(document, lastDocument)
+    return lastDocument
+  }
+
+  return {
+    execute({ document, operation }, event, execute) {
+      const results = event.snapshot ? resultsOf(event.snapshot) : ofChanges
+      const key = `${numberOf(document)} ${identityOf(event)} ${operation}`
+      const known = results.get(key)
+      if (known) return known
+      const result = execute()
+      results.set(key, result)
+      const forget = (): void => void setImmediate(() => results.delete(key))
+      if (!event.snapshot) result.then(forget, forget)
+      return result
+    },
+  }
+}
+
+/** What tells two events of one kind apart, for subscribers with the same variables. */
+function identityOf({ payload }: SourceEvent): string {
+  const { cursor, coalesced, changes, change, reset } = payload as {
+    readonly cursor: Revision
+    readonly coalesced?: number
+    readonly changes?: readonly Change[]
+    readonly change?: Change | null
+    readonly reset?: string | null
+  }
+  // Those of one subscription and cursor differ only in where they begin.
+  const began = changes
+    ? `${changes.length}:${changes[0]?.revision ?? ''}`
+    : `${change ? 'change' : (reset ?? 'bookmark')}`
+  return `${cursor}/${coalesced ?? ''}/${began}`
+}
+
+const texts = new WeakMap<object, string>()
+
+/** Serialise once: the text of a result that several are sent. */
+export function textOf(result: EventResult, format: (result: EventResult) => FormattedExecutionResult): string {
+  const known = texts.get(result)
+  if (known !== undefined) return known
+  const text = JSON.stringify(format(result))
+  texts.set(result, text)
+  return text
+}

@@ -1,0 +1,71 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { ReportOutcome } from '../../src/domain/report.ts'
+import { stores } from '../support/stores.ts'
+import { transports } from './clients.ts'
+import { type Api, startApi } from './harness.ts'
+
+const crowd = 40
+
+describe.each(stores)('a crowd that watches the same on $name', (store) => {
+  let api: Api
+  beforeAll(async () => {
+    api = await startApi({ store })
+  })
+  afterAll(() => api.close())
+
+  it.each(transports)('costs the database what one would, over $name', async ({ watch }) => {
+    const deploymentId = `crowded-${Math.random()}`
+    await api.report({ deploymentId, state: 'PENDING' })
+    const document = `subscription ($id: String!) {
+      deployment(deploymentId: $id) { cursor coalesced deployment { state device { deviceId } rollout { name } } changes { revision kind } }
+    }`
+    const streams = Array.from({ length: crowd }, () => watch(api.url, document, { id: deploymentId }))
+    const first = await Promise.all(streams.map((stream) => stream.data()))
+    expect(first[0]).toMatchObject({ deployment: { deployment: { state: 'PENDING' }, changes: [] } })
+    api.statements()
+    const { revision } = (await api.report({ deploymentId, state: 'INSTALLED' })) as ReportOutcome
+    const told = await Promise.all(streams.map((stream) => stream.data()))
+    for (const one of told) expect(one).toEqual(told[0])
+    expect(told[0].deployment).toMatchObject({
+      cursor: String(revision),
+      coalesced: 0,
+      deployment: { state: 'INSTALLED' },
+      changes: [{ revision: String(revision), kind: 'DEPLOYMENT_STATE_CHANGED' }],
+    })
+    // Two rounds at most: who was a moment late is told in the second.
+    expect(api.statements()).toBeLessThanOrEqual(8)
+    await Promise.all(streams.map((stream) => stream.close()))
+  })
+
+  it('is told of a change with what it links to by few reads', async () => {
+    const [{ watch } = expect.unreachable()] = transports
+    const document =
+      'subscription { changes { cursor change { ... on DeploymentStateChanged { to deployment { state } } } } }'
+    const streams = Array.from({ length: crowd }, () => watch(api.url, document))
+    const first = streams.map((stream) => stream.data())
+    await expect.poll(() => api.road.feed.subscribers.changes).toBe(crowd)
+    await expect.poll(() => api.road.feed.hub.size).toBe(crowd + 1)
+    api.statements()
+    await api.report({ deploymentId: 'linked', state: 'FAILED' })
+    const told = await Promise.all(first)
+    for (const one of told) expect(one).toEqual(told[0])
+    expect(told[0].changes.change).toEqual({ to: 'FAILED', deployment: { state: 'FAILED' } })
+    expect(api.statements()).toBeLessThan(crowd)
+    await Promise.all(streams.map((stream) => stream.close()))
+  })
+
+  it('shares nothing between other variables, or other documents', async () => {
+    const [{ watch } = expect.unreachable()] = transports
+    for (const deploymentId of ['one', 'two']) await api.report({ deploymentId, state: 'PENDING' })
+    const document = 'subscription ($id: String!) { deployment(deploymentId: $id) { deployment { deploymentId } } }'
+    const other = 'subscription ($id: String!) { deployment(deploymentId: $id) { deployment { state } } }'
+    const streams = [
+      watch(api.url, document, { id: 'one' }),
+      watch(api.url, document, { id: 'two' }),
+      watch(api.url, other, { id: 'two' }),
+    ]
+    const answers = await Promise.all(streams.map(async (stream) => (await stream.data()).deployment.deployment))
+    expect(answers).toEqual([{ deploymentId: 'one' }, { deploymentId: 'two' }, { state: 'PENDING' }])
+    await Promise.all(streams.map((stream) => stream.close()))
+  })
+})
