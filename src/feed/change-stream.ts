@@ -78,7 +78,8 @@ export function createChangeStream(
       // Not simply `upTo`: between two epochs there are no revisions, and no cursor may come to lie there.
       position = page.changes.at(-1)?.revision ?? page.upTo
     }
-    if (position === hub.last && queue.length === 0) attach()
+    // It may be ahead of the hub: another replica, or the database itself, has told it more.
+    if (position >= hub.last && queue.length === 0) attach()
   }
 
   async function check(): Promise<void> {
@@ -104,6 +105,7 @@ export function createChangeStream(
       tell(changes) {
         if (queue.length > source.capacity) return overflow()
         for (const change of changes) {
+          if (position !== null && change.revision <= position) continue
           position = change.revision
           if (matchesChange(filter, change)) queue.push({ cursor: change.revision, change, reset: null })
         }

@@ -1,0 +1,70 @@
+/** A replica that is behind the database, and subscribers who have been further elsewhere. */
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { recordReport } from '../../../src/ingest/commands/report.ts'
+import type { Database } from '../../../src/store/database.ts'
+import { readHead } from '../../../src/store/log-head.ts'
+import { follow } from '../../support/follow.ts'
+import { report } from '../../support/reports.ts'
+import { createRoad, type Road } from '../../support/road.ts'
+import { postgresStores } from '../../support/stores.ts'
+
+describe.each(postgresStores)('a replica that is still reading the log on $name', (store) => {
+  it('waits for what a subscriber has heard elsewhere already', async () => {
+    const empty = await store.create()
+    onTestFinished(() => empty.drop())
+    const [ahead, behind] = [await empty.open(), await empty.open()]
+    const slow = slowly(behind)
+    const roads = [await createRoad(ahead), await createRoad(slow.database)] as const
+    onTestFinished(async () => void (await Promise.all(roads.map((road) => road.close()))))
+    const [one, other] = roads
+
+    const reading = slow.hold()
+    await change(one, 1)
+    await reading
+    await change(one, 2)
+    // It knows of the second change, and the replica it comes to does not yet.
+    const { revision } = await readHead(ahead.session)
+    const follower = follow(other, revision)
+    await slow.asked(/epochs/)
+    slow.release()
+    await change(one, 3)
+    await expect.poll(() => follower.revisions()).toEqual([revision + 1])
+    await follower.leave()
+  })
+})
+
+function change({ writer }: Road, n: number): Promise<unknown> {
+  return writer.submit(recordReport(report({ state: n % 2 ? 'INSTALLING' : 'INSTALLED' })))
+}
+
+/** Answers about the log can be held back: they are then of the time at which they were asked for. */
+function slowly(database: Database) {
+  let gate: Promise<void> | null = null
+  let open = (): void => {}
+  let isHeld = (): void => {}
+  let asked: { readonly pattern: RegExp; readonly resolve: () => void } | null = null
+  const rows: Database['session']['rows'] = async (query) => {
+    const answer = await database.session.rows(query)
+    if (gate) isHeld()
+    await gate
+    return answer as never
+  }
+  const run: Database['session']['run'] = async (text, parameters) => {
+    const answer = await database.session.run(text, parameters)
+    if (asked?.pattern.test(text)) setImmediate(asked.resolve)
+    return answer as never
+  }
+  return {
+    database: { ...database, session: { ...database.session, rows, run } },
+    /** Resolves when an answer is there and held. */
+    hold(): Promise<void> {
+      gate = new Promise((resolve) => (open = resolve))
+      return new Promise((resolve) => (isHeld = resolve))
+    },
+    asked: (pattern: RegExp) => new Promise<void>((resolve) => (asked = { pattern, resolve })),
+    release() {
+      gate = null
+      open()
+    },
+  }
+}

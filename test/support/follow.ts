@@ -1,0 +1,32 @@
+/** Subscribers that keep what they were told. */
+import type { ChangeFilter } from '../../src/domain/change.ts'
+import type { Revision } from '../../src/domain/deployment.ts'
+import type { FeedEvent } from '../../src/feed/change-stream.ts'
+import type { Road } from './road.ts'
+
+export interface Follower {
+  readonly events: readonly FeedEvent[]
+  /** Of the changes alone. */
+  revisions(): Revision[]
+  resets(): FeedEvent[]
+  /** Leaves; rejects if the stream had failed. */
+  leave(): Promise<void>
+}
+
+export function follow({ feed }: Road, after: Revision | null, filter: ChangeFilter = {}): Follower {
+  const stream = feed.changes({ filter, after })
+  const events: FeedEvent[] = []
+  const following = (async () => {
+    for await (const event of stream) events.push(event)
+  })()
+  following.catch(() => {})
+  return {
+    events,
+    revisions: () => events.flatMap(({ change }) => (change ? [change.revision] : [])),
+    resets: () => events.filter(({ reset }) => reset !== null),
+    async leave() {
+      await stream.return?.()
+      await following
+    },
+  }
+}
