@@ -1,0 +1,90 @@
+/** The outcome of COMMIT is unknown when the connection is lost with it on its way. It is settled, not repeated. */
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { recordReport } from '../../../src/ingest/commands/report.ts'
+import { readHead } from '../../../src/store/log-head.ts'
+import { openDatabase } from '../../../src/store/open.ts'
+import { startFleet } from '../../support/fleet.ts'
+import { follow } from '../../support/follow.ts'
+import { report } from '../../support/reports.ts'
+import { createRoad, type Road } from '../../support/road.ts'
+import { expectKept, expectSound, revisionsBetween } from '../../support/soundness.ts'
+import { postgresStores, type Store } from '../../support/stores.ts'
+import { type Passing, startWire, type Wire } from '../../support/wire.ts'
+
+async function behindWire(store: Store): Promise<{ road: Road; wire: Wire }> {
+  const empty = await store.create()
+  onTestFinished(() => empty.drop())
+  const wire = await startWire(empty.config.url ?? '')
+  onTestFinished(() => wire.close())
+  const road = await createRoad(await openDatabase({ url: wire.url, dataDir: 'memory' }), {
+    writer: { patience: 60_000 },
+  })
+  onTestFinished(() => road.close())
+  return { road, wire }
+}
+
+/** Of the writer's transactions alone: snapshots commit too. */
+function writersCommit(): (passing: Passing) => boolean {
+  let isWriting = false
+  return ({ statement, moment }) => {
+    if (statement.includes('for update')) isWriting = true
+    if (!isWriting || statement !== 'commit') return false
+    if (moment === 'answered') isWriting = false
+    return true
+  }
+}
+
+describe.each(postgresStores)('a connection lost with COMMIT on its way on $name', (store) => {
+  it.each([
+    { moment: 'answered', it: 'was committed: its verdicts are found and nothing is repeated' },
+    { moment: 'asked', it: 'never arrived: the batch is written' },
+  ] as const)('that $it', async ({ moment }) => {
+    const { road, wire } = await behindWire(store)
+    const before = await readHead(road.database.session)
+    const follower = follow(road, before.revision)
+    const isCommit = writersCommit()
+    let cuts = 0
+    wire.watch((passing) => (isCommit(passing) && passing.moment === moment && cuts++ === 0 ? 'cut' : 'pass'))
+
+    const states = ['INSTALLED', 'INSTALLING', 'INSTALLED'] as const
+    const outcomes = await Promise.all(states.map((state) => road.writer.submit(recordReport(report({ state })))))
+
+    expect(cuts).toBeGreaterThan(0)
+    const { revision } = before
+    expect(outcomes).toEqual([1, 2, 3].map((n) => ({ verdict: 'APPLIED', revision: revision + n })))
+    const after = await readHead(road.database.session)
+    expect(after).toMatchObject({ revision: revision + 3, writes: before.writes + 1 })
+    const rows = await road.database.session.run('select attempt, repeats::int from deployments')
+    expect(rows).toEqual([{ attempt: 2, repeats: 0 }])
+    await expect.poll(() => follower.revisions()).toEqual(revisionsBetween(revision, revision + 3))
+    await follower.leave()
+  })
+
+  it('again and again, under load, costs nothing and doubles nothing', async () => {
+    const { road, wire } = await behindWire(store)
+    const { revision } = await readHead(road.database.session)
+    const follower = follow(road, revision)
+    const isCommit = writersCommit()
+    let commits = 0
+    let cuts = 0
+    wire.watch((passing) => {
+      if (!isCommit(passing)) return 'pass'
+      commits += 1
+      if (commits % 5 !== 0) return 'pass'
+      cuts += 1
+      return 'cut'
+    })
+    const fleet = startFleet(20, () => (said) => road.writer.submit(recordReport(said)))
+    await expect.poll(() => cuts).toBeGreaterThanOrEqual(12)
+    wire.watch(() => 'pass')
+    const played = await fleet.finish()
+
+    expect(played.flatMap(({ outcomes }) => outcomes.filter(({ verdict }) => verdict !== 'APPLIED'))).toEqual([])
+    await expectKept(road.database, played)
+    await expectSound(road.database)
+    const head = await readHead(road.database.session)
+    await expect.poll(() => follower.revisions().at(-1)).toBe(head.revision)
+    expect(follower.revisions()).toEqual(revisionsBetween(revision, head.revision))
+    await follower.leave()
+  })
+})

@@ -1,0 +1,100 @@
+/** PostgreSQL behind a wire that a test watches statement by statement, and can cut or leave hanging at any of them. */
+import { createServer, type Socket, connect as tcp } from 'node:net'
+
+export interface Passing {
+  readonly statement: string
+  /** About to reach the server, or done by the server and about to reach the client. */
+  readonly moment: 'asked' | 'answered'
+}
+
+/** `cut`: it goes no further, and the connection is over. `deafen`: it passes, and nothing more is read of what the server says. */
+export type Fate = 'pass' | 'cut' | 'deafen'
+
+export interface Wire {
+  readonly url: string
+  watch(decide: (passing: Passing) => Fate): void
+  close(): Promise<void>
+}
+
+export async function startWire(serverUrl: string): Promise<Wire> {
+  const target = new URL(serverUrl)
+  const sockets = new Set<Socket>()
+  let decide: (passing: Passing) => Fate = () => 'pass'
+
+  const server = createServer((client) => {
+    const upstream = tcp(Number(target.port || 5432), target.hostname)
+    const texts = new Map<string, string>()
+    let statement = ''
+    const cut = (): void => {
+      client.destroy()
+      upstream.destroy()
+    }
+    for (const socket of [client, upstream]) {
+      sockets.add(socket)
+      socket.setNoDelay(true)
+      socket.on('error', () => {})
+      socket.on('close', () => {
+        sockets.delete(socket)
+        cut()
+      })
+    }
+    const pass = (to: Socket, frame: Buffer, moment: Passing['moment']): void => {
+      const fate = decide({ statement, moment })
+      if (fate === 'deafen') upstream.removeAllListeners('data').pause()
+      if (fate === 'cut') cut()
+      else to.write(frame)
+    }
+    client.on(
+      'data',
+      framesOf('startup', (type, frame) => {
+        const [first = '', second = ''] = frame.subarray(5).toString('utf8').split('\0')
+        if (type === 'P') texts.set(first, second)
+        if (type === 'B') statement = texts.get(second) ?? ''
+        if (type === 'Q') statement = first
+        if (type === 'E' || type === 'Q') pass(upstream, frame, 'asked')
+        else upstream.write(frame)
+      }),
+    )
+    upstream.on(
+      'data',
+      framesOf('typed', (type, frame) => {
+        // CommandComplete: of a COMMIT, that it is done for good.
+        if (type === 'C') pass(client, frame, 'answered')
+        else client.write(frame)
+      }),
+    )
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  const url = new URL(target)
+  url.hostname = '127.0.0.1'
+  url.port = String(typeof address === 'object' && address ? address.port : 0)
+  return {
+    url: url.href,
+    watch(next) {
+      decide = next
+    },
+    async close() {
+      for (const socket of sockets) socket.destroy()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+/** A byte of type, four of length; only a client's first message has no type. */
+function framesOf(first: 'startup' | 'typed', take: (type: string, frame: Buffer) => void): (chunk: Buffer) => void {
+  let rest: Buffer = Buffer.alloc(0)
+  let header = first === 'startup' ? 0 : 1
+  return (chunk) => {
+    rest = rest.length === 0 ? chunk : Buffer.concat([rest, chunk])
+    while (rest.length >= header + 4) {
+      const length = header + rest.readInt32BE(header)
+      if (rest.length < length) return
+      const frame = rest.subarray(0, length)
+      rest = rest.subarray(length)
+      const type = header === 0 ? '' : String.fromCharCode(frame[0] ?? 0)
+      header = 1
+      take(type, frame)
+    }
+  }
+}
