@@ -1,4 +1,5 @@
 /** HTTP: Yoga with our execution, our masking and our event streams. WebSockets use the same enveloped functions. */
+import { renderGraphiQL } from '@graphql-yoga/render-graphiql'
 import { createYoga, type Plugin } from 'graphql-yoga'
 import type { ContextDeps } from './context.ts'
 import { createMaskError, type ErrorLog } from './errors.ts'
@@ -25,6 +26,8 @@ export function createGraphqlYoga(deps: ContextDeps, { log, graphiql, origins, e
     schema,
     graphqlEndpoint: '/graphql',
     graphiql: graphiql && { title: 'Rollcall', defaultQuery },
+    // Yoga's own page loads its scripts from elsewhere: nothing to see without the internet, and somebody else's code with it.
+    renderGraphiQL,
     landingPage: false,
     multipart: false,
     batching: false,

@@ -111,6 +111,11 @@ describe('GraphQL over HTTP', () => {
     await watch.body?.cancel()
   })
 
+  it('shows it without fetching anything from elsewhere', async () => {
+    const page = await api.graphql.fetch(api.url, { headers: { accept: 'text/html' } })
+    expect(await page.text()).not.toMatch(/<(script|link|img)[^>]+(src|href)=["']?(https?:)?\/\//i)
+  })
+
   it('shows no GraphiQL when it is off', async () => {
     const off = await startApi({ graphql: { graphiql: false } })
     const page = await fetch(off.url, { headers: { accept: 'text/html' } })
