@@ -4,7 +4,8 @@ import { endToEnd } from './benches/end-to-end.ts'
 import { fanOut } from './benches/fan-out.ts'
 import { ingest } from './benches/ingest.ts'
 import { ingestEmbedded } from './benches/ingest-embedded.ts'
+import { memory } from './benches/memory.ts'
 import { query } from './benches/query.ts'
 import type { Bench } from './harness/bench.ts'
 
-export const benches: readonly Bench[] = [ingest, ingestEmbedded, query, dashboard, endToEnd, fanOut]
+export const benches: readonly Bench[] = [ingest, ingestEmbedded, query, dashboard, endToEnd, fanOut, memory]
