@@ -51,7 +51,8 @@ export async function createApp({ config, database, log, clock = Date.now }: App
     database,
     committed: (since, changes) => feed.hub.publish(since, changes),
     isTransient,
-    checkIdentity: (session, newestSeen) => ensureEpoch(session, clock(), newestSeen),
+    // What others wrote may have been told to somebody here, too.
+    checkIdentity: (session, newestSeen) => ensureEpoch(session, clock(), Math.max(newestSeen, feed.hub.last)),
     observe: metrics.batchCommitted,
     offlineAfter: config.offlineAfter,
     clock,

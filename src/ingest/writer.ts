@@ -36,7 +36,7 @@ export interface WriterOptions {
   readonly committed: (since: number, changes: readonly Change[], at: Millis) => void
   /** A lost connection (or a lock that somebody frozen holds), as opposed to an error in what was asked. */
   readonly isTransient: (error: unknown) => boolean
-  /** Runs at the beginning of the first transaction of each connection: is it still the database it was? */
+  /** Runs at the beginning of a connection's first transaction: is it still the database it was? */
   readonly checkIdentity: (session: Session, newestSeen: number) => Promise<void>
   readonly observe?: (batch: { readonly size: number; readonly seconds: number }) => void
   readonly clock?: () => Millis
@@ -61,6 +61,17 @@ type Outcome =
   | { readonly ok: unknown }
   | { readonly refused: ErrorCode; readonly message: string; readonly problems: DomainError['problems'] }
 
+interface Attempt {
+  /** An earlier try lost its connection, and it has not been looked up yet whether it was committed. */
+  isUncertain: boolean
+}
+
+interface Written {
+  readonly outcomes: readonly Outcome[]
+  /** Tells whoever listens. */
+  announce(): void
+}
+
 export function createWriter(options: WriterOptions): Writer {
   const {
     database,
@@ -75,7 +86,8 @@ export function createWriter(options: WriterOptions): Writer {
   const queue: Waiting[] = []
   let batchNumber = 0
   let newestSeen = 0
-  let isConnected = false
+  /** The connection whose database is known to be the one it was. */
+  let checked: number | null = null
   /** Once a batch has waited in vain, those after it are told at once, until one gets through. */
   let isReachable = true
   let isDraining = false
@@ -94,32 +106,47 @@ export function createWriter(options: WriterOptions): Writer {
     batchNumber += 1
     const began = performance.now()
     const deadline = clock() + (isReachable ? patience : 0)
+    const attempt: Attempt = { isUncertain: false }
     for (let tries = 0; ; tries += 1) {
+      let written: Written
       try {
-        settle(batch, await transact(batch, tries > 0))
-        options.observe?.({ size: batch.length, seconds: (performance.now() - began) / 1000 })
-        return
+        written = await transact(batch, attempt)
       } catch (error) {
-        isConnected = false
+        checked = null
         known.forget()
-        if (!options.isTransient(error)) return await isolate(batch, error)
+        // While it may have been committed it is not divided: its parts would have other numbers, and could not be found.
+        if (!options.isTransient(error) && !attempt.isUncertain) return await isolate(batch, error)
+        attempt.isUncertain = true
         if (clock() >= deadline || isDraining) {
           isReachable = false
           return fail(batch, unavailable('the database cannot be reached', error))
         }
         await new Promise((resolve) => setTimeout(resolve, Math.min(50 * 2 ** tries, 1_000)))
+        continue
       }
+      // Outside: nothing that fails from here on may write it again.
+      settle(batch, written.outcomes)
+      written.announce()
+      options.observe?.({ size: batch.length, seconds: (performance.now() - began) / 1000 })
+      return
     }
   }
 
-  async function transact(batch: readonly Waiting[], isRetry: boolean): Promise<readonly Outcome[]> {
-    const { outcomes, announce } = await database.transaction(async (session) => {
-      if (!isConnected) await options.checkIdentity(session, newestSeen)
+  async function transact(batch: readonly Waiting[], attempt: Attempt): Promise<Written> {
+    const written = await database.transaction(async (session) => {
+      const { connection } = session
+      if (connection !== checked) {
+        // In an older copy, a count of writes that is the same says nothing.
+        known.forget()
+        await options.checkIdentity(session, newestSeen)
+      }
       const head = await lockHead(session)
-      const earlier = isRetry ? await findOutcome(session, writer, batchNumber) : null
+      const earlier = attempt.isUncertain ? await findOutcome(session, writer, batchNumber) : null
+      attempt.isUncertain = false
       // It was committed after all: the feed has not heard of it, and reads it from the log.
       if (earlier)
         return {
+          connection,
           outcomes: earlier as readonly Outcome[],
           announce: () => options.committed(head.revision, [], head.at),
         }
@@ -139,12 +166,11 @@ export function createWriter(options: WriterOptions): Writer {
         newestSeen = effects.revision
         options.committed(head.revision, changesOf(effects), effects.at)
       }
-      return { outcomes: results, announce }
+      return { connection, outcomes: results, announce }
     })
-    isConnected = true
+    checked = written.connection
     isReachable = true
-    announce()
-    return outcomes
+    return written
   }
 
   function settle(batch: readonly Waiting[], outcomes: readonly Outcome[]): void {

@@ -10,6 +10,8 @@ import { StatementError } from './failure.ts'
 import { parsers } from './values.ts'
 
 export interface Connection {
+  /** No two of a process have the same. */
+  readonly number: number
   readonly isLost: boolean
   /** Prepared, with parameters. */
   run<T extends object>(text: string, parameters?: readonly unknown[]): Promise<T[]>
@@ -35,8 +37,12 @@ const types = Object.fromEntries(
   ]),
 )
 
+let opened = 0
+
 /** The first statement connects. */
 export function openConnection({ url, settings, patience, notified }: ConnectionOptions): Connection {
+  opened += 1
+  const number = opened
   let isLost = false
   let listeners: (() => void)[] = []
   let last: Promise<unknown> = Promise.resolve()
@@ -81,6 +87,7 @@ export function openConnection({ url, settings, patience, notified }: Connection
   }
 
   return {
+    number,
     get isLost() {
       return isLost
     },

@@ -13,6 +13,12 @@ export interface Session {
   run<T extends object>(text: string, parameters?: readonly unknown[]): Promise<T[]>
 }
 
+/** Of a transaction. */
+export interface WritingSession extends Session {
+  /** Another number than before: another connection, perhaps to another server, or to the same one with an older copy. */
+  readonly connection: number
+}
+
 export interface LogHead {
   readonly epochBase: Revision
   readonly revision: Revision
@@ -36,7 +42,7 @@ export interface Database {
   readonly session: Session
   snapshot(): Promise<Snapshot>
   /** A READ COMMITTED transaction on the writer's own connection; committed when it returns, rolled back when it throws. */
-  transaction<T>(work: (session: Session) => Promise<T>): Promise<T>
+  transaction<T>(work: (session: WritingSession) => Promise<T>): Promise<T>
   /** Calls `ring` with the newest revision on each NOTIFY, and with null after each (re)connection: read the log then. */
   listen(ring: (revision: Revision | null) => void): Promise<void>
   ping(): Promise<void>

@@ -80,7 +80,7 @@ export async function openPglite(options: WorkerData, idleLimit = frozenAfter): 
       }
       return openSnapshot(turn.run, begin, turn.end)
     },
-    transaction: (work) => inTurn((turn) => transact(turn.run, work)),
+    transaction: (work) => inTurn((turn) => transact(turn.run, 1, work)),
     // Nobody else has this database: there is no other writer to hear of.
     async listen(ring) {
       ring(null)

@@ -66,7 +66,7 @@ export function openPostgres({
     async transaction(work) {
       const connection = await writer.take()
       try {
-        return await transact(connection.run, work)
+        return await transact(connection.run, connection.number, work)
       } finally {
         writer.give(connection)
       }

@@ -1,7 +1,7 @@
 /** What a transaction and a snapshot are on any connection: whoever still holds one that is over gets an error, not somebody else's. */
 import type { SQL } from 'drizzle-orm'
 import { PgDialect } from 'drizzle-orm/pg-core'
-import type { LogHead, Session, Snapshot } from './database.ts'
+import type { LogHead, Session, Snapshot, WritingSession } from './database.ts'
 
 const dialect = new PgDialect()
 
@@ -17,7 +17,11 @@ export function sessionOf(run: Run): Session {
   }
 }
 
-export async function transact<T>(run: Run, work: (session: Session) => Promise<T>): Promise<T> {
+export async function transact<T>(
+  run: Run,
+  connection: number,
+  work: (session: WritingSession) => Promise<T>,
+): Promise<T> {
   const failures: unknown[] = []
   const use = limited(async (text, parameters) => {
     try {
@@ -29,7 +33,7 @@ export async function transact<T>(run: Run, work: (session: Session) => Promise<
   })
   try {
     await run('begin')
-    const result = await work(sessionOf(use.run))
+    const result = await work({ ...sessionOf(use.run), connection })
     // PostgreSQL answers COMMIT with a silent ROLLBACK when a statement has failed.
     if (failures.length > 0) throw failures[0]
     use.end()

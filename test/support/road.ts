@@ -29,7 +29,8 @@ export async function createRoad(
     database,
     committed: (since: number, changes: readonly Change[]) => feed.hub.publish(since, changes),
     isTransient,
-    checkIdentity: (session, newestSeen) => ensureEpoch(session, clock(), newestSeen),
+    // What others wrote may have been told to somebody here, too.
+    checkIdentity: (session, newestSeen) => ensureEpoch(session, clock(), Math.max(newestSeen, feed.hub.last)),
     ...options.writer,
   })
   return {

@@ -11,13 +11,13 @@ import { expectKept, expectSound, revisionsBetween } from '../../support/soundne
 import { postgresStores, type Store } from '../../support/stores.ts'
 import { type Passing, startWire, type Wire } from '../../support/wire.ts'
 
-async function behindWire(store: Store): Promise<{ road: Road; wire: Wire }> {
+async function behindWire(store: Store, checked = (): void => {}): Promise<{ road: Road; wire: Wire }> {
   const empty = await store.create()
   onTestFinished(() => empty.drop())
   const wire = await startWire(empty.config.url ?? '')
   onTestFinished(() => wire.close())
   const road = await createRoad(await openDatabase({ url: wire.url, dataDir: 'memory' }), {
-    writer: { patience: 60_000 },
+    writer: { patience: 60_000, checkIdentity: async () => checked() },
   })
   onTestFinished(() => road.close())
   return { road, wire }
@@ -58,6 +58,28 @@ describe.each(postgresStores)('a connection lost with COMMIT on its way on $name
     expect(rows).toEqual([{ attempt: 2, repeats: 0 }])
     await expect.poll(() => follower.revisions()).toEqual(revisionsBetween(revision, revision + 3))
     await follower.leave()
+  })
+
+  it('is looked up before anything else, even if that fails at first', async () => {
+    let isLost = false
+    const { road, wire } = await behindWire(store, () => {
+      if (!isLost) return
+      isLost = false
+      throw new Error('not now')
+    })
+    const isCommit = writersCommit()
+    wire.watch((passing) => {
+      if (isLost || !isCommit(passing) || passing.moment === 'asked') return 'pass'
+      isLost = true
+      wire.watch(() => 'pass')
+      return 'cut'
+    })
+    const states = ['INSTALLED', 'INSTALLING', 'INSTALLED'] as const
+    const outcomes = await Promise.all(states.map((state) => road.writer.submit(recordReport(report({ state })))))
+    expect(outcomes.map(({ verdict }) => verdict)).toEqual(['APPLIED', 'APPLIED', 'APPLIED'])
+    expect(await road.database.session.run('select attempt, repeats::int from deployments')).toEqual([
+      { attempt: 2, repeats: 0 },
+    ])
   })
 
   it('again and again, under load, costs nothing and doubles nothing', async () => {
