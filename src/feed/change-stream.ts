@@ -8,11 +8,13 @@
  *        ▲                                                        │
  *        └───── the log was interrupted (another epoch) ──────────┘
  *
+ * Once begun, it outlives the database's absence: it waits until the log can be read again, and checks its cursor anew.
  * There is nothing to splice: it attaches in the turn of the event loop in which it has read everything the hub has told.
  * The iterator is written by hand: `return()` detaches at once, also while nothing is happening.
  */
 import { type Change, type ChangeFilter, matchesChange } from '../domain/change.ts'
 import type { Revision } from '../domain/deployment.ts'
+import { isTransient } from '../store/failure.ts'
 import type { Backlog } from './backlog.ts'
 import { expiredTo, type LogRange } from './cursor.ts'
 import type { Hub, Topic } from './hub.ts'
@@ -29,6 +31,8 @@ export interface ChangeStreamSource {
   readonly backlog: Backlog
   /** The database's word, with the hub brought up to its head. */
   readonly range: () => Promise<LogRange>
+  /** Calls back once, when the log can be read again. */
+  readonly whenBack: (tell: () => void) => void
   readonly capacity: number
 }
 
@@ -50,11 +54,21 @@ export function createChangeStream(
   let delivered = options.after ?? 0
   let detach: (() => void) | null = null
   let isChecked = false
+  let hasBegun = false
   let isOver = false
 
   const iterator = createIterator<FeedEvent>({
     async pull(closed) {
-      while (queue.length === 0 && !isOver && detach === null && !closed()) await catchUp()
+      while (queue.length === 0 && !isOver && detach === null && !closed()) {
+        try {
+          await catchUp()
+        } catch (error) {
+          if (!hasBegun || !isTransient(error)) throw error
+          isChecked = false
+          source.whenBack(iterator.wake)
+          return 'wait'
+        }
+      }
       const event = queue.shift()
       if (event) delivered = event.cursor
       return event ?? (isOver ? 'end' : 'wait')
@@ -85,6 +99,7 @@ export function createChangeStream(
   async function check(): Promise<void> {
     isChecked = true
     const log = await source.range()
+    hasBegun = true
     if (position === null) {
       position = delivered = hub.last
       return

@@ -56,10 +56,15 @@ export async function createFeed(options: FeedOptions): Promise<Feed> {
     await hub.follow(head.revision < seen ? await log.head() : head)
   }
   let isFailing = false
+  let waiting: (() => void)[] = []
+  const whenBack = (tell: () => void): void => void waiting.push(tell)
   const catchUp = (): void =>
     void follow().then(
       () => {
         isFailing = false
+        const told = waiting
+        waiting = []
+        for (const tell of told) tell()
       },
       (error: unknown) => {
         // Once for each time that it begins to fail: the poll would say so every second.
@@ -98,10 +103,10 @@ export async function createFeed(options: FeedOptions): Promise<Feed> {
       },
     },
     changes(wanted) {
-      return tracked(changeStreams, createChangeStream({ hub, backlog, range, capacity }, wanted))
+      return tracked(changeStreams, createChangeStream({ hub, backlog, range, whenBack, capacity }, wanted))
     },
     watch(wanted) {
-      return tracked(watchStreams, createWatchStream({ hub, refresher, capacity: 1_000 }, wanted))
+      return tracked(watchStreams, createWatchStream({ hub, refresher, whenBack, capacity: 1_000 }, wanted))
     },
     close() {
       clearInterval(poll)

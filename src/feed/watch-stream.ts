@@ -1,13 +1,15 @@
 /**
  * One subscriber of a state (a deployment, counts, a rollout): the present first, then the present again whenever something
- * that concerns it changed. It never reads ahead: what changes while its consumer is busy is merged, and counted.
+ * that concerns it changed. It never reads ahead: what changes while its consumer is busy is merged, and counted. Once begun, it
+ * outlives the database's absence.
  */
 import type { Change } from '../domain/change.ts'
 import type { Revision } from '../domain/deployment.ts'
 import type { Snapshot } from '../store/database.ts'
+import { isTransient } from '../store/failure.ts'
 import type { Hub, Topic } from './hub.ts'
 import { createIterator, type WakingIterator } from './iterator.ts'
-import type { Refresher } from './refresh.ts'
+import type { Refresher, SharedSnapshot } from './refresh.ts'
 
 export interface WatchEvent {
   readonly cursor: Revision
@@ -25,8 +27,16 @@ export interface WatchOptions {
   readonly matches?: (change: Change) => boolean
 }
 
+export interface WatchStreamSource {
+  readonly hub: Hub
+  readonly refresher: Refresher
+  /** Calls back once, when the log can be read again. */
+  readonly whenBack: (tell: () => void) => void
+  readonly capacity: number
+}
+
 export function createWatchStream(
-  source: { readonly hub: Hub; readonly refresher: Refresher; readonly capacity: number },
+  source: WatchStreamSource,
   { topics, matches = () => true }: WatchOptions,
 ): WakingIterator<WatchEvent> {
   let commits: (readonly Change[])[] = []
@@ -57,7 +67,8 @@ export function createWatchStream(
   const iterator = createIterator<WatchEvent>({
     async pull(closed) {
       if (!isDue) return 'wait'
-      const shared = await source.refresher.join()
+      const shared = await present()
+      if (shared === null) return 'wait'
       if (closed()) {
         shared.release()
         return 'end'
@@ -76,6 +87,18 @@ export function createWatchStream(
     },
     close: detach,
   })
+
+  async function present(): Promise<SharedSnapshot | null> {
+    try {
+      return await source.refresher.join()
+    } catch (error) {
+      const hasBegun = cursor > 0
+      if (!hasBegun || !isTransient(error)) throw error
+      source.whenBack(iterator.wake)
+      return null
+    }
+  }
+
   return iterator
 }
 

@@ -30,3 +30,29 @@ export function follow({ feed }: Road, after: Revision | null, filter: ChangeFil
     },
   }
 }
+
+export interface Watcher {
+  /** What each update was of, and the revisions of the changes it came with. */
+  readonly updates: readonly { readonly cursor: Revision; readonly revisions: readonly Revision[] }[]
+  leave(): Promise<void>
+}
+
+/** Watches everything there is. */
+export function watch({ feed }: Road): Watcher {
+  const stream = feed.watch({ topics: ['all'] })
+  const updates: { cursor: Revision; revisions: readonly Revision[] }[] = []
+  const watching = (async () => {
+    for await (const { cursor, changes, release } of stream) {
+      updates.push({ cursor, revisions: changes.map(({ revision }) => revision) })
+      release()
+    }
+  })()
+  watching.catch(() => {})
+  return {
+    updates,
+    async leave() {
+      await stream.return?.()
+      await watching
+    },
+  }
+}
