@@ -2,7 +2,7 @@
 import type { ChangeFilter } from '../domain/change.ts'
 import type { Revision } from '../domain/deployment.ts'
 import { readLog } from '../store/changes.ts'
-import type { Database } from '../store/database.ts'
+import type { Database, LogHead } from '../store/database.ts'
 import { readHead, readRange } from '../store/log-head.ts'
 import { createBacklog } from './backlog.ts'
 import { type ChangeStream, createChangeStream, type FeedEvent } from './change-stream.ts'
@@ -51,8 +51,7 @@ export async function createFeed(options: FeedOptions): Promise<Feed> {
   async function follow(): Promise<void> {
     const seen = hub.last
     const head = await log.head()
-    // Nobody takes revisions back but a restored copy: what was seen beyond its head never happened there.
-    if (head.revision < seen && head.epochBase <= seen) await options.restored(seen)
+    if (isRestored(head, seen)) await options.restored(seen)
     await hub.follow(head.revision < seen ? await log.head() : head)
   }
   let isFailing = false
@@ -85,9 +84,14 @@ export async function createFeed(options: FeedOptions): Promise<Feed> {
   const range = (): Promise<LogRange> => {
     asked ??= Promise.resolve().then(async () => {
       asked = null
-      const { head, ...rest } = await readRange(database.session)
-      await hub.follow(head)
-      return { ...rest, head: head.revision }
+      const seen = hub.last
+      let log = await readRange(database.session)
+      if (isRestored(log.head, seen)) {
+        await follow()
+        log = await readRange(database.session)
+      }
+      await hub.follow(log.head)
+      return { ...log, head: log.head.revision }
     })
     return asked
   }
@@ -114,6 +118,11 @@ export async function createFeed(options: FeedOptions): Promise<Feed> {
       for (const stream of [...changeStreams, ...watchStreams]) void stream.return?.()
     },
   }
+}
+
+/** Nobody takes revisions back but a restored copy: what was seen beyond its head never happened there. */
+function isRestored(head: LogHead, seen: Revision): boolean {
+  return head.revision < seen && head.epochBase <= seen
 }
 
 /** Keeps an iterator in a set until it is over. */

@@ -91,6 +91,22 @@ describe.skipIf(!findPostgres())('a backup that is restored under running server
     await expectSound(road.database)
   })
 
+  it('is noticed by whoever subscribes next', async () => {
+    const road = await openRoad(deaf)
+    const kept = await change(road)
+    await backUp()
+    const lost = await change(road)
+    await expect.poll(() => road.feed.hub.last).toBe(lost)
+    await restore()
+    const late = [follow(road, lost), follow(road, kept)] as const
+    await expect.poll(() => late[0].resets()).toHaveLength(1)
+    const next = await change(road)
+    for (const follower of late) await expect.poll(() => follower.events.at(-1)?.cursor).toBe(next)
+    expectTold(late[0], [], next - 1, [next])
+    expect(late[1].events.map(({ cursor }) => cursor)).toEqual([next])
+    for (const follower of late) await follower.leave()
+  })
+
   it('is noticed by a writer that had only heard of what is lost', async () => {
     const [writing, hearing] = [await openRoad(), await openRoad(deaf)]
     const start = await change(writing)
