@@ -117,7 +117,8 @@ export function createWriter(options: WriterOptions): Writer {
         // While it may have been committed it is not divided: its parts would have other numbers, and could not be found.
         if (!options.isTransient(error) && !attempt.isUncertain) return await isolate(batch, error)
         attempt.isUncertain = true
-        if (clock() >= deadline || isDraining) {
+        // Once more in any case: it may have been us who stood still.
+        if ((clock() >= deadline && (tries > 0 || !isReachable)) || isDraining) {
           isReachable = false
           return fail(batch, unavailable('the database cannot be reached', error))
         }
