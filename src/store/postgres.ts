@@ -34,12 +34,19 @@ export function openPostgres({
 }: PostgresOptions): Database {
   const connect = (limit: number, settings: Record<string, string | number>): Connection =>
     openConnection({ url, settings: { statement_timeout: limit, ...settings }, patience: limit + grace })
-  const readSettings = { idle_in_transaction_session_timeout: forgottenAfter }
+  // Compiling a statement takes longer than any of them should.
+  const readSettings = { idle_in_transaction_session_timeout: forgottenAfter, jit: 'off' }
   const writeSettings = {
+    // A batch touches some rows of large tables, by their keys; the planner does not know how few and would read them all.
+    enable_hashjoin: 'off',
+    enable_mergejoin: 'off',
+    jit: 'off',
     idle_in_transaction_session_timeout: frozenAfter,
     tcp_keepalives_idle: 5,
     tcp_keepalives_interval: 2,
     tcp_keepalives_count: 3,
+    // A frozen process's kernel goes on answering: this also ends whoever does not take what it asked for.
+    tcp_user_timeout: frozenAfter,
   }
   const pool = createPool(() => connect(readLimit, readSettings), { size: readers, patience: waitLimit })
   const writer = createPool(() => connect(writeLimit, writeSettings), { size: 1, patience: writeLimit })

@@ -12,7 +12,7 @@ export interface Played {
 }
 
 export interface Fleet {
-  /** So far, of all devices together. */
+  /** So far, of all devices together; throws what a device met that it should not have. */
   readonly acknowledged: number
   readonly unanswered: number
   /** Every device finishes the report it is at. */
@@ -32,6 +32,7 @@ export function startFleet(size: number, send: (device: number) => Send): Fleet 
   let acknowledged = 0
   let unanswered = 0
   let isOver = false
+  let failure: unknown = null
 
   async function play(device: number): Promise<Played> {
     const reporter = `edge-${device}`
@@ -54,9 +55,12 @@ export function startFleet(size: number, send: (device: number) => Send): Fleet 
   }
 
   const playing = Promise.all(Array.from({ length: size }, (_, device) => play(device)))
-  playing.catch(() => {})
+  playing.catch((error: unknown) => {
+    failure = error
+  })
   return {
     get acknowledged() {
+      if (failure) throw failure
       return acknowledged
     },
     get unanswered() {

@@ -13,6 +13,8 @@ export type Fate = 'pass' | 'cut' | 'deafen'
 export interface Wire {
   readonly url: string
   watch(decide: (passing: Passing) => Fate): void
+  /** Every connection there is. */
+  cut(): void
   close(): Promise<void>
 }
 
@@ -65,6 +67,9 @@ export async function startWire(serverUrl: string): Promise<Wire> {
     )
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const cut = (): void => {
+    for (const socket of sockets) socket.destroy()
+  }
   const address = server.address()
   const url = new URL(target)
   url.hostname = '127.0.0.1'
@@ -74,8 +79,9 @@ export async function startWire(serverUrl: string): Promise<Wire> {
     watch(next) {
       decide = next
     },
+    cut,
     async close() {
-      for (const socket of sockets) socket.destroy()
+      cut()
       await new Promise((resolve) => server.close(resolve))
     },
   }
