@@ -10,6 +10,9 @@ import type { WorkerAnswer, WorkerData, WorkerRequest } from './pglite-worker.ts
 import { openSnapshot, type Run, sessionOf, transact } from './transaction.ts'
 import { createTurns, type Turn } from './turns.ts'
 
+/** As on PostgreSQL's writing connection: rows are found by their keys, never by reading whole tables. */
+const beginWriting = ['begin', 'set local enable_hashjoin = off', 'set local enable_mergejoin = off']
+
 /** Milliseconds that a transaction or a snapshot may be held without a statement. */
 const frozenAfter = 5_000
 
@@ -80,7 +83,7 @@ export async function openPglite(options: WorkerData, idleLimit = frozenAfter): 
       }
       return openSnapshot(turn.run, begin, turn.end)
     },
-    transaction: (work) => inTurn((turn) => transact(turn.run, 1, work)),
+    transaction: (work) => inTurn((turn) => transact(turn.run, 1, work, beginWriting)),
     // Nobody else has this database: there is no other writer to hear of.
     async listen(ring) {
       ring(null)

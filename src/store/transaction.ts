@@ -21,6 +21,7 @@ export async function transact<T>(
   run: Run,
   connection: number,
   work: (session: WritingSession) => Promise<T>,
+  begin: readonly string[] = ['begin'],
 ): Promise<T> {
   const failures: unknown[] = []
   const use = limited(async (text, parameters) => {
@@ -32,7 +33,7 @@ export async function transact<T>(
     }
   })
   try {
-    await run('begin')
+    for (const statement of begin) await run(statement)
     const result = await work({ ...sessionOf(use.run), connection })
     // PostgreSQL answers COMMIT with a silent ROLLBACK when a statement has failed.
     if (failures.length > 0) throw failures[0]

@@ -58,6 +58,15 @@ describe.each(stores)('a database on $name', (store) => {
     expect(await database.session.run('select name from leases')).toEqual([{ name: 'x' }])
   })
 
+  it('finds the rows that it writes by their keys, not by joining whole tables', async () => {
+    const database = await fresh(store)
+    const settings = `select name, setting from pg_settings where name in ('enable_hashjoin', 'enable_mergejoin') order by name`
+    const off = ['enable_hashjoin', 'enable_mergejoin'].map((name) => ({ name, setting: 'off' }))
+    expect(await database.transaction((session) => session.run(settings))).toEqual(off)
+    // Reading is another matter.
+    expect(await database.session.run(settings)).toEqual(off.map(({ name }) => ({ name, setting: 'on' })))
+  })
+
   it('begins its first epoch with microseconds of the clock', async () => {
     const before = Date.now() * 1000
     const { session } = await fresh(store)
