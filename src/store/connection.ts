@@ -6,7 +6,7 @@
  * Statements go one at a time: one that waits inside postgres.js would be sent on the next connection, outside its transaction.
  */
 import postgres from 'postgres'
-import { StatementError } from './failure.ts'
+import { isOutdatedPlan, StatementError } from './failure.ts'
 import { parsers } from './values.ts'
 
 export interface Connection {
@@ -76,7 +76,8 @@ export function openConnection({ url, settings, patience, notified }: Connection
       try {
         return await send()
       } catch (error) {
-        if (!isAnswer(error)) lose()
+        // Every other statement that it has prepared would fail like this one: a new connection has none.
+        if (!isAnswer(error) || isOutdatedPlan(error)) lose()
         throw error
       } finally {
         clearTimeout(timer)

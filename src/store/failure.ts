@@ -31,8 +31,14 @@ const transientCodes = new Set([
 
 export function isTransient(error: unknown): boolean {
   if (typeof error !== 'object' || error === null) return false
+  if (isOutdatedPlan(error)) return true
   const { code, cause, errors } = error as { code?: unknown; cause?: unknown; errors?: unknown }
   if (typeof code === 'string' && (transientCodes.has(code) || transientStates.test(code))) return true
   if (Array.isArray(errors) && errors.some(isTransient)) return true
   return cause !== undefined && cause !== error && isTransient(cause)
+}
+
+/** "cached plan must not change result type": a newer version has added a column since this connection prepared the statement. */
+export function isOutdatedPlan(error: unknown): boolean {
+  return error instanceof Error && 'routine' in error && error.routine === 'RevalidateCachedQuery'
 }
