@@ -16,7 +16,7 @@ import { type Change, type ChangeFilter, matchesChange } from '../domain/change.
 import type { Revision } from '../domain/deployment.ts'
 import { isTransient } from '../store/failure.ts'
 import type { Backlog } from './backlog.ts'
-import { expiredTo, type LogRange } from './cursor.ts'
+import { continuation, expiredTo, type LogRange } from './cursor.ts'
 import type { Hub, Topic } from './hub.ts'
 import { createIterator } from './iterator.ts'
 
@@ -108,9 +108,9 @@ export function createChangeStream(
     if (reset !== null) {
       position = reset
       queue.push({ cursor: reset, change: null, reset: 'CURSOR_EXPIRED' })
-    } else if (log.epochs.some(({ ended }) => ended === position)) {
-      // The last revision of an earlier epoch: nothing was lost, the next one is the present epoch's.
-      position = Math.max(position, log.epochs.find(({ ended }) => ended === null)?.base ?? position)
+    } else {
+      // From the last revision of an earlier epoch nothing was lost. An empty epoch ends where it begins.
+      for (let next = continuation(position, log); next !== null; next = continuation(next, log)) position = next
     }
   }
 

@@ -5,14 +5,24 @@ import type { EpochRange } from '../store/log-head.ts'
 export interface LogRange {
   readonly head: Revision
   readonly tail: Revision
+  /** Oldest first. */
   readonly epochs: readonly EpochRange[]
 }
 
-/** Null: everything after it is there. Otherwise where to go on from: the tail, or the base of the present epoch. */
+/** Null: everything after it is there. Otherwise where to go on from: the tail, or the base of the epoch that follows it. */
 export function expiredTo(cursor: Revision, log: LogRange): Revision | null {
   const epoch = log.epochs.find(({ base, ended }) => base <= cursor && cursor <= (ended ?? log.head))
   if (epoch && cursor >= log.tail) return null
   if (epoch || cursor < log.tail) return log.tail
   const present = log.epochs.find(({ ended }) => ended === null)
-  return Math.max(present?.base ?? log.tail, log.tail)
+  return Math.max(nextBase(cursor, log) ?? present?.base ?? log.tail, log.tail)
+}
+
+/** Where the log goes on after the last revision of an earlier epoch; null: it is not the last of any. */
+export function continuation(cursor: Revision, log: LogRange): Revision | null {
+  return log.epochs.some(({ ended }) => ended === cursor) ? nextBase(cursor, log) : null
+}
+
+function nextBase(cursor: Revision, { epochs }: LogRange): Revision | null {
+  return epochs.find(({ base }) => base > cursor)?.base ?? null
 }

@@ -163,6 +163,19 @@ describe.each(stores)('changes on $name', (store) => {
     await live.return?.()
   })
 
+  it('of several epochs ago go on through each of them', async () => {
+    const [road] = await open(store)
+    const ended = await change(road)
+    const revisions: number[] = []
+    for (let epoch = 0; epoch < 3; epoch += 1) {
+      await road.database.transaction((session) => beginEpoch(session, Date.now()))
+      // One of them remains empty.
+      if (epoch !== 1) revisions.push(await change(road), await change(road))
+    }
+    const resumed = await takeUntil(road.feed.changes({ filter: {}, after: ended - 1 }), revisions.at(-1) ?? 0)
+    expect(cursors(resumed)).toEqual([ended, ...revisions])
+  })
+
   it('that nobody takes end with OVERFLOW at the last delivered one, and resume from there', async () => {
     const [road] = await open(store, { capacity: 5 })
     const stream = road.feed.changes({ filter: {}, after: null })
