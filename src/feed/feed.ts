@@ -57,8 +57,15 @@ export async function createFeed(options: FeedOptions): Promise<Feed> {
   let isFailing = false
   let waiting: (() => void)[] = []
   const whenBack = (tell: () => void): void => void waiting.push(tell)
-  const catchUp = (): void =>
-    void follow().then(
+  let following: Promise<void> | null = null
+  let isAskedAgain = false
+  /** One at a time: a database that does not answer must not be asked ever more. */
+  const catchUp = (): void => {
+    if (following) {
+      isAskedAgain = true
+      return
+    }
+    following = follow().then(
       () => {
         isFailing = false
         const told = waiting
@@ -71,6 +78,13 @@ export async function createFeed(options: FeedOptions): Promise<Feed> {
         isFailing = true
       },
     )
+    void following.then(() => {
+      following = null
+      if (!isAskedAgain) return
+      isAskedAgain = false
+      catchUp()
+    })
+  }
   await database.listen((revision) => {
     if (revision === null || revision > hub.last) catchUp()
   })
