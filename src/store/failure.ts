@@ -11,8 +11,11 @@ export class StatementError extends Error {
   }
 }
 
-/** SQLSTATEs that say the session is gone or was put aside: a frozen holder of a lock, a restart, a failover, a time-out. */
-const transientStates = /^(08...|57P0[1235]|57014|25P03|55P03|40001|40P01|53300|57P04|25006)$/
+/**
+ * SQLSTATEs that say the session is gone or was put aside (a frozen holder of a lock, a restart, a failover, a time-out), or that
+ * the server lacks something (a full disk, memory): nothing is wrong with the statement.
+ */
+const transientStates = /^(08...|53...|58...|57P0[1-5]|57014|25P03|55P03|40001|40P01|25006)$/
 const transientCodes = new Set([
   'CONNECTION_CLOSED',
   'CONNECTION_ENDED',
@@ -31,11 +34,16 @@ const transientCodes = new Set([
 
 export function isTransient(error: unknown): boolean {
   if (typeof error !== 'object' || error === null) return false
-  if (isOutdatedPlan(error)) return true
+  if (isOutdatedPlan(error) || isEndOfSession(error)) return true
   const { code, cause, errors } = error as { code?: unknown; cause?: unknown; errors?: unknown }
   if (typeof code === 'string' && (transientCodes.has(code) || transientStates.test(code))) return true
   if (Array.isArray(errors) && errors.some(isTransient)) return true
   return cause !== undefined && cause !== error && isTransient(cause)
+}
+
+/** Whatever it was, the server ended the session over it, or let nobody in: no statement is to blame for that. */
+function isEndOfSession(error: object): boolean {
+  return 'severity' in error && (error.severity === 'FATAL' || error.severity === 'PANIC')
 }
 
 /** "cached plan must not change result type": a newer version has added a column since this connection prepared the statement. */

@@ -1,0 +1,30 @@
+import { describe, expect, it } from 'vitest'
+import { isTransient, StatementError } from '../../src/store/failure.ts'
+
+const states = (...codes: string[]): StatementError[] => codes.map((code) => new StatementError(code, code))
+
+describe('a failure', () => {
+  it('of the connection, of the server or of the moment is a reason to try again', () => {
+    for (const error of [
+      ...states('08006', '57P01', '57P02', '57P03', '57P05', '57014', '25P03', '25006', '40001', '40P01', '55P03'),
+      // Too many connections, a full disk, no memory; an unreadable file.
+      ...states('53300', '53100', '53200', '58030'),
+      Object.assign(new Error('connect'), { code: 'ECONNREFUSED' }),
+      Object.assign(new Error('password authentication failed'), { code: '28P01', severity: 'FATAL' }),
+      new AggregateError([Object.assign(new Error('connect'), { code: 'ETIMEDOUT' })]),
+      new Error('outer', { cause: new StatementError('inner', '08003') }),
+    ])
+      expect(isTransient(error), String(error)).toBe(true)
+  })
+
+  it('of the statement is none', () => {
+    for (const error of [
+      ...states('22012', '23505', '42P01', '0A000', '25P02', 'XX000'),
+      Object.assign(new Error('division by zero'), { code: '22012', severity: 'ERROR' }),
+      new TypeError('x is not a function'),
+      'text',
+      null,
+    ])
+      expect(isTransient(error), String(error)).toBe(false)
+  })
+})
