@@ -1,9 +1,13 @@
 /** A copy of the database is put back while servers run and subscribers have heard more than it holds: each is told. */
+import { cpSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { recordReport } from '../../../src/ingest/commands/report.ts'
 import type { Database } from '../../../src/store/database.ts'
 import { readHead } from '../../../src/store/log-head.ts'
 import { openDatabase } from '../../../src/store/open.ts'
+import { startNode } from '../../support/child.ts'
+import { temporaryFolder } from '../../support/folder.ts'
 import { type Follower, follow } from '../../support/follow.ts'
 import { findPostgres, type PostgresServer, startPostgres } from '../../support/postgres-server.ts'
 import { report } from '../../support/reports.ts'
@@ -123,6 +127,36 @@ describe.skipIf(!findPostgres())('a backup that is restored under running server
     await expect.poll(() => follower.events.at(-1)?.cursor).toBe(next)
     expect(follower.resets()).toHaveLength(1)
     await follower.leave()
+  })
+})
+
+describe('a data directory that is put back', () => {
+  it('tells every subscriber who is ahead, after npm run new-epoch', async () => {
+    const dataDir = temporaryFolder()
+    const backup = join(temporaryFolder(), 'copy')
+    const open = async (): Promise<Road> => createRoad(await openDatabase({ url: null, dataDir }))
+    const first = await open()
+    const kept = await change(first)
+    await first.close()
+    cpSync(dataDir, backup, { recursive: true })
+    const second = await open()
+    const lost = await change(second)
+    await second.close()
+    rmSync(dataDir, { recursive: true })
+    cpSync(backup, dataDir, { recursive: true })
+    const command = startNode(['src/cli/new-epoch.ts'], { DATA_DIR: dataDir })
+    expect(await command.ended).toBe(0)
+
+    const road = await open()
+    onTestFinished(() => road.close())
+    const next = await change(road)
+    expect(next).toBeGreaterThan(lost)
+    const late = [follow(road, lost), follow(road, kept)] as const
+    for (const follower of late) await expect.poll(() => follower.events.at(-1)?.cursor).toBe(next)
+    expectTold(late[0], [], next - 1, [next])
+    expect(late[1].events.map(({ cursor, reset }) => [cursor, reset])).toEqual([[next, null]])
+    for (const follower of late) await follower.leave()
+    await expectSound(road.database)
   })
 })
 
