@@ -1,0 +1,56 @@
+/** A network that breaks at any statement, on any connection: the writer's, the readers' and the doorbell's. */
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { recordReport } from '../../../src/ingest/commands/report.ts'
+import { readHead } from '../../../src/store/log-head.ts'
+import { openDatabase } from '../../../src/store/open.ts'
+import { startFleet } from '../../support/fleet.ts'
+import { follow, watch } from '../../support/follow.ts'
+import { createRoad } from '../../support/road.ts'
+import { expectKept, expectSound, revisionsBetween } from '../../support/soundness.ts'
+import { postgresStores } from '../../support/stores.ts'
+import { startWire } from '../../support/wire.ts'
+
+const cutsWanted = 100
+
+describe.each(postgresStores)('a network to $name that breaks anywhere', (store) => {
+  it('costs no report, doubles none, and no subscriber a change', async () => {
+    const empty = await store.create()
+    onTestFinished(() => empty.drop())
+    const wire = await startWire(empty.config.url ?? '')
+    onTestFinished(() => wire.close())
+    const options = { writer: { patience: 60_000 }, feed: { pollInterval: 20 } }
+    const broken = await createRoad(await openDatabase({ url: wire.url, dataDir: 'memory' }), options)
+    onTestFinished(() => broken.close())
+    const whole = await createRoad(await empty.open(), options)
+    onTestFinished(() => whole.close())
+    const start = (await readHead(whole.database.session)).revision
+    const followers = [follow(broken, start), follow(whole, start)]
+    const watcher = watch(broken)
+    await expect.poll(() => watcher.updates).toHaveLength(1)
+
+    let cuts = 0
+    wire.watch(() => {
+      if (Math.random() > 0.02) return 'pass'
+      cuts += 1
+      return 'cut'
+    })
+    const fleet = startFleet(20, (device) => (said) => (device % 2 ? broken : whole).writer.submit(recordReport(said)))
+    await expect.poll(() => fleet.acknowledged && cuts).toBeGreaterThan(cutsWanted)
+    wire.watch(() => 'pass')
+    const played = await fleet.finish()
+
+    expect(played.flatMap(({ outcomes }) => outcomes.filter(({ verdict }) => verdict !== 'APPLIED'))).toEqual([])
+    await expectKept(whole.database, played)
+    await expectSound(whole.database)
+    const { revision } = await readHead(whole.database.session)
+    for (const follower of followers) {
+      await expect.poll(() => follower.events.at(-1)?.cursor).toBe(revision)
+      expect(follower.revisions()).toEqual(revisionsBetween(start, revision))
+      await follower.leave()
+    }
+    await expect.poll(() => watcher.updates.at(-1)?.cursor).toBe(revision)
+    const from = watcher.updates[0]?.cursor ?? expect.unreachable()
+    expect(watcher.updates.flatMap(({ revisions }) => revisions)).toEqual(revisionsBetween(from, revision))
+    await watcher.leave()
+  })
+})
