@@ -123,7 +123,10 @@ export function createHub(log: LogReader, start: LogHead, memory = 10_000): Hub 
     },
     publish(since, changes) {
       if (since === last && reading === null) dispatch(changes)
-      else void catchUp().then(() => (last < (changes.at(-1)?.revision ?? since) ? catchUp() : undefined), ignore)
+      else
+        catchUp()
+          .then(() => (last < (changes.at(-1)?.revision ?? since) ? catchUp() : undefined))
+          .catch(ignore)
     },
     async reach(revision) {
       // A reading that began earlier may have taken its head before that revision was there.

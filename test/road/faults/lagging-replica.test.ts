@@ -2,6 +2,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { recordReport } from '../../../src/ingest/commands/report.ts'
 import type { Database } from '../../../src/store/database.ts'
+import { StatementError } from '../../../src/store/failure.ts'
 import { readHead } from '../../../src/store/log-head.ts'
 import { follow } from '../../support/follow.ts'
 import { report } from '../../support/reports.ts'
@@ -9,7 +10,7 @@ import { createRoad, type Road } from '../../support/road.ts'
 import { postgresStores } from '../../support/stores.ts'
 
 describe.each(postgresStores)('a replica that is still reading the log on $name', (store) => {
-  it('waits for what a subscriber has heard elsewhere already', async () => {
+  async function open() {
     const empty = await store.create()
     onTestFinished(() => empty.drop())
     const [ahead, behind] = [await empty.open(), await empty.open()]
@@ -17,18 +18,40 @@ describe.each(postgresStores)('a replica that is still reading the log on $name'
     const roads = [await createRoad(ahead), await createRoad(slow.database)] as const
     onTestFinished(async () => void (await Promise.all(roads.map((road) => road.close()))))
     const [one, other] = roads
+    return { one, other, slow }
+  }
 
+  it('waits for what a subscriber has heard elsewhere already', async () => {
+    const { one, other, slow } = await open()
     const reading = slow.hold()
     await change(one, 1)
     await reading
     await change(one, 2)
     // It knows of the second change, and the replica it comes to does not yet.
-    const { revision } = await readHead(ahead.session)
+    const { revision } = await readHead(one.database.session)
     const follower = follow(other, revision)
     await slow.asked(/epochs/)
     slow.release()
     await change(one, 3)
     await expect.poll(() => follower.revisions()).toEqual([revision + 1])
+    await follower.leave()
+  })
+
+  it('tries again when it cannot read on, and makes nothing of it', async () => {
+    const { one, other, slow } = await open()
+    const { revision } = await readHead(one.database.session)
+    const follower = follow(other, revision)
+    await expect.poll(() => other.feed.hub.size).toBe(2)
+    const reading = slow.hold()
+    await change(one, 1)
+    await reading
+    // Its own batch comes after one that it is still reading: it has to read this one too, and cannot.
+    await change(other, 2)
+    const failed = slow.fail()
+    slow.release()
+    await failed
+    slow.recover()
+    await expect.poll(() => follower.revisions()).toEqual([revision + 1, revision + 2])
     await follower.leave()
   })
 })
@@ -49,7 +72,12 @@ function slowly(database: Database) {
     await gate
     return answer as never
   }
+  let tellFailed: (() => void) | null = null
   const run: Database['session']['run'] = async (text, parameters) => {
+    if (tellFailed) {
+      setImmediate(tellFailed)
+      throw new StatementError('the connection was lost', '08006')
+    }
     const answer = await database.session.run(text, parameters)
     if (asked?.pattern.test(text)) setImmediate(asked.resolve)
     return answer as never
@@ -62,6 +90,11 @@ function slowly(database: Database) {
       return new Promise((resolve) => (isHeld = resolve))
     },
     asked: (pattern: RegExp) => new Promise<void>((resolve) => (asked = { pattern, resolve })),
+    /** Resolves when somebody has been told so. */
+    fail: () => new Promise<void>((resolve) => (tellFailed = resolve)),
+    recover() {
+      tellFailed = null
+    },
     release() {
       gate = null
       open()
