@@ -5,6 +5,9 @@ import { readHead } from '../../../src/store/log-head.ts'
 import { openDatabase } from '../../../src/store/open.ts'
 import { startFleet } from '../../support/fleet.ts'
 import { follow, watch } from '../../support/follow.ts'
+import { sendOver } from '../../support/http-device.ts'
+import { subscribe } from '../../support/http-subscriber.ts'
+import { startProgram } from '../../support/program.ts'
 import { createRoad } from '../../support/road.ts'
 import { expectKept, expectSound, revisionsBetween } from '../../support/soundness.ts'
 import { postgresStores } from '../../support/stores.ts'
@@ -53,4 +56,60 @@ describe.each(postgresStores)('a network to $name that breaks anywhere', (store)
     expect(watcher.updates.flatMap(({ revisions }) => revisions)).toEqual(revisionsBetween(from, revision))
     await watcher.leave()
   })
+
+  it('makes the server say "come again" at most, and never ends it', async () => {
+    const empty = await store.create()
+    onTestFinished(() => empty.drop())
+    const wire = await startWire(empty.config.url ?? '')
+    onTestFinished(() => wire.close())
+    const program = startProgram({ DATABASE_URL: wire.url })
+    onTestFinished(() => program.dispose())
+    const url = await program.listening
+    const database = await empty.open()
+    onTestFinished(() => database.close())
+    const start = (await readHead(database.session)).revision
+    let cuts = 0
+    wire.watch(() => {
+      if (Math.random() > 0.02) return 'pass'
+      cuts += 1
+      return 'cut'
+    })
+    const subscriber = subscribe(async () => url, start)
+    const fleet = startFleet(20, () => sendOver(async () => url))
+    const asking = Promise.all(Array.from({ length: 4 }, () => askOn(url, () => cuts > cutsWanted)))
+
+    await expect.poll(() => fleet.acknowledged && cuts).toBeGreaterThan(cutsWanted)
+    wire.watch(() => 'pass')
+    const answers = await asking
+    const played = await fleet.finish()
+
+    const codes = new Set(answers.flat())
+    expect([...codes].filter((code) => code !== 'answered' && code !== 'UNAVAILABLE')).toEqual([])
+    expect(codes).toContain('answered')
+    await expectKept(database, played)
+    await expectSound(database)
+    const { revision } = await readHead(database.session)
+    await expect.poll(() => subscriber.revisions.at(-1)).toBe(revision)
+    expect(subscriber.revisions).toEqual(revisionsBetween(start, revision))
+    await subscriber.leave()
+    expect(program.child.exitCode).toBeNull()
+  })
 })
+
+const question = `{ revision deploymentCounts { total } deployments(first: 5) { totalCount nodes { state components { name state } history(last: 2) {
+  nodes { revision } } } } changes(last: 5) { nodes { revision } } audit { drift { scope } } }`
+
+/** How each of its questions was answered: with data, or with an error's code. */
+async function askOn(url: string, isOver: () => boolean): Promise<string[]> {
+  const answers: string[] = []
+  while (!isOver()) {
+    const response = await fetch(`${url}/graphql`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ query: question }),
+    })
+    const { errors } = (await response.json()) as { errors?: { message: string; extensions?: { code?: string } }[] }
+    answers.push(...(errors?.map(({ message, extensions }) => extensions?.code ?? message) ?? ['answered']))
+  }
+  return answers
+}
