@@ -82,7 +82,11 @@ export function applyReport(
     })
 
   const declaredComponents = known?.declaredComponents ?? []
-  const components = mergeComponents(present?.components ?? [], report.components, declaredComponents, changes, moment)
+  const shown = present?.components ?? []
+  const saysNothing = report.components.length === 0 && shown.length > 0
+  const components = saysNothing
+    ? shown
+    : mergeComponents(shown, report.components, declaredComponents, changes, moment)
   return finish(changes, moment, {
     ...(known ?? blank(place, report.deploymentId, report.reporter)),
     reporter: report.reporter,
@@ -186,8 +190,6 @@ function mergeComponents(
   changes: ChangeBody[],
   moment: Moment,
 ): readonly Component[] {
-  if (reported.length === 0 && present.length === 0 && declared.length === 0) return present
-  if (reported.length === 0 && present.length > 0) return present
   const wanted = new Map(reported.map((component) => [component.name, component]))
   for (const component of absentAsPending(reported, declared)) wanted.set(component.name, component)
 

@@ -149,6 +149,14 @@ describe('a declaration', () => {
     expect(outcome.deployment.claimed).toBe(true)
   })
 
+  it('that names no components takes back those that were only declared', () => {
+    const made = applyDeclaration(null, declared({ components: ['a'] }), place, moment(1)).deployment
+    expect(applyDeclaration(made, declared(), place, moment(3)).verdict).toBe('UNCHANGED')
+    const outcome = applyDeclaration(made, declared({ components: [] }), place, moment(3))
+    expect(outcome.changes).toEqual([{ kind: 'COMPONENT_REMOVED', component: 'a', from: 'PENDING' }])
+    expect(outcome.deployment.components).toEqual([])
+  })
+
   it('of what is known already revises it and leaves its state alone', () => {
     const known = last(play(report({ state: 'INSTALLED', components: [component('a', 'INSTALLED')] }))).deployment
     const outcome = applyDeclaration(
