@@ -62,8 +62,8 @@ export interface World {
   revision(): Revision
   moment(): Moment
   deployment(deploymentId: string, reporter: string): Deployment | null
-  /** The one of that id that runs on that device, whoever reports it; forgotten ones not. */
-  deploymentOn(deploymentId: string, targetKey: number): Deployment | null
+  /** Those of that id that run on that device, whoever reports them; forgotten ones too. */
+  deploymentsOn(deploymentId: string, targetKey: number): readonly Deployment[]
   deploymentByKey(key: number): Deployment | null
   deploymentsOf(reporter: string): readonly Deployment[]
   device(name: string): Target | null
@@ -105,7 +105,8 @@ export function createWorld(head: Head, loaded: Loaded, now: Millis, offlineAfte
 
   const byKey = new Map(loaded.deployments.map((deployment) => [deployment.key, deployment]))
   const byName = new Map(loaded.deployments.map((d) => [nameOf(d.deploymentId, d.reporter), d.key]))
-  const byPlace = new Map(loaded.deployments.map((d) => [nameOf(d.deploymentId, String(d.targetKey)), d.key]))
+  /** Made when first asked for: a report that finds its own never does. Those that have moved away stay in it. */
+  let byPlace: Map<string, Set<number>> | null = null
   const targets = new Map(loaded.targets.map((target) => [target.key, target]))
   const devices = new Map(loaded.targets.filter((t) => t.kind === 'DEVICE').map((target) => [target.name, target.key]))
   const rollouts = new Map(loaded.rollouts.map((rollout) => [identityOf(rollout), rollout]))
@@ -117,6 +118,20 @@ export function createWorld(head: Head, loaded: Loaded, now: Millis, offlineAfte
   const newRollouts: Rollout[] = []
   const rolloutDeltas = new Map<number, StateDelta>()
   const fleetDelta = zeroDelta()
+
+  const putPlace = (places: Map<string, Set<number>>, deployment: Deployment): void => {
+    const place = nameOf(deployment.deploymentId, String(deployment.targetKey))
+    const there = places.get(place)
+    if (there) there.add(deployment.key)
+    else places.set(place, new Set([deployment.key]))
+  }
+
+  const places = (): ReadonlyMap<string, ReadonlySet<number>> => {
+    if (byPlace) return byPlace
+    byPlace = new Map()
+    for (const deployment of byKey.values()) putPlace(byPlace, deployment)
+    return byPlace
+  }
 
   const targetByKey = (key: number): Target => {
     const target = targets.get(key)
@@ -149,10 +164,11 @@ export function createWorld(head: Head, loaded: Loaded, now: Millis, offlineAfte
     revision: () => revision,
     moment: () => ({ now, at, revision: revision + 1 }),
     deployment: (deploymentId, reporter) => byKey.get(byName.get(nameOf(deploymentId, reporter)) ?? -1) ?? null,
-    deploymentOn: (deploymentId, targetKey) => {
-      const found = byKey.get(byPlace.get(nameOf(deploymentId, String(targetKey))) ?? -1)
-      return found && found.targetKey === targetKey && found.forgottenAt === null ? found : null
-    },
+    deploymentsOn: (deploymentId, targetKey) =>
+      [...(places().get(nameOf(deploymentId, String(targetKey))) ?? [])]
+        .flatMap((key) => byKey.get(key) ?? [])
+        .filter((deployment) => deployment.targetKey === targetKey)
+        .toSorted((a, b) => a.key - b.key),
     deploymentByKey: (key) => byKey.get(key) ?? null,
     deploymentsOf: (reporter) => [...byKey.values()].filter((deployment) => deployment.reporter === reporter),
     device,
@@ -184,7 +200,7 @@ export function createWorld(head: Head, loaded: Loaded, now: Millis, offlineAfte
       if (known && known.reporter !== deployment.reporter) byName.delete(nameOf(known.deploymentId, known.reporter))
       byName.set(nameOf(deployment.deploymentId, deployment.reporter), deployment.key)
       byKey.set(deployment.key, deployment)
-      byPlace.set(nameOf(deployment.deploymentId, String(deployment.targetKey)), deployment.key)
+      if (byPlace) putPlace(byPlace, deployment)
       if (changes.length === 0) return
       entries.push({
         firstRevision: revision + 1,

@@ -32,12 +32,19 @@ describe.each(stores)('commands on $name', (store) => {
   })
 
   const send = (some: Partial<StatusReport>): Promise<ReportOutcome> => road.writer.submit(recordReport(report(some)))
+  const part = { name: 'a', state: 'INSTALLED', error: null } as const
   const device = (name: string) => targetByName(road.database.session, 'DEVICE', '', name)
   const find = async (deploymentId: string, deviceId: string | null = null) =>
     (await findDeployments(road.database.session, deploymentId, deviceId, null))[0]
   const since = async (revision: number) =>
     (await readLog(road.database.session, revision, 100)).map(({ kind }) => kind)
   const head = async () => (await readHead(road.database.session)).revision
+  const declare = (deviceId: string, deploymentId: string, components: readonly string[] | null = null) =>
+    road.writer.submit(
+      declareDeployments({ name: 'declared', project: null }, [
+        { deviceId, deploymentId, application: null, applicationVersion: null, components },
+      ]),
+    )
   const registration = (some: Partial<DeviceRegistration> & { deviceId: string }): DeviceRegistration => ({
     name: null,
     labels: null,
@@ -124,6 +131,40 @@ describe.each(stores)('commands on $name', (store) => {
     )
     expect(await findDeployments(road.database.session, later, null, null)).toMatchObject([
       { rolloutKey: all[0]?.rolloutKey, state: 'INSTALLED' },
+    ])
+  })
+
+  it('number what a report changes after the end of the absence that it is a sign of', async () => {
+    await send({ reporter: 'gw6', deviceId: 'gw6/child', deploymentId: 'x', error: { code: '102', message: '' } })
+    const { revision } = await send({ reporter: 'gw6/child', deploymentId: 'back', components: [part] })
+    expect(await since(revision - 3)).toEqual([
+      'CONNECTIVITY_CHANGED',
+      'DEPLOYMENT_STATE_CHANGED',
+      'COMPONENT_STATE_CHANGED',
+    ])
+    expect(await find('back')).toMatchObject({ revision, components: [{ name: 'a', revision }] })
+  })
+
+  it('let a declaration bring back what was forgotten of that device, whoever reported it', async () => {
+    const child = { reporter: 'gw7', deviceId: 'gw7/child', deploymentId: 'returning', state: 'INSTALLED' } as const
+    await send(child)
+    const { key = -1 } = (await find('returning')) ?? {}
+    await road.writer.submit(forgetDeployments([key]))
+    expect(await declare('gw7/child', 'returning')).toMatchObject({ deploymentKeys: [key] })
+    await send(child)
+    expect(await findDeployments(road.database.session, 'returning', null, null)).toMatchObject([
+      { key, reporter: 'gw7', state: 'INSTALLED' },
+    ])
+  })
+
+  it('let a declaration find what is there before what is forgotten', async () => {
+    const child = { reporter: 'gw8', deviceId: 'gw8/child', deploymentId: 'late', state: 'INSTALLED' } as const
+    const first = await declare('gw8/child', 'late')
+    await road.writer.submit(forgetDeployments(first.deploymentKeys))
+    await send(child)
+    const again = await declare('gw8/child', 'late')
+    expect(await findDeployments(road.database.session, 'late', null, null)).toMatchObject([
+      { reporter: 'gw8', state: 'INSTALLED', rolloutKey: again.rolloutKey },
     ])
   })
 

@@ -1,191 +1,282 @@
 /**
- * What Rollcall should answer, said again from the product's rules and from nothing of its code: one deployment at a time, no
- * batches, no database. Whatever both say must be the same.
+ * What Rollcall should answer, said again from the product's rules and from nothing of its code: one command at a time, no
+ * batches, no database. Whatever both say must be the same. Here the state is made by the log: what is told is what is done.
  */
 import type { DeploymentState } from '../../src/domain/deployment.ts'
+import { derived, isConsistent, type Order, type Part, type Parts, remember, staleBy } from './reference-rules.ts'
 
-export interface ModelReport {
+export interface ModelReport extends Order {
   readonly reporter: string
   readonly device: string
   readonly id: string
   readonly state: DeploymentState
   readonly error: string | null
-  readonly components: Readonly<Record<string, DeploymentState>>
-  readonly version: number | null
-  readonly boot: string | null
-  readonly seq: number | null
-  readonly time: number | null
+  readonly parts: Parts
 }
 
-export interface ModelDeployment {
+export interface ModelDeclaration {
+  readonly device: string
   readonly id: string
-  reporter: string
-  device: string
-  rollout: string
-  state: DeploymentState
-  error: string | null
-  components: Record<string, DeploymentState>
-  declared: readonly string[]
-  attempt: number
-  version: number | null
-  forgotten: boolean
-  claimed: boolean
-  marks: { version: number | null; boot: string | null; seq: number | null; time: number | null }
+  readonly application: string | null
+  readonly parts: readonly string[] | null
 }
 
-/** `what`: kind and what it says, in one line. */
+/** What the past knows of a deployment. */
+export interface Image {
+  readonly id: string
+  readonly device: string
+  readonly rollout: string
+  readonly application: string | null
+  readonly state: DeploymentState
+  readonly derived: DeploymentState | null
+  readonly consistent: boolean
+  readonly error: string | null
+  readonly parts: Readonly<Record<string, Part & { readonly revision: number }>>
+  readonly attempt: number
+  readonly version: number | null
+  readonly forgotten: boolean
+  readonly at: number
+  readonly revision: number
+}
+
+interface Known {
+  readonly number: number
+  image: Image
+  reporter: string
+  declared: readonly string[]
+  claimed: boolean
+  marks: Order
+  repeats: number
+}
+
+/** `what`: in one line, what it says besides its kind. `entry`: those of one are told by the same command of one subject. */
 export interface ModelChange {
   readonly revision: number
-  readonly id: string
+  readonly at: number
+  readonly entry: number
+  readonly id: string | null
+  readonly device: string
+  readonly kind: string
+  readonly part: string | null
+  readonly to: string | null
   readonly what: string
 }
 
-const noMarks = { version: null, boot: null, seq: null, time: null }
-const terminal = ['INSTALLED', 'FAILED', 'REMOVED']
-const beginning = ['PENDING', 'INSTALLING']
+export interface KeptReport {
+  readonly number: number
+  readonly verdict: string
+  readonly staleBy: string | null
+  readonly receivedAt: number
+  readonly revision: number | null
+  readonly state: DeploymentState
+}
 
-export function createModel(start: number) {
-  const deployments: ModelDeployment[] = []
+type Connectivity = 'UNKNOWN' | 'ONLINE' | 'OFFLINE'
+
+const unordered: Order = { version: null, boot: null, seq: null, time: null }
+const blank = { application: null, state: 'PENDING', derived: null, consistent: true, error: null, parts: {} } as const
+
+export function createModel(base: number) {
+  const all: Known[] = []
   const log: ModelChange[] = []
-  const kept: string[] = []
-  let revision = start
+  const past = new Map<number, readonly Image[]>([[base, []]])
+  const kept: KeptReport[] = []
+  const devices = new Map<string, Connectivity>()
+  const registered = new Set<string>()
+  const rollouts = new Set<string>()
+  let revision = base
+  let at = 0
+  let entry = 0
 
-  const tell = (id: string, what: string): void => void log.push({ revision: ++revision, id, what })
-  const older = (a: number | null, b: number | null): number => (a === null || b === null ? 0 : a - b)
+  const begin = (now: number): void => {
+    at = Math.max(at, now)
+  }
+  const isPresent = (d: Known): boolean => !d.image.forgotten
 
-  function staleBy(d: ModelDeployment, r: ModelReport, now: number): string | null {
-    const version = older(r.version, d.marks.version)
-    const seq = r.boot === d.marks.boot ? older(r.seq, d.marks.seq) : 0
-    const time = older(usable(r.time, now), d.marks.time)
-    if (version !== 0) return version < 0 ? 'adoptedManifestVersion' : null
-    if (seq !== 0) return seq < 0 ? 'seq' : null
-    return time < 0 ? 'observedAt' : null
+  function meet(name: string): void {
+    if (!devices.has(name)) devices.set(name, 'UNKNOWN')
   }
 
-  function mark(d: ModelDeployment, r: ModelReport, now: number): void {
-    const newer = older(r.version, d.marks.version) > 0
-    const newerSeq = r.boot === d.marks.boot && older(r.seq, d.marks.seq) > 0
-    d.marks = {
-      version: r.version ?? d.marks.version,
-      boot: r.seq !== null ? r.boot : newer ? null : d.marks.boot,
-      seq: r.seq ?? (newer ? null : d.marks.seq),
-      time: usable(r.time, now) ?? (newer || newerSeq ? null : d.marks.time),
-    }
+  /** Who is spoken of has a gateway, if its name says so. */
+  function place(name: string): void {
+    meet(name)
+    if (name.includes('/')) meet(name.slice(0, name.lastIndexOf('/')))
   }
 
-  function report(r: ModelReport, now: number): { verdict: string; staleBy: string | null } {
-    let d = deployments.find((one) => one.id === r.id && one.reporter === r.reporter)
-    d ??= deployments.find((one) => one.id === r.id && one.device === r.device && !one.claimed && !one.forgotten)
-    const isNew = !d || d.forgotten
-    d ??= born(r.id, r.reporter, r.device, r.id)
-    const by = isNew ? null : staleBy(d, r, now)
-    if (by !== null) {
-      kept.push(`${r.id} STALE`)
-      return { verdict: 'STALE', staleBy: by }
-    }
-    const before = revision
-    const attempt =
-      d.attempt === 0 ? 1 : terminal.includes(d.state) && beginning.includes(r.state) ? d.attempt + 1 : d.attempt
-    if (isNew) Object.assign(d, { components: {}, version: null, marks: noMarks, forgotten: false })
-    else if (d.device !== r.device) tell(r.id, `moved ${d.device} ${r.device}`)
-    const version = r.version ?? d.version
-    if (isNew || d.state !== r.state || d.error !== r.error || d.attempt !== attempt || d.version !== version)
-      tell(r.id, `state ${isNew ? null : d.state} ${r.state} ${r.error} ${attempt} ${version}`)
-    mark(d, r, now)
-    Object.assign(d, {
-      reporter: r.reporter,
-      device: r.device,
-      state: r.state,
-      error: r.error,
-      attempt,
-      version,
-      claimed: true,
-    })
-    if (Object.keys(r.components).length > 0 || (isNew && d.declared.length > 0))
-      merge(d, withDeclared(r.components, d.declared))
-    if (revision === before) return { verdict: 'UNCHANGED', staleBy: null }
-    kept.push(`${r.id} APPLIED`)
-    return { verdict: 'APPLIED', staleBy: null }
+  function record(change: Pick<ModelChange, 'id' | 'device' | 'kind' | 'what'> & Partial<ModelChange>): void {
+    revision += 1
+    log.push({ part: null, to: null, ...change, revision, at, entry })
+    past.set(
+      revision,
+      all.map(({ image }) => image),
+    )
   }
 
-  function merge(d: ModelDeployment, wanted: Readonly<Record<string, DeploymentState>>): void {
-    for (const [name, from] of Object.entries(d.components)) {
-      const to = wanted[name]
-      if (to === undefined) tell(d.id, `gone ${name} ${from}`)
-      else if (to !== from) tell(d.id, `component ${name} ${from} ${to}`)
-    }
-    for (const [name, to] of Object.entries(wanted))
-      if (!(name in d.components)) tell(d.id, `component ${name} null ${to}`)
-    const left = Object.keys(d.components).filter((name) => name in wanted)
-    const order = [...left, ...Object.keys(wanted).filter((name) => !left.includes(name))]
-    d.components = Object.fromEntries(order.map((name) => [name, wanted[name] ?? 'PENDING']))
+  function tell(d: Known, kind: string, what: string, next: Partial<Image>, about: Partial<ModelChange> = {}): void {
+    const image = { ...d.image, ...next, at, revision: revision + 1 }
+    d.image = { ...image, derived: derived(image.parts), consistent: isConsistent(image.state, image.parts) }
+    record({ id: image.id, device: image.device, kind, what, ...about })
   }
 
-  function declare(id: string, device: string, rollout: string, components: readonly string[]): void {
-    let d = deployments.find((one) => one.id === id && one.reporter === device)
-    d ??= deployments.find((one) => one.id === id && one.device === device && !one.forgotten)
-    const isNew = !d || d.forgotten
-    const wasBorn = !d
-    d ??= born(id, device, device, rollout)
-    if (isNew) {
-      const attempt = wasBorn ? 1 : terminal.includes(d.state) ? d.attempt + 1 : d.attempt
-      tell(id, `state null PENDING null ${attempt} null`)
-      const fresh = { state: 'PENDING', error: null, components: {}, version: null, claimed: false, forgotten: false }
-      Object.assign(d, { ...fresh, device, attempt, marks: noMarks })
-    }
-    if (d.rollout !== rollout) tell(id, `revised ${rollout}`)
-    d.rollout = rollout
-    d.declared = components
-    if (d.claimed || components.length > 0) merge(d, withDeclared(d.claimed ? d.components : {}, components))
-  }
-
-  function born(id: string, reporter: string, device: string, rollout: string): ModelDeployment {
-    const d: ModelDeployment = {
-      id,
-      reporter,
-      device,
-      rollout,
-      state: 'PENDING',
-      error: null,
-      components: {},
-      declared: [],
-      attempt: 0,
-      version: null,
-      forgotten: false,
-      claimed: false,
-      marks: noMarks,
-    }
-    deployments.push(d)
+  function born(id: string, reporter: string, on: string, rollout: string): Known {
+    const image = { ...blank, id, device: on, rollout, attempt: 0, version: null, forgotten: true, at: 0, revision: 0 }
+    rollouts.add(rollout)
+    const d = { number: all.length, image, reporter, declared: [], claimed: false, marks: unordered, repeats: 0 }
+    all.push(d)
     return d
   }
 
+  /** A first state, or one after being forgotten. */
+  function appear(d: Known, on: string, state: DeploymentState, error: string | null, version: number | null): void {
+    Object.assign(d, { claimed: false, marks: unordered })
+    const attempt = nextAttempt(d.image, state)
+    const next = { device: on, state, error, parts: {}, attempt, version, forgotten: false }
+    tell(d, 'DEPLOYMENT_STATE_CHANGED', `null ${state} ${error} ${attempt} ${version}`, next, { to: state })
+  }
+
+  function merge(d: Known, wanted: Parts): void {
+    for (const [part, was] of Object.entries(d.image.parts)) {
+      const now = wanted[part]
+      if (!now) {
+        const { [part]: _, ...parts } = d.image.parts
+        tell(d, 'COMPONENT_REMOVED', `${part} ${was.state}`, { parts }, { part })
+      } else if (now.state !== was.state || now.error !== was.error) set(d, part, was.state, now)
+    }
+    for (const [part, now] of Object.entries(wanted)) if (!(part in d.image.parts)) set(d, part, null, now)
+  }
+
+  function set(d: Known, part: string, from: DeploymentState | null, { state, error }: Part): void {
+    const parts = { ...d.image.parts, [part]: { state, error, revision: revision + 1 } }
+    tell(d, 'COMPONENT_STATE_CHANGED', `${part} ${from} ${state} ${error}`, { parts }, { part, to: state })
+  }
+
+  /** Nobody is online by reporting, unless it was offline. */
+  function connect(name: string, to: Connectivity): void {
+    const from = devices.get(name) ?? 'UNKNOWN'
+    if (from === to || (to === 'ONLINE' && from !== 'OFFLINE')) return
+    devices.set(name, to)
+    entry += 1
+    record({ id: null, device: name, kind: 'CONNECTIVITY_CHANGED', what: `${from} ${to}` })
+  }
+
+  function report(r: ModelReport, now: number): { verdict: string; staleBy?: string; revision: number } {
+    begin(now)
+    meet(r.reporter)
+    if (r.device !== r.reporter) place(r.device)
+    const before = revision
+    const declared = all.find((d) => isPresent(d) && !d.claimed && d.image.id === r.id && d.image.device === r.device)
+    const d = all.find((one) => one.image.id === r.id && one.reporter === r.reporter) ?? declared
+    const by = d && isPresent(d) ? staleBy(d.marks, r, now) : null
+    connect(r.reporter, 'ONLINE')
+    if (d && by) {
+      kept.push({ number: d.number, verdict: 'STALE', staleBy: by, receivedAt: now, revision: null, state: r.state })
+      return { verdict: 'STALE', staleBy: by, revision }
+    }
+    const known = d ?? born(r.id, r.reporter, r.device, r.id)
+    entry += 1
+    hear(known, r, now)
+    if (r.device !== r.reporter) {
+      const codes = [r.error, ...Object.values(r.parts).map(({ error }) => error)]
+      connect(r.device, codes.includes('102') ? 'OFFLINE' : 'ONLINE')
+    }
+    if (revision === before) known.repeats += 1
+    else
+      kept.push({ number: known.number, verdict: 'APPLIED', staleBy: null, receivedAt: now, revision, state: r.state })
+    return { verdict: revision === before ? 'UNCHANGED' : 'APPLIED', revision }
+  }
+
+  function hear(d: Known, r: ModelReport, now: number): void {
+    if (!isPresent(d)) appear(d, r.device, r.state, r.error, r.version)
+    else {
+      const { device, state, error, attempt, version } = d.image
+      if (device !== r.device) tell(d, 'DEPLOYMENT_MOVED', `${device} ${r.device}`, { device: r.device })
+      const next = {
+        state: r.state,
+        error: r.error,
+        attempt: nextAttempt(d.image, r.state),
+        version: r.version ?? version,
+      }
+      const what = `${state} ${next.state} ${next.error} ${next.attempt} ${next.version}`
+      if (what !== `${state} ${state} ${error} ${attempt} ${version}`)
+        tell(d, 'DEPLOYMENT_STATE_CHANGED', what, next, { to: r.state })
+    }
+    // An empty list says nothing; but what was declared is there from the beginning.
+    if (Object.keys(r.parts).length > 0 || Object.keys(d.image.parts).length === 0)
+      merge(d, withDeclared(r.parts, d.declared))
+    Object.assign(d, { reporter: r.reporter, claimed: true, marks: remember(d.marks, r, now) })
+  }
+
+  function declare(rollout: string | null, list: readonly ModelDeclaration[], now: number): { revision: number } {
+    begin(now)
+    if (rollout) rollouts.add(rollout)
+    for (const { device: on, id, application, parts } of list) {
+      place(on)
+      const same = all.filter(({ image }) => image.id === id)
+      const own = same.filter(({ reporter }) => reporter === on)
+      const there = same.filter(({ image }) => image.device === on)
+      const candidates = [...own, ...there]
+      const d = candidates.find(isPresent) ?? candidates[0] ?? born(id, on, on, rollout ?? id)
+      entry += 1
+      if (!isPresent(d)) appear(d, on, 'PENDING', null, null)
+      const next = { application: application ?? d.image.application, rollout: rollout ?? d.image.rollout }
+      if (next.application !== d.image.application || next.rollout !== d.image.rollout)
+        tell(d, 'DEPLOYMENT_REVISED', `${next.application} ${next.rollout}`, next)
+      d.declared = parts ?? d.declared
+      merge(d, withDeclared(d.claimed ? d.image.parts : {}, d.declared))
+    }
+    return { revision }
+  }
+
+  function clearMarks(reporter: string): number {
+    const theirs = all.filter((d) => d.reporter === reporter)
+    for (const d of theirs) d.marks = unordered
+    return theirs.length
+  }
+
   return {
-    deployments,
+    all,
     log,
+    past,
     kept,
+    devices,
+    rollouts,
     revision: () => revision,
     report,
     declare,
-    resetOrder(reporter: string) {
-      for (const d of deployments) if (d.reporter === reporter) d.marks = noMarks
+    /** What each number names; null: nothing. */
+    forget(numbers: readonly number[], now: number): { revision: number } | 'NOT_FOUND' {
+      begin(now)
+      const list = numbers.map((number) => all[number])
+      if (list.includes(undefined)) return 'NOT_FOUND'
+      for (const d of list) {
+        entry += 1
+        if (d && isPresent(d)) tell(d, 'DEPLOYMENT_FORGOTTEN', '', { forgotten: true })
+        if (d) d.marks = unordered
+      }
+      return { revision }
     },
-    forget(d: ModelDeployment) {
-      if (!d.forgotten) tell(d.id, 'forgotten')
-      Object.assign(d, { forgotten: true, marks: noMarks })
+    resetOrder(reporter: string, now: number): { deployments: number } | 'NOT_FOUND' {
+      begin(now)
+      if (!devices.has(reporter)) return 'NOT_FOUND'
+      return { deployments: clearMarks(reporter) }
     },
-    present: () => structuredClone(deployments.filter(({ forgotten }) => !forgotten)),
+    register(name: string, now: number): readonly { isNew: boolean }[] {
+      begin(now)
+      place(name)
+      clearMarks(name)
+      const isNew = !registered.has(name)
+      registered.add(name)
+      return [{ isNew }]
+    },
   }
 }
 
-/** A clock more than five minutes ahead of ours decides nothing. */
-function usable(time: number | null, now: number): number | null {
-  return time !== null && time - now <= 300_000 ? time : null
+function nextAttempt({ attempt, state }: Image, to: DeploymentState): number {
+  const isOver = state === 'INSTALLED' || state === 'FAILED' || state === 'REMOVED'
+  return attempt === 0 || (isOver && (to === 'PENDING' || to === 'INSTALLING')) ? attempt + 1 : attempt
 }
 
-function withDeclared(
-  components: Readonly<Record<string, DeploymentState>>,
-  declared: readonly string[],
-): Record<string, DeploymentState> {
-  const missing = declared.filter((name) => !(name in components))
-  return { ...components, ...Object.fromEntries(missing.map((name) => [name, 'PENDING' as const])) }
+function withDeclared(parts: Parts, declared: readonly string[]): Parts {
+  const missing = declared.filter((name) => !(name in parts))
+  return { ...parts, ...Object.fromEntries(missing.map((name) => [name, { state: 'PENDING', error: null } as const])) }
 }

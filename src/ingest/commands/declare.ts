@@ -1,5 +1,5 @@
 /** Declaring what should run, and forgetting what should no longer be spoken of. */
-import type { Millis, Revision } from '../../domain/deployment.ts'
+import type { Deployment, Millis, Revision } from '../../domain/deployment.ts'
 import { DomainError } from '../../domain/errors.ts'
 import { declaredRollout, implicitRollout } from '../../domain/rollout.ts'
 import { applyDeclaration, forgetDeployment } from '../../domain/transition.ts'
@@ -50,7 +50,7 @@ function declare(world: World, declaration: DeploymentDeclaration, rolloutKey: n
   const { deploymentId, deviceId } = declaration
   const parent = parentName(deviceId)
   const target = parent ? ensureChild(world, deviceId, parent) : world.ensureDevice(deviceId)
-  const known = world.deployment(deploymentId, deviceId) ?? world.deploymentOn(deploymentId, target.key)
+  const known = findDeclared(world, deploymentId, deviceId, target.key)
   const place = {
     key: known?.key ?? world.newKey(),
     targetKey: target.key,
@@ -59,6 +59,13 @@ function declare(world: World, declaration: DeploymentDeclaration, rolloutKey: n
   const outcome = applyDeclaration(known, { ...declaration, reporter: deviceId, rolloutKey }, place, world.moment())
   world.commit(known, outcome, null)
   return place.key
+}
+
+/** The device's own, or whoever's runs on it; what was forgotten comes back only when nothing else is there. */
+function findDeclared(world: World, deploymentId: string, deviceId: string, targetKey: number): Deployment | null {
+  const own = world.deployment(deploymentId, deviceId)
+  const candidates = [...(own ? [own] : []), ...world.deploymentsOn(deploymentId, targetKey)]
+  return candidates.find((deployment) => deployment.forgottenAt === null) ?? candidates[0] ?? null
 }
 
 export function forgetDeployments(keys: readonly number[]): Command<{ readonly revision: Revision }> {

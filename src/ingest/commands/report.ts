@@ -31,8 +31,9 @@ export function recordReport(report: StatusReport): Command<ReportOutcome> {
         rolloutKey: known?.rolloutKey ?? world.ensureRollout(implicitRollout(deploymentId)).key,
       }
       const before = world.revision()
-      const { verdict, staleBy, deployment, changes } = applyReport(known, report, place, world.moment())
+      // First: the end of an absence takes a revision before those of the deployment.
       hear(world, from.key, report)
+      const { verdict, staleBy, deployment, changes } = applyReport(known, report, place, world.moment())
       if (staleBy) {
         keep(world, report, deployment.key, 'STALE', staleBy)
         return { verdict: 'STALE', revision: world.revision(), staleBy }
@@ -52,8 +53,7 @@ export function recordReport(report: StatusReport): Command<ReportOutcome> {
 
 /** What was declared for that device and nobody has reported on yet: the first report takes it over, also a gateway's. */
 function declaredOn(world: World, deploymentId: string, targetKey: number): Deployment | null {
-  const found = world.deploymentOn(deploymentId, targetKey)
-  return found?.claimed ? null : found
+  return world.deploymentsOn(deploymentId, targetKey).find((d) => !d.claimed && d.forgottenAt === null) ?? null
 }
 
 function refuseRevoked(...devices: readonly (Target | null)[]): void {
