@@ -10,7 +10,7 @@ const allowed: Record<string, readonly string[]> = {
   readiness: ['domain'],
   dialects: ['domain', 'readiness'],
   store: ['domain', 'ingest'],
-  ingest: ['domain', 'store'],
+  ingest: ['domain', 'readiness', 'store'],
   feed: ['domain', 'store'],
   graphql: ['domain', 'store', 'feed', 'ingest'],
   rest: ['domain', 'store', 'ingest', 'dialects', 'graphql'],

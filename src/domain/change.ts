@@ -1,5 +1,8 @@
-import type { DeploymentState, Digits, Millis, Revision, StatusError } from './deployment.ts'
-import type { Connectivity, Label } from './target.ts'
+import type { DeploymentState, Digits, Millis, Readiness, Revision, StatusError } from './deployment.ts'
+import type { InstanceStatus } from './instance.ts'
+import type { LifecycleState } from './lifecycle.ts'
+import type { Presence, SyncStatus } from './resource.ts'
+import type { Connectivity, Label, TargetKind } from './target.ts'
 
 /** What a change says by itself, as it stands in the log. `from` null: there was nothing before. */
 export type ChangeBody =
@@ -25,10 +28,38 @@ export type ChangeBody =
       readonly application: string | null
       readonly applicationVersion: string | null
       readonly rolloutKey: number
+      /** Of what is orchestrated only: the sums of its resources, and whether its instance is its rollout's current one. */
+      readonly readiness?: Readiness
+      readonly componentReadiness?: Readonly<Record<string, Readiness>>
+      readonly isCurrent?: boolean
     }
   | { readonly kind: 'DEPLOYMENT_FORGOTTEN' }
   | { readonly kind: 'DEPLOYMENT_STALLED'; readonly stalled: boolean }
   | { readonly kind: 'CONNECTIVITY_CHANGED'; readonly from: Connectivity | null; readonly to: Connectivity }
+  | {
+      readonly kind: 'RESOURCE_STATUS_CHANGED'
+      readonly component: string
+      readonly fromSync: SyncStatus | null
+      readonly toSync: SyncStatus | null
+      readonly fromPresence: Presence | null
+      readonly toPresence: Presence
+      readonly fromReadiness: Readiness | null
+      readonly toReadiness: Readiness
+      readonly reason: string | null
+    }
+  | {
+      readonly kind: 'INSTANCE_STATUS_CHANGED'
+      readonly fromStatus: InstanceStatus | null
+      readonly toStatus: InstanceStatus
+    }
+  | {
+      readonly kind: 'LIFECYCLE_ACTION_RECORDED'
+      readonly state: LifecycleState
+      readonly actionInstanceId: string | null
+      readonly instanceRevision: number
+      /** When its user says that it was done. */
+      readonly doneAt: Millis
+    }
 
 export type ChangeKind = ChangeBody['kind']
 
@@ -36,7 +67,9 @@ export type ChangeKind = ChangeBody['kind']
 export interface ChangeSubject {
   readonly deploymentKey: number | null
   readonly deploymentId: string | null
+  readonly resourceKey: number | null
   readonly targetKey: number | null
+  readonly targetKind: TargetKind | null
   readonly targetName: string | null
   /** Where it ran before, for a move. */
   readonly fromTargetName: string | null
@@ -73,7 +106,7 @@ export function matchesChange(filter: ChangeFilter, change: Change): boolean {
   if (filter.deploymentIds && !includes(filter.deploymentIds, change.deploymentId)) return false
   if (
     filter.deviceIds &&
-    !includes(filter.deviceIds, change.targetName) &&
+    !(change.targetKind === 'DEVICE' && includes(filter.deviceIds, change.targetName)) &&
     !includes(filter.deviceIds, change.fromTargetName)
   )
     return false

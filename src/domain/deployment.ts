@@ -25,6 +25,8 @@ export interface Component {
   readonly name: string
   readonly state: DeploymentState
   readonly error: StatusError | null
+  /** The sum of its resources; absent: it has none that anybody shows. */
+  readonly readiness?: Readiness
   readonly changedAt: Millis
   readonly revision: Revision
 }
@@ -44,6 +46,8 @@ export interface DeploymentImage {
   readonly targetKey: number
   readonly rolloutKey: number
   readonly instanceKey: number | null
+  /** False: its instance is not its rollout's current one, and it is not in the lists and counts of the rollout and the fleet. */
+  readonly isCurrent: boolean
   readonly application: string | null
   readonly applicationVersion: string | null
   readonly state: DeploymentState

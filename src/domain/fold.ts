@@ -54,8 +54,14 @@ function foldFields(was: DeploymentImage, change: ChangeBody, entry: FoldableEnt
     case 'DEPLOYMENT_MOVED':
       return { targetKey: change.toTargetKey }
     case 'DEPLOYMENT_REVISED': {
-      const { application, applicationVersion, rolloutKey } = change
-      return { application, applicationVersion, rolloutKey }
+      const { application, applicationVersion, rolloutKey, readiness, isCurrent } = change
+      return {
+        application,
+        applicationVersion,
+        rolloutKey,
+        readiness: readiness ?? was.readiness,
+        isCurrent: isCurrent ?? was.isCurrent,
+      }
     }
     case 'DEPLOYMENT_FORGOTTEN':
       return { forgottenAt: entry.at }
@@ -64,6 +70,9 @@ function foldFields(was: DeploymentImage, change: ChangeBody, entry: FoldableEnt
     case 'COMPONENT_STATE_CHANGED':
     case 'COMPONENT_REMOVED':
     case 'CONNECTIVITY_CHANGED':
+    case 'RESOURCE_STATUS_CHANGED':
+    case 'INSTANCE_STATUS_CHANGED':
+    case 'LIFECYCLE_ACTION_RECORDED':
       return {}
     default: {
       const unknown: never = change
@@ -85,10 +94,20 @@ function foldComponents(
       return components.filter((component) => component.name !== change.component)
     case 'COMPONENT_STATE_CHANGED': {
       const { component: name, to: state, error } = change
-      const next: Component = { name, state, error, changedAt: at, revision }
+      const known = components.find((component) => component.name === name)
+      const readiness = known?.readiness && { readiness: known.readiness }
+      const next: Component = { name, state, error, ...readiness, changedAt: at, revision }
       return components.some((component) => component.name === name)
         ? components.map((component) => (component.name === name ? next : component))
         : [...components, next]
+    }
+    case 'DEPLOYMENT_REVISED': {
+      const { componentReadiness } = change
+      if (!componentReadiness) return components
+      return components.map((component) => {
+        const readiness = componentReadiness[component.name]
+        return readiness ? { ...component, readiness, changedAt: at, revision } : component
+      })
     }
     default:
       return components
@@ -100,6 +119,7 @@ function unborn(entry: FoldableEntry): DeploymentImage {
     targetKey: entry.targetKey,
     rolloutKey: entry.rolloutKey,
     instanceKey: entry.instanceKey,
+    isCurrent: true,
     application: null,
     applicationVersion: null,
     state: 'PENDING',

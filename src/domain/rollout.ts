@@ -1,3 +1,6 @@
+import type { InstanceStatus } from './instance.ts'
+import type { LifecycleState } from './lifecycle.ts'
+
 export const rolloutKinds = [
   'DECLARED',
   'MARGO_DEPLOYMENT',
@@ -19,9 +22,20 @@ export interface RolloutName {
 
 export interface Rollout extends RolloutName {
   readonly key: number
+  readonly compositeProfile: string | null
+  /** What a user last did with it; null: nobody records that. */
+  readonly state: LifecycleState | null
+  /** That of the current instance. */
+  readonly status: InstanceStatus | null
+  /** The newest instance: whose deployments and resources the rollout shows as its own. */
+  readonly currentInstanceKey: number | null
 }
 
-/** The unique text of a rollout's name within its kind: what the database's unique index holds. */
+export function newRollout(key: number, name: RolloutName): Rollout {
+  return { ...name, key, compositeProfile: null, state: null, status: null, currentInstanceKey: null }
+}
+
+/** The unique text of a rollout's name within its kind. */
 export function rolloutIdentity(rollout: Omit<RolloutName, 'kind'>): string {
   return JSON.stringify([
     rollout.project,
@@ -46,4 +60,25 @@ export function implicitRollout(deploymentId: string): RolloutName {
 
 export function declaredRollout(name: string, project: string | null): RolloutName {
   return { kind: 'DECLARED', name, project, compositeApp: null, compositeAppVersion: null, provider: null }
+}
+
+export function deploymentIntentGroup(
+  project: string,
+  compositeApp: string,
+  compositeAppVersion: string,
+  name: string,
+): RolloutName {
+  return { kind: 'DEPLOYMENT_INTENT_GROUP', name, project, compositeApp, compositeAppVersion, provider: null }
+}
+
+/** A cluster's network intents. */
+export function clusterIntents(provider: string, cluster: string): RolloutName {
+  return {
+    kind: 'CLUSTER_INTENTS',
+    name: cluster,
+    project: null,
+    compositeApp: null,
+    compositeAppVersion: null,
+    provider,
+  }
 }

@@ -170,7 +170,7 @@ export function forgetDeployment(known: Deployment, moment: Moment): Transition 
   return finish([{ kind: 'DEPLOYMENT_FORGOTTEN' }], moment, { ...known, forgottenAt: moment.at, marks: noMarks })
 }
 
-function finish(changes: readonly ChangeBody[], moment: Moment, next: Deployment): Transition {
+export function finish(changes: readonly ChangeBody[], moment: Moment, next: Deployment): Transition {
   if (changes.length === 0) return { verdict: 'UNCHANGED', staleBy: null, deployment: next, changes }
   const deployment = {
     ...next,
@@ -222,7 +222,7 @@ function asReport({ name, state, error }: Component): ComponentReport {
   return { name, state, error }
 }
 
-function nextAttempt(known: Deployment | null, to: DeploymentState): number {
+export function nextAttempt(known: Deployment | null, to: DeploymentState): number {
   if (!known) return 1
   const wasTerminal = known.state === 'INSTALLED' || known.state === 'FAILED' || known.state === 'REMOVED'
   return wasTerminal && (to === 'PENDING' || to === 'INSTALLING') ? known.attempt + 1 : known.attempt
@@ -233,12 +233,13 @@ function sameError(a: StatusError | null, b: StatusError | null): boolean {
   return a.code === b.code && a.message === b.message && a.source === b.source
 }
 
-function blank(place: Placement, deploymentId: string, reporter: string): Deployment {
+export function blank(place: Placement, deploymentId: string, reporter: string): Deployment {
   return {
     ...place,
     deploymentId,
     reporter,
     instanceKey: null,
+    isCurrent: true,
     application: null,
     applicationVersion: null,
     state: 'PENDING',

@@ -6,7 +6,7 @@ import { Deployment } from './deployment.ts'
 import { required } from './required.ts'
 import { StatusError } from './status-error.ts'
 import { Target } from './target.ts'
-import { ChangeKindEnum, ConnectivityEnum, DeploymentStateEnum } from './vocabulary.ts'
+import { ChangeKindEnum, ConnectivityEnum, DeploymentStateEnum, InstanceStatusEnum } from './vocabulary.ts'
 
 type Of<Kind extends ChangeKind> = Extract<ChangeRow, { readonly kind: Kind }>
 type Read = Pick<Context, 'reader'>
@@ -20,6 +20,9 @@ const typeNames = {
   DEPLOYMENT_FORGOTTEN: 'DeploymentForgotten',
   DEPLOYMENT_STALLED: 'DeploymentStalled',
   CONNECTIVITY_CHANGED: 'ConnectivityChanged',
+  RESOURCE_STATUS_CHANGED: 'ResourceStatusChanged',
+  INSTANCE_STATUS_CHANGED: 'InstanceStatusChanged',
+  LIFECYCLE_ACTION_RECORDED: 'LifecycleActionRecorded',
 } as const satisfies Record<ChangeKind, string>
 
 export const Change = builder.interfaceRef<ChangeRow>('Change').implement({
@@ -150,6 +153,32 @@ builder.objectRef<Of<'CONNECTIVITY_CHANGED'>>(typeNames.CONNECTIVITY_CHANGED).im
     fromConnectivity: t.expose('from', { type: ConnectivityEnum, nullable: true, description: 'Before.' }),
     toConnectivity: t.expose('to', { type: ConnectivityEnum, description: 'Now.' }),
   }),
+})
+
+builder.objectRef<Of<'RESOURCE_STATUS_CHANGED'>>(typeNames.RESOURCE_STATUS_CHANGED).implement({
+  description: 'A resource has another sync status, presence or readiness.',
+  interfaces: [Change],
+  fields: (t) => ({
+    reason: t.exposeString('reason', { nullable: true, description: 'The reason of its readiness now.' }),
+  }),
+})
+
+builder.objectRef<Of<'INSTANCE_STATUS_CHANGED'>>(typeNames.INSTANCE_STATUS_CHANGED).implement({
+  description: 'A run of a rollout has another status.',
+  interfaces: [Change],
+  fields: (t) => ({
+    fromStatus: t.expose('fromStatus', {
+      type: InstanceStatusEnum,
+      nullable: true,
+      description: 'Before; null: it is new.',
+    }),
+    toStatus: t.expose('toStatus', { type: InstanceStatusEnum, description: 'Now.' }),
+  }),
+})
+
+builder.objectRef<Of<'LIFECYCLE_ACTION_RECORDED'>>(typeNames.LIFECYCLE_ACTION_RECORDED).implement({
+  description: 'A user did something with a rollout.',
+  interfaces: [Change],
 })
 
 async function deploymentNow(change: ChangeRow, _: unknown, context: Read) {

@@ -1,4 +1,5 @@
 import type { RolloutName } from '../domain/rollout.ts'
+import type { TargetKind } from '../domain/target.ts'
 import type { World } from './world.ts'
 
 /** Everything a command may look at: loaded for the whole batch in one query a table. */
@@ -12,6 +13,29 @@ export interface Needs {
   /** Also what lies above those devices. */
   readonly ancestors?: boolean
   readonly rollouts?: readonly RolloutName[]
+  readonly targets?: readonly TargetName[]
+  readonly orchestrated?: readonly OrchestratedNeed[]
+}
+
+export interface TargetName {
+  readonly kind: TargetKind
+  readonly provider: string
+  readonly name: string
+}
+
+/** A rollout (one of `rollouts`, too) with its instances, and what of them a command is about. */
+export interface OrchestratedNeed {
+  readonly rollout: RolloutName
+  /** The instances meant: by their own id, or as the context whose label their resources carry. */
+  readonly contexts: readonly string[]
+  /** Also what users did with the rollout, and every deployment of those instances and of the current one. */
+  readonly actions?: boolean
+  /** The deployments of its instances on these targets, and of them these components' resources: all, or those of these names. */
+  readonly components?: readonly {
+    readonly target: TargetName
+    readonly component: string
+    readonly names: readonly string[] | 'all'
+  }[]
 }
 
 export interface DeploymentNeed {

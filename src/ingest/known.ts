@@ -39,6 +39,7 @@ export function createKnown(capacity: number): Known {
   }
 
   function rememberDeployment(deployment: Deployment): void {
+    if (deployment.instanceKey !== null) return
     const name = nameOf(deployment)
     const before = names.get(deployment.key)
     if (before !== undefined && before !== name) deployments.delete(before)
@@ -56,7 +57,7 @@ export function createKnown(capacity: number): Known {
       const targets = new Map<number, Target>()
       const missing: Needs[] = []
       for (const need of needs) {
-        const isSimple = !need.deploymentKeys && !need.reporters && !need.ancestors && !need.rollouts
+        const isSimple = !need.deploymentKeys && !need.reporters && !need.ancestors && !need.rollouts && !need.targets
         const known = isSimple ? (need.deployments ?? []).map(recallDeployment) : []
         const places = isSimple ? (need.devices ?? []).map((name) => devices.get(name)) : []
         const isKnown = isSimple && known.every((d) => d !== null) && places.every((target) => target !== undefined)

@@ -10,23 +10,55 @@ import {
   type Millis,
   type Revision,
 } from '../domain/deployment.ts'
+import type { Instance } from '../domain/instance.ts'
+import type { LifecycleAction } from '../domain/lifecycle.ts'
 import type { OrderKey, StatusReport, Verdict } from '../domain/report.ts'
-import { type Rollout, type RolloutName, rolloutIdentity } from '../domain/rollout.ts'
-import type { Target } from '../domain/target.ts'
+import type { Resource } from '../domain/resource.ts'
+import { newRollout, type Rollout, type RolloutName, rolloutIdentity } from '../domain/rollout.ts'
+import type { Target, TargetKind } from '../domain/target.ts'
 import type { Moment, Transition } from '../domain/transition.ts'
+import {
+  createOrchestration,
+  type LoadedOrchestration,
+  nothingOrchestrated,
+  type Orchestration,
+  type OrchestrationEffects,
+} from './orchestration.ts'
 
 export type StateDelta = Record<DeploymentState, number>
 
-/** One row of change_log, with what the feed needs to know about its subject. */
+/** Whom an entry of the log is about, in its terms. */
+export interface Subject {
+  readonly deploymentKey: number | null
+  readonly deploymentId: string | null
+  readonly target: Target | null
+  readonly fromTarget: Target | null
+  readonly rolloutKey: number | null
+  readonly fromRolloutKey: number | null
+  readonly instanceKey: number | null
+  readonly instanceId: string | null
+  readonly resourceKey: number | null
+}
+
+/** One row of change_log, with what the feed needs to know about its subject. `before` is for what the log unwinds. */
 export interface Entry {
   readonly firstRevision: Revision
   readonly observedAt: Millis | null
-  readonly deployment: Deployment | null
-  readonly target: Target
-  readonly fromTarget: Target | null
-  readonly fromRolloutKey: number | null
-  readonly before: Deployment | null
+  readonly subject: Subject
+  readonly before: { readonly deployment: Deployment } | { readonly resource: Resource } | null
   readonly changes: readonly ChangeBody[]
+}
+
+const nobody: Subject = {
+  deploymentKey: null,
+  deploymentId: null,
+  target: null,
+  fromTarget: null,
+  rolloutKey: null,
+  fromRolloutKey: null,
+  instanceKey: null,
+  instanceId: null,
+  resourceKey: null,
 }
 
 export interface KeptReport {
@@ -49,6 +81,7 @@ export interface Loaded {
   readonly deployments: readonly Deployment[]
   readonly targets: readonly Target[]
   readonly rollouts: readonly Rollout[]
+  readonly orchestration?: LoadedOrchestration
 }
 
 /** How much of a row moved: nothing but "heard again" leaves its indexes alone. */
@@ -71,13 +104,23 @@ export interface World {
   findTarget(key: number): Target | null
   /** The device, made if it does not exist yet. */
   ensureDevice(name: string): Target
+  ensureTarget(kind: TargetKind, provider: string, name: string): Target
+  target(kind: TargetKind, provider: string, name: string): Target | null
+  rollout(name: RolloutName): Rollout | null
+  rolloutByKey(key: number): Rollout | null
   ensureRollout(name: RolloutName): Rollout
+  putRollout(rollout: Rollout): void
+  deploymentsOfInstance(instanceKey: number): readonly Deployment[]
+  readonly orchestration: Orchestration
   newKey(): number
   putTarget(target: Target, touch: Touch): void
   /** Takes a transition's outcome over: rows, counters and log. `known` is what the transition started from. */
   commit(known: Deployment | null, outcome: Transition, observedAt: Millis | null): void
   countRepeat(deployment: Deployment): void
   recordTarget(target: Target, change: ChangeBody, observedAt: Millis | null): void
+  recordResource(resource: Resource, before: Resource | null, instance: Instance, change: ChangeBody): void
+  recordInstance(instance: Instance, change: ChangeBody): void
+  recordAction(action: LifecycleAction, instance: Instance | null, change: ChangeBody, observedAt: Millis | null): void
   keepReport(report: Omit<KeptReport, 'key'>): void
   readonly effects: Effects
 }
@@ -90,7 +133,8 @@ export interface Effects {
     { readonly row: Deployment; readonly touch: Touch; readonly repeats: number }
   >
   readonly targets: ReadonlyMap<number, { readonly row: Target; readonly touch: Touch }>
-  readonly rollouts: readonly Rollout[]
+  readonly rollouts: ReadonlyMap<number, { readonly row: Rollout; readonly isNew: boolean }>
+  readonly orchestration: OrchestrationEffects
   readonly rolloutDeltas: ReadonlyMap<number, StateDelta>
   readonly fleetDelta: StateDelta
   readonly revision: Revision
@@ -104,18 +148,20 @@ export function createWorld(head: Head, loaded: Loaded, now: Millis, offlineAfte
   let nextKey = head.nextKey
 
   const byKey = new Map(loaded.deployments.map((deployment) => [deployment.key, deployment]))
-  const byName = new Map(loaded.deployments.map((d) => [nameOf(d.deploymentId, d.reporter), d.key]))
+  const byName = new Map(loaded.deployments.filter(isReported).map((d) => [nameOf(d.deploymentId, d.reporter), d.key]))
   /** Made when first asked for: a report that finds its own never does. Those that have moved away stay in it. */
   let byPlace: Map<string, Set<number>> | null = null
   const targets = new Map(loaded.targets.map((target) => [target.key, target]))
   const devices = new Map(loaded.targets.filter((t) => t.kind === 'DEVICE').map((target) => [target.name, target.key]))
+  const others = new Map(loaded.targets.filter((t) => t.kind !== 'DEVICE').map((t) => [placeName(t), t.key]))
   const rollouts = new Map(loaded.rollouts.map((rollout) => [identityOf(rollout), rollout]))
+  const orchestration = createOrchestration(loaded.orchestration ?? nothingOrchestrated)
 
   const entries: Entry[] = []
   const reports: KeptReport[] = []
   const touchedDeployments = new Map<number, { row: Deployment; touch: Touch; repeats: number }>()
   const touchedTargets = new Map<number, { row: Target; touch: Touch }>()
-  const newRollouts: Rollout[] = []
+  const touchedRollouts = new Map<number, { row: Rollout; isNew: boolean }>()
   const rolloutDeltas = new Map<number, StateDelta>()
   const fleetDelta = zeroDelta()
 
@@ -142,20 +188,35 @@ export function createWorld(head: Head, loaded: Loaded, now: Millis, offlineAfte
   const putTarget = (target: Target, touch: Touch): void => {
     targets.set(target.key, target)
     if (target.kind === 'DEVICE') devices.set(target.name, target.key)
+    else others.set(placeName(target), target.key)
     touchedTargets.set(target.key, { row: target, touch: stronger(touchedTargets.get(target.key)?.touch, touch) })
   }
 
   const count = (deployment: Deployment | null, by: 1 | -1): void => {
-    if (!deployment || deployment.forgottenAt !== null) return
+    if (!deployment || deployment.forgottenAt !== null || !deployment.isCurrent) return
     fleetDelta[deployment.state] += by
     const delta = rolloutDeltas.get(deployment.rolloutKey) ?? zeroDelta()
     delta[deployment.state] += by
     rolloutDeltas.set(deployment.rolloutKey, delta)
   }
 
-  const device = (name: string): Target | null => {
-    const key = devices.get(name)
+  const findTarget = (kind: TargetKind, provider: string, name: string): Target | null => {
+    const key = kind === 'DEVICE' ? devices.get(name) : others.get(placeName({ kind, provider, name }))
     return key === undefined ? null : targetByKey(key)
+  }
+  const device = (name: string): Target | null => findTarget('DEVICE', '', name)
+
+  const ensureTarget = (kind: TargetKind, provider: string, name: string): Target => {
+    const known = findTarget(kind, provider, name)
+    if (known) return known
+    const created = newTarget(nextKey++, kind, provider, name)
+    putTarget(created, 'created')
+    return created
+  }
+
+  const record = (entry: Omit<Entry, 'firstRevision'>): void => {
+    entries.push({ ...entry, firstRevision: revision + 1 })
+    revision += entry.changes.length
   }
 
   return {
@@ -174,21 +235,26 @@ export function createWorld(head: Head, loaded: Loaded, now: Millis, offlineAfte
     device,
     targetByKey,
     findTarget: (key) => targets.get(key) ?? null,
-    ensureDevice(name) {
-      const known = device(name)
-      if (known) return known
-      const created = newDevice(nextKey++, name)
-      putTarget(created, 'created')
-      return created
-    },
+    ensureDevice: (name) => ensureTarget('DEVICE', '', name),
+    ensureTarget,
+    target: findTarget,
+    rollout: (name) => rollouts.get(identityOf(name)) ?? null,
+    rolloutByKey: (key) => [...rollouts.values()].find((rollout) => rollout.key === key) ?? null,
     ensureRollout(name) {
       const known = rollouts.get(identityOf(name))
       if (known) return known
-      const created = { ...name, key: nextKey++ }
+      const created = newRollout(nextKey++, name)
       rollouts.set(identityOf(name), created)
-      newRollouts.push(created)
+      touchedRollouts.set(created.key, { row: created, isNew: true })
       return created
     },
+    putRollout(rollout) {
+      rollouts.set(identityOf(rollout), rollout)
+      touchedRollouts.set(rollout.key, { row: rollout, isNew: touchedRollouts.get(rollout.key)?.isNew ?? false })
+    },
+    deploymentsOfInstance: (instanceKey) =>
+      [...byKey.values()].filter((deployment) => deployment.instanceKey === instanceKey),
+    orchestration,
     newKey: () => nextKey++,
     putTarget,
     commit(known, outcome, observedAt) {
@@ -198,21 +264,26 @@ export function createWorld(head: Head, loaded: Loaded, now: Millis, offlineAfte
       const strongest = stronger(touched?.touch, touch)
       touchedDeployments.set(deployment.key, { row: deployment, touch: strongest, repeats: touched?.repeats ?? 0 })
       if (known && known.reporter !== deployment.reporter) byName.delete(nameOf(known.deploymentId, known.reporter))
-      byName.set(nameOf(deployment.deploymentId, deployment.reporter), deployment.key)
+      if (isReported(deployment)) byName.set(nameOf(deployment.deploymentId, deployment.reporter), deployment.key)
       byKey.set(deployment.key, deployment)
       if (byPlace) putPlace(byPlace, deployment)
       if (changes.length === 0) return
-      entries.push({
-        firstRevision: revision + 1,
+      record({
         observedAt,
-        deployment,
-        target: targetByKey(deployment.targetKey),
-        fromTarget: known && known.targetKey !== deployment.targetKey ? targetByKey(known.targetKey) : null,
-        fromRolloutKey: known && known.rolloutKey !== deployment.rolloutKey ? known.rolloutKey : null,
-        before: known,
+        subject: {
+          deploymentKey: deployment.key,
+          deploymentId: deployment.deploymentId,
+          target: targetByKey(deployment.targetKey),
+          fromTarget: known && known.targetKey !== deployment.targetKey ? targetByKey(known.targetKey) : null,
+          rolloutKey: deployment.rolloutKey,
+          fromRolloutKey: known && known.rolloutKey !== deployment.rolloutKey ? known.rolloutKey : null,
+          instanceKey: deployment.instanceKey,
+          instanceId: deployment.instanceKey === null ? null : deployment.deploymentId,
+          resourceKey: null,
+        },
+        before: known && { deployment: known },
         changes,
       })
-      revision += changes.length
       count(known, -1)
       count(deployment, 1)
     },
@@ -222,37 +293,69 @@ export function createWorld(head: Head, loaded: Loaded, now: Millis, offlineAfte
     },
     recordTarget(target, change, observedAt) {
       putTarget(target, 'changed')
-      const subject = { deployment: null, target, fromTarget: null, fromRolloutKey: null, before: null }
-      entries.push({ ...subject, firstRevision: revision + 1, observedAt, changes: [change] })
-      revision += 1
+      record({ subject: { ...nobody, target }, before: null, observedAt, changes: [change] })
+    },
+    recordResource(resource, before, { instanceId }, change) {
+      const { key: resourceKey, deploymentKey, instanceKey, rolloutKey } = resource
+      orchestration.putResource({ ...resource, changedAt: at, revision: revision + 1 }, before)
+      const target = targetByKey(resource.targetKey)
+      const subject = {
+        deploymentKey,
+        deploymentId: instanceId,
+        target,
+        rolloutKey,
+        instanceKey,
+        instanceId,
+        resourceKey,
+      }
+      record({
+        subject: { ...nobody, ...subject },
+        before: before && { resource: before },
+        observedAt: null,
+        changes: [change],
+      })
+    },
+    recordInstance(instance, change) {
+      const { key: instanceKey, instanceId, rolloutKey } = instance
+      orchestration.putInstance({ ...instance, revision: revision + 1 })
+      const subject = { ...nobody, rolloutKey, instanceKey, instanceId }
+      record({ subject, before: null, observedAt: null, changes: [change] })
+    },
+    recordAction(action, instance, change, observedAt) {
+      orchestration.putAction({ ...action, revision: revision + 1 })
+      const subject = { ...nobody, rolloutKey: action.rolloutKey, instanceKey: instance?.key ?? null }
+      record({
+        subject: { ...subject, instanceId: instance?.instanceId ?? null },
+        before: null,
+        observedAt,
+        changes: [change],
+      })
     },
     keepReport: (report) => void reports.push({ ...report, key: nextKey++ }),
     get effects() {
       const written = { entries, reports, deployments: touchedDeployments, targets: touchedTargets }
-      return { ...written, rollouts: newRollouts, rolloutDeltas, fleetDelta, revision, at, nextKey }
+      const orchestrated = orchestration.effects
+      const counted = { rolloutDeltas, fleetDelta, revision, at, nextKey }
+      return { ...written, ...counted, rollouts: touchedRollouts, orchestration: orchestrated }
     },
   }
 }
 
 /** What subscribers are told, a change a revision. */
 export function changesOf(effects: Effects): Change[] {
-  return effects.entries.flatMap((entry) => {
-    const { deployment, target, fromTarget, fromRolloutKey, observedAt } = entry
-    const subject = {
-      deploymentKey: deployment?.key ?? null,
-      deploymentId: deployment?.deploymentId ?? null,
-      targetKey: target.key,
-      targetName: target.name,
+  return effects.entries.flatMap(({ subject, observedAt, firstRevision, changes }) => {
+    const { target, fromTarget, ...keys } = subject
+    const shared = {
+      ...keys,
+      targetKey: target?.key ?? null,
+      targetKind: target?.kind ?? null,
+      targetName: target?.name ?? null,
       fromTargetName: fromTarget?.name ?? null,
-      labels: target.labels,
-      rolloutKey: deployment?.rolloutKey ?? null,
-      fromRolloutKey,
-      instanceKey: deployment?.instanceKey ?? null,
-      instanceId: null,
+      labels: target?.labels ?? [],
       at: effects.at,
       observedAt,
     }
-    return entry.changes.map((body, index) => ({ ...subject, ...body, revision: entry.firstRevision + index }))
+    return changes.map((body, index) => ({ ...shared, ...body, revision: firstRevision + index }))
   })
 }
 
@@ -277,11 +380,20 @@ function identityOf(rollout: RolloutName): string {
   return `${rollout.kind}${rolloutIdentity(rollout)}`
 }
 
-function newDevice(key: number, name: string): Target {
+/** Not run by an orchestrator: those are found by their instance and target. */
+function isReported({ instanceKey }: Deployment): boolean {
+  return instanceKey === null
+}
+
+function placeName({ kind, provider, name }: Pick<Target, 'kind' | 'provider' | 'name'>): string {
+  return `${kind}\n${provider}\n${name}`
+}
+
+function newTarget(key: number, kind: TargetKind, provider: string, name: string): Target {
   return {
     key,
-    kind: 'DEVICE',
-    provider: '',
+    kind,
+    provider,
     name,
     displayName: null,
     labels: [],

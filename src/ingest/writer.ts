@@ -59,7 +59,7 @@ interface Waiting {
 
 type Outcome =
   | { readonly ok: unknown }
-  | { readonly refused: ErrorCode; readonly message: string; readonly problems: DomainError['problems'] }
+  | { readonly refused: ErrorCode; readonly message: string; readonly more: Pick<DomainError, 'problems' | 'facts'> }
 
 interface Attempt {
   /** An earlier try lost its connection, and it has not been looked up yet whether it was committed. */
@@ -179,7 +179,7 @@ export function createWriter(options: WriterOptions): Writer {
       const outcome = outcomes[index]
       if (!outcome) waiting.reject(new Error('a batch answered fewer commands than it had'))
       else if ('ok' in outcome) waiting.resolve(outcome.ok)
-      else waiting.reject(new DomainError(outcome.refused, outcome.message, { problems: outcome.problems }))
+      else waiting.reject(new DomainError(outcome.refused, outcome.message, outcome.more))
     })
   }
 
@@ -219,7 +219,8 @@ function decide(command: Command<unknown>, world: ReturnType<typeof createWorld>
     return { ok: command.decide(world) }
   } catch (error) {
     if (!(error instanceof DomainError)) throw error
-    return { refused: error.code, message: error.message, problems: error.problems }
+    const { code, message, problems, facts } = error
+    return { refused: code, message, more: { problems, facts } }
   }
 }
 
@@ -229,6 +230,7 @@ function joinLoaded(a: Loaded, b: Loaded): Loaded {
     deployments: [...a.deployments, ...b.deployments],
     targets: [...a.targets, ...b.targets],
     rollouts: [...a.rollouts, ...b.rollouts],
+    ...(b.orchestration && { orchestration: b.orchestration }),
   }
 }
 

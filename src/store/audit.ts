@@ -43,9 +43,9 @@ async function recount(session: Session, step: number): Promise<Map<number, Coun
   for (let from: number | null = 0; from !== null; ) {
     const rows: { last: number; rollout_key: number; state: DeploymentState; n: number }[] = await session.rows(
       sql`with step as (
-          select ${deployments.key}, ${deployments.rolloutKey}, ${deployments.state}, ${deployments.forgottenAt}
+          select ${deployments.key}, ${deployments.rolloutKey}, ${deployments.state}, ${deployments.forgottenAt}, ${deployments.isCurrent}
           from ${deployments} where ${deployments.key} > ${from}::bigint order by ${deployments.key} limit ${step})
-        select max(max(key)) over () as last, rollout_key, state, (count(*) filter (where forgotten_at is null))::int as n
+        select max(max(key)) over () as last, rollout_key, state, (count(*) filter (where forgotten_at is null and is_current))::int as n
         from step group by rollout_key, state`,
     )
     for (const { rollout_key: key, state, n } of rows) {

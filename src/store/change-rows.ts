@@ -6,8 +6,8 @@ import { type SQL, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
 import type { ChangeFilter } from '../domain/change.ts'
 import type { Revision } from '../domain/deployment.ts'
-import { all, either, hasAnyLabel, isAnyOf, listParameter, nothing } from './parameters.ts'
-import { changeLog, deployments, targets } from './schema.ts'
+import { all, either, hasAnyLabel, isAnyOf, listParameter } from './parameters.ts'
+import { changeLog, deployments, instances, targets } from './schema.ts'
 
 /** Revisions, both inclusive; null: no bound. */
 export interface Range {
@@ -44,7 +44,7 @@ export function selectChanges({ from, to, reversed, limit }: ChangeStretch, cond
     ...(from === null ? [] : [sql`${entry.firstRevision} >= ${firstEntry(from)} and ${revision} >= ${from}::bigint`]),
     ...(to === null ? [] : [sql`${entry.firstRevision} <= ${to}::bigint and ${revision} <= ${to}::bigint`]),
   ]
-  return sql`select ${revision} as revision, ${entry.firstRevision}, body.ord, ${entry.at}, ${entry.observedAt}, ${entry.deploymentKey},
+  return sql`select ${revision} as revision, ${entry.firstRevision}, body.ord, ${entry.at}, ${entry.observedAt}, ${entry.deploymentKey}, ${entry.resourceKey},
       ${entry.targetKey}, ${entry.fromTargetKey}, ${entry.rolloutKey}, ${entry.fromRolloutKey}, ${entry.instanceKey}, body.change
     from ${changeLog} ${entry} cross join lateral json_array_elements(${entry.changes}) with ordinality as body(change, ord)
     where ${all([...bounds, ...conditions])}
@@ -59,17 +59,23 @@ function inOrder(first: SQL, ord: SQL, reversed: boolean, limit: number): SQL {
 
 /** `select …` with the present names of whom they concern: `change` is rows of selectChanges or selectEntries. */
 export function nameChanges(columns: SQL, change: SQL): SQL {
-  return sql`select ${columns}, change.at, change.observed_at, change.deployment_key, subject.deployment_id, change.target_key,
-      target.name as target_name, origin.name as from_target_name, target.labels, change.rollout_key, change.from_rollout_key,
-      change.instance_key
+  return sql`select ${columns}, change.at, change.observed_at, change.deployment_key, subject.deployment_id, change.resource_key,
+      change.target_key, target.kind as target_kind, target.name as target_name, origin.name as from_target_name, target.labels,
+      change.rollout_key, change.from_rollout_key, change.instance_key, run.instance_id
     from ${change}
     left join ${deployments} as subject on subject.key = change.deployment_key
     left join ${targets} as target on target.key = change.target_key
-    left join ${targets} as origin on origin.key = change.from_target_key`
+    left join ${targets} as origin on origin.key = change.from_target_key
+    left join ${instances} as run on run.key = change.instance_key`
 }
 
+/** A deployment's own entries; those of its resources have an index of their own. */
 export function ofDeployment(key: SQL): SQL {
-  return sql`${entry.deploymentKey} = ${key}`
+  return sql`${entry.deploymentKey} = ${key} and ${entry.resourceKey} is null`
+}
+
+function ofResources(key: SQL): SQL {
+  return sql`${entry.deploymentKey} = ${key} and ${entry.resourceKey} is not null`
 }
 
 export function ofComponent(name: SQL): SQL {
@@ -94,7 +100,7 @@ export function matchesChangeRow(filter: ChangeFilter): SQL[] {
     ...(rolloutKeys
       ? [either([entry.rolloutKey, entry.fromRolloutKey].map((key) => isAnyOf(key, rolloutKeys, 'bigint')))]
       : []),
-    ...(instanceIds ? [nothing] : []),
+    ...(instanceIds ? [sql`${entry.instanceKey} in (${instancesNamed(instanceIds)})`] : []),
     ...(components ? [isAnyOf(sql`body.change ->> 'component'`, components, 'text')] : []),
     ...(to ? [sql`${isState} and ${isAnyOf(sql`body.change ->> 'to'`, to, 'text')}`] : []),
     ...(labels
@@ -107,7 +113,7 @@ export function matchesChangeRow(filter: ChangeFilter): SQL[] {
 
 /** Whether a filter names subjects, whose entries have indexes. */
 export function namesSubjects(filter: ChangeFilter): boolean {
-  return Boolean(filter.deploymentIds ?? filter.deviceIds ?? filter.rolloutKeys)
+  return Boolean(filter.deploymentIds ?? filter.deviceIds ?? filter.instanceIds ?? filter.rolloutKeys)
 }
 
 /** The same as selectChanges for a filter that names subjects: a run of an index for each, of which a page needs the first rows. */
@@ -123,9 +129,20 @@ export function selectBySubject(stretch: ChangeStretch, filter: ChangeFilter): S
 }
 
 /** Whose entries; no entry is in two runs. */
-function runsOf({ deploymentIds, deviceIds, rolloutKeys }: ChangeFilter): { readonly keys: SQL; readonly isOf: SQL }[] {
+function runsOf({
+  deploymentIds,
+  deviceIds,
+  instanceIds,
+  rolloutKeys,
+}: ChangeFilter): { readonly keys: SQL; readonly isOf: SQL }[] {
   const ofRunDeployment = ofDeployment(sql`run.key`)
-  if (deploymentIds) return [{ keys: deploymentsNamed(deploymentIds), isOf: ofRunDeployment }]
+  if (deploymentIds) {
+    const keys = deploymentsNamed(deploymentIds)
+    return [
+      { keys, isOf: ofRunDeployment },
+      { keys, isOf: ofResources(sql`run.key`) },
+    ]
+  }
   if (deviceIds) {
     const devices = devicesNamed(deviceIds)
     const everThere = sql`select ${deployments.key} from ${deployments} where ${deployments.targetKey} in (${devices})
@@ -135,6 +152,7 @@ function runsOf({ deploymentIds, deviceIds, rolloutKeys }: ChangeFilter): { read
       { keys: devices, isOf: sql`${entry.deploymentKey} is null and ${entry.targetKey} = run.key` },
     ]
   }
+  if (instanceIds) return [{ keys: instancesNamed(instanceIds), isOf: sql`${entry.instanceKey} = run.key` }]
   const keys = [...new Set(rolloutKeys ?? [])]
   const each = sql`select unnest(${listParameter(keys, 'bigint')})`
   return [
@@ -148,6 +166,10 @@ function runsOf({ deploymentIds, deviceIds, rolloutKeys }: ChangeFilter): { read
 
 function deploymentsNamed(ids: readonly string[]): SQL {
   return sql`select ${deployments.key} from ${deployments} where ${isAnyOf(deployments.deploymentId, ids, 'text')}`
+}
+
+function instancesNamed(ids: readonly string[]): SQL {
+  return sql`select ${instances.key} from ${instances} where ${isAnyOf(instances.instanceId, ids, 'text')}`
 }
 
 function devicesNamed(names: readonly string[]): SQL {

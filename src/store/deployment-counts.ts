@@ -6,7 +6,7 @@ import { type SQL, sql } from 'drizzle-orm'
 import { type DeploymentState, deploymentStates, type Revision } from '../domain/deployment.ts'
 import type { Session } from './database.ts'
 import { type DeploymentFilter, d, matchesDeployment, presentFields } from './deployment-filter.ts'
-import { fromPresent, fromThen, fromUnwound, ownedBy, parentsOf, type Scope } from './deployment-scope.ts'
+import { fromPresent, fromThen, fromUnwound, isListed, ownedBy, parentsOf, type Scope } from './deployment-scope.ts'
 import { listParameter } from './parameters.ts'
 import { openPast, type Past, present } from './past.ts'
 import { deployments, logHead, rollouts } from './schema.ts'
@@ -65,7 +65,7 @@ function countEach(session: Session, scope: Scope, counted: SQL): Promise<CountR
 }
 
 function rowsOf(scope: Scope, filter: DeploymentFilter, past: Past | null): SQL {
-  const conditions = [matchesDeployment(filter)]
+  const conditions = [matchesDeployment(filter), ...isListed(scope, filter)]
   return past ? fromThen(past, scope, conditions) : fromPresent(scope, conditions)
 }
 
@@ -75,8 +75,8 @@ function fromCounters(scope: Scope, past: Past | null): SQL {
   if (!past) return counters
   return sql`${counters}
     union all select ${present.state}, -1 from ${deployments} ${present}
-      where ${present.forgottenAt} is null and ${present.revision} > ${past.revision}::bigint and ${ownedBy(scope, present)}
-    union all select ${d.state}, 1 ${fromUnwound(past, scope, [])}`
+      where ${present.forgottenAt} is null and ${present.isCurrent} and ${present.revision} > ${past.revision}::bigint and ${ownedBy(scope, present)}
+    union all select ${d.state}, 1 ${fromUnwound(past, scope, [sql`${d.isCurrent}`])}`
 }
 
 function countersOf(table: typeof logHead | typeof rollouts): SQL {

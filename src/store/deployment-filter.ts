@@ -4,7 +4,7 @@ import { alias } from 'drizzle-orm/pg-core'
 import type { DeploymentState, Millis, Readiness } from '../domain/deployment.ts'
 import type { Connectivity, Label } from '../domain/target.ts'
 import { all, containsText, either, hasAnyLabel, isAnyOf, isStorable, nothing, timeParameter } from './parameters.ts'
-import { deployments, targets } from './schema.ts'
+import { deployments, instances, targets } from './schema.ts'
 
 /** Any of these within a field, all fields together; an absent field asks nothing, an empty list matches nothing. */
 export interface DeploymentFilter {
@@ -14,7 +14,6 @@ export interface DeploymentFilter {
   readonly deviceIds?: readonly string[]
   readonly reporters?: readonly string[]
   readonly rolloutKeys?: readonly number[]
-  /** No deployment has an instance yet, so these match nothing. */
   readonly instanceIds?: readonly string[]
   readonly applications?: readonly string[]
   readonly applicationVersions?: readonly string[]
@@ -43,7 +42,7 @@ export const d = alias(deployments, 'd')
 
 const onTarget = alias(targets, 'on_target')
 
-/** Every field is here: the compiler holds that. `instanceIds`, see above. */
+/** Every field is here: the compiler holds that. */
 const conditions: {
   readonly [Field in keyof DeploymentFilter]-?: (value: NonNullable<DeploymentFilter[Field]>) => SQL
 } = {
@@ -52,7 +51,8 @@ const conditions: {
   deviceIds: (names) => runsOn(all([isDevice, isAnyOf(onTarget.name, names, 'text')])),
   reporters: (names) => isAnyOf(d.reporter, names, 'text'),
   rolloutKeys: (keys) => isAnyOf(d.rolloutKey, keys, 'bigint'),
-  instanceIds: () => nothing,
+  instanceIds: (ids) =>
+    sql`${d.instanceKey} in (select ${instances.key} from ${instances} where ${isAnyOf(instances.instanceId, ids, 'text')})`,
   applications: (names) => isAnyOf(d.application, names, 'text'),
   applicationVersions: (versions) => isAnyOf(d.applicationVersion, versions, 'text'),
   states: (states) => isAnyOf(d.state, states, 'deployment_state'),

@@ -1,6 +1,6 @@
 /** Whose deployments a list or a count is about, and where their rows come from: the present, or the present unwound. */
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
-import { d } from './deployment-filter.ts'
+import { type DeploymentFilter, d } from './deployment-filter.ts'
 import { all } from './parameters.ts'
 import { fromPast, type Past, present } from './past.ts'
 import { changeLog, deployments } from './schema.ts'
@@ -41,6 +41,14 @@ export function fromPresent(scope: Scope, conditions: readonly SQL[]): SQL {
   return sql`from ${deployments} ${d} where ${d.forgottenAt} is null and ${all([ownedBy(scope, d), ...conditions])}`
 }
 
+/**
+ * The condition that a row is listed where the filter does not say which instances: of a rollout and of the fleet those of the
+ * current instance, of an instance its own.
+ */
+export function isListed(scope: Scope, filter: DeploymentFilter): SQL[] {
+  return scope.of === 'instance' || filter.instanceIds ? [] : [sql`${d.isCurrent}`]
+}
+
 /** The same as of then: what has not changed since comes by the indexes of the present, only the rest is unwound. */
 export function fromThen(past: Past, scope: Scope, conditions: readonly SQL[]): SQL {
   const unchanged = fromPresent(scope, [sql`${d.revision} <= ${past.revision}::bigint`, ...conditions])
@@ -56,7 +64,8 @@ export function fromUnwound(past: Past, scope: Scope, conditions: readonly SQL[]
 function hasChanged({ revision, spanned }: Past, scope: Scope): SQL {
   const since = sql`${present.revision} > ${revision}::bigint`
   const anywhere = sql`(${present.forgottenAt} is null and ${since}) or (${present.forgottenAt} is not null and ${since})`
-  if (scope.of === 'fleet' || scope.of === 'instance') return anywhere
+  if (scope.of === 'fleet') return anywhere
+  if (scope.of === 'instance') return sql`${since} and ${isParent(present.instanceKey)}`
   const [owner, left] =
     scope.of === 'rollout'
       ? [deployments.rolloutKey, changeLog.fromRolloutKey]

@@ -4,9 +4,9 @@ import { type Deployment, deploymentStates, type Revision } from '../domain/depl
 import type { Session } from './database.ts'
 import { type DeploymentFilter, d, matchesDeployment } from './deployment-filter.ts'
 import { type DeploymentOrder, orders, selectByState } from './deployment-order.ts'
-import { fromPresent, fromUnwound, parentsOf, type Scope } from './deployment-scope.ts'
+import { fromPresent, fromUnwound, isListed, parentsOf, type Scope } from './deployment-scope.ts'
 import { type Page, type PageRequest, pageOf, type Select, sorted, within } from './page.ts'
-import { isAnyOf, isStorable, nothing } from './parameters.ts'
+import { all, isAnyOf, isStorable, nothing } from './parameters.ts'
 import { fromPast, openPast, type Past, present } from './past.ts'
 import { type DeploymentRecord, toDeployment } from './rows.ts'
 import { deployments, targets } from './schema.ts'
@@ -80,7 +80,7 @@ function selectFor(scope: Scope, filter: DeploymentFilter, order: DeploymentOrde
   if (!past) return selectPresent(scope, filter, order, [])
   // Both halves are cut to a page, so that what has not changed since still comes by its index.
   const unchanged = selectPresent(scope, filter, order, [sql`${d.revision} <= ${past.revision}::bigint`])
-  const matches = matchesDeployment(filter)
+  const matches = all([matchesDeployment(filter), ...isListed(scope, filter)])
   return (stretch) => sql`select ${d}.* from (
       (${unchanged(stretch)})
       union all (select ${d}.* ${fromUnwound(past, scope, [matches, ...within(orders[order], stretch)])})
@@ -94,9 +94,10 @@ function selectPresent(
   conditions: readonly SQL[],
 ): Select {
   const { states, ...others } = filter
+  const listed = isListed(scope, filter)
   if (scope.of === 'fleet' && order !== 'NAME' && (states || order === 'STATE'))
-    return selectByState(order, states ?? deploymentStates, [matchesDeployment(others), ...conditions])
-  const matches = matchesDeployment(filter)
+    return selectByState(order, states ?? deploymentStates, [matchesDeployment(others), ...listed, ...conditions])
+  const matches = all([matchesDeployment(filter), ...listed])
   return (stretch) =>
     sql`select ${d}.* ${fromPresent(scope, [matches, ...conditions, ...within(orders[order], stretch)])}
       ${sorted(orders[order], stretch)}`

@@ -51,7 +51,7 @@ export async function findSilent(
 /** Deployments that have been REMOVED since before that time. */
 export async function findEnded(session: Session, before: Millis, limit: number): Promise<number[]> {
   const rows = await session.run<{ key: number }>(
-    `select key from deployments where state = 'REMOVED' and forgotten_at is null and changed_at < $1::timestamptz
+    `select key from deployments where state = 'REMOVED' and forgotten_at is null and instance_key is null and changed_at < $1::timestamptz
      order by revision limit $2::int`,
     [iso(before), limit],
   )

@@ -1,8 +1,10 @@
 /** The first half of the writer's SQL: lock the log's head, then load all that a batch needs, in one query a table. */
-import { type RolloutName, rolloutIdentity } from '../domain/rollout.ts'
-import type { Needs } from '../ingest/command.ts'
+import type { RolloutName } from '../domain/rollout.ts'
+import type { Needs, TargetName } from '../ingest/command.ts'
 import type { Head, Loaded } from '../ingest/world.ts'
 import type { Session } from './database.ts'
+import { loadOrchestration } from './load-orchestration.ts'
+import { storedIdentity } from './rollout-identity.ts'
 import {
   type DeploymentRecord,
   type RolloutRecord,
@@ -27,17 +29,19 @@ export async function lockHead(session: Session): Promise<LockedHead> {
 }
 
 const deploymentsByName = `select d.* from json_to_recordset($1::text::json) as x("deploymentId" text, reporter text)
-  join deployments d on d.deployment_id = x."deploymentId" and d.reporter = x.reporter`
+  join deployments d on d.deployment_id = x."deploymentId" and d.reporter = x.reporter and d.instance_key is null`
 const deploymentsByDevice = `select d.* from json_to_recordset($1::text::json) as x("deploymentId" text, device text)
   join targets t on t.kind = 'DEVICE' and t.provider = '' and t.name = x.device
   join deployments d on d.target_key = t.key and d.deployment_id = x."deploymentId"`
 const deploymentsByKey = `select d.* from deployments d
   where d.key in (select x::bigint from json_array_elements_text($1::text::json) x)`
 const deploymentsByReporter = `select d.* from deployments d
-  where d.reporter in (select x from json_array_elements_text($1::text::json) x)`
+  where d.instance_key is null and d.reporter in (select x from json_array_elements_text($1::text::json) x)`
 
 const devicesByName = `select t.* from json_array_elements_text($1::text::json) x
   join targets t on t.kind = 'DEVICE' and t.provider = '' and t.name = x`
+const targetsByName = `select t.* from json_to_recordset($1::text::json) as x(kind target_kind, provider text, name text)
+  join targets t on t.kind = x.kind and t.provider = x.provider and t.name = x.name`
 const targetsByKey = `select t.* from targets t
   where t.key in (select x::bigint from json_array_elements_text($1::text::json) x)`
 const devicesAndAncestors = `with recursive above as (
@@ -56,8 +60,9 @@ export async function loadNeeds(session: Session, needs: readonly Needs[]): Prom
   const ask = <T extends object>(text: string, list: readonly unknown[]): Promise<T[]> =>
     list.length === 0 ? Promise.resolve([]) : session.run<T>(text, [JSON.stringify(list)])
 
-  const [deviceRows, ...found] = await Promise.all([
+  const [deviceRows, placeRows, ...found] = await Promise.all([
     ask<TargetRecord>(needs.some((need) => need.ancestors) ? devicesAndAncestors : devicesByName, devices),
+    ask<TargetRecord>(targetsByName, uniqueTargets(needs.flatMap((need) => need.targets ?? []))),
     ask<DeploymentRecord>(
       deploymentsByName,
       named.map(({ deploymentId, reporter }) => ({ deploymentId, reporter })),
@@ -70,7 +75,10 @@ export async function loadNeeds(session: Session, needs: readonly Needs[]): Prom
     ask<DeploymentRecord>(deploymentsByReporter, reporters),
   ])
   const byKey = new Map(found.flat().map((row) => [row.key, toDeployment(row)]))
-  const loadedTargets = new Set(deviceRows.map((row) => row.key))
+  const orchestrated = needs.flatMap((need) => need.orchestrated ?? [])
+  const orchestration = orchestrated.length === 0 ? null : await loadOrchestration(session, orchestrated)
+  for (const deployment of orchestration?.deployments ?? []) byKey.set(deployment.key, deployment)
+  const loadedTargets = new Set([...deviceRows, ...placeRows].map((row) => row.key))
   const otherTargets = unique([...byKey.values()].map((d) => d.targetKey)).filter((key) => !loadedTargets.has(key))
   const there = new Set([...byKey.values()].map(nameOf))
   const implicit = named.flatMap((need) => (need.otherwise && !there.has(nameOf(need)) ? [need.otherwise] : []))
@@ -83,15 +91,20 @@ export async function loadNeeds(session: Session, needs: readonly Needs[]): Prom
   ])
   return {
     deployments: [...byKey.values()],
-    targets: [...deviceRows, ...otherRows].map(toTarget),
+    targets: [...deviceRows, ...placeRows, ...otherRows].map(toTarget),
     rollouts: rolloutRows.map(toRollout),
+    ...(orchestration && { orchestration }),
   }
+}
+
+function uniqueTargets(targets: readonly TargetName[]): TargetName[] {
+  return [...new Map(targets.map((target) => [JSON.stringify(target), target])).values()]
 }
 
 function identitiesOf(rollouts: readonly RolloutName[]): object[] {
   const found = new Map<string, object>()
   for (const rollout of rollouts) {
-    const identity = rolloutIdentity(rollout)
+    const identity = storedIdentity(rollout)
     found.set(rollout.kind + identity, { kind: rollout.kind, identity })
   }
   return [...found.values()]

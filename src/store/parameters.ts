@@ -3,7 +3,17 @@ import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import type { Millis } from '../domain/deployment.ts'
 import type { Label } from '../domain/target.ts'
 
-type ListType = 'bigint' | 'text' | 'deployment_state' | 'readiness' | 'connectivity' | 'rollout_kind'
+type ListType =
+  | 'bigint'
+  | 'text'
+  | 'deployment_state'
+  | 'readiness'
+  | 'connectivity'
+  | 'rollout_kind'
+  | 'lifecycle_state'
+  | 'instance_status'
+  | 'sync_status'
+  | 'presence'
 
 export const nothing: SQL = sql`false`
 

@@ -129,7 +129,7 @@ export function fromPast(past: Past, which: SQL): SQL {
   return sql`from ${deployments} ${present}
     left join lateral (
       select ${later.before} from ${changeLog} ${later}
-      where ${later.deploymentKey} = ${present.key} and ${later.firstRevision} > ${revision} and ${present.revision} > ${revision}
+      where ${later.deploymentKey} = ${present.key} and ${later.resourceKey} is null and ${later.firstRevision} > ${revision} and ${present.revision} > ${revision}
       order by ${later.firstRevision} limit 1
     ) as undone on true
     cross join lateral (

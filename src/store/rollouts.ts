@@ -1,9 +1,13 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { Revision } from '../domain/deployment.ts'
-import { type Rollout, type RolloutKind, type RolloutName, rolloutIdentity } from '../domain/rollout.ts'
+import type { InstanceStatus } from '../domain/instance.ts'
+import type { LifecycleState } from '../domain/lifecycle.ts'
+import type { Rollout, RolloutKind, RolloutName } from '../domain/rollout.ts'
 import type { Session } from './database.ts'
+import { actionsOf, instancesOf } from './instances.ts'
 import { type Order, type Page, type PageRequest, pageOf, sorted, within } from './page.ts'
-import { all, containsText, isAnyOf, nothing } from './parameters.ts'
+import { all, containsText, isAnyOf } from './parameters.ts'
+import { storedIdentity } from './rollout-identity.ts'
 import { type RolloutRecord, toRollout } from './rows.ts'
 import { rollouts } from './schema.ts'
 
@@ -15,9 +19,8 @@ export interface RolloutFilter {
   readonly kinds?: readonly RolloutKind[]
   readonly projects?: readonly string[]
   readonly names?: readonly string[]
-  /** No rollout has a lifecycle yet, so these match nothing. */
-  readonly states?: readonly string[]
-  readonly statuses?: readonly string[]
+  readonly states?: readonly LifecycleState[]
+  readonly statuses?: readonly InstanceStatus[]
   /** Part of its name, project or composite application, in any case. */
   readonly text?: string
 }
@@ -37,7 +40,8 @@ export async function rolloutsByKey(
   const rows = await session.rows<RolloutRecord>(
     sql`select ${rollouts}.* from ${rollouts} where ${isAnyOf(rollouts.key, keys, 'bigint')} and ${existedAt(asOf)}`,
   )
-  return new Map(rows.map((row) => [row.key, { ...toRollout(row), asOf }]))
+  const found = await asThen(session, rows.map(toRollout), asOf)
+  return new Map(found.map((rollout) => [rollout.key, rollout]))
 }
 
 /** The one of exactly that name; of several kinds a declared one first. */
@@ -46,13 +50,15 @@ export async function rolloutByKeyArgs(
   name: Omit<RolloutName, 'kind'>,
   asOf: Revision | null,
 ): Promise<RolloutRow | null> {
-  const identity = rolloutIdentity(name)
+  const identity = storedIdentity(name)
   const [row] = await session.rows<RolloutRecord>(
     sql`select ${rollouts}.* from ${rollouts}
       where ${rollouts.kind} = any(enum_range(null::rollout_kind)) and ${rollouts.identity} = ${identity} and ${existedAt(asOf)}
       order by ${rollouts.kind} limit 1`,
   )
-  return row ? { ...toRollout(row), asOf } : null
+  if (!row) return null
+  const [rollout] = await asThen(session, [toRollout(row)], asOf)
+  return rollout ?? null
 }
 
 /** Newest first; implicit rollouts only while they have a deployment. */
@@ -77,6 +83,18 @@ export async function countRollouts(session: Session, filter: RolloutFilter): Pr
   return row?.n ?? 0
 }
 
+/** What a rollout's users and its current instance had come to. */
+async function asThen(session: Session, found: readonly Rollout[], asOf: Revision | null): Promise<RolloutRow[]> {
+  const living = found.filter(({ state }) => state !== null).map(({ key }) => key)
+  if (asOf === null || living.length === 0) return found.map((rollout) => ({ ...rollout, asOf }))
+  const [actions, instances] = await Promise.all([actionsOf(session, living, asOf), instancesOf(session, living, asOf)])
+  return found.map((rollout) => {
+    const current = instances.get(rollout.key)?.at(-1) ?? null
+    const state = actions.get(rollout.key)?.at(-1)?.state ?? null
+    return { ...rollout, state, status: current?.status ?? null, currentInstanceKey: current?.key ?? null, asOf }
+  })
+}
+
 function existedAt(asOf: Revision | null): SQL {
   return asOf === null ? sql`true` : sql`${rollouts.createdRevision} <= ${asOf}::bigint`
 }
@@ -96,7 +114,8 @@ function matchesRollout({ kinds, projects, names, states, statuses, text }: Roll
     ...(kinds ? [isAnyOf(rollouts.kind, kinds, 'rollout_kind')] : []),
     ...(projects ? [isAnyOf(rollouts.project, projects, 'text')] : []),
     ...(names ? [isAnyOf(rollouts.name, names, 'text')] : []),
-    ...(states || statuses ? [nothing] : []),
+    ...(states ? [isAnyOf(rollouts.state, states, 'lifecycle_state')] : []),
+    ...(statuses ? [isAnyOf(rollouts.status, statuses, 'instance_status')] : []),
     ...(typeof text === 'string' ? [containsText([rollouts.name, rollouts.project, rollouts.compositeApp], text)] : []),
   ]
 }

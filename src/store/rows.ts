@@ -12,9 +12,13 @@ import type {
   Revision,
   StatusError,
 } from '../domain/deployment.ts'
+import type { Instance, InstanceGoal, InstanceStatus } from '../domain/instance.ts'
+import type { LifecycleAction, LifecycleState } from '../domain/lifecycle.ts'
 import type { ComponentReport, OrderKey, Verdict } from '../domain/report.ts'
+import type { Presence, Resource, SyncStatus } from '../domain/resource.ts'
 import type { Rollout, RolloutKind } from '../domain/rollout.ts'
 import type { Connectivity, Label, Target, TargetKind } from '../domain/target.ts'
+import type { Bundle, Tally } from '../ingest/orchestration.ts'
 import type { ReportRow } from './reports.ts'
 
 /** What change_log.before holds. There times are ISO 8601, in a row of deployments they are Millis. */
@@ -22,6 +26,8 @@ export interface ImageRecord<Time> {
   readonly target_key: number
   readonly rollout_key: number
   readonly instance_key: number | null
+  /** Absent in entries of the log that are older than instances. */
+  readonly is_current?: boolean
   readonly application: string | null
   readonly application_version: string | null
   readonly state: DeploymentState
@@ -71,6 +77,7 @@ export function toImageRecord(image: DeploymentImage): ImageRecord<string> {
     target_key: image.targetKey,
     rollout_key: image.rolloutKey,
     instance_key: image.instanceKey,
+    is_current: image.isCurrent,
     application: image.application,
     application_version: image.applicationVersion,
     state: image.state,
@@ -99,6 +106,7 @@ function imageOf(
     targetKey: row.target_key,
     rolloutKey: row.rollout_key,
     instanceKey: row.instance_key,
+    isCurrent: row.is_current ?? true,
     application: row.application,
     applicationVersion: row.application_version,
     state: row.state,
@@ -158,10 +166,14 @@ export interface RolloutRecord {
   readonly composite_app: string | null
   readonly composite_app_version: string | null
   readonly provider: string | null
+  readonly composite_profile: string | null
+  readonly state: LifecycleState | null
+  readonly status: InstanceStatus | null
+  readonly current_instance_key: number | null
 }
 
 export function toRollout(row: RolloutRecord): Rollout {
-  const { key, kind, name, project, provider } = row
+  const { key, kind, name, project, provider, state, status } = row
   return {
     key,
     kind,
@@ -170,6 +182,163 @@ export function toRollout(row: RolloutRecord): Rollout {
     compositeApp: row.composite_app,
     compositeAppVersion: row.composite_app_version,
     provider,
+    compositeProfile: row.composite_profile,
+    state,
+    status,
+    currentInstanceKey: row.current_instance_key,
+  }
+}
+
+export interface InstanceRecord {
+  readonly key: number
+  readonly rollout_key: number
+  readonly instance_id: string
+  readonly revision_number: number
+  readonly status: InstanceStatus
+  readonly goal: InstanceGoal
+  readonly successor_key: number | null
+  readonly status_context: string
+  readonly created_revision: Revision
+  readonly revision: Revision
+}
+
+export function toInstance(row: InstanceRecord): Instance {
+  const { key, status, goal, revision } = row
+  return {
+    key,
+    rolloutKey: row.rollout_key,
+    instanceId: row.instance_id,
+    revisionNumber: row.revision_number,
+    status,
+    goal,
+    successorKey: row.successor_key,
+    statusContext: row.status_context,
+    createdRevision: row.created_revision,
+    revision,
+  }
+}
+
+export interface ActionRecord {
+  readonly rollout_key: number
+  readonly revision: Revision
+  readonly state: LifecycleState
+  readonly instance_id: string | null
+  readonly instance_revision: number
+  readonly at: Millis
+  readonly given_time: string | null
+}
+
+export function toAction(row: ActionRecord): LifecycleAction {
+  const { revision, state, at } = row
+  return {
+    rolloutKey: row.rollout_key,
+    revision,
+    state,
+    instanceId: row.instance_id,
+    instanceRevision: row.instance_revision,
+    at,
+    timestamp: row.given_time,
+  }
+}
+
+export interface ResourceRecord {
+  readonly key: number
+  readonly rollout_key: number
+  readonly instance_key: number
+  readonly deployment_key: number
+  readonly target_key: number
+  readonly component: string
+  readonly api_group: string
+  readonly version: string
+  readonly kind: string
+  readonly namespace: string | null
+  readonly name: string
+  readonly sync: SyncStatus | null
+  readonly presence: Presence
+  readonly readiness: Readiness
+  readonly reason: string | null
+  readonly message: string | null
+  readonly showable: boolean
+  readonly changed_at: Millis
+  readonly revision: Revision
+  readonly gone_at: Millis | null
+  readonly detail_hash: string | null
+  readonly applied_detail_hash: string | null
+}
+
+export function toResource(row: ResourceRecord): Resource {
+  const {
+    key,
+    component,
+    api_group: group,
+    version,
+    kind,
+    namespace,
+    name,
+    sync,
+    presence,
+    readiness,
+    reason,
+    message,
+  } = row
+  return {
+    key,
+    rolloutKey: row.rollout_key,
+    instanceKey: row.instance_key,
+    deploymentKey: row.deployment_key,
+    targetKey: row.target_key,
+    component,
+    group,
+    version,
+    kind,
+    namespace,
+    name,
+    sync,
+    presence,
+    readiness,
+    reason,
+    message,
+    showable: row.showable,
+    changedAt: row.changed_at,
+    revision: row.revision,
+    goneAt: row.gone_at,
+    detailHash: row.detail_hash,
+    appliedDetailHash: row.applied_detail_hash,
+  }
+}
+
+export interface TallyRecord {
+  readonly owner_key: number
+  readonly component: string
+  readonly sync: SyncStatus | 'NONE'
+  readonly presence: Presence
+  readonly readiness: Readiness
+  readonly showable: boolean
+  readonly n: number
+}
+
+export function toTally({ owner_key: ownerKey, sync, ...tally }: TallyRecord): Tally {
+  return { ...tally, ownerKey, sync: sync === 'NONE' ? null : sync }
+}
+
+export interface BundleRecord {
+  readonly instance_key: number
+  readonly target_key: number
+  readonly component: string
+  readonly uid: string | null
+  readonly resource_version: string | null
+  readonly received_at: Millis
+}
+
+export function toBundle(row: BundleRecord): Bundle {
+  const { component, uid } = row
+  return {
+    instanceKey: row.instance_key,
+    targetKey: row.target_key,
+    component,
+    uid,
+    resourceVersion: row.resource_version,
+    receivedAt: row.received_at,
   }
 }
 
@@ -179,13 +348,16 @@ interface SubjectRecord {
   readonly observed_at: Millis | null
   readonly deployment_key: number | null
   readonly deployment_id: string | null
+  readonly resource_key: number | null
   readonly target_key: number | null
+  readonly target_kind: TargetKind | null
   readonly target_name: string | null
   readonly from_target_name: string | null
   readonly labels: readonly Label[] | null
   readonly rollout_key: number | null
   readonly from_rollout_key: number | null
   readonly instance_key: number | null
+  readonly instance_id: string | null
 }
 
 export interface ChangeRecord extends SubjectRecord {
@@ -210,14 +382,16 @@ export function toChange(row: ChangeRecord): Change {
     observedAt: row.observed_at,
     deploymentKey: row.deployment_key,
     deploymentId: row.deployment_id,
+    resourceKey: row.resource_key,
     targetKey: row.target_key,
+    targetKind: row.target_kind,
     targetName: row.target_name,
     fromTargetName: row.from_target_name,
     labels: row.labels ?? [],
     rolloutKey: row.rollout_key,
     fromRolloutKey: row.from_rollout_key,
     instanceKey: row.instance_key,
-    instanceId: null,
+    instanceId: row.instance_id,
     ...row.change,
   }
 }

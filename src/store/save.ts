@@ -3,12 +3,14 @@
  * The statements do not wait for each other's answers; the transaction is the caller's.
  */
 import { type DeploymentImage, deploymentStates } from '../domain/deployment.ts'
-import { rolloutIdentity } from '../domain/rollout.ts'
+import type { ResourceImage } from '../domain/resource.ts'
 import type { Statement } from '../ingest/command.ts'
 import { type Effects, type Entry, type Head, isZeroDelta, type KeptReport, type Touch } from '../ingest/world.ts'
 import { doorbellChannel, type Session } from './database.ts'
 import { insertOf, iso, recordOfFields, updateOf, type Write } from './recordset.ts'
-import { batches, changeLog, deployments, reports, rollouts, targets } from './schema.ts'
+import { storedIdentity } from './rollout-identity.ts'
+import { saveOrchestration } from './save-orchestration.ts'
+import { batches, changeLog, deployments, reports, resources, rollouts, targets } from './schema.ts'
 
 const identity = ['key', 'kind', 'provider', 'name', 'deploymentId'] as const
 const isIdentity = (field: string): boolean => (identity as readonly string[]).includes(field)
@@ -35,6 +37,9 @@ const deploymentWrites: Record<Touch, Write<object>> = {
 const insertRollouts = insertOf(rollouts, {
   except: ['pending', 'installing', 'installed', 'failed', 'removing', 'removed'],
 })
+const reviseRollouts = updateOf(rollouts, {
+  set: (field) => ['compositeProfile', 'state', 'status', 'currentInstanceKey'].includes(field),
+})
 const countRollouts = updateOf(rollouts, {
   set: () => false,
   add: ['pending', 'installing', 'installed', 'failed', 'removing', 'removed'],
@@ -51,6 +56,7 @@ const toImage = recordOfFields<typeof deployments, DeploymentImage>(deployments,
   'targetKey',
   'rolloutKey',
   'instanceKey',
+  'isCurrent',
   'application',
   'applicationVersion',
   'state',
@@ -66,6 +72,20 @@ const toImage = recordOfFields<typeof deployments, DeploymentImage>(deployments,
   'changedAt',
   'revision',
   'forgottenAt',
+])
+
+const toResourceImage = recordOfFields<typeof resources, ResourceImage>(resources, [
+  'version',
+  'namespace',
+  'sync',
+  'presence',
+  'readiness',
+  'reason',
+  'message',
+  'showable',
+  'changedAt',
+  'revision',
+  'goneAt',
 ])
 
 /** What a writer remembers of its latest batch, so that a lost COMMIT can be settled instead of repeated. */
@@ -93,18 +113,21 @@ export async function saveBatch(
     )
   const { writer: id, batch, results } = outcome
   const fleetDelta = deploymentStates.map((state) => effects.fleetDelta[state])
+  const rows = [...effects.rollouts.values()]
+  // The batch's first revision: its deployments must not be older than their rollout.
+  const createdRevision = Math.min(before.revision + 1, effects.revision)
 
   await Promise.all([
     ...putTouched(targetWrites, [...effects.targets.values()]),
     ...put(
       insertRollouts,
-      effects.rollouts.map((rollout) => ({
-        ...rollout,
-        identity: rolloutIdentity(rollout),
-        // The batch's first revision: its deployments must not be older than their rollout.
-        createdRevision: Math.min(before.revision + 1, effects.revision),
-      })),
+      rows.filter(({ isNew }) => isNew).map(({ row }) => ({ ...row, identity: storedIdentity(row), createdRevision })),
     ),
+    ...put(
+      reviseRollouts,
+      rows.filter(({ isNew }) => !isNew).map(({ row }) => row),
+    ),
+    ...saveOrchestration(session, effects.orchestration),
     ...putTouched(
       deploymentWrites,
       [...effects.deployments.values()].map(({ row, repeats, touch }) => ({ touch, row: { ...row, repeats } })),
@@ -140,20 +163,17 @@ function rolloutDeltas(effects: Effects): object[] {
     }))
 }
 
-function entryRow(entry: Entry, at: number): object {
-  const { deployment, before, target, fromTarget, changes, firstRevision, observedAt, fromRolloutKey } = entry
+function entryRow({ subject, before, changes, firstRevision, observedAt }: Entry, at: number): object {
+  const { target, fromTarget, ...keys } = subject
   return {
+    ...keys,
     firstRevision,
     lastRevision: firstRevision + changes.length - 1,
     at,
     observedAt,
-    deploymentKey: deployment?.key ?? null,
-    targetKey: target.key,
+    targetKey: target?.key ?? null,
     fromTargetKey: fromTarget?.key ?? null,
-    rolloutKey: deployment?.rolloutKey ?? null,
-    fromRolloutKey,
-    instanceKey: deployment?.instanceKey ?? null,
-    before: before && toImage(before),
+    before: before && ('deployment' in before ? toImage(before.deployment) : toResourceImage(before.resource)),
     changes,
   }
 }

@@ -21,7 +21,10 @@ import {
   uniqueIndex,
 } from 'drizzle-orm/pg-core'
 import { deploymentStates, readinesses } from '../domain/deployment.ts'
+import { instanceGoals, instanceStatuses } from '../domain/instance.ts'
+import { lifecycleStates } from '../domain/lifecycle.ts'
 import { verdicts } from '../domain/report.ts'
+import { presences, syncStatuses } from '../domain/resource.ts'
 import { rolloutKinds } from '../domain/rollout.ts'
 import { connectivities, targetKinds } from '../domain/target.ts'
 
@@ -30,6 +33,11 @@ export const readiness = pgEnum('readiness', readinesses)
 export const connectivity = pgEnum('connectivity', connectivities)
 export const targetKind = pgEnum('target_kind', targetKinds)
 export const rolloutKind = pgEnum('rollout_kind', rolloutKinds)
+export const lifecycleState = pgEnum('lifecycle_state', lifecycleStates)
+export const instanceStatus = pgEnum('instance_status', instanceStatuses)
+export const instanceGoal = pgEnum('instance_goal', instanceGoals)
+export const syncStatus = pgEnum('sync_status', syncStatuses)
+export const presence = pgEnum('presence', presences)
 export const verdict = pgEnum('verdict', verdicts)
 
 const revision = (name: string) => bigint(name, { mode: 'number' })
@@ -138,9 +146,129 @@ export const rollouts = pgTable(
     compositeAppVersion: text('composite_app_version'),
     provider: text('provider'),
     createdRevision: revision('created_revision').notNull(),
+    compositeProfile: text('composite_profile'),
+    state: lifecycleState('state'),
+    status: instanceStatus('status'),
+    currentInstanceKey: key('current_instance_key'),
     ...stateCounts,
   },
-  (t) => [uniqueIndex('rollouts_identity').on(t.kind, t.identity)],
+  (t) => [
+    uniqueIndex('rollouts_identity').on(t.kind, t.identity),
+    index('rollouts_current').on(t.currentInstanceKey).where(sql`current_instance_key is not null`),
+  ],
+)
+
+/** What users did with a rollout, for ever. Numbered by the revision that says so. */
+export const lifecycleActions = pgTable(
+  'lifecycle_actions',
+  {
+    rolloutKey: key('rollout_key').notNull(),
+    revision: revision('revision').notNull(),
+    state: lifecycleState('state').notNull(),
+    instanceId: text('instance_id'),
+    instanceRevision: integer('instance_revision').notNull(),
+    at: instant('at').notNull(),
+    /** As its user wrote it; null: the time is ours. */
+    timestamp: text('given_time'),
+  },
+  (t) => [primaryKey({ columns: [t.rolloutKey, t.revision] })],
+)
+
+/** Runs of a rollout: AppContexts. */
+export const instances = pgTable(
+  'instances',
+  {
+    key: key('key').primaryKey(),
+    rolloutKey: key('rollout_key').notNull(),
+    instanceId: text('instance_id').notNull(),
+    revisionNumber: integer('revision_number').notNull(),
+    status: instanceStatus('status').notNull(),
+    goal: instanceGoal('goal').notNull(),
+    successorKey: key('successor_key'),
+    statusContext: text('status_context').notNull(),
+    createdRevision: revision('created_revision').notNull(),
+    revision: revision('revision').notNull(),
+  },
+  (t) => [
+    uniqueIndex('instances_id').on(t.instanceId),
+    index('instances_rollout').on(t.rolloutKey, t.createdRevision),
+    index('instances_status_context').on(t.statusContext),
+  ],
+)
+
+export const resources = pgTable(
+  'resources',
+  {
+    key: key('key').primaryKey(),
+    rolloutKey: key('rollout_key').notNull(),
+    instanceKey: key('instance_key').notNull(),
+    deploymentKey: key('deployment_key').notNull(),
+    targetKey: key('target_key').notNull(),
+    component: text('component').notNull(),
+    group: text('api_group').notNull(),
+    version: text('version').notNull(),
+    kind: text('kind').notNull(),
+    namespace: text('namespace'),
+    name: text('name').notNull(),
+    sync: syncStatus('sync'),
+    presence: presence('presence').notNull(),
+    readiness: readiness('readiness').notNull(),
+    reason: text('reason'),
+    message: text('message'),
+    showable: boolean('showable').notNull(),
+    changedAt: instant('changed_at').notNull(),
+    revision: revision('revision').notNull(),
+    goneAt: instant('gone_at'),
+    detailHash: text('detail_hash'),
+    appliedDetailHash: text('applied_detail_hash'),
+  },
+  (t) => [
+    index('resources_name').on(t.deploymentKey, t.component, t.name),
+    index('resources_instance').on(t.instanceKey, t.key).where(sql`gone_at is null`),
+    index('resources_deployment').on(t.deploymentKey, t.key).where(sql`gone_at is null`),
+    index('resources_revision').on(t.instanceKey, t.revision),
+    index('resources_gone').on(t.revision).where(sql`gone_at is not null`),
+  ],
+)
+
+/** The objects themselves: only read when somebody asks for them. */
+export const resourceDetails = pgTable('resource_details', {
+  key: key('key').primaryKey(),
+  detail: json('detail'),
+  detailCut: boolean('detail_cut').notNull().default(false),
+  appliedDetail: json('applied_detail'),
+  appliedDetailCut: boolean('applied_detail_cut').notNull().default(false),
+})
+
+/** How many resources of an instance, and of a deployment, are in which state, by component: kept in the transaction that changes them. */
+export const resourceTallies = pgTable(
+  'resource_tallies',
+  {
+    /** An instance's or a deployment's. */
+    ownerKey: key('owner_key').notNull(),
+    component: text('component').notNull(),
+    /** A SyncStatus, or NONE. */
+    sync: text('sync').notNull(),
+    presence: presence('presence').notNull(),
+    readiness: readiness('readiness').notNull(),
+    showable: boolean('showable').notNull(),
+    n: integer('n').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.ownerKey, t.component, t.sync, t.presence, t.readiness, t.showable] })],
+)
+
+/** The newest picture of a component that a cluster sent (ResourceBundleState). */
+export const bundles = pgTable(
+  'bundles',
+  {
+    instanceKey: key('instance_key').notNull(),
+    targetKey: key('target_key').notNull(),
+    component: text('component').notNull(),
+    uid: text('uid'),
+    resourceVersion: text('resource_version'),
+    receivedAt: instant('received_at').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.instanceKey, t.targetKey, t.component] })],
 )
 
 export const deployments = pgTable(
@@ -152,6 +280,7 @@ export const deployments = pgTable(
     targetKey: key('target_key').notNull(),
     rolloutKey: key('rollout_key').notNull(),
     instanceKey: key('instance_key'),
+    isCurrent: boolean('is_current').notNull().default(true),
     application: text('application'),
     applicationVersion: text('application_version'),
     state: deploymentState('state').notNull(),
@@ -178,13 +307,16 @@ export const deployments = pgTable(
     repeats: bigint('repeats', { mode: 'number' }).notNull().default(0),
   },
   (t) => [
-    uniqueIndex('deployments_reporter').on(t.reporter, t.deploymentId),
+    // What an orchestrator runs and what a device reports are never the same deployment, whatever their names are.
+    uniqueIndex('deployments_reporter').on(t.reporter, t.deploymentId).where(sql`instance_key is null`),
+    uniqueIndex('deployments_place').on(t.instanceKey, t.targetKey).where(sql`instance_key is not null`),
     index('deployments_id').on(t.deploymentId, t.key),
     index('deployments_target').on(t.targetKey),
     index('deployments_rollout').on(t.rolloutKey, t.revision).where(sql`forgotten_at is null`),
     index('deployments_revision').on(t.revision).where(sql`forgotten_at is null`),
     index('deployments_state').on(t.state, t.revision).where(sql`forgotten_at is null`),
     index('deployments_forgotten').on(t.revision).where(sql`forgotten_at is not null`),
+    index('deployments_instance').on(t.instanceKey, t.revision).where(sql`instance_key is not null`),
   ],
 )
 
@@ -200,6 +332,8 @@ export const changeLog = pgTable(
     at: instant('at').notNull(),
     observedAt: instant('observed_at'),
     deploymentKey: key('deployment_key'),
+    /** Set: the subject is this resource of that deployment. */
+    resourceKey: key('resource_key'),
     targetKey: key('target_key'),
     fromTargetKey: key('from_target_key'),
     rolloutKey: key('rollout_key'),
@@ -211,13 +345,20 @@ export const changeLog = pgTable(
     changes: json('changes').notNull(),
   },
   (t) => [
-    index('change_log_deployment').on(t.deploymentKey, t.firstRevision).where(sql`deployment_key is not null`),
+    index('change_log_deployment')
+      .on(t.deploymentKey, t.firstRevision)
+      .where(sql`deployment_key is not null and resource_key is null`),
+    index('change_log_deployment_resource').on(t.deploymentKey, t.firstRevision).where(sql`resource_key is not null`),
+    index('change_log_resource').on(t.resourceKey, t.firstRevision).where(sql`resource_key is not null`),
+    index('change_log_instance').on(t.instanceKey, t.firstRevision).where(sql`instance_key is not null`),
     index('change_log_at').on(t.at),
     index('change_log_rollout').on(t.rolloutKey, t.firstRevision).where(sql`rollout_key is not null`),
     // Few entries are in these: who left a target or a rollout, and what a target itself did.
     index('change_log_from_target').on(t.fromTargetKey, t.firstRevision).where(sql`from_target_key is not null`),
     index('change_log_from_rollout').on(t.fromRolloutKey, t.firstRevision).where(sql`from_rollout_key is not null`),
-    index('change_log_target').on(t.targetKey, t.firstRevision).where(sql`deployment_key is null`),
+    index('change_log_target')
+      .on(t.targetKey, t.firstRevision)
+      .where(sql`deployment_key is null and target_key is not null`),
   ],
 )
 

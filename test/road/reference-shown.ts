@@ -76,6 +76,10 @@ export function showChange(change: Change, { targets, rollouts }: Names): object
     case 'DEPLOYMENT_FORGOTTEN':
     case 'DEPLOYMENT_STALLED':
       return about
+    case 'RESOURCE_STATUS_CHANGED':
+    case 'INSTANCE_STATUS_CHANGED':
+    case 'LIFECYCLE_ACTION_RECORDED':
+      throw new Error(`nothing here makes a ${kind}`)
   }
 }
 

@@ -77,6 +77,15 @@ export function forgetDeployments(keys: readonly number[]): Command<{ readonly r
         throw new DomainError('NOT_FOUND', 'there is no such deployment', {
           problems: [{ field: `ids[${missing}]`, message: 'names no deployment' }],
         })
+      const orchestrated = keys.findIndex((key) => world.deploymentByKey(key)?.instanceKey !== null)
+      if (orchestrated >= 0)
+        throw new DomainError(
+          'INVALID_REQUEST',
+          'what an orchestrator runs cannot be forgotten: terminate its rollout',
+          {
+            problems: [{ field: `ids[${orchestrated}]`, message: 'is run by an orchestrator' }],
+          },
+        )
       for (const key of keys) forget(world, key)
       return { revision: world.revision() }
     },

@@ -1,0 +1,66 @@
+/**
+ * A Kubernetes object fit to be stored, whatever dialect brought it: without secrets, without the noise of who manages which field, and
+ * not too large (WIRE §6).
+ */
+import { createHash } from 'node:crypto'
+import type { ResourceDetail } from '../../domain/resource.ts'
+
+/** Characters of JSON. A cluster's own limit for an object is 1.5 MiB; whoever looks at a status needs less. */
+export const detailLimit = 256 * 1024
+
+const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration'
+
+type Json = Readonly<Record<string, unknown>>
+
+export function toDetail(object: unknown, limit = detailLimit): ResourceDetail | null {
+  if (object === null || object === undefined) return null
+  const clean = withoutSecrets(object, null)
+  const whole = JSON.stringify(clean)
+  const { text, isCut } = whole.length <= limit ? { text: whole, isCut: false } : cut(clean, limit)
+  // PostgreSQL's JSON cannot hold U+0000.
+  const storable = text.replaceAll(String.raw`\u0000`, String.raw`\ufffd`)
+  return { text: storable, isCut, hash: createHash('sha256').update(storable).digest('base64url').slice(0, 22) }
+}
+
+/**
+ * Secrets may be nested (in a List, or in what a controller embeds): every object that says it is one, and items that a SecretList's items
+ * inherit from it, lose what is in them. `kind`: what it is, for one that does not say so itself.
+ */
+export function withoutSecrets(value: unknown, kind: string | null): unknown {
+  if (Array.isArray(value)) return value.map((item) => withoutSecrets(item, kind))
+  if (!isObject(value)) return value
+  const own = typeof value.kind === 'string' ? value.kind : kind
+  const isSecret = own?.toLowerCase() === 'secret'
+  const items = own?.toLowerCase() === 'secretlist' ? 'Secret' : null
+  const result: Record<string, unknown> = {}
+  for (const [key, member] of Object.entries(value)) {
+    if (isSecret && (key === 'data' || key === 'stringData')) continue
+    if (key === 'metadata' && isObject(member)) result[key] = cleanMetadata(member, isSecret)
+    else result[key] = withoutSecrets(member, key === 'items' ? items : null)
+  }
+  return result
+}
+
+function cleanMetadata({ managedFields, ...metadata }: Json, isSecret: boolean): Json {
+  if (!isSecret || !isObject(metadata.annotations)) return metadata
+  const { [lastApplied]: dropped, ...annotations } = metadata.annotations
+  return { ...metadata, annotations }
+}
+
+/** What it is and how it is doing stays longest. */
+function cut(object: unknown, limit: number): { text: string; isCut: boolean } {
+  if (!isObject(object)) return { text: 'null', isCut: true }
+  const { apiVersion, kind, metadata, status } = object
+  const { annotations, ...identity } = isObject(metadata) ? metadata : { annotations: null }
+  const shorter = [
+    { apiVersion, kind, metadata, status },
+    { apiVersion, kind, metadata: identity, status },
+    { apiVersion, kind, metadata: identity },
+  ]
+  const text = shorter.map((attempt) => JSON.stringify(attempt)).find((candidate) => candidate.length <= limit)
+  return { text: text ?? '{}', isCut: true }
+}
+
+function isObject(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,80 @@
+/** One run of a rollout: EMCO's AppContext. Its status is never told, it follows from the last action and from the sync status of its resources. */
+import type { DeploymentState, Revision } from './deployment.ts'
+import type { SyncStatus } from './resource.ts'
+
+export const instanceStatuses = [
+  'CREATED',
+  'INSTANTIATING',
+  'INSTANTIATED',
+  'INSTANTIATE_FAILED',
+  'TERMINATING',
+  'TERMINATED',
+  'TERMINATE_FAILED',
+  'UPDATING',
+  'UPDATED',
+  'UPDATE_FAILED',
+] as const
+export type InstanceStatus = (typeof instanceStatuses)[number]
+
+/** What is being done with an instance: NOTHING yet, or it gives way to the one that updates it. */
+export const instanceGoals = ['NOTHING', 'INSTANTIATE', 'TERMINATE', 'GIVE_WAY'] as const
+export type InstanceGoal = (typeof instanceGoals)[number]
+
+export interface Instance {
+  readonly key: number
+  readonly rolloutKey: number
+  /** EMCO's ContextId. */
+  readonly instanceId: string
+  /** 1 when it was instantiated, + 1 for each update before it. */
+  readonly revisionNumber: number
+  readonly status: InstanceStatus
+  readonly goal: InstanceGoal
+  /** The instance that updates it. */
+  readonly successorKey: number | null
+  /** The context whose label the cluster's resources carry: that of the last plain Instantiated or Applied, kept through updates. */
+  readonly statusContext: string
+  readonly createdRevision: Revision
+  readonly revision: Revision
+}
+
+/** How many resources have which sync status; those that only the cluster has are not among them. */
+export type SyncCounts = Readonly<Record<SyncStatus, number>>
+
+/** WIRE §2.2, first table. `successor`: the status of the instance that updates this one. */
+export function instanceStatus(
+  instance: Pick<Instance, 'goal' | 'status'>,
+  counts: SyncCounts,
+  successor: InstanceStatus | null,
+): InstanceStatus {
+  const total = totalOf(counts)
+  switch (instance.goal) {
+    case 'NOTHING':
+      return 'CREATED'
+    case 'INSTANTIATE':
+      if (counts.FAILED > 0 && counts.PENDING + counts.RETRYING === 0) return 'INSTANTIATE_FAILED'
+      return total > 0 && counts.APPLIED === total ? 'INSTANTIATED' : 'INSTANTIATING'
+    case 'TERMINATE':
+      if (total > 0 && counts.DELETED === total) return 'TERMINATED'
+      return counts.FAILED > 0 && counts.FAILED + counts.DELETED === total ? 'TERMINATE_FAILED' : 'TERMINATING'
+    case 'GIVE_WAY':
+      if (successor === 'INSTANTIATED') return 'UPDATED'
+      if (successor === 'INSTANTIATE_FAILED') return 'UPDATE_FAILED'
+      if (successor === 'CREATED' || successor === 'INSTANTIATING') return 'UPDATING'
+      // What becomes of its successor later is not its own story.
+      return instance.status
+  }
+}
+
+/** WIRE §2.2, second table: a deployment's or a component's state from the sync status of its resources. */
+export function stateOfSync(goal: InstanceGoal, counts: SyncCounts): DeploymentState {
+  const total = totalOf(counts)
+  if (counts.FAILED > 0) return 'FAILED'
+  if (total > 0 && counts.DELETED === total) return 'REMOVED'
+  if (goal === 'TERMINATE') return 'REMOVING'
+  if (total > 0 && counts.APPLIED === total) return 'INSTALLED'
+  return counts.APPLIED + counts.RETRYING > 0 ? 'INSTALLING' : 'PENDING'
+}
+
+function totalOf(counts: SyncCounts): number {
+  return counts.PENDING + counts.APPLIED + counts.FAILED + counts.RETRYING + counts.DELETED
+}

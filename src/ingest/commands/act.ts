@@ -1,0 +1,231 @@
+/** What a user does with a rollout: recorded in order, and everything that follows from it (WIRE §2.2). */
+import { DomainError } from '../../domain/errors.ts'
+import type { Instance } from '../../domain/instance.ts'
+import {
+  allowedAfter,
+  isRepeat,
+  type Lifecycle,
+  type LifecycleAction,
+  type LifecycleState,
+  needsInstance,
+} from '../../domain/lifecycle.ts'
+import type { Rollout, RolloutName } from '../../domain/rollout.ts'
+import type { Command } from '../command.ts'
+import { followDeployments, followInstance, makeCurrent } from '../instances.ts'
+import type { World } from '../world.ts'
+
+/** A rollout that has a lifecycle. */
+export type LifecycleRolloutName = RolloutName & { readonly kind: Lifecycle }
+
+export interface ActionFact {
+  readonly state: LifecycleState
+  /** Null: the current one, or none where the action needs none. */
+  readonly instanceId: string | null
+  /** Null: ours. */
+  readonly at: number | null
+  /** As its user wrote it. */
+  readonly timestamp: string | null
+  readonly compositeProfile: string | null
+}
+
+export interface Acted {
+  readonly rolloutKey: number
+  readonly revision: number
+  /** How many were new; 0: all of it was a repeat. */
+  readonly recorded: number
+}
+
+/** One action, or the whole list of them that an orchestrator keeps: what is known already is skipped. All of them or none. */
+export function recordActions(name: LifecycleRolloutName, facts: readonly ActionFact[]): Command<Acted> {
+  const contexts = facts.flatMap(({ instanceId }) => (instanceId === null ? [] : [instanceId]))
+  return {
+    needs: { rollouts: [name], orchestrated: [{ rollout: name, contexts, actions: true }] },
+    decide(world) {
+      const news = plan(world, name, facts)
+      const rollout = world.ensureRollout(name)
+      for (const fact of news) act(world, rollout.key, fact)
+      const profile = facts.findLast(({ compositeProfile }) => compositeProfile !== null)?.compositeProfile
+      const latest = world.rolloutByKey(rollout.key)
+      if (profile && latest && latest.compositeProfile !== profile)
+        world.putRollout({ ...latest, compositeProfile: profile })
+      return { rolloutKey: rollout.key, revision: world.revision(), recorded: news.length }
+    },
+  }
+}
+
+type Known = Pick<LifecycleAction, 'state' | 'instanceId' | 'at'>
+
+/** The facts that are new, with the instance each is about; or the refusal of the first that may not be. Changes nothing. */
+function plan(world: World, name: LifecycleRolloutName, facts: readonly ActionFact[]): ActionFact[] {
+  const rollout = world.rollout(name)
+  if (!rollout && facts[0] && facts[0].state !== 'CREATED')
+    throw new DomainError('NOT_FOUND_YET', `there is no such ${thing(name)}: Created comes first`)
+  const known: Known[] = rollout ? [...world.orchestration.actionsOf(rollout.key)] : []
+  const instances = rollout ? world.orchestration.instancesOf(rollout.key) : []
+  const own = new Set(instances.map(({ instanceId }) => instanceId))
+  let current = instances.at(-1)?.instanceId ?? null
+  const news: ActionFact[] = []
+  facts.forEach((fact, index) => {
+    const field = facts.length === 1 ? '' : `Actions[${index}].`
+    const latest = known.at(-1) ?? null
+    const belongs = fact.state !== 'CREATED' && fact.state !== 'APPROVED'
+    const instanceId = fact.instanceId ?? (belongs && !needsInstance(fact.state) ? current : null)
+    const isKnown = (action: Known): boolean =>
+      action.state === fact.state &&
+      action.at === fact.at &&
+      (fact.instanceId ?? action.instanceId) === action.instanceId
+    if (fact.at !== null && known.some(isKnown)) return
+    if (isRepeat(latest?.state ?? null, fact.state)) return
+    if (latest && latest.state === fact.state && latest.instanceId === instanceId) return
+    refuseIllegal(name, latest?.state ?? null, fact.state, field)
+    if (needsInstance(fact.state) && instanceId === null)
+      throw invalid(`${field}ContextId`, `is needed: it says which AppContext is ${fact.state.toLowerCase()}`)
+    if (instanceId !== null) {
+      refuseForeign(world, rollout, instanceId, `${field}ContextId`)
+      refuseUsed(fact.state, instanceId, own, current, latest, `${field}ContextId`)
+      if (!own.has(instanceId) && belongs && !needsInstance(fact.state))
+        throw new DomainError('NOT_FOUND_YET', `it has no instance ${instanceId} yet`, {
+          problems: [{ field: `${field}ContextId`, message: 'names no instance of it' }],
+        })
+      own.add(instanceId)
+      current = needsInstance(fact.state) || current === null ? instanceId : current
+    }
+    known.push({ state: fact.state, instanceId, at: fact.at ?? world.now })
+    news.push({ ...fact, instanceId })
+  })
+  return news
+}
+
+function refuseIllegal(
+  name: LifecycleRolloutName,
+  state: LifecycleState | null,
+  next: LifecycleState,
+  field: string,
+): void {
+  const allowed = allowedAfter(name.kind, state)
+  if (allowed.includes(next)) return
+  const list = allowed.map(wireName)
+  const message = `it is ${state === null ? 'not created' : wireName(state)}, so ${wireName(next)} cannot follow: ${list.join(', ') || 'nothing'} can`
+  throw new DomainError('CONFLICT', message, {
+    problems: [{ field: `${field}State`, message: `must be one of ${list.join(', ')}` }],
+    facts: { state: state === null ? null : wireName(state), allowed: list },
+  })
+}
+
+/** An instance belongs to one rollout: its id is all that its resources' labels carry. */
+function refuseForeign(world: World, rollout: Rollout | null, instanceId: string, field: string): void {
+  const instance = world.orchestration.instanceById(instanceId)
+  if (!instance || instance.rolloutKey === rollout?.key) return
+  const message = `context ${instanceId} belongs to another rollout`
+  throw new DomainError('CONFLICT', message, { problems: [{ field, message }] })
+}
+
+function refuseUsed(
+  state: LifecycleState,
+  instanceId: string,
+  own: ReadonlySet<string>,
+  current: string | null,
+  latest: Known | null,
+  field: string,
+): void {
+  const isOld = own.has(instanceId) && (instanceId !== current || state === 'UPDATED')
+  const isAgain = state === 'INSTANTIATED' && latest?.state === 'INSTANTIATED' && own.has(instanceId)
+  if (!(needsInstance(state) && (isOld || isAgain))) return
+  const message = `context ${instanceId} has been used: a new run has a new one`
+  throw new DomainError('CONFLICT', message, { problems: [{ field, message }] })
+}
+
+function act(world: World, rolloutKey: number, fact: ActionFact): void {
+  const rollout = world.rolloutByKey(rolloutKey)
+  if (!rollout) throw new Error(`rollout ${rolloutKey} is gone from its own batch`)
+  const { orchestration } = world
+  const own = orchestration.instancesOf(rolloutKey)
+  const known = own.find(({ instanceId }) => instanceId === fact.instanceId) ?? null
+  const before = own.find(({ key }) => key === rollout.currentInstanceKey) ?? null
+  const instance = known ?? (fact.instanceId === null ? null : newInstance(world, rollout, fact, before))
+
+  const instanceRevision = instance?.revisionNumber ?? 0
+  const doneAt = fact.at ?? world.now
+  world.recordAction(
+    {
+      rolloutKey,
+      revision: 0,
+      state: fact.state,
+      instanceId: fact.instanceId,
+      instanceRevision,
+      at: doneAt,
+      timestamp: fact.timestamp,
+    },
+    instance,
+    {
+      kind: 'LIFECYCLE_ACTION_RECORDED',
+      state: fact.state,
+      actionInstanceId: fact.instanceId,
+      instanceRevision,
+      doneAt,
+    },
+    fact.at,
+  )
+  let current: Rollout = { ...rollout, state: fact.state }
+  world.putRollout(current)
+  if (!instance) return
+
+  const changed = withGoal(instance, fact.state)
+  if (known) orchestration.putInstance(changed)
+  else world.recordInstance(changed, { kind: 'INSTANCE_STATUS_CHANGED', fromStatus: null, toStatus: changed.status })
+  if (!known) current = makeCurrent(world, current, changed)
+  if (fact.state === 'UPDATED' && before)
+    orchestration.putInstance({ ...before, goal: 'GIVE_WAY', successorKey: changed.key })
+  if (known && known.goal !== changed.goal) followDeployments(world, current, changed)
+  followInstance(world, rolloutKey, changed.key)
+}
+
+function newInstance(
+  world: World,
+  rollout: Rollout,
+  { instanceId, state }: ActionFact,
+  before: Instance | null,
+): Instance {
+  const isUpdate = state === 'UPDATED' && before !== null
+  return {
+    key: world.newKey(),
+    rolloutKey: rollout.key,
+    instanceId: instanceId ?? '',
+    revisionNumber: isUpdate ? before.revisionNumber + 1 : 1,
+    status: needsInstance(state) && !isUpdate ? 'INSTANTIATING' : 'CREATED',
+    goal: 'NOTHING',
+    successorKey: null,
+    statusContext: isUpdate ? before.statusContext : (instanceId ?? ''),
+    createdRevision: world.revision() + 1,
+    revision: world.revision() + 1,
+  }
+}
+
+function withGoal(instance: Instance, state: LifecycleState): Instance {
+  if (state === 'TERMINATED') return { ...instance, goal: 'TERMINATE' }
+  if (state === 'INSTANTIATED' || state === 'APPLIED') return { ...instance, goal: 'INSTANTIATE' }
+  return instance
+}
+
+const wireNames: Record<LifecycleState, string> = {
+  CREATED: 'Created',
+  APPROVED: 'Approved',
+  APPLIED: 'Applied',
+  INSTANTIATED: 'Instantiated',
+  TERMINATED: 'Terminated',
+  INSTANTIATE_STOPPED: 'InstantiateStopped',
+  TERMINATE_STOPPED: 'TerminateStopped',
+  UPDATED: 'Updated',
+}
+
+export function wireName(state: LifecycleState): string {
+  return wireNames[state]
+}
+
+function thing({ kind }: LifecycleRolloutName): string {
+  return kind === 'CLUSTER_INTENTS' ? 'cluster' : 'deployment intent group'
+}
+
+function invalid(field: string, message: string): DomainError {
+  return new DomainError('INVALID_REQUEST', `${field} ${message}`, { problems: [{ field, message }] })
+}

@@ -1,0 +1,221 @@
+/**
+ * The part of a batch's unit of work that orchestrators fill: rollouts with a lifecycle, their instances, resources and
+ * tallies. Pure bookkeeping, like world.ts, which owns it and numbers its changes.
+ */
+import type { Readiness } from '../domain/deployment.ts'
+import { type Instance, type SyncCounts, stateOfSync } from '../domain/instance.ts'
+import type { LifecycleAction } from '../domain/lifecycle.ts'
+import type { DeploymentStanding } from '../domain/orchestrated.ts'
+import type { Presence, Resource, ResourceDetail, SyncStatus } from '../domain/resource.ts'
+import { sumReadiness, takesPart } from '../readiness/sum.ts'
+
+/** Resources of a component that are alike: what sums and counts need to know. */
+export interface Tally {
+  readonly ownerKey: number
+  readonly component: string
+  readonly sync: SyncStatus | null
+  readonly presence: Presence
+  readonly readiness: Readiness
+  readonly showable: boolean
+  readonly n: number
+}
+
+/** The newest picture of a component that a cluster sent. */
+export interface Bundle {
+  readonly instanceKey: number
+  readonly targetKey: number
+  readonly component: string
+  readonly uid: string | null
+  readonly resourceVersion: string | null
+  readonly receivedAt: number
+}
+
+export interface DetailWrite {
+  readonly key: number
+  readonly detail?: ResourceDetail | null
+  readonly appliedDetail?: ResourceDetail | null
+}
+
+export interface LoadedOrchestration {
+  readonly instances: readonly Instance[]
+  readonly actions: readonly LifecycleAction[]
+  readonly resources: readonly Resource[]
+  readonly tallies: readonly Tally[]
+  readonly bundles: readonly Bundle[]
+}
+
+export const nothingOrchestrated: LoadedOrchestration = {
+  instances: [],
+  actions: [],
+  resources: [],
+  tallies: [],
+  bundles: [],
+}
+
+export interface OrchestrationEffects {
+  readonly instances: ReadonlyMap<number, { readonly row: Instance; readonly isNew: boolean }>
+  readonly actions: readonly LifecycleAction[]
+  readonly resources: ReadonlyMap<number, { readonly row: Resource; readonly isNew: boolean }>
+  readonly details: readonly DetailWrite[]
+  readonly tallyDeltas: readonly Tally[]
+  readonly bundles: readonly Bundle[]
+}
+
+export interface Orchestration {
+  instance(key: number): Instance | null
+  instanceById(instanceId: string): Instance | null
+  /** Oldest first. */
+  instancesOf(rolloutKey: number): readonly Instance[]
+  actionsOf(rolloutKey: number): readonly LifecycleAction[]
+  /** Gone ones too. */
+  resourcesOf(deploymentKey: number, component: string): readonly Resource[]
+  resourcesNamed(deploymentKey: number, component: string, name: string): readonly Resource[]
+  bundle(instanceKey: number, targetKey: number, component: string): Bundle | null
+  syncCounts(ownerKey: number): SyncCounts
+  /** What a deployment's resources say together; null: it has none. */
+  standing(deploymentKey: number, instance: Instance, isCurrent: boolean): DeploymentStanding | null
+  putInstance(instance: Instance): void
+  putAction(action: LifecycleAction): void
+  putResource(resource: Resource, before: Resource | null): void
+  putDetail(write: DetailWrite): void
+  putBundle(bundle: Bundle): void
+  readonly effects: OrchestrationEffects
+}
+
+export function createOrchestration(loaded: LoadedOrchestration): Orchestration {
+  const instances = new Map(loaded.instances.map((instance) => [instance.key, instance]))
+  const known = new Set(instances.keys())
+  const touched = new Map<number, { row: Instance; isNew: boolean }>()
+  const actions = new Map<string, LifecycleAction>()
+  const newActions: LifecycleAction[] = []
+  for (const action of loaded.actions) actions.set(`${action.rolloutKey}/${action.revision}`, action)
+
+  const resources = new Map<number, Resource>()
+  const byComponent = new Map<string, Map<string, Set<number>>>()
+  const touchedResources = new Map<number, { row: Resource; isNew: boolean }>()
+  const details = new Map<number, DetailWrite>()
+  const tallies = new Map<number, Map<string, Tally>>()
+  const deltas = new Map<string, Tally>()
+  const bundles = new Map<string, Bundle>()
+  const newBundles = new Map<string, Bundle>()
+
+  const index = (resource: Resource): void => {
+    const component = `${resource.deploymentKey}/${resource.component}`
+    const names = byComponent.get(component) ?? new Map<string, Set<number>>()
+    byComponent.set(component, names)
+    const keys = names.get(resource.name) ?? new Set<number>()
+    names.set(resource.name, keys.add(resource.key))
+    resources.set(resource.key, resource)
+  }
+  const found = (keys: Iterable<number>): Resource[] => [...keys].flatMap((key) => resources.get(key) ?? [])
+
+  const addTally = (tally: Tally): void => {
+    const ofOwner = tallies.get(tally.ownerKey) ?? new Map<string, Tally>()
+    tallies.set(tally.ownerKey, ofOwner)
+    const bucket = bucketOf(tally)
+    ofOwner.set(bucket, { ...tally, n: (ofOwner.get(bucket)?.n ?? 0) + tally.n })
+  }
+  const countTally = (resource: Resource | null, by: 1 | -1): void => {
+    if (!resource || resource.goneAt !== null) return
+    for (const ownerKey of [resource.instanceKey, resource.deploymentKey]) {
+      const { component, sync, presence, readiness, showable } = resource
+      const tally = { ownerKey, component, sync, presence, readiness, showable, n: by }
+      addTally(tally)
+      const id = `${ownerKey}/${bucketOf(tally)}`
+      deltas.set(id, { ...tally, n: (deltas.get(id)?.n ?? 0) + by })
+    }
+  }
+  const talliesOf = (ownerKey: number): Tally[] => [...(tallies.get(ownerKey)?.values() ?? [])].filter(({ n }) => n > 0)
+
+  for (const resource of loaded.resources) index(resource)
+  for (const tally of loaded.tallies) addTally(tally)
+  for (const bundle of loaded.bundles) bundles.set(placeOf(bundle), bundle)
+
+  return {
+    instance: (key) => instances.get(key) ?? null,
+    instanceById: (instanceId) =>
+      [...instances.values()].find((instance) => instance.instanceId === instanceId) ?? null,
+    instancesOf: (rolloutKey) =>
+      [...instances.values()]
+        .filter((instance) => instance.rolloutKey === rolloutKey)
+        .toSorted((a, b) => a.createdRevision - b.createdRevision || a.key - b.key),
+    actionsOf: (rolloutKey) =>
+      [...actions.values()]
+        .filter((action) => action.rolloutKey === rolloutKey)
+        .toSorted((a, b) => a.revision - b.revision),
+    resourcesOf: (deploymentKey, component) =>
+      found([...(byComponent.get(`${deploymentKey}/${component}`)?.values() ?? [])].flatMap((keys) => [...keys])),
+    resourcesNamed: (deploymentKey, component, name) =>
+      found(byComponent.get(`${deploymentKey}/${component}`)?.get(name) ?? []),
+    bundle: (instanceKey, targetKey, component) => bundles.get(placeOf({ instanceKey, targetKey, component })) ?? null,
+    syncCounts: (ownerKey) => syncCountsOf(talliesOf(ownerKey)),
+    standing(deploymentKey, instance, isCurrent) {
+      const all = talliesOf(deploymentKey)
+      if (all.length === 0) return null
+      const components = [...Map.groupBy(all, ({ component }) => component)].map(([name, own]) => ({
+        name,
+        state: stateOfSync(instance.goal, syncCountsOf(own)),
+        readiness: readinessOf(own),
+      }))
+      return {
+        state: stateOfSync(instance.goal, syncCountsOf(all)),
+        readiness: readinessOf(all),
+        components,
+        isCurrent,
+      }
+    },
+    putInstance(instance) {
+      instances.set(instance.key, instance)
+      touched.set(instance.key, { row: instance, isNew: !known.has(instance.key) })
+    },
+    putAction(action) {
+      actions.set(`${action.rolloutKey}/${action.revision}`, action)
+      newActions.push(action)
+    },
+    putResource(resource, before) {
+      index(resource)
+      const isNew = touchedResources.get(resource.key)?.isNew ?? before === null
+      touchedResources.set(resource.key, { row: resource, isNew })
+      countTally(before, -1)
+      countTally(resource, 1)
+    },
+    putDetail: (write) => void details.set(write.key, { ...details.get(write.key), ...write }),
+    putBundle(bundle) {
+      bundles.set(placeOf(bundle), bundle)
+      newBundles.set(placeOf(bundle), bundle)
+    },
+    get effects() {
+      return {
+        instances: touched,
+        actions: newActions,
+        resources: touchedResources,
+        details: [...details.values()],
+        tallyDeltas: [...deltas.values()].filter(({ n }) => n !== 0),
+        bundles: [...newBundles.values()],
+      }
+    },
+  }
+}
+
+/** FAILED > PENDING > UNKNOWN > READY over those that take part (WIRE §5). */
+export function readinessOf(tallies: readonly Tally[]): Readiness {
+  return sumReadiness(tallies.filter((tally) => tally.n > 0 && takesPart(tally)))
+}
+
+function syncCountsOf(tallies: readonly Tally[]): SyncCounts {
+  const counts = { PENDING: 0, APPLIED: 0, FAILED: 0, RETRYING: 0, DELETED: 0 }
+  for (const { sync, n } of tallies) if (sync !== null) counts[sync] += n
+  return counts
+}
+
+function bucketOf({ component, sync, presence, readiness, showable }: Tally): string {
+  return JSON.stringify([component, sync, presence, readiness, showable])
+}
+
+function placeOf({
+  instanceKey,
+  targetKey,
+  component,
+}: Pick<Bundle, 'instanceKey' | 'targetKey' | 'component'>): string {
+  return `${instanceKey}/${targetKey}/${component}`
+}

@@ -1,0 +1,111 @@
+/** What commands of orchestrators need, in one query a table: the instances of their rollouts first, then what is theirs. */
+import type { Deployment } from '../domain/deployment.ts'
+import type { Instance } from '../domain/instance.ts'
+import type { OrchestratedNeed } from '../ingest/command.ts'
+import type { LoadedOrchestration } from '../ingest/orchestration.ts'
+import type { Session } from './database.ts'
+import { storedIdentity } from './rollout-identity.ts'
+import {
+  type ActionRecord,
+  type BundleRecord,
+  type DeploymentRecord,
+  type InstanceRecord,
+  type ResourceRecord,
+  type TallyRecord,
+  toAction,
+  toBundle,
+  toDeployment,
+  toInstance,
+  toResource,
+  toTally,
+} from './rows.ts'
+
+const rolloutsNamed = `json_to_recordset($1::text::json) as x(kind rollout_kind, identity text)
+  join rollouts r on r.kind = x.kind and r.identity = x.identity`
+/** Also whoever else's instance has an id that is named. */
+const instancesText = `select i.* from instances i where i.rollout_key in (select r.key from ${rolloutsNamed})
+  or i.instance_id in (select x from json_array_elements_text($2::text::json) x)`
+const actionsText = `select a.* from ${rolloutsNamed} join lifecycle_actions a on a.rollout_key = r.key`
+const deploymentsOfInstances = `select d.* from deployments d
+  where d.instance_key in (select x::bigint from json_array_elements_text($1::text::json) x)`
+const places = `json_to_recordset($1::text::json) as x("instanceKey" bigint, kind target_kind, provider text, name text)
+  join targets t on t.kind = x.kind and t.provider = x.provider and t.name = x.name`
+const deploymentsAt = `select d.* from ${places} join deployments d on d.instance_key = x."instanceKey" and d.target_key = t.key`
+const bundlesAt = `select b.* from ${places} join bundles b on b.instance_key = x."instanceKey" and b.target_key = t.key`
+const resourcesOf = `select r.* from json_to_recordset($1::text::json) as x("instanceKey" bigint, kind target_kind, provider text, name text, component text)
+  join targets t on t.kind = x.kind and t.provider = x.provider and t.name = x.name
+  join deployments d on d.instance_key = x."instanceKey" and d.target_key = t.key
+  join resources r on r.deployment_key = d.key and r.component = x.component`
+const talliesText = `select t.* from resource_tallies t
+  where t.owner_key in (select x::bigint from json_array_elements_text($1::text::json) x)`
+
+export async function loadOrchestration(
+  session: Session,
+  needs: readonly OrchestratedNeed[],
+): Promise<LoadedOrchestration & { readonly deployments: readonly Deployment[] }> {
+  const ask = <T extends object>(text: string, list: readonly unknown[], ...more: string[]): Promise<T[]> =>
+    list.length === 0 ? Promise.resolve([]) : session.run<T>(text, [JSON.stringify(list), ...more])
+  const contexts = [...new Set(needs.flatMap((need) => need.contexts))]
+  const [instanceRows, actionRows] = await Promise.all([
+    ask<InstanceRecord>(instancesText, identitiesOf(needs), JSON.stringify(contexts)),
+    ask<ActionRecord>(actionsText, identitiesOf(needs.filter((need) => need.actions))),
+  ])
+  const instances = instanceRows.map(toInstance)
+  const isMeant = ({ instanceId, statusContext }: Instance): boolean =>
+    contexts.includes(instanceId) || contexts.includes(statusContext)
+  const meant = instances.filter(isMeant)
+
+  // Of a rollout whose users act, the newest instance too; and who gives way to one that is meant.
+  const acted = needs.some((need) => need.actions) ? newestOfEach(instances) : []
+  const whole = needs.some((need) => need.actions) ? [...new Set([...meant, ...acted])] : []
+  const components = needs.flatMap((need) => need.components ?? [])
+  const at = meant.flatMap(({ key: instanceKey }) =>
+    components.map(({ target, component, names }) => ({ instanceKey, ...target, component, names })),
+  )
+  const named = at.filter(({ names }) => names !== 'all')
+  const [wholeRows, placedRows, bundleRows, allRows, namedRows] = await Promise.all([
+    ask<DeploymentRecord>(
+      deploymentsOfInstances,
+      whole.map(({ key }) => key),
+    ),
+    ask<DeploymentRecord>(deploymentsAt, unique(at.map(({ component, names, ...place }) => place))),
+    ask<BundleRecord>(bundlesAt, unique(at.map(({ component, names, ...place }) => place))),
+    ask<ResourceRecord>(
+      resourcesOf,
+      unique(at.filter(({ names }) => names === 'all').map(({ names, ...place }) => place)),
+    ),
+    ask<ResourceRecord>(
+      `${resourcesOf} and r.name in (select x from json_array_elements_text($2::text::json) x)`,
+      unique(named.map(({ names, ...place }) => place)),
+      JSON.stringify([...new Set(named.flatMap(({ names }) => names))]),
+    ),
+  ])
+  const deployments = [...new Map([...wholeRows, ...placedRows].map((row) => [row.key, toDeployment(row)])).values()]
+  // An instance's status depends on its own tally, and on that of its successor, which is of the same rollout.
+  const owners = [...instances, ...deployments].map(({ key }) => key)
+  const tallyRows = await ask<TallyRecord>(talliesText, owners)
+  const resources = new Map([...allRows, ...namedRows].map((row) => [row.key, toResource(row)]))
+  return {
+    instances,
+    actions: actionRows.map(toAction),
+    deployments,
+    resources: [...resources.values()],
+    tallies: tallyRows.map(toTally),
+    bundles: bundleRows.map(toBundle),
+  }
+}
+
+function identitiesOf(needs: readonly OrchestratedNeed[]): object[] {
+  return unique(needs.map(({ rollout }) => ({ kind: rollout.kind, identity: storedIdentity(rollout) })))
+}
+
+function newestOfEach(instances: readonly Instance[]): Instance[] {
+  const newest = new Map<number, Instance>()
+  for (const instance of instances.toSorted((a, b) => a.createdRevision - b.createdRevision || a.key - b.key))
+    newest.set(instance.rolloutKey, instance)
+  return [...newest.values()]
+}
+
+function unique<T extends object>(list: readonly T[]): T[] {
+  return [...new Map(list.map((item) => [JSON.stringify(item), item])).values()]
+}

@@ -1,0 +1,253 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { toDetail } from '../../src/dialects/kubernetes/detail.ts'
+import type { LifecycleState } from '../../src/domain/lifecycle.ts'
+import type { SyncStatus } from '../../src/domain/resource.ts'
+import { deploymentIntentGroup } from '../../src/domain/rollout.ts'
+import type { LifecycleRolloutName } from '../../src/ingest/commands/act.ts'
+import { type ActionFact, recordActions } from '../../src/ingest/commands/act.ts'
+import {
+  type AppliedResource,
+  type ObservedObject,
+  reportPicture,
+  reportResources,
+} from '../../src/ingest/commands/resources.ts'
+import { audit } from '../../src/store/audit.ts'
+import { readLog } from '../../src/store/changes.ts'
+import { countDeployments } from '../../src/store/deployment-counts.ts'
+import { findDeployments } from '../../src/store/deployments.ts'
+import { actionsOf, instanceById, instancesOf } from '../../src/store/instances.ts'
+import { readHead } from '../../src/store/log-head.ts'
+import { countResources, pageResources, sumOfReadiness } from '../../src/store/resources.ts'
+import { rolloutByKeyArgs, rolloutsByKey } from '../../src/store/rollouts.ts'
+import { createRoad, type Road } from '../support/road.ts'
+import { stores } from '../support/stores.ts'
+
+const edge01 = { kind: 'CLUSTER', provider: 'p', name: 'edge01' } as const
+
+describe.each(stores)('orchestration on $name', (store) => {
+  let road: Road
+  let drop: () => Promise<void>
+  let count = 0
+
+  beforeAll(async () => {
+    const empty = await store.create()
+    drop = () => empty.drop()
+    road = await createRoad(await empty.open())
+  })
+  afterAll(async () => {
+    await road.close()
+    await drop()
+  })
+
+  /** A rollout of its own for each test, with the contexts of its instances. */
+  function rolloutNamed(): { name: LifecycleRolloutName; a: string; b: string } {
+    count += 1
+    const name = deploymentIntentGroup('project', 'app', 'v1', `dig${count}`) as LifecycleRolloutName
+    return { name, a: `${count}01`, b: `${count}02` }
+  }
+  const act = (name: LifecycleRolloutName, ...actions: readonly (LifecycleState | [LifecycleState, string])[]) =>
+    road.writer.submit(
+      recordActions(
+        name,
+        actions.map((action): ActionFact => {
+          const [state, instanceId] = typeof action === 'string' ? [action, null] : action
+          return { state, instanceId, at: null, timestamp: null, compositeProfile: null }
+        }),
+      ),
+    )
+  const applied = (name: string, sync: SyncStatus, more: Partial<AppliedResource> = {}): AppliedResource => ({
+    component: 'sink',
+    target: edge01,
+    group: 'apps',
+    version: 'v1',
+    kind: 'Deployment',
+    name,
+    namespace: null,
+    sync,
+    showable: true,
+    ...more,
+  })
+  const observed = (name: string, more: Partial<ObservedObject> = {}): ObservedObject => ({
+    group: 'apps',
+    version: 'v1',
+    kind: 'Deployment',
+    name,
+    namespace: 'default',
+    assessment: { readiness: 'READY', reason: null, message: null },
+    detail: toDetail({ kind: 'Deployment', metadata: { name } }),
+    ...more,
+  })
+  const picture = (
+    name: LifecycleRolloutName,
+    context: string,
+    resourceVersion: string | null,
+    objects: readonly ObservedObject[],
+  ) =>
+    road.writer.submit(
+      reportPicture(name, {
+        context,
+        component: 'sink',
+        target: edge01,
+        uid: null,
+        resourceVersion,
+        objects,
+        canShow: (_, kind) => kind !== 'Network',
+      }),
+    )
+  const session = () => road.database.session
+  const rollout = async (name: LifecycleRolloutName) => {
+    const found = await rolloutByKeyArgs(session(), name, null)
+    if (!found) throw new Error('no such rollout')
+    return found
+  }
+  const head = async () => (await readHead(session())).revision
+  const since = async (revision: number) => (await readLog(session(), revision, 1000)).map((change) => change.kind)
+
+  it('follows a rollout from its creation to INSTANTIATED, and its deployment with it', async () => {
+    const { name, a } = rolloutNamed()
+    await act(name, 'CREATED', 'APPROVED', ['INSTANTIATED', a])
+    expect(await rollout(name)).toMatchObject({ state: 'INSTANTIATED', status: 'INSTANTIATING' })
+    const before = await head()
+    await road.writer.submit(reportResources(name, a, [applied('x', 'APPLIED'), applied('y', 'PENDING')]))
+    expect(await since(before)).toEqual([
+      'RESOURCE_STATUS_CHANGED',
+      'RESOURCE_STATUS_CHANGED',
+      'DEPLOYMENT_STATE_CHANGED',
+      'COMPONENT_STATE_CHANGED',
+      'DEPLOYMENT_REVISED',
+    ])
+    const [deployment] = await findDeployments(session(), a, null, null)
+    expect(deployment).toMatchObject({
+      reporter: 'p+edge01',
+      state: 'INSTALLING',
+      application: 'app',
+      components: [{ name: 'sink', state: 'INSTALLING' }],
+    })
+    const again = await road.writer.submit(reportResources(name, a, [applied('x', 'APPLIED'), applied('y', 'APPLIED')]))
+    expect(again.verdicts).toEqual(['UNCHANGED', 'APPLIED'])
+    expect(await rollout(name)).toMatchObject({ status: 'INSTANTIATED' })
+    expect(await findDeployments(session(), a, 'p+edge01', null)).toMatchObject([
+      { state: 'INSTALLED', derivedState: 'INSTALLED' },
+    ])
+    expect(await audit(session())).toEqual([])
+    // As of before its resources were known there was no deployment.
+    expect(await findDeployments(session(), a, null, before)).toEqual([])
+    const key = (await rollout(name)).key
+    expect((await rolloutsByKey(session(), [key], before)).get(key)).toMatchObject({ status: 'INSTANTIATING' })
+  })
+
+  it('takes the whole picture of a cluster: matches, announces what vanished, refuses what is out of order', async () => {
+    const { name, a } = rolloutNamed()
+    await act(name, 'CREATED', 'APPROVED', ['INSTANTIATED', a])
+    await road.writer.submit(
+      reportResources(name, a, [
+        applied('x', 'APPLIED'),
+        applied('n', 'APPLIED', { kind: 'Network', showable: false }),
+      ]),
+    )
+    const { verdict } = await picture(name, a, '10', [observed('x'), observed('x-pod', { group: '', kind: 'Pod' })])
+    expect(verdict).toBe('APPLIED')
+    const instance = await instanceById(session(), a, null)
+    const scope = { of: 'instance', keys: [instance?.key ?? 0] } as const
+    const page = { size: 10, after: null, before: null, backward: false }
+    const list = async (asOf: number | null = null) =>
+      (await pageResources(session(), scope, {}, page, asOf)).get(scope.keys[0] ?? 0)?.edges.map(({ node }) => node)
+    expect(await list()).toMatchObject([
+      { name: 'x', namespace: 'default', sync: 'APPLIED', presence: 'PRESENT', readiness: 'READY' },
+      { name: 'n', sync: 'APPLIED', presence: 'UNKNOWN', showable: false },
+      { name: 'x-pod', sync: null, presence: 'PRESENT' },
+    ])
+    expect((await sumOfReadiness(session(), scope, null)).get(scope.keys[0])).toBe('READY')
+    const then = await head()
+    expect((await picture(name, a, '9', [])).verdict).toBe('STALE')
+    expect((await picture(name, a, '11', [])).verdict).toBe('APPLIED')
+    expect(await list()).toMatchObject([
+      { name: 'x', presence: 'NOT_PRESENT', readiness: 'PENDING', reason: 'NotPresent' },
+      { name: 'n' },
+    ])
+    expect(await list(then)).toMatchObject([{ name: 'x', presence: 'PRESENT' }, { name: 'n' }, { name: 'x-pod' }])
+    const counts = (await countResources(session(), scope, {}, null)).get(scope.keys[0] ?? 0)
+    expect(counts).toMatchObject({ total: 2, sync: { APPLIED: 2 }, presence: { NOT_PRESENT: 1, UNKNOWN: 1 } })
+    const rows = (await countResources(session(), scope, { kinds: ['Deployment', 'Network', 'Pod'] }, null)).get(
+      scope.keys[0] ?? 0,
+    )
+    expect(rows).toEqual(counts)
+    expect((await countResources(session(), scope, {}, then)).get(scope.keys[0] ?? 0)).toMatchObject({
+      total: 3,
+      presence: { PRESENT: 2 },
+    })
+    expect((await sumOfReadiness(session(), scope, then)).get(scope.keys[0])).toBe('READY')
+    expect(await findDeployments(session(), a, null, null)).toMatchObject([
+      { state: 'INSTALLED', readiness: 'PENDING' },
+    ])
+    expect(await findDeployments(session(), a, null, then)).toMatchObject([{ state: 'INSTALLED', readiness: 'READY' }])
+  })
+
+  it('updates: the old instance gives way, both are covered by the shared context, the rollout shows the new one', async () => {
+    const { name, a, b } = rolloutNamed()
+    await act(name, 'CREATED', 'APPROVED', ['INSTANTIATED', a])
+    await road.writer.submit(reportResources(name, a, [applied('x', 'APPLIED')]))
+    const before = await head()
+    await act(name, ['UPDATED', b])
+    expect(await rollout(name)).toMatchObject({ state: 'UPDATED', status: 'CREATED' })
+    await act(name, ['INSTANTIATED', b])
+    const key = (await rollout(name)).key
+    const instances = async () =>
+      ((await instancesOf(session(), [key], null)).get(key) ?? []).map((i) => [
+        i.instanceId,
+        i.status,
+        i.revisionNumber,
+      ])
+    expect(await instances()).toEqual([
+      [a, 'UPDATING', 1],
+      [b, 'INSTANTIATING', 2],
+    ])
+    await road.writer.submit(reportResources(name, b, [applied('x', 'APPLIED')]))
+    expect(await instances()).toEqual([
+      [a, 'UPDATED', 1],
+      [b, 'INSTANTIATED', 2],
+    ])
+    await picture(name, a, '5', [observed('x')])
+    for (const id of [a, b])
+      expect(await findDeployments(session(), id, null, null)).toMatchObject([
+        { readiness: 'READY', isCurrent: id === b },
+      ])
+    const counted = async (asOf: number | null) =>
+      (await countDeployments(session(), { of: 'rollout', keys: [key] }, {}, asOf)).get(key)
+    expect(await counted(null)).toMatchObject({ installed: 1 })
+    expect(await counted(before)).toMatchObject({ installed: 1 })
+    expect((await actionsOf(session(), [key], before)).get(key)?.map(({ state }) => state)).toEqual([
+      'CREATED',
+      'APPROVED',
+      'INSTANTIATED',
+    ])
+    expect(await audit(session())).toEqual([])
+  })
+
+  it('terminates, and says what is not allowed', async () => {
+    const { name, a, b } = rolloutNamed()
+    await expect(act(name, 'APPROVED')).rejects.toMatchObject({ code: 'NOT_FOUND_YET' })
+    await act(name, 'CREATED', 'APPROVED', ['INSTANTIATED', a])
+    await road.writer.submit(reportResources(name, a, [applied('x', 'APPLIED'), applied('y', 'APPLIED')]))
+    await expect(act(name, 'APPROVED')).rejects.toMatchObject({
+      code: 'CONFLICT',
+      facts: { state: 'Instantiated', allowed: ['Instantiated', 'Terminated', 'InstantiateStopped', 'Updated'] },
+    })
+    await act(name, 'TERMINATED')
+    expect(await rollout(name)).toMatchObject({ state: 'TERMINATED', status: 'TERMINATING' })
+    expect(await findDeployments(session(), a, null, null)).toMatchObject([{ state: 'REMOVING' }])
+    expect(await act(name, 'TERMINATED')).toMatchObject({ recorded: 0 })
+    await road.writer.submit(reportResources(name, a, [applied('x', 'DELETED'), applied('y', 'FAILED')]))
+    expect(await rollout(name)).toMatchObject({ status: 'TERMINATE_FAILED' })
+    await road.writer.submit(reportResources(name, a, [applied('y', 'DELETED')]))
+    expect(await rollout(name)).toMatchObject({ status: 'TERMINATED' })
+    await act(name, 'APPROVED')
+    expect(await rollout(name)).toMatchObject({ state: 'APPROVED', status: 'TERMINATED' })
+    await act(name, ['INSTANTIATED', b])
+    expect(await rollout(name)).toMatchObject({ status: 'INSTANTIATING' })
+    await expect(road.writer.submit(reportResources(name, 'nobody', []))).rejects.toMatchObject({
+      code: 'NOT_FOUND_YET',
+    })
+    expect(await audit(session())).toEqual([])
+  })
+})
