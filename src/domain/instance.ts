@@ -1,4 +1,7 @@
-/** One run of a rollout: EMCO's AppContext. Its status is never told, it follows from the last action and from the sync status of its resources. */
+/**
+ * One run of a rollout: EMCO's AppContext, whose status follows from the last action and from the sync status of its resources; or a
+ * k8splugin's instance, whose status is told.
+ */
 import type { DeploymentState, Revision } from './deployment.ts'
 import type { SyncStatus } from './resource.ts'
 
@@ -29,6 +32,10 @@ export interface Instance {
   readonly revisionNumber: number
   readonly status: InstanceStatus
   readonly goal: InstanceGoal
+  /** What its orchestrator says of it in one word (k8splugin); null: it follows from its resources. */
+  readonly told: DeploymentState | null
+  /** Its rollout shows its deployments and resources as its own: the newest one, and of a resource bundle each. */
+  readonly isCurrent: boolean
   /** The instance that updates it. */
   readonly successorKey: number | null
   /** The context whose label the cluster's resources carry: that of the last plain Instantiated or Applied, kept through updates. */
@@ -42,10 +49,11 @@ export type SyncCounts = Readonly<Record<SyncStatus, number>>
 
 /** WIRE §2.2, first table. `successor`: the status of the instance that updates this one. */
 export function instanceStatus(
-  instance: Pick<Instance, 'goal' | 'status'>,
+  instance: Pick<Instance, 'goal' | 'status' | 'told'>,
   counts: SyncCounts,
   successor: InstanceStatus | null,
 ): InstanceStatus {
+  if (instance.told !== null) return statusTold(instance.told, instance.goal)
   const total = totalOf(counts)
   switch (instance.goal) {
     case 'NOTHING':
@@ -65,8 +73,21 @@ export function instanceStatus(
   }
 }
 
-/** WIRE §2.2, second table: a deployment's or a component's state from the sync status of its resources. */
-export function stateOfSync(goal: InstanceGoal, counts: SyncCounts): DeploymentState {
+function statusTold(told: DeploymentState, goal: InstanceGoal): InstanceStatus {
+  if (told === 'FAILED') return goal === 'TERMINATE' ? 'TERMINATE_FAILED' : 'INSTANTIATE_FAILED'
+  const statuses = {
+    PENDING: 'CREATED',
+    INSTALLING: 'INSTANTIATING',
+    INSTALLED: 'INSTANTIATED',
+    REMOVING: 'TERMINATING',
+    REMOVED: 'TERMINATED',
+  } as const
+  return statuses[told]
+}
+
+/** WIRE §2.2, second table: a deployment's or a component's state, from the sync status of its resources unless it is told. */
+export function stateOfSync({ goal, told }: Pick<Instance, 'goal' | 'told'>, counts: SyncCounts): DeploymentState {
+  if (told !== null) return told
   const total = totalOf(counts)
   if (counts.FAILED > 0) return 'FAILED'
   if (total > 0 && counts.DELETED === total) return 'REMOVED'

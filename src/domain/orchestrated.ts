@@ -6,6 +6,7 @@
  */
 import type { ChangeBody } from './change.ts'
 import { type Component, type Deployment, type DeploymentState, noMarks, type Readiness } from './deployment.ts'
+import type { Rollout } from './rollout.ts'
 import { blank, finish, type Moment, nextAttempt, type Placement, type Transition } from './transition.ts'
 
 export interface ComponentStanding {
@@ -103,6 +104,13 @@ export function applyCurrency(known: Deployment, isCurrent: boolean, moment: Mom
       ? []
       : [{ kind: 'DEPLOYMENT_REVISED', application, applicationVersion, rolloutKey, isCurrent }]
   return finish(changes, moment, { ...known, isCurrent })
+}
+
+/** A k8splugin's instance was upgraded: it is of another version of its bundle now. */
+export function applyMoveToRollout(known: Deployment, rollout: Rollout, moment: Moment): Transition {
+  const { key: rolloutKey, compositeApp: application, compositeAppVersion: applicationVersion } = rollout
+  const next = { rolloutKey, application, applicationVersion }
+  return finish([{ kind: 'DEPLOYMENT_REVISED', ...next }], moment, { ...known, ...next })
 }
 
 function mergeStandings(

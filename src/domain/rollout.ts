@@ -71,6 +71,12 @@ export function deploymentIntentGroup(
   return { kind: 'DEPLOYMENT_INTENT_GROUP', name, project, compositeApp, compositeAppVersion, provider: null }
 }
 
+/** ONAP's resource bundle under a profile, on whichever cloud-regions it runs. */
+export function resourceBundle(rbName: string, rbVersion: string, profileName: string): RolloutName {
+  const named = { compositeApp: rbName, compositeAppVersion: rbVersion, name: profileName }
+  return { kind: 'RESOURCE_BUNDLE', ...named, project: null, provider: null }
+}
+
 /** A cluster's network intents. */
 export function clusterIntents(provider: string, cluster: string): RolloutName {
   return {

@@ -23,13 +23,15 @@ export interface TargetName {
   readonly name: string
 }
 
-/** A rollout (one of `rollouts`, too) with its instances, and what of them a command is about. */
+/** A rollout (one of `rollouts`, too) with its instances, and what of them a command is about. Without one: those of the contexts. */
 export interface OrchestratedNeed {
-  readonly rollout: RolloutName
+  readonly rollout?: RolloutName
   /** The instances meant: by their own id, or as the context whose label their resources carry. */
   readonly contexts: readonly string[]
   /** Also what users did with the rollout, and every deployment of those instances and of the current one. */
   readonly actions?: boolean
+  /** Also all that is theirs: deployments and resources. */
+  readonly whole?: boolean
   /** The deployments of its instances on these targets, and of them these components' resources: all, or those of these names. */
   readonly components?: readonly {
     readonly target: TargetName

@@ -20,9 +20,8 @@ export function followDeployment(
   key: number,
 ): void {
   const known = world.deploymentByKey(key)
-  const isCurrent = rollout.currentInstanceKey === instance.key
-  const standing = world.orchestration.standing(key, instance, isCurrent)
-  if (!standing && (!known || known.components.length === 0)) return
+  const standing = world.orchestration.standing(key, instance)
+  if (!standing && !known && instance.told === null) return
   const place = {
     key,
     targetKey,
@@ -33,7 +32,9 @@ export function followDeployment(
     application: rollout.compositeApp,
     applicationVersion: rollout.compositeAppVersion,
   }
-  const empty = { state: known?.state ?? 'PENDING', readiness: 'UNKNOWN', components: [], isCurrent } as const
+  const { isCurrent } = instance
+  const state = instance.told ?? known?.state ?? 'PENDING'
+  const empty = { state, readiness: 'UNKNOWN', components: [], isCurrent } as const
   world.commit(known, applyStanding(known, standing ?? empty, place, world.moment()), null)
 }
 
@@ -68,7 +69,9 @@ export function makeCurrent(world: World, rollout: Rollout, instance: Instance):
   const current = { ...rollout, currentInstanceKey: instance.key, status: instance.status }
   world.putRollout(current)
   const before = rollout.currentInstanceKey
-  if (before === null || before === instance.key) return current
+  const superseded = before === null || before === instance.key ? null : world.orchestration.instance(before)
+  if (before === null || !superseded) return current
+  world.orchestration.putInstance({ ...superseded, isCurrent: false })
   for (const known of world.deploymentsOfInstance(before)) supersede(world, known)
   return current
 }

@@ -57,7 +57,13 @@ export function createKnown(capacity: number): Known {
       const targets = new Map<number, Target>()
       const missing: Needs[] = []
       for (const need of needs) {
-        const isSimple = !need.deploymentKeys && !need.reporters && !need.ancestors && !need.rollouts && !need.targets
+        const isSimple =
+          !need.deploymentKeys &&
+          !need.reporters &&
+          !need.ancestors &&
+          !need.rollouts &&
+          !need.targets &&
+          !need.orchestrated
         const known = isSimple ? (need.deployments ?? []).map(recallDeployment) : []
         const places = isSimple ? (need.devices ?? []).map((name) => devices.get(name)) : []
         const isKnown = isSimple && known.every((d) => d !== null) && places.every((target) => target !== undefined)

@@ -73,7 +73,7 @@ export interface Orchestration {
   bundle(instanceKey: number, targetKey: number, component: string): Bundle | null
   syncCounts(ownerKey: number): SyncCounts
   /** What a deployment's resources say together; null: it has none. */
-  standing(deploymentKey: number, instance: Instance, isCurrent: boolean): DeploymentStanding | null
+  standing(deploymentKey: number, instance: Instance): DeploymentStanding | null
   putInstance(instance: Instance): void
   putAction(action: LifecycleAction): void
   putResource(resource: Resource, before: Resource | null): void
@@ -149,19 +149,19 @@ export function createOrchestration(loaded: LoadedOrchestration): Orchestration 
       found(byComponent.get(`${deploymentKey}/${component}`)?.get(name) ?? []),
     bundle: (instanceKey, targetKey, component) => bundles.get(placeOf({ instanceKey, targetKey, component })) ?? null,
     syncCounts: (ownerKey) => syncCountsOf(talliesOf(ownerKey)),
-    standing(deploymentKey, instance, isCurrent) {
+    standing(deploymentKey, instance) {
       const all = talliesOf(deploymentKey)
       if (all.length === 0) return null
       const components = [...Map.groupBy(all, ({ component }) => component)].map(([name, own]) => ({
         name,
-        state: stateOfSync(instance.goal, syncCountsOf(own)),
+        state: stateOfSync(instance, syncCountsOf(own)),
         readiness: readinessOf(own),
       }))
       return {
-        state: stateOfSync(instance.goal, syncCountsOf(all)),
+        state: stateOfSync(instance, syncCountsOf(all)),
         readiness: readinessOf(all),
         components,
-        isCurrent,
+        isCurrent: instance.isCurrent,
       }
     },
     putInstance(instance) {

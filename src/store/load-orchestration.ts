@@ -1,6 +1,7 @@
 /** What commands of orchestrators need, in one query a table: the instances of their rollouts first, then what is theirs. */
 import type { Deployment } from '../domain/deployment.ts'
 import type { Instance } from '../domain/instance.ts'
+import type { Rollout } from '../domain/rollout.ts'
 import type { OrchestratedNeed } from '../ingest/command.ts'
 import type { LoadedOrchestration } from '../ingest/orchestration.ts'
 import type { Session } from './database.ts'
@@ -11,12 +12,14 @@ import {
   type DeploymentRecord,
   type InstanceRecord,
   type ResourceRecord,
+  type RolloutRecord,
   type TallyRecord,
   toAction,
   toBundle,
   toDeployment,
   toInstance,
   toResource,
+  toRollout,
   toTally,
 } from './rows.ts'
 
@@ -36,18 +39,26 @@ const resourcesOf = `select r.* from json_to_recordset($1::text::json) as x("ins
   join targets t on t.kind = x.kind and t.provider = x.provider and t.name = x.name
   join deployments d on d.instance_key = x."instanceKey" and d.target_key = t.key
   join resources r on r.deployment_key = d.key and r.component = x.component`
+const resourcesOfInstances = `select r.* from resources r
+  where r.instance_key in (select x::bigint from json_array_elements_text($1::text::json) x)`
+const bundlesOfInstances = `select b.* from bundles b
+  where b.instance_key in (select x::bigint from json_array_elements_text($1::text::json) x)`
+const rolloutsText = `select r.* from rollouts r
+  where r.key in (select x::bigint from json_array_elements_text($1::text::json) x)`
 const talliesText = `select t.* from resource_tallies t
   where t.owner_key in (select x::bigint from json_array_elements_text($1::text::json) x)`
 
 export async function loadOrchestration(
   session: Session,
   needs: readonly OrchestratedNeed[],
-): Promise<LoadedOrchestration & { readonly deployments: readonly Deployment[] }> {
+): Promise<
+  LoadedOrchestration & { readonly deployments: readonly Deployment[]; readonly rollouts: readonly Rollout[] }
+> {
   const ask = <T extends object>(text: string, list: readonly unknown[], ...more: string[]): Promise<T[]> =>
     list.length === 0 ? Promise.resolve([]) : session.run<T>(text, [JSON.stringify(list), ...more])
   const contexts = [...new Set(needs.flatMap((need) => need.contexts))]
   const [instanceRows, actionRows] = await Promise.all([
-    ask<InstanceRecord>(instancesText, identitiesOf(needs), JSON.stringify(contexts)),
+    session.run<InstanceRecord>(instancesText, [JSON.stringify(identitiesOf(needs)), JSON.stringify(contexts)]),
     ask<ActionRecord>(actionsText, identitiesOf(needs.filter((need) => need.actions))),
   ])
   const instances = instanceRows.map(toInstance)
@@ -57,46 +68,56 @@ export async function loadOrchestration(
 
   // Of a rollout whose users act, the newest instance too; and who gives way to one that is meant.
   const acted = needs.some((need) => need.actions) ? newestOfEach(instances) : []
-  const whole = needs.some((need) => need.actions) ? [...new Set([...meant, ...acted])] : []
+  const wholeIds = new Set(needs.flatMap((need) => (need.whole ? need.contexts : [])))
+  const wholes = instances.filter(({ instanceId }) => wholeIds.has(instanceId))
+  const whole = [...new Set([...(needs.some((need) => need.actions) ? [...meant, ...acted] : []), ...wholes])]
   const components = needs.flatMap((need) => need.components ?? [])
   const at = meant.flatMap(({ key: instanceKey }) =>
     components.map(({ target, component, names }) => ({ instanceKey, ...target, component, names })),
   )
   const named = at.filter(({ names }) => names !== 'all')
-  const [wholeRows, placedRows, bundleRows, allRows, namedRows] = await Promise.all([
-    ask<DeploymentRecord>(
-      deploymentsOfInstances,
-      whole.map(({ key }) => key),
-    ),
-    ask<DeploymentRecord>(deploymentsAt, unique(at.map(({ component, names, ...place }) => place))),
-    ask<BundleRecord>(bundlesAt, unique(at.map(({ component, names, ...place }) => place))),
-    ask<ResourceRecord>(
-      resourcesOf,
-      unique(at.filter(({ names }) => names === 'all').map(({ names, ...place }) => place)),
-    ),
-    ask<ResourceRecord>(
-      `${resourcesOf} and r.name in (select x from json_array_elements_text($2::text::json) x)`,
-      unique(named.map(({ names, ...place }) => place)),
-      JSON.stringify([...new Set(named.flatMap(({ names }) => names))]),
-    ),
-  ])
+  const keysOf = (list: readonly Instance[]): number[] => list.map(({ key }) => key)
+  const [rolloutRows, wholeRows, placedRows, bundleRows, wholeBundles, wholeResources, allRows, namedRows] =
+    await Promise.all([
+      ask<RolloutRecord>(rolloutsText, [...new Set(wholes.map(({ rolloutKey }) => rolloutKey))]),
+      ask<DeploymentRecord>(
+        deploymentsOfInstances,
+        whole.map(({ key }) => key),
+      ),
+      ask<DeploymentRecord>(deploymentsAt, unique(at.map(({ component, names, ...place }) => place))),
+      ask<BundleRecord>(bundlesAt, unique(at.map(({ component, names, ...place }) => place))),
+      ask<BundleRecord>(bundlesOfInstances, keysOf(wholes)),
+      ask<ResourceRecord>(resourcesOfInstances, keysOf(wholes)),
+      ask<ResourceRecord>(
+        resourcesOf,
+        unique(at.filter(({ names }) => names === 'all').map(({ names, ...place }) => place)),
+      ),
+      ask<ResourceRecord>(
+        `${resourcesOf} and r.name in (select x from json_array_elements_text($2::text::json) x)`,
+        unique(named.map(({ names, ...place }) => place)),
+        JSON.stringify([...new Set(named.flatMap(({ names }) => names))]),
+      ),
+    ])
   const deployments = [...new Map([...wholeRows, ...placedRows].map((row) => [row.key, toDeployment(row)])).values()]
   // An instance's status depends on its own tally, and on that of its successor, which is of the same rollout.
   const owners = [...instances, ...deployments].map(({ key }) => key)
   const tallyRows = await ask<TallyRecord>(talliesText, owners)
-  const resources = new Map([...allRows, ...namedRows].map((row) => [row.key, toResource(row)]))
+  const resources = new Map([...wholeResources, ...allRows, ...namedRows].map((row) => [row.key, toResource(row)]))
   return {
     instances,
     actions: actionRows.map(toAction),
     deployments,
     resources: [...resources.values()],
     tallies: tallyRows.map(toTally),
-    bundles: bundleRows.map(toBundle),
+    bundles: [...bundleRows, ...wholeBundles].map(toBundle),
+    rollouts: rolloutRows.map(toRollout),
   }
 }
 
 function identitiesOf(needs: readonly OrchestratedNeed[]): object[] {
-  return unique(needs.map(({ rollout }) => ({ kind: rollout.kind, identity: storedIdentity(rollout) })))
+  return unique(
+    needs.flatMap(({ rollout }) => (rollout ? [{ kind: rollout.kind, identity: storedIdentity(rollout) }] : [])),
+  )
 }
 
 function newestOfEach(instances: readonly Instance[]): Instance[] {

@@ -92,7 +92,7 @@ export async function loadNeeds(session: Session, needs: readonly Needs[]): Prom
   return {
     deployments: [...byKey.values()],
     targets: [...deviceRows, ...placeRows, ...otherRows].map(toTarget),
-    rollouts: rolloutRows.map(toRollout),
+    rollouts: [...rolloutRows.map(toRollout), ...(orchestration?.rollouts ?? [])],
     ...(orchestration && { orchestration }),
   }
 }

@@ -300,13 +300,14 @@ function instancesMeant(key: SQL, scope: ResourceScope, filter: ResourceFilter, 
 }
 
 function currentInstances(scope: ResourceScope, asOf: Revision | null): SQL {
-  const ofRollout = (column: SQL): SQL => (scope.of === 'rollout' ? sql`${column} = parent.key` : sql`true`)
-  if (asOf === null)
-    return sql`select ${rollouts.currentInstanceKey} from ${rollouts}
-      where ${rollouts.currentInstanceKey} is not null and ${ofRollout(sql`${rollouts.key}`)}`
-  return sql`select newest.key from (select distinct on (${instances.rolloutKey}) ${instances.key} from ${instances}
-    where ${instances.createdRevision} <= ${asOf}::bigint and ${ofRollout(sql`${instances.rolloutKey}`)}
-    order by ${instances.rolloutKey}, ${instances.createdRevision} desc, ${instances.key} desc) as newest`
+  const ofRollout = scope.of === 'rollout' ? sql`${instances.rolloutKey} = parent.key` : sql`true`
+  if (asOf === null) return sql`select ${instances.key} from ${instances} where ${instances.isCurrent} and ${ofRollout}`
+  // Of a resource bundle each of its instances is, on whichever cloud-region.
+  const line = sql`case when ${rollouts.kind} = 'RESOURCE_BUNDLE' then ${instances.key} else ${instances.rolloutKey} end`
+  return sql`select newest.key from (select distinct on (${line}) ${instances.key} from ${instances}
+    join ${rollouts} on ${rollouts.key} = ${instances.rolloutKey}
+    where ${instances.createdRevision} <= ${asOf}::bigint and ${ofRollout}
+    order by ${line}, ${instances.createdRevision} desc, ${instances.key} desc) as newest`
 }
 
 function matchesResource(filter: ResourceFilter): SQL[] {

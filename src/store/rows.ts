@@ -196,6 +196,8 @@ export interface InstanceRecord {
   readonly revision_number: number
   readonly status: InstanceStatus
   readonly goal: InstanceGoal
+  readonly told: DeploymentState | null
+  readonly is_current: boolean
   readonly successor_key: number | null
   readonly status_context: string
   readonly created_revision: Revision
@@ -203,7 +205,7 @@ export interface InstanceRecord {
 }
 
 export function toInstance(row: InstanceRecord): Instance {
-  const { key, status, goal, revision } = row
+  const { key, status, goal, told, revision } = row
   return {
     key,
     rolloutKey: row.rollout_key,
@@ -211,6 +213,8 @@ export function toInstance(row: InstanceRecord): Instance {
     revisionNumber: row.revision_number,
     status,
     goal,
+    told,
+    isCurrent: row.is_current,
     successorKey: row.successor_key,
     statusContext: row.status_context,
     createdRevision: row.created_revision,

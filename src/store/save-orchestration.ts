@@ -4,9 +4,10 @@ import type { Session } from './database.ts'
 import { insertOf, updateOf, type Write } from './recordset.ts'
 import { bundles, instances, lifecycleActions, resources, resourceTallies } from './schema.ts'
 
-const insertInstances = insertOf(instances)
+const insertInstances = insertOf(instances, { except: ['document'] })
 const updateInstances = updateOf(instances, {
-  set: (field) => ['status', 'goal', 'successorKey', 'statusContext', 'revision'].includes(field),
+  set: (field) =>
+    ['rolloutKey', 'status', 'goal', 'told', 'isCurrent', 'successorKey', 'statusContext', 'revision'].includes(field),
 })
 const insertActions = insertOf(lifecycleActions)
 const insertResources = insertOf(resources)

@@ -152,10 +152,7 @@ export const rollouts = pgTable(
     currentInstanceKey: key('current_instance_key'),
     ...stateCounts,
   },
-  (t) => [
-    uniqueIndex('rollouts_identity').on(t.kind, t.identity),
-    index('rollouts_current').on(t.currentInstanceKey).where(sql`current_instance_key is not null`),
-  ],
+  (t) => [uniqueIndex('rollouts_identity').on(t.kind, t.identity)],
 )
 
 /** What users did with a rollout, for ever. Numbered by the revision that says so. */
@@ -184,15 +181,20 @@ export const instances = pgTable(
     revisionNumber: integer('revision_number').notNull(),
     status: instanceStatus('status').notNull(),
     goal: instanceGoal('goal').notNull(),
+    told: deploymentState('told'),
+    isCurrent: boolean('is_current').notNull().default(false),
     successorKey: key('successor_key'),
     statusContext: text('status_context').notNull(),
     createdRevision: revision('created_revision').notNull(),
     revision: revision('revision').notNull(),
+    /** As its orchestrator wrote it (k8splugin's instance body). */
+    document: json('document'),
   },
   (t) => [
     uniqueIndex('instances_id').on(t.instanceId),
     index('instances_rollout').on(t.rolloutKey, t.createdRevision),
     index('instances_status_context').on(t.statusContext),
+    index('instances_current').on(t.rolloutKey).where(sql`is_current`),
   ],
 )
 

@@ -175,7 +175,7 @@ function act(world: World, rolloutKey: number, fact: ActionFact): void {
   else world.recordInstance(changed, { kind: 'INSTANCE_STATUS_CHANGED', fromStatus: null, toStatus: changed.status })
   if (!known) current = makeCurrent(world, current, changed)
   if (fact.state === 'UPDATED' && before)
-    orchestration.putInstance({ ...before, goal: 'GIVE_WAY', successorKey: changed.key })
+    orchestration.putInstance({ ...before, isCurrent: false, goal: 'GIVE_WAY', successorKey: changed.key })
   if (known && known.goal !== changed.goal) followDeployments(world, current, changed)
   followInstance(world, rolloutKey, changed.key)
 }
@@ -194,6 +194,8 @@ function newInstance(
     revisionNumber: isUpdate ? before.revisionNumber + 1 : 1,
     status: needsInstance(state) && !isUpdate ? 'INSTANTIATING' : 'CREATED',
     goal: 'NOTHING',
+    told: null,
+    isCurrent: true,
     successorKey: null,
     statusContext: isUpdate ? before.statusContext : (instanceId ?? ''),
     createdRevision: world.revision() + 1,

@@ -165,7 +165,7 @@ function applyItem(
   const target = world.ensureTarget(item.target.kind, item.target.provider, item.target.name)
   const deploymentKey = touched.get(target.key) ?? deploymentKeyOf(world, instance, target.key)
   touched.set(target.key, deploymentKey)
-  const known = match(world.orchestration.resourcesNamed(deploymentKey, item.component, item.name), item)
+  const known = matchResource(world.orchestration.resourcesNamed(deploymentKey, item.component, item.name), item)
   const seen = world.orchestration.bundle(instance.key, target.key, item.component) !== null
   const base = known ?? {
     ...blankResource(world.newKey(), rollout, instance, deploymentKey, target.key, item),
@@ -181,10 +181,10 @@ function applyItem(
     goneAt: null,
     appliedDetailHash: item.detail === undefined ? base.appliedDetailHash : (item.detail?.hash ?? null),
   }
-  return put(world, instance, known, assess(next, base), { appliedDetail: item.detail })
+  return putResource(world, instance, known, assess(next, base), { appliedDetail: item.detail })
 }
 
-function applyPicture(
+export function applyPicture(
   world: World,
   rollout: Rollout,
   instance: Instance,
@@ -210,7 +210,7 @@ function applyPicture(
   const before = world.revision()
   for (const object of picture.objects) {
     shown.add(kindOf(object))
-    const known = match(orchestration.resourcesNamed(deploymentKey, component, object.name), object)
+    const known = matchResource(orchestration.resourcesNamed(deploymentKey, component, object.name), object)
     const base =
       known ?? blankResource(world.newKey(), rollout, instance, deploymentKey, targetKey, { ...object, component })
     listed.add(base.key)
@@ -223,14 +223,14 @@ function applyPicture(
       goneAt: null,
       detailHash: object.detail?.hash ?? null,
     }
-    put(world, instance, known, withAssessment(next, object.assessment), { detail: object.detail })
+    putResource(world, instance, known, withAssessment(next, object.assessment), { detail: object.detail })
   }
   for (const known of orchestration.resourcesOf(deploymentKey, component)) {
     if (listed.has(known.key) || known.goneAt !== null) continue
     const showable = known.showable || shown.has(kindOf(known)) || picture.canShow(known.group, known.kind)
     const goneAt = known.sync === null ? world.moment().at : null
     const presence = showable ? 'NOT_PRESENT' : 'UNKNOWN'
-    put(world, instance, known, assess({ ...known, presence, showable, goneAt, detailHash: null }, known), {
+    putResource(world, instance, known, assess({ ...known, presence, showable, goneAt, detailHash: null }, known), {
       detail: null,
     })
   }
@@ -239,7 +239,7 @@ function applyPicture(
 }
 
 /** Group, kind and name; the version is ignored, and who does not tell its namespace is the one of that name. */
-function match(
+export function matchResource(
   candidates: readonly Resource[],
   wanted: { readonly group: string; readonly kind: string; readonly namespace: string | null },
 ): Resource | null {
@@ -251,7 +251,7 @@ function match(
   return there.length === 1 ? (there[0] ?? null) : null
 }
 
-function put(
+export function putResource(
   world: World,
   instance: Instance,
   known: Resource | null,
@@ -301,7 +301,7 @@ function isSame(a: Resource, b: Resource): boolean {
 }
 
 /** Its readiness after its sync status or presence has changed: what its object said stays true while it is there. */
-function assess(next: Resource, known: Resource): Resource {
+export function assess(next: Resource, known: Resource): Resource {
   const said: Assessment | null =
     known.presence === 'PRESENT' ? { readiness: known.readiness, reason: known.reason, message: known.message } : null
   return withAssessment(next, said)
@@ -325,7 +325,7 @@ function deploymentKeyOf(world: World, instance: Instance, targetKey: number): n
   return known?.key ?? world.newKey()
 }
 
-function blankResource(
+export function blankResource(
   key: number,
   rollout: Rollout,
   instance: Instance,

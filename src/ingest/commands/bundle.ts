@@ -1,0 +1,213 @@
+/** A k8splugin's instance: what it is and which resources it has is told, and how they are is a picture of them (WIRE §3). */
+import type { DeploymentState } from '../../domain/deployment.ts'
+import { DomainError } from '../../domain/errors.ts'
+import type { Instance } from '../../domain/instance.ts'
+import { applyMoveToRollout } from '../../domain/orchestrated.ts'
+import type { Verdict } from '../../domain/report.ts'
+import type { SyncStatus } from '../../domain/resource.ts'
+import type { Rollout, RolloutName } from '../../domain/rollout.ts'
+import { storeDocument } from '../../store/documents.ts'
+import type { Command } from '../command.ts'
+import { followDeployment, followInstance } from '../instances.ts'
+import type { World } from '../world.ts'
+import { applyPicture, assess, blankResource, matchResource, type ObservedObject, putResource } from './resources.ts'
+
+export interface BundleInstance {
+  readonly instanceId: string
+  readonly rollout: RolloutName
+  readonly cloudRegion: string
+  readonly component: string
+  readonly told: DeploymentState
+  /** It is on its way out: a failure is one of deleting. */
+  readonly isEnding: boolean
+  readonly resources: readonly {
+    readonly group: string
+    readonly version: string
+    readonly kind: string
+    readonly name: string
+    readonly namespace: string | null
+  }[]
+  /** The body as it came, as JSON text. */
+  readonly document: string
+}
+
+export interface BundleReported {
+  readonly revision: number
+  readonly instanceKey: number
+  readonly verdict: Verdict
+  readonly isNew: boolean
+}
+
+/** The whole of what is told: a resource that it does not list any more is one that only the cluster may have. */
+export function reportInstance(fact: BundleInstance): Command<BundleReported> {
+  const region = { kind: 'CLOUD_REGION', provider: '', name: fact.cloudRegion } as const
+  return {
+    needs: {
+      rollouts: [fact.rollout],
+      targets: [region],
+      orchestrated: [{ rollout: fact.rollout, contexts: [fact.instanceId], whole: true }],
+    },
+    decide(world) {
+      const known = world.orchestration.instanceById(fact.instanceId)
+      if (known) requireBundle(world, known, fact)
+      const before = world.revision()
+      const target = world.ensureTarget('CLOUD_REGION', '', fact.cloudRegion)
+      const rollout = world.ensureRollout(fact.rollout)
+      const goal = fact.isEnding ? 'TERMINATE' : 'INSTANTIATE'
+      const told: Instance = {
+        ...(known ?? newInstance(world, rollout, fact)),
+        rolloutKey: rollout.key,
+        goal,
+        told: fact.told,
+      }
+      const [deployment = null] = known ? world.deploymentsOfInstance(known.key) : []
+      if (known) world.orchestration.putInstance(told)
+      else world.recordInstance(told, { kind: 'INSTANCE_STATUS_CHANGED', fromStatus: null, toStatus: told.status })
+      if (deployment && deployment.rolloutKey !== rollout.key)
+        world.commit(deployment, applyMoveToRollout(deployment, rollout, world.moment()), null)
+
+      const deploymentKey = deployment?.key ?? world.newKey()
+      tellResources(world, rollout, told, deploymentKey, target.key, fact)
+      followDeployment(world, rollout, told, target.key, deploymentKey)
+      followInstance(world, rollout.key, told.key)
+      const verdict = world.revision() > before ? 'APPLIED' : 'UNCHANGED'
+      return { revision: world.revision(), instanceKey: told.key, verdict, isNew: !known }
+    },
+    also: ({ instanceKey }) => [storeDocument(instanceKey, fact.document)],
+  }
+}
+
+/** How its resources are: the whole present picture. */
+export function reportInstanceStatus(
+  instanceId: string,
+  objects: readonly ObservedObject[],
+): Command<{ readonly revision: number; readonly verdict: Verdict }> {
+  return {
+    needs: { orchestrated: [{ contexts: [instanceId], whole: true }] },
+    decide(world) {
+      const { instance, rollout, deployment } = requireInstance(world, instanceId)
+      const component = rollout.compositeApp ?? rollout.name
+      const target = world.targetByKey(deployment.targetKey)
+      const picture = { context: instanceId, component, target, uid: null, resourceVersion: null, objects }
+      const verdict = applyPicture(world, rollout, instance, target.key, { ...picture, canShow: () => true })
+      return { revision: world.revision(), verdict }
+    },
+  }
+}
+
+/** It is gone, with all it had. What it was stays. */
+export function removeInstance(instanceId: string): Command<{ readonly revision: number; readonly verdict: Verdict }> {
+  return {
+    needs: { orchestrated: [{ contexts: [instanceId], whole: true }] },
+    decide(world) {
+      const { instance, rollout, deployment } = requireInstance(world, instanceId)
+      const before = world.revision()
+      const component = rollout.compositeApp ?? rollout.name
+      const told: Instance = { ...instance, goal: 'TERMINATE', told: 'REMOVED' }
+      world.orchestration.putInstance(told)
+      for (const known of world.orchestration.resourcesOf(deployment.key, component)) {
+        if (known.goneAt !== null) continue
+        const goneAt = known.sync === null ? world.moment().at : null
+        const sync = known.sync === null ? null : 'DELETED'
+        const next = { ...known, sync, presence: 'NOT_PRESENT', goneAt, detailHash: null } as const
+        putResource(world, told, known, assess(next, known), { detail: null })
+      }
+      followDeployment(world, rollout, told, deployment.targetKey, deployment.key)
+      followInstance(world, rollout.key, told.key)
+      return { revision: world.revision(), verdict: world.revision() > before ? 'APPLIED' : 'UNCHANGED' }
+    },
+  }
+}
+
+function tellResources(
+  world: World,
+  rollout: Rollout,
+  instance: Instance,
+  deploymentKey: number,
+  targetKey: number,
+  { component, resources, told }: BundleInstance,
+): void {
+  const { orchestration } = world
+  const isSeen = orchestration.bundle(instance.key, targetKey, component) !== null
+  const listed = new Set<number>()
+  for (const item of resources) {
+    const known = matchResource(orchestration.resourcesNamed(deploymentKey, component, item.name), item)
+    const base =
+      known ?? blankResource(world.newKey(), rollout, instance, deploymentKey, targetKey, { ...item, component })
+    listed.add(base.key)
+    const presence = base.presence === 'UNKNOWN' && isSeen ? 'NOT_PRESENT' : base.presence
+    const next = {
+      ...base,
+      version: item.version || base.version,
+      namespace: base.namespace ?? item.namespace,
+      sync: syncTold(told, base.sync),
+      presence,
+      goneAt: null,
+    } as const
+    putResource(world, instance, known, assess(next, base), {})
+  }
+  for (const known of orchestration.resourcesOf(deploymentKey, component)) {
+    if (listed.has(known.key) || known.goneAt !== null || known.sync === null) continue
+    const goneAt = known.presence === 'PRESENT' ? null : world.moment().at
+    putResource(world, instance, known, assess({ ...known, sync: null, goneAt }, known), {})
+  }
+}
+
+/** A k8splugin tells of the whole what an orchestrator tells of each. */
+function syncTold(told: DeploymentState, known: SyncStatus | null): SyncStatus {
+  switch (told) {
+    case 'INSTALLED':
+      return 'APPLIED'
+    case 'REMOVED':
+      return 'DELETED'
+    case 'FAILED':
+      return 'FAILED'
+    case 'REMOVING':
+      return known ?? 'APPLIED'
+    default:
+      return known === 'APPLIED' ? known : 'PENDING'
+  }
+}
+
+function requireBundle(world: World, known: Instance, fact: BundleInstance): void {
+  const rollout = world.rolloutByKey(known.rolloutKey)
+  if (rollout?.kind !== 'RESOURCE_BUNDLE')
+    throw conflict('id', `${known.instanceId} is an instance of something that is not a resource bundle`)
+  const [deployment] = world.deploymentsOfInstance(known.key)
+  const region = deployment && world.targetByKey(deployment.targetKey).name
+  if (region !== undefined && region !== fact.cloudRegion)
+    throw conflict('request.cloud-region', `instance ${known.instanceId} runs on ${region}: it cannot move`)
+}
+
+function requireInstance(world: World, instanceId: string) {
+  const instance = world.orchestration.instanceById(instanceId)
+  const rollout = instance && world.rolloutByKey(instance.rolloutKey)
+  const [deployment] = instance ? world.deploymentsOfInstance(instance.key) : []
+  if (!instance || rollout?.kind !== 'RESOURCE_BUNDLE' || !deployment)
+    throw new DomainError(
+      'NOT_FOUND_YET',
+      `there is no instance ${instanceId}: PUT /v1/instance/${instanceId} makes it`,
+    )
+  return { instance, rollout, deployment }
+}
+
+function newInstance(world: World, rollout: Rollout, { instanceId, told }: BundleInstance): Instance {
+  return {
+    key: world.newKey(),
+    rolloutKey: rollout.key,
+    instanceId,
+    revisionNumber: 1,
+    status: 'CREATED',
+    goal: 'INSTANTIATE',
+    told,
+    isCurrent: true,
+    successorKey: null,
+    statusContext: instanceId,
+    createdRevision: world.revision() + 1,
+    revision: world.revision() + 1,
+  }
+}
+
+function conflict(field: string, message: string): DomainError {
+  return new DomainError('CONFLICT', message, { problems: [{ field, message }] })
+}

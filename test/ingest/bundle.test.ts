@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { DeploymentState } from '../../src/domain/deployment.ts'
+import { resourceBundle } from '../../src/domain/rollout.ts'
+import {
+  type BundleInstance,
+  removeInstance,
+  reportInstance,
+  reportInstanceStatus,
+} from '../../src/ingest/commands/bundle.ts'
+import type { ObservedObject } from '../../src/ingest/commands/resources.ts'
+import { audit } from '../../src/store/audit.ts'
+import { countDeployments } from '../../src/store/deployment-counts.ts'
+import { findDeployments } from '../../src/store/deployments.ts'
+import { documentsOf } from '../../src/store/documents.ts'
+import { instanceById } from '../../src/store/instances.ts'
+import { countResources, pageResources } from '../../src/store/resources.ts'
+import { rolloutByKeyArgs } from '../../src/store/rollouts.ts'
+import { createRoad, type Road } from '../support/road.ts'
+import { stores } from '../support/stores.ts'
+
+const page = { size: 50, after: null, before: null, backward: false }
+
+describe.each(stores)("a k8splugin's instance on $name", (store) => {
+  let road: Road
+  let drop: () => Promise<void>
+  beforeAll(async () => {
+    const empty = await store.create()
+    drop = () => empty.drop()
+    road = await createRoad(await empty.open())
+  })
+  afterAll(async () => {
+    await road.close()
+    await drop()
+  })
+
+  const resource = (name: string) => ({ group: 'apps', version: 'v1', kind: 'Deployment', name, namespace: 'ns' })
+  const tell = (instanceId: string, told: DeploymentState, more: Partial<BundleInstance> = {}) =>
+    road.writer.submit(
+      reportInstance({
+        instanceId,
+        rollout: resourceBundle('edgex', 'v1', instanceId.split('-')[0] ?? ''),
+        cloudRegion: `region-${instanceId}`,
+        component: 'edgex',
+        told,
+        isEnding: false,
+        resources: [resource('ui'), resource('vault')],
+        document: JSON.stringify({ id: instanceId }),
+        ...more,
+      }),
+    )
+  const show = (instanceId: string, ...names: string[]) =>
+    road.writer.submit(
+      reportInstanceStatus(
+        instanceId,
+        names.map(
+          (name): ObservedObject => ({
+            ...resource(name),
+            assessment: { readiness: 'READY', reason: null, message: null },
+            detail: null,
+          }),
+        ),
+      ),
+    )
+  const session = () => road.database.session
+  const list = async (instanceId: string) => {
+    const key = (await instanceById(session(), instanceId, null))?.key ?? 0
+    const pages = await pageResources(session(), { of: 'instance', keys: [key] }, {}, page, null)
+    return pages.get(key)?.edges.map(({ node }) => `${node.name} ${node.sync} ${node.presence} ${node.readiness}`)
+  }
+
+  it('has the state that is told, and the readiness that is seen', async () => {
+    expect(await tell('a', 'INSTALLING')).toMatchObject({ verdict: 'APPLIED', isNew: true })
+    expect(await list('a')).toEqual(['ui PENDING UNKNOWN UNKNOWN', 'vault PENDING UNKNOWN UNKNOWN'])
+    expect(await tell('a', 'INSTALLED')).toMatchObject({ verdict: 'APPLIED', isNew: false })
+    expect(await tell('a', 'INSTALLED')).toMatchObject({ verdict: 'UNCHANGED' })
+    expect(await show('a', 'ui', 'pod')).toMatchObject({ verdict: 'APPLIED' })
+    expect(await list('a')).toEqual([
+      'ui APPLIED PRESENT READY',
+      'vault APPLIED NOT_PRESENT PENDING',
+      'pod null PRESENT READY',
+    ])
+    expect(await findDeployments(session(), 'a', 'region-a', null)).toMatchObject([
+      { state: 'INSTALLED', readiness: 'PENDING', components: [{ name: 'edgex', state: 'INSTALLED' }] },
+    ])
+    expect(await instanceById(session(), 'a', null)).toMatchObject({ status: 'INSTANTIATED' })
+    await show('a', 'ui', 'vault')
+    expect(await findDeployments(session(), 'a', null, null)).toMatchObject([{ readiness: 'READY' }])
+    const key = (await instanceById(session(), 'a', null))?.key ?? 0
+    expect((await documentsOf(session(), [key])).get(key)).toEqual({ id: 'a' })
+    expect(await audit(session())).toEqual([])
+  })
+
+  it('is one of its rollout, over all its cloud-regions', async () => {
+    for (const id of ['b-1', 'b-2']) await tell(id, 'INSTALLED')
+    const rollout = await rolloutByKeyArgs(session(), resourceBundle('edgex', 'v1', 'b'), null)
+    const key = rollout?.key ?? 0
+    const counts = async () => (await countDeployments(session(), { of: 'rollout', keys: [key] }, {}, null)).get(key)
+    const resources = async () => (await countResources(session(), { of: 'rollout', keys: [key] }, {}, null)).get(key)
+    expect(await counts()).toMatchObject({ installed: 2 })
+    expect(await resources()).toMatchObject({ total: 4 })
+    await road.writer.submit(removeInstance('b-1'))
+    expect(await counts()).toMatchObject({ installed: 1, removed: 1 })
+    expect(await list('b-1')).toEqual(['ui DELETED NOT_PRESENT UNKNOWN', 'vault DELETED NOT_PRESENT UNKNOWN'])
+    expect(await audit(session())).toEqual([])
+  })
+
+  it('moves to another rollout when it is upgraded, and to no other cloud-region', async () => {
+    await tell('c', 'INSTALLED')
+    await tell('c', 'INSTALLED', { rollout: resourceBundle('edgex', 'v2', 'c'), resources: [resource('ui')] })
+    expect(await findDeployments(session(), 'c', null, null)).toMatchObject([{ applicationVersion: 'v2' }])
+    expect(await list('c')).toEqual(['ui APPLIED UNKNOWN UNKNOWN'])
+    await expect(tell('c', 'INSTALLED', { cloudRegion: 'elsewhere' })).rejects.toMatchObject({ code: 'CONFLICT' })
+    await expect(show('nobody')).rejects.toMatchObject({ code: 'NOT_FOUND_YET' })
+    expect(await audit(session())).toEqual([])
+  })
+})
