@@ -1,0 +1,123 @@
+/** Drawing in a terminal: a block of lines that is drawn over itself, and plain lines where there is no terminal. */
+import { stripVTControlCharacters, styleText } from 'node:util'
+import type { DeploymentState } from '../domain/deployment.ts'
+
+export interface Terminal {
+  /** Whether a person is looking: lines may move and have colours. */
+  readonly isLive: boolean
+  readonly columns: number
+  readonly rows: number
+  write(text: string): void
+}
+
+export interface Screen {
+  /** Draws the block anew, in place of the one before. */
+  draw(lines: readonly string[]): void
+  /** A line that stays, above the block. */
+  print(line: string): void
+  /** Leaves the last block standing. */
+  end(): void
+}
+
+export function terminalOf(stream: NodeJS.WriteStream): Terminal {
+  return {
+    isLive: stream.isTTY === true && process.env.TERM !== 'dumb',
+    get columns() {
+      return stream.columns ?? 80
+    },
+    get rows() {
+      return stream.rows ?? 24
+    },
+    write: (text) => void stream.write(text),
+  }
+}
+
+const hideCursor = '\u001b[?25l'
+const showCursor = '\u001b[?25h'
+
+/** On what is no terminal nothing can be drawn over: only what is printed is seen. */
+export function createScreen(terminal: Terminal): Screen {
+  let block: readonly string[] = []
+  const erase = (): string => (block.length === 0 ? '' : `\u001b[${block.length}A\u001b[0J`)
+  const show = (lines: readonly string[]): string => {
+    block = lines.slice(0, Math.max(terminal.rows - 1, 1)).map((line) => cut(line, terminal.columns))
+    return block.map((line) => `${line}\n`).join('')
+  }
+  return {
+    draw(lines) {
+      if (terminal.isLive) terminal.write(`${hideCursor}${erase()}${show(lines)}`)
+    },
+    print(line) {
+      const before = erase()
+      terminal.write(terminal.isLive ? `${before}${line}\n${show(block)}` : `${line}\n`)
+    },
+    end() {
+      if (terminal.isLive) terminal.write(showCursor)
+      block = []
+    },
+  }
+}
+
+type Colour = Parameters<typeof styleText>[0]
+
+const stateColours: Record<DeploymentState, Colour> = {
+  PENDING: 'gray',
+  INSTALLING: 'blue',
+  INSTALLED: 'green',
+  FAILED: 'red',
+  REMOVING: 'yellow',
+  REMOVED: 'dim',
+}
+
+export function inStateColour(terminal: Terminal, state: DeploymentState, text: string): string {
+  return paint(terminal, stateColours[state], text)
+}
+
+export function paint(terminal: Terminal, colour: Colour, text: string): string {
+  return terminal.isLive ? styleText(colour, text, { validateStream: false }) : text
+}
+
+/** A bar of `width` cells, shared out by the counts; whoever is there at all gets a cell where there are enough. */
+export function stateBar(terminal: Terminal, counts: Readonly<Record<DeploymentState, number>>, width: number): string {
+  const states = (Object.keys(stateColours) as DeploymentState[]).filter((state) => counts[state] > 0)
+  const total = states.reduce((sum, state) => sum + counts[state], 0)
+  const cells = new Map(states.map((state) => [state, Math.max(1, Math.round((counts[state] / total) * width))]))
+  const sum = (): number => [...cells.values()].reduce((a, b) => a + b, 0)
+  const widest = (): DeploymentState | undefined =>
+    states.toSorted((a, b) => (cells.get(b) ?? 0) - (cells.get(a) ?? 0))[0]
+  for (let off = width - sum(); off !== 0 && states.length > 0; off = width - sum()) {
+    const state = widest()
+    if (!state || (off < 0 && (cells.get(state) ?? 0) <= 1)) break
+    cells.set(state, (cells.get(state) ?? 0) + Math.sign(off))
+  }
+  return states.map((state) => inStateColour(terminal, state, '█'.repeat(cells.get(state) ?? 0))).join('')
+}
+
+/** Columns as wide as their widest cell; `widths` of what is written, so that colours may be put on later. */
+export function table(rows: readonly (readonly string[])[]): string[] {
+  const widths = (rows[0] ?? []).map((_, column) =>
+    Math.max(...rows.map((row) => stripVTControlCharacters(row[column] ?? '').length)),
+  )
+  return rows.map((row) =>
+    row
+      .map(
+        (cell, column) => cell + ' '.repeat(Math.max((widths[column] ?? 0) - stripVTControlCharacters(cell).length, 0)),
+      )
+      .join('  ')
+      .trimEnd(),
+  )
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: that is what colours are.
+const escapes = /(\u001b\[[0-9;?]*[A-Za-z])/
+
+function cut(line: string, columns: number): string {
+  let left = columns
+  const parts = line.split(escapes).map((part, index) => {
+    if (index % 2 === 1) return part
+    const kept = part.slice(0, left)
+    left -= kept.length
+    return kept
+  })
+  return parts.join('')
+}

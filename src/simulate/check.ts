@@ -1,0 +1,174 @@
+/** The server against the ledger: every deployment's state, reports and history, the counts, and what a subscriber was told. */
+import type { Api } from '../cli/api.ts'
+import { type DeploymentState, deploymentStates, type StatusError } from '../domain/deployment.ts'
+import { contentOf } from './expectation.ts'
+import { type Account, type KeptReport, type Ledger, mostKept, nameOf, possibleContents } from './ledger.ts'
+import type { Observer } from './observer.ts'
+
+export interface Findings {
+  /** What does not agree, in sentences. */
+  readonly differences: readonly string[]
+  readonly deployments: number
+  readonly reports: number
+  readonly changes: number
+  /** Looked at with allowance, because an answer got lost in a way that leaves more than one truth. */
+  readonly uncertain: number
+}
+
+interface DeploymentData {
+  readonly deploymentId: string
+  readonly state: DeploymentState
+  readonly error: StatusError | null
+  readonly attempt: number
+  readonly adoptedManifestVersion: string | null
+  readonly components: readonly {
+    readonly name: string
+    readonly state: DeploymentState
+    readonly error: StatusError | null
+  }[]
+  readonly reports: {
+    readonly totalCount: number
+    readonly nodes: readonly { readonly verdict: string; readonly revision: string | null }[]
+  }
+  readonly history: { readonly nodes: readonly { readonly revision: string; readonly kind: string }[] }
+}
+
+interface PageData {
+  readonly rollout: {
+    readonly name: string
+    readonly deploymentCounts: Readonly<Record<string, number>>
+    readonly deployments: {
+      readonly nodes: readonly DeploymentData[]
+      readonly pageInfo: { readonly hasNextPage: boolean; readonly endCursor: string | null }
+    }
+  } | null
+}
+
+const page = /* GraphQL */ `
+  query Check($rollout: ID!, $after: String) {
+    rollout(id: $rollout) {
+      name
+      deploymentCounts { total ${deploymentStates.map((state) => state.toLowerCase()).join(' ')} }
+      deployments(first: 20, after: $after, orderBy: NAME) {
+        nodes {
+          deploymentId
+          state
+          error { code message source }
+          attempt
+          adoptedManifestVersion
+          components { name state error { code message source } }
+          reports(last: ${mostKept}) { totalCount nodes { verdict revision } }
+          history(last: ${mostKept}) { nodes { revision kind } }
+        }
+        pageInfo { hasNextPage endCursor }
+      }
+    }
+  }
+`
+
+export async function checkServer(
+  api: Api,
+  rolloutIds: readonly string[],
+  ledger: Ledger,
+  observer: Observer,
+  now: () => number = Date.now,
+): Promise<Findings> {
+  const differences = [...ledger.differences, ...observer.differences]
+  const told = { changes: observer.changes, until: observer.newest }
+  const seen = new Set<string>()
+  let reports = 0
+  let changes = 0
+
+  for (const rolloutId of rolloutIds) {
+    const states = new Map<string, number>()
+    let counts: Readonly<Record<string, number>> = {}
+    let name = ''
+    for (let after: string | null = null, isMore = true; isMore; ) {
+      const { rollout }: PageData = await api.ask<PageData>(page, { rollout: rolloutId, after })
+      if (!rollout) {
+        differences.push(`the rollout ${rolloutId} is not there`)
+        break
+      }
+      counts = rollout.deploymentCounts
+      name = rollout.name
+      for (const found of rollout.deployments.nodes) {
+        states.set(found.state, (states.get(found.state) ?? 0) + 1)
+        seen.add(found.deploymentId)
+        reports += found.reports.nodes.length
+        changes += found.history.nodes.length
+        const account = ledger.accounts.get(found.deploymentId)
+        if (account) differences.push(...compare(account, found, told, now()))
+        else differences.push(`${found.deploymentId} is in the rollout ${name}, but was never declared`)
+      }
+      after = rollout.deployments.pageInfo.endCursor
+      isMore = rollout.deployments.pageInfo.hasNextPage
+    }
+    for (const state of deploymentStates) {
+      const [counted, listed] = [counts[state.toLowerCase()], states.get(state) ?? 0]
+      if (counted !== listed) differences.push(`${name} counts ${counted} ${state}, but lists ${listed}`)
+    }
+  }
+  const accounts = [...ledger.accounts.values()]
+  for (const { deployment } of accounts)
+    if (!seen.has(deployment.deploymentId)) differences.push(`${nameOf(deployment)} is not in its rollout`)
+  const uncertain = accounts.filter(({ isCertain, open }) => !isCertain || open.length > 0).length
+  return { differences, deployments: seen.size, reports, changes, uncertain }
+}
+
+function compare(account: Account, found: DeploymentData, told: Told, now: number): string[] {
+  const name = nameOf(account.deployment)
+  const differences = compareContent(account, found, now)
+  const isSure = account.isCertain && account.open.length === 0
+  if (isSure) differences.push(...compareReports(account, found.reports))
+  // What time makes of it (stalled) goes on while we look.
+  const history = upTo(told.until, found.history.nodes)
+  const heard = upTo(told.until, told.changes.get(found.deploymentId) ?? [])
+  const latest = found.history.nodes.length < mostKept ? heard : heard.slice(-history.length)
+  if (history.join() !== latest.join())
+    differences.push(`its history differs from what a subscriber was told: ${firstDifference(history, latest)}`)
+  return differences.map((difference) => `${name}: ${difference}`)
+}
+
+interface Told extends Pick<Observer, 'changes'> {
+  readonly until: number
+}
+
+function upTo(revision: number, changes: readonly { readonly revision: string; readonly kind: string }[]): string[] {
+  return changes.filter((change) => Number(change.revision) <= revision).map(({ revision: r, kind }) => `${r} ${kind}`)
+}
+
+function compareContent(account: Account, found: DeploymentData, now: number): string[] {
+  const version = found.adoptedManifestVersion === null ? null : Number(found.adoptedManifestVersion)
+  const content = contentOf({ ...found, version })
+  const possible = possibleContents(account, now)
+  if (possible.includes(content)) return []
+  // Only which attempt it was may be open.
+  if (!account.isCertain && contentOf({ ...found, version, attempt: account.expected.attempt }) === possible[0])
+    return []
+  return [`is ${content}, but should be ${possible.join(' or ')}`]
+}
+
+function compareReports(account: Account, found: DeploymentData['reports']): string[] {
+  if (found.totalCount !== account.keptCount)
+    return [`${found.totalCount} reports are kept of ${account.keptCount} that should be`]
+  const expected = account.kept.slice(-mostKept)
+  const wrong = expected.findIndex((report, index) => !matches(report, found.nodes[index]))
+  if (wrong < 0) return []
+  return [
+    `report ${wrong} of the last ${expected.length} is ${JSON.stringify(found.nodes[wrong])}, but should be ${JSON.stringify(expected[wrong])}`,
+  ]
+}
+
+function matches(
+  { verdict, revision }: KeptReport,
+  found: DeploymentData['reports']['nodes'][number] | undefined,
+): boolean {
+  if (found?.verdict !== verdict) return false
+  return revision === null || found.revision === String(revision)
+}
+
+function firstDifference(a: readonly string[], b: readonly string[]): string {
+  const at = a.findIndex((entry, index) => entry !== b[index])
+  const where = at < 0 ? a.length : at
+  return `${a[where] ?? 'nothing'} where it was told ${b[where] ?? 'nothing'}`
+}

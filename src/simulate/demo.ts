@@ -1,0 +1,47 @@
+/** `npm run demo`: a server with nothing in it, a fleet that reports to it, and the address of the page to look at. */
+import { createApp } from '../app.ts'
+import { ApiError } from '../cli/api.ts'
+import { exitCodes, UsageError } from '../cli/arguments.ts'
+import { ConfigError, parseConfig } from '../config.ts'
+import { DomainError } from '../domain/errors.ts'
+import { createLog } from '../log.ts'
+import { openDatabase } from '../store/open.ts'
+import { parseOptions } from './options.ts'
+import { runInTerminal } from './progress.ts'
+
+const usage = `Usage: npm run demo -- [options]
+
+Starts a server and plays a fleet against it, until Ctrl-C. Nothing is kept, unless DATA_DIR or DATABASE_URL say where;
+the server's other variables work too. Options are those of npm run simulate, except --url: see npm run simulate -- --help.
+`
+
+async function main(): Promise<number> {
+  const options = parseOptions(['--devices', '200', ...process.argv.slice(2)], process.env, Date.now())
+  if (options.isHelp) {
+    console.log(usage)
+    return exitCodes.reached
+  }
+  const config = parseConfig({ DATA_DIR: 'memory', LOG_LEVEL: 'warn', ...process.env })
+  const app = await createApp({
+    config,
+    database: await openDatabase(config.store),
+    log: createLog({ level: config.logLevel }),
+  })
+  try {
+    const { url } = await app.listen()
+    const address = config.server.publicUrl ?? url
+    console.log(`Rollcall listens on ${url}\n\n  Open ${address}/ in a browser. Ctrl-C ends it all.\n`)
+    return await runInTerminal({ ...options, url })
+  } finally {
+    await app.close()
+  }
+}
+
+main().then(
+  (code) => process.exit(code),
+  (error: unknown) => {
+    const isExpected = [UsageError, ApiError, ConfigError, DomainError].some((kind) => error instanceof kind)
+    console.error(isExpected ? (error as Error).message : error)
+    process.exit(error instanceof UsageError ? exitCodes.usage : exitCodes.unavailable)
+  },
+)

@@ -1,0 +1,91 @@
+/**
+ * What the server must make of a report, worked out a second time from what is documented (README, "Reporting"), so that a fault
+ * of the server's own rules is a difference here.
+ */
+import type { DeploymentState, StatusError } from '../domain/deployment.ts'
+import type { Marks } from './bodies.ts'
+import type { SimulatedDeployment } from './fleet.ts'
+import type { Step } from './script.ts'
+
+export interface Expected {
+  readonly state: DeploymentState
+  readonly error: StatusError | null
+  readonly components: readonly {
+    readonly name: string
+    readonly state: DeploymentState
+    readonly error: StatusError | null
+  }[]
+  readonly version: number | null
+  readonly attempt: number
+  readonly marks: Marks
+}
+
+export type Verdict = 'APPLIED' | 'UNCHANGED' | 'STALE'
+
+/** Beyond this a clock that is ahead orders nothing. */
+const clockTolerance = 300_000
+const terminal: readonly DeploymentState[] = ['INSTALLED', 'FAILED', 'REMOVED']
+
+export function declared({ rollout }: SimulatedDeployment): Expected {
+  return {
+    state: 'PENDING',
+    error: null,
+    components: rollout.components.map((name) => ({ name, state: 'PENDING', error: null })),
+    version: null,
+    attempt: 1,
+    marks: { version: null, boot: null, seq: null, observedAt: null },
+  }
+}
+
+export function expectVerdict(known: Expected, step: Step, sent: Marks, now: number): Verdict {
+  const marks = trusted(sent, now)
+  if (isOlder(known.marks, marks)) return 'STALE'
+  return sameContent(known, applied(known, step, marks)) ? 'UNCHANGED' : 'APPLIED'
+}
+
+/** What is known once a report was taken, whether it changed anything or not. */
+export function afterTaking(known: Expected, step: Step, sent: Marks, now: number): Expected {
+  return applied(known, step, trusted(sent, now))
+}
+
+function applied(known: Expected, step: Step, marks: Marks): Expected {
+  const opensAttempt = terminal.includes(known.state) && (step.state === 'PENDING' || step.state === 'INSTALLING')
+  return {
+    state: step.state,
+    error: step.error,
+    components: step.components,
+    version: marks.version ?? known.version,
+    attempt: known.attempt + (opensAttempt ? 1 : 0),
+    marks,
+  }
+}
+
+function trusted(marks: Marks, now: number): Marks {
+  const isAhead = marks.observedAt !== null && marks.observedAt - now > clockTolerance
+  return isAhead ? { ...marks, observedAt: null } : marks
+}
+
+/** The first key that both carry decides; a device of one generation always carries the same ones. */
+function isOlder(known: Marks, marks: Marks): boolean {
+  const order = [
+    compare(marks.version, known.version),
+    marks.boot === known.boot ? compare(marks.seq, known.seq) : 0,
+    compare(marks.observedAt, known.observedAt),
+  ].find((difference) => difference !== 0)
+  return order !== undefined && order < 0
+}
+
+function compare(a: number | null, b: number | null): number {
+  return a === null || b === null ? 0 : a - b
+}
+
+function sameContent(a: Expected, b: Expected): boolean {
+  return contentOf(a) === contentOf(b)
+}
+
+/** Components in the order of their names. */
+export function contentOf({ state, error, components, version, attempt }: Omit<Expected, 'marks'>): string {
+  const plain = (e: StatusError | null): string => (e ? JSON.stringify([e.code, e.message, e.source ?? null]) : '')
+  const parts = components.map((part) => `${part.name} ${part.state} ${plain(part.error)}`).toSorted()
+  return JSON.stringify([state, plain(error), parts, version, attempt])
+}

@@ -1,0 +1,128 @@
+/** A subscriber that watches the simulated rollouts from before their first change on: what it was told is checked in the end, too. */
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Api } from '../cli/api.ts'
+import type { DeploymentState } from '../domain/deployment.ts'
+
+export interface ObservedChange {
+  readonly revision: string
+  readonly kind: string
+  /** Of a change of the deployment's own state. */
+  readonly from: DeploymentState | null
+  readonly to: DeploymentState | null
+}
+
+export interface Observer {
+  /** By deploymentId, in the order in which they came; the newest of them. */
+  readonly changes: ReadonlyMap<string, readonly ObservedChange[]>
+  readonly received: number
+  /** Up to which revision it has been told everything. */
+  readonly newest: number
+  /** What no subscriber should ever see. */
+  readonly differences: readonly string[]
+  /** Resolves when everything up to that revision has come, or nothing has for so many milliseconds: that is a difference. */
+  reach(revision: number, within: number): Promise<void>
+}
+
+interface FeedData {
+  readonly changes: {
+    readonly cursor: string
+    readonly reset: { readonly reason: string } | null
+    readonly change: (ObservedChange & { readonly deployment?: { readonly deploymentId: string } }) | null
+  }
+}
+
+/** Of one deployment. */
+const mostRemembered = 200
+
+const feed = /* GraphQL */ `
+  subscription Observe($after: Revision!, $filter: ChangeFilter!) {
+    changes(after: $after, filter: $filter) {
+      cursor
+      reset { reason }
+      change {
+        revision
+        kind
+        ... on DeploymentStateChanged { from to deployment { deploymentId } }
+        ... on ComponentStateChanged { deployment { deploymentId } }
+        ... on ComponentRemoved { deployment { deploymentId } }
+        ... on DeploymentMoved { deployment { deploymentId } }
+        ... on DeploymentRevised { deployment { deploymentId } }
+        ... on DeploymentForgotten { deployment { deploymentId } }
+        ... on DeploymentStalled { deployment { deploymentId } }
+      }
+    }
+  }
+`
+
+/** From `after` on. Ends with the signal. */
+export function observe(api: Api, after: string, rolloutIds: readonly string[], signal: AbortSignal): Observer {
+  const changes = new Map<string, ObservedChange[]>()
+  const differences: string[] = []
+  let received = 0
+  let newest = 0
+  let waiting: (() => void)[] = []
+
+  function take({ changes: { cursor, reset, change } }: FeedData): void {
+    if (reset) differences.push(`a subscriber was reset (${reset.reason}) at revision ${cursor}`)
+    if (change) {
+      if (Number(change.revision) <= newest)
+        differences.push(`a subscriber was told revision ${change.revision} after ${newest}`)
+      received += 1
+      const { deployment, revision, kind, from = null, to = null } = change
+      const known = changes.get(deployment?.deploymentId ?? '') ?? []
+      if (kind === 'DEPLOYMENT_STATE_CHANGED') checkChain(known, change)
+      known.push({ revision, kind, from, to })
+      changes.set(
+        deployment?.deploymentId ?? '',
+        known.length > 2 * mostRemembered ? known.slice(-mostRemembered) : known,
+      )
+    }
+    newest = Math.max(newest, Number(cursor))
+    for (const wake of waiting) wake()
+    waiting = []
+  }
+
+  function checkChain(
+    known: readonly ObservedChange[],
+    { revision, from, deployment }: NonNullable<FeedData['changes']['change']>,
+  ): void {
+    const last = known.findLast(({ kind }) => kind === 'DEPLOYMENT_STATE_CHANGED')
+    if (last && last.to !== from)
+      differences.push(
+        `${deployment?.deploymentId}: revision ${revision} comes from ${from}, but ${last.to} came before`,
+      )
+  }
+
+  const variables = { after, filter: { rolloutIds } }
+  const resume = (latest: FeedData) => ({ after: latest.changes.cursor })
+  let failure: unknown = null
+  api.follow<FeedData>({ query: feed, variables, resume, next: take }, signal).catch((error: unknown) => {
+    failure = error
+    for (const wake of waiting) wake()
+  })
+
+  const arrival = (): Promise<true> =>
+    new Promise((resolve) => {
+      waiting.push(() => resolve(true))
+    })
+
+  return {
+    changes,
+    differences,
+    get received() {
+      return received
+    },
+    get newest() {
+      return newest
+    },
+    async reach(revision, within) {
+      while (newest < revision && failure === null) {
+        const isMore = await Promise.race([arrival(), delay(within, false, { ref: false })])
+        if (!isMore) break
+      }
+      if (failure !== null) throw failure
+      if (newest < revision)
+        differences.push(`a subscriber was told nothing beyond ${newest}, but revision ${revision} was acknowledged`)
+    },
+  }
+}

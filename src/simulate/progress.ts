@@ -1,0 +1,137 @@
+/** What a run looks like from outside: a few lines that move in a terminal, a line now and then elsewhere. */
+import { type Api, createApi } from '../cli/api.ts'
+import { exitCodes } from '../cli/arguments.ts'
+import { createScreen, inStateColour, paint, stateBar, type Terminal, terminalOf } from '../cli/terminal.ts'
+import { type DeploymentState, deploymentStates } from '../domain/deployment.ts'
+import type { Findings } from './check.ts'
+import { type Running, type SimulationOptions, simulate } from './simulation.ts'
+
+export interface Progress {
+  begin(running: Running): void
+  end(): void
+}
+
+type Counts = Readonly<Record<DeploymentState, number>>
+
+const liveInterval = 250
+const plainInterval = 5_000
+/** Over which the rate is taken. */
+const rateSpan = 5_000
+
+const countsQuery = /* GraphQL */ `
+  subscription Counts($filter: DeploymentFilter!) {
+    deploymentCounts(filter: $filter) {
+      counts { ${deploymentStates.map((state) => state.toLowerCase()).join(' ')} }
+    }
+  }
+`
+
+export function createProgress(api: Api, terminal: Terminal, title: string): Progress {
+  const screen = createScreen(terminal)
+  const ended = new AbortController()
+  const samples: { readonly at: number; readonly reports: number }[] = []
+  const began = Date.now()
+  let running: Running | null = null
+  let counts: Counts | null = null
+  let interruption: string | null = null
+  let timer: NodeJS.Timeout | undefined
+
+  function show(): void {
+    if (!running) return
+    const lines = describe(running)
+    if (terminal.isLive) screen.draw(lines)
+    else screen.print(`${Math.round((Date.now() - began) / 1_000)} s: ${lines.slice(1).join('; ')}`)
+  }
+
+  function describe({ ledger, observer, deployments, sent, failedTries, underWay }: Running): string[] {
+    const { APPLIED, UNCHANGED, STALE, REFUSED } = ledger.verdicts
+    const reports = APPLIED + UNCHANGED + STALE
+    const seconds = Math.round((Date.now() - began) / 1_000)
+    return [
+      paint(terminal, 'bold', `${title}, ${deployments} deployments, ${seconds} s`),
+      `${reports} reports acknowledged in ${sent()} requests, ${rate(reports).toFixed(1)}/s, ${underWay()} under way, ${failedTries()} tried again`,
+      `${APPLIED} applied, ${UNCHANGED} unchanged, ${STALE} stale, ${REFUSED} refused; a subscriber was told ${observer.received} changes`,
+      ...(counts ? [bar(counts)] : []),
+      ...(interruption === null ? [] : [paint(terminal, 'yellow', `disconnected: ${interruption}`)]),
+      ...ledger.differences.slice(-2).map((difference) => paint(terminal, 'red', difference)),
+    ]
+  }
+
+  function bar(shown: Counts): string {
+    const numbers = deploymentStates
+      .filter((state) => shown[state] > 0)
+      .map((state) => inStateColour(terminal, state, `${shown[state]} ${state.toLowerCase()}`))
+      .join(', ')
+    return terminal.isLive ? `${stateBar(terminal, shown, 40)} ${numbers}` : numbers
+  }
+
+  function rate(reports: number): number {
+    const now = Date.now()
+    samples.push({ at: now, reports })
+    while ((samples[0]?.at ?? now) < now - rateSpan && samples.length > 2) samples.shift()
+    const [first] = samples
+    return first && now > first.at ? ((reports - first.reports) / (now - first.at)) * 1_000 : 0
+  }
+
+  return {
+    begin(run) {
+      running = run
+      const watching = api.follow<{ deploymentCounts: { counts: Record<string, number> } }>(
+        {
+          query: countsQuery,
+          variables: { filter: { rolloutIds: run.rolloutIds } },
+          next({ deploymentCounts }) {
+            counts = Object.fromEntries(
+              deploymentStates.map((state) => [state, deploymentCounts.counts[state.toLowerCase()] ?? 0]),
+            ) as Counts
+          },
+          interrupted: (reason) => {
+            interruption = reason
+          },
+        },
+        ended.signal,
+      )
+      watching.catch((error: Error) => {
+        interruption = error.message
+      })
+      show()
+      timer = setInterval(show, terminal.isLive ? liveInterval : plainInterval)
+    },
+    end() {
+      clearInterval(timer)
+      ended.abort()
+      show()
+      screen.end()
+    },
+  }
+}
+
+const mostShown = 20
+
+export function describeFindings({ differences, deployments, reports, changes, uncertain }: Findings): string {
+  const checked = `Checked ${deployments} deployments, ${reports} of their reports and ${changes} of their changes`
+  const allowance = uncertain > 0 ? ` (${uncertain} with allowance: an answer was lost)` : ''
+  if (differences.length === 0)
+    return `${checked}${allowance}: everything that was acknowledged is there, and nothing else.`
+  const more = differences.length > mostShown ? [`… and ${differences.length - mostShown} more`] : []
+  const list = [...differences.slice(0, mostShown), ...more].map((difference) => `  ${difference}`)
+  return [`${checked}${allowance}: ${differences.length} differences.`, ...list].join('\n')
+}
+
+/** Plays until the duration is over or somebody interrupts, shows how it goes on stderr, and says what was found. The exit code. */
+export async function runInTerminal(options: SimulationOptions): Promise<number> {
+  const stop = new AbortController()
+  const interrupt = (): void => {
+    // Who asks twice does not want to wait for the checks.
+    if (stop.signal.aborted) process.exit(exitCodes.interrupted)
+    stop.abort()
+  }
+  process.on('SIGINT', interrupt)
+  process.on('SIGTERM', interrupt)
+  const { url, token, devices, rollouts, seed, run } = options
+  const title = `${devices} devices, ${rollouts} rollouts, seed ${seed}, run ${run}, at ${url}`
+  const progress = createProgress(createApi(url, token), terminalOf(process.stderr), title)
+  const findings = await simulate(options, stop.signal, progress.begin).finally(progress.end)
+  console.log(describeFindings(findings))
+  return findings.differences.length === 0 ? exitCodes.reached : exitCodes.failed
+}

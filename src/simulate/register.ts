@@ -1,0 +1,142 @@
+/** What an operator does before anything is rolled out: devices registered, deployments declared, through the public API. */
+import { setTimeout as delay } from 'node:timers/promises'
+import { type Api, ApiError } from '../cli/api.ts'
+import type { Fleet, SimulatedDeployment, SimulatedRollout } from './fleet.ts'
+
+export interface Enrolled {
+  /** By reporter; only of those that were not registered before. */
+  readonly tokens: Map<string, string>
+  readonly rolloutIds: readonly string[]
+  /** Of the moment before the first deployment was declared. */
+  readonly revision: string
+  /** Of the last change that the declarations made. */
+  readonly declaredRevision: number
+  /** Devices that an earlier run has left unreachable. */
+  readonly unreachable: readonly string[]
+}
+
+/** In one request. */
+const chunk = 1_000
+const tries = 8
+
+interface Failure {
+  readonly message?: string
+}
+
+export async function enrol(api: Api, fleet: Fleet): Promise<Enrolled> {
+  const { tokens, unreachable } = await registerAll(api, fleet)
+  const { revision } = await patiently(() => api.ask<{ revision: string }>('{ revision }'))
+  const rolloutIds: string[] = []
+  let declaredRevision = 0
+  for (const rollout of fleet.rollouts) {
+    const deployments = fleet.deployments.filter((deployment) => deployment.rollout === rollout)
+    for (let from = 0; from < deployments.length; from += chunk) {
+      const declared = await declare(api, rollout, deployments.slice(from, from + chunk))
+      if (from === 0) rolloutIds.push(declared.rolloutId)
+      declaredRevision = declared.revision
+    }
+  }
+  return { tokens, rolloutIds, revision, declaredRevision, unreachable }
+}
+
+interface RegisteredData {
+  readonly registerDevices: Failure & {
+    readonly results?: readonly {
+      readonly token: string | null
+      readonly device: { readonly deviceId: string; readonly connectivity: string }
+    }[]
+  }
+}
+
+async function registerAll(api: Api, { devices }: Fleet): Promise<Pick<Enrolled, 'tokens' | 'unreachable'>> {
+  const tokens = new Map<string, string>()
+  const unreachable: string[] = []
+  const gateways = new Map(
+    devices.filter(({ reporter, deviceId }) => reporter !== deviceId).map(({ reporter, site }) => [reporter, site]),
+  )
+  const inputs = [
+    ...[...gateways].map(([deviceId, site]) => ({ deviceId, labels: labels(site, 'gateway') })),
+    ...devices.map(({ deviceId, reporter, site, model }) => ({
+      deviceId,
+      labels: labels(site, model),
+      ...(reporter === deviceId ? {} : { parent: reporter }),
+    })),
+  ]
+  for (let from = 0; from < inputs.length; from += chunk) {
+    const { registerDevices } = await patiently(() =>
+      api.ask<RegisteredData>(
+        `mutation Register($input: RegisterDevicesInput!) {
+          registerDevices(input: $input) {
+            ... on RegisterDevicesSuccess { results { token device { deviceId connectivity } } }
+            ... on UserError { message }
+          }
+        }`,
+        { input: { devices: inputs.slice(from, from + chunk) } },
+      ),
+    )
+    for (const { token, device } of requireResult(registerDevices, registerDevices.results)) {
+      if (token !== null) tokens.set(device.deviceId, token)
+      if (device.connectivity === 'OFFLINE') unreachable.push(device.deviceId)
+    }
+  }
+  return { tokens, unreachable }
+}
+
+function labels(site: string, model: string): readonly { key: string; value: string }[] {
+  return [
+    { key: 'site', value: site },
+    { key: 'model', value: model },
+  ]
+}
+
+interface DeclaredData {
+  readonly declareDeployments: Failure & { readonly rollout?: { readonly id: string }; readonly revision?: string }
+}
+
+async function declare(
+  api: Api,
+  { name, application, version, components }: SimulatedRollout,
+  deployments: readonly SimulatedDeployment[],
+): Promise<{ readonly rolloutId: string; readonly revision: number }> {
+  const input = {
+    rollout: { name },
+    deployments: deployments.map(({ deploymentId, device: { deviceId } }) => ({
+      deviceId,
+      deploymentId,
+      application,
+      applicationVersion: version,
+      components,
+    })),
+  }
+  const { declareDeployments } = await patiently(() =>
+    api.ask<DeclaredData>(
+      `mutation Declare($input: DeclareDeploymentsInput!) {
+        declareDeployments(input: $input) {
+          ... on DeclareDeploymentsSuccess { revision rollout { id } }
+          ... on UserError { message }
+        }
+      }`,
+      { input },
+    ),
+  )
+  const { id } = requireResult(declareDeployments, declareDeployments.rollout)
+  return { rolloutId: id, revision: Number(declareDeployments.revision) }
+}
+
+function requireResult<T>({ message }: Failure, result: T | undefined): T {
+  if (result === undefined) throw new ApiError('invalid', message ?? 'the server gave no result')
+  return result
+}
+
+/** A server that is only just starting, or briefly away, is waited for: all of this may be repeated. */
+async function patiently<T>(ask: () => Promise<T>): Promise<T> {
+  for (let failed = 1; ; failed += 1) {
+    try {
+      return await ask()
+    } catch (error) {
+      const passes = error instanceof ApiError && (error.problem === 'unreachable' || error.problem === 'busy')
+      if (!passes || failed === tries) throw error
+      await delay(100 * 2 ** failed)
+    }
+  }
+}

@@ -1,0 +1,123 @@
+/**
+ * What happens to one deployment, from its declaration on, for as long as anybody asks: an endless list of steps, each of which a
+ * device reports. People and networks set the pace: a component takes seconds to minutes.
+ *
+ *   round:  [PENDING with its reason] → INSTALLING, component by component → INSTALLED
+ *           a part may fail, and is tried again; some hang for minutes; some never begin, for want of a cluster
+ *   later rounds update what is there; now and then it is removed first
+ */
+import type { DeploymentState, StatusError } from '../domain/deployment.ts'
+import type { SimulatedDeployment } from './fleet.ts'
+import { createRandom, type Random } from './random.ts'
+
+export interface Step {
+  /** Milliseconds after the beginning. */
+  readonly at: number
+  readonly state: DeploymentState
+  readonly error: StatusError | null
+  readonly components: readonly StepComponent[]
+  /** Of the desired state that it applies: one more each round. */
+  readonly manifestVersion: number
+}
+
+export interface StepComponent {
+  readonly name: string
+  readonly state: DeploymentState
+  readonly error: StatusError | null
+}
+
+const second = 1_000
+/** From one round to the next. */
+const period = 300 * second
+
+const waiting = { code: 'WAITING_FOR_POLICY_AGENT', message: 'the policy agent has not released this deployment yet' }
+const noCluster = { code: 'HostUnavailable', message: 'Unable to communicate with the Kubernetes cluster' }
+const unreachable = { code: '102', message: 'Child device unreachable' }
+const failures = [
+  { code: 'InvalidArgument', message: "failed to provision volume with StorageClass 'default'" },
+  { code: 'ImagePullBackOff', message: 'Back-off pulling image: 503 from the registry' },
+  { code: 'RESOURCE_CONSTRAINTS_CANNOT_BE_MET', message: 'not enough memory: 512Mi wanted, 180Mi free' },
+  { code: '507', message: 'disk full' },
+] as const
+
+export function* playScript({ device, rollout }: SimulatedDeployment, seed: number): Generator<Step, never> {
+  const random = createRandom(`${seed}/script/${rollout.application} ${rollout.version}/${device.deviceId}`)
+  // A canary of one in twenty, then everybody within a minute and a half.
+  const head = random.chance(0.05) ? random.between(1, 5) * second : random.between(15, 90) * second
+  let at = rollout.startsAt + head
+  for (let round = 0; ; round += 1) {
+    const begin = Math.max(at, rollout.startsAt + head + round * period)
+    at = yield* playRound({ random, at: begin, round, rollout, isChild: device.reporter !== device.deviceId })
+  }
+}
+
+interface Round {
+  readonly random: Random
+  readonly at: number
+  readonly round: number
+  readonly rollout: SimulatedDeployment['rollout']
+  readonly isChild: boolean
+}
+
+/** Returns when it was over. */
+function* playRound({ random, at: begin, round, rollout, isChild }: Round): Generator<Step, number> {
+  const { components: names } = rollout
+  const manifestVersion = round + 1
+  const all = (state: DeploymentState): StepComponent[] => names.map((name) => ({ name, state, error: null }))
+  let at = begin
+  const after = (median: number): number => {
+    at += random.skewed(median) * second
+    return at
+  }
+  const step = (
+    state: DeploymentState,
+    components: readonly StepComponent[],
+    error: StatusError | null = null,
+  ): Step => ({
+    at,
+    state,
+    error,
+    components,
+    manifestVersion,
+  })
+
+  if (round > 0 && random.chance(0.1)) {
+    yield step('REMOVING', all('REMOVING'))
+    after(8)
+    yield step('REMOVED', all('REMOVED'))
+    after(20)
+  }
+  if (random.chance(0.2)) {
+    yield step('PENDING', all('PENDING'), waiting)
+    after(12)
+  }
+  if (random.chance(0.03)) {
+    yield step('FAILED', all('PENDING'), noCluster)
+    after(40)
+  }
+  for (;;) {
+    const failsAt = random.chance(0.12) ? random.index(names.length) : -1
+    const hangsAt = random.chance(0.03) ? random.index(names.length) : -1
+    const failure = isChild && random.chance(0.5) ? unreachable : random.pick(failures)
+    const parts = all('PENDING')
+    yield step('INSTALLING', parts.slice())
+    for (const [index, name] of names.entries()) {
+      after(4)
+      parts[index] = { name, state: 'INSTALLING', error: null }
+      yield step('INSTALLING', parts.slice())
+      after(hangsAt === index ? 200 : 10)
+      parts[index] =
+        index === failsAt ? { name, state: 'FAILED', error: failure } : { name, state: 'INSTALLED', error: null }
+      if (index === failsAt) break
+      if (index < names.length - 1) yield step('INSTALLING', parts.slice())
+    }
+    if (failsAt < 0) {
+      yield step('INSTALLED', all('INSTALLED'))
+      return at
+    }
+    yield step('FAILED', parts.slice(), failure)
+    // Some wait for somebody to come by: until the next round.
+    if (random.chance(0.35)) return at
+    after(35)
+  }
+}

@@ -1,0 +1,75 @@
+/** A server between the simulator and Rollcall, that does to reports what it is told and passes everything else on. */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { connect } from 'node:net'
+
+export interface Between {
+  readonly url: string
+  close(): Promise<void>
+}
+
+export interface Passing {
+  readonly path: string
+  readonly body: string
+  /** Hands it to Rollcall, once each time; the answer's body. */
+  pass(): Promise<{ status: number; body: string }>
+  answer(status: number, body: string, headers?: Record<string, string>): void
+  /** As if the network broke: no answer. */
+  cut(): void
+}
+
+/** `meddle` answers each report in some way; what it leaves alone (false) is passed. */
+export async function standBetween(url: string, meddle: (passing: Passing) => Promise<boolean>): Promise<Between> {
+  const target = new URL(url)
+  const server = createServer((incoming, outgoing) => void take(incoming, outgoing).catch(() => outgoing.destroy()))
+
+  async function take(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = []
+    for await (const chunk of incoming) chunks.push(chunk)
+    const body = Buffer.concat(chunks).toString()
+    const path = incoming.url ?? ''
+    const pass = async (): Promise<{ status: number; body: string }> => {
+      const response = await fetch(`${url}${path}`, {
+        method: incoming.method ?? 'GET',
+        headers: { 'content-type': incoming.headers['content-type'] ?? 'application/json' },
+        ...(body ? { body } : {}),
+      })
+      return { status: response.status, body: await response.text() }
+    }
+    const answer: Passing['answer'] = (status, text, headers = {}) => {
+      outgoing.writeHead(status, { 'content-type': 'application/json', ...headers }).end(text)
+    }
+    const cut = (): void => void outgoing.destroy()
+    const isReport = path === '/reports' || path.endsWith('/status')
+    if (isReport && (await meddle({ path, body, pass, answer, cut }))) return
+    const passed = await pass()
+    answer(passed.status, passed.body)
+  }
+
+  server.on('upgrade', (incoming, socket, head) => {
+    const upstream = connect(Number(target.port), target.hostname, () => {
+      const headers = incoming.rawHeaders.reduce(
+        (text, part, index) => text + part + (index % 2 === 0 ? ': ' : '\r\n'),
+        `${incoming.method} ${incoming.url} HTTP/1.1\r\n`,
+      )
+      upstream.write(`${headers}\r\n`)
+      upstream.write(head)
+      socket.pipe(upstream).pipe(socket)
+    })
+    const cut = (): void => {
+      socket.destroy()
+      upstream.destroy()
+    }
+    for (const end of [socket, upstream]) end.on('error', cut).on('close', cut)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  const port = typeof address === 'object' && address ? address.port : 0
+  return {
+    url: `http://127.0.0.1:${port}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}

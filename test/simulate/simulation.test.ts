@@ -1,0 +1,211 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import type { Findings } from '../../src/simulate/check.ts'
+import { createRandom } from '../../src/simulate/random.ts'
+import { type Running, simulate } from '../../src/simulate/simulation.ts'
+import { type RunningApp, startApp } from '../support/app.ts'
+import { startNode } from '../support/child.ts'
+import { type Between, type Passing, standBetween } from './between.ts'
+
+let server: RunningApp
+let between: Between | undefined
+let runs = 0
+
+beforeAll(async () => {
+  server = await startApp()
+})
+afterEach(() => between?.close())
+afterAll(() => server.stop())
+
+/** Until so many reports have been acknowledged, at many times the speed of life. */
+async function play(url: string, acknowledged: number): Promise<{ findings: Findings; running: Running }> {
+  const stop = new AbortController()
+  let running: Running | undefined
+  let timer: NodeJS.Timeout | undefined
+  runs += 1
+  const size = { devices: 30, rollouts: 2, seed: 7, run: `run-${runs}` }
+  const findings = await simulate({ url, ...size, speed: 60, duration: null }, stop.signal, (begun) => {
+    running = begun
+    timer = setInterval(() => {
+      const { APPLIED, UNCHANGED, STALE } = begun.ledger.verdicts
+      if (APPLIED + UNCHANGED + STALE >= acknowledged || begun.ledger.differences.length > 0) stop.abort()
+    }, 10)
+  }).finally(() => clearInterval(timer))
+  return { findings, running: running ?? expect.unreachable() }
+}
+
+async function meddle(what: (passing: Passing) => Promise<boolean>): Promise<string> {
+  between = await standBetween(server.url, what)
+  return between.url
+}
+
+describe('a simulation', () => {
+  it('finds that the server knows all that it has acknowledged', async () => {
+    const { findings, running } = await play(server.url, 400)
+    expect(findings).toMatchObject({ differences: [], uncertain: 0, deployments: running.deployments })
+    const { APPLIED, UNCHANGED, STALE, REFUSED } = running.ledger.verdicts
+    expect(REFUSED).toBe(0)
+    expect(findings.reports).toBe(APPLIED + STALE)
+    expect(Math.min(APPLIED, UNCHANGED)).toBeGreaterThan(0)
+    expect(running.observer.received).toBeGreaterThanOrEqual(APPLIED)
+  })
+
+  it('is patient with a server that says "not now", loses answers and cannot be reached', async () => {
+    const random = createRandom('faults')
+    const url = await meddle(async ({ pass, answer, cut }) => {
+      const fate = random.index(20)
+      if (fate === 0) answer(503, '{}', { 'retry-after': '0' })
+      if (fate === 1) answer(429, '{}', { 'retry-after': '0' })
+      if (fate === 2) await pass()
+      if (fate === 2 || fate === 3) cut()
+      return fate <= 3
+    })
+    const { findings, running } = await play(url, 300)
+    expect(findings.differences).toEqual([])
+    expect(running.failedTries()).toBeGreaterThan(0)
+  })
+
+  it('waits as long as it is told to', async () => {
+    const refused = new Map<string, number>()
+    const early: string[] = []
+    const url = await meddle(async ({ path, body, answer }) => {
+      const at = refused.get(path + body)
+      if (at !== undefined) {
+        if (Date.now() - at < 990) early.push(path)
+        return false
+      }
+      refused.set(path + body, Date.now())
+      answer(429, '{}', { 'retry-after': '1' })
+      return true
+    })
+    expect((await play(url, 30)).findings.differences).toEqual([])
+    expect(early).toEqual([])
+  })
+
+  it.each<[string, RegExp, (passing: Passing) => Promise<boolean>]>([
+    [
+      'lost what it acknowledged',
+      /is .* but should be|reports are kept of/,
+      async ({ body, answer, path }) => {
+        if (path === '/reports' || !body.toLowerCase().includes('"installed"')) return false
+        answer(201, JSON.stringify({ acknowledgement: 'received', verdict: 'APPLIED', revision: '1' }))
+        return true
+      },
+    ],
+    [
+      'wrote a report twice that it acknowledged once',
+      /the verdict on .* was UNCHANGED, but should be APPLIED/,
+      async ({ pass, answer }) => {
+        await pass()
+        const { status, body } = await pass()
+        answer(status, body)
+        return true
+      },
+    ],
+    [
+      'wrote something else than was reported',
+      /is .* but should be/,
+      async ({ body, path, answer }) => {
+        if (path === '/reports') return false
+        const changed = body.replace(/"(name)":"(\w)/, '"name":"x$2')
+        const response = await server.post(path, changed)
+        answer(response.status, await response.text())
+        return true
+      },
+    ],
+    [
+      'refused a good report',
+      /a good report was refused: HTTP 422 no thanks/,
+      async ({ answer }) => {
+        answer(422, JSON.stringify({ error: 'no thanks' }))
+        return true
+      },
+    ],
+  ])('notices a server that %s', async (_, complaint, what) => {
+    const { findings } = await play(await meddle(what), 150)
+    expect(findings.differences.join('\n')).toMatch(complaint)
+  })
+
+  it('notices when somebody else writes into its deployments', async () => {
+    const { findings } = await play(
+      await meddle(async ({ pass, answer, body, path }) => {
+        const { status, body: said } = await pass()
+        if (path !== '/reports' && body.toLowerCase().includes('"installed"'))
+          await server.post(
+            path,
+            body.replaceAll(/"installed"/gi, '"removing"').replace(/"rollcall":\{[^}]*\}/, '"rollcall":{}'),
+          )
+        answer(status, said)
+        return true
+      }),
+      150,
+    )
+    expect(findings.differences).not.toEqual([])
+  })
+})
+
+describe('npm run simulate', () => {
+  it('says what it found, and exits with 0', async () => {
+    const child = startNode([
+      'src/simulate/simulate.ts',
+      '--url',
+      server.url,
+      '--devices',
+      '10',
+      '--rollouts',
+      '1',
+      '--speed',
+      '60',
+      '--duration',
+      '1s',
+      '--run',
+      'program',
+    ])
+    expect(await child.ended).toBe(0)
+    expect(child.lines.at(-1)).toMatch(/^Checked 10 deployments, .*: everything that was acknowledged is there/)
+  })
+
+  it('checks also when it is interrupted', async () => {
+    const child = startNode([
+      'src/simulate/simulate.ts',
+      '--url',
+      server.url,
+      '--devices',
+      '10',
+      '--rollouts',
+      '1',
+      '--speed',
+      '60',
+      '--run',
+      'interrupted',
+    ])
+    await child.said(/reports acknowledged/)
+    child.process.kill('SIGINT')
+    expect(await child.ended).toBe(0)
+    expect(child.lines.at(-1)).toMatch(/^Checked 10 deployments/)
+  })
+
+  it.each([
+    [['--devices', 'many'], 64, /^--devices must be a whole number from 1 to 100000, but is "many"/],
+    [['--duration', '2 weeks'], 64, /^--duration must be a time such as 90s/],
+    [['--fast'], 64, /--fast/],
+    [['--url', 'nowhere'], 64, /^--url must be an address/],
+    [['--help'], 0, /^Usage: npm run simulate/],
+  ])('explains %j', async (args, code, message) => {
+    const child = startNode(['src/simulate/simulate.ts', ...args])
+    expect(await child.ended).toBe(code)
+    expect(child.lines[0]).toMatch(message)
+  })
+})
+
+describe('npm run demo', () => {
+  it('starts a server, says where its page is, and ends all in good order', async () => {
+    const child = startNode(['src/simulate/demo.ts', '--devices', '10', '--speed', '60'], { PORT: '0' })
+    const line = await child.said(/Open http:.* in a browser/)
+    const [address = ''] = /http:\S+/.exec(line) ?? []
+    await child.said(/reports acknowledged/)
+    expect((await fetch(address)).status).toBe(200)
+    child.process.kill('SIGINT')
+    expect(await child.ended).toBe(0)
+    expect(child.lines.at(-1)).toMatch(/^Checked \d+ deployments, .*: everything/)
+  })
+})
