@@ -1,16 +1,18 @@
 /** Which handler a request goes to, and what is said when there is none or when it fails. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { matchK8spluginRoute } from '../dialects/k8splugin/routes.ts'
 import { matchMargoRoute } from '../dialects/margo/routes.ts'
 import { DomainError } from '../domain/errors.ts'
 import { createRequestIds, type Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import { answer, ClientGone, type Exchange, type Handler } from './exchange.ts'
 import { type HealthDeps, tellAlive, tellReady } from './health.ts'
+import { type K8spluginDeps, k8spluginMethods } from './k8splugin.ts'
 import { landingPage } from './landing-page.ts'
 import { toProblem } from './problem.ts'
 import { type ReportDeps, takeBacklog, takeReport } from './reports.ts'
 
-export interface ServerDeps extends ReportDeps, HealthDeps {
+export interface ServerDeps extends ReportDeps, HealthDeps, K8spluginDeps {
   readonly log: Log
   readonly metrics: Metrics
   readonly graphql: (request: IncomingMessage, response: ServerResponse) => unknown
@@ -29,7 +31,10 @@ export function createHttpServer(deps: ServerDeps): Server {
 
   async function route(exchange: Exchange): Promise<void> {
     const margo = matchMargoRoute(exchange.path)
-    const methods = margo ? { POST: () => takeReport(deps, exchange, margo) } : routes[exchange.path]
+    const k8splugin = margo ? null : matchK8spluginRoute(exchange.path)
+    const methods = margo
+      ? { POST: () => takeReport(deps, exchange, margo) }
+      : ((k8splugin && k8spluginMethods(deps, k8splugin)) ?? routes[exchange.path])
     if (!methods)
       throw new DomainError('NOT_FOUND', `there is nothing at ${exchange.path}: the README lists what there is`)
     const handler = methods[exchange.method] ?? (exchange.method === 'HEAD' ? methods.GET : undefined)

@@ -6,7 +6,7 @@ import type { LifecycleAction } from '../domain/lifecycle.ts'
 import type { Session } from './database.ts'
 import { isAnyOf, isStorable } from './parameters.ts'
 import { type ActionRecord, type InstanceRecord, toAction, toInstance } from './rows.ts'
-import { changeLog, instances, lifecycleActions } from './schema.ts'
+import { changeLog, instances, lifecycleActions, rollouts } from './schema.ts'
 
 /** `asOf` null: as it is now; else as it was at that revision. */
 export type InstanceRow = Instance & { readonly asOf: Revision | null }
@@ -40,6 +40,17 @@ export async function instanceById(
   if (!isStorable(instanceId)) return null
   const [found] = await read(session, sql`${instances.instanceId} = ${instanceId}`, asOf)
   return found ?? null
+}
+
+/** k8splugin's, those that were deleted not; oldest first. */
+export async function bundleInstances(session: Session): Promise<InstanceRow[]> {
+  const bundles = sql`select ${rollouts.key} from ${rollouts} where ${rollouts.kind} = 'RESOURCE_BUNDLE'`
+  const found = await read(
+    session,
+    sql`${instances.rolloutKey} in (${bundles}) and ${instances.told} <> 'REMOVED'`,
+    null,
+  )
+  return found.toSorted((a, b) => a.key - b.key)
 }
 
 /** The newest instance whose resources' labels carry that context. */

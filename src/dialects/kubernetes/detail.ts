@@ -12,10 +12,11 @@ const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration'
 
 type Json = Readonly<Record<string, unknown>>
 
-export function toDetail(object: unknown, limit = detailLimit): ResourceDetail | null {
+/** `kind`: what it is, for one that does not say so itself. */
+export function toDetail(object: unknown, limit = detailLimit, kind: string | null = null): ResourceDetail | null {
   if (object === null || object === undefined) return null
-  const clean = withoutSecrets(object, null)
-  const whole = JSON.stringify(clean)
+  const clean = withoutSecrets(object, kind)
+  const whole = write(clean)
   const { text, isCut } = whole.length <= limit ? { text: whole, isCut: false } : cut(clean, limit)
   // PostgreSQL's JSON cannot hold U+0000.
   const storable = text.replaceAll(String.raw`\u0000`, String.raw`\ufffd`)
@@ -57,9 +58,17 @@ function cut(object: unknown, limit: number): { text: string; isCut: boolean } {
     { apiVersion, kind, metadata: identity, status },
     { apiVersion, kind, metadata: identity },
   ]
-  const text = shorter.map((attempt) => JSON.stringify(attempt)).find((candidate) => candidate.length <= limit)
+  const text = shorter.map(write).find((candidate) => candidate.length <= limit)
   return { text: text ?? '{}', isCut: true }
 }
+
+/** Integers that a double cannot hold come as bigint (json.ts), and are written with all their digits. */
+function write(value: unknown): string {
+  return JSON.stringify(value, (_, member) => (typeof member === 'bigint' ? rawJSON(String(member)) : member)) ?? 'null'
+}
+
+/** ES2026's; the compiler's library does not list it yet. */
+const { rawJSON } = JSON as unknown as { readonly rawJSON: (text: string) => unknown }
 
 function isObject(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,0 +1,124 @@
+/** k8splugin's instance body (WIRE §3): what is to run, where, and the one word that says how far it is. */
+import type { DeploymentState } from '../../domain/deployment.ts'
+import type { RolloutName } from '../../domain/rollout.ts'
+import { resourceBundle } from '../../domain/rollout.ts'
+import { complain, isAbsent, isObject, type Problems, refusal, shown } from '../margo/problems.ts'
+import { readId } from '../margo/text.ts'
+
+export interface Gvk {
+  readonly group: string
+  readonly version: string
+  readonly kind: string
+}
+
+export interface K8spluginInstance {
+  readonly instanceId: string
+  readonly rollout: RolloutName
+  readonly cloudRegion: string
+  readonly component: string
+  readonly told: DeploymentState
+  readonly isEnding: boolean
+  readonly resources: readonly (Gvk & { readonly name: string; readonly namespace: string | null })[]
+  readonly document: string
+}
+
+const statuses: Readonly<Record<string, DeploymentState>> = {
+  CREATING: 'INSTALLING',
+  CREATED: 'INSTALLING',
+  'POST-INSTALL': 'INSTALLING',
+  'PRE-INSTALL': 'INSTALLING',
+  UPGRADING: 'INSTALLING',
+  UPGRADED: 'INSTALLING',
+  'PRE-UPGRADE': 'INSTALLING',
+  'POST-UPGRADE': 'INSTALLING',
+  'PRE-ROLLBACK': 'INSTALLING',
+  'ROLLING-BACK': 'INSTALLING',
+  'ROLLED-BACK': 'INSTALLING',
+  'POST-ROLLBACK': 'INSTALLING',
+  DONE: 'INSTALLED',
+  'PRE-DELETE': 'REMOVING',
+  DELETING: 'REMOVING',
+  'POST-DELETE': 'REMOVING',
+  DELETED: 'REMOVED',
+}
+
+/** Throws SEMANTIC_ERROR that names every field that is wrong. `pathId`: the id in the path, which the body may repeat. */
+export function parseInstance(body: unknown, pathId: string): K8spluginInstance {
+  const problems: Problems = { list: null }
+  if (!isObject(body))
+    throw refusal([{ field: '', message: `must be an object, but is ${shown(body)}` }], 'The instance')
+  if (!isAbsent(body.id) && body.id !== pathId) complain(problems, 'id', `must be ${shown(pathId)}, as in the path`)
+  const request = isObject(body.request) ? body.request : {}
+  if (!isObject(body.request)) complain(problems, 'request', `must be an object, but is ${shown(body.request)}`)
+  const rbName = readId(problems, 'request.rb-name', request['rb-name'])
+  const rbVersion = readId(problems, 'request.rb-version', request['rb-version'])
+  const profile = isAbsent(request['profile-name'])
+    ? ''
+    : readId(problems, 'request.profile-name', request['profile-name'])
+  const cloudRegion = readId(problems, 'request.cloud-region', request['cloud-region'])
+  const namespace =
+    isAbsent(body.namespace) || body.namespace === '' ? null : readId(problems, 'namespace', body.namespace)
+  const told = readStatus(problems, body.status)
+  const resources = readResources(problems, body.resources, namespace)
+  if (problems.list || rbName === null || rbVersion === null || profile === null || cloudRegion === null)
+    throw refusal(problems.list ?? [], 'The instance')
+  return {
+    instanceId: pathId,
+    rollout: resourceBundle(rbName, rbVersion, profile),
+    cloudRegion,
+    component: rbName,
+    ...told,
+    resources,
+    document: JSON.stringify({ ...body, id: pathId }, (_, value) =>
+      typeof value === 'bigint' ? Number(value) : value,
+    ),
+  }
+}
+
+function readStatus(problems: Problems, status: unknown): { told: DeploymentState; isEnding: boolean } {
+  if (isAbsent(status) || status === '') return { told: 'INSTALLED', isEnding: false }
+  const word = typeof status === 'string' ? status.toUpperCase() : ''
+  const isEnding = word.includes('DELET')
+  if (word.endsWith('-FAILED') || word === 'FAILED') return { told: 'FAILED', isEnding }
+  const told = statuses[word]
+  if (!told)
+    complain(
+      problems,
+      'status',
+      `must be one of ${Object.keys(statuses).join(', ')} or end in -FAILED, but is ${shown(status)}`,
+    )
+  return { told: told ?? 'INSTALLED', isEnding }
+}
+
+function readResources(problems: Problems, list: unknown, namespace: string | null): K8spluginInstance['resources'] {
+  if (isAbsent(list)) return []
+  if (!Array.isArray(list)) {
+    complain(problems, 'resources', `must be a list, but is ${shown(list)}`)
+    return []
+  }
+  return list.flatMap((item: unknown, index) => {
+    const field = `resources[${index}]`
+    if (!isObject(item)) {
+      complain(problems, field, `must be an object, but is ${shown(item)}`)
+      return []
+    }
+    const gvk = readGvk(problems, `${field}.GVK`, item.GVK)
+    const name = readId(problems, `${field}.Name`, item.Name ?? item.name)
+    return gvk && name !== null ? [{ ...gvk, name, namespace }] : []
+  })
+}
+
+export function readGvk(problems: Problems, field: string, value: unknown): Gvk | null {
+  if (!isObject(value)) {
+    complain(problems, field, `must be an object with Group, Version and Kind, but is ${shown(value)}`)
+    return null
+  }
+  const kind = readId(problems, `${field}.Kind`, value.Kind ?? value.kind)
+  const group = value.Group ?? value.group ?? ''
+  const version = value.Version ?? value.version ?? ''
+  for (const [name, part] of Object.entries({ Group: group, Version: version }))
+    if (typeof part !== 'string' || part.length > 256)
+      complain(problems, `${field}.${name}`, `must be a short string, but is ${shown(part)}`)
+  if (kind === null || typeof group !== 'string' || typeof version !== 'string') return null
+  return { group, version, kind }
+}

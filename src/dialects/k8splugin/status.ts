@@ -1,0 +1,59 @@
+/** The status of an instance's resources: fed as the whole present picture, and answered as Kubernetes returned it (WIRE §3). */
+import type { FieldProblem } from '../../domain/errors.ts'
+import type { ResourceDetail } from '../../domain/resource.ts'
+import type { Assessment } from '../../readiness/assessment.ts'
+import { readiness } from '../../readiness/index.ts'
+import { detailLimit, toDetail } from '../kubernetes/detail.ts'
+import { isObject, type Problems, refusal, shown } from '../margo/problems.ts'
+import { readId } from '../margo/text.ts'
+import { type Gvk, readGvk } from './instance.ts'
+
+export interface PicturedObject extends Gvk {
+  readonly name: string
+  readonly namespace: string | null
+  readonly assessment: Assessment
+  readonly detail: ResourceDetail | null
+}
+
+export type StatusItem =
+  | { readonly ok: true; readonly object: PicturedObject }
+  | { readonly ok: false; readonly problems: readonly FieldProblem[] }
+
+/** One unreadable object never spoils the others: it has a verdict of its own. */
+export function parseInstanceStatus(body: unknown, namespace: string | null): StatusItem[] {
+  const list = isObject(body) ? body.resourcesStatus : undefined
+  if (!Array.isArray(list))
+    throw refusal([{ field: 'resourcesStatus', message: `must be a list, but is ${shown(list)}` }], 'The status')
+  return list.map((item: unknown, index) => readItem(item, `resourcesStatus[${index}]`, namespace))
+}
+
+function readItem(item: unknown, field: string, namespace: string | null): StatusItem {
+  const problems: Problems = { list: null }
+  if (!isObject(item)) return { ok: false, problems: [{ field, message: `must be an object, but is ${shown(item)}` }] }
+  const gvk = readGvk(problems, `${field}.GVK`, item.GVK)
+  const name = readId(problems, `${field}.name`, item.name ?? item.Name)
+  if (!gvk || name === null || problems.list) return { ok: false, problems: problems.list ?? [] }
+  const { status } = item
+  const object = isWhole(status) ? status : { status }
+  const metadata = isObject(object.metadata) ? object.metadata : {}
+  const apiVersion = gvk.group === '' ? gvk.version : `${gvk.group}/${gvk.version}`
+  // A bare block has no metadata of its own; its kind is what the GVK says.
+  const assessed = readiness({ apiVersion, kind: gvk.kind, ...object, metadata: { name, ...metadata } })
+  return {
+    ok: true,
+    object: {
+      ...gvk,
+      name,
+      namespace: typeof metadata.namespace === 'string' && metadata.namespace !== '' ? metadata.namespace : namespace,
+      assessment: assessed,
+      detail: toDetail(status, detailLimit, gvk.kind),
+    },
+  }
+}
+
+/** An object as Kubernetes returns it, as opposed to its status block alone. */
+function isWhole(status: unknown): status is Readonly<Record<string, unknown>> {
+  return (
+    isObject(status) && (isObject(status.metadata) || typeof status.apiVersion === 'string' || isObject(status.status))
+  )
+}

@@ -1,0 +1,175 @@
+/** ONAP's k8splugin instance API (WIRE §3): the routes that feed it, and its answers in its own shapes. */
+import { parseInstance } from '../dialects/k8splugin/instance.ts'
+import type { K8spluginRoute } from '../dialects/k8splugin/routes.ts'
+import { parseInstanceStatus } from '../dialects/k8splugin/status.ts'
+import { parseJson } from '../dialects/margo/json.ts'
+import { DomainError } from '../domain/errors.ts'
+import { removeInstance, reportInstance, reportInstanceStatus } from '../ingest/commands/bundle.ts'
+import type { Writer } from '../ingest/writer.ts'
+import type { Database, Snapshot } from '../store/database.ts'
+import { documentsOf } from '../store/documents.ts'
+import { bundleInstances, type InstanceRow, instanceById } from '../store/instances.ts'
+import { countResources, detailsOf, pageResources, type ResourceRow, sumOfReadiness } from '../store/resources.ts'
+import { rolloutsByKey } from '../store/rollouts.ts'
+import { answer, type Exchange, type Handler, readBody, requireMediaType } from './exchange.ts'
+
+export interface K8spluginDeps {
+  readonly writer: Writer
+  readonly database: Database
+}
+
+/** Bytes. An instance's objects come whole. */
+const bodyLimit = 32 << 20
+
+type Methods = Readonly<Record<string, Handler>>
+
+/** Null: another's route. */
+export function k8spluginMethods(deps: K8spluginDeps, route: K8spluginRoute): Methods | null {
+  switch (route.of) {
+    case 'instances':
+      return { GET: (exchange) => tell(deps, exchange, listInstances) }
+    case 'instance': {
+      const { instanceId } = route
+      return {
+        GET: (exchange) => tell(deps, exchange, (snapshot) => showInstance(snapshot, instanceId)),
+        PUT: (exchange) => takeInstance(deps, exchange, instanceId),
+        DELETE: (exchange) => endInstance(deps, exchange, instanceId),
+      }
+    }
+    case 'status': {
+      const { instanceId } = route
+      return {
+        GET: (exchange) => tell(deps, exchange, (snapshot) => showStatus(snapshot, instanceId)),
+        PUT: (exchange) => takeStatus(deps, exchange, instanceId),
+      }
+    }
+    default:
+      return null
+  }
+}
+
+async function takeInstance({ writer }: K8spluginDeps, exchange: Exchange, instanceId: string): Promise<void> {
+  const fact = parseInstance(await readJson(exchange), instanceId)
+  const { verdict, revision, isNew } = await writer.submit(reportInstance(fact))
+  say(exchange, isNew ? 201 : 200, { id: instanceId, verdict, revision: String(revision) })
+}
+
+async function endInstance({ writer }: K8spluginDeps, exchange: Exchange, instanceId: string): Promise<void> {
+  const { verdict, revision } = await writer.submit(removeInstance(instanceId))
+  say(exchange, 200, { id: instanceId, verdict, revision: String(revision) })
+}
+
+/** A verdict for the picture, and one for each object that could not be read. */
+async function takeStatus({ writer, database }: K8spluginDeps, exchange: Exchange, instanceId: string): Promise<void> {
+  const body = await readJson(exchange)
+  const items = parseInstanceStatus(body, await namespaceOf(database, instanceId))
+  const objects = items.flatMap((item) => (item.ok ? [item.object] : []))
+  const { verdict, revision } = await writer.submit(reportInstanceStatus(instanceId, objects))
+  const results = items.map((item) => (item.ok ? { verdict } : { verdict: 'REFUSED', errors: item.problems }))
+  say(exchange, 200, { id: instanceId, verdict, revision: String(revision), results })
+}
+
+async function namespaceOf(database: Database, instanceId: string): Promise<string | null> {
+  const instance = await instanceById(database.session, instanceId, null)
+  const document = instance && (await documentsOf(database.session, [instance.key])).get(instance.key)
+  const { namespace } = (document ?? {}) as { readonly namespace?: unknown }
+  return typeof namespace === 'string' && namespace !== '' ? namespace : null
+}
+
+async function tell(
+  { database }: K8spluginDeps,
+  exchange: Exchange,
+  compose: (snapshot: Snapshot) => Promise<unknown>,
+): Promise<void> {
+  const snapshot = await database.snapshot()
+  try {
+    say(exchange, 200, await compose(snapshot))
+  } finally {
+    await snapshot.close()
+  }
+}
+
+interface InstanceDocument {
+  readonly id: string
+  readonly request: { readonly 'release-name'?: string }
+  readonly namespace?: string
+}
+
+async function listInstances(snapshot: Snapshot): Promise<unknown> {
+  const instances = await bundleInstances(snapshot)
+  const documents = await documentsOf(
+    snapshot,
+    instances.map(({ key }) => key),
+  )
+  return instances.flatMap(({ key }) => {
+    const document = documents.get(key) as InstanceDocument | null | undefined
+    if (!document) return []
+    const { id, request, namespace } = document
+    return [{ id, request, 'release-name': request['release-name'] ?? '', namespace: namespace ?? '' }]
+  })
+}
+
+async function showInstance(snapshot: Snapshot, instanceId: string): Promise<unknown> {
+  const { key } = await requireInstance(snapshot, instanceId)
+  return (await documentsOf(snapshot, [key])).get(key)
+}
+
+async function showStatus(snapshot: Snapshot, instanceId: string): Promise<unknown> {
+  const { key } = await requireInstance(snapshot, instanceId)
+  const scope = { of: 'instance', keys: [key] } as const
+  const [documents, counts, sums, resources] = [
+    await documentsOf(snapshot, [key]),
+    await countResources(snapshot, scope, {}, null),
+    await sumOfReadiness(snapshot, scope, null),
+    await allResources(snapshot, key),
+  ]
+  const details = await detailsOf(
+    snapshot,
+    resources.map((resource) => resource.key),
+  )
+  const { request } = documents.get(key) as InstanceDocument
+  const readiness = sums.get(key) ?? 'UNKNOWN'
+  return {
+    request,
+    ready: readiness === 'READY',
+    resourceCount: resources.length,
+    resourcesStatus: resources.map((resource) => ({
+      name: resource.name,
+      GVK: { Group: resource.group, Version: resource.version, Kind: resource.kind },
+      status: details.get(resource.key)?.detail ?? {},
+      readiness: resource.readiness,
+      reason: resource.reason,
+    })),
+    summary: { readiness, counts: counts.get(key)?.readiness },
+  }
+}
+
+async function allResources(snapshot: Snapshot, instanceKey: number): Promise<ResourceRow[]> {
+  const scope = { of: 'instance', keys: [instanceKey] } as const
+  const found: ResourceRow[] = []
+  for (let after: string | null = null; ; ) {
+    const page = (
+      await pageResources(snapshot, scope, {}, { size: 1_000, after, before: null, backward: false }, null)
+    ).get(instanceKey)
+    found.push(...(page?.edges.map(({ node }) => node) ?? []))
+    after = page?.edges.at(-1)?.cursor ?? null
+    if (!page?.hasNextPage || after === null) return found
+  }
+}
+
+async function requireInstance(snapshot: Snapshot, instanceId: string): Promise<InstanceRow> {
+  const instance = await instanceById(snapshot, instanceId, null)
+  const rollout = instance && (await rolloutsByKey(snapshot, [instance.rolloutKey], null)).get(instance.rolloutKey)
+  // What was deleted is gone for whoever asks the plugin; its history stays in GraphQL.
+  if (instance && rollout?.kind === 'RESOURCE_BUNDLE' && instance.told !== 'REMOVED') return instance
+  throw new DomainError('NOT_FOUND', `there is no instance ${instanceId}`)
+}
+
+async function readJson({ request }: Exchange): Promise<unknown> {
+  requireMediaType(request, ['application/json'])
+  return parseJson(await readBody(request, bodyLimit))
+}
+
+function say(exchange: Exchange, status: number, body: unknown): void {
+  answer(exchange, status, 'application/json', JSON.stringify(body))
+}
