@@ -27,7 +27,9 @@ interface FeedData {
   readonly changes: {
     readonly cursor: string
     readonly reset: { readonly reason: string } | null
-    readonly change: (ObservedChange & { readonly deployment?: { readonly deploymentId: string } }) | null
+    readonly change:
+      | (ObservedChange & { readonly deploymentId?: string; readonly deployment?: { readonly deploymentId: string } })
+      | null
   }
 }
 
@@ -42,9 +44,9 @@ const feed = /* GraphQL */ `
       change {
         revision
         kind
-        ... on DeploymentStateChanged { from to deployment { deploymentId } }
-        ... on ComponentStateChanged { deployment { deploymentId } }
-        ... on ComponentRemoved { deployment { deploymentId } }
+        ... on DeploymentStateChanged { from to deploymentId }
+        ... on ComponentStateChanged { deploymentId }
+        ... on ComponentRemoved { deploymentId }
         ... on DeploymentMoved { deployment { deploymentId } }
         ... on DeploymentRevised { deployment { deploymentId } }
         ... on DeploymentForgotten { deployment { deploymentId } }
@@ -68,14 +70,12 @@ export function observe(api: Api, after: string, rolloutIds: readonly string[], 
       if (Number(change.revision) <= newest)
         differences.push(`a subscriber was told revision ${change.revision} after ${newest}`)
       received += 1
-      const { deployment, revision, kind, from = null, to = null } = change
-      const known = changes.get(deployment?.deploymentId ?? '') ?? []
+      const { revision, kind, from = null, to = null } = change
+      const deploymentId = change.deploymentId ?? change.deployment?.deploymentId ?? ''
+      const known = changes.get(deploymentId) ?? []
       if (kind === 'DEPLOYMENT_STATE_CHANGED') checkChain(known, change)
       known.push({ revision, kind, from, to })
-      changes.set(
-        deployment?.deploymentId ?? '',
-        known.length > 2 * mostRemembered ? known.slice(-mostRemembered) : known,
-      )
+      changes.set(deploymentId, known.length > 2 * mostRemembered ? known.slice(-mostRemembered) : known)
     }
     newest = Math.max(newest, Number(cursor))
     for (const wake of waiting) wake()
@@ -84,13 +84,11 @@ export function observe(api: Api, after: string, rolloutIds: readonly string[], 
 
   function checkChain(
     known: readonly ObservedChange[],
-    { revision, from, deployment }: NonNullable<FeedData['changes']['change']>,
+    { revision, from, deploymentId }: NonNullable<FeedData['changes']['change']>,
   ): void {
     const last = known.findLast(({ kind }) => kind === 'DEPLOYMENT_STATE_CHANGED')
     if (last && last.to !== from)
-      differences.push(
-        `${deployment?.deploymentId}: revision ${revision} comes from ${from}, but ${last.to} came before`,
-      )
+      differences.push(`${deploymentId}: revision ${revision} comes from ${from}, but ${last.to} came before`)
   }
 
   const variables = { after, filter: { rolloutIds } }

@@ -3,8 +3,8 @@ import type { Findings } from '../../src/simulate/check.ts'
 import { createRandom } from '../../src/simulate/random.ts'
 import { type Running, simulate } from '../../src/simulate/simulation.ts'
 import { type RunningApp, startApp } from '../support/app.ts'
+import { type Between, type Passing, standBetween } from '../support/between.ts'
 import { startNode } from '../support/child.ts'
-import { type Between, type Passing, standBetween } from './between.ts'
 
 let server: RunningApp
 let between: Between | undefined

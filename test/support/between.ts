@@ -1,9 +1,12 @@
-/** A server between the simulator and Rollcall, that does to reports what it is told and passes everything else on. */
+/** A server between a client and Rollcall, that can be shut, and does to reports what it is told and passes everything else on. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { connect } from 'node:net'
 
 export interface Between {
   readonly url: string
+  /** Ends every connection there is, and refuses others while it is shut. */
+  shut(): void
+  open(): void
   close(): Promise<void>
 }
 
@@ -18,7 +21,10 @@ export interface Passing {
 }
 
 /** `meddle` answers each report in some way; what it leaves alone (false) is passed. */
-export async function standBetween(url: string, meddle: (passing: Passing) => Promise<boolean>): Promise<Between> {
+export async function standBetween(
+  url: string,
+  meddle: (passing: Passing) => Promise<boolean> = async () => false,
+): Promise<Between> {
   const target = new URL(url)
   const server = createServer((incoming, outgoing) => void take(incoming, outgoing).catch(() => outgoing.destroy()))
 
@@ -45,6 +51,11 @@ export async function standBetween(url: string, meddle: (passing: Passing) => Pr
     answer(passed.status, passed.body)
   }
 
+  const sockets = new Set<() => void>()
+  let isShut = false
+  server.on('connection', (socket) => {
+    if (isShut) socket.destroy()
+  })
   server.on('upgrade', (incoming, socket, head) => {
     const upstream = connect(Number(target.port), target.hostname, () => {
       const headers = incoming.rawHeaders.reduce(
@@ -56,9 +67,11 @@ export async function standBetween(url: string, meddle: (passing: Passing) => Pr
       socket.pipe(upstream).pipe(socket)
     })
     const cut = (): void => {
+      sockets.delete(cut)
       socket.destroy()
       upstream.destroy()
     }
+    sockets.add(cut)
     for (const end of [socket, upstream]) end.on('error', cut).on('close', cut)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -66,10 +79,19 @@ export async function standBetween(url: string, meddle: (passing: Passing) => Pr
   const port = typeof address === 'object' && address ? address.port : 0
   return {
     url: `http://127.0.0.1:${port}`,
+    shut() {
+      isShut = true
+      server.closeAllConnections()
+      for (const cut of sockets) cut()
+    },
+    open() {
+      isShut = false
+    },
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve())
         server.closeAllConnections()
+        for (const cut of sockets) cut()
       }),
   }
 }

@@ -1,0 +1,254 @@
+/** What stands on the command line of `npm run rollcall`, checked before anything is asked. Pure. */
+import { parseArgs } from 'node:util'
+import { type DeploymentState, deploymentStates } from '../domain/deployment.ts'
+import { parseDuration, UsageError } from './arguments.ts'
+import { type RolloutKey, type Selection, watchable } from './selection.ts'
+
+export const usage = `Usage: npm run --silent rollcall -- <command> [options]
+
+  watch                          what changes, while it does: a table in a terminal, a line a change elsewhere
+  get deployments                a list, those that changed last first
+  get deployment <id>            one, with its components and its latest changes
+  get rollouts                   all of them, with their counts
+  get rollout <name>             one
+  counts                         how many are in which state
+  wait --for=<state>             until it is reached
+
+Which deployments; those marked * may be repeated, and mean any of these:
+  --rollout <name>               with --project, --composite-app, --composite-app-version, --provider if its name needs them
+  --deployment <id> *            --device <id> *           --label <key>=<value> *
+  --state <state> *              --application <name> *    --component <name> *
+  --error-code <code> *          --text <text>             --stalled
+
+wait:
+  --for <state>                  pending, installing, installed, failed, removing or removed: all of the rollout's, the one
+                                 deployment's, or all that the options choose
+  --timeout <time>               such as 90s, 5m or 1h (5m)
+  --tolerate <n>                 so many FAILED ones are neither waited for nor a failure (0)
+
+watch:
+  --after <cursor>               goes on after that cursor, missing nothing; without it from now on
+
+Everywhere:
+  --json                         a JSON object a line
+  --limit <n>                    at most so many rows (get)
+  --url <address>                where the server is (ROLLCALL_URL, or http://127.0.0.1:4000)
+  --token <token>                who asks, where the API wants to know (ROLLCALL_TOKEN)
+  --help
+
+Exit codes: 0 done, reached · 1 a failed state was reached, or there is no such thing · 2 time-out ·
+  64 the command line is wrong · 69 the server cannot be reached · 77 not allowed · 130 interrupted
+`
+
+export interface Connection {
+  readonly url: string
+  readonly token: string | undefined
+  readonly isJson: boolean
+}
+
+export type Task =
+  | { readonly name: 'help' }
+  | { readonly name: 'watch'; readonly selection: Selection; readonly after: string | null }
+  | { readonly name: 'get deployments'; readonly selection: Selection; readonly limit: number }
+  | { readonly name: 'get deployment'; readonly deploymentId: string; readonly deviceId: string | null }
+  | { readonly name: 'get rollouts'; readonly limit: number }
+  | { readonly name: 'get rollout'; readonly key: RolloutKey }
+  | { readonly name: 'counts'; readonly selection: Selection }
+  | {
+      readonly name: 'wait'
+      readonly selection: Selection
+      readonly state: DeploymentState
+      /** Milliseconds. */
+      readonly timeout: number
+      readonly tolerate: number
+    }
+
+export interface CommandLine {
+  readonly connection: Connection
+  readonly task: Task
+}
+
+const many = { type: 'string', multiple: true } as const
+const one = { type: 'string' } as const
+
+/** Throws a UsageError. */
+export function parseCommandLine(args: readonly string[], env: NodeJS.ProcessEnv): CommandLine {
+  const { values, positionals } = parse(args)
+  const connection = {
+    url: webAddress(values.url ?? env.ROLLCALL_URL ?? 'http://127.0.0.1:4000'),
+    token: values.token ?? (env.ROLLCALL_TOKEN || undefined),
+    isJson: values.json === true,
+  }
+  const [verb, noun, id, ...rest] = positionals
+  if (values.help || verb === 'help') return { connection, task: { name: 'help' } }
+  const surplus = verb === 'get' ? rest : positionals.slice(1)
+  if (surplus.length > 0) throw new UsageError(`${surplus.join(' ')} is too much`)
+  return { connection, task: parseTask(verb, noun, id ?? null, values) }
+}
+
+function parseTask(verb: string | undefined, noun: string | undefined, id: string | null, values: Values): Task {
+  const selection = selectionOf(values)
+  switch (verb) {
+    case 'watch':
+      refuseUnwatchable(values)
+      return { name: 'watch', selection, after: values.after === undefined ? null : revision(values.after) }
+    case 'counts':
+      return { name: 'counts', selection }
+    case 'wait':
+      return {
+        name: 'wait',
+        selection: requireChoice(selection),
+        state: stateOf('--for', values.for ?? ''),
+        timeout: parseDuration('--timeout', values.timeout ?? '5m'),
+        tolerate: wholeNumber('--tolerate', values.tolerate ?? '0', 0),
+      }
+    case 'get':
+      return parseGet(noun, id, selection, limitOf(values))
+    case undefined:
+      throw new UsageError('say what to do: watch, get, counts or wait')
+    default:
+      throw new UsageError(`${verb} is no command: watch, get, counts and wait are`)
+  }
+}
+
+function parseGet(noun: string | undefined, id: string | null, selection: Selection, limit: number): Task {
+  if ((noun === 'deployments' || noun === 'rollouts') && id !== null)
+    throw new UsageError(`get ${noun} lists all of them: for one, say get ${noun.slice(0, -1)} ${id}`)
+  switch (noun) {
+    case 'deployments':
+      return { name: 'get deployments', selection, limit }
+    case 'rollouts':
+      return { name: 'get rollouts', limit }
+    case 'deployment': {
+      const deploymentId = id ?? selection.deployments[0]
+      if (deploymentId === undefined) throw new UsageError('say which one: get deployment <id>')
+      return { name: 'get deployment', deploymentId, deviceId: selection.devices[0] ?? null }
+    }
+    case 'rollout': {
+      const key = id === null ? selection.rollout : { ...selection.rollout, name: id }
+      if (!key) throw new UsageError('say which one: get rollout <name>')
+      return { name: 'get rollout', key }
+    }
+    default:
+      throw new UsageError('say what to get: deployments, deployment <id>, rollouts or rollout <name>')
+  }
+}
+
+type Values = ReturnType<typeof parse>['values']
+
+function parse(args: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: {
+        rollout: one,
+        project: one,
+        'composite-app': one,
+        'composite-app-version': one,
+        provider: one,
+        deployment: many,
+        device: many,
+        state: many,
+        label: many,
+        application: many,
+        component: many,
+        'error-code': many,
+        text: one,
+        stalled: { type: 'boolean' },
+        for: one,
+        timeout: one,
+        tolerate: one,
+        after: one,
+        limit: one,
+        json: { type: 'boolean' },
+        url: one,
+        token: one,
+        help: { type: 'boolean', short: 'h' },
+      },
+    })
+  } catch (error) {
+    throw new UsageError((error as Error).message)
+  }
+}
+
+function selectionOf(values: Values): Selection {
+  return {
+    rollout: rolloutOf(values),
+    deployments: values.deployment ?? [],
+    devices: values.device ?? [],
+    states: (values.state ?? []).map((text) => stateOf('--state', text)),
+    labels: (values.label ?? []).map(labelOf),
+    applications: values.application ?? [],
+    components: values.component ?? [],
+    errorCodes: values['error-code'] ?? [],
+    text: values.text ?? null,
+    stalled: values.stalled ?? null,
+  }
+}
+
+/** Of a rollout that is named after the command (get rollout), the name comes later. */
+function rolloutOf(values: Values): RolloutKey | null {
+  const parts = {
+    ...(values.project === undefined ? {} : { project: values.project }),
+    ...(values['composite-app'] === undefined ? {} : { compositeApp: values['composite-app'] }),
+    ...(values['composite-app-version'] === undefined ? {} : { compositeAppVersion: values['composite-app-version'] }),
+    ...(values.provider === undefined ? {} : { provider: values.provider }),
+  }
+  if (values.rollout !== undefined) return { name: values.rollout, ...parts }
+  return Object.keys(parts).length > 0 ? { name: '', ...parts } : null
+}
+
+function refuseUnwatchable(values: Values): void {
+  const choosing = ['state', 'application', 'component', 'error-code', 'text', 'stalled'] as const
+  const wrong = choosing.find((name) => values[name] !== undefined)
+  if (wrong)
+    throw new UsageError(
+      `watch cannot choose by --${wrong}, which a deployment may gain and lose: only by ${watchable.map((name) => `--${name}`).join(', ')}`,
+    )
+}
+
+function requireChoice(selection: Selection): Selection {
+  const { states: _, stalled: __, ...choosing } = selection
+  if (Object.values(choosing).some((value) => value !== null && (typeof value !== 'object' || !isEmptyList(value))))
+    return selection
+  throw new UsageError('say what to wait for: --rollout, --deployment, --device, --label, --application or --text')
+}
+
+function limitOf({ limit }: Values): number {
+  return limit === undefined ? Number.POSITIVE_INFINITY : wholeNumber('--limit', limit, 1)
+}
+
+function isEmptyList(value: object): boolean {
+  return Array.isArray(value) && value.length === 0
+}
+
+function stateOf(name: string, text: string): DeploymentState {
+  const state = deploymentStates.find((known) => known === text.toUpperCase())
+  if (state) return state
+  throw new UsageError(
+    `${name} must be one of ${deploymentStates.join(', ').toLowerCase()}, but is ${JSON.stringify(text)}`,
+  )
+}
+
+function labelOf(text: string): { key: string; value: string } {
+  const at = text.indexOf('=')
+  if (at > 0) return { key: text.slice(0, at), value: text.slice(at + 1) }
+  throw new UsageError(`--label must be <key>=<value>, but is ${JSON.stringify(text)}`)
+}
+
+function wholeNumber(name: string, text: string, least: number): number {
+  const value = Number(text)
+  if (/^\d+$/.test(text) && value >= least) return value
+  throw new UsageError(`${name} must be a whole number from ${least} on, but is ${JSON.stringify(text)}`)
+}
+
+function revision(text: string): string {
+  if (/^\d+$/.test(text)) return text
+  throw new UsageError(`--after must be a cursor, which is digits, but is ${JSON.stringify(text)}`)
+}
+
+function webAddress(text: string): string {
+  if (/^https?:\/\//.test(text) && URL.canParse(text)) return text
+  throw new UsageError(`the server's address must be like http://127.0.0.1:4000, but is ${JSON.stringify(text)}`)
+}

@@ -1,0 +1,160 @@
+/** `rollcall get` and `rollcall counts`: what there is now. */
+import type { Api } from './api.ts'
+import { deploymentFilter, NotThereError, type RolloutKey, rolloutName, type Selection } from './selection.ts'
+import {
+  type Counts,
+  changeFields,
+  countFields,
+  deploymentFields,
+  deploymentHead,
+  deploymentRow,
+  describeChange,
+  describeCounts,
+  describeError,
+  readCounts,
+  type ShownChange,
+  type ShownDeployment,
+} from './show.ts'
+import { inStateColour, type Terminal, table } from './terminal.ts'
+
+export interface Output {
+  readonly terminal: Terminal
+  readonly isJson: boolean
+}
+
+interface Connection<Node> {
+  readonly nodes: readonly Node[]
+  readonly pageInfo: { readonly hasNextPage: boolean; readonly endCursor: string | null }
+}
+
+/** A page is the most that the API gives at once. */
+const pageSize = 100
+
+export async function getDeployments(api: Api, { terminal, isJson }: Output, selection: Selection, limit: number) {
+  const filter = await deploymentFilter(api, selection)
+  const rows: string[][] = [[...deploymentHead]]
+  const document = `query List($filter: DeploymentFilter, $first: Int!, $after: String) {
+    deployments(filter: $filter, first: $first, after: $after) {
+      nodes { ${deploymentFields} }
+      pageInfo { hasNextPage endCursor }
+    }
+  }`
+  for await (const node of pages<ShownDeployment>(limit, (page) =>
+    api
+      .ask<{ deployments: Connection<ShownDeployment> }>(document, { filter, ...page })
+      .then((data) => data.deployments),
+  )) {
+    if (isJson) terminal.write(`${JSON.stringify(node)}\n`)
+    else rows.push(deploymentRow(terminal, node))
+  }
+  if (!isJson) terminal.write(`${table(rows).join('\n')}\n`)
+}
+
+interface ShownRollout {
+  readonly name: string
+  readonly project: string | null
+  readonly kind: string
+  readonly deploymentCounts: Readonly<Record<string, number>>
+}
+
+const rolloutFields = `id kind name project compositeApp compositeAppVersion provider deploymentCounts { ${countFields} }`
+
+export async function getRollouts(api: Api, { terminal, isJson }: Output, limit: number) {
+  const rows = [['ROLLOUT', 'PROJECT', 'KIND', 'DEPLOYMENTS']]
+  const document = `query List($first: Int!, $after: String) {
+    rollouts(first: $first, after: $after) { nodes { ${rolloutFields} } pageInfo { hasNextPage endCursor } }
+  }`
+  for await (const rollout of pages<ShownRollout>(limit, (page) =>
+    api.ask<{ rollouts: Connection<ShownRollout> }>(document, page).then((data) => data.rollouts),
+  )) {
+    const { name, project, kind, deploymentCounts } = rollout
+    if (isJson) terminal.write(`${JSON.stringify(rollout)}\n`)
+    else rows.push([name, project ?? '-', kind, describeCounts(terminal, readCounts(deploymentCounts))])
+  }
+  if (!isJson) terminal.write(`${table(rows).join('\n')}\n`)
+}
+
+export async function getRollout(api: Api, { terminal, isJson }: Output, key: RolloutKey) {
+  const { rollout } = await api.ask<{ rollout: ShownRollout | null }>(
+    `query Get($key: RolloutKey!) { rollout(key: $key) { ${rolloutFields} readiness state status } }`,
+    { key },
+  )
+  if (!rollout) throw new NotThereError(`there is no rollout ${rolloutName(key)}`)
+  if (isJson) terminal.write(`${JSON.stringify(rollout)}\n`)
+  else terminal.write(`${rollout.name}\n${describeCounts(terminal, readCounts(rollout.deploymentCounts))}\n`)
+}
+
+interface OneDeployment extends Omit<ShownDeployment, 'components'> {
+  readonly application: string | null
+  readonly applicationVersion: string | null
+  readonly attempt: number
+  readonly rollout: { readonly name: string }
+  readonly components: readonly (ShownDeployment['components'][number] & { readonly error: ShownDeployment['error'] })[]
+  readonly history: { readonly nodes: readonly ShownChange[] }
+}
+
+export async function getDeployment(
+  api: Api,
+  { terminal, isJson }: Output,
+  deploymentId: string,
+  deviceId: string | null,
+): Promise<void> {
+  const { deployment } = await api.ask<{ deployment: OneDeployment | null }>(
+    `query Get($deploymentId: String!, $deviceId: String) {
+      deployment(deploymentId: $deploymentId, deviceId: $deviceId) {
+        ${deploymentFields.replace('components { name state }', '')}
+        application applicationVersion attempt derivedState consistent readiness adoptedManifestVersion reportedAt receivedAt
+        rollout { name }
+        components { name state error { code message source } }
+        history(last: 10) { nodes { ${changeFields('deploymentId target { name }')} } }
+      }
+    }`,
+    { deploymentId, deviceId },
+  )
+  if (!deployment)
+    throw new NotThereError(`there is no deployment ${deploymentId}${deviceId === null ? '' : ` of ${deviceId}`}`)
+  terminal.write(isJson ? `${JSON.stringify(deployment)}\n` : `${describe(terminal, deployment).join('\n')}\n`)
+}
+
+function describe(terminal: Terminal, deployment: OneDeployment): string[] {
+  const { target, state, stalled, error, attempt, application, applicationVersion, rollout, components, history } =
+    deployment
+  const facts = [
+    ['deployment', deployment.deploymentId],
+    ['on', target.name],
+    ['rollout', rollout.name],
+    ['application', [application, applicationVersion].filter(Boolean).join(' ')],
+    [
+      'state',
+      `${inStateColour(terminal, state, state)}${stalled ? ' stalled' : ''}${attempt > 1 ? `, attempt ${attempt}` : ''}`,
+    ],
+    ['error', describeError(error)],
+  ].filter(([, value]) => value !== '')
+  const parts = components.map((c) => [c.name, inStateColour(terminal, c.state, c.state), describeError(c.error)])
+  return [...table(facts), '', ...table(parts), '', ...history.nodes.map((change) => describeChange(terminal, change))]
+}
+
+export async function getCounts(api: Api, { terminal, isJson }: Output, selection: Selection): Promise<void> {
+  const { deploymentCounts, revision } = await api.ask<{ deploymentCounts: Record<string, number>; revision: string }>(
+    `query Count($filter: DeploymentFilter) { deploymentCounts(filter: $filter) { ${countFields} } revision }`,
+    { filter: await deploymentFilter(api, selection) },
+  )
+  const counts: Counts = readCounts(deploymentCounts)
+  terminal.write(
+    isJson ? `${JSON.stringify({ ...deploymentCounts, revision })}\n` : `${describeCounts(terminal, counts)}\n`,
+  )
+}
+
+async function* pages<Node>(
+  limit: number,
+  ask: (page: { first: number; after: string | null }) => Promise<Connection<Node>>,
+): AsyncGenerator<Node> {
+  let left = limit
+  for (let after: string | null = null, isMore = true; isMore && left > 0; ) {
+    const { nodes, pageInfo }: Connection<Node> = await ask({ first: Math.min(left, pageSize), after })
+    yield* nodes
+    left -= nodes.length
+    after = pageInfo.endCursor
+    isMore = pageInfo.hasNextPage
+  }
+}

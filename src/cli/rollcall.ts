@@ -1,0 +1,67 @@
+/** `npm run rollcall`: the API from a terminal, and in scripts. Its exit codes stand in its help. */
+import { ApiError, createApi } from './api.ts'
+import { exitCodes, UsageError } from './arguments.ts'
+import { parseCommandLine, usage } from './command-line.ts'
+import { getCounts, getDeployment, getDeployments, getRollout, getRollouts } from './get.ts'
+import { NotThereError } from './selection.ts'
+import { terminalOf } from './terminal.ts'
+import { wait } from './wait.ts'
+import { watchLines, watchTable } from './watch.ts'
+
+async function main(): Promise<number> {
+  const { connection, task } = parseCommandLine(process.argv.slice(2), process.env)
+  const { url, token, isJson } = connection
+  const api = createApi(url, token)
+  const output = { terminal: terminalOf(process.stdout), isJson }
+  const warn = (line: string): void => console.error(line)
+  const interrupted = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => interrupted.abort())
+  // Whoever reads us has left: there is nobody to tell.
+  process.stdout.on('error', () => process.exit(exitCodes.interrupted))
+
+  switch (task.name) {
+    case 'help':
+      console.log(usage)
+      return exitCodes.reached
+    case 'watch':
+      await (output.terminal.isLive && !isJson
+        ? watchTable(api, output, task, interrupted.signal)
+        : watchLines(api, output, task, warn, interrupted.signal))
+      return exitCodes.interrupted
+    case 'get deployments':
+      await getDeployments(api, output, task.selection, task.limit)
+      return exitCodes.reached
+    case 'get deployment':
+      await getDeployment(api, output, task.deploymentId, task.deviceId)
+      return exitCodes.reached
+    case 'get rollouts':
+      await getRollouts(api, output, task.limit)
+      return exitCodes.reached
+    case 'get rollout':
+      await getRollout(api, output, task.key)
+      return exitCodes.reached
+    case 'counts':
+      await getCounts(api, output, task.selection)
+      return exitCodes.reached
+    case 'wait':
+      return exitCodes[await wait(api, output, task, warn, interrupted.signal)]
+  }
+}
+
+function explain(error: unknown): number {
+  if (error instanceof UsageError) {
+    console.error(`${error.message}\nnpm run --silent rollcall -- --help says more`)
+    return exitCodes.usage
+  }
+  if (error instanceof NotThereError) {
+    console.error(error.message)
+    return exitCodes.failed
+  }
+  if (!(error instanceof ApiError)) throw error
+  console.error(error.message)
+  if (error.problem === 'refused') return exitCodes.refused
+  return error.problem === 'invalid' ? exitCodes.failed : exitCodes.unavailable
+}
+
+process.exitCode = await main().catch(explain)
+process.exit()

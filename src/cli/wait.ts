@@ -1,0 +1,170 @@
+/** `rollcall wait`: until everything chosen is in a state, until that has failed, or until the time is over. */
+import type { DeploymentState, StatusError } from '../domain/deployment.ts'
+import type { Api, Subscription } from './api.ts'
+import type { Output } from './get.ts'
+import { deploymentFilter, type Selection } from './selection.ts'
+import { type Counts, countFields, describeCounts, describeError, readCounts } from './show.ts'
+import { createScreen, type Terminal } from './terminal.ts'
+
+export interface WaitTask {
+  readonly selection: Selection
+  readonly state: DeploymentState
+  /** Milliseconds. */
+  readonly timeout: number
+  readonly tolerate: number
+}
+
+export type Waited = 'reached' | 'failed' | 'timeout' | 'interrupted'
+
+interface Failure {
+  readonly deploymentId: string
+  readonly target: { readonly name: string }
+  readonly error: StatusError | null
+}
+
+/** What is known of what is waited for; null counts: there is no such thing yet, or no more. */
+interface Seen {
+  readonly counts: Counts | null
+  readonly failures: readonly Failure[]
+}
+
+/** Pure: null means that there is more to come. */
+export function judge(
+  counts: Counts | null,
+  { state, tolerate }: Pick<WaitTask, 'state' | 'tolerate'>,
+): 'reached' | 'failed' | null {
+  if (!counts || counts.total === 0) return null
+  const failed = state === 'FAILED' ? 0 : counts.FAILED
+  if (failed > tolerate) return 'failed'
+  return counts[state] + failed === counts.total && counts[state] > 0 ? 'reached' : null
+}
+
+export async function wait(
+  api: Api,
+  { terminal, isJson }: Output,
+  task: WaitTask,
+  say: (line: string) => void,
+  interrupted: AbortSignal,
+): Promise<Waited> {
+  const over = new AbortController()
+  const late = setTimeout(() => over.abort(), task.timeout)
+  const screen = createScreen(terminal)
+  let seen = null as Seen | null
+  let lost = null as string | null
+  let verdict = null as ReturnType<typeof judge>
+
+  const take = (next: Seen): void => {
+    // What was removed may be forgotten before it is seen as such.
+    const isGone = task.state === 'REMOVED' && seen !== null && seen.counts !== null && next.counts === null
+    seen = next
+    verdict = isGone ? 'reached' : judge(next.counts, task)
+    if (!isJson) screen.draw([next.counts ? describeCounts(terminal, next.counts) : 'not there yet'])
+    if (verdict !== null) over.abort()
+  }
+  const noteLost = (reason: string | null): void => {
+    lost = reason
+    if (reason !== null && !isJson) screen.draw([`disconnected: ${reason}`])
+  }
+  try {
+    const subscription = await subscribe(api, task.selection, take)
+    await api.follow({ ...subscription, interrupted: noteLost }, AbortSignal.any([over.signal, interrupted]))
+  } finally {
+    clearTimeout(late)
+    screen.end()
+  }
+  const result: Waited = verdict ?? (interrupted.aborted ? 'interrupted' : 'timeout')
+  const counts = describeSeen(seen)
+  if (isJson)
+    terminal.write(
+      `${JSON.stringify({ result, state: task.state, counts: seen?.counts ?? null, failures: seen?.failures ?? [] })}\n`,
+    )
+  else if (result === 'reached') say(counts)
+  else {
+    say(
+      `${result === 'failed' ? `will not be ${task.state}` : result}: ${counts}${lost === null ? '' : ` (disconnected: ${lost})`}`,
+    )
+    if (result === 'failed')
+      for (const { deploymentId, target, error } of seen?.failures ?? [])
+        say(`  ${deploymentId} on ${target.name}  ${describeError(error)}`)
+  }
+  return result
+}
+
+const plain: Terminal = { isLive: false, columns: 80, rows: 24, write: () => undefined }
+
+function describeSeen(seen: Seen | null): string {
+  if (!seen) return 'the server has not answered'
+  return seen.counts ? describeCounts(plain, seen.counts) : 'there is nothing of that name'
+}
+
+const failureFields = 'deploymentId target { name } error { code message source }'
+
+/** One deployment and one rollout can be waited for before they exist. */
+async function subscribe(api: Api, selection: Selection, take: (seen: Seen) => void): Promise<Subscription<never>> {
+  const [deploymentId] = selection.deployments
+  const isOneOnly = selection.deployments.length === 1 && selection.devices.length <= 1 && !isNarrowed(selection)
+  if (deploymentId !== undefined && isOneOnly && !selection.rollout) return oneDeployment(selection, deploymentId, take)
+  const isWholeRollout = selection.deployments.length + selection.devices.length === 0 && !isNarrowed(selection)
+  if (selection.rollout && isWholeRollout) return wholeRollout(selection, take)
+  const filter = await deploymentFilter(api, selection)
+  return {
+    query: `subscription Wait($filter: DeploymentFilter) { deploymentCounts(filter: $filter) { counts { ${countFields} } } }`,
+    variables: { filter },
+    next: ({ deploymentCounts }: { deploymentCounts: { counts: Record<string, number> } }) =>
+      take({ counts: readCounts(deploymentCounts.counts), failures: [] }),
+  }
+}
+
+function isNarrowed({ states, labels, applications, components, errorCodes, text, stalled }: Selection): boolean {
+  return (
+    [states, labels, applications, components, errorCodes].some((list) => list.length > 0) ||
+    text !== null ||
+    stalled !== null
+  )
+}
+
+function oneDeployment(selection: Selection, deploymentId: string, take: (seen: Seen) => void): Subscription<never> {
+  return {
+    query: `subscription Wait($deploymentId: String!, $deviceId: String) {
+      deployment(deploymentId: $deploymentId, deviceId: $deviceId) { deployment { state forgottenAt ${failureFields} } }
+    }`,
+    variables: { deploymentId, deviceId: selection.devices[0] ?? null },
+    next({
+      deployment: { deployment },
+    }: {
+      deployment: { deployment: (Failure & { state: DeploymentState }) | null }
+    }) {
+      if (!deployment) return take({ counts: null, failures: [] })
+      const counts = readCounts({ total: 1, [deployment.state.toLowerCase()]: 1 })
+      return take({ counts, failures: deployment.state === 'FAILED' ? [deployment] : [] })
+    },
+  }
+}
+
+interface RolloutData {
+  readonly rollout: {
+    readonly rollout: {
+      readonly deploymentCounts: Readonly<Record<string, number>>
+      readonly deployments: { readonly nodes: readonly Failure[] }
+    } | null
+  }
+}
+
+function wholeRollout({ rollout: key }: Selection, take: (seen: Seen) => void): Subscription<never> {
+  return {
+    query: `subscription Wait($key: RolloutKey!) {
+      rollout(key: $key) {
+        rollout {
+          deploymentCounts { ${countFields} }
+          deployments(filter: { states: [FAILED] }, first: 5) { nodes { ${failureFields} } }
+        }
+      }
+    }`,
+    variables: { key },
+    next: ({ rollout: { rollout } }: RolloutData) =>
+      take({
+        counts: rollout ? readCounts(rollout.deploymentCounts) : null,
+        failures: rollout?.deployments.nodes ?? [],
+      }),
+  }
+}

@@ -1,0 +1,156 @@
+/** `rollcall watch`: a table that moves in a terminal; elsewhere a line a change, which misses none. */
+import type { Api } from './api.ts'
+import type { Output } from './get.ts'
+import { changeFilter, deploymentFilter, type Selection } from './selection.ts'
+import {
+  type Counts,
+  changeFields,
+  countFields,
+  deploymentFields,
+  deploymentHead,
+  deploymentRow,
+  describeChange,
+  describeCounts,
+  readCounts,
+  type ShownChange,
+  type ShownDeployment,
+} from './show.ts'
+import { createScreen, paint, table } from './terminal.ts'
+
+interface FeedData<Change> {
+  readonly changes: {
+    readonly cursor: string
+    readonly reset: { readonly reason: string } | null
+    readonly change: Change | null
+  }
+}
+
+const document = (deployment: string): string => `subscription Watch($filter: ChangeFilter, $after: Revision) {
+  changes(filter: $filter, after: $after) { cursor reset { reason } change { ${changeFields(deployment)} } }
+}`
+
+const resume = (latest: FeedData<unknown>): { after: string } => ({ after: latest.changes.cursor })
+
+/** Until the signal. */
+export async function watchLines(
+  api: Api,
+  { terminal, isJson }: Output,
+  { selection, after }: { selection: Selection; after: string | null },
+  warn: (line: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const variables = { filter: await changeFilter(api, selection), after: after ?? (await newestRevision(api)) }
+  await api.follow<FeedData<ShownChange>>(
+    {
+      query: document('deploymentId target { name }'),
+      variables,
+      resume,
+      next({ changes }) {
+        const { cursor, reset, change } = changes
+        if (isJson && (change || reset)) terminal.write(`${JSON.stringify(changes)}\n`)
+        if (isJson) return
+        if (reset) warn(`what came before ${cursor} cannot be told any more (${reset.reason}): the present may differ`)
+        if (change) terminal.write(`${describeChange(terminal, change)}\n`)
+      },
+      interrupted: (reason) =>
+        warn(reason === null ? 'connected again, nothing was missed' : `disconnected: ${reason}`),
+    },
+    signal,
+  )
+}
+
+/** What is fetched at once, and the most that fit on any screen. */
+const mostRows = 100
+/** Milliseconds. */
+const redrawInterval = 100
+
+export async function watchTable(
+  api: Api,
+  { terminal }: Output,
+  { selection, after }: { selection: Selection; after: string | null },
+  signal: AbortSignal,
+): Promise<void> {
+  const screen = createScreen(terminal)
+  const [changesOf, deploymentsOf] = [await changeFilter(api, selection), await deploymentFilter(api, selection)]
+  let rows = new Map<string, ShownDeployment>()
+  let counts: Counts | null = null
+  let interruption: string | null = null
+  let isDirty = true
+
+  async function load(): Promise<string> {
+    const { deployments, revision } = await api.ask<{ deployments: { nodes: ShownDeployment[] }; revision: string }>(
+      `query Begin($filter: DeploymentFilter) {
+        deployments(filter: $filter, first: ${mostRows}) { nodes { ${deploymentFields} } }
+        revision
+      }`,
+      { filter: deploymentsOf },
+    )
+    rows = new Map(deployments.nodes.map((node) => [node.id, node]))
+    isDirty = true
+    return revision
+  }
+
+  function show({ changes: { change, reset } }: FeedData<{ readonly deployment?: ShownDeployment }>): void {
+    const { deployment } = change ?? {}
+    if (deployment) rows.set(deployment.id, deployment)
+    if (rows.size > 2 * mostRows) rows = new Map(newestFirst().map((row) => [row.id, row]))
+    if (reset) void load().catch(() => undefined)
+    isDirty = true
+  }
+
+  const newestFirst = (): ShownDeployment[] =>
+    [...rows.values()].toSorted((a, b) => Number(b.revision) - Number(a.revision)).slice(0, mostRows)
+
+  function draw(): void {
+    if (!isDirty) return
+    isDirty = false
+    screen.draw([
+      interruption === null ? '' : paint(terminal, 'yellow', `disconnected, this is how it was: ${interruption}`),
+      counts ? describeCounts(terminal, counts) : '',
+      '',
+      ...table([[...deploymentHead], ...newestFirst().map((row) => deploymentRow(terminal, row))]),
+    ])
+  }
+
+  const interrupted = (reason: string | null): void => {
+    interruption = reason
+    isDirty = true
+  }
+  const revision = await load()
+  const timer = setInterval(draw, redrawInterval)
+  try {
+    await Promise.all([
+      api.follow<FeedData<{ readonly deployment?: ShownDeployment }>>(
+        {
+          query: document(deploymentFields),
+          variables: { filter: changesOf, after: after ?? revision },
+          resume,
+          next: show,
+          interrupted,
+        },
+        signal,
+      ),
+      api.follow<{ deploymentCounts: { counts: Record<string, number> } }>(
+        {
+          query: `subscription Counts($filter: DeploymentFilter) {
+            deploymentCounts(filter: $filter) { counts { ${countFields} } }
+          }`,
+          variables: { filter: deploymentsOf },
+          next({ deploymentCounts }) {
+            counts = readCounts(deploymentCounts.counts)
+            isDirty = true
+          },
+        },
+        signal,
+      ),
+    ])
+  } finally {
+    clearInterval(timer)
+    draw()
+    screen.end()
+  }
+}
+
+async function newestRevision(api: Api): Promise<string> {
+  return (await api.ask<{ revision: string }>('{ revision }')).revision
+}

@@ -1,0 +1,278 @@
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { createApi } from '../../src/cli/api.ts'
+import { parseCommandLine } from '../../src/cli/command-line.ts'
+import type { Terminal } from '../../src/cli/terminal.ts'
+import { watchTable } from '../../src/cli/watch.ts'
+import { type RunningApp, startApp } from '../support/app.ts'
+import { standBetween } from '../support/between.ts'
+import { type Child, startNode } from '../support/child.ts'
+
+let server: RunningApp
+beforeAll(async () => {
+  server = await startApp()
+})
+afterAll(() => server.stop())
+
+function rollcall(...args: string[]): Child {
+  return startNode(['src/cli/rollcall.ts', '--url', server.url, ...args])
+}
+
+async function report(deploymentId: string, state: string, error?: object): Promise<string> {
+  const components = [{ name: 'web', state, ...(error ? { error } : {}) }]
+  const body = { deploymentId, status: { state, ...(error ? { error } : {}) }, components }
+  const answer = await server.post(`/device/edge-${deploymentId}/deployment/${deploymentId}/status`, body)
+  expect(answer.status).toBe(201)
+  return ((await answer.json()) as { revision: string }).revision
+}
+
+async function declare(rollout: string, ...deploymentIds: string[]): Promise<void> {
+  await server.query(
+    `mutation ($input: DeclareDeploymentsInput!) { declareDeployments(input: $input) { __typename } }`,
+    {
+      input: {
+        rollout: { name: rollout },
+        deployments: deploymentIds.map((id) => ({ deploymentId: id, deviceId: `edge-${id}` })),
+      },
+    },
+  )
+}
+
+const diskFull = { code: '507', message: 'disk full\u001b[2J' }
+
+describe('rollcall get and counts', () => {
+  beforeAll(async () => {
+    await declare('shown', 'get-1', 'get-2', 'get-3')
+    await report('get-1', 'installed')
+    await report('get-2', 'failed', diskFull)
+  })
+
+  it('lists what is chosen', async () => {
+    const child = rollcall('get', 'deployments', '--rollout', 'shown')
+    expect(await child.ended).toBe(0)
+    expect(child.lines).toHaveLength(4)
+    expect(child.lines[0]).toMatch(/^DEPLOYMENT +ON +STATE +COMPONENTS +CHANGED +ERROR$/)
+    expect(child.lines[1]).toMatch(
+      /^get-2 +edge-get-2 +FAILED +0\/1 +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d +507: disk full \[2J$/,
+    )
+
+    const failed = rollcall('get', 'deployments', '--rollout', 'shown', '--state', 'failed', '--json')
+    expect(await failed.ended).toBe(0)
+    expect(failed.lines.map((line) => JSON.parse(line))).toMatchObject([{ deploymentId: 'get-2', error: diskFull }])
+  })
+
+  it('reads page after page, up to a limit', async () => {
+    await declare('large', ...Array.from({ length: 230 }, (_, index) => `large-${index}`))
+    const all = rollcall('get', 'deployments', '--rollout', 'large', '--json')
+    expect(await all.ended).toBe(0)
+    expect(new Set(all.lines).size).toBe(230)
+    const some = rollcall('get', 'deployments', '--rollout', 'large', '--json', '--limit', '120')
+    expect(await some.ended).toBe(0)
+    expect(some.lines).toHaveLength(120)
+  })
+
+  it('shows one deployment with its history, and one rollout', async () => {
+    const deployment = rollcall('get', 'deployment', 'get-2')
+    expect(await deployment.ended).toBe(0)
+    expect(deployment.lines.join('\n')).toMatch(/state +FAILED.*web +FAILED +507: disk full.*PENDING → FAILED/s)
+    const rollout = rollcall('get', 'rollout', 'shown')
+    expect(await rollout.ended).toBe(0)
+    expect(rollout.lines).toEqual(['shown', '3 deployments: 1 pending, 1 installed, 1 failed'])
+    const rollouts = rollcall('get', 'rollouts', '--json')
+    expect(await rollouts.ended).toBe(0)
+    expect(rollouts.lines.map((line) => JSON.parse(line).name)).toContain('shown')
+  })
+
+  it('counts', async () => {
+    const counts = rollcall('counts', '--rollout', 'shown', '--json')
+    expect(await counts.ended).toBe(0)
+    expect(JSON.parse(counts.lines[0] ?? '')).toMatchObject({ total: 3, pending: 1, installed: 1, failed: 1 })
+  })
+
+  it('exits with 1 where there is no such thing', async () => {
+    for (const args of [
+      ['get', 'deployment', 'nowhere'],
+      ['get', 'rollout', 'nowhere'],
+      ['counts', '--rollout', 'nowhere'],
+    ]) {
+      const child = rollcall(...args)
+      expect(await child.ended).toBe(1)
+      expect(child.lines).toEqual([expect.stringMatching(/^there is no (deployment|rollout) nowhere$/)])
+    }
+  })
+
+  it('exits with 69 where nobody answers', async () => {
+    const { url, close } = await standBetween(server.url)
+    await close()
+    const child = startNode(['src/cli/rollcall.ts', 'counts', '--url', url])
+    expect(await child.ended).toBe(69)
+    expect(child.lines[0]).toBe(`${url} cannot be reached: ECONNREFUSED`)
+  })
+})
+
+describe('rollcall wait', () => {
+  it('ends with 0 when everything of a rollout has come there, though it began before the rollout did', async () => {
+    const child = rollcall('wait', '--for=installed', '--rollout', 'waited', '--json')
+    await declare('waited', 'wait-1', 'wait-2')
+    await report('wait-1', 'installing')
+    await report('wait-2', 'installed')
+    await report('wait-1', 'installed')
+    expect(await child.ended).toBe(0)
+    expect(JSON.parse(child.lines.at(-1) ?? '')).toMatchObject({
+      result: 'reached',
+      counts: { total: 2, INSTALLED: 2 },
+    })
+  })
+
+  it('ends with 1 as soon as one has failed, and says which and why', async () => {
+    await declare('failing', 'fail-1', 'fail-2')
+    const child = rollcall('wait', '--for=installed', '--rollout', 'failing')
+    await report('fail-1', 'failed', { code: '507', message: 'disk full' })
+    expect(await child.ended).toBe(1)
+    expect(child.lines).toEqual([
+      'will not be INSTALLED: 2 deployments: 1 pending, 1 failed',
+      '  fail-1 on edge-fail-1  507: disk full',
+    ])
+  })
+
+  it('tolerates as many failures as it may', async () => {
+    await declare('tolerant', 'tol-1', 'tol-2')
+    await report('tol-1', 'failed')
+    await report('tol-2', 'installed')
+    expect(await rollcall('wait', '--for=installed', '--rollout', 'tolerant', '--tolerate', '1').ended).toBe(0)
+  })
+
+  it('waits for one deployment, and for whatever a filter chooses', async () => {
+    const one = rollcall('wait', '--for=installed', '--deployment', 'wait-alone')
+    const some = rollcall('wait', '--for=installed', '--device', 'edge-wait-alone')
+    await report('wait-alone', 'installing')
+    await report('wait-alone', 'installed')
+    expect([await one.ended, await some.ended]).toEqual([0, 0])
+  })
+
+  it('takes a removed deployment that is forgotten for removed', async () => {
+    await report('wait-gone', 'removing')
+    const child = rollcall('wait', '--for=removed', '--deployment', 'wait-gone')
+    await expect.poll(() => server.app.metrics.print()).toMatch(/subscribers\{kind="state"\} [1-9]/)
+    const { deployment } = await server.query('{ deployment(deploymentId: "wait-gone") { id } }')
+    await server.query(
+      'mutation ($input: ForgetDeploymentsInput!) { forgetDeployments(input: $input) { __typename } }',
+      { input: { ids: [deployment.id] } },
+    )
+    expect(await child.ended).toBe(0)
+  })
+
+  it('ends with 2 when the time is over, and says how far it is', async () => {
+    await declare('slow', 'slow-1')
+    const child = rollcall('wait', '--for=installed', '--rollout', 'slow', '--timeout', '3s')
+    expect(await child.ended).toBe(2)
+    expect(child.lines).toEqual(['timeout: 1 deployment: 1 pending'])
+  })
+})
+
+describe('rollcall watch', () => {
+  it('tells every change of what is chosen, once, also across a lost connection', async () => {
+    const between = await standBetween(server.url)
+    onTestFinished(() => between.close())
+    const after = await report('watch-1', 'pending')
+    const child = startNode([
+      'src/cli/rollcall.ts',
+      'watch',
+      '--json',
+      '--url',
+      between.url,
+      '--deployment',
+      'watch-1',
+      '--after',
+      after,
+    ])
+    const told = (): string[] =>
+      child.lines.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line).change.revision)
+    const expected: string[] = []
+    const go = async (state: string): Promise<void> => {
+      const revision = await report('watch-1', state)
+      expected.push(String(Number(revision) - 1), revision)
+    }
+    await go('installing')
+    await expect.poll(told).toEqual(expected)
+    between.shut()
+    await child.said(/^disconnected: /)
+    await go('installed')
+    await go('removing')
+    between.open()
+    await expect.poll(told).toEqual(expected)
+    await go('removed')
+    await expect.poll(told).toEqual(expected)
+    expect(child.lines).toContain('connected again, nothing was missed')
+    child.process.kill('SIGINT')
+    expect(await child.ended).toBe(130)
+  })
+
+  it('says in a line what changed', async () => {
+    const child = rollcall('watch', '--device', 'edge-watch-2', '--after', await report('watch-2', 'installing'))
+    await report('watch-2', 'failed', { code: '507', message: 'disk full' })
+    await child.said(/^[\d-]+ [\d:]+ {2}watch-2 on edge-watch-2 {2}INSTALLING → FAILED {2}507: disk full$/)
+    await child.said(/web {2}INSTALLING → FAILED/)
+  })
+
+  it('draws a table that moves where there is a terminal', async () => {
+    await declare('drawn', 'draw-1', 'draw-2')
+    let screen = ''
+    const terminal: Terminal = {
+      isLive: true,
+      columns: 100,
+      rows: 10,
+      write(text) {
+        screen += text
+      },
+    }
+    const stop = new AbortController()
+    const { task } = parseCommandLine(['watch', '--rollout', 'drawn'], {})
+    if (task.name !== 'watch') expect.unreachable()
+    const watching = watchTable(createApi(server.url), { terminal, isJson: false }, task, stop.signal)
+    await expect.poll(() => screen).toMatch(/draw-1/)
+    await expect.poll(() => screen).toMatch(/2 deployments: .*2 pending/)
+    await report('draw-2', 'failed', { code: '507', message: 'disk full' })
+    await expect.poll(() => screen).toMatch(/draw-2 .*FAILED.* 507: disk full/)
+    await expect.poll(() => screen).toMatch(/1 failed/)
+    stop.abort()
+    await watching
+    expect(screen.endsWith('\u001b[?25h')).toBe(true)
+  })
+})
+
+describe('the command line of rollcall', () => {
+  it.each([
+    [[], /^say what to do/],
+    [['dance'], /^dance is no command/],
+    [['get'], /^say what to get/],
+    [['get', 'deployment'], /^say which one/],
+    [['get', 'deployments', 'x'], /for one, say get deployment x/],
+    [['watch', 'x'], /^x is too much/],
+    [['watch', '--state', 'failed'], /^watch cannot choose by --state/],
+    [['watch', '--after', 'x'], /^--after must be a cursor/],
+    [['wait', '--for=ready', '--rollout', 'x'], /^--for must be one of pending, installing/],
+    [['wait', '--for=installed'], /^say what to wait for/],
+    [['wait', '--for=installed', '--rollout', 'x', '--timeout', 'soon'], /^--timeout must be a time/],
+    [['counts', '--label', 'site'], /^--label must be <key>=<value>/],
+    [['counts', '--url', 'here'], /^the server's address must be like/],
+    [['counts', '--colour'], /--colour/],
+  ])('explains what is wrong with %j', (args, message) => {
+    expect(() => parseCommandLine(args, {})).toThrow(message)
+  })
+
+  it('exits with 64, and helps', async () => {
+    const wrong = rollcall('dance')
+    expect(await wrong.ended).toBe(64)
+    const help = rollcall('--help')
+    expect(await help.ended).toBe(0)
+    expect(help.lines[0]).toMatch(/^Usage: /)
+  })
+
+  it('takes address and token from the environment', () => {
+    const { connection } = parseCommandLine(['counts'], {
+      ROLLCALL_URL: 'https://rollcall.example',
+      ROLLCALL_TOKEN: 'secret',
+    })
+    expect(connection).toEqual({ url: 'https://rollcall.example', token: 'secret', isJson: false })
+  })
+})

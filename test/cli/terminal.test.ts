@@ -1,0 +1,80 @@
+import { stripVTControlCharacters } from 'node:util'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { createScreen, stateBar, type Terminal, table } from '../../src/cli/terminal.ts'
+
+function terminal(options: Partial<Terminal> = {}): Terminal & { written: string } {
+  return {
+    isLive: true,
+    columns: 20,
+    rows: 5,
+    written: '',
+    write(text) {
+      this.written += text
+    },
+    ...options,
+  }
+}
+
+describe('a screen', () => {
+  it('draws over what it drew before, no wider and no higher than the terminal', () => {
+    const fake = terminal()
+    const screen = createScreen(fake)
+    screen.draw(Array.from({ length: 9 }, (_, index) => `\u001b[31m${'x'.repeat(30)}\u001b[39m${index}`))
+    const lines = fake.written.split('\n')
+    expect(lines).toHaveLength(5)
+    expect(stripVTControlCharacters(lines[1] ?? '')).toBe('x'.repeat(20))
+    fake.written = ''
+    screen.draw(['y'])
+    expect(fake.written).toContain('\u001b[4A\u001b[0J')
+    fake.written = ''
+    screen.print('stays')
+    expect(fake.written).toBe('\u001b[1A\u001b[0Jstays\ny\n')
+    screen.end()
+    expect(fake.written.endsWith('\u001b[?25h')).toBe(true)
+  })
+
+  it('is lines only where there is no terminal', () => {
+    const fake = terminal({ isLive: false })
+    const screen = createScreen(fake)
+    screen.draw(['not seen'])
+    screen.print('seen')
+    screen.end()
+    expect(fake.written).toBe('seen\n')
+  })
+})
+
+describe('a bar of states', () => {
+  const count = fc.oneof(fc.constant(0), fc.nat(10_000))
+  const counts = fc.record({
+    PENDING: count,
+    INSTALLING: count,
+    INSTALLED: count,
+    FAILED: count,
+    REMOVING: count,
+    REMOVED: count,
+  })
+
+  it('fills its width, and shows whoever is there', () => {
+    fc.assert(
+      fc.property(counts, fc.integer({ min: 6, max: 80 }), (shown, width) => {
+        const states = Object.values(shown).filter((n) => n > 0).length
+        const bar = stateBar(terminal(), shown, width)
+        expect(stripVTControlCharacters(bar)).toBe(states === 0 ? '' : '█'.repeat(width))
+        // biome-ignore lint/suspicious/noControlCharactersInRegex: a colour for each state.
+        expect(bar.match(/\u001b\[\d+m█+/g) ?? []).toHaveLength(states)
+      }),
+    )
+  })
+})
+
+describe('a table', () => {
+  it('has columns as wide as what is seen in them', () => {
+    expect(
+      table([
+        ['a', 'bb', 'c'],
+        ['\u001b[31maaa\u001b[39m', 'b', ''],
+      ]),
+    ).toEqual(['a    bb  c', '\u001b[31maaa\u001b[39m  b'])
+  })
+})
