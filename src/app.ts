@@ -12,10 +12,12 @@ import { createWriter } from './ingest/writer.ts'
 import type { Log } from './log.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { createHttpServer } from './rest/server.ts'
+import { createOutgoing } from './sinks/compose.ts'
 import type { Database } from './store/database.ts'
 import { ensureEpoch, restartEpoch } from './store/epoch.ts'
 import { isTransient } from './store/failure.ts'
 import { readHead } from './store/log-head.ts'
+import { listSinkStates } from './store/sinks.ts'
 
 export interface App {
   readonly database: Database
@@ -65,6 +67,16 @@ export async function createApp({ config, database, log, clock = Date.now }: App
     failed: warn('what time made due was not done: trying again'),
     clock,
   })
+  const { publicUrl, host, port } = config.server
+  const outgoing = createOutgoing({
+    database,
+    feed,
+    ...config.sinks,
+    publicUrl: publicUrl ?? `http://${host}:${port}`,
+    failed: warn('a notification was not sent: trying again'),
+    observe: metrics.notified,
+    clock,
+  })
   const graphql = createGraphql({
     database,
     writer,
@@ -78,6 +90,7 @@ export async function createApp({ config, database, log, clock = Date.now }: App
     head: () => feed.hub.last,
     subscribers: () => feed.subscribers,
     lag: () => measureLag(database, feed),
+    sinks: () => listSinkStates(database).catch(() => []),
   })
   const server = createHttpServer({
     database,
@@ -87,6 +100,9 @@ export async function createApp({ config, database, log, clock = Date.now }: App
     newestRevision: () => feed.hub.last,
     graphql: graphql.handle,
     isClosing: () => isClosing,
+    refuseTarget: outgoing.refuseTarget,
+    sinksChanged: outgoing.refresh,
+    hasInventory: config.sinks.aai !== null,
   })
   server.on('upgrade', (request, socket, head) => {
     // Node leaves an upgrading socket without a listener: a reset would end the process.
@@ -100,6 +116,7 @@ export async function createApp({ config, database, log, clock = Date.now }: App
     isClosing = true
     const stopped = new Promise<void>((resolve) => server.close(() => resolve()))
     await timekeeper.stop()
+    await within(patience, outgoing.stop())
     await graphql.dispose()
     feed.close()
     await within(patience, writer.drain())

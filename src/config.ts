@@ -1,6 +1,7 @@
 /** The environment, parsed once: everything wrong with it is said in one message, and nothing else reads it. */
-import { isIPv4 } from 'node:net'
+import { isIP, isIPv4 } from 'node:net'
 import { z } from 'zod'
+import type { AaiConfig } from './sinks/aai.ts'
 import type { StoreConfig } from './store/open.ts'
 
 export interface Config {
@@ -18,6 +19,12 @@ export interface Config {
   readonly retention: { readonly historyDays: number | null; readonly forgetRemovedDays: number | null }
   /** Seconds of silence after which any device counts as OFFLINE; null: silence proves nothing. */
   readonly offlineAfter: number | null
+  readonly sinks: {
+    /** Host names, addresses and ranges inside that may be told all the same. */
+    readonly allow: readonly string[]
+    /** Null: no inventory is kept. */
+    readonly aai: AaiConfig | null
+  }
   readonly logLevel: LogLevel
   readonly auth: { readonly device: readonly AuthMethod[]; readonly api: readonly AuthMethod[] }
 }
@@ -64,6 +71,13 @@ const origins = setting('origins such as https://board.example, separated by com
   const list = listOf(text)
   return list.every((origin) => origin === '*' || isOrigin(origin)) ? list : null
 })
+const allowList = setting('host names, addresses and ranges such as 10.0.0.0/8, separated by commas', (text) => {
+  const list = listOf(text)
+  return list.every((entry) => isAddressOrRange(entry) || /^[\w.-]+$/.test(entry)) ? list : null
+})
+const aaiVersion = setting('a version from 24 to 99', (text) =>
+  /^v?\d{2}$/.test(text) && Number(text.replace('v', '')) >= 24 ? Number(text.replace('v', '')) : null,
+)
 /** Its value may hold a password, so it is never repeated. */
 const databaseUrl = z
   .string()
@@ -82,6 +96,14 @@ const environment = z.object({
   HISTORY_DAYS: days.nullable().default(null),
   FORGET_REMOVED_DAYS: days.nullable().default(null),
   OFFLINE_AFTER: seconds.nullable().default(null),
+  SINK_ALLOW: allowList.default([]),
+  AAI_URL: publicUrl.nullable().default(null),
+  AAI_VERSION: aaiVersion.default(24),
+  AAI_USER: z.string().nullable().default(null),
+  AAI_PASSWORD: z.string().nullable().default(null),
+  AAI_APP_ID: z.string().default('Rollcall'),
+  AAI_INCLUDE_KINDS: z.string().transform(listOf).nullable().default(null),
+  AAI_EXCLUDE_KINDS: z.string().transform(listOf).default(['Pod', 'ReplicaSet', 'Event']),
   LOG_LEVEL: logLevel.default('info'),
   DEVICE_AUTH: authMethods(['token', 'signature', 'mtls']).optional(),
   API_AUTH: authMethods(['key', 'jwt']).optional(),
@@ -110,6 +132,21 @@ export function parseConfig(env: Environment): Config {
     store: { url: v.DATABASE_URL, dataDir: v.DATA_DIR },
     retention: { historyDays: v.HISTORY_DAYS, forgetRemovedDays: v.FORGET_REMOVED_DAYS },
     offlineAfter: v.OFFLINE_AFTER,
+    sinks: {
+      allow: v.SINK_ALLOW,
+      aai:
+        v.AAI_URL === null
+          ? null
+          : {
+              url: v.AAI_URL,
+              version: v.AAI_VERSION,
+              user: v.AAI_USER,
+              password: v.AAI_PASSWORD,
+              applicationId: v.AAI_APP_ID,
+              includeKinds: v.AAI_INCLUDE_KINDS,
+              excludeKinds: v.AAI_EXCLUDE_KINDS,
+            },
+    },
     logLevel: v.LOG_LEVEL,
     auth: { device: v.DEVICE_AUTH ?? ['open'], api: v.API_AUTH ?? ['open'] },
   })
@@ -165,6 +202,12 @@ function listOf(text: string): readonly string[] {
     .split(',')
     .map((part) => part.trim())
     .filter((part) => part !== '')
+}
+
+function isAddressOrRange(text: string): boolean {
+  const [address = '', prefix = '0', ...more] = text.split('/')
+  const family = isIP(address)
+  return family !== 0 && more.length === 0 && /^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128)
 }
 
 function isOrigin(text: string): boolean {

@@ -14,6 +14,7 @@ export interface Metrics {
     readonly isNonConforming: boolean
   }): void
   reportRefused(status: number): void
+  notified(outcome: { readonly kind: string; readonly isFailed: boolean }): void
   batchCommitted(batch: { readonly size: number; readonly seconds: number }): void
   /** Asked at each scrape. */
   observe(state: {
@@ -21,9 +22,21 @@ export interface Metrics {
     head(): number
     subscribers(): { readonly changes: number; readonly states: number }
     lag(): Promise<number>
+    sinks(): Promise<readonly SinkState[]>
   }): void
   readonly contentType: string
   print(): Promise<string>
+}
+
+/** One sink, as this process sees it. */
+export interface SinkState {
+  readonly key: number
+  readonly kind: string
+  readonly name: string
+  /** Revisions that it has not been told. */
+  readonly lag: number
+  /** In a row. */
+  readonly failures: number
 }
 
 export function createMetrics(): Metrics {
@@ -69,6 +82,12 @@ export function createMetrics(): Metrics {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5],
     registers,
   })
+  const notifications = new Counter({
+    name: 'rollcall_notifications_total',
+    help: 'Rounds of outgoing notifications, by kind of sink and outcome.',
+    labelNames: ['kind', 'outcome'],
+    registers,
+  })
   const runs = new Map<string, number>()
 
   function countRun(reporter: string, verdict: Verdict): void {
@@ -90,6 +109,7 @@ export function createMetrics(): Metrics {
       if (verdict === 'STALE' || runs.size > 0) countRun(reporter, verdict)
     },
     reportRefused: (status) => refused.inc({ status: String(status) }),
+    notified: ({ kind, isFailed }) => notifications.inc({ kind, outcome: isFailed ? 'failed' : 'sent' }),
     batchCommitted({ size, seconds }) {
       batchSize.observe(size)
       commitSeconds.observe(seconds)
@@ -116,6 +136,28 @@ export function createMetrics(): Metrics {
           const { changes, states } = state.subscribers()
           this.set({ kind: 'changes' }, changes)
           this.set({ kind: 'state' }, states)
+        },
+      })
+      const labelNames = ['sink', 'kind', 'name']
+      const failures = new Gauge({
+        name: 'rollcall_sink_failures',
+        help: 'Failures in a row of each sink; the error is in GraphQL.',
+        labelNames,
+        registers,
+      })
+      new Gauge({
+        name: 'rollcall_sink_lag_revisions',
+        help: 'Revisions that each sink has not been told.',
+        labelNames,
+        registers,
+        async collect() {
+          this.reset()
+          failures.reset()
+          for (const { key, kind, name, lag, failures: inARow } of await state.sinks()) {
+            const labels = { sink: String(key), kind, name }
+            this.set(labels, lag)
+            failures.set(labels, inARow)
+          }
         },
       })
     },

@@ -12,8 +12,9 @@ const allowed: Record<string, readonly string[]> = {
   store: ['domain', 'ingest'],
   ingest: ['domain', 'readiness', 'store'],
   feed: ['domain', 'store'],
+  sinks: ['domain', 'store', 'feed'],
   graphql: ['domain', 'store', 'feed', 'ingest'],
-  rest: ['domain', 'store', 'ingest', 'dialects', 'graphql'],
+  rest: ['domain', 'store', 'ingest', 'dialects', 'graphql', 'sinks'],
   cli: ['domain', 'store', 'root'],
   simulate: ['cli', 'domain', 'store', 'root'],
 }

@@ -9,6 +9,7 @@ describe('the configuration', () => {
       store: { url: null, dataDir: './data' },
       retention: { historyDays: null, forgetRemovedDays: null },
       offlineAfter: null,
+      sinks: { allow: [], aai: null },
       logLevel: 'info',
       auth: { device: ['open'], api: ['open'] },
     })
@@ -26,6 +27,14 @@ describe('the configuration', () => {
       HISTORY_DAYS: '30.5',
       FORGET_REMOVED_DAYS: '7',
       OFFLINE_AFTER: '90',
+      SINK_ALLOW: '10.0.0.0/8, aai.example',
+      AAI_URL: 'https://aai.example:8443/',
+      AAI_VERSION: 'v27',
+      AAI_USER: 'rollcall',
+      AAI_PASSWORD: 'secret',
+      AAI_APP_ID: 'fleet',
+      AAI_INCLUDE_KINDS: 'Deployment,Service',
+      AAI_EXCLUDE_KINDS: 'Pod',
       LOG_LEVEL: 'debug',
       DEVICE_AUTH: 'open',
       API_AUTH: 'open',
@@ -42,6 +51,18 @@ describe('the configuration', () => {
       store: { url: 'postgres://rollcall:secret@db.example/rollcall', dataDir: 'memory' },
       retention: { historyDays: 30.5, forgetRemovedDays: 7 },
       offlineAfter: 90,
+      sinks: {
+        allow: ['10.0.0.0/8', 'aai.example'],
+        aai: {
+          url: 'https://aai.example:8443',
+          version: 27,
+          user: 'rollcall',
+          password: 'secret',
+          applicationId: 'fleet',
+          includeKinds: ['Deployment', 'Service'],
+          excludeKinds: ['Pod'],
+        },
+      },
       logLevel: 'debug',
       auth: { device: ['open'], api: ['open'] },
     })
@@ -58,11 +79,23 @@ describe('the configuration', () => {
       HISTORY_DAYS: '0',
       FORGET_REMOVED_DAYS: 'soon',
       OFFLINE_AFTER: '1.5',
+      SINK_ALLOW: '10.0.0.0/99',
+      AAI_URL: 'aai.example',
+      AAI_VERSION: '11',
       LOG_LEVEL: 'loud',
       API_AUTH: 'key',
     })
     const named = error.problems.map((problem) => problem.split(' ')[0])
-    expect(named.toSorted()).toEqual([...variables].filter((name) => name !== 'HOST' && name !== 'DATA_DIR').toSorted())
+    const anything = [
+      'HOST',
+      'DATA_DIR',
+      'AAI_USER',
+      'AAI_PASSWORD',
+      'AAI_APP_ID',
+      'AAI_INCLUDE_KINDS',
+      'AAI_EXCLUDE_KINDS',
+    ]
+    expect(named.toSorted()).toEqual([...variables].filter((name) => !anything.includes(name)).toSorted())
     for (const problem of error.problems) expect(error.message).toContain(problem)
     expect(error.message).toContain('PORT must be a port from 0 to 65535 (0 takes any free one), but is "65536"')
   })

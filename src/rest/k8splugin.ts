@@ -12,8 +12,9 @@ import { bundleInstances, type InstanceRow, instanceById } from '../store/instan
 import { countResources, detailsOf, pageResources, type ResourceRow, sumOfReadiness } from '../store/resources.ts'
 import { rolloutsByKey } from '../store/rollouts.ts'
 import { answer, type Exchange, type Handler, readBody, requireMediaType } from './exchange.ts'
+import { type SubscriptionDeps, subscriptionMethods } from './subscriptions.ts'
 
-export interface K8spluginDeps {
+export interface K8spluginDeps extends SubscriptionDeps {
   readonly writer: Writer
   readonly database: Database
 }
@@ -23,8 +24,7 @@ const bodyLimit = 32 << 20
 
 type Methods = Readonly<Record<string, Handler>>
 
-/** Null: another's route. */
-export function k8spluginMethods(deps: K8spluginDeps, route: K8spluginRoute): Methods | null {
+export function k8spluginMethods(deps: K8spluginDeps, route: K8spluginRoute): Methods {
   switch (route.of) {
     case 'instances':
       return { GET: (exchange) => tell(deps, exchange, listInstances) }
@@ -39,12 +39,12 @@ export function k8spluginMethods(deps: K8spluginDeps, route: K8spluginRoute): Me
     case 'status': {
       const { instanceId } = route
       return {
-        GET: (exchange) => tell(deps, exchange, (snapshot) => showStatus(snapshot, instanceId)),
+        GET: (exchange) => tell(deps, exchange, (snapshot) => showStatus(snapshot, instanceId, queryOf(exchange))),
         PUT: (exchange) => takeStatus(deps, exchange, instanceId),
       }
     }
     default:
-      return null
+      return subscriptionMethods(deps, route)
   }
 }
 
@@ -114,7 +114,8 @@ async function showInstance(snapshot: Snapshot, instanceId: string): Promise<unk
   return (await documentsOf(snapshot, [key])).get(key)
 }
 
-async function showStatus(snapshot: Snapshot, instanceId: string): Promise<unknown> {
+/** `query`: kind, name and namespace narrow the list, as the inventory's selflinks do. */
+async function showStatus(snapshot: Snapshot, instanceId: string, query: URLSearchParams): Promise<unknown> {
   const { key } = await requireInstance(snapshot, instanceId)
   const scope = { of: 'instance', keys: [key] } as const
   const [documents, counts, sums, resources] = [
@@ -128,12 +129,14 @@ async function showStatus(snapshot: Snapshot, instanceId: string): Promise<unkno
     resources.map((resource) => resource.key),
   )
   const { request } = documents.get(key) as InstanceDocument
+  const isAsked = (resource: ResourceRow): boolean =>
+    (['kind', 'name', 'namespace'] as const).every((field) => !query.has(field) || query.get(field) === resource[field])
   const readiness = sums.get(key) ?? 'UNKNOWN'
   return {
     request,
     ready: readiness === 'READY',
     resourceCount: resources.length,
-    resourcesStatus: resources.map((resource) => ({
+    resourcesStatus: resources.filter(isAsked).map((resource) => ({
       name: resource.name,
       GVK: { Group: resource.group, Version: resource.version, Kind: resource.kind },
       status: details.get(resource.key)?.detail ?? {},
@@ -142,6 +145,11 @@ async function showStatus(snapshot: Snapshot, instanceId: string): Promise<unkno
     })),
     summary: { readiness, counts: counts.get(key)?.readiness },
   }
+}
+
+function queryOf({ request }: Exchange): URLSearchParams {
+  const [, query = ''] = (request.url ?? '').split('?')
+  return new URLSearchParams(query)
 }
 
 async function allResources(snapshot: Snapshot, instanceKey: number): Promise<ResourceRow[]> {

@@ -11,6 +11,7 @@ import { type K8spluginDeps, k8spluginMethods } from './k8splugin.ts'
 import { landingPage } from './landing-page.ts'
 import { toProblem } from './problem.ts'
 import { type ReportDeps, takeBacklog, takeReport } from './reports.ts'
+import { keepInventory } from './subscriptions.ts'
 
 export interface ServerDeps extends ReportDeps, HealthDeps, K8spluginDeps {
   readonly log: Log
@@ -26,6 +27,10 @@ export function createHttpServer(deps: ServerDeps): Server {
     '/reports': { POST: (exchange) => takeBacklog(deps, exchange) },
     '/healthz': { GET: tellAlive },
     '/readyz': { GET: (exchange) => tellReady(deps, exchange) },
+    '/api/cnf-adapter/v1/aai-update/': { POST: (exchange) => keepInventory(deps, exchange, false) },
+    '/api/cnf-adapter/v1/aai-update': { POST: (exchange) => keepInventory(deps, exchange, false) },
+    '/api/cnf-adapter/v1/aai-delete/': { POST: (exchange) => keepInventory(deps, exchange, true) },
+    '/api/cnf-adapter/v1/aai-delete': { POST: (exchange) => keepInventory(deps, exchange, true) },
     '/metrics': { GET: async (exchange) => answer(exchange, 200, metrics.contentType, await metrics.print()) },
   }
 
@@ -34,7 +39,9 @@ export function createHttpServer(deps: ServerDeps): Server {
     const k8splugin = margo ? null : matchK8spluginRoute(exchange.path)
     const methods = margo
       ? { POST: () => takeReport(deps, exchange, margo) }
-      : ((k8splugin && k8spluginMethods(deps, k8splugin)) ?? routes[exchange.path])
+      : k8splugin
+        ? k8spluginMethods(deps, k8splugin)
+        : routes[exchange.path]
     if (!methods)
       throw new DomainError('NOT_FOUND', `there is nothing at ${exchange.path}: the README lists what there is`)
     const handler = methods[exchange.method] ?? (exchange.method === 'HEAD' ? methods.GET : undefined)

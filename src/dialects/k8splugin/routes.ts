@@ -4,7 +4,9 @@ import { readId } from '../margo/text.ts'
 
 export type K8spluginRoute =
   | { readonly of: 'instances' }
-  | { readonly of: 'instance' | 'status' | 'subscriptions'; readonly instanceId: string }
+  | { readonly of: 'instance'; readonly instanceId: string }
+  | { readonly of: 'status'; readonly instanceId: string }
+  | { readonly of: 'subscriptions'; readonly instanceId: string }
   | { readonly of: 'subscription'; readonly instanceId: string; readonly subscription: string }
 
 /** Null: not one of these. Throws SEMANTIC_ERROR when an id is empty, too long or cannot be decoded. */

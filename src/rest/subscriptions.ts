@@ -1,0 +1,156 @@
+/** Who is told of an instance: k8splugin's status subscriptions, and so-cnf-adapter's calls for A&AI (WIRE §3, §4). */
+import { randomUUID } from 'node:crypto'
+import { parseBelonging } from '../dialects/k8splugin/belonging.ts'
+import { parseSubscription } from '../dialects/k8splugin/subscription.ts'
+import { parseJson } from '../dialects/margo/json.ts'
+import { DomainError } from '../domain/errors.ts'
+import { callbackSettings } from '../sinks/callback.ts'
+import type { Database } from '../store/database.ts'
+import { type InstanceRow, instanceById } from '../store/instances.ts'
+import { changeSink, createSink, deleteSink, listSinks, type Sink } from '../store/sinks.ts'
+import { answer, type Exchange, type Handler, readBody, requireMediaType } from './exchange.ts'
+
+export interface SubscriptionDeps {
+  readonly database: Database
+  /** Why an address may not be called; null: it may. */
+  readonly refuseTarget: (url: string) => string | null
+  /** Somebody has configured something. */
+  readonly sinksChanged: () => void
+  /** Whether there is an inventory to keep. */
+  readonly hasInventory: boolean
+}
+
+type Methods = Readonly<Record<string, Handler>>
+
+const bodyLimit = 1 << 16
+
+export function subscriptionMethods(
+  deps: SubscriptionDeps,
+  route:
+    | { readonly of: 'subscriptions'; readonly instanceId: string }
+    | { readonly of: 'subscription'; readonly instanceId: string; readonly subscription: string },
+): Methods {
+  const { instanceId } = route
+  if (route.of === 'subscriptions')
+    return {
+      GET: async (exchange) => {
+        const { key } = await requireInstance(deps.database, instanceId)
+        say(exchange, 200, (await listSinks(deps.database.session, ['CALLBACK'], key)).map(show))
+      },
+      POST: (exchange) => subscribe(deps, exchange, instanceId),
+    }
+  const { subscription } = route
+  return {
+    GET: async (exchange) => say(exchange, 200, show(await find(deps, instanceId, subscription))),
+    PUT: (exchange) => change(deps, exchange, instanceId, subscription),
+    DELETE: async (exchange) => {
+      const { key } = await find(deps, instanceId, subscription)
+      await deleteSink(deps.database.session, key)
+      answer(exchange, 204, 'application/json', '')
+    },
+  }
+}
+
+async function subscribe(deps: SubscriptionDeps, exchange: Exchange, instanceId: string): Promise<void> {
+  const { session } = deps.database
+  const body = parseSubscription(await readJson(exchange), deps.refuseTarget, null)
+  const { key: instanceKey } = await requireInstance(deps.database, instanceId)
+  const { name, callbackUrl: url, secret = null, minNotifyInterval, metadata } = body
+  const settings = { minNotifyInterval, metadata }
+  const sink = await createSink(
+    session,
+    { kind: 'CALLBACK', name, instanceKey, url, secret, filter: {}, settings, cursor: 0 },
+    Date.now(),
+  )
+  deps.sinksChanged()
+  say(exchange, 201, show(sink))
+}
+
+async function change(
+  deps: SubscriptionDeps,
+  exchange: Exchange,
+  instanceId: string,
+  subscription: string,
+): Promise<void> {
+  const body = parseSubscription(await readJson(exchange), deps.refuseTarget, subscription)
+  const { key } = await find(deps, instanceId, subscription)
+  const { callbackUrl: url, secret, minNotifyInterval, metadata } = body
+  const settings = { minNotifyInterval, metadata }
+  const sink = await changeSink(deps.database.session, key, {
+    url,
+    settings,
+    ...(secret === undefined ? {} : { secret }),
+  })
+  if (!sink) throw new DomainError('NOT_FOUND', `there is no subscription ${subscription}`)
+  deps.sinksChanged()
+  say(exchange, 200, show(sink))
+}
+
+/** From now on the inventory is kept level with the instance, until it is taken out again. */
+export async function keepInventory(deps: SubscriptionDeps, exchange: Exchange, isEnding: boolean): Promise<void> {
+  const { instanceId, ...belonging } = parseBelonging(await readJson(exchange), deps.refuseTarget)
+  if (!deps.hasInventory)
+    throw new DomainError('CONFLICT', 'no inventory is configured here: set AAI_URL to where A&AI is')
+  const { session } = deps.database
+  const instance = await instanceById(session, instanceId, null)
+  if (!instance) throw new DomainError('NOT_FOUND_YET', `there is no instance ${instanceId}`)
+  const [known] = await listSinks(session, ['INVENTORY'], instance.key)
+  const request = { ...belonging, isEnding, request: randomUUID() }
+  if (known) await changeSink(session, known.key, { settings: { ...known.settings, ...request } })
+  else {
+    const settings = { ...request, toldRequest: null, inService: null }
+    const sink = {
+      kind: 'INVENTORY',
+      name: instanceId,
+      instanceKey: instance.key,
+      url: '',
+      secret: null,
+      filter: {},
+    } as const
+    await createSink(session, { ...sink, settings, cursor: 0 }, Date.now())
+  }
+  deps.sinksChanged()
+  say(exchange, 202, { instanceId })
+}
+
+function show(sink: Sink): object {
+  const { minNotifyInterval, metadata } = callbackSettings(sink)
+  return {
+    name: sink.name,
+    'min-notify-interval': minNotifyInterval,
+    'last-update-time': new Date(sink.succeededAt ?? sink.createdAt).toISOString(),
+    'callback-url': sink.url,
+    'last-notify-time': sink.attemptedAt === null ? null : new Date(sink.attemptedAt).toISOString(),
+    'last-notify-status': sink.lastStatus,
+    metadata,
+  }
+}
+
+async function requireInstance(database: Database, instanceId: string): Promise<InstanceRow> {
+  const instance = await instanceById(database.session, instanceId, null)
+  if (!instance) throw new DomainError('NOT_FOUND', `there is no instance ${instanceId}`)
+  return instance
+}
+
+async function find({ database }: SubscriptionDeps, instanceId: string, name: string): Promise<Sink> {
+  const { key } = await requireInstance(database, instanceId)
+  const sink = (await listSinks(database.session, ['CALLBACK'], key)).find((one) => one.name === name)
+  if (!sink) throw new DomainError('NOT_FOUND', `instance ${instanceId} has no subscription ${name}`)
+  return sink
+}
+
+/** An empty body 400, one that is no JSON 422: as k8splugin answers. */
+async function readJson({ request }: Exchange): Promise<unknown> {
+  requireMediaType(request, ['application/json'])
+  const body = await readBody(request, bodyLimit)
+  if (body.length === 0) throw new DomainError('INVALID_REQUEST', 'the body is empty')
+  try {
+    return parseJson(body)
+  } catch (error) {
+    throw error instanceof DomainError ? new DomainError('SEMANTIC_ERROR', error.message) : error
+  }
+}
+
+function say(exchange: Exchange, status: number, body: unknown): void {
+  answer(exchange, status, 'application/json', JSON.stringify(body))
+}

@@ -1,0 +1,93 @@
+/** A&AI's REST API as far as we need it (WIRE §4): reading a node, and changing up to thirty in one transaction. */
+import { randomUUID } from 'node:crypto'
+import { type Answered, type Send, SendError } from './send.ts'
+
+export interface AaiConfig {
+  /** Without a trailing slash and without /aai. */
+  readonly url: string
+  /** Of its schema; k8s-resource needs 24. */
+  readonly version: number
+  readonly user: string | null
+  readonly password: string | null
+  readonly applicationId: string
+  /** Null: all but the excluded. */
+  readonly includeKinds: readonly string[] | null
+  readonly excludeKinds: readonly string[]
+}
+
+export interface Operation {
+  readonly action: 'put' | 'patch' | 'delete'
+  readonly uri: string
+  readonly body: Readonly<Record<string, unknown>>
+}
+
+export interface Aai {
+  /** Its body; null: it is not there. */
+  read(path: string): Promise<Readonly<Record<string, unknown>> | null>
+  /** All of them or none. False: one was changed by somebody else meanwhile (412). */
+  transact(operations: readonly Operation[]): Promise<boolean>
+  /** The link to a node, as relationships have it. */
+  link(path: string): string
+}
+
+/** A&AI's own limit. */
+export const operationLimit = 30
+
+export class AaiError extends Error {
+  readonly status: number
+
+  constructor(status: number, what: string) {
+    super(`A&AI answered ${status} to ${what}`)
+    this.status = status
+  }
+}
+
+export function createAai(config: AaiConfig, send: Send): Aai {
+  const base = `/aai/v${config.version}`
+  const credentials =
+    config.user === null ? null : Buffer.from(`${config.user}:${config.password ?? ''}`).toString('base64')
+  const ask = (method: 'GET' | 'POST', path: string, body?: unknown): Promise<Answered> =>
+    send({
+      method,
+      url: `${config.url}${base}${path}`,
+      headers: {
+        accept: 'application/json',
+        'content-type': 'application/json',
+        'x-fromappid': config.applicationId,
+        'x-transactionid': randomUUID(),
+        ...(credentials !== null && { authorization: `Basic ${credentials}` }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+
+  return {
+    link: (path) => `${base}${path}`,
+    async read(path) {
+      const { status, body } = await ask('GET', path)
+      if (status === 404) return null
+      if (status !== 200) throw new AaiError(status, `GET ${path}${reason(body)}`)
+      try {
+        return JSON.parse(body)
+      } catch {
+        throw new SendError(`A&AI's answer to GET ${path} is not JSON`)
+      }
+    },
+    async transact(operations) {
+      const { status, body } = await ask('POST', '/bulk/single-transaction', { operations })
+      if (status === 412 || (status >= 400 && /AAI_613[015]/.test(body))) return false
+      if (status < 200 || status >= 300) throw new AaiError(status, `a transaction${reason(body)}`)
+      return true
+    },
+  }
+}
+
+/** Its own word for it, and nothing else of its answer. */
+function reason(body: string): string {
+  const [code] = /(?:SVC|POL|AAI_|ERR\.)[\w.]+/.exec(body) ?? []
+  return code === undefined ? '' : ` (${code})`
+}
+
+/** Path of a node: `type/id` pairs below a collection. */
+export function pathOf(...parts: readonly string[]): string {
+  return parts.map((part) => `/${part.split('/').map(encodeURIComponent).join('/')}`).join('')
+}

@@ -1,0 +1,100 @@
+/**
+ * k8splugin's status subscriptions (WIRE §3): what an instance's resources became since the last call, the first time all of them as created.
+ * Metadata that moves by itself is no change; a secret, which theirs does not have, signs the call.
+ */
+import { createHmac } from 'node:crypto'
+import type { Millis } from '../domain/deployment.ts'
+import type { Database } from '../store/database.ts'
+import { instancesByKey } from '../store/instances.ts'
+import { marksOf, type Sink, writeMarks } from '../store/sinks.ts'
+import { differenceOf, readLevel, type Shown } from './level.ts'
+import type { Send } from './send.ts'
+import type { Deliver, Round } from './sinks.ts'
+
+export interface CallbackDeps {
+  readonly database: Database
+  readonly send: Send
+  readonly clock: () => Millis
+}
+
+export interface CallbackSettings {
+  /** Seconds. */
+  readonly minNotifyInterval: number
+  readonly metadata: unknown
+}
+
+export function callbackSettings({ settings }: Sink): CallbackSettings {
+  const { minNotifyInterval = 0, metadata = null } = settings as Partial<CallbackSettings>
+  return { minNotifyInterval, metadata }
+}
+
+export function createCallbackDeliver({ database, send, clock }: CallbackDeps): Deliver {
+  return async (sink) => {
+    const instanceKey = sink.instanceKey ?? 0
+    const snapshot = await database.snapshot()
+    const [level, known, instances] = await Promise.all([
+      readLevel(snapshot, instanceKey, () => true),
+      marksOf(snapshot, sink.key),
+      instancesByKey(snapshot, [instanceKey], null),
+    ]).finally(() => snapshot.close())
+    const { created, modified, deleted, marks } = differenceOf(level.shown, known, describe, withoutNoise)
+    const { minNotifyInterval, metadata } = callbackSettings(sink)
+    const isQuiet = created.length + modified.length + deleted.length === 0
+    const remember = (): Promise<void> =>
+      writeMarks(
+        database.session,
+        sink.key,
+        marks,
+        deleted.map(({ resourceKey }) => resourceKey),
+      )
+    const end = (round: Partial<Round>): Round => ({
+      cursor: level.revision,
+      isSent: false,
+      status: null,
+      error: null,
+      nextAt: null,
+      ...round,
+    })
+    if (isQuiet && sink.succeededAt !== null) {
+      await remember()
+      return end({})
+    }
+    const body = JSON.stringify({
+      'instance-id': instances.get(instanceKey)?.instanceId,
+      'subscription-name': sink.name,
+      metadata,
+      'resource-changes': { created, modified, deleted: deleted.map(({ told }) => ({ ...told, status: {} })) },
+    })
+    try {
+      const headers = { 'content-type': 'application/json', ...signature(sink.secret, body) }
+      const { status } = await send({ method: 'POST', url: sink.url, headers, body })
+      if (status < 200 || status >= 300)
+        return end({ cursor: sink.cursor, isSent: true, status, error: `answered ${status}` })
+      await remember()
+      return end({ isSent: true, status, nextAt: clock() + minNotifyInterval * 1000 })
+    } catch (cause) {
+      const error = cause instanceof Error ? cause.message : 'could not be reached'
+      return end({ cursor: sink.cursor, isSent: true, error })
+    }
+  }
+}
+
+function describe({ resource, detail }: Shown) {
+  const { group: Group, version: Version, kind: Kind } = resource
+  return { name: resource.name, GVK: { Group, Version, Kind }, status: detail ?? {} }
+}
+
+/** What Kubernetes changes with every write, and nobody waits for. */
+function withoutNoise(told: ReturnType<typeof describe>): unknown {
+  const { status } = told
+  if (typeof status !== 'object' || status === null || !('metadata' in status)) return told
+  const { resourceVersion, managedFields, generation, ...metadata } = status.metadata as Readonly<
+    Record<string, unknown>
+  >
+  return { ...told, status: { ...status, metadata } }
+}
+
+function signature(secret: string | null, body: string): Record<string, string> {
+  if (secret === null) return {}
+  return { 'x-rollcall-signature': `sha256=${createHmac('sha256', secret).update(body).digest('hex')}` }
+}

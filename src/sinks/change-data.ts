@@ -1,0 +1,103 @@
+/** A change as the world outside is told of it: its own fields, and the names of whom it concerns instead of our keys. */
+import type { Change } from '../domain/change.ts'
+import type { Session } from '../store/database.ts'
+import { resourcesByKey } from '../store/resources.ts'
+import { rolloutsByKey } from '../store/rollouts.ts'
+import { targetsByKey } from '../store/targets.ts'
+
+export type ChangeData = Readonly<Record<string, unknown>>
+
+/** In their order. */
+export async function describeChanges(session: Session, changes: readonly Change[]): Promise<ChangeData[]> {
+  const keysOf = (key: (change: Change) => number | null): number[] => [
+    ...new Set(changes.flatMap((change) => key(change) ?? [])),
+  ]
+  const resources = await resourcesByKey(
+    session,
+    keysOf((change) => change.resourceKey),
+    null,
+  )
+  const rollouts = await rolloutsByKey(
+    session,
+    keysOf((change) => change.rolloutKey),
+    null,
+  )
+  const moved = changes.flatMap((change) =>
+    change.kind === 'DEPLOYMENT_MOVED' ? [change.fromTargetKey, change.toTargetKey] : [],
+  )
+  const targets = await targetsByKey(session, [...new Set([...keysOf((change) => change.targetKey), ...moved])])
+  const targetOf = (key: number | null) => {
+    const target = key === null ? undefined : targets.get(key)
+    return target && { kind: target.kind, ...(target.provider && { provider: target.provider }), name: target.name }
+  }
+
+  return changes.map((change) => {
+    const { revision, at, observedAt, kind, deploymentId, instanceId } = change
+    const resource = change.resourceKey === null ? undefined : resources.get(change.resourceKey)
+    const rollout = change.rolloutKey === null ? undefined : rollouts.get(change.rolloutKey)
+    return {
+      kind,
+      revision: String(revision),
+      at: new Date(at).toISOString(),
+      ...(observedAt !== null && { observedAt: new Date(observedAt).toISOString() }),
+      ...(deploymentId !== null && { deploymentId }),
+      ...(instanceId !== null && { instanceId }),
+      ...(rollout && {
+        rollout: {
+          kind: rollout.kind,
+          name: rollout.name,
+          ...(rollout.project !== null && { project: rollout.project }),
+          ...(rollout.compositeApp !== null && { compositeApp: rollout.compositeApp }),
+          ...(rollout.compositeAppVersion !== null && { compositeAppVersion: rollout.compositeAppVersion }),
+          ...(rollout.provider !== null && { provider: rollout.provider }),
+        },
+      }),
+      ...(change.targetKey !== null && { target: targetOf(change.targetKey) }),
+      ...(resource && {
+        resource: {
+          group: resource.group,
+          version: resource.version,
+          kind: resource.kind,
+          namespace: resource.namespace,
+          name: resource.name,
+        },
+      }),
+      ...ownFields(change, targetOf),
+    }
+  })
+}
+
+function ownFields(change: Change, targetOf: (key: number) => object | undefined): object {
+  switch (change.kind) {
+    case 'DEPLOYMENT_STATE_CHANGED': {
+      const { from, to, error, attempt, adoptedManifestVersion } = change
+      return { from, to, error, attempt, adoptedManifestVersion }
+    }
+    case 'COMPONENT_STATE_CHANGED':
+      return { component: change.component, from: change.from, to: change.to, error: change.error }
+    case 'COMPONENT_REMOVED':
+      return { component: change.component, from: change.from }
+    case 'DEPLOYMENT_MOVED':
+      return { fromTarget: targetOf(change.fromTargetKey), toTarget: targetOf(change.toTargetKey) }
+    case 'DEPLOYMENT_REVISED':
+      return { application: change.application, applicationVersion: change.applicationVersion }
+    case 'DEPLOYMENT_FORGOTTEN':
+      return {}
+    case 'DEPLOYMENT_STALLED':
+      return { stalled: change.stalled }
+    case 'CONNECTIVITY_CHANGED':
+      return { fromConnectivity: change.from, toConnectivity: change.to }
+    case 'RESOURCE_STATUS_CHANGED': {
+      const { component, fromSync, toSync, fromPresence, toPresence, fromReadiness, toReadiness, reason } = change
+      return { component, fromSync, toSync, fromPresence, toPresence, fromReadiness, toReadiness, reason }
+    }
+    case 'INSTANCE_STATUS_CHANGED':
+      return { fromStatus: change.fromStatus, toStatus: change.toStatus }
+    case 'LIFECYCLE_ACTION_RECORDED': {
+      const { state, actionInstanceId, instanceRevision, doneAt } = change
+      return {
+        action: { state, instanceId: actionInstanceId, instanceRevision, at: new Date(doneAt).toISOString() },
+      }
+    }
+  }
+}

@@ -1,0 +1,64 @@
+/** All sinks together, from the configuration. */
+import type { Feed } from '../feed/feed.ts'
+import type { Database } from '../store/database.ts'
+import type { AaiConfig } from './aai.ts'
+import { createAddressRule } from './address-rule.ts'
+import { createCallbackDeliver } from './callback.ts'
+import { createInventoryDeliver } from './inventory.ts'
+import { createSend } from './send.ts'
+import { createSinks, type Deliver, type Sinks, type SinksOptions } from './sinks.ts'
+import { createWebhookDeliver } from './webhook.ts'
+
+export interface Outgoing extends Sinks {
+  /** Why an address may not be told; null: it may. */
+  readonly refuseTarget: (url: string) => string | null
+}
+
+export interface OutgoingOptions extends Pick<SinksOptions, 'failed' | 'observe' | 'interval' | 'backOff'> {
+  readonly database: Database
+  readonly feed: Feed
+  readonly allow: readonly string[]
+  readonly aai: AaiConfig | null
+  readonly publicUrl: string
+  readonly clock?: () => number
+  /** Milliseconds that a receiver has to answer. */
+  readonly timeout?: number
+}
+
+export function createOutgoing(options: OutgoingOptions): Outgoing {
+  const { database, feed, allow, aai, publicUrl, clock = Date.now, timeout, ...more } = options
+  const rule = createAddressRule(allow)
+  const send = createSend(rule, timeout)
+  // Whoever sets AAI_URL has said that it may be reached.
+  const sendToAai = createSend(createAddressRule([...allow, ...(aai ? [hostOf(aai.url)] : [])]), timeout)
+  const notConfigured: Deliver = async (sink) => ({
+    cursor: sink.cursor,
+    isSent: false,
+    status: null,
+    error: 'no inventory is configured: AAI_URL is not set',
+    nextAt: null,
+  })
+  const sinks = createSinks({
+    database,
+    hub: feed.hub,
+    clock,
+    ...more,
+    deliver: {
+      WEBHOOK: createWebhookDeliver({ database, send, source: publicUrl, clock }),
+      CALLBACK: createCallbackDeliver({ database, send, clock }),
+      INVENTORY: aai ? createInventoryDeliver({ database, send, sendToAai, config: aai, publicUrl }) : notConfigured,
+    },
+  })
+  return {
+    refresh: sinks.refresh,
+    stop: sinks.stop,
+    get held() {
+      return sinks.held
+    },
+    refuseTarget: rule.refuseUrl,
+  }
+}
+
+function hostOf(url: string): string {
+  return new URL(url).hostname.replace(/^\[|\]$/g, '')
+}

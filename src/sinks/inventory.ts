@@ -1,0 +1,289 @@
+/**
+ * A&AI kept level with an instance's resources (WIRE §4): one k8s-resource each, changed in transactions of at most thirty with optimistic
+ * locking, and the operational-status of what the instance belongs to, from its summed readiness.
+ *
+ *   what is there ≠ what was told → GET for the resource-version → put, delete → 412: again from the GET → remembered, chunk by chunk
+ */
+import { createHash } from 'node:crypto'
+import type { Database } from '../store/database.ts'
+import { instancesByKey } from '../store/instances.ts'
+import { deleteSink, type Mark, marksOf, type Sink, writeMarks } from '../store/sinks.ts'
+import { type Aai, type AaiConfig, createAai, type Operation, operationLimit } from './aai.ts'
+import { differenceOf, type Level, readLevel, type Shown } from './level.ts'
+import type { Send } from './send.ts'
+import type { Deliver, Round } from './sinks.ts'
+
+export interface InventoryDeps {
+  readonly database: Database
+  /** To A&AI. */
+  readonly sendToAai: Send
+  /** To whoever asked. */
+  readonly send: Send
+  readonly config: AaiConfig
+  /** Where we are reached, for selflinks. */
+  readonly publicUrl: string
+}
+
+/** What so-cnf-adapter's call told of an instance. */
+export interface Belonging {
+  readonly cloudOwner: string
+  readonly cloudRegion: string
+  readonly tenantId: string
+  readonly genericVnfId: string | null
+  readonly vfModuleId: string | null
+  readonly callbackUrl: string | null
+  /** Each call is a request of its own; whoever made it is told once how it went. */
+  readonly request: string
+  readonly toldRequest: string | null
+  /** All of it is to be taken out, and then the sink itself. */
+  readonly isEnding: boolean
+  /** What operational-status was last set to. */
+  readonly inService: boolean | null
+}
+
+/** Tries of a transaction whose nodes somebody else keeps changing. */
+const tries = 5
+/** Failures in a row after which whoever asked is told that it does not work. It is tried on all the same. */
+const patience = 3
+
+export function createInventoryDeliver(deps: InventoryDeps): Deliver {
+  const aai = createAai(deps.config, deps.sendToAai)
+  return async (sink, _, isStopped) => {
+    const belonging = sink.settings as unknown as Belonging
+    const { request } = belonging
+    const isAwaited = belonging.toldRequest !== request
+    const level = await read(deps, sink, belonging)
+    const end = (round: Partial<Round>): Round => ({
+      cursor: level.revision,
+      isSent: true,
+      status: null,
+      error: null,
+      nextAt: null,
+      ...round,
+    })
+    try {
+      const isWhole = await bringLevel(deps, aai, sink, belonging, level, isStopped)
+      if (!isWhole) return end({ cursor: sink.cursor })
+      const inService = await setOperationalStatus(aai, belonging, level)
+      if (isAwaited) await tellHowItWent(deps, belonging, 'COMPLETED', 'the inventory is level')
+      if (belonging.isEnding) await deleteSink(deps.database.session, sink.key, request)
+      return end({ status: 200, settings: { toldRequest: request, inService } })
+    } catch (cause) {
+      const error = cause instanceof Error ? cause.message : 'failed'
+      const status = cause instanceof Error && 'status' in cause ? Number(cause.status) : null
+      if (!isAwaited || sink.failures + 1 < patience) return end({ cursor: sink.cursor, status, error })
+      const isTold = await tellHowItWent(deps, belonging, 'FAILED', error).then(
+        () => true,
+        () => false,
+      )
+      return end({ cursor: sink.cursor, status, error, ...(isTold && { settings: { toldRequest: request } }) })
+    }
+  }
+}
+
+async function read(
+  { database, config }: InventoryDeps,
+  sink: Sink,
+  { isEnding }: Belonging,
+): Promise<Level & { instanceId: string }> {
+  const { includeKinds, excludeKinds } = config
+  const isWanted = (kind: string): boolean => (includeKinds?.includes(kind) ?? true) && !excludeKinds.includes(kind)
+  const instanceKey = sink.instanceKey ?? 0
+  const snapshot = await database.snapshot()
+  try {
+    const level = await readLevel(snapshot, instanceKey, isWanted)
+    const instance = (await instancesByKey(snapshot, [instanceKey], null)).get(instanceKey)
+    return { ...level, shown: isEnding ? [] : level.shown, instanceId: instance?.instanceId ?? '' }
+  } finally {
+    await snapshot.close()
+  }
+}
+
+/** False: there was not the time for all of it. */
+async function bringLevel(
+  deps: InventoryDeps,
+  aai: Aai,
+  sink: Sink,
+  belonging: Belonging,
+  level: Level & { readonly instanceId: string },
+  isStopped: () => boolean,
+): Promise<boolean> {
+  const session = deps.database.session
+  const relationships = await relationshipsOf(aai, belonging)
+  const describe = (shown: Shown) => describeNode(deps, belonging, level.instanceId, shown, relationships)
+  const known = await marksOf(session, sink.key)
+  const { created, modified, deleted, marks } = differenceOf(level.shown, known, describe)
+  const byUri = new Map(level.shown.map((shown) => [describe(shown).uri, shown.resource.key]))
+  const markOf = new Map(marks.map((mark) => [mark.resourceKey, mark]))
+  const puts = [...created, ...modified].map((node) => ({ node, mark: markOf.get(byUri.get(node.uri) ?? -1) ?? null }))
+  // A resource of another version has another id: what it was told as before goes.
+  const renamed = puts.flatMap(({ node, mark }) => {
+    const before = mark && known.get(mark.resourceKey)
+    return before && before.told.uri !== node.uri ? [String(before.told.uri)] : []
+  })
+  const work: Work[] = [
+    ...puts.map(({ node, mark }) => ({ uri: node.uri, body: node.body, put: mark, drop: null })),
+    ...renamed.map((uri) => ({ uri, body: null, put: null, drop: null })),
+    ...deleted.map((mark) => ({ uri: String(mark.told.uri), body: null, put: null, drop: mark.resourceKey })),
+  ]
+  for (let start = 0; start < work.length; start += operationLimit) {
+    if (isStopped()) return false
+    const chunk = work.slice(start, start + operationLimit)
+    await transact(aai, chunk)
+    await writeMarks(
+      session,
+      sink.key,
+      chunk.flatMap(({ put }) => put ?? []),
+      chunk.flatMap(({ drop }) => drop ?? []),
+    )
+  }
+  const told = new Set(work.flatMap(({ put }) => put?.resourceKey ?? []))
+  const silent = marks.filter(({ resourceKey }) => !told.has(resourceKey))
+  if (silent.length > 0) await writeMarks(session, sink.key, silent, [])
+  return true
+}
+
+interface Work {
+  readonly uri: string
+  /** Null: it goes. */
+  readonly body: Readonly<Record<string, unknown>> | null
+  readonly put: Mark | null
+  readonly drop: number | null
+}
+
+async function transact(aai: Aai, chunk: readonly Work[]): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    const operations: Operation[] = []
+    for (const { uri, body } of chunk) {
+      const version = (await aai.read(uri))?.['resource-version']
+      const isThere = typeof version === 'string'
+      if (body) operations.push({ action: 'put', uri, body: isThere ? { ...body, 'resource-version': version } : body })
+      else if (isThere)
+        operations.push({ action: 'delete', uri: `${uri}?resource-version=${encodeURIComponent(version)}`, body: {} })
+    }
+    if (operations.length === 0 || (await aai.transact(operations))) return
+    if (attempt === tries) throw new Error('A&AI: the nodes are being changed by somebody else all the time (412)')
+  }
+}
+
+interface Node extends Readonly<Record<string, unknown>> {
+  readonly uri: string
+  readonly body: Readonly<Record<string, unknown>>
+}
+
+function describeNode(
+  { publicUrl }: InventoryDeps,
+  belonging: Belonging,
+  instanceId: string,
+  { resource, detail }: Shown,
+  relationships: readonly object[],
+): Node {
+  const { name, group, version, kind, namespace } = resource
+  const id = resourceId(instanceId, { name, namespace, kind, group, version }, belonging)
+  const metadata = metadataOf(detail)
+  const labels = Object.entries(metadata.labels ?? {}).map(([key, value]) => `${key}=${String(value)}`)
+  const query = new URLSearchParams({ kind, name, ...(namespace !== null && { namespace }) })
+  return {
+    uri: `${tenantPath(belonging)}/k8s-resources/k8s-resource/${id}`,
+    body: {
+      id,
+      name,
+      group,
+      version,
+      kind,
+      namespace: namespace ?? '',
+      labels: [
+        `k8splugin.io/rb-instance-id=${instanceId}`,
+        ...labels.filter((label) => !label.startsWith('k8splugin.io/rb-instance-id=')),
+      ],
+      selflink: `${publicUrl}/v1/instance/${encodeURIComponent(instanceId)}/status?${query}`,
+      'data-owner': 'Rollcall',
+      'data-source': 'Rollcall',
+      ...(typeof metadata.resourceVersion === 'string' && { 'data-source-version': metadata.resourceVersion }),
+      ...(relationships.length > 0 && { 'relationship-list': { relationship: relationships } }),
+    },
+  }
+}
+
+/** WIRE §4: the hexadecimal SHA-256 of nine texts run together. */
+export function resourceId(
+  instanceId: string,
+  object: {
+    readonly name: string
+    readonly namespace: string | null
+    readonly kind: string
+    readonly group: string
+    readonly version: string
+  },
+  { cloudOwner, cloudRegion, tenantId }: Pick<Belonging, 'cloudOwner' | 'cloudRegion' | 'tenantId'>,
+): string {
+  const { name, namespace, kind, group, version } = object
+  const parts = [instanceId, name, namespace ?? '', kind, group, version, cloudOwner, cloudRegion, tenantId]
+  return createHash('sha256').update(parts.join('')).digest('hex')
+}
+
+function metadataOf(detail: unknown): { readonly labels?: object; readonly resourceVersion?: unknown } {
+  if (typeof detail !== 'object' || detail === null || !('metadata' in detail)) return {}
+  const { metadata } = detail
+  return typeof metadata === 'object' && metadata !== null ? metadata : {}
+}
+
+function tenantPath({ cloudOwner, cloudRegion, tenantId }: Belonging): string {
+  const [owner, region, tenant] = [cloudOwner, cloudRegion, tenantId].map(encodeURIComponent)
+  return `/cloud-infrastructure/cloud-regions/cloud-region/${owner}/${region}/tenants/tenant/${tenant}`
+}
+
+function vnfPath({ genericVnfId }: Belonging): string | null {
+  return genericVnfId && `/network/generic-vnfs/generic-vnf/${encodeURIComponent(genericVnfId)}`
+}
+
+function modulePath(belonging: Belonging): string | null {
+  const vnf = vnfPath(belonging)
+  return vnf && belonging.vfModuleId && `${vnf}/vf-modules/vf-module/${encodeURIComponent(belonging.vfModuleId)}`
+}
+
+/** To both nodes, where they exist: a relationship to one that does not is refused. */
+async function relationshipsOf(aai: Aai, belonging: Belonging): Promise<object[]> {
+  const nodes = [
+    ['generic-vnf', vnfPath(belonging)],
+    ['vf-module', modulePath(belonging)],
+  ] as const
+  const found: object[] = []
+  for (const [related, path] of nodes)
+    if (path && (await aai.read(path))) found.push({ 'related-to': related, 'related-link': aai.link(path) })
+  return found
+}
+
+/** Of the vf-module, else of the generic-vnf; what it was set to. A k8s-resource has no status of its own. */
+async function setOperationalStatus(aai: Aai, belonging: Belonging, { readiness }: Level): Promise<boolean | null> {
+  const path = modulePath(belonging) ?? vnfPath(belonging)
+  const inService = readiness === 'READY' && !belonging.isEnding
+  if (!path || belonging.inService === inService) return belonging.inService
+  const status = inService ? 'in-service-path' : 'out-of-service-path'
+  for (let attempt = 1; attempt <= tries; attempt += 1) {
+    const node = await aai.read(path)
+    if (!node) return null
+    if (node['operational-status'] === status) return inService
+    const version = node['resource-version']
+    const body = { 'operational-status': status, ...(typeof version === 'string' && { 'resource-version': version }) }
+    if (await aai.transact([{ action: 'patch', uri: path, body }])) return inService
+  }
+  throw new Error('A&AI: the node is being changed by somebody else all the time (412)')
+}
+
+async function tellHowItWent(
+  { send }: InventoryDeps,
+  { callbackUrl }: Belonging,
+  completionStatus: 'COMPLETED' | 'FAILED',
+  message: string,
+): Promise<void> {
+  if (callbackUrl === null) return
+  const headers = { 'content-type': 'application/json' }
+  const { status } = await send({
+    method: 'POST',
+    url: callbackUrl,
+    headers,
+    body: JSON.stringify({ completionStatus, message }),
+  })
+  if (status < 200 || status >= 300) throw new Error(`the callback answered ${status}`)
+}

@@ -1,0 +1,80 @@
+/** One HTTP request to a target somebody configured: its resolved address checked, limited in time and size, and no redirect followed. */
+import { lookup as resolve } from 'node:dns'
+import { request as httpRequest, type RequestOptions } from 'node:http'
+import { request as httpsRequest } from 'node:https'
+import { isIP, type LookupFunction } from 'node:net'
+import type { AddressRule } from './address-rule.ts'
+
+export interface Outgoing {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string
+}
+
+export interface Answered {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
+  /** The first 256 KiB. */
+  readonly body: string
+}
+
+export type Send = (request: Outgoing) => Promise<Answered>
+
+/** What a target did wrong, in words for whoever configured it. */
+export class SendError extends Error {}
+
+const answerLimit = 256 * 1024
+
+/** `timeout`: milliseconds for the whole exchange. */
+export function createSend(rule: AddressRule, timeout = 10_000): Send {
+  return ({ method, url: text, headers, body }) => {
+    const refusal = rule.refuseUrl(text)
+    if (refusal) return Promise.reject(new SendError(`the address ${refusal}`))
+    const url = new URL(text)
+    const options: RequestOptions = {
+      method,
+      headers: { ...headers, ...(body === undefined ? {} : { 'content-length': Buffer.byteLength(body) }) },
+      lookup: checkedLookup(rule, url.hostname),
+      signal: AbortSignal.timeout(timeout),
+      agent: false,
+    }
+    return new Promise((resolve, reject) => {
+      const request = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, options, (response) => {
+        let received = ''
+        response.setEncoding('utf8')
+        response.on('data', (chunk: string) => {
+          if (received.length < answerLimit) received += chunk.slice(0, answerLimit - received.length)
+        })
+        response.on('end', () =>
+          resolve({ status: response.statusCode ?? 0, headers: response.headers, body: received }),
+        )
+        response.on('error', (error) => reject(toSendError(error, timeout)))
+      })
+      request.on('error', (error) => reject(toSendError(error, timeout)))
+      request.end(body)
+    })
+  }
+}
+
+/** What the connection is made to is what was checked: a name cannot answer otherwise in between. */
+function checkedLookup(rule: AddressRule, host: string): LookupFunction {
+  return (name, options, callback) => {
+    resolve(name, { ...options, all: true }, (error, addresses) => {
+      if (error) return callback(error, '', 0)
+      const fine = addresses.filter(({ address }) => rule.allows(host, address))
+      const [first] = fine
+      if (!first || fine.length < addresses.length)
+        return callback(new SendError(`${name} resolves to an address inside: SINK_ALLOW must name it`), '', 0)
+      if (options.all) callback(null, fine)
+      else callback(null, first.address, first.family ?? isIP(first.address))
+    })
+  }
+}
+
+function toSendError(error: Error & { code?: string }, timeout: number): Error {
+  if (error instanceof SendError) return error
+  if (error.name === 'TimeoutError' || error.name === 'AbortError')
+    return new SendError(`no answer within ${timeout / 1000} s`)
+  return new SendError(error.code ?? error.message)
+}

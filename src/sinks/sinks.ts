@@ -1,0 +1,172 @@
+/**
+ * Outgoing notifications: each sink is a durable cursor into the log, held by one replica at a time and worked off on its own, so that a dead
+ * receiver delays nobody else.
+ *
+ *   hold (a lease, renewed) → something to tell? → deliver → note the cursor          fails → back-off with jitter, for as long as it is there
+ *
+ * A replica that dies while delivering is followed by another that delivers again: at least once. The same event has the same id.
+ */
+import { randomUUID } from 'node:crypto'
+import type { Millis, Revision } from '../domain/deployment.ts'
+import type { Hub } from '../feed/hub.ts'
+import type { Database } from '../store/database.ts'
+import { readHead } from '../store/log-head.ts'
+import { holdSinks, noteAttempt, releaseSinks, type Sink, sinksBehind, wantedDeliveries } from '../store/sinks.ts'
+
+/** What one round of a sink came to. */
+export interface Round {
+  /** Everything up to here has been told. */
+  readonly cursor: Revision
+  readonly isSent: boolean
+  readonly status: number | null
+  /** Null: it went well. */
+  readonly error: string | null
+  /** Not before; null: whenever there is something. */
+  readonly nextAt: Millis | null
+  readonly settings?: object
+}
+
+/** Tells one sink what it has not been told; never throws for what its target does. */
+export type Deliver = (sink: Sink, head: Revision, isStopped: () => boolean) => Promise<Round>
+
+export interface Sinks {
+  /** Somebody has configured something: look again now. */
+  refresh(): void
+  readonly held: number
+  stop(): Promise<void>
+}
+
+export interface SinksOptions {
+  readonly database: Database
+  readonly hub: Hub
+  readonly deliver: Readonly<Record<Sink['kind'], Deliver>>
+  readonly failed?: (error: unknown) => void
+  readonly observe?: (outcome: { readonly kind: Sink['kind']; readonly isFailed: boolean }) => void
+  readonly clock?: () => Millis
+  /** Milliseconds between looks at what there is; a lease lasts six of them. */
+  readonly interval?: number
+  /** Sinks that are delivered to at the same time. */
+  readonly concurrency?: number
+  /** Milliseconds after a failure, doubled with each further one, and their limit. */
+  readonly backOff?: { readonly first: Millis; readonly longest: Millis }
+}
+
+/** New ones that one replica takes in a round: the others take theirs. */
+const share = 50
+/** Milliseconds in which changes are gathered before anybody is told. */
+const gathering = 50
+
+export function createSinks(options: SinksOptions): Sinks {
+  const {
+    database,
+    hub,
+    deliver,
+    failed = () => {},
+    observe,
+    clock = Date.now,
+    interval = 5_000,
+    concurrency = 16,
+  } = options
+  const backOff = options.backOff ?? { first: 1_000, longest: 300_000 }
+  const holder = randomUUID()
+  const held = new Map<number, Sink>()
+  const busy = new Map<number, Promise<void>>()
+  let isStopped = false
+  let looking: Promise<void> | null = null
+  let isWanted = false
+  let heldUntil = 0
+
+  function look(): void {
+    if (isStopped) return
+    isWanted = true
+    looking ??= run().finally(() => {
+      looking = null
+    })
+  }
+
+  async function run(): Promise<void> {
+    while (isWanted && !isStopped) {
+      isWanted = false
+      try {
+        await hold()
+        await start()
+      } catch (error) {
+        failed(error)
+        return
+      }
+      await new Promise((resolve) => setTimeout(resolve, gathering))
+    }
+  }
+
+  async function hold(): Promise<void> {
+    const now = clock()
+    const term = 6 * interval
+    const mine = await holdSinks(database.session, { holder, now, term, more: share })
+    heldUntil = now + term
+    held.clear()
+    for (const sink of mine) held.set(sink.key, sink)
+  }
+
+  /** Begins to deliver to each that is behind, and not being delivered to. */
+  async function start(): Promise<void> {
+    const now = clock()
+    const idle = [...held.values()].filter(({ key, nextAt }) => !busy.has(key) && (nextAt ?? 0) <= now)
+    if (idle.length === 0) return
+    const { revision } = await readHead(database.session)
+    const level = idle.filter(({ kind }) => kind !== 'WEBHOOK').map(({ key }) => key)
+    const behind = level.length === 0 ? new Set<number>() : await sinksBehind(database.session, level)
+    const webhooks = idle.filter(({ kind }) => kind === 'WEBHOOK').map(({ key }) => key)
+    const wanted = webhooks.length === 0 ? [] : await wantedDeliveries(database.session, webhooks)
+    for (const { sinkKey } of wanted) behind.add(sinkKey)
+    for (const sink of idle) {
+      if (busy.size >= concurrency) {
+        isWanted = true
+        return
+      }
+      if (sink.kind === 'WEBHOOK' ? sink.cursor < revision || behind.has(sink.key) : behind.has(sink.key))
+        begin(sink, revision)
+    }
+  }
+
+  function begin(sink: Sink, head: Revision): void {
+    const work = tell(sink, head)
+      .catch(failed)
+      .finally(() => {
+        busy.delete(sink.key)
+        look()
+      })
+    busy.set(sink.key, work)
+  }
+
+  async function tell(sink: Sink, head: Revision): Promise<void> {
+    const isOver = (): boolean => isStopped || clock() > heldUntil
+    const round = await deliver[sink.kind](sink, head, isOver)
+    if (round.isSent) observe?.({ kind: sink.kind, isFailed: round.error !== null })
+    const nextAt = round.error === null ? round.nextAt : clock() + delay(sink.failures)
+    await noteAttempt(database.session, sink.key, holder, { at: clock(), ...round, nextAt })
+  }
+
+  function delay(failures: number): Millis {
+    const whole = Math.min(backOff.first * 2 ** Math.min(failures, 30), backOff.longest)
+    return Math.round(whole * (0.5 + Math.random() / 2))
+  }
+
+  const leave = hub.subscribe({ topics: ['all'], tell: look, interrupted: look })
+  const timer = setInterval(look, Math.min(interval, 1_000))
+  look()
+
+  return {
+    refresh: look,
+    get held() {
+      return held.size
+    },
+    async stop() {
+      isStopped = true
+      leave()
+      clearInterval(timer)
+      await looking
+      await Promise.all(busy.values())
+      await releaseSinks(database.session, holder).catch(failed)
+    },
+  }
+}

@@ -1,0 +1,165 @@
+/**
+ * Webhooks: every change that a filter wants, in order, as a CloudEvent 1.0 (structured JSON), signed as Standard Webhooks prescribes.
+ * The webhook-id is the event's id: a receiver that sees one twice has seen it.
+ */
+import { createHmac } from 'node:crypto'
+import { type Change, matchesChange } from '../domain/change.ts'
+import type { Millis, Revision } from '../domain/deployment.ts'
+import { readLog } from '../store/changes.ts'
+import type { Database } from '../store/database.ts'
+import { readRange } from '../store/log-head.ts'
+import { resourcesByKey } from '../store/resources.ts'
+import { type Delivery, noteDelivery, type Sink, wantedDeliveries } from '../store/sinks.ts'
+import { describeChanges } from './change-data.ts'
+import type { Send } from './send.ts'
+import type { Deliver, Round } from './sinks.ts'
+
+export interface WebhookDeps {
+  readonly database: Database
+  readonly send: Send
+  /** CloudEvents' source. */
+  readonly source: string
+  readonly clock: () => Millis
+}
+
+/** Entries of the log that are read at a time. */
+const step = 200
+/** Deliveries of a webhook that are kept to be looked at and sent again. */
+const kept = 1_000
+
+interface CloudEvent {
+  readonly id: string
+  readonly revision: Revision | null
+  readonly body: string
+}
+
+export function createWebhookDeliver(deps: WebhookDeps): Deliver {
+  const { database } = deps
+  return async (sink, head, isStopped) => {
+    let status: number | null = null
+    let isSent = false
+    const end = (cursor: Revision, error: string | null): Round => ({ cursor, isSent, status, error, nextAt: null })
+    const push = async (event: CloudEvent): Promise<string | null> => {
+      const outcome = await post(deps, sink, event)
+      status = outcome.status
+      isSent = true
+      return outcome.error
+    }
+
+    for (const delivery of await wantedDeliveries(database.session, [sink.key])) {
+      if (isStopped()) return end(sink.cursor, null)
+      const error = await push(toEvent(delivery))
+      if (error) return end(sink.cursor, error)
+    }
+    let cursor = sink.cursor
+    const range = await readRange(database.session)
+    if (cursor < range.tail) {
+      const error = await push(resetEvent(deps, sink, cursor, range.tail))
+      if (error) return end(cursor, error)
+      cursor = range.tail
+    }
+    while (cursor < head && !isStopped()) {
+      const changes = await readLog(database.session, cursor, step)
+      const last = changes.at(-1)
+      if (!last) return end(Math.max(cursor, head), null)
+      const wanted = await select(deps, sink, changes)
+      for (const event of await toEvents(deps, wanted)) {
+        if (isStopped()) return end(cursor, null)
+        const error = await push(event)
+        if (error) return end(cursor, error)
+        cursor = event.revision ?? cursor
+      }
+      cursor = last.revision
+    }
+    return end(cursor, null)
+  }
+}
+
+async function select({ database }: WebhookDeps, { filter }: Sink, changes: readonly Change[]): Promise<Change[]> {
+  const { resourceKinds, ...others } = filter
+  const matching = changes.filter((change) => matchesChange(others, change))
+  if (!resourceKinds) return matching
+  const keys = matching.flatMap(({ resourceKey }) => resourceKey ?? [])
+  const resources = await resourcesByKey(database.session, keys, null)
+  return matching.filter(
+    ({ resourceKey }) => resourceKey === null || resourceKinds.includes(resources.get(resourceKey)?.kind ?? ''),
+  )
+}
+
+async function toEvents({ database, source }: WebhookDeps, changes: readonly Change[]): Promise<CloudEvent[]> {
+  if (changes.length === 0) return []
+  const described = await describeChanges(database.session, changes)
+  return changes.map((change, index) => {
+    const { revision, at, kind, deploymentId, instanceId, targetName } = change
+    const subject = deploymentId ?? instanceId ?? targetName
+    const id = String(revision)
+    const event = {
+      specversion: '1.0',
+      id,
+      source,
+      type: `rollcall.${kind.toLowerCase().replaceAll('_', '-')}`,
+      ...(subject !== null && { subject }),
+      time: new Date(at).toISOString(),
+      datacontenttype: 'application/json',
+      data: described[index],
+    }
+    return { id, revision, body: JSON.stringify(event) }
+  })
+}
+
+/** What came between is not kept any more: whoever needs it asks for the present. */
+function resetEvent({ source, clock }: WebhookDeps, sink: Sink, from: Revision, to: Revision): CloudEvent {
+  const id = `reset-${sink.key}-${to}`
+  const data = { reason: 'CURSOR_EXPIRED', from: String(from), to: String(to) }
+  const time = new Date(clock()).toISOString()
+  const event = {
+    specversion: '1.0',
+    id,
+    source,
+    type: 'rollcall.reset',
+    time,
+    datacontenttype: 'application/json',
+    data,
+  }
+  return { id, revision: null, body: JSON.stringify(event) }
+}
+
+function toEvent({ eventId, revision, body }: Delivery): CloudEvent {
+  return { id: eventId, revision, body }
+}
+
+async function post(
+  { database, send, clock }: WebhookDeps,
+  sink: Sink,
+  { id, revision, body }: CloudEvent,
+): Promise<{ readonly status: number | null; readonly error: string | null }> {
+  let status: number | null = null
+  let error: string | null = null
+  try {
+    const headers = {
+      'content-type': 'application/cloudevents+json; charset=utf-8',
+      ...signed(sink.secret, id, body, clock()),
+    }
+    status = (await send({ method: 'POST', url: sink.url, headers, body })).status
+    if (status < 200 || status >= 300) error = `answered ${status}`
+  } catch (cause) {
+    error = cause instanceof Error ? cause.message : 'could not be reached'
+  }
+  await noteDelivery(
+    database.session,
+    { sinkKey: sink.key, eventId: id, revision, body, lastStatus: status, lastError: error },
+    clock(),
+    kept,
+  )
+  return { status, error }
+}
+
+/** Standard Webhooks: `v1,` + base64 HMAC-SHA256 of `id.timestamp.body` with the secret's bytes. */
+export function signed(secret: string | null, id: string, body: string, now: Millis): Record<string, string> {
+  const timestamp = String(Math.floor(now / 1000))
+  const ids = { 'webhook-id': id, 'webhook-timestamp': timestamp }
+  if (secret === null) return ids
+  const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
+  const signature = createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')
+  return { ...ids, 'webhook-signature': `v1,${signature}` }
+}

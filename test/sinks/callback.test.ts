@@ -1,0 +1,143 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type RunningApp, startApp } from '../support/app.ts'
+import { type Receiver, startReceiver } from '../support/receiver.ts'
+import { stores } from '../support/stores.ts'
+
+const GVK = { Group: 'apps', Version: 'v1', Kind: 'Deployment' }
+const object = (name: string, ready: number, resourceVersion = '1') => ({
+  name,
+  GVK,
+  status: {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name, resourceVersion },
+    spec: { replicas: 2 },
+    status: { replicas: 2, updatedReplicas: 2, readyReplicas: ready, availableReplicas: ready },
+  },
+})
+
+describe.each(stores)("k8splugin's callbacks on $name", (store) => {
+  let server: RunningApp
+  let receiver: Receiver
+  beforeAll(async () => {
+    server = await startApp({ store, env: { SINK_ALLOW: '127.0.0.1' } })
+    receiver = await startReceiver()
+  })
+  afterAll(async () => {
+    await server.stop()
+    await receiver.close()
+  })
+
+  const send = async (method: string, path: string, body?: unknown) => {
+    const response = await fetch(`${server.url}/v1/instance${path}`, {
+      method,
+      ...(body === undefined
+        ? {}
+        : {
+            headers: { 'content-type': 'application/json' },
+            body: typeof body === 'string' ? body : JSON.stringify(body),
+          }),
+    })
+    const text = await response.text()
+    // biome-ignore lint/suspicious/noExplicitAny: what a test asked for, it knows.
+    return { status: response.status, body: (text === '' ? null : JSON.parse(text)) as any }
+  }
+  const instance = (id: string) =>
+    send('PUT', `/${id}`, {
+      request: { 'rb-name': 'rb', 'rb-version': 'v1', 'profile-name': 'p', 'cloud-region': `region-${id}` },
+      resources: [{ GVK, Name: 'a' }],
+    })
+  const show = (id: string, ...objects: object[]) => send('PUT', `/${id}/status`, { resourcesStatus: objects })
+
+  it('begin with everything, then tell what became of it, and no noise', async () => {
+    await instance('i')
+    await show('i', object('a', 2), object('b', 1))
+    const made = await send('POST', '/i/status/subscription', {
+      name: 'one',
+      'callback-url': `${receiver.url}/here`,
+      metadata: { who: 'me' },
+      secret: 'shared',
+    })
+    expect(made).toMatchObject({
+      status: 201,
+      body: { name: 'one', 'min-notify-interval': 0, 'callback-url': `${receiver.url}/here`, metadata: { who: 'me' } },
+    })
+    expect(made.body).not.toHaveProperty('secret')
+    const [first] = await receiver.until((all) => all.length === 1)
+    expect(first?.body).toEqual({
+      'instance-id': 'i',
+      'subscription-name': 'one',
+      metadata: { who: 'me' },
+      'resource-changes': { created: [object('a', 2), object('b', 1)], modified: [], deleted: [] },
+    })
+    expect(first?.headers['x-rollcall-signature']).toMatch(/^sha256=[0-9a-f]{64}$/)
+
+    await show('i', object('a', 2, '2'), object('b', 1, '3'))
+    await show('i', object('a', 2, '4'), object('b', 2, '5'), object('c', 2))
+    const [, second] = await receiver.until((all) => all.length >= 2)
+    expect(second?.body['resource-changes']).toEqual({
+      created: [object('c', 2)],
+      modified: [object('b', 2, '5')],
+      deleted: [],
+    })
+    await show('i', object('b', 2, '5'))
+    const [, , third] = await receiver.until((all) => all.length >= 3)
+    expect(third?.body['resource-changes']).toMatchObject({
+      created: [],
+      modified: [],
+      deleted: [
+        { name: 'a', GVK },
+        { name: 'c', GVK },
+      ],
+    })
+    expect(receiver.received).toHaveLength(3)
+    const { body } = await send('GET', '/i/status/subscription/one')
+    expect(body).toMatchObject({ name: 'one', 'last-notify-status': 200 })
+  })
+
+  it('are tried again until they are taken', async () => {
+    await instance('j')
+    await show('j', object('a', 1))
+    const before = receiver.received.length
+    receiver.answer(500)
+    await send('POST', '/j/status/subscription', { name: 'two', 'callback-url': receiver.url })
+    await receiver.until((all) => all.length > before)
+    await show('j', object('a', 2))
+    receiver.answer(200)
+    const all = await receiver.until((received) => received.length > before + 1)
+    expect(all.at(-1)?.body['resource-changes']).toMatchObject({ created: [object('a', 2)] })
+  })
+
+  it('refuse what cannot be', async () => {
+    await instance('k')
+    const post = (body: unknown) => send('POST', '/k/status/subscription', body)
+    const callback = { name: 'three', 'callback-url': `${receiver.url}/three` }
+    expect(await post('')).toMatchObject({ status: 400 })
+    expect(await post('{')).toMatchObject({ status: 422 })
+    expect(await post({ ...callback, 'min-notify-interval': -1 })).toMatchObject({
+      status: 422,
+      body: { errors: [{ field: 'min-notify-interval' }] },
+    })
+    for (const url of [
+      'http://10.1.2.3/x',
+      'http://[::1]/',
+      'http://localhost:1/',
+      'ftp://example.com',
+      'http://169.254.169.254/latest',
+    ])
+      expect(await post({ ...callback, 'callback-url': url })).toMatchObject({
+        status: 422,
+        body: { errors: [{ field: 'callback-url' }] },
+      })
+    expect(await post(callback)).toMatchObject({ status: 201 })
+    expect(await post(callback)).toMatchObject({ status: 409 })
+    expect(await send('GET', '/k/status/subscription')).toMatchObject({ body: [{ name: 'three' }] })
+    expect(await send('PUT', '/k/status/subscription/three', { 'callback-url': `${receiver.url}/4` })).toMatchObject({
+      status: 200,
+      body: { 'callback-url': `${receiver.url}/4` },
+    })
+    expect(await send('DELETE', '/k/status/subscription/three')).toMatchObject({ status: 204 })
+    expect(await send('GET', '/k/status/subscription/three')).toMatchObject({ status: 404 })
+    expect(await send('POST', '/nobody/status/subscription', callback)).toMatchObject({ status: 404 })
+  })
+})
