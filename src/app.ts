@@ -81,6 +81,7 @@ export async function createApp({ config, database, log, clock = Date.now }: App
     database,
     writer,
     feed,
+    sinks: outgoing.manager,
     log,
     graphiql: config.server.graphiql,
     origins: config.server.corsOrigins,

@@ -13,7 +13,7 @@ const allowed: Record<string, readonly string[]> = {
   ingest: ['domain', 'readiness', 'store'],
   feed: ['domain', 'store'],
   sinks: ['domain', 'store', 'feed'],
-  graphql: ['domain', 'store', 'feed', 'ingest'],
+  graphql: ['domain', 'store', 'feed', 'ingest', 'sinks'],
   rest: ['domain', 'store', 'ingest', 'dialects', 'graphql', 'sinks'],
   cli: ['domain', 'store', 'root'],
   simulate: ['cli', 'domain', 'store', 'root'],

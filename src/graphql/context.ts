@@ -6,6 +6,7 @@ import { DomainError } from '../domain/errors.ts'
 import type { Feed } from '../feed/feed.ts'
 import type { Command } from '../ingest/command.ts'
 import type { Writer } from '../ingest/writer.ts'
+import type { SinkManager } from '../sinks/manage.ts'
 import type { Database, Snapshot } from '../store/database.ts'
 import { maxRows } from './limits.ts'
 import { type Reader, readerOf } from './loaders.ts'
@@ -14,10 +15,13 @@ export interface ContextDeps {
   readonly database: Pick<Database, 'snapshot'>
   readonly writer: Pick<Writer, 'submit'>
   readonly feed: Pick<Feed, 'changes' | 'watch' | 'hub'>
+  readonly sinks: SinkManager
 }
 
 export interface Context {
   readonly feed: ContextDeps['feed']
+  /** Who outside is told. */
+  readonly sinks: SinkManager
   /** The `Last-Event-ID` that an EventSource reconnects with. */
   readonly lastEventId: string | null
   reader(): Promise<Reader>
@@ -55,6 +59,7 @@ export function createContext(
 
   return {
     feed: deps.feed,
+    sinks: deps.sinks,
     lastEventId,
     async reader() {
       if (isClosed) throw new Error('the operation is over')

@@ -22,6 +22,8 @@ import './register-devices.ts'
 import './device-mutations.ts'
 import './declare-deployments.ts'
 import './forget-deployments.ts'
+import './sink.ts'
+import './sink-mutations.ts'
 
 builder.queryType({ description: 'What there is. One query is answered as of one revision.' })
 builder.mutationType({

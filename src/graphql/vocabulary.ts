@@ -4,6 +4,7 @@ import type { Verdict } from '../domain/report.ts'
 import type { RolloutKind } from '../domain/rollout.ts'
 import type { Connectivity, TargetKind } from '../domain/target.ts'
 import type { DeploymentOrder } from '../store/deployments.ts'
+import type { SinkKind } from '../store/sinks.ts'
 import { builder } from './builder.ts'
 
 type Described<Value extends string> = { readonly [V in Value]: { readonly description: string } }
@@ -137,4 +138,13 @@ export const ChangeKindEnum = builder.enumType('ChangeKind', {
     LIFECYCLE_ACTION_RECORDED: { description: 'A user did something with a rollout.' },
     CONNECTIVITY_CHANGED: { description: 'A target came into or went out of reach.' },
   },
+})
+
+export const SinkKindEnum = builder.enumType('SinkKind', {
+  description: 'How somebody outside is told.',
+  values: {
+    WEBHOOK: { description: 'Changes, as signed CloudEvents.' },
+    CALLBACK: { description: "An instance's resources, as k8splugin's callbacks." },
+    INVENTORY: { description: "An instance's resources, kept level in A&AI." },
+  } satisfies Described<SinkKind>,
 })

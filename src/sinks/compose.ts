@@ -5,11 +5,13 @@ import type { AaiConfig } from './aai.ts'
 import { createAddressRule } from './address-rule.ts'
 import { createCallbackDeliver } from './callback.ts'
 import { createInventoryDeliver } from './inventory.ts'
+import { createSinkManager, type SinkManager } from './manage.ts'
 import { createSend } from './send.ts'
 import { createSinks, type Deliver, type Sinks, type SinksOptions } from './sinks.ts'
 import { createWebhookDeliver } from './webhook.ts'
 
 export interface Outgoing extends Sinks {
+  readonly manager: SinkManager
   /** Why an address may not be told; null: it may. */
   readonly refuseTarget: (url: string) => string | null
 }
@@ -50,6 +52,7 @@ export function createOutgoing(options: OutgoingOptions): Outgoing {
     },
   })
   return {
+    manager: createSinkManager({ database, refuseTarget: rule.refuseUrl, refresh: sinks.refresh, clock }),
     refresh: sinks.refresh,
     stop: sinks.stop,
     get held() {

@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import type { StatusReport } from '../../src/domain/report.ts'
 import { createGraphql, type Graphql, type GraphqlDeps } from '../../src/graphql/graphql.ts'
 import { recordReport } from '../../src/ingest/commands/report.ts'
+import { createSinkManager } from '../../src/sinks/manage.ts'
 import type { Database, Snapshot } from '../../src/store/database.ts'
 import { report } from '../support/reports.ts'
 import { createRoad, type Road } from '../support/road.ts'
@@ -55,6 +56,12 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     database: counted.database,
     writer: road.writer,
     feed: road.feed,
+    sinks: createSinkManager({
+      database: counted.database,
+      refuseTarget: () => null,
+      refresh: () => {},
+      clock: Date.now,
+    }),
     log: { error: (fields, message) => void logged.push({ fields, message }) },
     graphiql: true,
     ...(typeof options.graphql === 'function' ? options.graphql(road) : options.graphql),

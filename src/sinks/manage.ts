@@ -1,0 +1,125 @@
+/** What operators do with sinks. Whoever holds one hears of it within a round; this replica at once. */
+import { randomBytes } from 'node:crypto'
+import type { Revision } from '../domain/deployment.ts'
+import { DomainError } from '../domain/errors.ts'
+import type { Database } from '../store/database.ts'
+import { readRange } from '../store/log-head.ts'
+import {
+  changeSink,
+  createSink,
+  type Delivery,
+  deleteSink,
+  deliveriesOf,
+  listSinks,
+  type Sink,
+  type SinkFilter,
+  type SinkKind,
+  sinkKinds,
+  sinksByKey,
+  wantDelivery,
+} from '../store/sinks.ts'
+
+export interface SinkManager {
+  list(kinds: readonly SinkKind[] | null): Promise<Sink[]>
+  get(key: number): Promise<Sink | null>
+  /** Newest first. */
+  deliveries(sinkKey: number, limit: number, before: number | null): Promise<Delivery[]>
+  /** `after` null: from now on. The secret is shown this once. */
+  createWebhook(webhook: {
+    readonly name: string
+    readonly url: string
+    readonly secret: string | null
+    readonly filter: SinkFilter
+    readonly after: Revision | null
+  }): Promise<{ readonly sink: Sink; readonly secret: string }>
+  changeWebhook(
+    key: number,
+    change: { readonly name?: string; readonly url?: string; readonly secret?: string; readonly filter?: SinkFilter },
+  ): Promise<Sink>
+  pause(key: number, paused: boolean): Promise<Sink>
+  remove(key: number): Promise<Sink>
+  redeliver(deliveryKey: number): Promise<Delivery>
+}
+
+export interface ManagerDeps {
+  readonly database: Database
+  readonly refuseTarget: (url: string) => string | null
+  readonly refresh: () => void
+  readonly clock: () => number
+}
+
+export function createSinkManager({ database, refuseTarget, refresh, clock }: ManagerDeps): SinkManager {
+  const { session } = database
+  const missing = (field: string, what: string): DomainError =>
+    new DomainError('NOT_FOUND', `there is no such ${what}`, { problems: [{ field, message: `names no ${what}` }] })
+  const checkUrl = (url: string | undefined): void => {
+    const refused = url === undefined ? null : refuseTarget(url)
+    if (refused)
+      throw new DomainError('BAD_USER_INPUT', `url ${refused}`, { problems: [{ field: 'url', message: refused }] })
+  }
+  const checkSecret = (secret: string | null | undefined): void => {
+    if (!secret || isSecret(secret)) return
+    const message = 'must be whsec_ and 24 to 64 bytes in base64'
+    throw new DomainError('BAD_USER_INPUT', `secret ${message}`, { problems: [{ field: 'secret', message }] })
+  }
+  const requireWebhook = async (key: number): Promise<void> => {
+    if ((await sinksByKey(session, [key])).get(key)?.kind !== 'WEBHOOK') throw missing('id', 'webhook')
+  }
+
+  return {
+    list: (kinds) => listSinks(session, kinds ?? sinkKinds, null),
+    get: async (key) => (await sinksByKey(session, [key])).get(key) ?? null,
+    deliveries: (sinkKey, limit, before) => deliveriesOf(session, sinkKey, limit, before),
+    async createWebhook({ name, url, secret: given, filter, after }) {
+      checkUrl(url)
+      checkSecret(given)
+      const { head, tail } = await readRange(session)
+      if (after !== null && (after < tail || after > head.revision))
+        throw new DomainError('BAD_USER_INPUT', `after must be a revision from ${tail} to ${head.revision}`, {
+          problems: [{ field: 'after', message: 'is not a revision that is kept' }],
+        })
+      const secret = given ?? `whsec_${randomBytes(32).toString('base64')}`
+      const cursor = after ?? head.revision
+      const sink = await createSink(
+        session,
+        { kind: 'WEBHOOK', name, instanceKey: null, url, secret, filter, settings: {}, cursor },
+        clock(),
+      )
+      refresh()
+      return { sink, secret }
+    },
+    async changeWebhook(key, change) {
+      checkUrl(change.url)
+      checkSecret(change.secret)
+      await requireWebhook(key)
+      const sink = await changeSink(session, key, change)
+      if (!sink) throw missing('id', 'webhook')
+      refresh()
+      return sink
+    },
+    async pause(key, paused) {
+      const sink = await changeSink(session, key, { paused })
+      if (!sink) throw missing('id', 'sink')
+      refresh()
+      return sink
+    },
+    async remove(key) {
+      const sink = await deleteSink(session, key)
+      if (!sink) throw missing('id', 'sink')
+      refresh()
+      return sink
+    },
+    async redeliver(deliveryKey) {
+      const delivery = await wantDelivery(session, deliveryKey)
+      if (!delivery) throw missing('deliveryId', 'delivery')
+      refresh()
+      return delivery
+    },
+  }
+}
+
+function isSecret(secret: string): boolean {
+  const [, encoded] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret) ?? []
+  const bytes = encoded === undefined ? 0 : Buffer.from(encoded, 'base64').length
+  return bytes >= 24 && bytes <= 64
+}

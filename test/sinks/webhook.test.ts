@@ -1,0 +1,115 @@
+import { createHmac } from 'node:crypto'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { type RunningApp, startApp } from '../support/app.ts'
+import { type Receiver, startReceiver } from '../support/receiver.ts'
+import { stores } from '../support/stores.ts'
+
+const create = `mutation ($input: CreateWebhookInput!) {
+  createWebhook(input: $input) {
+    ... on CreateWebhookSuccess { secret sink { id kind name url paused cursor failures } }
+    ... on InvalidInput { message path }
+  }
+}`
+
+describe.each(stores)('webhooks on $name', (store) => {
+  let server: RunningApp
+  let receiver: Receiver
+  beforeAll(async () => {
+    server = await startApp({ store, env: { SINK_ALLOW: '127.0.0.1' } })
+  })
+  afterAll(() => server.stop())
+  afterEach(() => receiver.close())
+
+  const report = (device: string, state: string) =>
+    server.post(`/device/${device}/deployment/d/status`, { deploymentId: 'd', status: { state }, components: [] })
+  const webhook = async (input: object) => {
+    receiver = await startReceiver()
+    const { createWebhook } = await server.query(create, {
+      input: { name: 'hook', url: `${receiver.url}/hook`, ...input },
+    })
+    return createWebhook
+  }
+
+  it('post every change that the filter wants, in order, as signed CloudEvents', async () => {
+    const { secret, sink } = await webhook({ filter: { deviceIds: ['a'] } })
+    expect(sink).toMatchObject({ kind: 'WEBHOOK', name: 'hook', paused: false, failures: 0 })
+    for (const state of ['pending', 'installing', 'installed']) {
+      await report('a', state)
+      await report('b', state)
+    }
+    const received = await receiver.until((all) => all.length >= 3)
+    expect(received.map(({ body }) => [body.data.from, body.data.to])).toEqual([
+      [null, 'PENDING'],
+      ['PENDING', 'INSTALLING'],
+      ['INSTALLING', 'INSTALLED'],
+    ])
+    const [first] = received
+    if (!first) throw new Error('nothing was received')
+    const { headers, body, text } = first
+    expect(body).toMatchObject({
+      specversion: '1.0',
+      type: 'rollcall.deployment-state-changed',
+      subject: 'd',
+      datacontenttype: 'application/json',
+      data: { deploymentId: 'd', target: { kind: 'DEVICE', name: 'a' } },
+    })
+    expect(headers['content-type']).toContain('application/cloudevents+json')
+    expect(headers['webhook-id']).toBe(body.id)
+    const signature = createHmac('sha256', Buffer.from(secret.slice('whsec_'.length), 'base64'))
+      .update(`${headers['webhook-id']}.${headers['webhook-timestamp']}.${text}`)
+      .digest('base64')
+    expect(headers['webhook-signature']).toBe(`v1,${signature}`)
+  })
+
+  it('are tried again in order, while others go on; paused and resumed; sent again when asked', async () => {
+    const { sink } = await webhook({ filter: { deviceIds: ['c'] } })
+    const sinkNow = async () =>
+      (
+        await server.query(
+          'query ($id: ID!) { sink(id: $id) { failures lastError lastStatus paused deliveries { id eventId attempts deliveredAt } } }',
+          { id: sink.id },
+        )
+      ).sink
+    receiver.answer(503)
+    await report('c', 'pending')
+    await report('c', 'installing')
+    await receiver.until((all) => all.length >= 2)
+    expect(receiver.received.every(({ body }) => body.data.to === 'PENDING')).toBe(true)
+    expect(await sinkNow()).toMatchObject({ lastError: 'answered 503', lastStatus: 503 })
+    receiver.answer(204)
+    const all = await receiver.until((received) => received.some(({ body }) => body.data.to === 'INSTALLING'))
+    const seen = all.map(({ body }) => body.data.to)
+    expect(seen.lastIndexOf('PENDING')).toBeLessThan(seen.indexOf('INSTALLING'))
+
+    await server.query(
+      'mutation ($id: ID!) { pauseSink(input: { id: $id }) { ... on PauseSinkSuccess { sink { paused } } } }',
+      { id: sink.id },
+    )
+    await report('c', 'installed')
+    expect(await sinkNow()).toMatchObject({ paused: true })
+    await server.query(
+      'mutation ($id: ID!) { resumeSink(input: { id: $id }) { ... on ResumeSinkSuccess { sink { paused } } } }',
+      { id: sink.id },
+    )
+    await receiver.until((received) => received.some(({ body }) => body.data.to === 'INSTALLED'))
+
+    const delivered = async () => (await sinkNow()).deliveries
+    await expect.poll(async () => (await delivered())[0]?.deliveredAt).toBeTruthy()
+    const [newest] = await delivered()
+    const before = receiver.received.length
+    await server.query(
+      'mutation ($id: ID!) { redeliver(input: { deliveryId: $id }) { ... on RedeliverSuccess { delivery { id } } } }',
+      { id: newest.id },
+    )
+    const again = await receiver.until((received) => received.length > before)
+    expect(again.at(-1)?.headers['webhook-id']).toBe(newest.eventId)
+  })
+
+  it('refuse addresses inside, bad secrets and unknown revisions', async () => {
+    expect(await webhook({ url: 'http://10.0.0.1/' })).toMatchObject({ path: ['url'] })
+    await receiver.close()
+    expect(await webhook({ secret: 'short' })).toMatchObject({ path: ['secret'] })
+    await receiver.close()
+    expect(await webhook({ after: '1' })).toMatchObject({ path: ['after'] })
+  })
+})
