@@ -4,6 +4,7 @@
  *   close: not ready (503) → no new connections → streams end (1001) → what was taken is written → connections end → database
  */
 import type { AddressInfo } from 'node:net'
+import { createApiAuth } from './auth/api/api-auth.ts'
 import type { Config } from './config.ts'
 import { createFeed, type Feed } from './feed/feed.ts'
 import { createGraphql } from './graphql/graphql.ts'
@@ -77,7 +78,9 @@ export async function createApp({ config, database, log, clock = Date.now }: App
     observe: metrics.notified,
     clock,
   })
+  const auth = createApiAuth({ config: config.auth.api, database, writer, clock })
   const graphql = createGraphql({
+    auth,
     database,
     writer,
     feed,
@@ -97,6 +100,7 @@ export async function createApp({ config, database, log, clock = Date.now }: App
     database,
     writer,
     metrics,
+    auth,
     log,
     newestRevision: () => feed.hub.last,
     graphql: graphql.handle,
@@ -116,6 +120,7 @@ export async function createApp({ config, database, log, clock = Date.now }: App
   async function close(): Promise<void> {
     isClosing = true
     const stopped = new Promise<void>((resolve) => server.close(() => resolve()))
+    auth.close()
     await timekeeper.stop()
     await within(patience, outgoing.stop())
     await graphql.dispose()

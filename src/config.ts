@@ -1,6 +1,7 @@
 /** The environment, parsed once: everything wrong with it is said in one message, and nothing else reads it. */
 import { isIP, isIPv4 } from 'node:net'
 import { z } from 'zod'
+import type { ApiAuthConfig } from './auth/api/api-auth.ts'
 import type { AaiConfig } from './sinks/aai.ts'
 import type { StoreConfig } from './store/open.ts'
 
@@ -26,12 +27,11 @@ export interface Config {
     readonly aai: AaiConfig | null
   }
   readonly logLevel: LogLevel
-  readonly auth: { readonly device: readonly AuthMethod[]; readonly api: readonly AuthMethod[] }
+  readonly auth: { readonly device: readonly 'open'[]; readonly api: ApiAuthConfig }
 }
 
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 export type LogLevel = (typeof logLevels)[number]
-export type AuthMethod = 'open'
 
 export class ConfigError extends Error {
   readonly problems: readonly string[]
@@ -54,6 +54,9 @@ const days = setting('a number of days greater than 0 and at most 36500', (text)
 )
 const seconds = setting('a whole number of seconds from 1 to 2147483647', (text) =>
   /^\d{1,10}$/.test(text) && Number(text) >= 1 && Number(text) <= 2_147_483_647 ? Number(text) : null,
+)
+const skew = setting('a whole number of seconds from 0 to 600', (text) =>
+  /^\d{1,3}$/.test(text) && Number(text) <= 600 ? Number(text) : null,
 )
 const flag = setting(
   'true or false',
@@ -105,8 +108,16 @@ const environment = z.object({
   AAI_INCLUDE_KINDS: z.string().transform(listOf).nullable().default(null),
   AAI_EXCLUDE_KINDS: z.string().transform(listOf).default(['Pod', 'ReplicaSet', 'Event']),
   LOG_LEVEL: logLevel.default('info'),
-  DEVICE_AUTH: authMethods(['token', 'signature', 'mtls']).optional(),
-  API_AUTH: authMethods(['key', 'jwt']).optional(),
+  DEVICE_AUTH: anyOf(['open'], ['token', 'signature', 'mtls']).optional(),
+  API_AUTH: anyOf(['open', 'key', 'jwt']).optional(),
+  API_ADMIN_KEY: secret(24).nullable().default(null),
+  API_JWT_JWKS_URL: publicUrl.nullable().default(null),
+  API_JWT_SECRET: secret(32).nullable().default(null),
+  API_JWT_ISSUER: z.string().nullable().default(null),
+  API_JWT_AUDIENCE: z.string().nullable().default(null),
+  API_JWT_CLOCK_SKEW: skew.default(30),
+  API_JWT_ROLES_CLAIM: z.string().default('roles'),
+  API_JWT_SCOPES_CLAIM: z.string().default('rollcall_scopes'),
 })
 
 /** Every variable there is; the README's table is checked against it. */
@@ -118,7 +129,7 @@ export function parseConfig(env: Environment): Config {
   const parsed = environment.safeParse(given)
   const problems = parsed.error?.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`) ?? []
   const host = given.HOST ?? '127.0.0.1'
-  problems.push(...missingChoices(host, given))
+  problems.push(...missingChoices(host, given), ...missingForApi(given, parsed.data?.API_AUTH ?? []))
   if (!parsed.success || problems.length > 0) throw new ConfigError(problems)
   const v = parsed.data
   return freeze({
@@ -148,7 +159,24 @@ export function parseConfig(env: Environment): Config {
             },
     },
     logLevel: v.LOG_LEVEL,
-    auth: { device: v.DEVICE_AUTH ?? ['open'], api: v.API_AUTH ?? ['open'] },
+    auth: {
+      device: v.DEVICE_AUTH ?? ['open'],
+      api: {
+        methods: v.API_AUTH ?? ['open'],
+        adminKey: v.API_ADMIN_KEY,
+        jwt: v.API_AUTH?.includes('jwt')
+          ? {
+              jwksUrl: v.API_JWT_JWKS_URL,
+              secret: v.API_JWT_SECRET,
+              issuer: v.API_JWT_ISSUER,
+              audience: v.API_JWT_AUDIENCE,
+              clockSkew: v.API_JWT_CLOCK_SKEW,
+              rolesClaim: v.API_JWT_ROLES_CLAIM,
+              scopesClaim: v.API_JWT_SCOPES_CLAIM,
+            }
+          : null,
+      },
+    },
   })
 }
 
@@ -171,21 +199,46 @@ function missingChoices(host: string, given: Environment): string[] {
   )
 }
 
-function authMethods(later: readonly string[]) {
-  return z.string().transform((text, context): readonly AuthMethod[] => {
+/** What the methods of API_AUTH need to work, and what would be without effect. */
+function missingForApi(given: Environment, methods: readonly string[]): string[] {
+  const [jwks, secretKey, admin] = [given.API_JWT_JWKS_URL, given.API_JWT_SECRET, given.API_ADMIN_KEY]
+  const problems: string[] = []
+  if (admin !== undefined && !methods.includes('key'))
+    problems.push('API_ADMIN_KEY is of no use unless API_AUTH has "key"')
+  if (!methods.includes('jwt')) {
+    for (const name of ['API_JWT_JWKS_URL', 'API_JWT_SECRET'])
+      if (given[name] !== undefined) problems.push(`${name} is of no use unless API_AUTH has "jwt"`)
+    return problems
+  }
+  if ((jwks === undefined) === (secretKey === undefined))
+    problems.push('API_AUTH has "jwt": set either API_JWT_JWKS_URL or API_JWT_SECRET')
+  if (jwks !== undefined && (given.API_JWT_ISSUER === undefined || given.API_JWT_AUDIENCE === undefined))
+    problems.push('API_JWT_JWKS_URL needs API_JWT_ISSUER and API_JWT_AUDIENCE: those keys sign tokens for others, too')
+  return problems
+}
+
+function anyOf<Method extends string>(offered: readonly Method[], later: readonly string[] = []) {
+  const known = offered.map((method) => `"${method}"`).join(', ')
+  const expected = offered.length > 1 ? `any of ${known}` : known
+  return z.string().transform((text, context): readonly Method[] => {
     const methods = listOf(text)
-    const known = methods.filter((method) => method === 'open')
-    if (methods.length === 0) context.addIssue(`must be "open", but is ${JSON.stringify(text)}`)
-    for (const method of methods) {
-      if (method === 'open') continue
+    if (methods.length === 0) context.addIssue(`must be ${expected}, but is ${JSON.stringify(text)}`)
+    return methods.flatMap((method) => {
+      const found = offered.find((one) => one === method)
+      if (found !== undefined) return [found]
       context.addIssue(
         later.includes(method)
-          ? `does not offer "${method}" yet: this version only knows "open"`
-          : `must be "open", but is "${method}"`,
+          ? `does not offer "${method}" yet: this version only knows ${known}`
+          : `must be ${expected}, but is "${method}"`,
       )
-    }
-    return known
+      return []
+    })
   })
+}
+
+/** Its value is never repeated. */
+function secret(length: number) {
+  return z.string().refine((text) => text.length >= length, { error: `must have at least ${length} characters` })
 }
 
 function setting<T>(expected: string, parse: (text: string) => T | null) {

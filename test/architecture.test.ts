@@ -13,14 +13,21 @@ const allowed: Record<string, readonly string[]> = {
   ingest: ['domain', 'readiness', 'store'],
   feed: ['domain', 'store'],
   sinks: ['domain', 'store', 'feed'],
-  graphql: ['domain', 'store', 'feed', 'ingest', 'sinks'],
-  rest: ['domain', 'store', 'ingest', 'dialects', 'graphql', 'sinks'],
+  auth: ['domain', 'store', 'ingest'],
+  graphql: ['domain', 'store', 'feed', 'ingest', 'sinks', 'auth'],
+  rest: ['domain', 'store', 'ingest', 'dialects', 'graphql', 'sinks', 'auth'],
   cli: ['domain', 'store', 'root'],
   simulate: ['cli', 'domain', 'store', 'root'],
 }
 
 /** What only the writer's side may import: everything else reads. */
-const writes = ['store/save.ts', 'store/load.ts', 'store/housekeeping.ts', 'store/tokens.ts']
+const writes = [
+  'store/save.ts',
+  'store/load.ts',
+  'store/housekeeping.ts',
+  'store/tokens.ts',
+  'store/save-api-access.ts',
+]
 
 const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'))
 const imports = files.flatMap((file) =>

@@ -11,7 +11,7 @@ describe('the configuration', () => {
       offlineAfter: null,
       sinks: { allow: [], aai: null },
       logLevel: 'info',
-      auth: { device: ['open'], api: ['open'] },
+      auth: { device: ['open'], api: { methods: ['open'], adminKey: null, jwt: null } },
     })
   })
 
@@ -37,9 +37,17 @@ describe('the configuration', () => {
       AAI_EXCLUDE_KINDS: 'Pod',
       LOG_LEVEL: 'debug',
       DEVICE_AUTH: 'open',
-      API_AUTH: 'open',
+      API_AUTH: 'key,jwt',
+      API_ADMIN_KEY: 'an-admin-key-for-tests-only',
+      API_JWT_JWKS_URL: 'https://issuer.example/keys',
+      API_JWT_ISSUER: 'https://issuer.example',
+      API_JWT_AUDIENCE: 'rollcall',
+      API_JWT_CLOCK_SKEW: '5',
+      API_JWT_ROLES_CLAIM: 'realm_access.roles',
+      API_JWT_SCOPES_CLAIM: 'scope',
     }
-    expect(Object.keys(given).toSorted()).toEqual([...variables].toSorted())
+    // Where the keys are published, there is no secret.
+    expect([...Object.keys(given), 'API_JWT_SECRET'].toSorted()).toEqual([...variables].toSorted())
     expect(parseConfig(given)).toEqual({
       server: {
         host: '0.0.0.0',
@@ -64,7 +72,22 @@ describe('the configuration', () => {
         },
       },
       logLevel: 'debug',
-      auth: { device: ['open'], api: ['open'] },
+      auth: {
+        device: ['open'],
+        api: {
+          methods: ['key', 'jwt'],
+          adminKey: 'an-admin-key-for-tests-only',
+          jwt: {
+            jwksUrl: 'https://issuer.example/keys',
+            secret: null,
+            issuer: 'https://issuer.example',
+            audience: 'rollcall',
+            clockSkew: 5,
+            rolesClaim: 'realm_access.roles',
+            scopesClaim: 'scope',
+          },
+        },
+      },
     })
   })
 
@@ -83,9 +106,13 @@ describe('the configuration', () => {
       AAI_URL: 'aai.example',
       AAI_VERSION: '11',
       LOG_LEVEL: 'loud',
-      API_AUTH: 'key',
+      API_AUTH: 'none',
+      API_ADMIN_KEY: 'short',
+      API_JWT_JWKS_URL: 'ftp://x',
+      API_JWT_SECRET: 'short',
+      API_JWT_CLOCK_SKEW: '1h',
     })
-    const named = error.problems.map((problem) => problem.split(' ')[0])
+    const named = new Set(error.problems.map((problem) => problem.split(' ')[0]))
     const anything = [
       'HOST',
       'DATA_DIR',
@@ -94,8 +121,12 @@ describe('the configuration', () => {
       'AAI_APP_ID',
       'AAI_INCLUDE_KINDS',
       'AAI_EXCLUDE_KINDS',
+      'API_JWT_ISSUER',
+      'API_JWT_AUDIENCE',
+      'API_JWT_ROLES_CLAIM',
+      'API_JWT_SCOPES_CLAIM',
     ]
-    expect(named.toSorted()).toEqual([...variables].filter((name) => !anything.includes(name)).toSorted())
+    expect([...named].toSorted()).toEqual([...variables].filter((name) => !anything.includes(name)).toSorted())
     for (const problem of error.problems) expect(error.message).toContain(problem)
     expect(error.message).toContain('PORT must be a port from 0 to 65535 (0 takes any free one), but is "65536"')
   })
@@ -114,8 +145,19 @@ describe('the configuration', () => {
     expect(refusalOf({ DEVICE_AUTH: 'open,token' }).problems).toEqual([
       'DEVICE_AUTH does not offer "token" yet: this version only knows "open"',
     ])
-    expect(refusalOf({ API_AUTH: 'none' }).problems).toEqual(['API_AUTH must be "open", but is "none"'])
-    expect(refusalOf({ API_AUTH: ',' }).problems).toEqual(['API_AUTH must be "open", but is ","'])
+    expect(refusalOf({ API_AUTH: 'none' }).problems).toEqual([
+      'API_AUTH must be any of "open", "key", "jwt", but is "none"',
+    ])
+    expect(refusalOf({ API_AUTH: ',' }).problems).toEqual(['API_AUTH must be any of "open", "key", "jwt", but is ","'])
+  })
+
+  it('refuses what API_AUTH cannot work with', () => {
+    expect(refusalOf({ API_AUTH: 'jwt' }).message).toContain('set either API_JWT_JWKS_URL or API_JWT_SECRET')
+    expect(refusalOf({ API_AUTH: 'jwt', API_JWT_JWKS_URL: 'https://issuer.example/keys' }).message).toContain(
+      'needs API_JWT_ISSUER and API_JWT_AUDIENCE',
+    )
+    expect(refusalOf({ API_ADMIN_KEY: 'an-admin-key-for-tests-only' }).message).toContain('API_AUTH has "key"')
+    expect(refusalOf({ API_AUTH: 'jwt', API_JWT_SECRET: 'a-short-secret' }).message).not.toContain('a-short-secret')
   })
 
   it('is open on a network only for those who say so', () => {

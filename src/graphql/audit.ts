@@ -3,6 +3,7 @@ import type { Drift as DriftRow } from '../store/audit.ts'
 import { builder } from './builder.ts'
 
 const Drift = builder.objectRef<DriftRow>('Drift').implement({
+  access: 'admin of all',
   description: 'A counter that differs from a recount.',
   fields: (t) => ({
     scope: t.exposeString('scope', { description: 'Whose counter: `fleet`, or `rollout:` and its name.' }),
@@ -15,6 +16,7 @@ const Drift = builder.objectRef<DriftRow>('Drift').implement({
 const Audit = builder
   .objectRef<{ readonly revision: Revision; readonly drift: readonly DriftRow[] }>('Audit')
   .implement({
+    access: 'admin of all',
     description: 'A recount of everything that is kept as a number.',
     fields: (t) => ({
       revision: t.expose('revision', { type: 'Revision', description: 'As of which revision was counted.' }),
@@ -24,6 +26,7 @@ const Audit = builder
 
 builder.queryFields((t) => ({
   audit: t.field({
+    access: 'admin of all',
     type: Audit,
     description: 'Recounts everything. Its cost grows with the fleet.',
     resolve: async (_, __, context) => {
@@ -32,6 +35,7 @@ builder.queryFields((t) => ({
     },
   }),
   revision: t.field({
+    access: 'viewer',
     type: 'Revision',
     description: 'As of which revision this whole answer is: `changes(after:)` with it continues without a gap.',
     resolve: async (_, __, context) => (await context.reader()).head.revision,

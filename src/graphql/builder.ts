@@ -1,4 +1,5 @@
 /** The one builder. It defines no types: they are in the files named after them, and schema.ts gathers them. */
+import './access.ts'
 import SchemaBuilder from '@pothos/core'
 import type { Millis, Revision } from '../domain/deployment.ts'
 import type { Context } from './context.ts'
@@ -13,6 +14,6 @@ export interface BuilderTypes {
   }
 }
 
-export const builder = new SchemaBuilder<BuilderTypes>({ defaultFieldNullability: false })
+export const builder = new SchemaBuilder<BuilderTypes>({ plugins: ['access'], defaultFieldNullability: false })
 
 export type SchemaTypes = typeof builder.$inferSchemaTypes

@@ -56,6 +56,7 @@ export function changesOf(
 
 builder.queryField('changes', (t) =>
   t.field({
+    access: 'viewer',
     type: ChangeConnection,
     description: 'The log of the whole fleet. Without `after` it begins with the oldest change that is retained.',
     args: { filter: t.arg({ type: ChangeFilterRef, description: 'Which of them.' }), ...revisionPageArgs() },

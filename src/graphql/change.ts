@@ -26,6 +26,7 @@ const typeNames = {
 } as const satisfies Record<ChangeKind, string>
 
 export const Change = builder.interfaceRef<ChangeRow>('Change').implement({
+  access: 'viewer',
   description: 'One change of the log: exactly one revision.',
   resolveType: (change) => typeNames[change.kind],
   fields: (t) => ({
@@ -54,6 +55,7 @@ const from = 'The state before; null for a first report.'
 const to = 'The state now. The same as `from`: only something else changed.'
 
 builder.objectRef<Of<'DEPLOYMENT_STATE_CHANGED'>>(typeNames.DEPLOYMENT_STATE_CHANGED).implement({
+  access: 'viewer',
   description: 'A deployment has another state, error, attempt or manifest version.',
   interfaces: [Change],
   fields: (t) => ({
@@ -71,6 +73,7 @@ builder.objectRef<Of<'DEPLOYMENT_STATE_CHANGED'>>(typeNames.DEPLOYMENT_STATE_CHA
 })
 
 builder.objectRef<Of<'COMPONENT_STATE_CHANGED'>>(typeNames.COMPONENT_STATE_CHANGED).implement({
+  access: 'viewer',
   description: 'A component has another state or error.',
   interfaces: [Change],
   fields: (t) => ({
@@ -84,6 +87,7 @@ builder.objectRef<Of<'COMPONENT_STATE_CHANGED'>>(typeNames.COMPONENT_STATE_CHANG
 })
 
 builder.objectRef<Of<'COMPONENT_REMOVED'>>(typeNames.COMPONENT_REMOVED).implement({
+  access: 'viewer',
   description: 'A component is no longer part of its deployment.',
   interfaces: [Change],
   fields: (t) => ({
@@ -95,6 +99,7 @@ builder.objectRef<Of<'COMPONENT_REMOVED'>>(typeNames.COMPONENT_REMOVED).implemen
 })
 
 builder.objectRef<Of<'DEPLOYMENT_MOVED'>>(typeNames.DEPLOYMENT_MOVED).implement({
+  access: 'viewer',
   description: 'A deployment runs on another target.',
   interfaces: [Change],
   fields: (t) => ({
@@ -115,6 +120,7 @@ builder.objectRef<Of<'DEPLOYMENT_MOVED'>>(typeNames.DEPLOYMENT_MOVED).implement(
 })
 
 builder.objectRef<Of<'DEPLOYMENT_REVISED'>>(typeNames.DEPLOYMENT_REVISED).implement({
+  access: 'viewer',
   description: 'A deployment has another application, version or rollout.',
   interfaces: [Change],
   fields: (t) => ({
@@ -125,6 +131,7 @@ builder.objectRef<Of<'DEPLOYMENT_REVISED'>>(typeNames.DEPLOYMENT_REVISED).implem
 })
 
 builder.objectRef<Of<'DEPLOYMENT_FORGOTTEN'>>(typeNames.DEPLOYMENT_FORGOTTEN).implement({
+  access: 'viewer',
   description: 'A deployment left all lists and counts. A new report brings it back.',
   interfaces: [Change],
   fields: (t) => ({
@@ -133,6 +140,7 @@ builder.objectRef<Of<'DEPLOYMENT_FORGOTTEN'>>(typeNames.DEPLOYMENT_FORGOTTEN).im
 })
 
 builder.objectRef<Of<'DEPLOYMENT_STALLED'>>(typeNames.DEPLOYMENT_STALLED).implement({
+  access: 'viewer',
   description: 'A deployment has been under way for too long, or goes on again.',
   interfaces: [Change],
   fields: (t) => ({
@@ -142,6 +150,7 @@ builder.objectRef<Of<'DEPLOYMENT_STALLED'>>(typeNames.DEPLOYMENT_STALLED).implem
 })
 
 builder.objectRef<Of<'CONNECTIVITY_CHANGED'>>(typeNames.CONNECTIVITY_CHANGED).implement({
+  access: 'viewer',
   description: 'A target came into or went out of reach.',
   interfaces: [Change],
   fields: (t) => ({
@@ -156,6 +165,7 @@ builder.objectRef<Of<'CONNECTIVITY_CHANGED'>>(typeNames.CONNECTIVITY_CHANGED).im
 })
 
 builder.objectRef<Of<'RESOURCE_STATUS_CHANGED'>>(typeNames.RESOURCE_STATUS_CHANGED).implement({
+  access: 'viewer',
   description: 'A resource has another sync status, presence or readiness.',
   interfaces: [Change],
   fields: (t) => ({
@@ -164,6 +174,7 @@ builder.objectRef<Of<'RESOURCE_STATUS_CHANGED'>>(typeNames.RESOURCE_STATUS_CHANG
 })
 
 builder.objectRef<Of<'INSTANCE_STATUS_CHANGED'>>(typeNames.INSTANCE_STATUS_CHANGED).implement({
+  access: 'viewer',
   description: 'A run of a rollout has another status.',
   interfaces: [Change],
   fields: (t) => ({
@@ -177,6 +188,7 @@ builder.objectRef<Of<'INSTANCE_STATUS_CHANGED'>>(typeNames.INSTANCE_STATUS_CHANG
 })
 
 builder.objectRef<Of<'LIFECYCLE_ACTION_RECORDED'>>(typeNames.LIFECYCLE_ACTION_RECORDED).implement({
+  access: 'viewer',
   description: 'A user did something with a rollout.',
   interfaces: [Change],
 })

@@ -13,6 +13,7 @@ export type ComponentNode = ComponentState & { readonly deployment: DeploymentRo
 export const Component = builder.objectRef<ComponentNode>('Component')
 
 Component.implement({
+  access: 'viewer',
   description: 'A part of a deployment.',
   interfaces: [Node],
   fields: (t) => ({

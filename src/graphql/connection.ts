@@ -76,6 +76,7 @@ export function mapPage<T, U>(page: Page<T> | undefined, map: (node: T) => U): P
 }
 
 export const PageInfo = builder.objectRef<Page<unknown>>('PageInfo').implement({
+  access: 'viewer',
   description: 'Where a page lies in its list.',
   fields: (t) => ({
     hasNextPage: t.exposeBoolean('hasNextPage', { description: 'Something follows this page.' }),
@@ -105,6 +106,7 @@ type NodeRef<T> = PothosSchemaTypes.ObjectRef<SchemaTypes, T> | PothosSchemaType
 /** `<Name>Connection` and `<Name>Edge`, which differ by their node's type only; it may be defined later. */
 export function implementConnection<T>(name: string, node: () => NodeRef<T>, of: string) {
   const edge = builder.objectRef<Page<T>['edges'][number]>(`${name}Edge`).implement({
+    access: 'viewer',
     description: `One of ${of}, and its place in the list.`,
     fields: (t) => ({
       cursor: t.exposeString('cursor', { description: 'Opaque: its place in the list, for `after` and `before`.' }),
@@ -113,6 +115,7 @@ export function implementConnection<T>(name: string, node: () => NodeRef<T>, of:
     }),
   })
   return builder.objectRef<Connection<T>>(`${name}Connection`).implement({
+    access: 'viewer',
     description: `A page of ${of}.`,
     fields: (t) => ({
       edges: t.field({

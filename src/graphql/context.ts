@@ -3,6 +3,7 @@
  * read, so an operation that reads nothing costs the database nothing; whoever executes the operation closes it.
  */
 import { DomainError } from '../domain/errors.ts'
+import { everyone, type Identity } from '../domain/identity.ts'
 import type { Feed } from '../feed/feed.ts'
 import type { Command } from '../ingest/command.ts'
 import type { Writer } from '../ingest/writer.ts'
@@ -19,6 +20,8 @@ export interface ContextDeps {
 }
 
 export interface Context {
+  /** Who asks. */
+  readonly identity: Identity
   readonly feed: ContextDeps['feed']
   /** Who outside is told. */
   readonly sinks: SinkManager
@@ -35,6 +38,7 @@ export interface Context {
 }
 
 export interface ContextOptions {
+  readonly identity?: Identity | undefined
   /** Read this one, which belongs to somebody else. */
   readonly snapshot?: Snapshot | null
   readonly lastEventId?: string | null
@@ -42,7 +46,7 @@ export interface ContextOptions {
 
 export function createContext(
   deps: ContextDeps,
-  { snapshot = null, lastEventId = null }: ContextOptions = {},
+  { identity = everyone, snapshot = null, lastEventId = null }: ContextOptions = {},
 ): Context {
   let opened: Promise<Snapshot> | null = snapshot && Promise.resolve(snapshot)
   let isClosed = false
@@ -58,6 +62,7 @@ export function createContext(
   }
 
   return {
+    identity,
     feed: deps.feed,
     sinks: deps.sinks,
     lastEventId,

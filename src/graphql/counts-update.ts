@@ -17,6 +17,7 @@ interface CountsUpdateRow {
 }
 
 const DeploymentCountsUpdate = builder.objectRef<CountsUpdateRow>('DeploymentCountsUpdate').implement({
+  access: 'viewer',
   description: 'Counts as of one revision.',
   fields: (t) => ({
     cursor: t.expose('cursor', { type: 'Revision', description: 'As of which revision this is.' }),
@@ -29,6 +30,7 @@ const DeploymentCountsUpdate = builder.objectRef<CountsUpdateRow>('DeploymentCou
 
 builder.subscriptionField('deploymentCounts', (t) =>
   t.field({
+    access: 'viewer',
     type: DeploymentCountsUpdate,
     description: 'Deployments counted by state: as they are now, and again whenever a number moves.',
     args: { filter: t.arg({ type: DeploymentFilterRef, description: 'Which deployments to count.' }) },

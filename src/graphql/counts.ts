@@ -9,6 +9,7 @@ import { pastArgs, resolvePastArgs } from './past.ts'
 export type CountsAt = StateCounts & { readonly revision: Revision }
 
 export const DeploymentCounts = builder.objectRef<CountsAt>('DeploymentCounts').implement({
+  access: 'viewer',
   description: 'How many deployments there are in each state. States that none is in are 0.',
   fields: (t) => ({
     total: t.int({
@@ -44,6 +45,7 @@ const noCounts: StateCounts = { pending: 0, installing: 0, installed: 0, failed:
 
 builder.queryField('deploymentCounts', (t) =>
   t.field({
+    access: 'viewer',
     type: DeploymentCounts,
     description: 'The deployments of the whole fleet, or of what the filter leaves of it, counted by state.',
     args: { filter: t.arg({ type: DeploymentFilterRef, description: 'Which deployments to count.' }), ...pastArgs() },

@@ -53,6 +53,7 @@ interface DeclaredRow {
 }
 
 const Success = builder.objectRef<DeclaredRow>('DeclareDeploymentsSuccess').implement({
+  access: 'operator',
   description: 'All of them are declared.',
   fields: (t) => ({
     revision: t.expose('revision', { type: 'Revision', description: 'The newest revision when it was done.' }),
@@ -69,6 +70,7 @@ const Result = builder.unionType('DeclareDeploymentsResult', {
 
 builder.mutationField('declareDeployments', (t) =>
   t.field({
+    access: 'operator of all',
     type: Result,
     description:
       'Says what should run where, all or nothing. They are PENDING until their first reports. Saying it again revises it.',

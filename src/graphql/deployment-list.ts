@@ -39,6 +39,7 @@ export function deploymentsOf(
 
 builder.queryFields((t) => ({
   deployments: t.field({
+    access: 'viewer',
     type: DeploymentConnection,
     description: 'Deployments of the whole fleet.',
     args: { ...deploymentListArgs(), ...pastArgs(), ...pageArgs() },

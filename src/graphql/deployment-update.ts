@@ -17,6 +17,7 @@ interface DeploymentUpdateRow {
 }
 
 const DeploymentUpdate = builder.objectRef<DeploymentUpdateRow>('DeploymentUpdate').implement({
+  access: 'viewer',
   description: 'A deployment as of one revision.',
   fields: (t) => ({
     cursor: t.expose('cursor', { type: 'Revision', description: 'As of which revision this is.' }),
@@ -35,6 +36,7 @@ const DeploymentUpdate = builder.objectRef<DeploymentUpdateRow>('DeploymentUpdat
 
 builder.subscriptionField('deployment', (t) =>
   t.field({
+    access: 'viewer',
     type: DeploymentUpdate,
     description: 'One deployment: as it is now, also when it is not there yet, and again whenever it changes.',
     args: {

@@ -17,6 +17,7 @@ import { DeploymentStateEnum, ReadinessEnum } from './vocabulary.ts'
 export const Deployment = builder.objectRef<DeploymentRow>('Deployment')
 
 Deployment.implement({
+  access: 'viewer',
   description: 'An application on one target, as its reporter tells of it.',
   interfaces: [Node],
   fields: (t) => ({
@@ -118,6 +119,7 @@ function targetOf(reader: Reader, deployment: DeploymentRow) {
 
 builder.queryFields((t) => ({
   deployment: t.field({
+    access: 'viewer',
     type: Deployment,
     nullable: true,
     description:

@@ -29,6 +29,7 @@ const RotateDeviceTokenSuccess = builder
     'RotateDeviceTokenSuccess',
   )
   .implement({
+    access: 'operator',
     description: 'The device has a new token.',
     fields: (t) => ({
       device: t.expose('device', { type: Device, description: 'The device.' }),
@@ -50,6 +51,7 @@ const RevokeDeviceInput = builder.inputType('RevokeDeviceInput', {
 const RevokeDeviceSuccess = builder
   .objectRef<{ readonly type: 'RevokeDeviceSuccess'; readonly device: TargetNode }>('RevokeDeviceSuccess')
   .implement({
+    access: 'operator',
     description: 'Its reports are refused from now on.',
     fields: (t) => ({ device: t.expose('device', { type: Device, description: 'The device.' }) }),
   })
@@ -72,6 +74,7 @@ interface ResetRow {
 }
 
 const ResetReporterOrderSuccess = builder.objectRef<ResetRow>('ResetReporterOrderSuccess').implement({
+  access: 'operator',
   description: 'Whatever the reporter says next is the newest.',
   fields: (t) => ({
     device: t.expose('device', { type: Device, description: 'The reporter.' }),
@@ -87,6 +90,7 @@ const ResetReporterOrderResult = builder.unionType('ResetReporterOrderResult', {
 
 builder.mutationFields((t) => ({
   rotateDeviceToken: t.field({
+    access: 'operator of all',
     type: RotateDeviceTokenResult,
     description: 'Gives a device a new token; the old ones stay good for a while.',
     args: { input: t.arg({ type: RotateDeviceTokenInput, required: true, description: 'Which device.' }) },
@@ -103,6 +107,7 @@ builder.mutationFields((t) => ({
     },
   }),
   revokeDevice: t.field({
+    access: 'operator of all',
     type: RevokeDeviceResult,
     description: 'Withdraws its tokens and refuses whatever it reports, until it is registered anew.',
     args: { input: t.arg({ type: RevokeDeviceInput, required: true, description: 'Which device.' }) },
@@ -113,6 +118,7 @@ builder.mutationFields((t) => ({
       }),
   }),
   resetReporterOrder: t.field({
+    access: 'operator of all',
     type: ResetReporterOrderResult,
     description: "Clears a reporter's ordering marks: for one whose clock or counter went wrong.",
     args: { input: t.arg({ type: ResetReporterOrderInput, required: true, description: 'Which reporter.' }) },

@@ -31,12 +31,18 @@ export interface EventStreams {
   close(): void
 }
 
-export function createEventStreams(pingInterval = 12_000): EventStreams {
+/** `follow`: calls back when the credential of that request is no longer good. */
+export function createEventStreams(
+  follow: (request: object, end: () => void) => () => void,
+  pingInterval = 12_000,
+): EventStreams {
   const starts = new WeakMap<object, Revision>()
   const open = new Set<() => void>()
 
   /** `signal`: the client is gone; it may be so before anybody reads the response, and then nobody cancels it. */
-  function createStream(results: EventResults, start: Revision | undefined, signal: AbortSignal | null) {
+  function createStream(results: EventResults, request: Request) {
+    const start = starts.get(request)
+    const signal = request.signal ?? null
     const encoder = new TextEncoder()
     let controller: ReadableStreamDefaultController<Uint8Array> | null = null
     let ping: NodeJS.Timeout | undefined
@@ -47,6 +53,7 @@ export function createEventStreams(pingInterval = 12_000): EventStreams {
       isOver = true
       clearInterval(ping)
       open.delete(cut)
+      unfollow()
       signal?.removeEventListener('abort', end)
       void results.return?.()
     }
@@ -57,6 +64,7 @@ export function createEventStreams(pingInterval = 12_000): EventStreams {
     }
 
     open.add(cut)
+    const unfollow = follow(request, cut)
     signal?.addEventListener('abort', end)
     if (signal?.aborted) end()
     return {
@@ -89,7 +97,7 @@ export function createEventStreams(pingInterval = 12_000): EventStreams {
         // The client accepts no event streams: Yoga tells it so, and nobody will read this one.
         if (!resultProcessor) return void result.return?.()
         setResultProcessor((_, fetchAPI) => {
-          const source = createStream(result, starts.get(request), request.signal ?? null)
+          const source = createStream(result, request)
           return new fetchAPI.Response(new fetchAPI.ReadableStream(source), { status: 200, headers })
         }, 'text/event-stream')
       },

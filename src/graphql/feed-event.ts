@@ -9,6 +9,7 @@ import { createSource, type Source } from './source-event.ts'
 import { FeedResetReasonEnum } from './vocabulary.ts'
 
 const FeedReset = builder.objectRef<NonNullable<FeedEventRow['reset']>>('FeedReset').implement({
+  access: 'viewer',
   description: 'The stream could not simply go on. The event that carries it says where it does.',
   fields: (t) => ({
     reason: t.field({ type: FeedResetReasonEnum, description: 'Why.', resolve: (reason) => reason }),
@@ -16,6 +17,7 @@ const FeedReset = builder.objectRef<NonNullable<FeedEventRow['reset']>>('FeedRes
 })
 
 const FeedEvent = builder.objectRef<FeedEventRow>('FeedEvent').implement({
+  access: 'viewer',
   description: 'A change, a reset, or neither: a bookmark that only moves the cursor.',
   fields: (t) => ({
     cursor: t.expose('cursor', {
@@ -33,6 +35,7 @@ const FeedEvent = builder.objectRef<FeedEventRow>('FeedEvent').implement({
 
 builder.subscriptionField('changes', (t) =>
   t.field({
+    access: 'viewer',
     type: FeedEvent,
     description:
       'Every change after a revision, exactly once and in order; without `after`: from now on. A server-sent `Last-Event-ID` wins over `after`.',

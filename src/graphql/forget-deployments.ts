@@ -22,6 +22,7 @@ interface ForgottenRow {
 }
 
 const Success = builder.objectRef<ForgottenRow>('ForgetDeploymentsSuccess').implement({
+  access: 'operator',
   description: 'All of them are forgotten.',
   fields: (t) => ({
     revision: t.expose('revision', { type: 'Revision', description: 'The newest revision when it was done.' }),
@@ -37,6 +38,7 @@ const Result = builder.unionType('ForgetDeploymentsResult', {
 
 builder.mutationField('forgetDeployments', (t) =>
   t.field({
+    access: 'operator of all',
     type: Result,
     description:
       'Takes deployments out of all lists and counts, all or none, and clears their ordering marks. Their history stays; a new report brings one back.',

@@ -1,6 +1,8 @@
 /** The GraphQL API as its shell sees it: `/graphql` over HTTP, server-sent events and WebSockets. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { type ApiAuth, openAuth } from '../auth/api/api-auth.ts'
+import { createAuthentication } from './authentication.ts'
 import type { ContextDeps } from './context.ts'
 import { createMaskError, type ErrorLog } from './errors.ts'
 import { createEventStreams } from './event-stream.ts'
@@ -10,6 +12,8 @@ import { createGraphqlYoga } from './yoga.ts'
 export interface GraphqlDeps extends ContextDeps {
   readonly log: ErrorLog
   readonly graphiql: boolean
+  /** Who asks. Without it: everyone, and nobody is asked. */
+  readonly auth?: Pick<ApiAuth, 'identify' | 'follow' | 'recheck'> | undefined
   /** Origins of other sites whose pages may ask (CORS, and the `Origin` of WebSockets); `*`: all. None by default. */
   readonly origins?: readonly string[] | undefined
   /** Milliseconds between signs of life on event streams and WebSockets. */
@@ -24,10 +28,12 @@ export interface Graphql {
   dispose(): Promise<void>
 }
 
-export function createGraphql({ log, graphiql, origins = [], keepAlive, ...deps }: GraphqlDeps): Graphql {
-  const eventStreams = createEventStreams(keepAlive)
-  const yoga = createGraphqlYoga(deps, { log, graphiql, origins, eventStreams })
-  const webSockets = createWebSockets(yoga, { origins, keepAlive, maskError: createMaskError(log) })
+export function createGraphql(options: GraphqlDeps): Graphql {
+  const { log, graphiql, auth = openAuth, origins = [], keepAlive, ...deps } = options
+  const authentication = createAuthentication(auth, origins)
+  const eventStreams = createEventStreams(authentication.follow, keepAlive)
+  const yoga = createGraphqlYoga(deps, { log, graphiql, origins, eventStreams, authentication })
+  const webSockets = createWebSockets(yoga, { auth, origins, keepAlive, maskError: createMaskError(log) })
   let disposed: Promise<void> | null = null
 
   async function dispose(): Promise<void> {

@@ -9,6 +9,7 @@ import { encodeNodeId, type NodeType } from './node.ts'
 export type NodeObject = DeploymentRow | ComponentNode | RolloutRow | TargetNode
 
 export const Node = builder.interfaceRef<NodeObject>('Node').implement({
+  access: 'viewer',
   description: 'Whatever can be asked for by its id alone.',
   resolveType: nodeType,
   fields: (t) => ({

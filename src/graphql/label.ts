@@ -2,6 +2,7 @@ import type { Label as LabelRow } from '../domain/target.ts'
 import { builder } from './builder.ts'
 
 export const Label = builder.objectRef<LabelRow>('Label').implement({
+  access: 'viewer',
   description: 'What somebody calls a target, such as `site: munich`.',
   fields: (t) => ({
     key: t.exposeString('key', { description: 'What it is about.' }),

@@ -7,6 +7,7 @@ import { decodeNodeId } from './node.ts'
 
 builder.queryFields((t) => ({
   node: t.field({
+    access: 'viewer',
     type: Node,
     nullable: true,
     description: 'Whatever has this id; null when nothing does.',
@@ -14,6 +15,7 @@ builder.queryFields((t) => ({
     resolve: async (_, { id }, context) => findNode(await context.reader(), id),
   }),
   nodes: t.field({
+    access: 'viewer',
     type: [Node],
     nullable: { list: false, items: true },
     description: 'Whatever has these ids, in their order; null for an id that nothing has. At most 100.',

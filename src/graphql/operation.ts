@@ -14,6 +14,8 @@ import {
   validateSubscriptionArgs,
 } from 'graphql'
 import type { Revision } from '../domain/deployment.ts'
+import { type Identity, rightsKey } from '../domain/identity.ts'
+import { refuseOperation } from './access.ts'
 import { type Context, type ContextDeps, createContext } from './context.ts'
 import type { SharedExecution } from './shared-execution.ts'
 import type { Source, SourceEvent } from './source-event.ts'
@@ -27,8 +29,14 @@ export interface EventResult extends ExecutionResult {
 
 export type EventResults = AsyncIterableIterator<EventResult>
 
-export async function executeOperation(deps: ContextDeps, args: ExecutionArgs): Promise<ExecutionResult> {
-  const context = createContext(deps)
+export async function executeOperation(
+  deps: ContextDeps,
+  args: ExecutionArgs,
+  identity: Identity,
+): Promise<ExecutionResult> {
+  const refusals = refuseOperation(args.schema, args.document, identity)
+  if (refusals.length > 0) return { errors: refusals }
+  const context = createContext(deps, { identity })
   const validated = validateExecutionArgs({ ...args, contextValue: context })
   if (!('schema' in validated)) return { errors: validated.map(asBadInput) }
   try {
@@ -51,9 +59,12 @@ export interface SubscribeOptions {
 export async function subscribeOperation(
   deps: SubscriptionDeps,
   args: ExecutionArgs,
+  identity: Identity,
   options: SubscribeOptions = {},
 ): Promise<EventResults | ExecutionResult> {
-  const contextValue = createContext(deps, { lastEventId: options.lastEventId ?? null })
+  const refusals = refuseOperation(args.schema, args.document, identity)
+  if (refusals.length > 0) return { errors: refusals }
+  const contextValue = createContext(deps, { identity, lastEventId: options.lastEventId ?? null })
   const validated = validateSubscriptionArgs({ ...args, contextValue })
   if (!('schema' in validated)) return { errors: validated.map(asBadInput) }
   const source = await createSourceEventStream(validated)
@@ -61,9 +72,12 @@ export async function subscribeOperation(
   if (!(Symbol.asyncIterator in source)) return source
   const events = source as Source<unknown>
   if (events.start !== null) options.begins?.(events.start)
-  const sharing = { document: args.document, operation: JSON.stringify([args.operationName, args.variableValues]) }
+  const sharing = {
+    document: args.document,
+    operation: JSON.stringify([args.operationName, args.variableValues, rightsKey(identity)]),
+  }
   return executeEach(events, (event) =>
-    deps.shared.execute(sharing, event, () => executeEvent(deps, validated, event)).finally(event.release),
+    deps.shared.execute(sharing, event, () => executeEvent(deps, validated, event, identity)).finally(event.release),
   )
 }
 
@@ -92,8 +106,9 @@ async function executeEvent(
   deps: ContextDeps,
   args: ValidatedSubscriptionArgs,
   event: SourceEvent,
+  identity: Identity,
 ): Promise<EventResult> {
-  const contextValue = createContext(deps, { snapshot: event.snapshot })
+  const contextValue = createContext(deps, { identity, snapshot: event.snapshot })
   try {
     const whole = await executeSubscriptionEvent({ ...args, rootValue: event, contextValue })
     const result = bounded(contextValue, whole)

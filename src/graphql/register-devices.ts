@@ -36,6 +36,7 @@ interface RegisteredRow {
 }
 
 const RegisteredDevice = builder.objectRef<RegisteredRow>('RegisteredDevice').implement({
+  access: 'operator',
   description: 'The token is shown once; null where the device was registered before.',
   fields: (t) => ({
     device: t.expose('device', { type: Device, description: 'The device as it is now.' }),
@@ -51,6 +52,7 @@ const Success = builder
     'RegisterDevicesSuccess',
   )
   .implement({
+    access: 'operator',
     description: 'All of them are registered.',
     fields: (t) => ({
       results: t.expose('results', { type: [RegisteredDevice], description: 'One result per device, in their order.' }),
@@ -65,6 +67,7 @@ const Result = builder.unionType('RegisterDevicesResult', {
 
 builder.mutationField('registerDevices', (t) =>
   t.field({
+    access: 'operator of all',
     type: Result,
     description:
       'Registers devices, all or none. Doing it again changes what is said anew, and clears their ordering marks.',

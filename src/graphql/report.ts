@@ -6,6 +6,7 @@ import type { Context } from './context.ts'
 import { DeploymentStateEnum, VerdictEnum } from './vocabulary.ts'
 
 export const Report = builder.objectRef<ReportRow>('Report').implement({
+  access: 'viewer',
   description: 'A report that was acknowledged, as it was heard.',
   fields: (t) => ({
     id: t.id({

@@ -19,6 +19,7 @@ interface RolloutUpdateRow {
 }
 
 const RolloutUpdate = builder.objectRef<RolloutUpdateRow>('RolloutUpdate').implement({
+  access: 'viewer',
   description: 'A rollout as of one revision.',
   fields: (t) => ({
     cursor: t.expose('cursor', { type: 'Revision', description: 'As of which revision this is.' }),
@@ -36,6 +37,7 @@ const RolloutUpdate = builder.objectRef<RolloutUpdateRow>('RolloutUpdate').imple
 
 builder.subscriptionField('rollout', (t) =>
   t.field({
+    access: 'viewer',
     type: RolloutUpdate,
     description:
       'One rollout: as it is now, also when it is not there yet, and again whenever one of its deployments changes.',

@@ -16,6 +16,7 @@ import { InstanceStatusEnum, LifecycleStateEnum, ReadinessEnum, RolloutKindEnum 
 export const Rollout = builder.objectRef<RolloutRow>('Rollout')
 
 Rollout.implement({
+  access: 'viewer',
   description: 'An intent: what should run on many targets. Undeclared deployments of one id are a rollout too.',
   interfaces: [Node],
   fields: (t) => ({
@@ -131,6 +132,7 @@ export async function findRollout(
 
 builder.queryFields((t) => ({
   rollout: t.field({
+    access: 'viewer',
     type: Rollout,
     nullable: true,
     description: 'One rollout; null when there is none. Of several kinds with that name the declared one.',
@@ -148,6 +150,7 @@ builder.queryFields((t) => ({
     },
   }),
   rollouts: t.field({
+    access: 'viewer',
     type: RolloutConnection,
     description: 'All rollouts, newest first. Undeclared ones are listed while they have deployments.',
     args: { filter: t.arg({ type: RolloutFilterRef, description: 'Which of them.' }), ...pageArgs() },

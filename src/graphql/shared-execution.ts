@@ -1,5 +1,5 @@
 /**
- * Execute once. Subscribers with the same document and variables, who are told the same event, get the same result: what the
+ * Execute once. Subscribers with the same document, variables and rights, who are told the same event, get the same result: what the
  * first of them executes is the others' too, and so is its text. Never longer than it is true:
  *
  *   a state    is read from a snapshot that all who are due share: the result lives with that snapshot
@@ -11,7 +11,7 @@ import type { Revision } from '../domain/deployment.ts'
 import type { EventResult } from './operation.ts'
 import type { SourceEvent } from './source-event.ts'
 
-/** Who may share: the same parsed document (the parser keeps them), operation and variables. */
+/** Who may share: the same parsed document (the parser keeps them), operation, variables and rights. */
 export interface Sharing {
   readonly document: DocumentNode
   readonly operation: string

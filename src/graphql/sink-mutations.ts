@@ -10,6 +10,7 @@ const refusals = ['InvalidInput', 'NotFound', 'Forbidden'] as const
 
 function successOf<Name extends string>(name: Name, description: string) {
   return builder.objectRef<{ readonly type: Name; readonly sink: SinkRow }>(name).implement({
+    access: 'operator of all',
     description,
     fields: (t) => ({ sink: t.expose('sink', { type: Sink, description: 'The sink.' }) }),
   })
@@ -37,6 +38,7 @@ const CreateWebhookSuccess = builder
     'CreateWebhookSuccess',
   )
   .implement({
+    access: 'operator of all',
     description: 'Events are on their way.',
     fields: (t) => ({
       sink: t.expose('sink', { type: Sink, description: 'The webhook.' }),
@@ -112,6 +114,7 @@ const RedeliverInput = builder.inputType('RedeliverInput', {
 const RedeliverSuccess = builder
   .objectRef<{ readonly type: 'RedeliverSuccess'; readonly delivery: DeliveryRow }>('RedeliverSuccess')
   .implement({
+    access: 'operator of all',
     description: 'It is sent again, with the same id.',
     fields: (t) => ({ delivery: t.expose('delivery', { type: Delivery, description: 'As it was before that.' }) }),
   })
@@ -123,6 +126,7 @@ const RedeliverResult = builder.unionType('RedeliverResult', {
 
 builder.mutationFields((t) => ({
   createWebhook: t.field({
+    access: 'operator of all',
     type: CreateWebhookResult,
     description:
       'Posts every change that a filter wants to an address, as signed CloudEvents, in order and at least once.',
@@ -140,6 +144,7 @@ builder.mutationFields((t) => ({
     },
   }),
   updateWebhook: t.field({
+    access: 'operator of all',
     type: UpdateWebhookResult,
     description: 'Changes a webhook. It goes on from where it is.',
     args: { input: t.arg({ type: UpdateWebhookInput, required: true, description: 'What changes.' }) },
@@ -161,6 +166,7 @@ builder.mutationFields((t) => ({
     },
   }),
   pauseSink: t.field({
+    access: 'operator of all',
     type: PauseSinkResult,
     description: 'Leaves a sink alone; its cursor stays.',
     args: { input: t.arg({ type: PauseSinkInput, required: true, description: 'Which sink.' }) },
@@ -171,6 +177,7 @@ builder.mutationFields((t) => ({
       })),
   }),
   resumeSink: t.field({
+    access: 'operator of all',
     type: ResumeSinkResult,
     description: 'Goes on with a sink that was paused.',
     args: { input: t.arg({ type: ResumeSinkInput, required: true, description: 'Which sink.' }) },
@@ -181,6 +188,7 @@ builder.mutationFields((t) => ({
       })),
   }),
   deleteSink: t.field({
+    access: 'operator of all',
     type: DeleteSinkResult,
     description: 'Ends a sink of any kind.',
     args: { input: t.arg({ type: DeleteSinkInput, required: true, description: 'Which sink.' }) },
@@ -191,6 +199,7 @@ builder.mutationFields((t) => ({
       })),
   }),
   redeliver: t.field({
+    access: 'operator of all',
     type: RedeliverResult,
     description: "Sends one of a webhook's events again.",
     args: { input: t.arg({ type: RedeliverInput, required: true, description: 'Which delivery.' }) },

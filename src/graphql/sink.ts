@@ -4,6 +4,7 @@ import { builder } from './builder.ts'
 import { SinkKindEnum } from './vocabulary.ts'
 
 export const Delivery = builder.objectRef<DeliveryRow>('Delivery').implement({
+  access: 'operator of all',
   description: 'An event that a webhook was sent, or was tried to be.',
   fields: (t) => ({
     id: t.id({ description: 'Names it to redeliver.', resolve: ({ key }) => encodeSinkId('Delivery', key) }),
@@ -27,6 +28,7 @@ export const Delivery = builder.objectRef<DeliveryRow>('Delivery').implement({
 })
 
 export const Sink = builder.objectRef<SinkRow>('Sink').implement({
+  access: 'operator of all',
   description: 'Somebody outside who is told what happens: a durable cursor into the log.',
   fields: (t) => ({
     id: t.id({ description: 'Names it to mutations.', resolve: ({ key }) => encodeSinkId('Sink', key) }),
@@ -73,12 +75,14 @@ export const Sink = builder.objectRef<SinkRow>('Sink').implement({
 
 builder.queryFields((t) => ({
   sinks: t.field({
+    access: 'operator of all',
     type: [Sink],
     description: 'Everybody outside who is told, oldest first.',
     args: { kinds: t.arg({ type: [SinkKindEnum], description: 'How they are told.' }) },
     resolve: (_, { kinds }, context) => context.sinks.list(kinds ?? null),
   }),
   sink: t.field({
+    access: 'operator of all',
     type: Sink,
     nullable: true,
     description: 'The sink of that id.',

@@ -12,6 +12,7 @@ import { encodeNodeId } from './node.ts'
 import { ConnectivityEnum, TargetKindEnum } from './vocabulary.ts'
 
 export const Target = builder.interfaceRef<TargetNode>('Target').implement({
+  access: 'viewer',
   description: 'What deployments run on. Its own facts are always the present ones.',
   resolveType: typeName,
   fields: (t) => ({
@@ -37,6 +38,7 @@ export const Target = builder.interfaceRef<TargetNode>('Target').implement({
 export const Device = builder.objectRef<TargetNode>('Device')
 
 Device.implement({
+  access: 'viewer',
   description: 'An edge device. It exists from its first report or its registration.',
   interfaces: [Node, Target],
   fields: (t) => ({
@@ -83,6 +85,7 @@ const DeviceConnection = implementConnection('Device', () => Device, 'devices')
 export const Cluster = builder.objectRef<TargetNode>('Cluster')
 
 Cluster.implement({
+  access: 'viewer',
   description: 'A Kubernetes cluster, or a cloud region.',
   interfaces: [Node, Target],
   fields: (t) => ({
@@ -113,6 +116,7 @@ const DeviceFilterRef = builder.inputType('DeviceFilter', {
 
 builder.queryFields((t) => ({
   device: t.field({
+    access: 'viewer',
     type: Device,
     nullable: true,
     description: 'The device of this id; null when there is none.',
@@ -120,12 +124,14 @@ builder.queryFields((t) => ({
     resolve: (_, { deviceId }, context) => byName(context, 'DEVICE', '', deviceId),
   }),
   devices: t.field({
+    access: 'viewer',
     type: DeviceConnection,
     description: 'All devices, by id.',
     args: { filter: t.arg({ type: DeviceFilterRef, description: 'Which of them.' }), ...pageArgs() },
     resolve: (_, args, context) => devicesOf(context, null, givenFields(args.filter ?? {}), args),
   }),
   cluster: t.field({
+    access: 'viewer',
     type: Cluster,
     nullable: true,
     description: 'The cluster of this name; null when there is none. Without a provider: the cloud region.',

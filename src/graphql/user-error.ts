@@ -20,6 +20,7 @@ export interface UserErrorOf<Type extends UserErrorType> {
 type AnyUserError = UserErrorOf<UserErrorType>
 
 export const UserError = builder.interfaceRef<AnyUserError>('UserError').implement({
+  access: 'anyone',
   description: 'Why nothing was done.',
   resolveType: (error) => error.type,
   fields: (t) => ({
@@ -32,6 +33,7 @@ export const UserError = builder.interfaceRef<AnyUserError>('UserError').impleme
 })
 
 const Problem = builder.objectRef<InputProblem>('InputProblem').implement({
+  access: 'anyone',
   description: 'A problem with one place of the input.',
   fields: (t) => ({
     path: t.exposeStringList('path', { description: 'Where in `input` it is.' }),
@@ -40,6 +42,7 @@ const Problem = builder.objectRef<InputProblem>('InputProblem').implement({
 })
 
 export const InvalidInput = builder.objectRef<UserErrorOf<'InvalidInput'>>('InvalidInput').implement({
+  access: 'anyone',
   description: 'The input breaks a rule.',
   interfaces: [UserError],
   fields: (t) => ({
@@ -51,16 +54,19 @@ export const InvalidInput = builder.objectRef<UserErrorOf<'InvalidInput'>>('Inva
 })
 
 export const NotFound = builder.objectRef<UserErrorOf<'NotFound'>>('NotFound').implement({
+  access: 'anyone',
   description: 'What the input names is not there.',
   interfaces: [UserError],
 })
 
 export const Conflict = builder.objectRef<UserErrorOf<'Conflict'>>('Conflict').implement({
+  access: 'anyone',
   description: 'It cannot be so together with what is there.',
   interfaces: [UserError],
 })
 
 export const Forbidden = builder.objectRef<UserErrorOf<'Forbidden'>>('Forbidden').implement({
+  access: 'anyone',
   description: 'The caller may not do this.',
   interfaces: [UserError],
 })

@@ -4,12 +4,17 @@ import type { Duplex } from 'node:stream'
 import { type ExecutionArgs, GraphQLError } from 'graphql'
 import { useServer } from 'graphql-ws/use/ws'
 import { WebSocketServer } from 'ws'
+import type { ApiAuth } from '../auth/api/api-auth.ts'
+import { ofHeaders, ofPayload, readCredentials } from '../auth/api/credentials.ts'
+import { DomainError } from '../domain/errors.ts'
+import type { Identity } from '../domain/identity.ts'
 import { formatError, formatResult, type MaskError } from './errors.ts'
 import { maxMessageSize, maxOperationsPerSocket } from './limits.ts'
 import { isAllowedOrigin } from './origin.ts'
 import type { Yoga } from './yoga.ts'
 
 export interface WebSocketOptions {
+  readonly auth: Pick<ApiAuth, 'identify' | 'follow'>
   /** Origins of other sites whose pages may connect; `*`: all. */
   readonly origins: readonly string[]
   readonly maskError: MaskError
@@ -26,7 +31,9 @@ export interface WebSockets {
 /** How long a socket may take to say goodbye. */
 const farewell = 1_000
 
-export function createWebSockets(yoga: Yoga, { origins, maskError, keepAlive = 12_000 }: WebSocketOptions): WebSockets {
+export function createWebSockets(yoga: Yoga, options: WebSocketOptions): WebSockets {
+  const { auth, origins, maskError, keepAlive = 12_000 } = options
+  const identities = new WeakMap<object, Identity>()
   const sockets = new WebSocketServer({ noServer: true, perMessageDeflate: false, maxPayload: maxMessageSize })
   const server = useServer(
     {
@@ -34,10 +41,29 @@ export function createWebSockets(yoga: Yoga, { origins, maskError, keepAlive = 1
       isProd: true,
       execute: (args) => enveloped(args).execute(args),
       subscribe: (args) => enveloped(args).subscribe(args),
-      async onSubscribe({ subscriptions }, _, { query, operationName, variables }) {
+      async onConnect({ connectionParams, extra: { socket, request } }) {
+        const [payload, headers] = [ofPayload(connectionParams), ofHeaders(request.headers)]
+        const presented = readCredentials((name) => payload(name) ?? headers(name), request.socket.remoteAddress ?? '')
+        try {
+          const identity = await auth.identify(presented)
+          identities.set(socket, identity)
+          socket.once(
+            'close',
+            auth.follow(identity, () => socket.close(4403, 'Forbidden')),
+          )
+          return true
+        } catch (error) {
+          const isRefusal = error instanceof DomainError && error.code === 'UNAUTHENTICATED'
+          if (!isRefusal) socket.close(1013, 'Try again later')
+          return false
+        }
+      },
+      async onSubscribe({ subscriptions, extra }, _, { query, operationName, variables }) {
         if (Object.keys(subscriptions).length > maxOperationsPerSocket)
           return [tooMany(`a socket may have ${maxOperationsPerSocket} operations under way at most`)]
-        const { schema, parse, validate, contextFactory, execute, subscribe } = yoga.getEnveloped({})
+        const { schema, parse, validate, contextFactory, execute, subscribe } = yoga.getEnveloped({
+          identity: identities.get(extra.socket),
+        })
         try {
           const document = parse(query)
           const errors: readonly GraphQLError[] = validate(schema, document)

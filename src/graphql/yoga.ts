@@ -1,6 +1,7 @@
 /** HTTP: Yoga with our execution, our masking and our event streams. WebSockets use the same enveloped functions. */
 import { renderGraphiQL } from '@graphql-yoga/render-graphiql'
 import { createYoga, type Plugin } from 'graphql-yoga'
+import type { Authentication } from './authentication.ts'
 import type { ContextDeps } from './context.ts'
 import { createMaskError, type ErrorLog } from './errors.ts'
 import type { EventStreams } from './event-stream.ts'
@@ -16,11 +17,13 @@ export interface YogaOptions {
   /** Origins of other sites whose pages may ask; `*`: all. */
   readonly origins: readonly string[]
   readonly eventStreams: EventStreams
+  readonly authentication: Authentication
 }
 
 export type Yoga = ReturnType<typeof createGraphqlYoga>
 
-export function createGraphqlYoga(deps: ContextDeps, { log, graphiql, origins, eventStreams }: YogaOptions) {
+export function createGraphqlYoga(deps: ContextDeps, options: YogaOptions) {
+  const { log, graphiql, origins, eventStreams, authentication } = options
   const maskError = createMaskError(log)
   return createYoga({
     schema,
@@ -36,22 +39,30 @@ export function createGraphqlYoga(deps: ContextDeps, { log, graphiql, origins, e
     maskedErrors: { maskError },
     // What is unexpected is logged where it is masked, with its id.
     logging: false,
-    plugins: [useSafeContentTypes(), useLimits(), useExecution(deps, eventStreams), eventStreams.plugin],
+    plugins: [
+      useSafeContentTypes(),
+      authentication.plugin,
+      useLimits(),
+      useExecution(deps, eventStreams, authentication),
+      eventStreams.plugin,
+    ],
   })
 }
 
-function useExecution(deps: ContextDeps, eventStreams: EventStreams): Plugin {
+function useExecution(deps: ContextDeps, eventStreams: EventStreams, { identityOf }: Authentication): Plugin {
   const subscriptionDeps = { ...deps, shared: createSharedExecution() }
   return {
-    onExecute({ setExecuteFn }) {
-      setExecuteFn((args) => executeOperation(deps, args))
+    onExecute({ args, setExecuteFn }) {
+      const identity = identityOf(args.contextValue)
+      setExecuteFn((own) => executeOperation(deps, own, identity))
     },
     onSubscribe({ args, setSubscribeFn }) {
       // A WebSocket has none.
       const request: Request | undefined = args.contextValue.request
       const lastEventId = request?.headers.get('last-event-id') ?? null
       const begins = (at: number): void => void (request && eventStreams.begins(request, at))
-      setSubscribeFn((own) => subscribeOperation(subscriptionDeps, own, { lastEventId, begins }))
+      const identity = identityOf(args.contextValue)
+      setSubscribeFn((own) => subscribeOperation(subscriptionDeps, own, identity, { lastEventId, begins }))
     },
   }
 }

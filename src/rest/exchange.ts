@@ -1,6 +1,7 @@
 /** One request and its answer: what the handlers see of HTTP. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { DomainError } from '../domain/errors.ts'
+import type { Access, Identity } from '../domain/identity.ts'
 
 export interface Exchange {
   readonly request: IncomingMessage
@@ -13,6 +14,17 @@ export interface Exchange {
 }
 
 export type Handler = (exchange: Exchange) => Promise<void>
+
+/**
+ * Who may call a route. `public`: whoever reaches it; `device`: who may report says (DEVICE_AUTH), its handler asks; anything else:
+ * who may ask says (API_AUTH), and its handler is told who it is.
+ */
+export type Route =
+  | { readonly access: 'public' | 'device'; readonly handle: Handler }
+  | { readonly access: Access; readonly handle: (exchange: Exchange, identity: Identity) => Promise<void> }
+
+/** By HTTP method. */
+export type Methods = Readonly<Record<string, Route>>
 
 export function answer(
   { response, method }: Exchange,

@@ -11,7 +11,7 @@ import { documentsOf } from '../store/documents.ts'
 import { bundleInstances, type InstanceRow, instanceById } from '../store/instances.ts'
 import { countResources, detailsOf, pageResources, type ResourceRow, sumOfReadiness } from '../store/resources.ts'
 import { rolloutsByKey } from '../store/rollouts.ts'
-import { answer, type Exchange, type Handler, readBody, requireMediaType } from './exchange.ts'
+import { answer, type Exchange, type Methods, type Route, readBody, requireMediaType } from './exchange.ts'
 import { type SubscriptionDeps, subscriptionMethods } from './subscriptions.ts'
 
 export interface K8spluginDeps extends SubscriptionDeps {
@@ -22,25 +22,23 @@ export interface K8spluginDeps extends SubscriptionDeps {
 /** Bytes. An instance's objects come whole. */
 const bodyLimit = 32 << 20
 
-type Methods = Readonly<Record<string, Handler>>
-
 export function k8spluginMethods(deps: K8spluginDeps, route: K8spluginRoute): Methods {
   switch (route.of) {
     case 'instances':
-      return { GET: (exchange) => tell(deps, exchange, listInstances) }
+      return { GET: read(deps, listInstances) }
     case 'instance': {
       const { instanceId } = route
       return {
-        GET: (exchange) => tell(deps, exchange, (snapshot) => showInstance(snapshot, instanceId)),
-        PUT: (exchange) => takeInstance(deps, exchange, instanceId),
-        DELETE: (exchange) => endInstance(deps, exchange, instanceId),
+        GET: read(deps, (snapshot) => showInstance(snapshot, instanceId)),
+        PUT: { access: 'reporter of all', handle: (exchange) => takeInstance(deps, exchange, instanceId) },
+        DELETE: { access: 'reporter of all', handle: (exchange) => endInstance(deps, exchange, instanceId) },
       }
     }
     case 'status': {
       const { instanceId } = route
       return {
-        GET: (exchange) => tell(deps, exchange, (snapshot) => showStatus(snapshot, instanceId, queryOf(exchange))),
-        PUT: (exchange) => takeStatus(deps, exchange, instanceId),
+        GET: read(deps, (snapshot, exchange) => showStatus(snapshot, instanceId, queryOf(exchange))),
+        PUT: { access: 'reporter of all', handle: (exchange) => takeStatus(deps, exchange, instanceId) },
       }
     }
     default:
@@ -76,16 +74,21 @@ async function namespaceOf(database: Database, instanceId: string): Promise<stri
   return typeof namespace === 'string' && namespace !== '' ? namespace : null
 }
 
-async function tell(
+/** What a viewer sees of it. */
+function read(
   { database }: K8spluginDeps,
-  exchange: Exchange,
-  compose: (snapshot: Snapshot) => Promise<unknown>,
-): Promise<void> {
-  const snapshot = await database.snapshot()
-  try {
-    say(exchange, 200, await compose(snapshot))
-  } finally {
-    await snapshot.close()
+  compose: (snapshot: Snapshot, exchange: Exchange) => Promise<unknown>,
+): Route {
+  return {
+    access: 'viewer',
+    async handle(exchange) {
+      const snapshot = await database.snapshot()
+      try {
+        say(exchange, 200, await compose(snapshot, exchange))
+      } finally {
+        await snapshot.close()
+      }
+    },
   }
 }
 

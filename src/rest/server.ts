@@ -1,11 +1,15 @@
 /** Which handler a request goes to, and what is said when there is none or when it fails. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { ApiAuth } from '../auth/api/api-auth.ts'
+import { ofHeaders, readCredentials } from '../auth/api/credentials.ts'
 import { matchK8spluginRoute } from '../dialects/k8splugin/routes.ts'
 import { matchMargoRoute } from '../dialects/margo/routes.ts'
 import { DomainError } from '../domain/errors.ts'
+import { type Access, describeAccess, type Identity, may } from '../domain/identity.ts'
+import { isOwnPage } from '../graphql/origin.ts'
 import { createRequestIds, type Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
-import { answer, ClientGone, type Exchange, type Handler } from './exchange.ts'
+import { answer, ClientGone, type Exchange, type Methods } from './exchange.ts'
 import { type HealthDeps, tellAlive, tellReady } from './health.ts'
 import { type K8spluginDeps, k8spluginMethods } from './k8splugin.ts'
 import { landingPage } from './landing-page.ts'
@@ -16,37 +20,57 @@ import { keepInventory } from './subscriptions.ts'
 export interface ServerDeps extends ReportDeps, HealthDeps, K8spluginDeps {
   readonly log: Log
   readonly metrics: Metrics
+  readonly auth: Pick<ApiAuth, 'identify'>
   readonly graphql: (request: IncomingMessage, response: ServerResponse) => unknown
 }
 
 export function createHttpServer(deps: ServerDeps): Server {
   const { log, metrics } = deps
   const requestId = createRequestIds()
-  const routes: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
-    '/': { GET: async (exchange) => answer(exchange, 200, 'text/html; charset=utf-8', landingPage) },
-    '/reports': { POST: (exchange) => takeBacklog(deps, exchange) },
-    '/healthz': { GET: tellAlive },
-    '/readyz': { GET: (exchange) => tellReady(deps, exchange) },
-    '/api/cnf-adapter/v1/aai-update/': { POST: (exchange) => keepInventory(deps, exchange, false) },
-    '/api/cnf-adapter/v1/aai-update': { POST: (exchange) => keepInventory(deps, exchange, false) },
-    '/api/cnf-adapter/v1/aai-delete/': { POST: (exchange) => keepInventory(deps, exchange, true) },
-    '/api/cnf-adapter/v1/aai-delete': { POST: (exchange) => keepInventory(deps, exchange, true) },
-    '/metrics': { GET: async (exchange) => answer(exchange, 200, metrics.contentType, await metrics.print()) },
+  const tellMetrics = async (exchange: Exchange) => answer(exchange, 200, metrics.contentType, await metrics.print())
+  const showPage = async (exchange: Exchange) => answer(exchange, 200, 'text/html; charset=utf-8', landingPage)
+  const keep = (isDeleted: boolean): Methods => ({
+    POST: { access: 'operator of all', handle: (exchange) => keepInventory(deps, exchange, isDeleted) },
+  })
+  const routes: Readonly<Record<string, Methods>> = {
+    '/': { GET: { access: 'public', handle: showPage } },
+    '/reports': { POST: { access: 'device', handle: (exchange) => takeBacklog(deps, exchange) } },
+    '/healthz': { GET: { access: 'public', handle: tellAlive } },
+    '/readyz': { GET: { access: 'public', handle: (exchange) => tellReady(deps, exchange) } },
+    '/api/cnf-adapter/v1/aai-update/': keep(false),
+    '/api/cnf-adapter/v1/aai-update': keep(false),
+    '/api/cnf-adapter/v1/aai-delete/': keep(true),
+    '/api/cnf-adapter/v1/aai-delete': keep(true),
+    '/metrics': { GET: { access: 'viewer of all', handle: tellMetrics } },
+  }
+
+  /** Who asks, if he may. */
+  async function identify({ request }: Exchange, access: Access): Promise<Identity> {
+    const get = ofHeaders(request.headers)
+    const presented = readCredentials(get, request.socket.remoteAddress ?? '')
+    // A cookie comes along whoever's page asks.
+    if (presented.cookie !== null && presented.token === null && !isOwnPage(get, []))
+      throw new DomainError('FORBIDDEN', 'a page of another site cannot use the session of this one')
+    const identity = await deps.auth.identify(presented)
+    if (may(identity, access)) return identity
+    throw new DomainError('FORBIDDEN', `this needs ${describeAccess(access)}`)
   }
 
   async function route(exchange: Exchange): Promise<void> {
     const margo = matchMargoRoute(exchange.path)
     const k8splugin = margo ? null : matchK8spluginRoute(exchange.path)
     const methods = margo
-      ? { POST: () => takeReport(deps, exchange, margo) }
+      ? ({ POST: { access: 'device', handle: () => takeReport(deps, exchange, margo) } } satisfies Methods)
       : k8splugin
         ? k8spluginMethods(deps, k8splugin)
         : routes[exchange.path]
     if (!methods)
       throw new DomainError('NOT_FOUND', `there is nothing at ${exchange.path}: the README lists what there is`)
-    const handler = methods[exchange.method] ?? (exchange.method === 'HEAD' ? methods.GET : undefined)
-    if (!handler) throw methodNotAllowed(exchange, Object.keys(methods))
-    await handler(exchange)
+    const { [exchange.method]: named, GET: get }: Methods = methods
+    const found = named ?? (exchange.method === 'HEAD' ? get : undefined)
+    if (!found) throw methodNotAllowed(exchange, Object.keys(methods))
+    if (found.access === 'public' || found.access === 'device') await found.handle(exchange)
+    else await found.handle(exchange, await identify(exchange, found.access))
   }
 
   function fail(exchange: Exchange, error: unknown): void {

@@ -8,7 +8,7 @@ import { callbackSettings } from '../sinks/callback.ts'
 import type { Database } from '../store/database.ts'
 import { type InstanceRow, instanceById } from '../store/instances.ts'
 import { changeSink, createSink, deleteSink, listSinks, type Sink } from '../store/sinks.ts'
-import { answer, type Exchange, type Handler, readBody, requireMediaType } from './exchange.ts'
+import { answer, type Exchange, type Handler, type Methods, readBody, requireMediaType } from './exchange.ts'
 
 export interface SubscriptionDeps {
   readonly database: Database
@@ -20,8 +20,6 @@ export interface SubscriptionDeps {
   readonly hasInventory: boolean
 }
 
-type Methods = Readonly<Record<string, Handler>>
-
 const bodyLimit = 1 << 16
 
 export function subscriptionMethods(
@@ -32,15 +30,15 @@ export function subscriptionMethods(
 ): Methods {
   const { instanceId } = route
   if (route.of === 'subscriptions')
-    return {
+    return operated({
       GET: async (exchange) => {
         const { key } = await requireInstance(deps.database, instanceId)
         say(exchange, 200, (await listSinks(deps.database.session, ['CALLBACK'], key)).map(show))
       },
       POST: (exchange) => subscribe(deps, exchange, instanceId),
-    }
+    })
   const { subscription } = route
-  return {
+  return operated({
     GET: async (exchange) => say(exchange, 200, show(await find(deps, instanceId, subscription))),
     PUT: (exchange) => change(deps, exchange, instanceId, subscription),
     DELETE: async (exchange) => {
@@ -48,7 +46,14 @@ export function subscriptionMethods(
       await deleteSink(deps.database.session, key)
       answer(exchange, 204, 'application/json', '')
     },
-  }
+  })
+}
+
+/** Who is told what is for operators to see and to say. */
+function operated(handlers: Readonly<Record<string, Handler>>): Methods {
+  return Object.fromEntries(
+    Object.entries(handlers).map(([method, handle]) => [method, { access: 'operator of all', handle } as const]),
+  )
 }
 
 async function subscribe(deps: SubscriptionDeps, exchange: Exchange, instanceId: string): Promise<void> {

@@ -1,0 +1,265 @@
+/**
+ * Who asks: a key of ours, a token that somebody else signed, or the cookie of a browser that signed in with one of them.
+ *
+ *   token given?  ──yes──▶ one of our keys, or a JWT ──▶ an identity, or refused: never anybody else, also where API_AUTH is open
+ *        │no
+ *   cookie given? ──yes──▶ a session, as long as what it was opened with is good
+ *        │no
+ *   API_AUTH has open? ──▶ everyone, or refused
+ *
+ * What was found is remembered for a second, so that a key costs no statement a request. Whoever holds a connection open is
+ * followed: it ends when its credential does, at once where that was revoked here, and within a second on another replica.
+ */
+import { DomainError } from '../../domain/errors.ts'
+import { everyone, type Identity, type Role, roles } from '../../domain/identity.ts'
+import { parseScopes, scopesOf } from '../../domain/sight.ts'
+import { closeSession, openSession } from '../../ingest/commands/api-access.ts'
+import type { Writer } from '../../ingest/writer.ts'
+import { type ApiKeyRow, findApiKey, findApiKeys, findSessions, type SessionRow } from '../../store/api-access.ts'
+import type { Database } from '../../store/database.ts'
+import type { Presented } from './credentials.ts'
+import { createJwtVerifier, type JwtConfig, looksLikeJwt } from './jwt.ts'
+import { hashOf, isSameHash, newCookie } from './keys.ts'
+
+export type ApiAuthMethod = 'open' | 'key' | 'jwt'
+
+export interface ApiAuthConfig {
+  readonly methods: readonly ApiAuthMethod[]
+  /** The first key, of an admin; null: there is none but those that are stored. */
+  readonly adminKey: string | null
+  /** Null unless `jwt` is a method. */
+  readonly jwt: JwtConfig | null
+}
+
+export interface ApiAuth {
+  /** Throws UNAUTHENTICATED. */
+  identify(presented: Presented): Promise<Identity>
+  /** Calls back once, when the credential is no longer good; what it answers ends that. */
+  follow(identity: Identity, end: () => void): () => void
+  signIn(
+    presented: Presented,
+  ): Promise<{ readonly identity: Identity; readonly cookie: string; readonly seconds: number }>
+  /** Ends the session of this cookie, if it is one. */
+  signOut(presented: Presented): Promise<void>
+  /** Something was revoked here: looks at once. */
+  recheck(): Promise<void>
+  close(): void
+}
+
+export interface ApiAuthDeps {
+  readonly config: ApiAuthConfig
+  readonly database: Pick<Database, 'session'>
+  readonly writer: Pick<Writer, 'submit'>
+  readonly clock?: () => number
+  /** Told of every credential that was refused. */
+  readonly refused?: (presented: Presented, reason: string) => void
+}
+
+/** Milliseconds that what was found is taken for true. */
+const freshness = 1_000
+/** Answers that are remembered at a time: of those who guess keys, too. */
+const mostRemembered = 10_000
+/** Milliseconds between two looks at the tokens of open connections: their issuer may have withdrawn a key. */
+const tokenInterval = 30_000
+/** Milliseconds that a browser stays signed in. */
+const sessionLength = 12 * 60 * 60 * 1000
+
+interface Follower {
+  readonly identity: Identity
+  readonly end: () => void
+}
+
+export function createApiAuth(deps: ApiAuthDeps): ApiAuth {
+  const { config, database, writer, clock = Date.now, refused = () => {} } = deps
+  const { methods } = config
+  const isOnlyOpen = methods.every((method) => method === 'open')
+  const adminHash = config.adminKey === null ? null : hashOf(config.adminKey)
+  const verifyJwt = config.jwt && createJwtVerifier(config.jwt)
+  const remembered = new Map<string, { readonly at: number; readonly found: Promise<Identity | null> }>()
+  const followers = new Set<Follower>()
+  let tokensCheckedAt = 0
+
+  async function identify(presented: Presented): Promise<Identity> {
+    if (isOnlyOpen) return everyone
+    try {
+      const identity = await find(presented)
+      if (identity.expiresAt !== null && identity.expiresAt <= clock())
+        throw unauthenticated('the credential has expired')
+      if (identity.sight !== null) throw unauthenticated('this version cannot narrow what a credential sees')
+      return identity
+    } catch (error) {
+      const isAttempt = presented.token !== null || presented.cookie !== null
+      if (isAttempt && error instanceof DomainError && error.code === 'UNAUTHENTICATED')
+        refused(presented, error.message)
+      throw error
+    }
+  }
+
+  async function find({ token, cookie }: Presented): Promise<Identity> {
+    if (token !== null) return ofToken(token)
+    if (cookie !== null) {
+      const hash = hashOf(cookie)
+      const identity = await recall(`session ${hash}`, () => ofSession(hash))
+      if (identity) return identity
+      if (!methods.includes('open')) throw unauthenticated('the session is over: sign in again')
+    }
+    if (methods.includes('open')) return everyone
+    throw unauthenticated('a credential is needed: send Authorization: Bearer, or X-API-Key')
+  }
+
+  async function ofToken(token: string): Promise<Identity> {
+    if (verifyJwt && looksLikeJwt(token)) return verifyJwt(token, clock())
+    if (!methods.includes('key')) throw unauthenticated('the token is refused: it is no JWT')
+    const hash = hashOf(token)
+    if (adminHash !== null && isSameHash(hash, adminHash)) return adminOfEnvironment
+    const identity = await recall(`key ${hash}`, async () =>
+      identityOfKey(await findApiKey(database.session, { hash })),
+    )
+    if (!identity) throw unauthenticated('the key is refused: it is unknown, revoked or has expired')
+    return identity
+  }
+
+  function recall(name: string, load: () => Promise<Identity | null>): Promise<Identity | null> {
+    const known = remembered.get(name)
+    const now = clock()
+    if (known && now - known.at < freshness && now >= known.at) return known.found
+    if (remembered.size >= mostRemembered) remembered.clear()
+    const found = load()
+    remembered.set(name, { at: now, found })
+    found.catch(() => remembered.delete(name))
+    return found
+  }
+
+  async function ofSession(hash: string): Promise<Identity | null> {
+    return identityOfSession((await findSessions(database.session, [hash])).get(hash) ?? null)
+  }
+
+  function identityOfSession(session: SessionRow | null): Identity | null {
+    if (!session || session.expiresAt <= clock()) return null
+    const credential = { kind: 'session', hash: session.hash, of: session.credential } as const
+    if (session.credential === 'key') {
+      const key = methods.includes('key') ? identityOfKey(session.key) : null
+      return key && { ...key, credential, expiresAt: Math.min(session.expiresAt, key.expiresAt ?? session.expiresAt) }
+    }
+    const isGood =
+      session.credential === 'adminKey'
+        ? adminHash !== null && isSameHash(session.credentialId, adminHash)
+        : methods.includes('jwt')
+    return isGood ? { ...identityOf(session), credential, expiresAt: session.expiresAt } : null
+  }
+
+  function identityOfKey(key: ApiKeyRow | null): Identity | null {
+    if (!key || key.revokedAt !== null || (key.expiresAt !== null && key.expiresAt <= clock())) return null
+    return { ...identityOf(key), credential: { kind: 'key', id: key.id }, expiresAt: key.expiresAt }
+  }
+
+  function end(over: readonly Follower[]): void {
+    for (const follower of over) if (followers.delete(follower)) follower.end()
+  }
+
+  async function look(): Promise<void> {
+    if (followers.size === 0) return
+    const now = clock()
+    end([...followers].filter(({ identity }) => identity.expiresAt !== null && identity.expiresAt <= now))
+    const present = [...followers]
+    const credentials = present.map(({ identity }) => identity.credential)
+    const ids = credentials.flatMap((one) => (one.kind === 'key' ? [one.id] : []))
+    const hashes = credentials.flatMap((one) => (one.kind === 'session' ? [one.hash] : []))
+    const keys = await findApiKeys(database.session, [...new Set(ids)])
+    const sessions = hashes.length > 0 ? await findSessions(database.session, [...new Set(hashes)]) : new Map()
+    const withdrawn = await withdrawnTokens(present, now)
+    end(
+      present.filter(({ identity: { credential } }) => {
+        if (credential.kind === 'key') return !identityOfKey(keys.get(credential.id) ?? null)
+        if (credential.kind === 'session') return !identityOfSession(sessions.get(credential.hash) ?? null)
+        return credential.kind === 'jwt' && withdrawn.has(credential.text)
+      }),
+    )
+  }
+
+  async function withdrawnTokens(present: readonly Follower[], now: number): Promise<ReadonlySet<string>> {
+    const withdrawn = new Set<string>()
+    if (!verifyJwt || now - tokensCheckedAt < tokenInterval) return withdrawn
+    tokensCheckedAt = now
+    const texts = present.flatMap(({ identity: { credential } }) =>
+      credential.kind === 'jwt' ? [credential.text] : [],
+    )
+    for (const text of new Set(texts))
+      await verifyJwt(text, now).catch((error: unknown) => {
+        if (error instanceof DomainError && error.code === 'UNAUTHENTICATED') withdrawn.add(text)
+      })
+    return withdrawn
+  }
+
+  // While the database is away nobody is sent away: a look that failed is taken again.
+  const timer = isOnlyOpen ? null : setInterval(() => void look().catch(() => undefined), freshness)
+
+  return {
+    identify,
+    follow(identity, ended) {
+      if (identity.credential.kind === 'none' || identity.credential.kind === 'adminKey') return () => {}
+      const follower = { identity, end: ended }
+      followers.add(follower)
+      return () => void followers.delete(follower)
+    },
+    async signIn(presented) {
+      const identity = await identify({ ...presented, cookie: null })
+      const { credential, expiresAt } = identity
+      if (credential.kind === 'none' || credential.kind === 'session')
+        throw unauthenticated('a session is opened with a key or a token: send Authorization: Bearer, or X-API-Key')
+      const now = clock()
+      const ends = Math.min(now + sessionLength, expiresAt ?? Number.POSITIVE_INFINITY)
+      const cookie = newCookie()
+      await writer.submit(
+        openSession({
+          hash: cookie.hash,
+          credential: credential.kind,
+          credentialId:
+            credential.kind === 'key' ? credential.id : credential.kind === 'adminKey' ? (adminHash ?? '') : '',
+          name: identity.name,
+          roles: identity.roles,
+          scopes: scopesOf(identity.sight),
+          expiresAt: ends,
+        }),
+      )
+      return { identity, cookie: cookie.text, seconds: Math.floor((ends - now) / 1000) }
+    },
+    async signOut({ cookie }) {
+      if (cookie === null) return
+      await writer.submit(closeSession(hashOf(cookie)))
+      await this.recheck()
+    },
+    async recheck() {
+      remembered.clear()
+      await look()
+    },
+    close() {
+      if (timer) clearInterval(timer)
+    },
+  }
+}
+
+/** Where nobody is asked. */
+export const openAuth: Pick<ApiAuth, 'identify' | 'follow' | 'recheck'> = {
+  identify: async () => everyone,
+  follow: () => () => {},
+  recheck: async () => {},
+}
+
+const adminOfEnvironment: Identity = {
+  name: 'the admin key',
+  roles: ['admin'],
+  sight: null,
+  credential: { kind: 'adminKey' },
+  expiresAt: null,
+}
+
+function identityOf({ name, roles: held, scopes }: Pick<ApiKeyRow, 'name' | 'roles' | 'scopes'>) {
+  const sight = parseScopes(scopes)
+  if (typeof sight === 'string') throw new Error(`what is stored of the credential ${name} cannot be read`)
+  return { name, roles: held.filter((role): role is Role => roles.some((one) => one === role)), sight }
+}
+
+function unauthenticated(message: string): DomainError {
+  return new DomainError('UNAUTHENTICATED', message)
+}

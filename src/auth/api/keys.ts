@@ -1,0 +1,33 @@
+/** Keys to the API and cookies: 256 random bits each, which need neither salt nor stretching. Only their hashes are stored. */
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+
+export interface NewKey {
+  /** Names it, and is no secret. */
+  readonly id: string
+  /** Shown once. */
+  readonly text: string
+  readonly hash: string
+}
+
+export function newApiKey(): NewKey {
+  const text = `rollcall_key_${random(32)}`
+  return { id: random(9), text, hash: hashOf(text) }
+}
+
+export function newCookie(): { readonly text: string; readonly hash: string } {
+  const text = random(32)
+  return { text, hash: hashOf(text) }
+}
+
+export function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('base64url')
+}
+
+/** Takes as long for any two hashes. */
+export function isSameHash(a: string, b: string): boolean {
+  return timingSafeEqual(Buffer.from(a), Buffer.from(b))
+}
+
+function random(bytes: number): string {
+  return randomBytes(bytes).toString('base64url')
+}
