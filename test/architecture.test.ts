@@ -17,6 +17,8 @@ const allowed: Record<string, readonly string[]> = {
   graphql: ['domain', 'store', 'feed', 'ingest', 'sinks', 'auth'],
   rest: ['domain', 'store', 'ingest', 'dialects', 'graphql', 'sinks', 'auth'],
   cli: ['domain', 'store', 'root'],
+  // Runs in browsers, and knows the server by its public API only.
+  dashboard: [],
   simulate: ['cli', 'domain', 'store', 'root'],
 }
 
@@ -29,7 +31,9 @@ const writes = [
   'store/save-api-access.ts',
 ]
 
-const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'))
+const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(
+  (file) => /\.tsx?$/.test(file) && !file.endsWith('.d.ts'),
+)
 const imports = files.flatMap((file) =>
   [...readFileSync(join(root, file), 'utf8').matchAll(/from '(\.[^']+)'/g)].map(([, path = '']) => ({
     from: file,

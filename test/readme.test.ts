@@ -81,10 +81,13 @@ describe('the README', () => {
     let folder = ''
     const mapped = map.split('\n').flatMap((line) => {
       folder = /^(\S+)\//.exec(line)?.[1] ?? folder
-      return [...line.matchAll(/[\w-]+\.ts\b/g)].map(([file]) => `${folder}/${file}`)
+      return [...line.matchAll(/[\w-]+\.(?:tsx?|css)\b/g)].map(([file]) => `${folder}/${file}`)
     })
     const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
-    const sources = files.filter((file) => file.endsWith('.ts')).map((file) => `src/${file}`)
+    const sources = files
+      // Generated where types are checked.
+      .filter((file) => /\.(tsx?|css)$/.test(file) && !file.endsWith('.d.ts'))
+      .map((file) => `src/${file}`)
     expect({ missing: sources.filter((file) => !mapped.includes(file)) }).toEqual({ missing: [] })
     expect({ gone: mapped.filter((file) => !sources.includes(file)) }).toEqual({ gone: [] })
   })

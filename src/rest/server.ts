@@ -12,7 +12,7 @@ import type { Metrics } from '../metrics.ts'
 import { answer, ClientGone, type Exchange, type Methods } from './exchange.ts'
 import { type HealthDeps, tellAlive, tellReady } from './health.ts'
 import { type K8spluginDeps, k8spluginMethods } from './k8splugin.ts'
-import { landingPage } from './landing-page.ts'
+import { createPage } from './page.ts'
 import { toProblem } from './problem.ts'
 import { type ReportDeps, takeBacklog, takeReport } from './reports.ts'
 import { keepInventory } from './subscriptions.ts'
@@ -28,12 +28,12 @@ export function createHttpServer(deps: ServerDeps): Server {
   const { log, metrics } = deps
   const requestId = createRequestIds()
   const tellMetrics = async (exchange: Exchange) => answer(exchange, 200, metrics.contentType, await metrics.print())
-  const showPage = async (exchange: Exchange) => answer(exchange, 200, 'text/html; charset=utf-8', landingPage)
+  const page = createPage()
   const keep = (isDeleted: boolean): Methods => ({
     POST: { access: 'operator of all', handle: (exchange) => keepInventory(deps, exchange, isDeleted) },
   })
   const routes: Readonly<Record<string, Methods>> = {
-    '/': { GET: { access: 'public', handle: showPage } },
+    '/': { GET: { access: 'public', handle: page.show } },
     '/reports': { POST: { access: 'device', handle: (exchange) => takeBacklog(deps, exchange) } },
     '/healthz': { GET: { access: 'public', handle: tellAlive } },
     '/readyz': { GET: { access: 'public', handle: (exchange) => tellReady(deps, exchange) } },
@@ -63,7 +63,9 @@ export function createHttpServer(deps: ServerDeps): Server {
       ? ({ POST: { access: 'device', handle: () => takeReport(deps, exchange, margo) } } satisfies Methods)
       : k8splugin
         ? k8spluginMethods(deps, k8splugin)
-        : routes[exchange.path]
+        : page.owns(exchange.path)
+          ? ({ GET: { access: 'public', handle: page.sendAsset } } satisfies Methods)
+          : routes[exchange.path]
     if (!methods)
       throw new DomainError('NOT_FOUND', `there is nothing at ${exchange.path}: the README lists what there is`)
     const { [exchange.method]: named, GET: get }: Methods = methods

@@ -39,8 +39,8 @@ describe.each(stores)('on $name', (store) => {
 
   it('shows a person where to go', async () => {
     const response = await fetch(server.url)
-    expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8')
-    expect(await response.text()).toContain('href="/graphql"')
+    expect(response.headers.get('content-type')).toBe('text/plain; charset=utf-8')
+    expect(await response.text()).toContain(`curl ${server.url}/graphql`)
   })
 })
 

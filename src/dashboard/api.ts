@@ -1,0 +1,203 @@
+/**
+ * The public GraphQL API, as any other client has it: requests, and subscriptions that outlive their connection.
+ *
+ *   connecting ── opened ──▸ live ── closed, or silent ──▸ lost ── tried again, ever less often ──▸ live
+ */
+import { computed, signal } from '@preact/signals'
+import { createClient } from 'graphql-ws'
+import type { Document } from './graphql.ts'
+
+export type Connection =
+  | { readonly state: 'connecting' }
+  | { readonly state: 'live' }
+  /** `since`: until when what is shown was certainly true. */
+  | { readonly state: 'lost'; readonly since: number; readonly nextTry: number | null }
+
+export const connection = signal<Connection>({ state: 'connecting' })
+/** How often the connection was made again: whatever was asked before may have changed since. */
+export const connections = signal(0)
+/** The server asks who we are. */
+export const isSignedOut = signal(false)
+export const isLost = computed(() => connection.value.state === 'lost')
+
+export class ApiError extends Error {
+  readonly code: string
+  readonly facts: Readonly<Record<string, unknown>>
+
+  constructor(code: string, message: string, facts: Readonly<Record<string, unknown>> = {}) {
+    super(message)
+    this.code = code
+    this.facts = facts
+  }
+}
+
+interface GraphqlError {
+  readonly message: string
+  readonly extensions?: Readonly<Record<string, unknown>>
+}
+
+const address = (path: string): URL => new URL(path, document.baseURI)
+
+/** Throws an ApiError; `UNREACHABLE` when nobody answers. */
+export async function ask<Answer, Variables>(
+  query: Document<Answer, Variables>,
+  variables: Variables,
+  signal?: AbortSignal,
+): Promise<Answer> {
+  const response = await fetch(address('graphql'), {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'application/json' },
+    body: JSON.stringify({ query: String(query), variables }),
+    signal: signal ?? null,
+  }).catch((error: unknown) => {
+    if (signal?.aborted) throw error
+    throw new ApiError('UNREACHABLE', 'the server cannot be reached')
+  })
+  const answer: { data?: Answer; errors?: GraphqlError[] } | null = await response.json().catch(() => null)
+  if (answer?.errors?.[0]) throw toApiError(answer.errors[0], response.status)
+  if (answer?.data) return answer.data
+  throw toApiError({ message: `the server answers ${response.status}` }, response.status)
+}
+
+function toApiError({ message, extensions = {} }: GraphqlError, status = 0): ApiError {
+  const code = status === 401 ? 'UNAUTHENTICATED' : typeof extensions.code === 'string' ? extensions.code : 'UNKNOWN'
+  if (code === 'UNAUTHENTICATED') isSignedOut.value = true
+  return new ApiError(code, message, extensions)
+}
+
+/** The cookie that it is answered with is sent by the browser from now on; no script can read it. */
+export async function signIn(credential: string): Promise<void> {
+  const response = await fetch(address('session'), {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ credential }),
+  }).catch(() => {
+    throw new ApiError('UNREACHABLE', 'the server cannot be reached: try again')
+  })
+  if (!response.ok) {
+    const problem: { detail?: string } | null = await response.json().catch(() => null)
+    throw new ApiError('UNAUTHENTICATED', problem?.detail ?? 'that key or token is not accepted')
+  }
+  // Everything begins anew, the connection too.
+  location.reload()
+}
+
+/** Between two signs of life, and how long an answer to one may take. */
+const keepAlive = 10_000
+const longestWait = 10_000
+
+let certainAt = Date.now()
+let overdue: ReturnType<typeof setTimeout> | undefined
+let tryNow = (): void => undefined
+
+const client = createClient({
+  url: () => address('graphql').href.replace(/^http/, 'ws'),
+  // Open also while nothing is watched: whether it is there is shown.
+  lazy: false,
+  retryAttempts: Number.POSITIVE_INFINITY,
+  shouldRetry: () => true,
+  keepAlive,
+  retryWait: (tries) => waitBeforeTrying(Math.min(250 * 2 ** tries, longestWait) * (0.5 + Math.random() / 2)),
+  on: {
+    connected() {
+      certainAt = Date.now()
+      if (isLost.value) connections.value += 1
+      connection.value = { state: 'live' }
+    },
+    message() {
+      certainAt = Date.now()
+    },
+    ping(isReceived) {
+      // A peer that vanished without a word never closes.
+      if (!isReceived) overdue = setTimeout(() => client.terminate(), keepAlive / 2)
+    },
+    pong(isReceived) {
+      if (isReceived) clearTimeout(overdue)
+    },
+    closed(event) {
+      clearTimeout(overdue)
+      if ((event as CloseEvent).code === 4401) isSignedOut.value = true
+      lose()
+    },
+  },
+})
+
+function lose(): void {
+  const { value } = connection
+  connection.value = { state: 'lost', since: value.state === 'lost' ? value.since : certainAt, nextTry: null }
+}
+
+function waitBeforeTrying(time: number): Promise<void> {
+  lose()
+  if (connection.value.state === 'lost') connection.value = { ...connection.value, nextTry: Date.now() + time }
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, time)
+    tryNow = () => {
+      clearTimeout(timer)
+      resolve()
+    }
+  })
+}
+
+/** Does not wait for the next try. */
+export function reconnect(): void {
+  tryNow()
+}
+
+// A lid that opens, a network that is back: no reason to wait.
+addEventListener('online', reconnect)
+document.addEventListener('visibilitychange', () => {
+  if (!document.hidden) reconnect()
+})
+
+export interface Follower<Answer> {
+  readonly next: (answer: Answer) => void
+  /** From the latest answer: with which variables to go on. Without it each connection begins anew, as streams of a state do. */
+  readonly resume?: (answer: Answer) => Readonly<Record<string, unknown>>
+  readonly failed?: (error: ApiError) => void
+}
+
+/** Tells `next` each answer until the function that it returns is called; a lost connection is made again. */
+export function follow<Answer, Variables>(
+  subscription: Document<Answer, Variables>,
+  variables: Variables,
+  { next, resume, failed }: Follower<Answer>,
+): () => void {
+  // graphql-ws sends this very object whenever it connects anew: what is written into it is what it resumes with.
+  const payload = { query: String(subscription), variables: { ...variables } as Record<string, unknown> }
+  let leave = (): void => undefined
+  let timer: ReturnType<typeof setTimeout>
+  let isLeft = false
+
+  function begin(): void {
+    leave = client.subscribe<Answer>(payload, {
+      next({ data, errors }) {
+        if (errors?.[0]) return fail(toApiError(errors[0] as GraphqlError))
+        if (!data) return
+        if (resume) Object.assign(payload.variables, resume(data))
+        next(data)
+      },
+      error: (error) => {
+        if (Array.isArray(error)) fail(toApiError(error[0]))
+        else again()
+      },
+      // A stream that overflowed ends, and is resumed where it was.
+      complete: again,
+    })
+  }
+  function fail(error: ApiError): void {
+    failed?.(error)
+    again()
+  }
+  function again(): void {
+    clearTimeout(timer)
+    if (!isLeft) timer = setTimeout(begin, 500 + 1_000 * Math.random())
+  }
+
+  begin()
+  return () => {
+    isLeft = true
+    clearTimeout(timer)
+    leave()
+  }
+}

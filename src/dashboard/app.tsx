@@ -1,0 +1,152 @@
+/** The page around the pages: where to go, what to search, whether it is live. */
+import type { ComponentType } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
+import { isSignedOut } from './api.ts'
+import { DeploymentPage } from './pages/deployment.tsx'
+import { DeploymentsPage } from './pages/deployments.tsx'
+import { DevicePage } from './pages/device.tsx'
+import { DevicesPage } from './pages/devices.tsx'
+import { FeedPage } from './pages/feed.tsx'
+import { OverviewPage } from './pages/overview.tsx'
+import { RolloutPage } from './pages/rollout.tsx'
+import { RolloutsPage } from './pages/rollouts.tsx'
+import { go, href, route } from './route.ts'
+import { chooseTheme, type Theme, theme } from './screen.ts'
+import { SignIn } from './sign-in.tsx'
+import { Notices, Status } from './status.tsx'
+import { TimeBar } from './time-bar.tsx'
+
+interface PageEntry {
+  readonly title: string
+  readonly page: ComponentType<{ readonly steps: readonly string[] }>
+  /** Its place among the links. */
+  readonly under: string
+}
+
+const pages: Readonly<Record<string, PageEntry>> = {
+  '': { title: 'Overview', page: OverviewPage, under: '' },
+  rollouts: { title: 'Rollouts', page: RolloutsPage, under: 'rollouts' },
+  rollout: { title: 'Rollout', page: RolloutPage, under: 'rollouts' },
+  deployments: { title: 'Deployments', page: DeploymentsPage, under: 'deployments' },
+  deployment: { title: 'Deployment', page: DeploymentPage, under: 'deployments' },
+  devices: { title: 'Devices', page: DevicesPage, under: 'devices' },
+  device: { title: 'Device', page: DevicePage, under: 'devices' },
+  feed: { title: 'Feed', page: FeedPage, under: 'feed' },
+}
+
+const links = ['', 'rollouts', 'deployments', 'devices', 'feed'] as const
+
+export function App() {
+  const [name = '', ...steps] = route.value.path
+  const entry = pages[name] ?? { title: 'Not found', page: NotFound, under: '' }
+  const place = route.value.path.join('/')
+  const main = useRef<HTMLElement>(null)
+  const isFirst = useRef(true)
+  useEffect(() => {
+    document.title = [steps.at(-1), entry.title, 'Rollcall'].filter(Boolean).join(' · ')
+    // Who uses a keyboard or hears the page goes on at its beginning.
+    if (!isFirst.current) {
+      scrollTo(0, 0)
+      main.current?.focus({ preventScroll: true })
+    }
+    isFirst.current = false
+  }, [place])
+  if (isSignedOut.value) return <SignIn />
+  return (
+    <>
+      <button type="button" class="skip" onClick={() => main.current?.focus()}>
+        Skip to the content
+      </button>
+      <header class="top">
+        <a class="brand" href={href([])}>
+          <Logo />
+          Rollcall
+        </a>
+        <nav aria-label="Pages">
+          {links.map((link) => (
+            <a
+              key={link}
+              href={href(link === '' ? [] : [link])}
+              aria-current={entry.under === link ? 'page' : undefined}
+            >
+              {pages[link]?.title}
+            </a>
+          ))}
+        </nav>
+        <Search />
+        <Status />
+        <ThemeChoice />
+      </header>
+      <Notices />
+      <main id="main" tabIndex={-1} ref={main}>
+        <entry.page key={place} steps={steps} />
+      </main>
+      <TimeBar />
+    </>
+  )
+}
+
+function Search() {
+  const field = useRef<HTMLInputElement>(null)
+  useEffect(() => {
+    const focus = (event: KeyboardEvent): void => {
+      const isTyping = event.target instanceof Element && event.target.matches('input, textarea, select')
+      if (event.key !== '/' || isTyping || event.ctrlKey || event.metaKey || event.altKey) return
+      event.preventDefault()
+      field.current?.focus()
+    }
+    addEventListener('keydown', focus)
+    return () => removeEventListener('keydown', focus)
+  }, [])
+  const search = (event: SubmitEvent): void => {
+    event.preventDefault()
+    go(['deployments'], { text: field.current?.value.trim() ?? '' })
+  }
+  return (
+    <form class="search" role="search" onSubmit={search}>
+      <input ref={field} type="search" aria-label="Search deployments" placeholder="Search" aria-keyshortcuts="/" />
+      <span class="key" aria-hidden="true">
+        /
+      </span>
+    </form>
+  )
+}
+
+const nextTheme: Readonly<Record<Theme, Theme>> = { auto: 'light', light: 'dark', dark: 'auto' }
+const themeWords: Readonly<Record<Theme, string>> = { auto: 'as the system', light: 'light', dark: 'dark' }
+
+function ThemeChoice() {
+  const { value } = theme
+  return (
+    <button
+      type="button"
+      class="theme"
+      aria-label={`Colours: ${themeWords[value]}. Change to ${themeWords[nextTheme[value]]}`}
+      title={`Colours: ${themeWords[value]}`}
+      onClick={() => chooseTheme(nextTheme[value])}
+    >
+      <svg viewBox="0 0 16 16" aria-hidden="true">
+        <circle cx="8" cy="8" r="5.5" class="line" />
+        {value !== 'light' && <path d="M8 2.5a5.5 5.5 0 0 1 0 11z" class="fill" />}
+        {value === 'dark' && <circle cx="8" cy="8" r="5.5" class="fill" />}
+      </svg>
+    </button>
+  )
+}
+
+const Logo = () => (
+  <svg viewBox="0 0 32 32" aria-hidden="true">
+    <path d="M7 10.5l2.2 2.2L13 9M7 21l2.2 2.2L13 19.5M17.5 11H25M17.5 21.5H25" />
+  </svg>
+)
+
+function NotFound() {
+  return (
+    <>
+      <h1>Nothing here</h1>
+      <p>
+        This address leads nowhere. <a href={href([])}>To the overview</a>
+      </p>
+    </>
+  )
+}

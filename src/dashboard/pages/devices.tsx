@@ -1,0 +1,152 @@
+/** Devices: can they be reached, when were they heard, and how are their deployments. */
+import { useLiveAnswer } from '../answers.ts'
+import { CountsBar } from '../counts-bar.tsx'
+import { Choice, SearchField, useFilters } from '../filters.tsx'
+import { type FragmentOf, graphql } from '../graphql.ts'
+import { at, href } from '../route.ts'
+import { ConnectivityMark } from '../state-mark.tsx'
+import { formatAge, formatFull, now } from '../time.ts'
+import { Trouble } from '../trouble.tsx'
+import { Cell } from '../virtual-list.tsx'
+import { type Connectivity, connectivityWords, formatNumber, plural } from '../words.ts'
+import { countsFragment } from './rollouts.tsx'
+
+export const deviceFragment = graphql(
+  `
+    fragment DeviceRow on Device {
+      id deviceId name connectivity lastHeardAt registered revokedAt labels { key value } parent { deviceId name }
+      deploymentCounts { ...Counts }
+    }
+  `,
+  [countsFragment],
+)
+
+const devicesDocument = graphql(
+  `
+    query Devices($filter: DeviceFilter, $after: String) {
+      revision
+      devices(filter: $filter, first: 50, after: $after) { totalCount nodes { ...DeviceRow } pageInfo { hasNextPage endCursor } }
+    }
+  `,
+  [deviceFragment],
+)
+
+type DeviceRow = FragmentOf<typeof deviceFragment>
+
+export function DevicesPage() {
+  const { text, many, one, set } = useFilters()
+  const connectivity = many('connectivity', Object.keys(connectivityWords) as Connectivity[])
+  const search = text().trim()
+  const label = parseLabel(one('label'))
+  const filter = {
+    ...(connectivity.length > 0 ? { connectivity } : {}),
+    ...(search ? { text: search } : {}),
+    ...(label ? { labels: [label] } : {}),
+  }
+  const after = one('after')
+  const { data, error } = useLiveAnswer(devicesDocument, { filter, after }, {})
+  return (
+    <>
+      <h1>Devices</h1>
+      <div class="filters" role="search" aria-label="Filter devices">
+        <SearchField label="Id or name" />
+        <Choice name="connectivity" label="Connectivity" options={connectivityWords} />
+        {label && (
+          <button type="button" class="toggle" aria-pressed="true" onClick={() => set({ label: null })}>
+            {label.key}: {label.value} ✕
+          </button>
+        )}
+      </div>
+      {at.value && (
+        <p class="note">What is said of devices is always the present: only their deployments have a past.</p>
+      )}
+      {error && <Trouble error={error} />}
+      <p class="muted number" role="status">
+        {data ? plural(data.devices.totalCount, 'device') : 'Asking …'}
+      </p>
+      <DeviceTable devices={data?.devices.nodes ?? []} label="Devices" />
+      {data && data.devices.nodes.length === 0 && <p class="empty">No device is like that.</p>}
+      <div class="pager">
+        {after && (
+          <button type="button" onClick={() => set({ after: null })}>
+            First page
+          </button>
+        )}
+        {data?.devices.pageInfo.hasNextPage && (
+          <button type="button" onClick={() => set({ after: data.devices.pageInfo.endCursor })}>
+            Next page
+          </button>
+        )}
+      </div>
+    </>
+  )
+}
+
+export function DeviceTable({ devices, label }: { readonly devices: readonly DeviceRow[]; readonly label: string }) {
+  if (devices.length === 0) return null
+  return (
+    <div class="table devices" role="table" aria-label={label}>
+      <div role="rowgroup">
+        <div class="head" role="row">
+          {['Device', 'Labels', 'Connectivity', 'Deployments', 'Last heard'].map((title) => (
+            <span key={title} role="columnheader">
+              {title}
+            </span>
+          ))}
+        </div>
+        {devices.map((device) => (
+          <div key={device.id} class="row" role="row">
+            <DeviceCells device={device} />
+          </div>
+        ))}
+      </div>
+    </div>
+  )
+}
+
+function DeviceCells({ device }: { readonly device: DeviceRow }) {
+  return (
+    <>
+      <Cell class="main">
+        <a href={href(['device', device.deviceId])}>{device.name}</a>
+        <small class="muted">
+          {[
+            device.name === device.deviceId ? null : device.deviceId,
+            device.parent && `behind ${device.parent.name}`,
+            device.revokedAt && 'revoked',
+          ]
+            .filter(Boolean)
+            .join(' · ')}
+        </small>
+      </Cell>
+      <Cell class="labels">
+        {device.labels.slice(0, 3).map(({ key, value }) => (
+          <a key={key} class="label" href={href(['devices'], { label: `${key}=${value}` })}>
+            {key}: {value}
+          </a>
+        ))}
+      </Cell>
+      <Cell class="state">
+        <ConnectivityMark of={device.connectivity} />
+      </Cell>
+      <Cell class="so-far">
+        <CountsBar counts={device.deploymentCounts} label={`Deployments of ${device.name}`} />
+        <span class="number">{formatNumber(device.deploymentCounts.total)}</span>
+      </Cell>
+      <Cell class="when number">
+        {device.lastHeardAt ? (
+          <time dateTime={device.lastHeardAt} title={formatFull(device.lastHeardAt)}>
+            {formatAge(device.lastHeardAt, now.value)}
+          </time>
+        ) : (
+          <span class="muted">never</span>
+        )}
+      </Cell>
+    </>
+  )
+}
+
+function parseLabel(text: string | null): { readonly key: string; readonly value: string } | null {
+  const at = text?.indexOf('=') ?? -1
+  return text === null || at < 0 ? null : { key: text.slice(0, at), value: text.slice(at + 1) }
+}

@@ -1,0 +1,188 @@
+/** The fleet on one screen: how far, how fast, and what needs somebody. */
+import { useLiveAnswer, useStream } from '../answers.ts'
+import { AreaChart } from '../area-chart.tsx'
+import { CountsBar, CountsLegend } from '../counts-bar.tsx'
+import { rowFragment } from '../deployment-rows.ts'
+import { DeploymentCells } from '../deployment-table.tsx'
+import { graphql } from '../graphql.ts'
+import { usePoints } from '../past-points.ts'
+import { at, href } from '../route.ts'
+import { StateMark } from '../state-mark.tsx'
+import { now } from '../time.ts'
+import { useWindow, windowWords } from '../time-bar.tsx'
+import { Trouble } from '../trouble.tsx'
+import { type Counts, formatNumber, formatShare, plural } from '../words.ts'
+import { countsFragment, RolloutLine, type RolloutSummary, rolloutFragment } from './rollouts.tsx'
+
+const overviewDocument = graphql(
+  `
+    query Overview($asOf: DateTime) {
+      revision
+      counts: deploymentCounts(asOf: $asOf) { ...Counts }
+      stalled: deploymentCounts(filter: { stalled: true }, asOf: $asOf) { total }
+      waiting: deploymentCounts(filter: { states: [PENDING], hasError: true }, asOf: $asOf) { total }
+      offline: devices(filter: { connectivity: [OFFLINE] }, first: 0) { totalCount }
+      failedFirst: deployments(filter: { states: [FAILED] }, first: 6, asOf: $asOf) { nodes { ...Row } }
+      stalledFirst: deployments(filter: { stalled: true }, first: 6, asOf: $asOf) { nodes { ...Row } }
+      rollouts(first: 6) { nodes { ...RolloutSummary } }
+    }
+  `,
+  [countsFragment, rowFragment, rolloutFragment],
+)
+
+const countsSubscription = graphql(`subscription FleetCounts { deploymentCounts { cursor counts { ...Counts } } }`, [
+  countsFragment,
+])
+
+export function OverviewPage() {
+  const asOf = at.value
+  const { data, error } = useLiveAnswer(overviewDocument, { asOf }, asOf === null ? {} : null)
+  const live = useStream(countsSubscription, asOf === null ? {} : null)
+  const counts = (asOf === null ? live?.deploymentCounts.counts : null) ?? data?.counts
+  const { name } = useWindow()
+  if (error && !data) return <Trouble error={error} />
+  if (!data || !counts) return <OverviewShape />
+  const wanted = counts.total - counts.removed
+  const attention = [...data.failedFirst.nodes, ...data.stalledFirst.nodes.filter(({ state }) => state !== 'FAILED')]
+  return (
+    <div class="overview">
+      <section class="hero" aria-labelledby="fleet">
+        <h1 id="fleet">
+          <span class="number big">{formatNumber(counts.installed)}</span>
+          <span class="muted"> of {plural(wanted, 'deployment')} installed</span>
+          <span class="number share">{formatShare(counts.installed, wanted)}</span>
+        </h1>
+        <CountsBar counts={counts} label="Deployments by state" />
+        <CountsLegend counts={counts} to={(state) => href(['deployments'], { state })} />
+      </section>
+
+      <ul class="facts" aria-label="What needs somebody">
+        <Fact
+          mark="FAILED"
+          count={counts.failed}
+          to={href(['deployments'], { state: 'FAILED' })}
+          text="gave up, and said why"
+        />
+        <Fact
+          mark="STALLED"
+          count={data.stalled.total}
+          to={href(['deployments'], { stalled: 'true' })}
+          text="under way for too long"
+        />
+        <Fact
+          mark="WAITING"
+          count={data.waiting.total}
+          to={href(['deployments'], { state: 'PENDING', error: 'true' })}
+          text="pending for a reason"
+        />
+        <Fact
+          mark="OFFLINE"
+          count={data.offline.totalCount}
+          to={href(['devices'], { connectivity: 'OFFLINE' })}
+          text="devices out of reach"
+        />
+      </ul>
+
+      <section class="panel trend" aria-labelledby="trend">
+        <h2 id="trend">The last {windowWords[name]}</h2>
+        <Trend present={asOf === null ? counts : null} />
+      </section>
+
+      <section class="panel" aria-labelledby="attention">
+        <h2 id="attention">
+          Failing and stalled <a href={href(['deployments'], { state: 'FAILED' })}>all</a>
+        </h2>
+        {attention.length === 0 ? (
+          <p class="empty good">
+            <StateMark of="INSTALLED">Nothing fails, nothing stalls.</StateMark>
+          </p>
+        ) : (
+          <div class="table deployments compact" role="table" aria-label="Failing and stalled deployments">
+            <div role="rowgroup">
+              {attention.slice(0, 8).map((row) => (
+                <div key={row.id} class="row" role="row">
+                  <DeploymentCells row={row} />
+                </div>
+              ))}
+            </div>
+          </div>
+        )}
+      </section>
+
+      <section class="panel" aria-labelledby="rollouts">
+        <h2 id="rollouts">
+          Rollouts <a href={href(['rollouts'])}>all</a>
+        </h2>
+        <ul class="rollouts">
+          {data.rollouts.nodes.map((rollout: RolloutSummary) => (
+            <li key={rollout.id}>
+              <RolloutLine rollout={rollout} />
+            </li>
+          ))}
+        </ul>
+        {data.rollouts.nodes.length === 0 && <FirstReport />}
+      </section>
+    </div>
+  )
+}
+
+function Trend({ present }: { readonly present: Counts | null }) {
+  const { from, to, step } = useWindow()
+  const past = usePoints(null, from, to, step)
+  const points = present && past.length > 0 ? [...past, { time: now.value, counts: present, changes: null }] : past
+  const moment = at.value
+  return (
+    <AreaChart
+      points={points}
+      from={from}
+      to={to}
+      label="Deployments by state over time"
+      at={moment === null ? null : Date.parse(moment)}
+    />
+  )
+}
+
+interface FactProps {
+  readonly mark: 'FAILED' | 'STALLED' | 'WAITING' | 'OFFLINE'
+  readonly count: number
+  readonly to: string
+  readonly text: string
+}
+
+function Fact({ mark, count, to, text }: FactProps) {
+  return (
+    <li class={count === 0 ? 'none' : undefined}>
+      <a href={to}>
+        <StateMark of={mark} />
+        <b class="number">{formatNumber(count)}</b>
+        <small class="muted">{text}</small>
+      </a>
+    </li>
+  )
+}
+
+/** Where everything will be: nothing moves when it comes. */
+const OverviewShape = () => (
+  <div class="overview shape" aria-busy="true">
+    <h1 class="unseen">Fleet</h1>
+    <div class="hero" />
+    <div class="facts" />
+    <div class="panel trend" />
+  </div>
+)
+
+function FirstReport() {
+  const report = `curl -X POST -H 'Content-Type: application/json' \\
+  -d '{"deploymentId":"hello","status":{"state":"installing"},"components":[{"name":"web","state":"installing"}]}' \\
+  ${new URL('device/edge-1/deployment/hello/status', document.baseURI)}`
+  return (
+    <div class="empty">
+      <p>Nobody has reported yet. A first report, from a terminal:</p>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard. */}
+      <pre tabIndex={0}>{report}</pre>
+      <p>
+        Or a whole fleet: <code>npm run simulate</code>
+      </p>
+    </div>
+  )
+}

@@ -1,0 +1,111 @@
+/** All rollouts, each with how far it is. */
+import { useLiveAnswer } from '../answers.ts'
+import { CountsBar } from '../counts-bar.tsx'
+import { Choice, SearchField, useFilters } from '../filters.tsx'
+import { type FragmentOf, graphql, type VariablesOf } from '../graphql.ts'
+import { href } from '../route.ts'
+import { StateMark } from '../state-mark.tsx'
+import { Trouble } from '../trouble.tsx'
+import { formatNumber, formatShare, plural } from '../words.ts'
+
+export const countsFragment = graphql(
+  `fragment Counts on DeploymentCounts { total pending installing installed failed removing removed revision }`,
+)
+
+export const rolloutFragment = graphql(
+  `
+    fragment RolloutSummary on Rollout {
+      id name kind project state status compositeApp compositeAppVersion
+      deploymentCounts { ...Counts }
+      stalled: deploymentCounts(filter: { stalled: true }) { total }
+    }
+  `,
+  [countsFragment],
+)
+
+export type RolloutSummary = FragmentOf<typeof rolloutFragment>
+
+const rolloutsDocument = graphql(
+  `
+    query Rollouts($filter: RolloutFilter, $after: String) {
+      revision
+      rollouts(filter: $filter, first: 50, after: $after) { totalCount nodes { ...RolloutSummary } pageInfo { hasNextPage endCursor } }
+    }
+  `,
+  [rolloutFragment],
+)
+
+type Kind = NonNullable<NonNullable<VariablesOf<typeof rolloutsDocument>['filter']>['kinds']>[number]
+
+export const rolloutKinds: Readonly<Record<Kind, string>> = {
+  DECLARED: 'Declared',
+  DEPLOYMENT_INTENT_GROUP: 'Intent group',
+  CLUSTER_INTENTS: 'Cluster intents',
+  RESOURCE_BUNDLE: 'Resource bundle',
+  MARGO_DEPLOYMENT: 'Undeclared',
+}
+
+export function RolloutsPage() {
+  const { text, many, one, set } = useFilters()
+  const kinds = many('kind', Object.keys(rolloutKinds) as Kind[])
+  const search = text()
+  const filter = { ...(kinds.length > 0 ? { kinds } : {}), ...(search ? { text: search } : {}) }
+  const after = one('after')
+  const { data, error } = useLiveAnswer(rolloutsDocument, { filter, after }, {})
+  return (
+    <>
+      <h1>Rollouts</h1>
+      <div class="filters" role="search" aria-label="Filter rollouts">
+        <SearchField label="Name or project" />
+        <Choice name="kind" label="Kind" options={rolloutKinds} />
+      </div>
+      {error && <Trouble error={error} />}
+      <p class="muted number" role="status">
+        {data ? plural(data.rollouts.totalCount, 'rollout') : 'Asking …'}
+      </p>
+      <ul class="rollouts panel">
+        {data?.rollouts.nodes.map((rollout) => (
+          <li key={rollout.id}>
+            <RolloutLine rollout={rollout} />
+          </li>
+        ))}
+      </ul>
+      {data && data.rollouts.nodes.length === 0 && <p class="empty">No rollout is like that.</p>}
+      <div class="pager">
+        {after && (
+          <button type="button" onClick={() => set({ after: null })}>
+            First page
+          </button>
+        )}
+        {data?.rollouts.pageInfo.hasNextPage && (
+          <button type="button" onClick={() => set({ after: data.rollouts.pageInfo.endCursor })}>
+            Next page
+          </button>
+        )}
+      </div>
+    </>
+  )
+}
+
+export function RolloutLine({ rollout }: { readonly rollout: RolloutSummary }) {
+  const { deploymentCounts: counts } = rollout
+  const wanted = counts.total - counts.removed
+  return (
+    <div class="rollout-line">
+      <a href={href(['rollout', rollout.id])}>{rollout.name}</a>
+      <small class="muted kind">{[rolloutKinds[rollout.kind], rollout.project].filter(Boolean).join(' · ')}</small>
+      <CountsBar counts={counts} label={rollout.name} />
+      <span class="number so-far">
+        {formatNumber(counts.installed)}
+        <span class="muted"> of {formatNumber(wanted)}</span>
+      </span>
+      <b class="number share">{formatShare(counts.installed, wanted)}</b>
+      <span class="marks">
+        {counts.failed > 0 && <StateMark of="FAILED">{`${formatNumber(counts.failed)} failed`}</StateMark>}
+        {rollout.stalled.total > 0 && (
+          <StateMark of="STALLED">{`${formatNumber(rollout.stalled.total)} stalled`}</StateMark>
+        )}
+      </span>
+    </div>
+  )
+}

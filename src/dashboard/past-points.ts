@@ -1,0 +1,128 @@
+/**
+ * What was, at regular moments: counts as of a time never change again, so each is asked once and kept, in few requests, the coarse
+ * picture first. Their revisions say how much happened in between, as a revision is a change.
+ */
+import { signal } from '@preact/signals'
+import { useEffect, useState } from 'preact/hooks'
+import { useAnswer } from './answers.ts'
+import { ask } from './api.ts'
+import { type Document, graphql } from './graphql.ts'
+import { now } from './time.ts'
+import type { Counts } from './words.ts'
+
+export interface Point {
+  readonly time: number
+  readonly counts: Counts
+  /** Changes since the point before; null for the first, and where an epoch began in between. */
+  readonly changes: number | null
+}
+
+type DatedCounts = Counts & { readonly revision: string }
+
+const pointsPerRequest = 8
+/** What is younger may still be under way. */
+const settled = 1_500
+/** More changes than this between two points: another epoch, whose numbers begin elsewhere. */
+const mostChanges = 50_000_000
+
+const oldestDocument = graphql(`query Oldest { changes(first: 1) { nodes { at } } }`)
+
+/** When the history that is kept begins; null while nobody knows, or when nothing ever happened. */
+export const oldest = signal<number | null>(null)
+
+/** Asked again now and then: the first report comes, and old history goes. */
+export function useOldest(): void {
+  const { data } = useAnswer(
+    oldestDocument,
+    {},
+    { version: Math.floor(now.value / (oldest.value === null ? 5_000 : 300_000)) },
+  )
+  const at = data?.changes.nodes[0]?.at
+  useEffect(() => {
+    oldest.value = at ? Date.parse(at) : null
+  }, [at])
+}
+
+/** Regular steps, so that what was asked once is known wherever it is shown. */
+const ladder = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 14_400, 43_200, 86_400]
+
+/** Milliseconds between two points when the span has at most so many. */
+export function chooseStep(span: number, most: number): number {
+  const wanted = span / most / 1_000
+  return (ladder.find((step) => step >= wanted) ?? 86_400) * 1_000
+}
+
+const kept = new Map<string, DatedCounts>()
+
+/** `rollout`: a rollout's node id; null: the whole fleet. */
+export function usePoints(rollout: string | null, from: number, to: number, step: number): readonly Point[] {
+  const begin = oldest.value === null ? Number.POSITIVE_INFINITY : Math.max(from, oldest.value)
+  const first = Math.ceil(begin / step) * step
+  const length = first <= to ? Math.floor((Math.min(to, now.value - settled) - first) / step) + 1 : 0
+  const times = Array.from({ length: Math.max(length, 0) }, (_, index) => first + index * step)
+  const key = (time: number): string => `${rollout}@${time}`
+  const [, redraw] = useState(0)
+  useEffect(() => {
+    const abort = new AbortController()
+    const load = async (): Promise<void> => {
+      const missing = coarseFirst(times.filter((time) => !kept.has(key(time))))
+      for (let done = 0; done < missing.length && !abort.signal.aborted; done += pointsPerRequest) {
+        const batch = missing.slice(done, done + pointsPerRequest)
+        const counts = await askPoints(rollout, batch, abort.signal)
+        for (const [index, time] of batch.entries()) {
+          const point = counts[index]
+          if (point) kept.set(key(time), point)
+        }
+        redraw((count) => count + 1)
+      }
+    }
+    // Without it there is only less to see; the next moment asks again.
+    load().catch(() => undefined)
+    return () => abort.abort()
+  }, [rollout, first, step, times.length])
+
+  const known = times.flatMap((time) => {
+    const counts = kept.get(key(time))
+    return counts ? [{ time, counts }] : []
+  })
+  return known.map(({ time, counts }, index) => {
+    const before = known[index - 1]
+    const changes = before ? Number(BigInt(counts.revision) - BigInt(before.counts.revision)) : null
+    return { time, counts, changes: changes === null || changes < 0 || changes > mostChanges ? null : changes }
+  })
+}
+
+/** Every eighth, then those between: the whole is seen early. */
+function coarseFirst(times: readonly number[]): readonly number[] {
+  const rank = (index: number): number => (index % 8 === 0 ? 0 : index % 4 === 0 ? 1 : index % 2 === 0 ? 2 : 3)
+  return times
+    .map((time, index) => ({ time, rank: rank(index) }))
+    .sort((a, b) => a.rank - b.rank || b.time - a.time)
+    .map(({ time }) => time)
+}
+
+const fields = 'total pending installing installed failed removing removed revision'
+
+/** As many aliases as moments, so the document is made here; null where that moment cannot be asked for. */
+async function askPoints(
+  rollout: string | null,
+  times: readonly number[],
+  signal: AbortSignal,
+): Promise<readonly (DatedCounts | null)[]> {
+  const asOf = (time: number): string => `asOf: "${new Date(time).toISOString()}"`
+  const selections = times.map((time, index) =>
+    rollout === null
+      ? `p${index}: deploymentCounts(${asOf(time)}) { ${fields} }`
+      : `p${index}: rollout(id: $rollout, ${asOf(time)}) { deploymentCounts { ${fields} } }`,
+  )
+  const query = `query Points${rollout === null ? '' : '($rollout: ID!)'} { ${selections.join('\n')} }`
+  const answer = await ask(
+    query as unknown as Document<Readonly<Record<string, unknown>>, object>,
+    { ...(rollout === null ? {} : { rollout }) },
+    signal,
+  )
+  return times.map((_, index) => {
+    const point = answer[`p${index}`] as DatedCounts | { readonly deploymentCounts: DatedCounts } | null
+    return point && 'deploymentCounts' in point ? point.deploymentCounts : point
+  })
+}

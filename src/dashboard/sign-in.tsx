@@ -1,0 +1,43 @@
+/** Where API_AUTH asks who looks. */
+import { useSignal } from '@preact/signals'
+import { signIn } from './api.ts'
+
+export function SignIn() {
+  const problem = useSignal<string | null>(null)
+  const isBusy = useSignal(false)
+  const submit = (event: SubmitEvent): void => {
+    event.preventDefault()
+    const credential = String(new FormData(event.currentTarget as HTMLFormElement).get('credential') ?? '').trim()
+    isBusy.value = true
+    signIn(credential).catch((error: Error) => {
+      problem.value = error.message
+      isBusy.value = false
+    })
+  }
+  return (
+    <main class="sign-in">
+      <h1>Rollcall</h1>
+      <form onSubmit={submit}>
+        <label for="credential">API key or token</label>
+        <input
+          id="credential"
+          name="credential"
+          type="password"
+          autocomplete="current-password"
+          required
+          aria-describedby="sign-in-problem"
+          aria-invalid={problem.value !== null}
+        />
+        <p id="sign-in-problem" class="trouble-text" role="alert">
+          {problem.value}
+        </p>
+        <button type="submit" class="primary" disabled={isBusy.value}>
+          Sign in
+        </button>
+        <p class="muted">
+          Whoever runs this server gives you one. The page keeps it in a cookie that no script can read.
+        </p>
+      </form>
+    </main>
+  )
+}

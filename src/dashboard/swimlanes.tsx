@@ -1,0 +1,112 @@
+/** What a deployment and its components were, over time: a lane each, attempts divided, failures seen from afar. */
+
+import { useWidth } from './area-chart.tsx'
+import type { Change } from './change-line.tsx'
+import { formatSpan, formatTime } from './time.ts'
+import { type DeploymentState, stateWords } from './words.ts'
+
+interface SwimlanesProps {
+  readonly changes: readonly Change[]
+  /** Until when it goes on. */
+  readonly to: number
+  /** What came before is not among the changes. */
+  readonly isPart: boolean
+}
+
+interface Segment {
+  readonly from: number
+  readonly to: number
+  readonly state: DeploymentState
+}
+
+const laneHeight = 26
+const barHeight = 12
+const whole = ''
+
+export function Swimlanes({ changes, to, isPart }: SwimlanesProps) {
+  const [frame, width] = useWidth()
+  const [first] = changes
+  if (!first) return <p class="empty">Nothing has happened yet.</p>
+  const from = Date.parse(first.at)
+  const end = Math.max(to, Date.parse(changes.at(-1)?.at ?? first.at) + 1_000)
+  const { lanes, attempts } = findLanes(changes, end)
+  const names = [...lanes.keys()]
+  const gutter = width < 480 ? 0 : 130
+  const x = (time: number): number => gutter + ((time - from) / (end - from)) * (width - gutter)
+  const height = names.length * (laneHeight + (gutter === 0 ? 12 : 0)) + 4
+  const lane = (index: number): number => index * (laneHeight + (gutter === 0 ? 12 : 0)) + (gutter === 0 ? 14 : 0)
+  return (
+    <figure class="swimlanes" ref={frame}>
+      <svg width={width} height={height} role="img" aria-label={describe(lanes, from, end)}>
+        {attempts.map((time) => (
+          <line key={time} x1={x(time)} x2={x(time)} y1={0} y2={height} class="attempt-line" />
+        ))}
+        {names.map((name, index) => (
+          <g key={name} transform={`translate(0 ${lane(index)})`}>
+            <text x={0} y={gutter === 0 ? -1 : 13} class={name === whole ? 'lane whole' : 'lane'}>
+              {name === whole ? 'deployment' : shorten(name, gutter === 0 ? 40 : 17)}
+            </text>
+            {(lanes.get(name) ?? []).map((segment) => (
+              <rect
+                key={segment.from}
+                class={`segment ${segment.state.toLowerCase()}`}
+                x={x(segment.from)}
+                y={3}
+                width={Math.max(x(segment.to) - x(segment.from) - 1, 2)}
+                height={name === whole ? barHeight + 2 : barHeight - 2}
+                rx={2}
+              >
+                <title>{`${name || 'deployment'}: ${stateWords[segment.state]} for ${formatSpan(segment.to - segment.from)} from ${formatTime(segment.from)}`}</title>
+              </rect>
+            ))}
+          </g>
+        ))}
+      </svg>
+      <div class="axis" aria-hidden="true" style={{ marginInlineStart: `${gutter}px` }}>
+        <span>
+          {isPart && '… '}
+          {formatTime(from)}
+        </span>
+        <span>{formatSpan(end - from)}</span>
+        <span>{formatTime(end)}</span>
+      </div>
+    </figure>
+  )
+}
+
+function findLanes(changes: readonly Change[], end: number) {
+  const lanes = new Map<string, Segment[]>([[whole, []]])
+  const attempts: number[] = []
+  let attempt = 0
+  const close = (name: string, time: number): Segment[] => {
+    const segments = lanes.get(name) ?? []
+    const open = segments.at(-1)
+    if (open && open.to === end) segments[segments.length - 1] = { ...open, to: time }
+    lanes.set(name, segments)
+    return segments
+  }
+  for (const change of changes) {
+    const time = Date.parse(change.at)
+    if (change.__typename === 'DeploymentStateChanged') {
+      if (attempt > 0 && change.attempt > attempt) attempts.push(time)
+      attempt = change.attempt
+      if (change.from !== change.to || lanes.get(whole)?.length === 0)
+        close(whole, time).push({ from: time, to: end, state: change.to })
+    }
+    if (change.__typename === 'ComponentStateChanged' && (change.from !== change.to || !lanes.has(change.component)))
+      close(change.component, time).push({ from: time, to: end, state: change.to })
+    if (change.__typename === 'ComponentRemoved') close(change.component, time)
+  }
+  return { lanes, attempts }
+}
+
+const describe = (lanes: ReadonlyMap<string, readonly Segment[]>, from: number, end: number): string =>
+  `From ${formatTime(from)} to ${formatTime(end)}. ${[...lanes]
+    .map(
+      ([name, segments]) =>
+        `${name || 'Deployment'}: ${segments.map(({ state }) => stateWords[state].toLowerCase()).join(', then ')}`,
+    )
+    .join('. ')}.`
+
+const shorten = (name: string, length: number): string =>
+  name.length <= length ? name : `${name.slice(0, length - 1)}…`

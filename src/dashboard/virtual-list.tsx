@@ -1,0 +1,109 @@
+/** Only the rows that are seen exist; the page itself scrolls. Up and down move between rows, as in any list. */
+import type { ComponentChildren } from 'preact'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+
+interface VirtualListProps<Row> {
+  readonly rows: readonly Row[]
+  readonly keyOf: (row: Row) => string
+  readonly rowHeight: number
+  readonly label: string
+  readonly head?: readonly string[]
+  /** How many there will be. */
+  readonly total?: number | undefined
+  readonly columns: string
+  readonly children: (row: Row) => ComponentChildren
+}
+
+const overscan = 8
+
+export function VirtualList<Row>({
+  rows,
+  keyOf,
+  rowHeight,
+  label,
+  head,
+  total,
+  columns,
+  children,
+}: VirtualListProps<Row>) {
+  const body = useRef<HTMLDivElement>(null)
+  const [seen, setSeen] = useState({ first: 0, last: 40 })
+
+  const look = (): void => {
+    const top = body.current?.getBoundingClientRect().top ?? 0
+    const first = Math.max(Math.floor(-top / rowHeight) - overscan, 0)
+    const last = Math.ceil((innerHeight - top) / rowHeight) + overscan
+    setSeen((known) => (known.first === first && known.last === last ? known : { first, last }))
+  }
+  useLayoutEffect(look)
+  useEffect(() => {
+    let frame = 0
+    const later = (): void => {
+      cancelAnimationFrame(frame)
+      frame = requestAnimationFrame(look)
+    }
+    addEventListener('scroll', later, { passive: true })
+    addEventListener('resize', later)
+    return () => {
+      cancelAnimationFrame(frame)
+      removeEventListener('scroll', later)
+      removeEventListener('resize', later)
+    }
+  }, [rowHeight])
+
+  const first = Math.min(seen.first, Math.max(rows.length - 1, 0))
+  return (
+    <div
+      class={`table ${columns}`}
+      role="table"
+      aria-label={label}
+      aria-rowcount={(total ?? rows.length) + (head ? 1 : 0)}
+      onKeyDown={moveBetweenRows}
+    >
+      {head && (
+        <div class="head" role="row" aria-rowindex={1}>
+          {head.map((title) => (
+            <span key={title} role="columnheader">
+              {title}
+            </span>
+          ))}
+        </div>
+      )}
+      <div class="rows" ref={body} role="rowgroup" style={{ height: `${rows.length * rowHeight}px` }}>
+        {rows.slice(first, seen.last).map((row, index) => (
+          <div
+            key={keyOf(row)}
+            class="row"
+            role="row"
+            aria-rowindex={first + index + (head ? 2 : 1)}
+            style={{ height: `${rowHeight}px`, transform: `translateY(${(first + index) * rowHeight}px)` }}
+          >
+            {children(row)}
+          </div>
+        ))}
+      </div>
+    </div>
+  )
+}
+
+export function Cell({ class: name, children }: { readonly class?: string; readonly children?: ComponentChildren }) {
+  return (
+    <span role="cell" class={name}>
+      {children}
+    </span>
+  )
+}
+
+function moveBetweenRows(event: KeyboardEvent): void {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
+  const own = (event.target as Element).closest('.row')
+  if (!step || !own?.parentElement) return
+  const rows = [...own.parentElement.children].sort((a, b) => rowIndex(a) - rowIndex(b))
+  const next = rows[rows.indexOf(own) + step]
+  const link = next?.querySelector<HTMLElement>('a')
+  if (!link) return
+  event.preventDefault()
+  link.focus()
+}
+
+const rowIndex = (row: Element): number => Number(row.getAttribute('aria-rowindex'))

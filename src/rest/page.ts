@@ -1,0 +1,162 @@
+/**
+ * `/` and what it loads: src/dashboard, bundled in memory when somebody first asks for it, so that starting stays quick and nothing
+ * has to be built. Whoever does not ask for HTML is told in words what there is.
+ *
+ *   /                      the page: never cached, names its assets by their hashes
+ *   /assets/<name>-<hash>  kept for ever, compressed once
+ */
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { extname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { brotliCompress, gzip } from 'node:zlib'
+import { DomainError } from '../domain/errors.ts'
+import { answer, type Exchange } from './exchange.ts'
+import { welcomeText } from './welcome-text.ts'
+
+interface Asset {
+  readonly type: string
+  readonly bodies: Readonly<Record<Coding, Buffer>>
+}
+
+type Coding = 'br' | 'gzip' | 'identity'
+
+interface Bundle {
+  readonly page: Asset
+  readonly assets: ReadonlyMap<string, Asset>
+}
+
+const folder = join(import.meta.dirname, '../dashboard')
+const types: Readonly<Record<string, string>> = {
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+}
+
+/** Nothing but our own files, and no script or style within the page. A style attribute that a script sets is not one. */
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+export interface Page {
+  show(exchange: Exchange): Promise<void>
+  /** Whether the path is one of its assets. */
+  owns(path: string): boolean
+  sendAsset(exchange: Exchange): Promise<void>
+}
+
+export function createPage(): Page {
+  let bundling: Promise<Bundle> | null = null
+  const bundle = (): Promise<Bundle> => {
+    bundling ??= bundlePage().catch((error: unknown) => {
+      bundling = null
+      throw error
+    })
+    return bundling
+  }
+
+  return {
+    async show(exchange) {
+      exchange.response.setHeader('vary', 'accept, accept-encoding')
+      if (!wantsHtml(exchange))
+        return answer(exchange, 200, 'text/plain; charset=utf-8', welcomeText(originOf(exchange)))
+      const { page } = await bundle()
+      send(exchange, page, {
+        'cache-control': 'no-cache',
+        'content-security-policy': policy,
+        'referrer-policy': 'same-origin',
+        'x-content-type-options': 'nosniff',
+      })
+    },
+    owns: (path) => path.startsWith('/assets/'),
+    async sendAsset(exchange) {
+      const asset = (await bundle()).assets.get(exchange.path)
+      if (!asset)
+        throw new DomainError('NOT_FOUND', `${exchange.path} is not of this version of the page: load the page again`)
+      send(exchange, asset, {
+        'cache-control': 'public, max-age=31536000, immutable',
+        'x-content-type-options': 'nosniff',
+        vary: 'accept-encoding',
+      })
+    },
+  }
+}
+
+async function bundlePage(): Promise<Bundle> {
+  // Loaded here: whoever only reports never needs it.
+  const { build, stop } = await import('esbuild')
+  const { outputFiles } = await build({
+    entryPoints: [join(folder, 'main.tsx'), join(folder, 'style/main.css'), join(folder, 'icon.svg')],
+    bundle: true,
+    minify: true,
+    write: false,
+    format: 'esm',
+    target: ['chrome111', 'firefox113', 'safari16.4'],
+    jsx: 'automatic',
+    jsxImportSource: 'preact',
+    loader: { '.svg': 'copy' },
+    entryNames: '[name]-[hash]',
+    assetNames: '[name]-[hash]',
+    outdir: '/assets',
+    logLevel: 'silent',
+    // The page's own configuration is for checking its types.
+    tsconfigRaw: {},
+  })
+  await stop()
+  const assets = new Map<string, Asset>()
+  for (const { path, contents } of outputFiles) assets.set(path, await toAsset(path, Buffer.from(contents)))
+  const addresses = [...assets.keys()]
+  const template = await readFile(join(folder, 'index.html'), 'utf8')
+  // Relative: the page also works where a proxy serves it under a path.
+  const html = template.replaceAll(/(["'])(main|icon)\.(js|css|svg)\1/g, (_, quote, name, extension) => {
+    const address = addresses.find((each) => each.startsWith(`/assets/${name}-`) && each.endsWith(`.${extension}`))
+    return `${quote}${(address ?? '').slice(1)}${quote}`
+  })
+  return { page: await toAsset('.html', Buffer.from(html)), assets }
+}
+
+async function toAsset(path: string, identity: Buffer): Promise<Asset> {
+  const [br, gz] = await Promise.all([promisify(brotliCompress)(identity), promisify(gzip)(identity)])
+  return { type: types[extname(path)] ?? 'text/html; charset=utf-8', bodies: { br, gzip: gz, identity } }
+}
+
+function send(exchange: Exchange, { type, bodies }: Asset, headers: Readonly<Record<string, string>>): void {
+  const coding = acceptedCoding(String(exchange.request.headers['accept-encoding'] ?? ''))
+  const body = bodies[coding]
+  const tag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 16)}"`
+  const more = { ...headers, etag: tag, ...(coding === 'identity' ? {} : { 'content-encoding': coding }) }
+  if (exchange.request.headers['if-none-match'] === tag) {
+    exchange.response.writeHead(304, more).end()
+    return
+  }
+  answer(exchange, 200, type, body, more)
+}
+
+function acceptedCoding(header: string): Coding {
+  const accepts = (coding: string): boolean =>
+    header.split(',').some((part) => {
+      const [name = '', ...parameters] = part
+        .trim()
+        .toLowerCase()
+        .split(/\s*;\s*/)
+      return name === coding && !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter))
+    })
+  return accepts('br') ? 'br' : accepts('gzip') ? 'gzip' : 'identity'
+}
+
+/** Browsers name text/html; curl takes anything. */
+function wantsHtml({ request }: Exchange): boolean {
+  return /\b(text\/html|application\/xhtml\+xml)\b/.test(request.headers.accept ?? '')
+}
+
+/** As whoever asks knows us; a Host is only echoed into text. */
+function originOf({ request }: Exchange): string {
+  return `http://${request.headers.host ?? '127.0.0.1:4000'}`
+}
