@@ -64,6 +64,7 @@ export async function createApp({ config, database, log, clock = Date.now }: App
     database,
     writer,
     offlineAfter: config.offlineAfter,
+    stalling: config.stalling,
     ...config.retention,
     failed: warn('what time made due was not done: trying again'),
     clock,

@@ -20,6 +20,8 @@ export interface Config {
   readonly retention: { readonly historyDays: number | null; readonly forgetRemovedDays: number | null }
   /** Seconds of silence after which any device counts as OFFLINE; null: silence proves nothing. */
   readonly offlineAfter: number | null
+  /** What standing still is: so many times as long as peers took, and seconds where they say nothing; null: neither. */
+  readonly stalling: { readonly factor: number | null; readonly after: number | null }
   readonly sinks: {
     /** Host names, addresses and ranges inside that may be told all the same. */
     readonly allow: readonly string[]
@@ -57,6 +59,12 @@ const seconds = setting('a whole number of seconds from 1 to 2147483647', (text)
 )
 const skew = setting('a whole number of seconds from 0 to 600', (text) =>
   /^\d{1,3}$/.test(text) && Number(text) <= 600 ? Number(text) : null,
+)
+const factor = setting('a number from 1 to 1000, or off', (text) =>
+  text === 'off' || (/^\d{1,4}(\.\d+)?$/.test(text) && Number(text) >= 1 && Number(text) <= 1_000) ? text : null,
+)
+const secondsOrOff = setting('a whole number of seconds from 1 to 2147483647, or off', (text) =>
+  text === 'off' || (/^\d{1,10}$/.test(text) && Number(text) >= 1 && Number(text) <= 2_147_483_647) ? text : null,
 )
 const flag = setting(
   'true or false',
@@ -99,6 +107,8 @@ const environment = z.object({
   HISTORY_DAYS: days.nullable().default(null),
   FORGET_REMOVED_DAYS: days.nullable().default(null),
   OFFLINE_AFTER: seconds.nullable().default(null),
+  STALLED_FACTOR: factor.default('3'),
+  STALLED_AFTER: secondsOrOff.default('3600'),
   SINK_ALLOW: allowList.default([]),
   AAI_URL: publicUrl.nullable().default(null),
   AAI_VERSION: aaiVersion.default(24),
@@ -143,6 +153,7 @@ export function parseConfig(env: Environment): Config {
     store: { url: v.DATABASE_URL, dataDir: v.DATA_DIR },
     retention: { historyDays: v.HISTORY_DAYS, forgetRemovedDays: v.FORGET_REMOVED_DAYS },
     offlineAfter: v.OFFLINE_AFTER,
+    stalling: { factor: numberUnlessOff(v.STALLED_FACTOR), after: numberUnlessOff(v.STALLED_AFTER) },
     sinks: {
       allow: v.SINK_ALLOW,
       aai:
@@ -248,6 +259,10 @@ function setting<T>(expected: string, parse: (text: string) => T | null) {
     context.addIssue(`must be ${expected}, but is ${JSON.stringify(text)}`)
     return z.NEVER
   })
+}
+
+function numberUnlessOff(text: string): number | null {
+  return text === 'off' ? null : Number(text)
 }
 
 function listOf(text: string): readonly string[] {

@@ -27,6 +27,7 @@ const writes = [
   'store/save.ts',
   'store/load.ts',
   'store/housekeeping.ts',
+  'store/stalling.ts',
   'store/tokens.ts',
   'store/save-api-access.ts',
 ]

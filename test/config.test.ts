@@ -9,6 +9,7 @@ describe('the configuration', () => {
       store: { url: null, dataDir: './data' },
       retention: { historyDays: null, forgetRemovedDays: null },
       offlineAfter: null,
+      stalling: { factor: 3, after: 3600 },
       sinks: { allow: [], aai: null },
       logLevel: 'info',
       auth: { device: ['open'], api: { methods: ['open'], adminKey: null, jwt: null } },
@@ -27,6 +28,8 @@ describe('the configuration', () => {
       HISTORY_DAYS: '30.5',
       FORGET_REMOVED_DAYS: '7',
       OFFLINE_AFTER: '90',
+      STALLED_FACTOR: '1.5',
+      STALLED_AFTER: 'off',
       SINK_ALLOW: '10.0.0.0/8, aai.example',
       AAI_URL: 'https://aai.example:8443/',
       AAI_VERSION: 'v27',
@@ -59,6 +62,7 @@ describe('the configuration', () => {
       store: { url: 'postgres://rollcall:secret@db.example/rollcall', dataDir: 'memory' },
       retention: { historyDays: 30.5, forgetRemovedDays: 7 },
       offlineAfter: 90,
+      stalling: { factor: 1.5, after: null },
       sinks: {
         allow: ['10.0.0.0/8', 'aai.example'],
         aai: {
@@ -102,6 +106,8 @@ describe('the configuration', () => {
       HISTORY_DAYS: '0',
       FORGET_REMOVED_DAYS: 'soon',
       OFFLINE_AFTER: '1.5',
+      STALLED_FACTOR: '0.5',
+      STALLED_AFTER: 'never',
       SINK_ALLOW: '10.0.0.0/99',
       AAI_URL: 'aai.example',
       AAI_VERSION: '11',

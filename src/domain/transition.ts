@@ -9,6 +9,7 @@
  *
  *   components: a non-empty list is the whole picture, an absent one goes (declared: back to PENDING); an empty list says nothing
  *   attempt:    + 1 when a terminal state (INSTALLED FAILED REMOVED) is followed by PENDING or INSTALLING
+ *   stalled:    ends, as the last of the changes, with the next change of the state or of a component
  *   forgotten:  a new report brings it back as if it were the first, under the same key
  */
 import type { ChangeBody } from './change.ts'
@@ -170,16 +171,34 @@ export function forgetDeployment(known: Deployment, moment: Moment): Transition 
   return finish([{ kind: 'DEPLOYMENT_FORGOTTEN' }], moment, { ...known, forgottenAt: moment.at, marks: noMarks })
 }
 
-export function finish(changes: readonly ChangeBody[], moment: Moment, next: Deployment): Transition {
-  if (changes.length === 0) return { verdict: 'UNCHANGED', staleBy: null, deployment: next, changes }
+/** Only what is under way, and does not say itself why it waits, can stand still. */
+export function stallDeployment(known: Deployment, moment: Moment): Transition {
+  const { state, error, claimed, stalled, forgottenAt } = known
+  const isUnderWay = state === 'INSTALLING' || state === 'REMOVING' || (state === 'PENDING' && error === null)
+  const stalls = isUnderWay && claimed && !stalled && forgottenAt === null
+  return finish(stalls ? [{ kind: 'DEPLOYMENT_STALLED', stalled: true }] : [], moment, {
+    ...known,
+    stalled: stalled || stalls,
+  })
+}
+
+export function finish(made: readonly ChangeBody[], moment: Moment, next: Deployment): Transition {
+  if (made.length === 0) return { verdict: 'UNCHANGED', staleBy: null, deployment: next, changes: made }
+  const goesOn = next.stalled && made.some(isProgress)
+  const changes: readonly ChangeBody[] = goesOn ? [...made, { kind: 'DEPLOYMENT_STALLED', stalled: false }] : made
   const deployment = {
     ...next,
+    stalled: next.stalled && !goesOn,
     derivedState: deriveState(next.components),
     consistent: isConsistent(next.state, next.components),
     changedAt: moment.at,
     revision: moment.revision + changes.length - 1,
   }
   return { verdict: 'APPLIED', staleBy: null, deployment, changes }
+}
+
+function isProgress({ kind }: ChangeBody): boolean {
+  return kind === 'DEPLOYMENT_STATE_CHANGED' || kind === 'COMPONENT_STATE_CHANGED' || kind === 'COMPONENT_REMOVED'
 }
 
 /** Pushes a change for each component that differs, and returns the new list in the order first seen. */

@@ -6,8 +6,10 @@ import { randomUUID } from 'node:crypto'
 import type { Millis } from '../domain/deployment.ts'
 import type { Database } from '../store/database.ts'
 import { findEnded, findSilent, holdLease, pruneHistory } from '../store/housekeeping.ts'
+import { findStalled, type StallLimits } from '../store/stalling.ts'
 import { forgetRemoved } from './commands/declare.ts'
 import { markSilent } from './commands/silence.ts'
+import { markStalled } from './commands/stall.ts'
 import type { Writer } from './writer.ts'
 
 export interface Timekeeper {
@@ -21,6 +23,7 @@ export interface TimekeeperOptions {
   readonly writer: Writer
   /** Seconds; null: only devices that promised to be heard go offline by silence. */
   readonly offlineAfter: number | null
+  readonly stalling: StallLimits
   /** Null: keep everything. */
   readonly historyDays: number | null
   /** Null: never. */
@@ -33,12 +36,16 @@ export interface TimekeeperOptions {
 
 const day = 24 * 60 * 60 * 1000
 const chunk = 500
+/** Comparing peers reads more than looking for the silent; a standstill is never shorter than a minute. */
+const stallInterval = 30_000
 
 export function createTimekeeper(options: TimekeeperOptions): Timekeeper {
-  const { database, writer, offlineAfter, historyDays, forgetRemovedDays, clock = Date.now, interval = 5_000 } = options
+  const { database, writer, offlineAfter, stalling, historyDays, forgetRemovedDays } = options
+  const { clock = Date.now, interval = 5_000 } = options
   const holder = randomUUID()
   let round: Promise<boolean> | null = null
   let isStopped = false
+  let lookedAt = Number.NEGATIVE_INFINITY
 
   async function tick(): Promise<boolean> {
     const now = clock()
@@ -47,6 +54,12 @@ export function createTimekeeper(options: TimekeeperOptions): Timekeeper {
     if (since === null) return false
     const silent = await findSilent(database.session, now, offlineAfter, chunk)
     if (silent.length > 0) await writer.submit(markSilent(silent, since))
+    if (now - lookedAt >= stallInterval) {
+      const stalled = await findStalled(database.session, now, stalling, since, chunk)
+      if (stalled.length > 0) await writer.submit(markStalled(stalled))
+      // More of them than a chunk: at once again.
+      if (stalled.length < chunk) lookedAt = now
+    }
     if (forgetRemovedDays !== null) await forgetEnded(now - forgetRemovedDays * day)
     // In small steps, so that no batch waits long.
     if (historyDays !== null)

@@ -36,6 +36,7 @@ async function open(store: Store, options: Partial<TimekeeperOptions> = {}) {
       database: road.database,
       writer: road.writer,
       offlineAfter: null,
+      stalling: { factor: null, after: null },
       historyDays: null,
       forgetRemovedDays: null,
       interval: 2 ** 30,

@@ -58,6 +58,10 @@ const write = fc.oneof(
       .array(fc.nat(5), { minLength: 1, maxLength: 2 })
       .map((numbers) => ({ do: 'forget', numbers }) as const),
   },
+  {
+    weight: 2,
+    arbitrary: fc.uniqueArray(fc.nat(5), { minLength: 1 }).map((numbers) => ({ do: 'stall', numbers }) as const),
+  },
   { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('resetOrder' as const, 'register' as const), device }) },
 )
 export type Write = typeof write extends fc.Arbitrary<infer C> ? C : never

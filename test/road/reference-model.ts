@@ -34,6 +34,7 @@ export interface Image {
   readonly parts: Readonly<Record<string, Part & { readonly revision: number }>>
   readonly attempt: number
   readonly version: number | null
+  readonly stalled: boolean
   readonly forgotten: boolean
   readonly at: number
   readonly revision: number
@@ -119,7 +120,18 @@ export function createModel(base: number) {
   }
 
   function born(id: string, reporter: string, on: string, rollout: string): Known {
-    const image = { ...blank, id, device: on, rollout, attempt: 0, version: null, forgotten: true, at: 0, revision: 0 }
+    const image = {
+      ...blank,
+      id,
+      device: on,
+      rollout,
+      attempt: 0,
+      version: null,
+      stalled: false,
+      forgotten: true,
+      at: 0,
+      revision: 0,
+    }
     rollouts.add(rollout)
     const d = { number: all.length, image, reporter, declared: [], claimed: false, marks: unordered, repeats: 0 }
     all.push(d)
@@ -203,6 +215,7 @@ export function createModel(base: number) {
     // An empty list says nothing; but what was declared is there from the beginning.
     if (Object.keys(r.parts).length > 0 || Object.keys(d.image.parts).length === 0)
       merge(d, withDeclared(r.parts, d.declared))
+    goOn(d)
     Object.assign(d, { reporter: r.reporter, claimed: true, marks: remember(d.marks, r, now) })
   }
 
@@ -223,8 +236,16 @@ export function createModel(base: number) {
         tell(d, 'DEPLOYMENT_REVISED', `${next.application} ${next.rollout}`, next)
       d.declared = parts ?? d.declared
       merge(d, withDeclared(d.claimed ? d.image.parts : {}, d.declared))
+      goOn(d)
     }
     return { revision }
+  }
+
+  /** What stood still does not any more once its state or one of its parts has changed. */
+  function goOn(d: Known): void {
+    const moves = ['DEPLOYMENT_STATE_CHANGED', 'COMPONENT_STATE_CHANGED', 'COMPONENT_REMOVED']
+    const moved = log.some((change) => change.entry === entry && moves.includes(change.kind))
+    if (d.image.stalled && moved) tell(d, 'DEPLOYMENT_STALLED', 'false', { stalled: false })
   }
 
   function clearMarks(reporter: string): number {
@@ -254,6 +275,23 @@ export function createModel(base: number) {
         if (d) d.marks = unordered
       }
       return { revision }
+    },
+    /** Those that were found to stand still when they had that revision. */
+    stall(found: readonly { readonly number: number; readonly revision: number }[], now: number): { marked: number } {
+      begin(now)
+      const still = found.flatMap(({ number, revision: then }) => {
+        const d = all[number]
+        return d && d.image.revision === then && isPresent(d) && d.claimed && !d.image.stalled ? [d] : []
+      })
+      const stalling = still.filter(
+        ({ image: { state, error } }) =>
+          state === 'INSTALLING' || state === 'REMOVING' || (state === 'PENDING' && error === null),
+      )
+      for (const d of stalling) {
+        entry += 1
+        tell(d, 'DEPLOYMENT_STALLED', 'true', { stalled: true })
+      }
+      return { marked: stalling.length }
     },
     resetOrder(reporter: string, now: number): { deployments: number } | 'NOT_FOUND' {
       begin(now)

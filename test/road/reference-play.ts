@@ -4,6 +4,7 @@ import { DomainError } from '../../src/domain/errors.ts'
 import { declareDeployments, forgetDeployments } from '../../src/ingest/commands/declare.ts'
 import { registerDevices, resetReporterOrder } from '../../src/ingest/commands/device.ts'
 import { recordReport } from '../../src/ingest/commands/report.ts'
+import { markStalled } from '../../src/ingest/commands/stall.ts'
 import type { Database, Snapshot } from '../../src/store/database.ts'
 import { pruneHistory } from '../../src/store/housekeeping.ts'
 import { readHead } from '../../src/store/log-head.ts'
@@ -33,6 +34,7 @@ export async function play(open: () => Promise<Database>, commands: readonly Com
     const keys = (await road.database.session.run<{ key: number }>('select key from deployments order by key')).map(
       ({ key }) => key,
     )
+    const revisions = model.all.map(({ image }) => image.revision)
     const asked: Promise<unknown>[] = []
     const expected: unknown[] = []
     const submit = (answer: Promise<object>, said: unknown): void => {
@@ -74,6 +76,15 @@ export async function play(open: () => Promise<Database>, commands: readonly Com
           const numbers = next.numbers.map((number) => (number < keys.length ? number : -1))
           const command = forgetDeployments(numbers.map((number) => keys[number] ?? -1))
           submit(road.writer.submit(command), model.forget(numbers, now))
+          break
+        }
+        case 'stall': {
+          // As it was when this batch was not there yet.
+          const found = next.numbers.flatMap((number) => {
+            const [key, revision] = [keys[number], revisions[number]]
+            return key === undefined || revision === undefined ? [] : [{ number, key, revision }]
+          })
+          submit(road.writer.submit(markStalled(found)), model.stall(found, now))
           break
         }
         case 'resetOrder':

@@ -47,6 +47,7 @@ export function showDeployment(row: DeploymentRow, { targets, rollouts }: Names)
     parts: Object.fromEntries(parts),
     attempt: row.attempt,
     version: row.adoptedManifestVersion === null ? null : Number(row.adoptedManifestVersion),
+    stalled: row.stalled,
     forgotten: row.forgottenAt !== null,
     at: row.changedAt,
     revision: row.revision,
@@ -73,8 +74,9 @@ export function showChange(change: Change, { targets, rollouts }: Names): object
       return { ...about, what: `${change.application} ${rollouts.get(change.rolloutKey)}` }
     case 'CONNECTIVITY_CHANGED':
       return { ...about, what: `${change.from} ${change.to}` }
-    case 'DEPLOYMENT_FORGOTTEN':
     case 'DEPLOYMENT_STALLED':
+      return { ...about, what: String(change.stalled) }
+    case 'DEPLOYMENT_FORGOTTEN':
       return about
     case 'RESOURCE_STATUS_CHANGED':
     case 'INSTANCE_STATUS_CHANGED':

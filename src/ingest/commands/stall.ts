@@ -1,0 +1,27 @@
+/** Standing still as a fact: decided from outside (store/stalling.ts), written only where nothing has happened since. */
+import type { Revision } from '../../domain/deployment.ts'
+import { stallDeployment } from '../../domain/transition.ts'
+import type { Command } from '../command.ts'
+
+/** A deployment, and the revision at which it was found to stand still. */
+export interface Standstill {
+  readonly key: number
+  readonly revision: Revision
+}
+
+export function markStalled(found: readonly Standstill[]): Command<{ readonly marked: number }> {
+  return {
+    needs: { deploymentKeys: found.map(({ key }) => key) },
+    decide(world) {
+      let marked = 0
+      for (const { key, revision } of found) {
+        const known = world.deploymentByKey(key)
+        if (!known || known.revision !== revision) continue
+        const outcome = stallDeployment(known, world.moment())
+        if (outcome.changes.length > 0) marked += 1
+        world.commit(known, outcome, null)
+      }
+      return { marked }
+    },
+  }
+}
