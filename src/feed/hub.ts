@@ -174,5 +174,6 @@ function* topicsOf(change: Change): Generator<Topic> {
 
 /** Rollouts and deployments come into being with a first state or by being declared. */
 function mayCreate(change: Change): boolean {
+  if (change.kind === 'LIFECYCLE_ACTION_RECORDED' || change.kind === 'INSTANCE_STATUS_CHANGED') return true
   return change.kind === 'DEPLOYMENT_REVISED' || (change.kind === 'DEPLOYMENT_STATE_CHANGED' && change.from === null)
 }

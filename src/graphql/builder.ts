@@ -11,6 +11,7 @@ export interface BuilderTypes {
     ID: { Input: string; Output: string }
     DateTime: { Input: Millis; Output: Millis }
     Revision: { Input: Revision; Output: Revision }
+    JSON: { Input: unknown; Output: unknown }
   }
 }
 

@@ -4,9 +4,20 @@ import { builder } from './builder.ts'
 import type { Context } from './context.ts'
 import { Deployment } from './deployment.ts'
 import { required } from './required.ts'
+import { Resource } from './resource.ts'
+import { Rollout } from './rollout.ts'
+import { LifecycleAction, RolloutInstance } from './rollout-instance.ts'
 import { StatusError } from './status-error.ts'
 import { Target } from './target.ts'
-import { ChangeKindEnum, ConnectivityEnum, DeploymentStateEnum, InstanceStatusEnum } from './vocabulary.ts'
+import {
+  ChangeKindEnum,
+  ConnectivityEnum,
+  DeploymentStateEnum,
+  InstanceStatusEnum,
+  PresenceEnum,
+  ReadinessEnum,
+  SyncStatusEnum,
+} from './vocabulary.ts'
 
 type Of<Kind extends ChangeKind> = Extract<ChangeRow, { readonly kind: Kind }>
 type Read = Pick<Context, 'reader'>
@@ -169,6 +180,27 @@ builder.objectRef<Of<'RESOURCE_STATUS_CHANGED'>>(typeNames.RESOURCE_STATUS_CHANG
   description: 'A resource has another sync status, presence or readiness.',
   interfaces: [Change],
   fields: (t) => ({
+    resource: t.field({
+      type: Resource,
+      description: 'The resource as it is now, also when it is gone.',
+      resolve: async (change, _, { reader }) =>
+        required(await (await reader()).resource(change.resourceKey ?? 0, null), 'resource'),
+    }),
+    component: t.exposeString('component', { description: 'The component it is part of.' }),
+    fromSync: t.expose('fromSync', { type: SyncStatusEnum, nullable: true, description: 'The sync status before.' }),
+    toSync: t.expose('toSync', { type: SyncStatusEnum, nullable: true, description: 'The sync status now.' }),
+    fromPresence: t.expose('fromPresence', {
+      type: PresenceEnum,
+      nullable: true,
+      description: 'The presence before; null: it is new.',
+    }),
+    toPresence: t.expose('toPresence', { type: PresenceEnum, nullable: true, description: 'The presence now.' }),
+    fromReadiness: t.expose('fromReadiness', {
+      type: ReadinessEnum,
+      nullable: true,
+      description: 'The readiness before; null: it is new.',
+    }),
+    toReadiness: t.expose('toReadiness', { type: ReadinessEnum, nullable: true, description: 'The readiness now.' }),
     reason: t.exposeString('reason', { nullable: true, description: 'The reason of its readiness now.' }),
   }),
 })
@@ -178,6 +210,12 @@ builder.objectRef<Of<'INSTANCE_STATUS_CHANGED'>>(typeNames.INSTANCE_STATUS_CHANG
   description: 'A run of a rollout has another status.',
   interfaces: [Change],
   fields: (t) => ({
+    instance: t.field({
+      type: RolloutInstance,
+      description: 'The run as it is now.',
+      resolve: async (change, _, { reader }) =>
+        required(await (await reader()).instance(change.instanceKey ?? 0, null), 'instance'),
+    }),
     fromStatus: t.expose('fromStatus', {
       type: InstanceStatusEnum,
       nullable: true,
@@ -191,6 +229,24 @@ builder.objectRef<Of<'LIFECYCLE_ACTION_RECORDED'>>(typeNames.LIFECYCLE_ACTION_RE
   access: 'viewer',
   description: 'A user did something with a rollout.',
   interfaces: [Change],
+  fields: (t) => ({
+    rollout: t.field({
+      type: Rollout,
+      description: 'The rollout as it is now.',
+      resolve: async (change, _, { reader }) =>
+        required(await (await reader()).rollout(change.rolloutKey ?? 0, null), 'rollout'),
+    }),
+    action: t.field({
+      type: LifecycleAction,
+      description: 'What was done.',
+      resolve: ({ state, actionInstanceId, instanceRevision, doneAt }) => ({
+        state,
+        instanceId: actionInstanceId,
+        instanceRevision,
+        at: doneAt,
+      }),
+    }),
+  }),
 })
 
 async function deploymentNow(change: ChangeRow, _: unknown, context: Read) {

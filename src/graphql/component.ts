@@ -5,6 +5,15 @@ import { ChangeConnection, changesOf } from './change-list.ts'
 import { revisionPageArgs } from './connection.ts'
 import { Deployment } from './deployment.ts'
 import { Node } from './interfaces.ts'
+import {
+  countResourcesOf,
+  ResourceConnection,
+  ResourceCounts,
+  resourceCountArgs,
+  resourceListArgs,
+  resourcesOf,
+  toResourceFilter,
+} from './resource.ts'
 import { StatusError } from './status-error.ts'
 import { DeploymentStateEnum, ReadinessEnum } from './vocabulary.ts'
 
@@ -23,9 +32,23 @@ Component.implement({
     readiness: t.field({
       type: ReadinessEnum,
       description: 'Whether it does its work: UNKNOWN unless somebody shows its Kubernetes objects.',
-      resolve: () => 'UNKNOWN' as const,
+      resolve: ({ readiness }) => readiness ?? 'UNKNOWN',
     }),
     deployment: t.expose('deployment', { type: Deployment, description: 'What it is a part of.' }),
+    resources: t.field({
+      type: ResourceConnection,
+      description: 'Its Kubernetes objects.',
+      args: resourceListArgs(),
+      resolve: ({ name, deployment: { key, asOf } }, args, context) =>
+        resourcesOf(context, { of: 'component', key, name }, args, asOf),
+    }),
+    resourceCounts: t.field({
+      type: ResourceCounts,
+      description: 'Its Kubernetes objects counted by status.',
+      args: resourceCountArgs(),
+      resolve: async ({ name, deployment: { key, asOf } }, { filter }, context) =>
+        countResourcesOf(await context.reader(), { of: 'component', key, name }, toResourceFilter(filter), asOf),
+    }),
     changedAt: t.expose('changedAt', { type: 'DateTime', description: 'When it last changed.' }),
     revision: t.expose('revision', { type: 'Revision', description: 'Its last change.' }),
     history: t.field({

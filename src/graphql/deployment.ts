@@ -9,7 +9,17 @@ import type { Reader } from './loaders.ts'
 import { pastArgs, resolvePastArgs } from './past.ts'
 import { ReportConnection, reportsOf } from './report.ts'
 import { required } from './required.ts'
+import {
+  countResourcesOf,
+  ResourceConnection,
+  ResourceCounts,
+  resourceCountArgs,
+  resourceListArgs,
+  resourcesOf,
+  toResourceFilter,
+} from './resource.ts'
 import { Rollout } from './rollout.ts'
+import { RolloutInstance } from './rollout-instance.ts'
 import { StatusError } from './status-error.ts'
 import { Device, Target } from './target.ts'
 import { DeploymentStateEnum, ReadinessEnum } from './vocabulary.ts'
@@ -44,6 +54,13 @@ Deployment.implement({
       description: 'The rollout it is part of.',
       resolve: async (d, _, { reader }) => required(await (await reader()).rollout(d.rolloutKey, d.asOf), 'rollout'),
     }),
+    instance: t.field({
+      type: RolloutInstance,
+      nullable: true,
+      description: 'The run of the rollout that it is part of; null where there are none.',
+      resolve: async ({ instanceKey, asOf }, _, { reader }) =>
+        instanceKey === null ? null : ((await (await reader()).instance(instanceKey, asOf)) ?? null),
+    }),
     application: t.exposeString('application', {
       nullable: true,
       description: 'What is deployed, if somebody declared it.',
@@ -67,6 +84,19 @@ Deployment.implement({
       type: [Component],
       description: 'Its parts, in the order in which they were first heard of.',
       resolve: (deployment) => deployment.components.map((component) => ({ ...component, deployment })),
+    }),
+    resources: t.field({
+      type: ResourceConnection,
+      description: 'Its Kubernetes objects.',
+      args: resourceListArgs(),
+      resolve: ({ key, asOf }, args, context) => resourcesOf(context, { of: 'deployment', key }, args, asOf),
+    }),
+    resourceCounts: t.field({
+      type: ResourceCounts,
+      description: 'Its Kubernetes objects counted by status.',
+      args: resourceCountArgs(),
+      resolve: async ({ key, asOf }, { filter }, context) =>
+        countResourcesOf(await context.reader(), { of: 'deployment', key }, toResourceFilter(filter), asOf),
     }),
     attempt: t.exposeInt('attempt', {
       description: 'Which try this is: 1, and one more each time a finished one begins again.',

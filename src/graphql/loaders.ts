@@ -19,9 +19,19 @@ import {
   pageDeployments,
   type Scope,
 } from '../store/deployments.ts'
+import { actionsOf, instancesByKey, instancesOf } from '../store/instances.ts'
 import type { PageRequest } from '../store/page.ts'
 import { requireRetained, resolvePast } from '../store/past.ts'
 import { countReports, pageReports } from '../store/reports.ts'
+import {
+  countResources,
+  detailsOf,
+  pageResources,
+  type ResourceFilter,
+  type ResourceScope,
+  resourcesByKey,
+  sumOfReadiness,
+} from '../store/resources.ts'
 import { countRollouts, pageRollouts, type RolloutFilter, rolloutByKeyArgs, rolloutsByKey } from '../store/rollouts.ts'
 import {
   countDevices,
@@ -36,7 +46,11 @@ import {
 export type TargetNode = Target & { readonly asOf: Revision | null }
 
 /** What a list belongs to. */
-export type Parent = { readonly of: 'fleet' } | { readonly of: 'rollout' | 'target'; readonly key: number }
+export type Parent = { readonly of: 'fleet' } | { readonly of: 'rollout' | 'target' | 'instance'; readonly key: number }
+export type ResourceParent =
+  | { readonly of: 'fleet' }
+  | { readonly of: 'rollout' | 'instance' | 'deployment'; readonly key: number }
+  | { readonly of: 'component'; readonly key: number; readonly name: string }
 export type ChangeParent =
   | { readonly of: 'fleet' }
   | { readonly of: 'deployment'; readonly key: number }
@@ -86,6 +100,26 @@ function createReader(s: Snapshot) {
       countChanges(s, changeScopeOf(parents), filter, until),
     changeAnswerKey,
   )
+  const resources = batched(
+    (
+      parents: readonly ResourceParent[],
+      _of: string,
+      filter: ResourceFilter,
+      page: PageRequest,
+      asOf: Revision | null,
+    ) => pageResources(s, resourceScopeOf(parents), filter, page, asOf),
+    resourceAnswerKey,
+  )
+  const resourceCounts = batched(
+    (parents: readonly ResourceParent[], _of: string, filter: ResourceFilter, asOf: Revision | null) =>
+      countResources(s, resourceScopeOf(parents), filter, asOf),
+    resourceAnswerKey,
+  )
+  const readinessSum = batched(
+    (parents: readonly ResourceParent[], _of: string, asOf: Revision | null) =>
+      sumOfReadiness(s, resourceScopeOf(parents), asOf),
+    resourceAnswerKey,
+  )
   const keyOf = (parent: Parent): number => (parent.of === 'fleet' ? 0 : parent.key)
 
   return {
@@ -128,6 +162,17 @@ function createReader(s: Snapshot) {
     ),
     rollouts: remembered((filter: RolloutFilter, page: PageRequest) => pageRollouts(s, filter, page)),
     rolloutCount: remembered((filter: RolloutFilter) => countRollouts(s, filter)),
+
+    resource: batched((keys: readonly number[], asOf: Revision | null) => resourcesByKey(s, keys, asOf)),
+    resourceDetail: batched((keys: readonly number[]) => detailsOf(s, keys)),
+    resources: (parent: ResourceParent, filter: ResourceFilter, page: PageRequest, asOf: Revision | null) =>
+      resources(parent, parent.of, filter, page, asOf),
+    resourceCounts: (parent: ResourceParent, filter: ResourceFilter, asOf: Revision | null) =>
+      resourceCounts(parent, parent.of, filter, asOf),
+    readinessSum: (parent: ResourceParent, asOf: Revision | null) => readinessSum(parent, parent.of, asOf),
+    instance: batched((keys: readonly number[], asOf: Revision | null) => instancesByKey(s, keys, asOf)),
+    instancesOf: batched((keys: readonly number[], asOf: Revision | null) => instancesOf(s, keys, asOf)),
+    actionsOf: batched((keys: readonly number[], asOf: Revision | null) => actionsOf(s, keys, asOf)),
 
     changes: (parent: ChangeParent, filter: ChangeFilter, page: PageRequest, until: Revision | null) =>
       changes(parent, parent.of, filter, page, until),
@@ -194,6 +239,24 @@ function changeScopeOf(parents: readonly ChangeParent[]): ChangeScope {
   if (items.length > 0) return { of: 'component', items }
   const keys = parents.flatMap((parent) => (parent.of === 'deployment' ? [parent.key] : []))
   return keys.length > 0 ? { of: 'deployment', keys } : { of: 'fleet' }
+}
+
+/** All parents of one load are of one kind. */
+function resourceScopeOf(parents: readonly ResourceParent[]): ResourceScope {
+  const [first] = parents
+  if (!first || first.of === 'fleet') return { of: 'fleet' }
+  if (first.of !== 'component')
+    return { of: first.of, keys: parents.flatMap((parent) => ('key' in parent ? [parent.key] : [])) }
+  const items = parents.flatMap((parent) =>
+    parent.of === 'component' ? [{ deploymentKey: parent.key, name: parent.name }] : [],
+  )
+  return { of: 'component', items }
+}
+
+/** Components are answered by their index. */
+function resourceAnswerKey(parent: ResourceParent, index: number): number {
+  if (parent.of === 'component') return index
+  return parent.of === 'fleet' ? 0 : parent.key
 }
 
 /** Components are answered by their index. */

@@ -42,6 +42,10 @@ async function findNode(reader: Reader, id: string): Promise<NodeObject | null> 
       const component = deployment?.components.find((part) => part.name === name)
       return deployment && component ? { ...component, deployment } : null
     }
+    case 'Resource':
+      return (await reader.resource(key, asOf)) ?? null
+    case 'RolloutInstance':
+      return (await reader.instance(key, asOf)) ?? null
     case 'Rollout':
       return (await reader.rollout(key, asOf)) ?? null
     case 'Device':

@@ -4,7 +4,7 @@
  */
 import type { Revision } from '../domain/deployment.ts'
 
-export type NodeType = 'Deployment' | 'Component' | 'Rollout' | 'Device' | 'Cluster'
+export type NodeType = 'Deployment' | 'Component' | 'Rollout' | 'Device' | 'Cluster' | 'Resource' | 'RolloutInstance'
 
 export interface NodeId {
   readonly type: NodeType
@@ -20,7 +20,8 @@ export function encodeNodeId(type: NodeType, key: number, asOf: Revision | null,
   return Buffer.from(text).toString('base64url')
 }
 
-const form = /^(Deployment|Rollout|Device|Cluster|Component):(\d{1,16})(?:@(\d{1,16}))?(?::(.*))?$/s
+const form =
+  /^(Deployment|RolloutInstance|Rollout|Resource|Device|Cluster|Component):(\d{1,16})(?:@(\d{1,16}))?(?::(.*))?$/s
 
 /** Null: nobody was ever given this id. */
 export function decodeNodeId(id: string): NodeId | null {

@@ -11,6 +11,16 @@ import { Node } from './interfaces.ts'
 import type { Reader } from './loaders.ts'
 import { decodeNodeId } from './node.ts'
 import { pastArgs, resolvePastArgs } from './past.ts'
+import {
+  countResourcesOf,
+  ResourceConnection,
+  ResourceCounts,
+  resourceCountArgs,
+  resourceListArgs,
+  resourcesOf,
+  toResourceFilter,
+} from './resource.ts'
+import { LifecycleAction, RolloutInstance } from './rollout-instance.ts'
 import { InstanceStatusEnum, LifecycleStateEnum, ReadinessEnum, RolloutKindEnum } from './vocabulary.ts'
 
 export const Rollout = builder.objectRef<RolloutRow>('Rollout')
@@ -31,31 +41,63 @@ Rollout.implement({
       nullable: true,
       description: "The composite application's version.",
     }),
-    compositeProfile: t.string({
+    compositeProfile: t.exposeString('compositeProfile', {
       nullable: true,
       description: 'The profile of the composite application; null when nobody told.',
-      resolve: () => null,
     }),
     provider: t.exposeString('provider', {
       nullable: true,
       description: 'The provider of the cluster whose intents it holds.',
     }),
-    state: t.field({
+    state: t.expose('state', {
       type: LifecycleStateEnum,
       nullable: true,
       description: 'What a user last did with it; null when nobody records that.',
-      resolve: () => null,
     }),
-    status: t.field({
+    status: t.expose('status', {
       type: InstanceStatusEnum,
       nullable: true,
       description: 'How far its current run is; null when nobody tells.',
-      resolve: () => null,
     }),
     readiness: t.field({
       type: ReadinessEnum,
       description: 'Whether what was rolled out does its work: UNKNOWN unless somebody shows its Kubernetes objects.',
-      resolve: () => 'UNKNOWN' as const,
+      resolve: async ({ key, asOf }, _, { reader }) =>
+        (await (await reader()).readinessSum({ of: 'rollout', key }, asOf)) ?? 'UNKNOWN',
+    }),
+    actions: t.field({
+      type: [LifecycleAction],
+      description: 'All that users did with it, oldest first; kept for ever.',
+      resolve: async ({ key, asOf }, _, { reader }) => (await (await reader()).actionsOf(key, asOf)) ?? [],
+    }),
+    instances: t.field({
+      type: [RolloutInstance],
+      description: 'Its runs, oldest first.',
+      resolve: async ({ key, asOf }, _, { reader }) => (await (await reader()).instancesOf(key, asOf)) ?? [],
+    }),
+    instance: t.field({
+      type: RolloutInstance,
+      nullable: true,
+      description: 'One of its runs; without an id the current one.',
+      args: { id: t.arg.string({ description: 'What its orchestrator calls it.' }) },
+      resolve: async ({ key, asOf }, { id }, { reader }) => {
+        const instances = (await (await reader()).instancesOf(key, asOf)) ?? []
+        const wanted = id ?? null
+        return (wanted === null ? instances.at(-1) : instances.find((one) => one.instanceId === wanted)) ?? null
+      },
+    }),
+    resources: t.field({
+      type: ResourceConnection,
+      description: 'The Kubernetes objects of its current run; of others by `instanceIds`.',
+      args: resourceListArgs(),
+      resolve: ({ key, asOf }, args, context) => resourcesOf(context, { of: 'rollout', key }, args, asOf),
+    }),
+    resourceCounts: t.field({
+      type: ResourceCounts,
+      description: 'The Kubernetes objects of its current run counted by status.',
+      args: resourceCountArgs(),
+      resolve: async ({ key, asOf }, { filter }, context) =>
+        countResourcesOf(await context.reader(), { of: 'rollout', key }, toResourceFilter(filter), asOf),
     }),
     deployments: t.field({
       type: DeploymentConnection,
@@ -81,6 +123,8 @@ const RolloutFilterRef = builder.inputType('RolloutFilter', {
     kinds: t.field({ type: [RolloutKindEnum], description: 'Where they come from.' }),
     projects: t.stringList({ description: 'Projects.' }),
     names: t.stringList({ description: 'Names.' }),
+    states: t.field({ type: [LifecycleStateEnum], description: 'What a user last did with them.' }),
+    statuses: t.field({ type: [InstanceStatusEnum], description: 'How far their current runs are.' }),
     text: t.string({ description: 'Part of its name, project or composite application, in any case.' }),
   }),
 })

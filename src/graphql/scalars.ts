@@ -1,5 +1,5 @@
 /** How instants and revisions look outside: ISO 8601 and digits; inside both are numbers. */
-import { GraphQLError, Kind, type ValueNode } from 'graphql'
+import { GraphQLError, Kind, type ValueNode, valueFromASTUntyped } from 'graphql'
 import type { Millis, Revision } from '../domain/deployment.ts'
 import { builder } from './builder.ts'
 
@@ -16,6 +16,13 @@ builder.scalarType('Revision', {
   serialize: (revision) => String(revision),
   parseValue: parseRevision,
   parseLiteral: (node) => parseRevision(literalText(node, [Kind.STRING, Kind.INT])),
+})
+
+builder.scalarType('JSON', {
+  description: 'Any JSON value.',
+  serialize: (value) => value,
+  parseValue: (value) => value,
+  parseLiteral: (node, variables) => valueFromASTUntyped(node, variables),
 })
 
 const dateTime = /^(\d{4}-\d{2}-\d{2})T(\d{2}):\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2})$/i

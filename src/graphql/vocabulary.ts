@@ -1,6 +1,7 @@
 /** The enums (PRODUCT, "Vocabularies"): their values are the domain's own, each with its meaning. */
 import type { DeploymentState, Readiness } from '../domain/deployment.ts'
 import type { Verdict } from '../domain/report.ts'
+import type { Presence, SyncStatus } from '../domain/resource.ts'
 import type { RolloutKind } from '../domain/rollout.ts'
 import type { Connectivity, TargetKind } from '../domain/target.ts'
 import type { DeploymentOrder } from '../store/deployments.ts'
@@ -59,6 +60,26 @@ export const ReadinessEnum = builder.enumType('Readiness', {
     FAILED: { description: 'Some of it has failed.' },
     UNKNOWN: { description: 'Nobody has shown any objects to judge.' },
   } satisfies Described<Readiness>,
+})
+
+export const SyncStatusEnum = builder.enumType('SyncStatus', {
+  description: 'What an orchestrator did with a resource.',
+  values: {
+    PENDING: { description: 'Nothing yet.' },
+    APPLIED: { description: 'It was applied; whether it is there is another question.' },
+    FAILED: { description: 'Applying or deleting it was given up.' },
+    RETRYING: { description: 'It is being tried again, perhaps because its cluster cannot be reached.' },
+    DELETED: { description: 'It was deleted.' },
+  } satisfies Described<SyncStatus>,
+})
+
+export const PresenceEnum = builder.enumType('Presence', {
+  description: 'Whether a cluster shows a resource.',
+  values: {
+    UNKNOWN: { description: 'The cluster has shown nothing yet, or cannot show objects of this kind.' },
+    NOT_PRESENT: { description: 'The cluster does not have it.' },
+    PRESENT: { description: 'The cluster has it.' },
+  } satisfies Described<Presence>,
 })
 
 export const ConnectivityEnum = builder.enumType('Connectivity', {
