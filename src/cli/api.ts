@@ -138,7 +138,8 @@ async function attend<Data>(
           },
           error: (error) => {
             if (Array.isArray(error)) reject(toApiError(error as readonly GraphqlError[]))
-            else if (isFatal(error)) reject(new ApiError('refused', `${url} ends the subscription: ${reasonOf(error)}`))
+            else if (isFatal(error))
+              reject(new ApiError('refused', `${url} refuses your token, or asks for one: ${reasonOf(error)}`))
             else resolve(reasonOf(error))
           },
           complete: () => resolve('the server has ended the stream'),

@@ -276,3 +276,28 @@ describe('the command line of rollcall', () => {
     expect(connection).toEqual({ url: 'https://rollcall.example', token: 'secret', isJson: false })
   })
 })
+
+describe('rollcall where the API asks who one is', () => {
+  const key = 'an-admin-key-for-tests-only'
+  let guarded: RunningApp
+  beforeAll(async () => {
+    guarded = await startApp({ env: { API_AUTH: 'key', API_ADMIN_KEY: key } })
+  })
+  afterAll(() => guarded.stop())
+  const ask = (...args: string[]): Child => startNode(['src/cli/rollcall.ts', '--url', guarded.url, ...args])
+
+  it('shows its token, over HTTP and WebSocket', async () => {
+    const body = { deploymentId: 'd', status: { state: 'installed' }, components: [] }
+    await guarded.post('/device/edge/deployment/d/status', body)
+    expect(await ask('counts', '--token', key).ended).toBe(0)
+    expect(await ask('wait', '--for=installed', '--deployment', 'd', '--token', key).ended).toBe(0)
+  })
+
+  it('exits with 77 when that is not enough', async () => {
+    for (const args of [['counts'], ['counts', '--token', 'wrong'], ['wait', '--for=installed', '--deployment', 'd']]) {
+      const child = ask(...args)
+      expect(await child.ended).toBe(77)
+      expect(child.lines[0]).toMatch(/credential|key|token/)
+    }
+  })
+})
