@@ -2,21 +2,18 @@
  * The README is executed: each `sh` block against a running server, in order; the `json` block after it is its whole answer, and a
  * `text` block is what the latest stream (curl -N) goes on with. "…" stands for what differs from time to time.
  */
-import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, execFile, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { variables } from '../src/config.ts'
 import { type RunningApp, startApp } from './support/app.ts'
+import { blocksOf, openStream, readPage, root, type Stream, withWildcards } from './support/documentation.ts'
 
-const root = join(import.meta.dirname, '..')
-const readme = readFileSync(join(root, 'README.md'), 'utf8')
-const blocks = [...readme.matchAll(/^```(sh|json|text)\n(.*?)^```$/gms)].map(([, language, text = '']) => ({
-  language,
-  text,
-}))
+const readme = readPage('README.md')
+const blocks = blocksOf(readme).filter(({ language }) => ['sh', 'json', 'text'].includes(language))
 /** They would run this test again, or a server that runs for ever. */
 const recursing = ['npm ci && npm start\n', 'npm ci && npm test\n']
 const run = promisify(execFile)
@@ -92,38 +89,3 @@ describe('the README', () => {
     expect({ gone: mapped.filter((file) => !sources.includes(file)) }).toEqual({ gone: [] })
   })
 })
-
-interface Stream {
-  readonly child: ChildProcess
-  goesOnWith(text: string): Promise<void>
-}
-
-function openStream(command: string): Stream {
-  const child = spawn('sh', ['-ec', `exec ${command}`], { stdio: ['ignore', 'pipe', 'ignore'] })
-  const lines: string[] = []
-  let rest = ''
-  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
-    const parts = (rest + chunk).split('\n')
-    rest = parts.pop() ?? ''
-    // Signs of life are not events.
-    lines.push(...parts.filter((line) => line !== '' && !line.startsWith(':')))
-  })
-  return {
-    child,
-    async goesOnWith(text) {
-      for (const expected of text.split('\n').filter((line) => line !== '')) {
-        await expect
-          .poll(() => lines.length, { message: `the stream does not go on with ${expected}` })
-          .toBeGreaterThan(0)
-        expect(lines.shift()).toMatch(new RegExp(`^${expected.split('…').map(RegExp.escape).join('.+')}$`))
-      }
-    },
-  }
-}
-
-function withWildcards(value: unknown): unknown {
-  if (value === '…') return expect.stringMatching(/./)
-  if (Array.isArray(value)) return value.map(withWildcards)
-  if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, withWildcards(member)]))
-}
