@@ -7,15 +7,16 @@ const root = join(import.meta.dirname, '../src')
 
 const allowed: Record<string, readonly string[]> = {
   domain: [],
+  limits: ['domain'],
   readiness: ['domain'],
-  dialects: ['domain', 'readiness'],
+  dialects: ['domain', 'limits', 'readiness'],
   store: ['domain', 'ingest'],
   ingest: ['domain', 'readiness', 'store'],
   feed: ['domain', 'store'],
   sinks: ['domain', 'store', 'feed'],
   auth: ['domain', 'store', 'ingest'],
-  graphql: ['domain', 'store', 'feed', 'ingest', 'sinks', 'auth'],
-  rest: ['domain', 'store', 'ingest', 'dialects', 'graphql', 'sinks', 'auth'],
+  graphql: ['domain', 'limits', 'store', 'feed', 'ingest', 'sinks', 'auth'],
+  rest: ['domain', 'limits', 'store', 'ingest', 'dialects', 'graphql', 'sinks', 'auth'],
   cli: ['domain', 'store', 'root'],
   // Runs in browsers, and knows the server by its public API only.
   dashboard: [],

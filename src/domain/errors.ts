@@ -14,6 +14,8 @@ export const errorCodes = {
   UNSUPPORTED_MEDIA_TYPE: { status: 415, retryable: false, title: 'Unsupported Media Type' },
   SEMANTIC_ERROR: { status: 422, retryable: false, title: 'Semantic Error' },
   TOO_MANY: { status: 429, retryable: true, title: 'Too Many Requests' },
+  LIMIT_EXCEEDED: { status: 400, retryable: false, title: 'Limit Exceeded' },
+  TIMED_OUT: { status: 503, retryable: false, title: 'Timed Out' },
   UNAVAILABLE: { status: 503, retryable: true, title: 'Service Unavailable' },
   AMBIGUOUS: { status: 409, retryable: false, title: 'Ambiguous' },
   HISTORY_EXPIRED: { status: 410, retryable: false, title: 'History Expired' },

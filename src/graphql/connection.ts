@@ -3,9 +3,7 @@ import { DomainError } from '../domain/errors.ts'
 import type { Page, PageRequest } from '../store/page.ts'
 import { builder, type SchemaTypes } from './builder.ts'
 import type { Context } from './context.ts'
-
-export const defaultPageSize = 20
-export const maxPageSize = 100
+import { defaultPageSize, maxPageSize } from './page-size.ts'
 
 export interface Connection<T> {
   page(): Promise<Page<T>>

@@ -2,14 +2,14 @@
  * What resolvers get: one for each operation, and for each event of a subscription a new one. Its snapshot is opened by the first
  * read, so an operation that reads nothing costs the database nothing; whoever executes the operation closes it.
  */
-import { DomainError } from '../domain/errors.ts'
+import type { DomainError } from '../domain/errors.ts'
 import { everyone, type Identity } from '../domain/identity.ts'
 import type { Feed } from '../feed/feed.ts'
 import type { Command } from '../ingest/command.ts'
 import type { Writer } from '../ingest/writer.ts'
 import type { SinkManager } from '../sinks/manage.ts'
 import type { Database, Snapshot } from '../store/database.ts'
-import { maxRows } from './limits.ts'
+import { type DocumentLimits, maxRows } from './limits.ts'
 import { type Reader, readerOf } from './loaders.ts'
 
 export interface ContextDeps {
@@ -17,6 +17,7 @@ export interface ContextDeps {
   readonly writer: Pick<Writer, 'submit'>
   readonly feed: Pick<Feed, 'changes' | 'watch' | 'hub'>
   readonly sinks: SinkManager
+  readonly limits: DocumentLimits
 }
 
 export interface Context {
@@ -79,7 +80,9 @@ export function createContext(
     spend(rows) {
       spent += rows
       if (spent <= maxRows) return
-      excess ??= new DomainError('BAD_USER_INPUT', `this answer has more than ${maxRows} rows: ask for them in parts`)
+      excess ??= deps.limits.refuse('rows', `this answer has more than ${maxRows} rows: ask for them in parts`, {
+        max: maxRows,
+      })
       throw excess
     },
     get excess() {

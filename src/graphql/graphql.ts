@@ -2,22 +2,32 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { type ApiAuth, openAuth } from '../auth/api/api-auth.ts'
+import { createGate, type Gate } from '../limits/gate.ts'
+import type { OperationLimits } from '../limits/limits.ts'
 import { createAuthentication } from './authentication.ts'
 import type { ContextDeps } from './context.ts'
 import { createMaskError, type ErrorLog } from './errors.ts'
 import { createEventStreams } from './event-stream.ts'
+import { createDocumentLimits } from './limits.ts'
 import { createWebSockets } from './websocket.ts'
 import { createGraphqlYoga } from './yoga.ts'
 
-export interface GraphqlDeps extends ContextDeps {
+export interface GraphqlDeps extends Omit<ContextDeps, 'limits'> {
   readonly log: ErrorLog
   readonly graphiql: boolean
+  /** Whether the schema is told to whoever asks. Without it: where GraphiQL is shown, which needs it. */
+  readonly introspection?: boolean | undefined
+  /** What one operation may cost. */
+  readonly limits?: OperationLimits | undefined
+  readonly gate?: Gate | undefined
   /** Who asks. Without it: everyone, and nobody is asked. */
   readonly auth?: Pick<ApiAuth, 'identify' | 'follow' | 'recheck'> | undefined
   /** Origins of other sites whose pages may ask (CORS, and the `Origin` of WebSockets); `*`: all. None by default. */
   readonly origins?: readonly string[] | undefined
   /** Milliseconds between signs of life on event streams and WebSockets. */
   readonly keepAlive?: number | undefined
+  /** Milliseconds until a WebSocket must have said who it is. */
+  readonly initTimeout?: number | undefined
 }
 
 export interface Graphql {
@@ -29,11 +39,35 @@ export interface Graphql {
 }
 
 export function createGraphql(options: GraphqlDeps): Graphql {
-  const { log, graphiql, auth = openAuth, origins = [], keepAlive, ...deps } = options
+  const {
+    log,
+    graphiql,
+    introspection = graphiql,
+    auth = openAuth,
+    gate = createGate(),
+    origins = [],
+    keepAlive,
+  } = options
+  const deps: ContextDeps = { ...options, limits: createDocumentLimits(options.limits, gate.refuse) }
   const authentication = createAuthentication(auth, origins)
   const eventStreams = createEventStreams(authentication.follow, keepAlive)
-  const yoga = createGraphqlYoga(deps, { log, graphiql, origins, eventStreams, authentication })
-  const webSockets = createWebSockets(yoga, { auth, origins, keepAlive, maskError: createMaskError(log) })
+  const yoga = createGraphqlYoga(deps, {
+    log,
+    graphiql,
+    introspection,
+    origins,
+    eventStreams,
+    authentication,
+    gate,
+  })
+  const webSockets = createWebSockets(yoga, {
+    auth,
+    gate,
+    origins,
+    keepAlive,
+    initTimeout: options.initTimeout,
+    maskError: createMaskError(log),
+  })
   let disposed: Promise<void> | null = null
 
   async function dispose(): Promise<void> {

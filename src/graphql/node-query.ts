@@ -1,9 +1,9 @@
 import { DomainError } from '../domain/errors.ts'
 import { builder } from './builder.ts'
-import { maxPageSize } from './connection.ts'
 import { Node, type NodeObject } from './interfaces.ts'
 import type { Reader } from './loaders.ts'
 import { decodeNodeId } from './node.ts'
+import { maxPageSize } from './page-size.ts'
 
 builder.queryFields((t) => ({
   node: t.field({

@@ -17,6 +17,8 @@ import type { Revision } from '../domain/deployment.ts'
 import { type Identity, rightsKey } from '../domain/identity.ts'
 import { refuseOperation } from './access.ts'
 import { type Context, type ContextDeps, createContext } from './context.ts'
+import { asRefusal } from './limits.ts'
+import type { Costing } from './operation-cost.ts'
 import type { SharedExecution } from './shared-execution.ts'
 import type { Source, SourceEvent } from './source-event.ts'
 
@@ -37,13 +39,27 @@ export async function executeOperation(
   const refusals = refuseOperation(args.schema, args.document, identity)
   if (refusals.length > 0) return { errors: refusals }
   const context = createContext(deps, { identity })
-  const validated = validateExecutionArgs({ ...args, contextValue: context })
-  if (!('schema' in validated)) return { errors: validated.map(asBadInput) }
+  const validated = validateWithin(deps, args, (own) => validateExecutionArgs({ ...own, contextValue: context }))
+  if (!('schema' in validated)) return validated
   try {
     return bounded(context, await executeRootSelectionSet(validated))
   } finally {
     await context.close()
   }
+}
+
+/** The variables belong to the request, so what depends on them is checked here and not with the document. */
+function validateWithin<Validated extends Costing>(
+  { limits }: ContextDeps,
+  args: ExecutionArgs,
+  validate: (args: ExecutionArgs) => Validated | readonly GraphQLError[],
+): Validated | { readonly errors: readonly GraphQLError[] } {
+  const tooDeep = limits.checkVariables(args.variableValues)
+  if (tooDeep) return { errors: [asRefusal(tooDeep)] }
+  const validated = validate(args)
+  if (!('schema' in validated)) return { errors: validated.map(asBadInput) }
+  const tooCostly = limits.checkCost(validated)
+  return tooCostly ? { errors: [asRefusal(tooCostly)] } : validated
 }
 
 export interface SubscriptionDeps extends ContextDeps {
@@ -54,6 +70,8 @@ export interface SubscribeOptions {
   readonly lastEventId?: string | null
   /** Told where a stream of changes begins that was not told where. */
   readonly begins?: (at: Revision) => void
+  /** Called once, when nothing more will come: also when nothing has begun. */
+  readonly ended?: () => void
 }
 
 export async function subscribeOperation(
@@ -62,11 +80,27 @@ export async function subscribeOperation(
   identity: Identity,
   options: SubscribeOptions = {},
 ): Promise<EventResults | ExecutionResult> {
+  let hasBegun = false
+  try {
+    const result = await subscribe(deps, args, identity, options)
+    hasBegun = Symbol.asyncIterator in result
+    return result
+  } finally {
+    if (!hasBegun) options.ended?.()
+  }
+}
+
+async function subscribe(
+  deps: SubscriptionDeps,
+  args: ExecutionArgs,
+  identity: Identity,
+  options: SubscribeOptions,
+): Promise<EventResults | ExecutionResult> {
   const refusals = refuseOperation(args.schema, args.document, identity)
   if (refusals.length > 0) return { errors: refusals }
   const contextValue = createContext(deps, { identity, lastEventId: options.lastEventId ?? null })
-  const validated = validateSubscriptionArgs({ ...args, contextValue })
-  if (!('schema' in validated)) return { errors: validated.map(asBadInput) }
+  const validated = validateWithin(deps, args, (own) => validateSubscriptionArgs({ ...own, contextValue }))
+  if (!('schema' in validated)) return validated
   const source = await createSourceEventStream(validated)
   await contextValue.close()
   if (!(Symbol.asyncIterator in source)) return source
@@ -76,12 +110,16 @@ export async function subscribeOperation(
     document: args.document,
     operation: JSON.stringify([args.operationName, args.variableValues, rightsKey(identity)]),
   }
-  return executeEach(events, (event) =>
-    deps.shared.execute(sharing, event, () => executeEvent(deps, validated, event, identity)).finally(event.release),
-  )
+  const execute = (event: SourceEvent): Promise<EventResult> =>
+    deps.shared.execute(sharing, event, () => executeEvent(deps, validated, event, identity)).finally(event.release)
+  return executeEach(events, execute, options.ended)
 }
 
-function executeEach(events: Source<unknown>, execute: (event: SourceEvent) => Promise<EventResult>): EventResults {
+function executeEach(
+  events: Source<unknown>,
+  execute: (event: SourceEvent) => Promise<EventResult>,
+  ended: () => void = () => undefined,
+): EventResults {
   const over = { done: true, value: undefined } as const
   return {
     [Symbol.asyncIterator]() {
@@ -89,13 +127,17 @@ function executeEach(events: Source<unknown>, execute: (event: SourceEvent) => P
     },
     async next() {
       const { done, value: event } = await events.next()
-      return done ? over : { done: false, value: await execute(event) }
+      if (!done) return { done: false, value: await execute(event) }
+      ended()
+      return over
     },
     async return() {
+      ended()
       await events.return()
       return over
     },
     async throw(error) {
+      ended()
       await events.return()
       throw error
     },

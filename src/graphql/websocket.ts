@@ -8,8 +8,9 @@ import type { ApiAuth } from '../auth/api/api-auth.ts'
 import { ofHeaders, ofPayload, readCredentials } from '../auth/api/credentials.ts'
 import { DomainError } from '../domain/errors.ts'
 import type { Identity } from '../domain/identity.ts'
+import type { Gate } from '../limits/gate.ts'
 import { formatError, formatResult, type MaskError } from './errors.ts'
-import { maxMessageSize, maxOperationsPerSocket } from './limits.ts'
+import { asRefusal, maxMessageSize, maxOperationsPerSocket, orRefusal, principalOf } from './limits.ts'
 import { isAllowedOrigin } from './origin.ts'
 import type { Yoga } from './yoga.ts'
 
@@ -17,9 +18,12 @@ export interface WebSocketOptions {
   readonly auth: Pick<ApiAuth, 'identify' | 'follow'>
   /** Origins of other sites whose pages may connect; `*`: all. */
   readonly origins: readonly string[]
+  readonly gate: Gate
   readonly maskError: MaskError
   /** Milliseconds between pings; a peer that has not answered by the next one is dead. */
   readonly keepAlive?: number | undefined
+  /** Milliseconds until a socket must have said who it is. */
+  readonly initTimeout?: number | undefined
 }
 
 export interface WebSockets {
@@ -32,13 +36,14 @@ export interface WebSockets {
 const farewell = 1_000
 
 export function createWebSockets(yoga: Yoga, options: WebSocketOptions): WebSockets {
-  const { auth, origins, maskError, keepAlive = 12_000 } = options
+  const { auth, gate, origins, maskError, keepAlive = 12_000, initTimeout = 3_000 } = options
   const identities = new WeakMap<object, Identity>()
   const sockets = new WebSocketServer({ noServer: true, perMessageDeflate: false, maxPayload: maxMessageSize })
   const server = useServer(
     {
       // Whether details of our own failures are kept to ourselves.
       isProd: true,
+      connectionInitWaitTimeout: initTimeout,
       execute: (args) => enveloped(args).execute(args),
       subscribe: (args) => enveloped(args).subscribe(args),
       async onConnect({ connectionParams, extra: { socket, request } }) {
@@ -46,6 +51,7 @@ export function createWebSockets(yoga: Yoga, options: WebSocketOptions): WebSock
         const presented = readCredentials((name) => payload(name) ?? headers(name), request.socket.remoteAddress ?? '')
         try {
           const identity = await auth.identify(presented)
+          socket.once('close', gate.openStream(principalOf(identity, gate.addresses.of(request))))
           identities.set(socket, identity)
           socket.once(
             'close',
@@ -53,18 +59,22 @@ export function createWebSockets(yoga: Yoga, options: WebSocketOptions): WebSock
           )
           return true
         } catch (error) {
-          const isRefusal = error instanceof DomainError && error.code === 'UNAUTHENTICATED'
-          if (!isRefusal) socket.close(1013, 'Try again later')
+          const code = error instanceof DomainError ? error.code : null
+          if (code !== 'UNAUTHENTICATED')
+            socket.close(1013, code === 'TOO_MANY' ? 'Too many sockets and event streams are open' : 'Try again later')
           return false
         }
       },
       async onSubscribe({ subscriptions, extra }, _, { query, operationName, variables }) {
-        if (Object.keys(subscriptions).length > maxOperationsPerSocket)
-          return [tooMany(`a socket may have ${maxOperationsPerSocket} operations under way at most`)]
+        if (Object.keys(subscriptions).length > maxOperationsPerSocket) {
+          const message = `a socket may have ${maxOperationsPerSocket} operations under way at most: complete some first`
+          return [asRefusal(gate.refuse('operationsPerSocket', message, { max: maxOperationsPerSocket }))]
+        }
         const { schema, parse, validate, contextFactory, execute, subscribe } = yoga.getEnveloped({
           identity: identities.get(extra.socket),
         })
         try {
+          orRefusal(() => gate.admit(extra.request))
           const document = parse(query)
           const errors: readonly GraphQLError[] = validate(schema, document)
           if (errors.length > 0) return errors
@@ -86,7 +96,11 @@ export function createWebSockets(yoga: Yoga, options: WebSocketOptions): WebSock
   )
   // graphql-ws prints a socket's first error, and a second one, which nobody listens for, would end the process. Whatever
   // a peer did wrong, ws has closed the socket with its code already.
-  sockets.on('connection', (socket) => socket.removeAllListeners('error').on('error', () => undefined))
+  sockets.on('connection', (socket) =>
+    socket.removeAllListeners('error').on('error', ({ code }: NodeJS.ErrnoException) => {
+      if (code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH') gate.refuse('messageSize', 'the socket was closed')
+    }),
+  )
 
   return {
     upgrade(request, socket, head) {
@@ -113,8 +127,4 @@ type Enveloped = Pick<ReturnType<Yoga['getEnveloped']>, 'execute' | 'subscribe'>
 /** They belong to the operation, so its arguments carry them. */
 function enveloped(args: ExecutionArgs): Enveloped {
   return args.rootValue as Enveloped
-}
-
-function tooMany(message: string): GraphQLError {
-  return new GraphQLError(message, { extensions: { code: 'TOO_MANY', retryable: true } })
 }

@@ -1,11 +1,13 @@
 /** HTTP: Yoga with our execution, our masking and our event streams. WebSockets use the same enveloped functions. */
+import type { IncomingMessage } from 'node:http'
 import { renderGraphiQL } from '@graphql-yoga/render-graphiql'
 import { createYoga, type Plugin } from 'graphql-yoga'
+import type { Gate } from '../limits/gate.ts'
 import type { Authentication } from './authentication.ts'
 import type { ContextDeps } from './context.ts'
 import { createMaskError, type ErrorLog } from './errors.ts'
 import type { EventStreams } from './event-stream.ts'
-import { maxBodySize, useLimits } from './limits.ts'
+import { documentCaches, maxBodySize, orRefusal, principalOf, useLimits } from './limits.ts'
 import { executeOperation, subscribeOperation } from './operation.ts'
 import { defaultQuery } from './playground.ts'
 import { schema } from './schema.ts'
@@ -14,6 +16,8 @@ import { createSharedExecution } from './shared-execution.ts'
 export interface YogaOptions {
   readonly log: ErrorLog
   readonly graphiql: boolean
+  readonly introspection: boolean
+  readonly gate: Gate
   /** Origins of other sites whose pages may ask; `*`: all. */
   readonly origins: readonly string[]
   readonly eventStreams: EventStreams
@@ -23,7 +27,7 @@ export interface YogaOptions {
 export type Yoga = ReturnType<typeof createGraphqlYoga>
 
 export function createGraphqlYoga(deps: ContextDeps, options: YogaOptions) {
-  const { log, graphiql, origins, eventStreams, authentication } = options
+  const { log, graphiql, introspection, origins, eventStreams, authentication, gate } = options
   const maskError = createMaskError(log)
   return createYoga({
     schema,
@@ -32,6 +36,7 @@ export function createGraphqlYoga(deps: ContextDeps, options: YogaOptions) {
     // Yoga's own page loads its scripts from elsewhere: nothing to see without the internet, and somebody else's code with it.
     renderGraphiQL,
     landingPage: false,
+    parserAndValidationCache: documentCaches(),
     multipart: false,
     batching: false,
     maxRequestBodySize: maxBodySize,
@@ -42,14 +47,19 @@ export function createGraphqlYoga(deps: ContextDeps, options: YogaOptions) {
     plugins: [
       useSafeContentTypes(),
       authentication.plugin,
-      useLimits(),
-      useExecution(deps, eventStreams, authentication),
+      useLimits(deps.limits, introspection),
+      useExecution(deps, eventStreams, authentication, gate),
       eventStreams.plugin,
     ],
   })
 }
 
-function useExecution(deps: ContextDeps, eventStreams: EventStreams, { identityOf }: Authentication): Plugin {
+function useExecution(
+  deps: ContextDeps,
+  eventStreams: EventStreams,
+  { identityOf }: Authentication,
+  gate: Gate,
+): Plugin {
   const subscriptionDeps = { ...deps, shared: createSharedExecution() }
   return {
     onExecute({ args, setExecuteFn }) {
@@ -58,11 +68,17 @@ function useExecution(deps: ContextDeps, eventStreams: EventStreams, { identityO
     },
     onSubscribe({ args, setSubscribeFn }) {
       // A WebSocket has none.
-      const request: Request | undefined = args.contextValue.request
+      const request = args.contextValue.request as Request | undefined
       const lastEventId = request?.headers.get('last-event-id') ?? null
       const begins = (at: number): void => void (request && eventStreams.begins(request, at))
       const identity = identityOf(args.contextValue)
-      setSubscribeFn((own) => subscribeOperation(subscriptionDeps, own, identity, { lastEventId, begins }))
+      // A socket was counted when it was opened, whatever is subscribed to on it.
+      const { req } = args.contextValue as { readonly req?: IncomingMessage }
+      setSubscribeFn(async (own) => {
+        const ended =
+          request && orRefusal(() => gate.openStream(principalOf(identity, req ? gate.addresses.of(req) : '')))
+        return subscribeOperation(subscriptionDeps, own, identity, { lastEventId, begins, ...(ended ? { ended } : {}) })
+      })
     },
   }
 }

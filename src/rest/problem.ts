@@ -1,5 +1,6 @@
 /** Errors as HTTP says them: RFC 9457 problem+json, with what Margo's clients look for (WIRE §1.3). One of the two translations. */
 import { DomainError, type ErrorCode, errorCodes, type FieldProblem } from '../domain/errors.ts'
+import { retryAfter } from '../limits/gate.ts'
 
 const margo = 'https://docs.margo.org/specification/problem-types#'
 const types: Partial<Record<ErrorCode, string>> = {
@@ -57,17 +58,12 @@ function describe(
   const { status, title, retryable } = errorCodes[code]
   const body = { ...facts, type: types[code] ?? 'about:blank', title, status, detail, retryable, errors, error: detail }
   if (status !== 429 && status !== 503) return render(status, body, {})
-  const retryAfterSeconds = spread(status === 429 ? 5 : 2)
+  const retryAfterSeconds = retryAfter(facts, status === 429 ? 5 : 2)
   return render(
     status,
     { ...body, retryAfterSeconds, backoffStrategy: 'exponential' },
     { 'retry-after': String(retryAfterSeconds) },
   )
-}
-
-/** At random between once and four times as long, so that a fleet does not come back at once. */
-function spread(seconds: number): number {
-  return Math.round(seconds * (1 + Math.random() * 3))
 }
 
 function render(status: number, body: object, headers: Record<string, string>): Problem {

@@ -7,9 +7,11 @@
  * So {"deviceId": "edge-7", …} is what POST /device/edge-7/deployment/… would have been, and {"deviceId": "gw/pump", …} is gw's report about its child.
  * What is wrong with one item is that item's answer; only a body that has no items to answer is refused as a whole.
  */
+
 import { DomainError } from '../../domain/errors.ts'
 import type { StatusReport } from '../../domain/report.ts'
-import { deepest, isDeeperThan, parseJson } from './json.ts'
+import { isDeeperThan } from '../../limits/nesting.ts'
+import { deepest, parseJson } from './json.ts'
 import { readReport, requireObject } from './parse.ts'
 import { type Body, complain, isAbsent, isObject, type Problems, refusal, shown } from './problems.ts'
 import { readId } from './text.ts'

@@ -1,5 +1,6 @@
 /** JSON as it is written: no digit of an integer lost, and nothing in it that a later reader could choke on. */
 import { DomainError } from '../../domain/errors.ts'
+import { isDeeperThan } from '../../limits/nesting.ts'
 
 /** How deep a body may nest; the deepest report known nests four levels. */
 export const deepest = 64
@@ -16,16 +17,6 @@ export function parseJson(input: Uint8Array | string, limit = deepest): unknown 
   if (mayNestDeeperThan(text, limit) && isDeeperThan(value, limit))
     throw new DomainError('INVALID_REQUEST', `The JSON is nested deeper than ${limit} levels.`)
   return mayHoldBigIntegers(text) ? parse(text, keepDigits) : value
-}
-
-/** Level by level, because recursion is what an evil depth would break. */
-export function isDeeperThan(value: unknown, limit: number): boolean {
-  let level = [value].filter(isContainer)
-  for (let depth = 0; level.length > 0; depth++) {
-    if (depth === limit) return true
-    level = level.flatMap((container) => Object.values(container).filter(isContainer))
-  }
-  return false
 }
 
 function decodeUtf8(bytes: Uint8Array): string {
@@ -64,8 +55,4 @@ function mayNestDeeperThan(text: string, limit: number): boolean {
     for (let i = text.indexOf(bracket); i !== -1; i = text.indexOf(bracket, i + 1)) if (++brackets > limit) return true
   }
   return false
-}
-
-function isContainer(value: unknown): value is object {
-  return typeof value === 'object' && value !== null
 }

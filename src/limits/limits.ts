@@ -1,0 +1,79 @@
+/**
+ * What anybody may ask of us, and what is said to who asks for more: which limit it was, how much it is, and what to do.
+ * One of these is shared by everything that listens; so a limit is the same on every transport, and is counted in one place.
+ */
+import { DomainError } from '../domain/errors.ts'
+
+/** Their names are in answers (`limit`) and in the metrics' labels. */
+export type LimitName =
+  | 'documentSize'
+  | 'tokens'
+  | 'nesting'
+  | 'depth'
+  | 'aliases'
+  | 'directives'
+  | 'fragments'
+  | 'cost'
+  | 'rows'
+  | 'variableDepth'
+  | 'time'
+  | 'bodySize'
+  | 'messageSize'
+  | 'operationsPerSocket'
+  | 'streams'
+  | 'requestsPerAddress'
+  | 'requestsPerDevice'
+  | 'audits'
+  | 'unlistedDocument'
+  | 'slowRequest'
+
+export interface OperationLimits {
+  /** Fields within fields. */
+  readonly depth: number
+  /** Values that an answer may hold, told before it is made. */
+  readonly cost: number
+  /** Milliseconds that a query, or one event of a subscription, may take. */
+  readonly time: number
+}
+
+/** How often somebody may come; null: as often as he likes. */
+export interface Rates {
+  /** Requests a second, of one device and of one address. */
+  readonly device: number | null
+  readonly address: number | null
+}
+
+export interface LimitsConfig {
+  readonly operation: OperationLimits
+  readonly rates: Rates
+  /** WebSockets and event streams open at once, of one principal; null: any number. */
+  readonly streams: number | null
+}
+
+export const defaultLimits: LimitsConfig = {
+  operation: { depth: 20, cost: 500_000, time: 15_000 },
+  rates: { device: null, address: null },
+  streams: null,
+}
+
+/** Counts, and says what to throw. */
+export type Refuse = (limit: LimitName, message: string, facts?: Readonly<Record<string, unknown>>) => DomainError
+
+export type ObserveRefusal = (limit: LimitName) => void
+
+/** Those that time heals: come again. */
+const passing: ReadonlySet<LimitName> = new Set<LimitName>([
+  'requestsPerAddress',
+  'requestsPerDevice',
+  'streams',
+  'operationsPerSocket',
+  'audits',
+])
+
+export function createRefuse(observe: ObserveRefusal = () => undefined): Refuse {
+  return (limit, message, facts = {}) => {
+    observe(limit)
+    const code = passing.has(limit) ? 'TOO_MANY' : limit === 'time' ? 'TIMED_OUT' : 'LIMIT_EXCEEDED'
+    return new DomainError(code, message, { facts: { limit, ...facts } })
+  }
+}
