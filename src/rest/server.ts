@@ -2,6 +2,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { ApiAuth } from '../auth/api/api-auth.ts'
 import { ofHeaders, readCredentials } from '../auth/api/credentials.ts'
+import { matchEmcoRoute } from '../dialects/emco/routes.ts'
 import { matchK8spluginRoute } from '../dialects/k8splugin/routes.ts'
 import { matchMargoRoute } from '../dialects/margo/routes.ts'
 import { DomainError } from '../domain/errors.ts'
@@ -9,6 +10,7 @@ import { type Access, describeAccess, type Identity, may } from '../domain/ident
 import { isOwnPage } from '../graphql/origin.ts'
 import { createRequestIds, type Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
+import { emcoMethods } from './emco.ts'
 import { answer, ClientGone, type Exchange, type Methods } from './exchange.ts'
 import { type HealthDeps, tellAlive, tellReady } from './health.ts'
 import { type K8spluginDeps, k8spluginMethods } from './k8splugin.ts'
@@ -59,13 +61,16 @@ export function createHttpServer(deps: ServerDeps): Server {
   async function route(exchange: Exchange): Promise<void> {
     const margo = matchMargoRoute(exchange.path)
     const k8splugin = margo ? null : matchK8spluginRoute(exchange.path)
+    const emco = margo || k8splugin ? null : matchEmcoRoute(exchange.path)
     const methods = margo
       ? ({ POST: { access: 'device', handle: () => takeReport(deps, exchange, margo) } } satisfies Methods)
       : k8splugin
         ? k8spluginMethods(deps, k8splugin)
-        : page.owns(exchange.path)
-          ? ({ GET: { access: 'public', handle: page.sendAsset } } satisfies Methods)
-          : routes[exchange.path]
+        : emco
+          ? emcoMethods(deps, emco)
+          : page.owns(exchange.path)
+            ? ({ GET: { access: 'public', handle: page.sendAsset } } satisfies Methods)
+            : routes[exchange.path]
     if (!methods)
       throw new DomainError('NOT_FOUND', `there is nothing at ${exchange.path}: the README lists what there is`)
     const { [exchange.method]: named, GET: get }: Methods = methods

@@ -44,6 +44,8 @@ export interface ResourceFilter {
   readonly readiness?: readonly Readiness[]
   /** True: only what the orchestrator applied; false: only what the cluster alone has. */
   readonly isApplied?: boolean
+  /** Whether the source that watches the cluster can show it. */
+  readonly isShowable?: boolean
 }
 
 /** Answers are by key of the parent, 0 for the fleet, and for components by their index in `items`. */
@@ -311,7 +313,7 @@ function currentInstances(scope: ResourceScope, asOf: Revision | null): SQL {
 }
 
 function matchesResource(filter: ResourceFilter): SQL[] {
-  const { apps, clusters, names, kinds, namespaces, sync, presence, readiness, isApplied } = filter
+  const { apps, clusters, names, kinds, namespaces, sync, presence, readiness, isApplied, isShowable } = filter
   return [
     ...(apps ? [isAnyOf(r.component, apps, 'text')] : []),
     ...(clusters ? [sql`${r.targetKey} in (${targetsNamed(clusters)})`] : []),
@@ -322,12 +324,13 @@ function matchesResource(filter: ResourceFilter): SQL[] {
     ...(presence ? [isAnyOf(r.presence, presence, 'presence')] : []),
     ...(readiness ? [isAnyOf(r.readiness, readiness, 'readiness')] : []),
     ...(typeof isApplied === 'boolean' ? [isApplied ? sql`${r.sync} is not null` : sql`${r.sync} is null`] : []),
+    ...(typeof isShowable === 'boolean' ? [sql`${r.showable} = ${isShowable}::boolean`] : []),
   ]
 }
 
 /** The same for tallies: of the instances, or of the deployments where clusters are asked for. */
 function fromTallies(scope: ResourceScope, filter: ResourceFilter): SQL {
-  const { apps, sync, presence, readiness, isApplied } = filter
+  const { apps, sync, presence, readiness, isApplied, isShowable } = filter
   const t = resourceTallies
   const conditions = [
     sql`${t.n} > 0`,
@@ -337,6 +340,7 @@ function fromTallies(scope: ResourceScope, filter: ResourceFilter): SQL {
     ...(presence ? [isAnyOf(t.presence, presence, 'presence')] : []),
     ...(readiness ? [isAnyOf(t.readiness, readiness, 'readiness')] : []),
     ...(typeof isApplied === 'boolean' ? [isApplied ? sql`${t.sync} <> 'NONE'` : sql`${t.sync} = 'NONE'`] : []),
+    ...(typeof isShowable === 'boolean' ? [sql`${t.showable} = ${isShowable}::boolean`] : []),
   ]
   return sql`select ${t.sync}, ${t.presence}, ${t.readiness}, ${t.n} from ${t} where ${all(conditions)}`
 }

@@ -61,6 +61,15 @@ export async function rolloutByKeyArgs(
   return rollout ?? null
 }
 
+/** The one of exactly that kind and name, as it is now. */
+export async function rolloutByName(session: Session, name: RolloutName): Promise<RolloutRow | null> {
+  const [row] = await session.rows<RolloutRecord>(
+    sql`select ${rollouts}.* from ${rollouts}
+      where ${rollouts.kind} = ${name.kind}::rollout_kind and ${rollouts.identity} = ${storedIdentity(name)}`,
+  )
+  return row ? { ...toRollout(row), asOf: null } : null
+}
+
 /** Newest first; implicit rollouts only while they have a deployment. */
 export async function pageRollouts(
   session: Session,

@@ -1,0 +1,150 @@
+/** Status answers in EMCO's shapes: the seed's keys where type= is asked (or nothing), 22.03's with status= (WIRE §2.1). */
+import type { Readiness } from '../../domain/deployment.ts'
+import type { InstanceStatus } from '../../domain/instance.ts'
+import type { LifecycleAction } from '../../domain/lifecycle.ts'
+import type { Presence, SyncStatus } from '../../domain/resource.ts'
+import type { Rollout } from '../../domain/rollout.ts'
+import type { Connectivity } from '../../domain/target.ts'
+import type { StatusQuery } from './query.ts'
+import { connectivityWord, toWord } from './words.ts'
+
+/** A row of the store's listResources. */
+export interface StatusRow {
+  readonly component: string
+  readonly provider: string
+  readonly target: string
+  readonly connectivity: Connectivity
+  readonly group: string
+  readonly version: string
+  readonly kind: string
+  readonly name: string
+  readonly sync: SyncStatus | null
+  readonly presence: Presence
+  readonly readiness: Readiness
+  readonly detail: unknown
+}
+
+export interface StatusFacts {
+  readonly rollout: Rollout
+  readonly actions: readonly LifecycleAction[]
+  /** Null: it was never instantiated. */
+  readonly instance: { readonly status: InstanceStatus; readonly statusContext: string } | null
+}
+
+/** The words of a count, in EMCO's order; those of 0 are left out. */
+export type Counts = Readonly<Record<string, number>>
+
+const isModern = ({ of }: StatusQuery): boolean => of === 'deployed' || of === 'ready'
+
+/** Everything before the apps. */
+export function statusHead(query: StatusQuery, facts: StatusFacts, counts: Counts): object {
+  const { rollout, actions, instance } = facts
+  const status = instance && toWord(instance.status)
+  const counted = Object.fromEntries(Object.entries(counts).filter(([, n]) => n > 0))
+  if (isModern(query))
+    return {
+      ...headOf(query, rollout),
+      states: {
+        statusctxid: instance?.statusContext ?? '',
+        actions: actions.map((action) => ({
+          state: toWord(action.state),
+          instance: action.instanceId ?? '',
+          time: timeOf(action),
+          revision: action.instanceRevision,
+        })),
+      },
+      ...(status !== null && { deployedStatus: status }),
+      ...(query.of === 'ready' && { readyStatus: readyStatus(counts) }),
+      [query.of === 'ready' ? 'readyCounts' : 'deployedCounts']: counted,
+    }
+  return {
+    ...headOf(query, rollout),
+    ...actionsOf(actions),
+    ...(status !== null && { status }),
+    [`${query.of}-status`]: counted,
+  }
+}
+
+/** As the seed writes them: also the answer to a new action. */
+export function actionsOf(actions: readonly LifecycleAction[]): { readonly state: object } {
+  return {
+    state: {
+      Actions: actions.map((action) => ({
+        State: toWord(action.state),
+        ContextId: action.instanceId ?? '',
+        TimeStamp: timeOf(action),
+      })),
+    },
+  }
+}
+
+export function headOf(query: StatusQuery, rollout: Rollout): object {
+  if (rollout.kind === 'CLUSTER_INTENTS') return { name: `${rollout.provider}+${rollout.name}` }
+  const { project, compositeApp, compositeAppVersion, compositeProfile, name } = rollout
+  if (isModern(query))
+    return { project, compositeApp, compositeAppVersion, compositeProfile: compositeProfile ?? '', name }
+  return {
+    project,
+    'composite-app-name': compositeApp,
+    'composite-app-version': compositeAppVersion,
+    'composite-profile-name': compositeProfile ?? '',
+    name,
+  }
+}
+
+export function instanceList(query: StatusQuery, rollout: Rollout, instanceIds: readonly string[]): object {
+  const {
+    name,
+    'composite-profile-name': _,
+    compositeProfile: __,
+    ...others
+  } = headOf(query, rollout) as Readonly<Record<string, unknown>>
+  return { name, ...others, instances: instanceIds }
+}
+
+/** Ready when something is there and nothing is otherwise; NotPresent when nothing is there at all. */
+function readyStatus({ Ready = 0, NotReady = 0, NotPresent = 0 }: Counts): string {
+  if (Ready > 0 && NotReady === 0 && NotPresent === 0) return 'Ready'
+  return Ready === 0 && NotReady === 0 ? 'NotPresent' : 'NotReady'
+}
+
+/** A cluster of an app, before its resources. */
+export function clusterHead(query: StatusQuery, { provider, target, connectivity }: StatusRow): object {
+  if (isModern(query))
+    return { clusterProvider: provider, cluster: target, connectivity: connectivityWord(connectivity) }
+  return { 'cluster-provider': provider, cluster: target }
+}
+
+export function resourceRow(query: StatusQuery, row: StatusRow): object {
+  const { group: Group, version: Version, kind: Kind, name, sync, presence, readiness, detail } = row
+  const told = query.output === 'detail' && detail !== null ? { detail } : {}
+  const gvk = { GVK: { Group, Version, Kind }, name }
+  switch (query.of) {
+    case 'rsync':
+      return { ...gvk, 'rsync-status': sync && toWord(sync), ...told }
+    case 'deployed':
+      return { ...gvk, deployedStatus: sync && toWord(sync), ...told }
+    case 'ready':
+      return { ...gvk, readyStatus: readyWord(presence, readiness), ...told }
+    case 'cluster':
+      // Any resource shown is inherently Present.
+      return { ...gvk, ...told }
+  }
+}
+
+export function readyWord(presence: Presence, readiness: Readiness): 'Ready' | 'NotReady' | 'NotPresent' {
+  if (presence === 'NOT_PRESENT') return 'NotPresent'
+  return readiness === 'READY' ? 'Ready' : 'NotReady'
+}
+
+/** A member of clusters-by-app or resources-by-app, and how they are called. */
+export function listKeys(query: StatusQuery) {
+  return isModern(query)
+    ? { clusters: 'clustersByApp', resources: 'resourcesByApp', provider: 'clusterProvider' }
+    : { clusters: 'clusters-by-app', resources: 'resources-by-app', provider: 'cluster-provider' }
+}
+
+/** As its user wrote it; ours as Go would: without zeros at the end. */
+function timeOf({ at, timestamp }: LifecycleAction): string {
+  return timestamp ?? new Date(at).toISOString().replace(/\.?0+Z$/, 'Z')
+}

@@ -1,0 +1,175 @@
+/**
+ * ResourceBundleState, the custom resource in which a cluster's monitor shows all of a component's objects (WIRE §2.3). It is the whole
+ * present picture: what it does not list is not there.
+ */
+import type { FieldProblem } from '../../domain/errors.ts'
+import type { ResourceDetail } from '../../domain/resource.ts'
+import type { Assessment } from '../../readiness/assessment.ts'
+import { readiness } from '../../readiness/index.ts'
+import { detailLimit, toDetail } from '../kubernetes/detail.ts'
+import { type Body, isObject, refusal, shown } from '../margo/problems.ts'
+import { idProblem } from '../margo/text.ts'
+
+export interface ShownObject {
+  readonly group: string
+  readonly version: string
+  readonly kind: string
+  readonly name: string
+  readonly namespace: string | null
+  readonly assessment: Assessment
+  readonly detail: ResourceDetail | null
+}
+
+export interface BundleState {
+  /** The status context. */
+  readonly context: string
+  readonly component: string
+  readonly uid: string | null
+  readonly resourceVersion: string | null
+  readonly objects: readonly ShownObject[]
+  /** Entries that could not be read: they spoil no other. */
+  readonly unreadable: readonly FieldProblem[]
+  readonly canShow: (group: string, kind: string) => boolean
+}
+
+interface Carried {
+  readonly kind: string
+  readonly groups: readonly string[]
+  readonly version: string
+}
+
+/** The lists it has, and what is in each: an object need not say so itself. */
+const lists: Readonly<Record<string, Carried>> = {
+  podStatuses: { kind: 'Pod', groups: [''], version: 'v1' },
+  serviceStatuses: { kind: 'Service', groups: [''], version: 'v1' },
+  configMapStatuses: { kind: 'ConfigMap', groups: [''], version: 'v1' },
+  secretStatuses: { kind: 'Secret', groups: [''], version: 'v1' },
+  deploymentStatuses: { kind: 'Deployment', groups: ['apps', 'extensions'], version: 'v1' },
+  daemonSetStatuses: { kind: 'DaemonSet', groups: ['apps', 'extensions'], version: 'v1' },
+  statefulSetStatuses: { kind: 'StatefulSet', groups: ['apps'], version: 'v1' },
+  jobStatuses: { kind: 'Job', groups: ['batch'], version: 'v1' },
+  ingressStatuses: { kind: 'Ingress', groups: ['networking.k8s.io', 'extensions'], version: 'v1' },
+  csrStatuses: { kind: 'CertificateSigningRequest', groups: ['certificates.k8s.io'], version: 'v1' },
+}
+
+/** Whether it lists objects of that kind when they are there. Of others only those in resourceStatuses, if the monitor fills it in. */
+export function canShow(group: string, kind: string): boolean {
+  return Object.values(lists).some((list) => list.kind === kind && list.groups.includes(group))
+}
+
+export const deploymentLabel = 'emco/deployment-id'
+
+/** Throws SEMANTIC_ERROR when it does not say whose it is. */
+export function parseBundleState(body: unknown): BundleState {
+  const object = isObject(body) ? body : {}
+  const metadata = isObject(object.metadata) ? object.metadata : {}
+  const { context, component } = whoseIs(object, metadata)
+  const status = isObject(object.status) ? object.status : {}
+  const objects: ShownObject[] = []
+  const unreadable: FieldProblem[] = []
+  for (const [key, { kind, groups, version }] of Object.entries(lists))
+    for (const [field, entry] of entriesOf(status, key, unreadable)) {
+      const apiVersion = groups[0] === '' ? version : `${groups[0]}/${version}`
+      const shownObject = isObject(entry) ? showObject({ apiVersion, kind, ...withoutEmpty(entry) }) : null
+      if (shownObject) objects.push(shownObject)
+      else unreadable.push({ field, message: `must be an object with a name, but is ${shown(entry)}` })
+    }
+  for (const [field, entry] of entriesOf(status, 'resourceStatuses', unreadable)) {
+    const shownObject = isObject(entry) ? showGeneric(entry) : null
+    if (shownObject) objects.push(shownObject)
+    else unreadable.push({ field, message: 'must have a kind, a name, and in res an object in base64' })
+  }
+  const listed = new Set(objects.map(({ group, kind }) => `${group}/${kind}`))
+  return {
+    context,
+    component,
+    uid: text(metadata.uid),
+    resourceVersion: text(metadata.resourceVersion),
+    objects,
+    unreadable,
+    canShow: (group, kind) => canShow(group, kind) || listed.has(`${group}/${kind}`),
+  }
+}
+
+/** Whose it is says its label, else its selector: `<context>-<app>`; else its own name, which is the other way round. */
+function whoseIs(object: Body, metadata: Body): { context: string; component: string } {
+  const labels = isObject(metadata.labels) ? metadata.labels : {}
+  const spec = isObject(object.spec) ? object.spec : {}
+  const selector = isObject(spec.selector) ? spec.selector : {}
+  const matchLabels = isObject(selector.matchLabels) ? selector.matchLabels : {}
+  const label = text(labels[deploymentLabel]) ?? text(matchLabels[deploymentLabel])
+  const name = text(metadata.name) ?? ''
+  const cut = label?.indexOf('-') ?? -1
+  const end = name.lastIndexOf('-')
+  const [context = '', component = ''] = label
+    ? [label.slice(0, cut), label.slice(cut + 1)]
+    : [name.slice(end + 1), name.slice(0, Math.max(end, 0))]
+  if ((!label || cut > 0) && idProblem(context) === null && idProblem(component) === null) return { context, component }
+  const message = `must be <context id>-<app>, but is ${shown(label ?? undefined)}`
+  throw refusal([{ field: `metadata.labels["${deploymentLabel}"]`, message }], 'The ResourceBundleState')
+}
+
+function* entriesOf(status: Body, key: string, unreadable: FieldProblem[]): Generator<readonly [string, unknown]> {
+  const { [key]: list } = status
+  if (list === undefined || list === null) return
+  if (!Array.isArray(list)) {
+    unreadable.push({ field: `status.${key}`, message: `must be a list, but is ${shown(list)}` })
+    return
+  }
+  for (const [index, entry] of list.entries()) yield [`status.${key}[${index}]`, entry]
+}
+
+/** `res` is the whole object in base64; what the entry says beside it holds where the object is silent. */
+function showGeneric(entry: Body): ShownObject | null {
+  const { group = '', version = '', kind, name, namespace, res } = entry
+  const object = decodeObject(res)
+  if (!object || typeof group !== 'string' || typeof version !== 'string') return null
+  const metadata = isObject(object.metadata) ? object.metadata : {}
+  const apiVersion = group === '' ? version : `${group}/${version}`
+  return showObject({
+    apiVersion,
+    kind,
+    ...withoutEmpty(object),
+    metadata: { ...(text(name) && { name }), ...(text(namespace) && { namespace }), ...metadata },
+  })
+}
+
+function decodeObject(res: unknown): Body | null {
+  if (isObject(res)) return res
+  if (typeof res !== 'string') return null
+  try {
+    const value: unknown = JSON.parse(Buffer.from(res, 'base64').toString('utf8'))
+    return isObject(value) ? value : null
+  } catch {
+    return null
+  }
+}
+
+function showObject(object: Body): ShownObject | null {
+  const { apiVersion, kind } = object
+  const metadata = isObject(object.metadata) ? object.metadata : {}
+  const name = text(metadata.name)
+  if (name === null || idProblem(name) !== null || typeof kind !== 'string' || typeof apiVersion !== 'string')
+    return null
+  if (idProblem(kind) !== null || apiVersion.length > 256) return null
+  const cut = apiVersion.indexOf('/')
+  const namespace = text(metadata.namespace)
+  return {
+    group: cut < 0 ? '' : apiVersion.slice(0, cut),
+    version: apiVersion.slice(cut + 1),
+    kind,
+    name,
+    namespace: namespace === null || idProblem(namespace) !== null ? null : namespace,
+    assessment: readiness(object),
+    detail: toDetail(object, detailLimit, kind),
+  }
+}
+
+/** Typed clients write "" for what they do not know. */
+function withoutEmpty({ apiVersion, kind, ...object }: Body): Body {
+  return { ...(text(apiVersion) && { apiVersion }), ...(text(kind) && { kind }), ...object }
+}
+
+function text(value: unknown): string | null {
+  return typeof value === 'string' && value !== '' ? value : null
+}

@@ -1,0 +1,228 @@
+/** What orchestrators tell: actions, resources with their rsync status, connectivity; in every key generation of WIRE §2.1. */
+import type { FieldProblem } from '../../domain/errors.ts'
+import type { LifecycleState } from '../../domain/lifecycle.ts'
+import type { ResourceDetail, SyncStatus } from '../../domain/resource.ts'
+import type { Connectivity } from '../../domain/target.ts'
+import { detailLimit, toDetail } from '../kubernetes/detail.ts'
+import { type Body, complain, isAbsent, isObject, type Problems, refusal, shown } from '../margo/problems.ts'
+import { readId } from '../margo/text.ts'
+import { canShow } from './bundle-state.ts'
+import { type ClusterName, parseCluster } from './routes.ts'
+import { actionWords, connectivityWords, syncWords, toAction, toConnectivity, toSync } from './words.ts'
+
+export interface ActionFact {
+  readonly state: LifecycleState
+  readonly instanceId: string | null
+  readonly at: number | null
+  readonly timestamp: string | null
+  readonly compositeProfile: string | null
+}
+
+/** Of one call. */
+export const mostItems = 10_000
+
+/** One action, or EMCO's own list of all there were. */
+export function parseActions(body: unknown): ActionFact[] {
+  const problems: Problems = { list: null }
+  const list = isObject(body) ? listOfActions(body) : null
+  const items: readonly unknown[] = list ?? [body]
+  const facts = items.map((item, index) => readAction(problems, item, list ? `Actions[${index}].` : ''))
+  if (items.length === 0) complain(problems, 'Actions', 'must not be empty')
+  if (items.length > mostItems) complain(problems, 'Actions', `must have at most ${mostItems} items`)
+  if (problems.list) throw refusal(problems.list, 'The action')
+  return facts
+}
+
+/** `{"Actions":[…]}`, or as it stands in a status: below `state` or `states`. */
+function listOfActions(body: Body): readonly unknown[] | null {
+  const own = pick(body, 'Actions', 'actions')
+  if (Array.isArray(own)) return own
+  const below = pick(body, 'state', 'states', 'State')
+  return isObject(below) ? listOfActions(below) : null
+}
+
+function readAction(problems: Problems, item: unknown, field: string): ActionFact {
+  const nothing = { state: 'CREATED', instanceId: null, at: null, timestamp: null, compositeProfile: null } as const
+  if (!isObject(item)) {
+    complain(problems, field || 'body', `must be an object, but is ${shown(item)}`)
+    return nothing
+  }
+  const word = pick(item, 'State', 'state')
+  const state = toAction(word)
+  if (!state) complain(problems, `${field}State`, `must be one of ${actionWords.join(', ')}, but is ${shown(word)}`)
+  const timestamp = pick(item, 'TimeStamp', 'timeStamp', 'timestamp', 'time')
+  const at = isAbsent(timestamp) || timestamp === '' ? null : readTime(problems, `${field}TimeStamp`, timestamp)
+  return {
+    state: state ?? 'CREATED',
+    instanceId: optionalId(
+      problems,
+      `${field}ContextId`,
+      pick(item, 'ContextId', 'contextId', 'instance', 'instanceId'),
+    ),
+    at,
+    timestamp: at === null ? null : String(timestamp),
+    compositeProfile: optionalId(
+      problems,
+      `${field}composite-profile-name`,
+      pick(item, 'composite-profile-name', 'compositeProfile', 'compositeProfileName', 'composite-profile'),
+    ),
+  }
+}
+
+const instant = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/
+
+function readTime(problems: Problems, field: string, value: unknown): number | null {
+  const time = typeof value === 'string' && instant.test(value) ? Date.parse(value) : Number.NaN
+  if (!Number.isNaN(time)) return time
+  complain(problems, field, `must be a time such as "2020-08-21T05:37:28.947Z", but is ${shown(value)}`)
+  return null
+}
+
+export interface ResourceFact {
+  readonly component: string
+  readonly target: ClusterName
+  readonly group: string
+  readonly version: string
+  readonly kind: string
+  readonly name: string
+  readonly namespace: string | null
+  readonly sync: SyncStatus
+  readonly showable: boolean
+  readonly detail?: ResourceDetail | null
+}
+
+export type ResourceItem =
+  | { readonly ok: true; readonly fact: ResourceFact }
+  | { readonly ok: false; readonly problems: readonly FieldProblem[] }
+
+/** What is said once for many. */
+interface Surroundings {
+  readonly component: unknown
+  readonly cluster: unknown
+  readonly provider: unknown
+}
+
+/**
+ * `{"resources":[…]}`, or grouped by app and cluster as a status answers them. An item that cannot be read spoils no other.
+ * `own`: the cluster whose network intents they are, which need not say so each.
+ */
+export function parseResources(body: unknown, own: ClusterName | null): ResourceItem[] {
+  const nowhere = own
+    ? { component: networkIntents, cluster: own.name, provider: own.provider }
+    : { component: undefined, cluster: undefined, provider: undefined }
+  const items = isObject(body) ? gather(body, nowhere, '') : null
+  if (!items)
+    throw refusal(
+      [{ field: 'resources', message: `must be a list, but is ${shown(isObject(body) ? body.resources : body)}` }],
+      'The request',
+    )
+  if (items.length > mostItems)
+    throw refusal(
+      [{ field: 'resources', message: `must have at most ${mostItems} items: send them in several requests` }],
+      'The request',
+    )
+  return items.map(({ item, field, around }) => readResource(item, field, around))
+}
+
+/** The app of a cluster's own resources. */
+export const networkIntents = 'network-intents'
+
+interface Gathered {
+  readonly item: unknown
+  readonly field: string
+  readonly around: Surroundings
+}
+
+function gather(body: Body, around: Surroundings, path: string): Gathered[] | null {
+  if (Array.isArray(body.resources))
+    return body.resources.map((item: unknown, index) => ({ item, field: `${path}resources[${index}]`, around }))
+  for (const [key, within] of [
+    ['apps', (app: Body): Surroundings => ({ ...around, component: pick(app, 'name', 'app') })],
+    [
+      'clusters',
+      (cluster: Body): Surroundings => ({
+        ...around,
+        cluster: pick(cluster, 'cluster', 'clusterName'),
+        provider: pick(cluster, 'cluster-provider', 'clusterProvider'),
+      }),
+    ],
+  ] as const) {
+    const { [key]: list } = body
+    if (!Array.isArray(list)) continue
+    return list.flatMap((group: unknown, index) => {
+      const field = `${path}${key}[${index}]`
+      const gathered = isObject(group) ? gather(group, within(group), `${field}.`) : null
+      return gathered ?? [{ item: group, field, around }]
+    })
+  }
+  return null
+}
+
+function readResource(item: unknown, field: string, around: Surroundings): ResourceItem {
+  const problems: Problems = { list: null }
+  if (!isObject(item)) return { ok: false, problems: [{ field, message: `must be an object, but is ${shown(item)}` }] }
+  const component = readId(problems, `${field}.app`, pick(item, 'app', 'App') ?? around.component)
+  const target = readCluster(problems, `${field}.cluster`, item, around)
+  const gvk = readGvk(problems, `${field}.GVK`, pick(item, 'GVK', 'gvk'))
+  const name = readId(problems, `${field}.name`, pick(item, 'name', 'Name'))
+  const namespace = optionalId(problems, `${field}.namespace`, pick(item, 'namespace', 'Namespace'))
+  const word = pick(item, 'rsync-status', 'rsyncStatus', 'deployedStatus', 'status')
+  const sync = isAbsent(word) || word === '' ? 'PENDING' : toSync(word)
+  if (!sync)
+    complain(problems, `${field}.rsync-status`, `must be one of ${syncWords.join(', ')}, but is ${shown(word)}`)
+  const { detail } = item
+  if (!isAbsent(detail) && !isObject(detail))
+    complain(problems, `${field}.detail`, `must be an object, but is ${shown(detail)}`)
+  if (problems.list || !component || !target || !gvk || !name || !sync)
+    return { ok: false, problems: problems.list ?? [] }
+  const fact = { component, target, ...gvk, name, namespace, sync, showable: canShow(gvk.group, gvk.kind) }
+  return { ok: true, fact: detail === undefined ? fact : { ...fact, detail: toDetail(detail, detailLimit, gvk.kind) } }
+}
+
+function readCluster(problems: Problems, field: string, item: Body, around: Surroundings): ClusterName | null {
+  const cluster = pick(item, 'cluster', 'Cluster') ?? around.cluster
+  const provider = pick(item, 'cluster-provider', 'clusterProvider') ?? around.provider
+  if (
+    typeof cluster === 'string' &&
+    typeof provider === 'string' &&
+    cluster !== '' &&
+    provider !== '' &&
+    !cluster.includes('+')
+  ) {
+    const name = readId(problems, field, cluster)
+    return name === null ? null : { kind: 'CLUSTER', provider, name }
+  }
+  const named = typeof cluster === 'string' && cluster.length <= 512 ? parseCluster(cluster) : null
+  if (!named) complain(problems, field, `must be provider+name, but is ${shown(cluster)}`)
+  return named
+}
+
+function readGvk(problems: Problems, field: string, value: unknown) {
+  if (!isObject(value)) {
+    complain(problems, field, `must be an object with Group, Version and Kind, but is ${shown(value)}`)
+    return null
+  }
+  const kind = readId(problems, `${field}.Kind`, pick(value, 'Kind', 'kind'))
+  const group = optionalId(problems, `${field}.Group`, pick(value, 'Group', 'group')) ?? ''
+  const version = optionalId(problems, `${field}.Version`, pick(value, 'Version', 'version')) ?? ''
+  return kind === null ? null : { group, version, kind }
+}
+
+export function parseConnectivity(body: unknown): Connectivity {
+  const word = isObject(body) ? pick(body, 'connectivity', 'Connectivity') : body
+  const connectivity = toConnectivity(word)
+  if (connectivity) return connectivity
+  const message = `must be one of ${connectivityWords.join(', ')}, but is ${shown(word)}`
+  throw refusal([{ field: 'connectivity', message }], 'The request')
+}
+
+/** The first of these keys that is there. */
+function pick(body: Body, ...keys: readonly string[]): unknown {
+  const found = keys.find((key) => Object.hasOwn(body, key) && !isAbsent(body[key]))
+  return found === undefined ? undefined : body[found]
+}
+
+/** EMCO writes "" for none. */
+function optionalId(problems: Problems, field: string, value: unknown): string | null {
+  return isAbsent(value) || value === '' ? null : readId(problems, field, value)
+}

@@ -1,0 +1,62 @@
+/** The parameters of a status query (WIRE §2.1). What an unknown one says is ignored, as EMCO does. */
+import { DomainError } from '../../domain/errors.ts'
+import { parseCluster } from './routes.ts'
+
+export interface StatusQuery {
+  /** Which of the two statuses, and which generation of keys: the seed's (rsync, cluster), or 22.03's (deployed, ready). */
+  readonly of: 'rsync' | 'cluster' | 'deployed' | 'ready'
+  readonly output: 'summary' | 'all' | 'detail'
+  /** Null: all. */
+  readonly apps: readonly string[] | null
+  readonly clusters: readonly string[] | null
+  readonly resources: readonly string[] | null
+  /** Null: the latest. */
+  readonly instance: string | null
+  /** Only this list; null: the status. */
+  readonly list: 'instances' | 'apps' | 'clusters' | 'resources' | null
+}
+
+export function parseStatusQuery(search: string): StatusQuery {
+  const given = new URLSearchParams(search.replaceAll('+', '%2B'))
+  const type = oneOf(given, 'type', ['rsync', 'cluster'] as const)
+  const status = oneOf(given, 'status', ['deployed', 'ready'] as const)
+  const output = oneOf(given, 'output', ['summary', 'all', 'detail', 'rsync'] as const)
+  const instance = given.get('instance')
+  const isListed = (name: string): boolean => given.has(name)
+  return {
+    // An early draft asks for the applied objects with output=rsync.
+    of: status ?? (output === 'rsync' ? 'rsync' : (type ?? 'rsync')),
+    output: output === 'rsync' ? 'detail' : (output ?? 'all'),
+    apps: all(given, 'app', (name) => name !== ''),
+    clusters: all(given, 'cluster', (name) => parseCluster(name) !== null),
+    resources: all(given, 'resource', (name) => name !== ''),
+    instance: instance === '' ? null : instance,
+    list:
+      instance === ''
+        ? 'instances'
+        : ((['apps', 'clusters', 'resources'] as const).find((name) => isListed(name)) ?? null),
+  }
+}
+
+function oneOf<Value extends string>(given: URLSearchParams, name: string, values: readonly Value[]): Value | null {
+  const value = given.get(name)
+  if (value === null) return null
+  return values.find((one) => one === value) ?? invalid(name, `must be one of ${values.join(', ')}`)
+}
+
+function all(given: URLSearchParams, name: string, isFine: (value: string) => boolean): readonly string[] | null {
+  const values = given.getAll(name)
+  if (values.length === 0) return null
+  if (!values.every(isFine)) invalid(name, name === 'cluster' ? 'must be provider+name' : 'must not be empty')
+  return values
+}
+
+function invalid(name: string, message: string): never {
+  throw new DomainError(
+    'BAD_USER_INPUT',
+    `Invalid query ${name}`.replace(/query (app|cluster|resource)$/, '$1 query'),
+    {
+      problems: [{ field: name, message }],
+    },
+  )
+}
