@@ -9,6 +9,7 @@
  *        └───── the log was interrupted (another epoch) ──────────┘
  *
  * Once begun, it outlives the database's absence: it waits until the log can be read again, and checks its cursor anew.
+ * Whoever sees less has each batch judged when he takes it, as things are then: see.
  * There is nothing to splice: it attaches in the turn of the event loop in which it has read everything the hub has told.
  * The iterator is written by hand: `return()` detaches at once, also while nothing is happening.
  */
@@ -36,19 +37,28 @@ export interface ChangeStreamSource {
   readonly capacity: number
 }
 
+export interface ChangeStreamOptions {
+  readonly filter: ChangeFilter
+  /** Null: from now on. */
+  readonly after: Revision | null
+  /** What its subscriber is told of each of these changes; null: nothing. Absent: all of it. */
+  readonly see?: ((changes: readonly Change[]) => Promise<readonly (Change | null)[]>) | undefined
+}
+
 export interface ChangeStream extends AsyncIterableIterator<FeedEvent> {
   /** Tells a quiet subscriber how far it has come, so that its cursor never grows old. */
   bookmark(): void
 }
 
-export function createChangeStream(
-  source: ChangeStreamSource,
-  options: { readonly filter: ChangeFilter; readonly after: Revision | null },
-): ChangeStream {
+export function createChangeStream(source: ChangeStreamSource, options: ChangeStreamOptions): ChangeStream {
   const { hub, backlog } = source
-  const { filter } = options
-  const isFiltered = Object.keys(filter).length > 0
+  const { filter, see } = options
+  const isFiltered = see !== undefined || Object.keys(filter).length > 0
   const queue: FeedEvent[] = []
+  /** What was judged, and may be told; without `see` everything goes through the queue alone. */
+  let judged: FeedEvent[] = []
+  let isJudging = false
+  let overflows = 0
   /** Everything up to here was delivered, is queued, or did not match. */
   let position = options.after
   let delivered = options.after ?? 0
@@ -59,22 +69,47 @@ export function createChangeStream(
 
   const iterator = createIterator<FeedEvent>({
     async pull(closed) {
-      while (queue.length === 0 && !isOver && detach === null && !closed()) {
-        try {
-          await catchUp()
-        } catch (error) {
-          if (!hasBegun || !isTransient(error)) throw error
-          isChecked = false
-          source.whenBack(iterator.wake)
-          return 'wait'
+      try {
+        while (judged.length === 0 && !closed()) {
+          while (queue.length === 0 && !isOver && detach === null && !closed()) await catchUp()
+          if (!see || queue.length === 0) break
+          await judge(see)
         }
+      } catch (error) {
+        if (!hasBegun || !isTransient(error)) throw error
+        if (detach === null) isChecked = false
+        source.whenBack(iterator.wake)
+        return 'wait'
       }
-      const event = queue.shift()
+      const event = see ? judged.shift() : queue.shift()
       if (event) delivered = event.cursor
       return event ?? (isOver ? 'end' : 'wait')
     },
     close: stop,
   })
+
+  async function judge(seen: NonNullable<ChangeStreamOptions['see']>): Promise<void> {
+    const batch = queue.splice(0, judgedAtOnce)
+    const before = overflows
+    isJudging = true
+    try {
+      const told = await seen(batch.flatMap(({ change }) => change ?? []))
+      // Overflow has taken everything back that was not delivered.
+      if (overflows > before) return
+      let next = 0
+      judged = batch.flatMap((event) => {
+        if (event.change === null) return event
+        const change = told[next++] ?? null
+        // Part of what the filter asked for may not be his to know.
+        return change && matchesChange(filter, change) ? { ...event, change } : []
+      })
+    } catch (error) {
+      if (overflows === before) queue.unshift(...batch)
+      throw error
+    } finally {
+      isJudging = false
+    }
+  }
 
   async function catchUp(): Promise<void> {
     if (!isChecked) await check()
@@ -137,6 +172,8 @@ export function createChangeStream(
   function overflow(): void {
     stop()
     queue.length = 0
+    judged = []
+    overflows += 1
     queue.push({ cursor: delivered, change: null, reset: 'OVERFLOW' })
     isOver = true
   }
@@ -148,13 +185,17 @@ export function createChangeStream(
 
   return Object.assign(iterator, {
     bookmark() {
-      if (!isFiltered || detach === null || queue.length > 0 || delivered >= hub.last) return
+      if (!isFiltered || detach === null || queue.length + judged.length > 0 || isJudging || delivered >= hub.last)
+        return
       position = hub.last
       queue.push({ cursor: hub.last, change: null, reset: null })
       iterator.wake()
     },
   })
 }
+
+/** Changes that are judged together. */
+const judgedAtOnce = 1_000
 
 /** The narrowest field of the filter is the index; the rest is asked of what that finds. */
 function topicsFor(filter: ChangeFilter): readonly Topic[] {

@@ -1,11 +1,10 @@
 /** The feed: everything that subscribers and sinks hear comes from here, and all of it from the log. */
-import type { ChangeFilter } from '../domain/change.ts'
 import type { Revision } from '../domain/deployment.ts'
 import { readLog } from '../store/changes.ts'
 import type { Database, LogHead } from '../store/database.ts'
 import { readHead, readRange } from '../store/log-head.ts'
 import { createBacklog } from './backlog.ts'
-import { type ChangeStream, createChangeStream, type FeedEvent } from './change-stream.ts'
+import { type ChangeStream, type ChangeStreamOptions, createChangeStream, type FeedEvent } from './change-stream.ts'
 import type { LogRange } from './cursor.ts'
 import { createHub, type Hub } from './hub.ts'
 import { createRefresher } from './refresh.ts'
@@ -15,7 +14,7 @@ export interface Feed {
   readonly hub: Hub
   readonly subscribers: { readonly changes: number; readonly states: number }
   /** Every change after `after`, once, in order; null: from now on. Expired cursors are told, never skipped over. */
-  changes(options: { readonly filter: ChangeFilter; readonly after: Revision | null }): AsyncIterableIterator<FeedEvent>
+  changes(options: ChangeStreamOptions): AsyncIterableIterator<FeedEvent>
   /** The present, then again whenever something in `topics` changed. Release each event when it has been read. */
   watch(options: WatchOptions): AsyncIterableIterator<WatchEvent>
   /** Ends every stream. */

@@ -125,7 +125,11 @@ builder.objectRef<Of<'DEPLOYMENT_MOVED'>>(typeNames.DEPLOYMENT_MOVED).implement(
     toTarget: t.field({
       type: Target,
       description: 'What it runs on.',
-      resolve: (change, _, context) => targetNow(context, change.toTargetKey),
+      resolve: async (change, _, context) => {
+        const reader = await context.reader()
+        const { toTargetKey: key, revision } = change
+        return required((await reader.target(key, null)) ?? (await reader.target(key, revision)), 'target')
+      },
     }),
   }),
 })
@@ -250,7 +254,10 @@ builder.objectRef<Of<'LIFECYCLE_ACTION_RECORDED'>>(typeNames.LIFECYCLE_ACTION_RE
 })
 
 async function deploymentNow(change: ChangeRow, _: unknown, context: Read) {
-  return required(await (await context.reader()).deployment(change.deploymentKey ?? 0, null), 'deployment')
+  const reader = await context.reader()
+  const key = change.deploymentKey ?? 0
+  // Who does not see it any more sees it as it was then.
+  return required((await reader.deployment(key, null)) ?? (await reader.deployment(key, change.revision)), 'deployment')
 }
 
 async function targetNow(context: Read, key: number | null) {

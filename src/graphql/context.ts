@@ -11,9 +11,10 @@ import type { SinkManager } from '../sinks/manage.ts'
 import type { Database, Snapshot } from '../store/database.ts'
 import { type DocumentLimits, maxRows } from './limits.ts'
 import { type Reader, readerOf } from './loaders.ts'
+import { type See, seeingOf } from './seeing.ts'
 
 export interface ContextDeps {
-  readonly database: Pick<Database, 'snapshot'>
+  readonly database: Pick<Database, 'snapshot' | 'session'>
   readonly writer: Pick<Writer, 'submit'>
   readonly feed: Pick<Feed, 'changes' | 'watch' | 'hub'>
   readonly sinks: SinkManager
@@ -29,6 +30,8 @@ export interface Context {
   /** The `Last-Event-ID` that an EventSource reconnects with. */
   readonly lastEventId: string | null
   reader(): Promise<Reader>
+  /** What he is told of live changes; absent: all of it. */
+  readonly see: See | undefined
   /** Resolves after COMMIT; what is read afterwards is as of then or later. */
   write<Result>(command: Command<Result>): Promise<Result>
   /** Throws when lists within lists have become too many rows for one answer. */
@@ -64,13 +67,14 @@ export function createContext(
 
   return {
     identity,
+    see: identity.sight ? seeingOf(deps.database, identity.sight) : undefined,
     feed: deps.feed,
     sinks: deps.sinks,
     lastEventId,
     async reader() {
       if (isClosed) throw new Error('the operation is over')
       opened ??= deps.database.snapshot()
-      return readerOf(await opened)
+      return readerOf(await opened, identity.sight)
     },
     async write(command) {
       // What was read for an earlier field of the operation is older than what follows.

@@ -39,9 +39,9 @@ builder.subscriptionField('deploymentCounts', (t) =>
   }),
 )
 
-function streamCounts({ feed }: Context, filter: DeploymentFilter): Source<CountsUpdateRow> {
+function streamCounts(context: Context, filter: DeploymentFilter): Source<CountsUpdateRow> {
   let sent: string | null = null
-  return streamState(feed, watchOptions(filter), async (reader, event) => {
+  return streamState(context, watchOptions(filter), async (reader, event) => {
     const counts = await loadCounts(reader, { of: 'fleet' }, filter, null)
     const { revision: _, ...numbers } = counts
     const shown = JSON.stringify(numbers)

@@ -51,12 +51,12 @@ builder.subscriptionField('deployment', (t) =>
 )
 
 function streamDeployment(
-  { feed }: Context,
+  context: Context,
   deploymentId: string,
   deviceId: string | null,
 ): Source<DeploymentUpdateRow> {
   let shown: readonly number[] | null = null
-  return streamState(feed, { topics: [`deployment:${deploymentId}`] }, async (reader, event) => {
+  return streamState(context, { topics: [`deployment:${deploymentId}`] }, async (reader, event) => {
     const found = await reader.findDeployments(deploymentId, deviceId, null)
     const concerned = new Set([...(shown ?? []), ...found.map(({ key }) => key)])
     // Others may report the same id: what happens to theirs is not this one's story.

@@ -52,12 +52,12 @@ builder.subscriptionField('changes', (t) =>
 )
 
 function streamChanges(
-  { feed }: Context,
+  { feed, see }: Context,
   filter: ReturnType<typeof toChangeFilter>,
   after: Revision | null,
 ): Source<FeedEventRow> {
   const start = after === null ? feed.hub.last : null
-  const changes = feed.changes({ filter, after })
+  const changes = feed.changes({ filter, after, see })
   return createSource(
     async () => {
       const { done, value } = await changes.next()

@@ -3,9 +3,10 @@
  * and nothing is asked twice. A reader belongs to its snapshot, so everybody who reads a shared snapshot shares the answers.
  */
 import DataLoader from 'dataloader'
-import type { ChangeFilter } from '../domain/change.ts'
+import type { Change, ChangeFilter } from '../domain/change.ts'
 import type { Millis, Revision } from '../domain/deployment.ts'
 import type { RolloutName } from '../domain/rollout.ts'
+import { type Sight, sightKey } from '../domain/sight.ts'
 import type { Target, TargetKind } from '../domain/target.ts'
 import { audit } from '../store/audit.ts'
 import { type ChangeScope, countChanges, pageChanges } from '../store/changes.ts'
@@ -33,6 +34,7 @@ import {
   sumOfReadiness,
 } from '../store/resources.ts'
 import { countRollouts, pageRollouts, type RolloutFilter, rolloutByKeyArgs, rolloutsByKey } from '../store/rollouts.ts'
+import { narrow, seeChanges } from '../store/sight.ts'
 import {
   countDevices,
   type DeviceFilter,
@@ -58,19 +60,26 @@ export type ChangeParent =
 
 export type Reader = ReturnType<typeof createReader>
 
-const readers = new WeakMap<Snapshot, Reader>()
+const readers = new WeakMap<Snapshot, Map<string, Reader>>()
 
-export function readerOf(snapshot: Snapshot): Reader {
-  let reader = readers.get(snapshot)
+/** For everybody who sees as much. */
+export function readerOf(snapshot: Snapshot, sight: Sight | null): Reader {
+  let ofSnapshot = readers.get(snapshot)
+  if (!ofSnapshot) {
+    ofSnapshot = new Map()
+    readers.set(snapshot, ofSnapshot)
+  }
+  const key = sight === null ? '' : sightKey(sight)
+  let reader = ofSnapshot.get(key)
   if (!reader) {
-    reader = createReader(snapshot)
-    readers.set(snapshot, reader)
+    reader = createReader(narrow(snapshot, sight))
+    ofSnapshot.set(key, reader)
   }
   return reader
 }
 
 function createReader(s: Snapshot) {
-  const target = batched((keys: readonly number[]) => targetsByKey(s, keys))
+  const target = batched((keys: readonly number[], asOf: Revision | null) => targetsByKey(s, keys, asOf))
   const deployments = batched(
     (
       keys: readonly number[],
@@ -124,6 +133,10 @@ function createReader(s: Snapshot) {
 
   return {
     head: s.head,
+    /** Whether its user sees less than everything. */
+    isNarrow: s.sight !== undefined,
+    /** What its user is told of changes. */
+    see: (changes: readonly Change[]) => seeChanges(s, changes),
     /** HISTORY_EXPIRED when not everything after that revision is there. */
     retained: (revision: Revision) => requireRetained(s, revision),
     /** The revision that the arguments of a query into the past mean. */
@@ -145,7 +158,8 @@ function createReader(s: Snapshot) {
       counts(keyOf(parent), parent.of, filter, asOf),
 
     target: async (key: number, asOf: Revision | null): Promise<TargetNode | undefined> => {
-      const found = await target(key)
+      // Only what is narrowed depends on when.
+      const found = await target(key, s.sight ? asOf : null)
       return found && { ...found, asOf }
     },
     targetByName: remembered((kind: TargetKind, provider: string, name: string) =>

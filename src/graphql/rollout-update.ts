@@ -53,13 +53,15 @@ builder.subscriptionField('rollout', (t) =>
 )
 
 /** By name it may not be there yet: births are watched until it is, and from then on only what concerns it. */
-function streamRollout({ feed }: Context, wanted: RolloutWanted): Source<RolloutUpdateRow> {
+function streamRollout(context: Context, wanted: RolloutWanted): Source<RolloutUpdateRow> {
   let followed = wanted.by === 'id' ? wanted.key : null
   let isFirst = true
   let sentUpTo: Revision = 0
   let isBorn = false
 
-  return streamState(feed, followed === null ? { topics: ['births'] } : topic(followed), async (reader, event) => {
+  // Who sees less may come to see it by what is no birth: a move.
+  const unborn: WatchOptions = { topics: [context.identity.sight ? 'all' : 'births'] }
+  return streamState(context, followed === null ? unborn : topic(followed), async (reader, event) => {
     const { cursor, coalesced } = event
     const rollout = await findRollout(
       reader,

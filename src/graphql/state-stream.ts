@@ -1,9 +1,9 @@
 /**
  * A subscription to a state: the present first, then again whenever something changed that it shows. Everything that one update
- * shows is of one revision, its `cursor`.
+ * shows is of one revision, its `cursor`. Who sees less is told of less: neither of changes elsewhere, nor that there were some.
  */
-import type { Feed } from '../feed/feed.ts'
 import type { WatchEvent, WatchOptions } from '../feed/watch-stream.ts'
+import type { Context } from './context.ts'
 import { type Reader, readerOf } from './loaders.ts'
 import { createSource, type Source } from './source-event.ts'
 
@@ -11,7 +11,7 @@ import { createSource, type Source } from './source-event.ts'
 export type Reaction<Payload> = { readonly send: Payload } | { readonly skip: true } | { readonly follow: WatchOptions }
 
 export function streamState<Payload>(
-  feed: Pick<Feed, 'watch'>,
+  { feed, identity }: Pick<Context, 'feed' | 'identity'>,
   options: WatchOptions,
   react: (reader: Reader, event: WatchEvent) => Promise<Reaction<Payload>>,
 ): Source<Payload> {
@@ -35,7 +35,9 @@ export function streamState<Payload>(
   /** Null when nobody wants to know any more. */
   async function decide(event: WatchEvent): Promise<Reaction<Payload> | null> {
     try {
-      const reaction = await react(readerOf(event.snapshot), event)
+      const reader = readerOf(event.snapshot, identity.sight)
+      const told = reader.isNarrow ? await narrowed(reader, event) : event
+      const reaction = told === null ? ({ skip: true } as const) : await react(reader, told)
       if (!isClosed) return reaction
     } catch (error) {
       event.release()
@@ -60,4 +62,11 @@ export function streamState<Payload>(
   }
 
   return createSource(pull, close)
+}
+
+/** Null: nothing that its reader sees, or saw, has changed. */
+async function narrowed(reader: Reader, event: WatchEvent): Promise<WatchEvent | null> {
+  const seen = await reader.see(event.changes)
+  if (seen.length > 0 && !seen.some(({ concerns }) => concerns)) return null
+  return { ...event, changes: seen.flatMap(({ change }) => change ?? []) }
 }

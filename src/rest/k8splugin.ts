@@ -11,6 +11,7 @@ import { documentsOf } from '../store/documents.ts'
 import { bundleInstances, type InstanceRow, instanceById } from '../store/instances.ts'
 import { countResources, detailsOf, pageResources, type ResourceRow, sumOfReadiness } from '../store/resources.ts'
 import { rolloutsByKey } from '../store/rollouts.ts'
+import { narrow } from '../store/sight.ts'
 import { answer, type Exchange, type Methods, type Route, readBody, requireMediaType } from './exchange.ts'
 import { type SubscriptionDeps, subscriptionMethods } from './subscriptions.ts'
 
@@ -81,10 +82,10 @@ function read(
 ): Route {
   return {
     access: 'viewer',
-    async handle(exchange) {
+    async handle(exchange, { sight }) {
       const snapshot = await database.snapshot()
       try {
-        say(exchange, 200, await compose(snapshot, exchange))
+        say(exchange, 200, await compose(narrow(snapshot, sight), exchange))
       } finally {
         await snapshot.close()
       }

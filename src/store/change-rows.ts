@@ -6,8 +6,10 @@ import { type SQL, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
 import type { ChangeFilter } from '../domain/change.ts'
 import type { Revision } from '../domain/deployment.ts'
+import type { Session } from './database.ts'
 import { all, either, hasAnyLabel, isAnyOf, listParameter } from './parameters.ts'
 import { changeLog, deployments, instances, targets } from './schema.ts'
+import { seesPlace, seesSubject } from './sight.ts'
 
 /** Revisions, both inclusive; null: no bound. */
 export interface Range {
@@ -87,18 +89,28 @@ export function beginsWithin(low: SQL, high: SQL): SQL {
   return sql`${entry.firstRevision} between ${low} and ${high}`
 }
 
-/** domain/change.ts's matchesChange, in SQL. */
-export function matchesChangeRow(filter: ChangeFilter): SQL[] {
+/** domain/change.ts's matchesChange, in SQL, of what the reader sees. Where something came from counts if he saw it there. */
+export function matchesChangeRow(reader: Pick<Session, 'sight'>, filter: ChangeFilter): SQL[] {
   const { kinds, deploymentIds, deviceIds, rolloutKeys, instanceIds, components, to, labels } = filter
   const isState = sql`body.change ->> 'kind' in ('DEPLOYMENT_STATE_CHANGED', 'COMPONENT_STATE_CHANGED')`
   const onAny = (targetKeys: SQL): SQL =>
-    sql`(${entry.targetKey} in (${targetKeys}) or ${entry.fromTargetKey} in (${targetKeys}))`
+    sql`(${entry.targetKey} in (${targetKeys}) or ${all([sql`${entry.fromTargetKey} in (${targetKeys})`, ...sawOrigin])})`
+  const sawOrigin = seesPlace(reader, {
+    targetKey: sql`coalesce(${entry.fromTargetKey}, ${entry.targetKey})`,
+    rolloutKey: sql`coalesce(${entry.fromRolloutKey}, ${entry.rolloutKey})`,
+  })
   return [
+    ...seesSubject(reader, entry),
     ...(kinds ? [isAnyOf(sql`body.change ->> 'kind'`, kinds, 'text')] : []),
     ...(deploymentIds ? [sql`${entry.deploymentKey} in (${deploymentsNamed(deploymentIds)})`] : []),
     ...(deviceIds ? [onAny(devicesNamed(deviceIds))] : []),
     ...(rolloutKeys
-      ? [either([entry.rolloutKey, entry.fromRolloutKey].map((key) => isAnyOf(key, rolloutKeys, 'bigint')))]
+      ? [
+          either([
+            isAnyOf(entry.rolloutKey, rolloutKeys, 'bigint'),
+            all([isAnyOf(entry.fromRolloutKey, rolloutKeys, 'bigint'), ...sawOrigin]),
+          ]),
+        ]
       : []),
     ...(instanceIds ? [sql`${entry.instanceKey} in (${instancesNamed(instanceIds)})`] : []),
     ...(components ? [isAnyOf(sql`body.change ->> 'component'`, components, 'text')] : []),
@@ -117,8 +129,8 @@ export function namesSubjects(filter: ChangeFilter): boolean {
 }
 
 /** The same as selectChanges for a filter that names subjects: a run of an index for each, of which a page needs the first rows. */
-export function selectBySubject(stretch: ChangeStretch, filter: ChangeFilter): SQL {
-  const conditions = matchesChangeRow(filter)
+export function selectBySubject(reader: Pick<Session, 'sight'>, stretch: ChangeStretch, filter: ChangeFilter): SQL {
+  const conditions = matchesChangeRow(reader, filter)
   const runs = runsOf(filter).map(
     ({ keys, isOf }) =>
       sql`(select in_run.* from (${keys}) as run(key) cross join lateral (${selectChanges(stretch, [isOf, ...conditions])}) as in_run)`,

@@ -10,6 +10,7 @@ import {
   selectBySubject,
   selectChanges,
 } from './change-rows.ts'
+import type { Session } from './database.ts'
 import { presentFields } from './deployment-filter.ts'
 import { isStorable } from './parameters.ts'
 
@@ -20,15 +21,21 @@ export type ChangeScope =
   | { readonly of: 'component'; readonly items: readonly { readonly deploymentKey: number; readonly name: string }[] }
 
 /** Whether the log must be looked through. */
-export function isScan(scope: ChangeScope, filter: ChangeFilter): boolean {
-  return scope.of === 'fleet' && presentFields(filter).length > 0 && !namesSubjects(filter)
+export function isScan({ sight }: Pick<Session, 'sight'>, scope: ChangeScope, filter: ChangeFilter): boolean {
+  const asksForSome = sight !== undefined || presentFields(filter).length > 0
+  return scope.of === 'fleet' && asksForSome && !namesSubjects(filter)
 }
 
-export function selectOfParent(scope: ChangeScope, filter: ChangeFilter, stretch: ChangeStretch): SQL {
-  if (scope.of === 'fleet' && namesSubjects(filter)) return selectBySubject(stretch, filter)
+export function selectOfParent(
+  reader: Pick<Session, 'sight'>,
+  scope: ChangeScope,
+  filter: ChangeFilter,
+  stretch: ChangeStretch,
+): SQL {
+  if (scope.of === 'fleet' && namesSubjects(filter)) return selectBySubject(reader, stretch, filter)
   const isSubject = scope.of === 'fleet' ? [] : [ofDeployment(sql`parent.deployment_key`)]
   const isComponent = scope.of === 'component' ? [ofComponent(sql`parent.name`)] : []
-  return selectChanges(stretch, [...isSubject, ...isComponent, ...matchesChangeRow(filter)])
+  return selectChanges(stretch, [...isSubject, ...isComponent, ...matchesChangeRow(reader, filter)])
 }
 
 interface Parent {

@@ -21,6 +21,7 @@ import { presentFields } from './deployment-filter.ts'
 import { readRange } from './log-head.ts'
 import { type Page, type PageRequest, toPage } from './page.ts'
 import { type ChangeRecord, type EntryRecord, toChange, toChanges } from './rows.ts'
+import { seeChanges } from './sight.ts'
 
 export type { ChangeScope } from './change-scope.ts'
 
@@ -52,19 +53,27 @@ export async function pageChanges(
     behind: after === null ? null : { from: null, to: earlier(after, until), reversed: true, limit: 1 },
     ahead: before === null ? null : { from: before, to: until, reversed: false, limit: 1 },
   }
-  const rows = isScan(scope, filter)
+  const rows = isScan(session, scope, filter)
     ? await scanPage(session, filter, stretches, limits)
-    : await session.rows<Found>(pageOfEach(scope, filter, stretches))
+    : await session.rows<Found>(pageOfEach(session, scope, filter, stretches))
   const byParent = Map.groupBy(rows, (row) => row.page_parent)
+  const told = await tellEach(session, rows)
   return new Map(
     parentsOf(scope).map(({ key }) => {
       const found = byParent.get(key) ?? []
-      const changes = found.filter(isChange).map(toChange)
+      const changes = found.flatMap((row) => told.get(row) ?? [])
       changes.sort((a, b) => (page.backward ? b.revision - a.revision : a.revision - b.revision))
       const beyond = { behind: found.some((row) => row.page_behind), ahead: found.some((row) => row.page_ahead) }
       return [key, toPage(changes, page, beyond, ({ revision }) => String(revision))]
     }),
   )
+}
+
+/** Each row's change, as its reader is told it. */
+async function tellEach(session: Session, rows: readonly Found[]): Promise<Map<Found, Change>> {
+  const found = rows.filter(isChange)
+  const seen = await seeChanges(session, found.map(toChange))
+  return new Map(found.flatMap((row, index) => (seen[index]?.change ? [[row, seen[index].change]] : [])))
 }
 
 interface Stretches {
@@ -74,8 +83,13 @@ interface Stretches {
   readonly ahead: ChangeStretch | null
 }
 
-function pageOfEach(scope: ChangeScope, filter: ChangeFilter, { wanted, behind, ahead }: Stretches): SQL {
-  const select = (stretch: ChangeStretch): SQL => selectOfParent(scope, filter, stretch)
+function pageOfEach(
+  reader: Session,
+  scope: ChangeScope,
+  filter: ChangeFilter,
+  { wanted, behind, ahead }: Stretches,
+): SQL {
+  const select = (stretch: ChangeStretch): SQL => selectOfParent(reader, scope, filter, stretch)
   return nameChanges(
     sql`parent.key as page_parent, ${isThere(behind && select(behind))} as page_behind, ${isThere(ahead && select(ahead))} as page_ahead,
       change.revision, change.change`,
@@ -90,7 +104,7 @@ async function scanPage(
   { wanted, behind, ahead }: Stretches,
   limits: ScanLimits,
 ): Promise<Found[]> {
-  const conditions = matchesChangeRow(filter)
+  const conditions = matchesChangeRow(session, filter)
   const near = (stretch: ChangeStretch | null): SQL | null => {
     if (!stretch) return null
     const from = stretch.from ?? (stretch.to ?? 0) - limits.span
@@ -119,19 +133,20 @@ export async function countChanges(
   until: Revision | null,
   limits: ScanLimits = scanLimits,
 ): Promise<Map<number, number>> {
-  if (scope.of === 'fleet' && presentFields(filter).length === 0) return new Map([[0, await countAll(session, until)]])
+  if (!session.sight && scope.of === 'fleet' && presentFields(filter).length === 0)
+    return new Map([[0, await countAll(session, until)]])
   const wanted: ChangeStretch = { from: null, to: until, reversed: false, limit: null }
-  if (!isScan(scope, filter)) {
+  if (!isScan(session, scope, filter)) {
     const rows = await session.rows<{ parent: number; n: number }>(
       sql`select parent.key as parent, counted.n from ${fromParents(scope)}
-        cross join lateral (select count(*)::int as n from (${selectOfParent(scope, filter, wanted)}) as change) as counted`,
+        cross join lateral (select count(*)::int as n from (${selectOfParent(session, scope, filter, wanted)}) as change) as counted`,
     )
     const counts = new Map(rows.map(({ parent, n }) => [parent, n]))
     return new Map(parentsOf(scope).map(({ key }) => [key, counts.get(key) ?? 0]))
   }
   let total = 0
   const windows = scanWindows<{ n: number }>(session, wanted, false, limits, ({ edge, low, high }) => {
-    const changes = selectChanges(wanted, [beginsWithin(low, high), ...matchesChangeRow(filter)])
+    const changes = selectChanges(wanted, [beginsWithin(low, high), ...matchesChangeRow(session, filter)])
     return sql`select edge_low, edge_high, counted.n from ${edge}
       cross join lateral (select count(*)::int as n from (${changes}) as change) as counted`
   })

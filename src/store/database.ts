@@ -1,5 +1,6 @@
 import type { SQL } from 'drizzle-orm'
 import type { Millis, Revision } from '../domain/deployment.ts'
+import type { Sight } from '../domain/sight.ts'
 
 /**
  * One connection's view of the database, the same on PostgreSQL and PGlite. Values arrive as:
@@ -7,6 +8,8 @@ import type { Millis, Revision } from '../domain/deployment.ts'
  * Parameters: strings, numbers, booleans, null; times as ISO strings; lists as JSON text (`$1::text::json`) or a typed array literal.
  */
 export interface Session {
+  /** How much its reader sees (sight.ts); absent: everything. Who reads of the fleet in here has to ask. */
+  readonly sight?: Sight
   /** Runs a drizzle `sql` template. */
   rows<T extends object>(query: SQL): Promise<T[]>
   /** Runs prepared text: for statements that are built once. */

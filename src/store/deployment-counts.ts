@@ -34,10 +34,11 @@ export async function countDeployments(
   asOf: Revision | null,
 ): Promise<Map<number, StateCounts>> {
   const past = asOf === null ? null : await openPast(session, asOf)
-  const counted = scopeOfCounters(scope, filter)
+  // Counters count everybody's.
+  const counted = session.sight ? null : scopeOfCounters(scope, filter)
   const records = counted
     ? await countEach(session, counted, fromCounters(counted, past))
-    : await countEach(session, scope, sql`select ${d.state}, 1 as n ${rowsOf(scope, filter, past)}`)
+    : await countEach(session, scope, sql`select ${d.state}, 1 as n ${rowsOf(session, scope, filter, past)}`)
   const totals = new Map(parentsOf(scope).map((parent) => [parent, noCounts()]))
   for (const { parent, state, n } of records) {
     if (filter.states && !filter.states.includes(state)) continue
@@ -64,8 +65,8 @@ function countEach(session: Session, scope: Scope, counted: SQL): Promise<CountR
   )
 }
 
-function rowsOf(scope: Scope, filter: DeploymentFilter, past: Past | null): SQL {
-  const conditions = [matchesDeployment(filter), ...isListed(scope, filter)]
+function rowsOf(reader: Session, scope: Scope, filter: DeploymentFilter, past: Past | null): SQL {
+  const conditions = [matchesDeployment(filter), ...isListed(reader, scope, filter)]
   return past ? fromThen(past, scope, conditions) : fromPresent(scope, conditions)
 }
 

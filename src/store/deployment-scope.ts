@@ -1,9 +1,11 @@
 /** Whose deployments a list or a count is about, and where their rows come from: the present, or the present unwound. */
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
+import type { Session } from './database.ts'
 import { type DeploymentFilter, d } from './deployment-filter.ts'
 import { all } from './parameters.ts'
 import { fromPast, type Past, present } from './past.ts'
 import { changeLog, deployments } from './schema.ts'
+import { seesPlace } from './sight.ts'
 
 /** Answers are by key of the parent, 0 for the fleet. */
 export type Scope =
@@ -42,11 +44,12 @@ export function fromPresent(scope: Scope, conditions: readonly SQL[]): SQL {
 }
 
 /**
- * The condition that a row is listed where the filter does not say which instances: of a rollout and of the fleet those of the
- * current instance, of an instance its own.
+ * The condition that a row is listed: its reader sees it, and where the filter does not say which instances, it is of a rollout's
+ * or the fleet's current ones, or of an instance its own.
  */
-export function isListed(scope: Scope, filter: DeploymentFilter): SQL[] {
-  return scope.of === 'instance' || filter.instanceIds ? [] : [sql`${d.isCurrent}`]
+export function isListed(reader: Pick<Session, 'sight'>, scope: Scope, filter: DeploymentFilter): SQL[] {
+  const isMeant = scope.of === 'instance' || filter.instanceIds ? [] : [sql`${d.isCurrent}`]
+  return [...isMeant, ...seesPlace(reader, d)]
 }
 
 /** The same as of then: what has not changed since comes by the indexes of the present, only the rest is unwound. */

@@ -10,6 +10,7 @@ import { all, isAnyOf, isStorable, nothing } from './parameters.ts'
 import { fromPast, openPast, type Past, present } from './past.ts'
 import { type DeploymentRecord, toDeployment } from './rows.ts'
 import { deployments, targets } from './schema.ts'
+import { seesPlace } from './sight.ts'
 
 export { countDeployments, type StateCounts } from './deployment-counts.ts'
 export { type DeploymentOrder, deploymentOrders } from './deployment-order.ts'
@@ -28,7 +29,7 @@ export async function deploymentsByKey(
   const rows = past
     ? fromPast(past, isAnyOf(present.key, keys, 'bigint'))
     : sql`from ${deployments} ${d} where ${isAnyOf(d.key, keys, 'bigint')}`
-  const records = await session.rows<DeploymentRecord>(sql`select ${d}.* ${rows}`)
+  const records = await session.rows<DeploymentRecord>(sql`select ${d}.* ${rows} and ${all(seesPlace(session, d))}`)
   return new Map(records.map((record) => [record.key, toRow(record, past)]))
 }
 
@@ -46,7 +47,7 @@ export async function findDeployments(
     isStorable(deploymentId) ? sql`${row.deploymentId} = ${deploymentId}` : nothing
   const rows = past ? fromPast(past, isNamed(present)) : sql`from ${deployments} ${d} where ${isNamed(d)}`
   const records = await session.rows<DeploymentRecord>(
-    sql`select ${d}.* ${rows} and ${d.forgottenAt} is null and ${deviceId === null ? sql`true` : concerns(deviceId)} order by ${d.key}`,
+    sql`select ${d}.* ${rows} and ${d.forgottenAt} is null and ${all([...seesPlace(session, d), ...(deviceId === null ? [] : [concerns(deviceId)])])} order by ${d.key}`,
   )
   return records.map((record) => toRow(record, past))
 }
@@ -71,16 +72,22 @@ export async function pageDeployments(
     parents: parentsOf(scope),
     order: orders[order],
     page,
-    select: selectFor(scope, filter, order, past),
+    select: selectFor(session, scope, filter, order, past),
     toNode: (record) => toRow(record, past),
   })
 }
 
-function selectFor(scope: Scope, filter: DeploymentFilter, order: DeploymentOrder, past: Past | null): Select {
-  if (!past) return selectPresent(scope, filter, order, [])
+function selectFor(
+  reader: Session,
+  scope: Scope,
+  filter: DeploymentFilter,
+  order: DeploymentOrder,
+  past: Past | null,
+): Select {
+  if (!past) return selectPresent(reader, scope, filter, order, [])
   // Both halves are cut to a page, so that what has not changed since still comes by its index.
-  const unchanged = selectPresent(scope, filter, order, [sql`${d.revision} <= ${past.revision}::bigint`])
-  const matches = all([matchesDeployment(filter), ...isListed(scope, filter)])
+  const unchanged = selectPresent(reader, scope, filter, order, [sql`${d.revision} <= ${past.revision}::bigint`])
+  const matches = all([matchesDeployment(filter), ...isListed(reader, scope, filter)])
   return (stretch) => sql`select ${d}.* from (
       (${unchanged(stretch)})
       union all (select ${d}.* ${fromUnwound(past, scope, [matches, ...within(orders[order], stretch)])})
@@ -88,13 +95,14 @@ function selectFor(scope: Scope, filter: DeploymentFilter, order: DeploymentOrde
 }
 
 function selectPresent(
+  reader: Session,
   scope: Scope,
   filter: DeploymentFilter,
   order: DeploymentOrder,
   conditions: readonly SQL[],
 ): Select {
   const { states, ...others } = filter
-  const listed = isListed(scope, filter)
+  const listed = isListed(reader, scope, filter)
   if (scope.of === 'fleet' && order !== 'NAME' && (states || order === 'STATE'))
     return selectByState(order, states ?? deploymentStates, [matchesDeployment(others), ...listed, ...conditions])
   const matches = all([matchesDeployment(filter), ...listed])

@@ -2,8 +2,9 @@
 import { sql } from 'drizzle-orm'
 import type { Statement } from '../ingest/command.ts'
 import type { Session } from './database.ts'
-import { isAnyOf } from './parameters.ts'
+import { all, isAnyOf } from './parameters.ts'
 import { instances } from './schema.ts'
+import { seesInstance } from './sight.ts'
 
 export function storeDocument(instanceKey: number, document: string): Statement {
   return {
@@ -14,7 +15,8 @@ export function storeDocument(instanceKey: number, document: string): Statement 
 
 export async function documentsOf(session: Session, instanceKeys: readonly number[]): Promise<Map<number, unknown>> {
   const rows = await session.rows<{ key: number; document: unknown }>(
-    sql`select ${instances.key}, ${instances.document} from ${instances} where ${isAnyOf(instances.key, instanceKeys, 'bigint')}`,
+    sql`select ${instances.key}, ${instances.document} from ${instances} 
+      where ${all([isAnyOf(instances.key, instanceKeys, 'bigint'), ...seesInstance(session, instances)])}`,
   )
   return new Map(rows.map(({ key, document }) => [key, document]))
 }

@@ -4,9 +4,10 @@ import type { Revision } from '../domain/deployment.ts'
 import type { Instance, InstanceStatus } from '../domain/instance.ts'
 import type { LifecycleAction } from '../domain/lifecycle.ts'
 import type { Session } from './database.ts'
-import { isAnyOf, isStorable } from './parameters.ts'
+import { all, isAnyOf, isStorable } from './parameters.ts'
 import { type ActionRecord, type InstanceRecord, toAction, toInstance } from './rows.ts'
 import { changeLog, instances, lifecycleActions, rollouts } from './schema.ts'
+import { seesInstance } from './sight.ts'
 
 /** `asOf` null: as it is now; else as it was at that revision. */
 export type InstanceRow = Instance & { readonly asOf: Revision | null }
@@ -87,7 +88,7 @@ async function read(session: Session, which: ReturnType<typeof sql>, asOf: Revis
             and body.change ->> 'kind' = 'INSTANCE_STATUS_CHANGED' and ${instances.revision} > ${asOf}::bigint
           order by ${changeLog.firstRevision} limit 1)`
   const rows = await session.rows<InstanceRecord & { readonly was: InstanceStatus | null }>(
-    sql`select ${instances}.*, ${then} as was from ${instances} where ${which} and ${existed}
+    sql`select ${instances}.*, ${then} as was from ${instances} where ${all([which, existed, ...seesInstance(session, instances)])}
       order by ${instances.rolloutKey}, ${instances.createdRevision}, ${instances.key}`,
   )
   return rows.map((row) => ({ ...toInstance(row), status: row.was ?? row.status, asOf }))

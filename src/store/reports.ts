@@ -6,6 +6,7 @@ import { type Order, type Page, type PageRequest, pageOf, sorted, within } from 
 import { all, listParameter } from './parameters.ts'
 import { type ReportRecord, toReport } from './rows.ts'
 import { changeLog, logHead, reports } from './schema.ts'
+import { seesReport } from './sight.ts'
 
 /** One kept report: every one that was APPLIED or STALE is. */
 export interface ReportRow {
@@ -45,7 +46,7 @@ export function pageReports(
     order: asHeard,
     page,
     select: (stretch) =>
-      sql`select ${reports}.* ${fromReports(until, within(asHeard, stretch))} ${sorted(asHeard, stretch)}`,
+      sql`select ${reports}.* ${fromReports(session, until, within(asHeard, stretch))} ${sorted(asHeard, stretch)}`,
     toNode: toReport,
   })
 }
@@ -59,14 +60,14 @@ export async function countReports(
   const rows = await session.rows<{ parent: number; n: number }>(
     sql`select parent.key as parent, counted.n
       from unnest(${listParameter([...new Set(deploymentKeys)], 'bigint')}) as parent(key)
-      cross join lateral (select count(*)::int as n ${fromReports(until, [])}) as counted`,
+      cross join lateral (select count(*)::int as n ${fromReports(session, until, [])}) as counted`,
   )
   return new Map(rows.map(({ parent, n }) => [parent, n]))
 }
 
-function fromReports(until: Revision | null, bounds: readonly SQL[]): SQL {
+function fromReports(reader: Session, until: Revision | null, bounds: readonly SQL[]): SQL {
   const heard = until === null ? [] : [heardUntil(until)]
-  return sql`from ${reports} where ${all([sql`${reports.deploymentKey} = parent.key`, ...heard, ...bounds])}`
+  return sql`from ${reports} where ${all([sql`${reports.deploymentKey} = parent.key`, ...heard, ...seesReport(reader, reports), ...bounds])}`
 }
 
 /** A report that made no revision is placed by our clock, which the log's time never lags behind. */

@@ -22,6 +22,7 @@ import {
   rollouts,
   targets,
 } from './schema.ts'
+import { seesPlace } from './sight.ts'
 
 /** `asOf` null: as it is now; else as it was at that revision. */
 export type ResourceRow = Resource & { readonly asOf: Revision | null }
@@ -79,7 +80,7 @@ export async function resourcesByKey(
   asOf: Revision | null,
 ): Promise<Map<number, ResourceRow>> {
   const rows = await session.rows<ResourceRecord>(
-    sql`select ${r}.* ${fromRows(asOf, isAnyOf(present.key, keys, 'bigint'))}`,
+    sql`select ${r}.* ${fromRows(asOf, isAnyOf(present.key, keys, 'bigint'))} and ${all(seesPlace(session, r))}`,
   )
   return new Map(rows.map((row) => [row.key, { ...toResource(row), asOf }]))
 }
@@ -96,7 +97,7 @@ export function pageResources(
     order: oldestFirst,
     page,
     select: (stretch) =>
-      sql`select ${r}.* ${fromListed(scope, filter, asOf, within(oldestFirst, stretch))} ${sorted(oldestFirst, stretch)}`,
+      sql`select ${r}.* ${fromListed(session, scope, filter, asOf, within(oldestFirst, stretch))} ${sorted(oldestFirst, stretch)}`,
     toNode: (row) => ({ ...toResource(row), asOf }),
   })
 }
@@ -108,11 +109,12 @@ export async function countResources(
   filter: ResourceFilter,
   asOf: Revision | null,
 ): Promise<Map<number, ResourceCounts>> {
-  const isTallied = asOf === null && !filter.names && !filter.kinds && !filter.namespaces
+  // Tallies count everybody's.
+  const isTallied = !session.sight && asOf === null && !filter.names && !filter.kinds && !filter.namespaces
   const counted = isTallied
     ? fromTallies(scope, filter)
     : sql`select coalesce(${r.sync}::text, 'NONE') as sync, ${r.presence},
-      ${r.readiness}, count(*)::int as n ${fromListed(scope, filter, asOf, [])} group by 1, 2, 3`
+      ${r.readiness}, count(*)::int as n ${fromListed(session, scope, filter, asOf, [])} group by 1, 2, 3`
   const rows = await session.rows<CountRecord>(
     sql`select parent.key as parent, counted.sync, counted.presence, counted.readiness, sum(counted.n)::int as n
       from unnest(${listParameter(parentsOf(scope), 'bigint')}) as parent(key)
@@ -139,10 +141,10 @@ export async function sumOfReadiness(
   const takesPart = (row: typeof r | typeof resourceTallies, sync: SQL): SQL =>
     sql`${row.showable} and ${sync} <> 'DELETED' and not (${sync} = 'NONE' and ${row.presence} = 'NOT_PRESENT')`
   const counted =
-    asOf === null
+    asOf === null && !session.sight
       ? sql`select ${resourceTallies.readiness} from ${resourceTallies}
           where ${tallyOwner(scope, {})} and ${resourceTallies.n} > 0 and ${takesPart(resourceTallies, sql`${resourceTallies.sync}`)}`
-      : sql`select ${r.readiness} ${fromListed(scope, {}, asOf, [takesPart(r, sql`coalesce(${r.sync}::text, 'NONE')`)])}`
+      : sql`select ${r.readiness} ${fromListed(session, scope, {}, asOf, [takesPart(r, sql`coalesce(${r.sync}::text, 'NONE')`)])}`
   const rows = await session.rows<{ parent: number; readiness: Readiness }>(
     sql`select distinct parent.key as parent, counted.readiness from unnest(${listParameter(parentsOf(scope), 'bigint')}) as parent(key)
       cross join lateral (${counted}) as counted`,
@@ -170,7 +172,9 @@ export async function detailsOf(session: Session, keys: readonly number[]): Prom
     detail_cut: boolean
     applied_detail: unknown
     applied_detail_cut: boolean
-  }>(sql`select ${resourceDetails}.* from ${resourceDetails} where ${isAnyOf(resourceDetails.key, keys, 'bigint')}`)
+  }>(
+    sql`select ${resourceDetails}.* from ${resourceDetails} where ${all([isAnyOf(resourceDetails.key, keys, 'bigint'), ...seesDetails(session)])}`,
+  )
   return new Map(
     rows.map((row) => [
       row.key,
@@ -182,6 +186,14 @@ export async function detailsOf(session: Session, keys: readonly number[]): Prom
       },
     ]),
   )
+}
+
+/** Details are their resource's. */
+function seesDetails(reader: Session): SQL[] {
+  if (!reader.sight) return []
+  return [
+    sql`${resourceDetails.key} in (select ${resources.key} from ${resources} where ${all(seesPlace(reader, resources))})`,
+  ]
 }
 
 export interface ListedResource {
@@ -228,7 +240,7 @@ export async function listResources(
         min(${resources.key}) over (partition by ${resources.component}, ${resources.targetKey}) as target_first
       from ${resources} where ${resources.instanceKey} = ${instanceKey}::bigint and ${resources.goneAt} is null),
     ordered as (select ${r}.*, places.component_first, places.target_first from parent cross join lateral (
-        select ${r}.* ${fromListed(scope, filter, null, [])}) as ${r}
+        select ${r}.* ${fromListed(session, scope, filter, null, [])}) as ${r}
       join places on places.component = ${r.component} and places.target_key = ${r.targetKey})
     select ordered.key, ordered.component, t.provider, t.name as target, t.connectivity, ordered.api_group as "group", ordered.version,
       ordered.kind, ordered.name, ordered.sync, ordered.presence, ordered.readiness,
@@ -261,8 +273,14 @@ function fromRows(asOf: Revision | null, which: SQL): SQL {
 }
 
 /** `from … where …` of the rows `r` of parent.key that the filter lists. */
-function fromListed(scope: ResourceScope, filter: ResourceFilter, asOf: Revision | null, bounds: readonly SQL[]): SQL {
-  const conditions = [sql`${r.goneAt} is null`, ...matchesResource(filter), ...bounds]
+function fromListed(
+  reader: Session,
+  scope: ResourceScope,
+  filter: ResourceFilter,
+  asOf: Revision | null,
+  bounds: readonly SQL[],
+): SQL {
+  const conditions = [sql`${r.goneAt} is null`, ...seesPlace(reader, r), ...matchesResource(filter), ...bounds]
   if (asOf !== null) return sql`${fromRows(asOf, all(ownedBy(present, scope, filter, asOf)))} and ${all(conditions)}`
   return sql`from ${resources} ${r} where ${all([...ownedBy(r, scope, filter, null), ...conditions])}`
 }

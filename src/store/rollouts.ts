@@ -9,7 +9,8 @@ import { type Order, type Page, type PageRequest, pageOf, sorted, within } from 
 import { all, containsText, isAnyOf } from './parameters.ts'
 import { storedIdentity } from './rollout-identity.ts'
 import { type RolloutRecord, toRollout } from './rows.ts'
-import { rollouts } from './schema.ts'
+import { deployments, rollouts } from './schema.ts'
+import { seesPlace, seesRollout } from './sight.ts'
 
 /** `asOf` null: as it is now; else as it was at that revision. */
 export type RolloutRow = Rollout & { readonly asOf: Revision | null }
@@ -38,7 +39,7 @@ export async function rolloutsByKey(
   asOf: Revision | null,
 ): Promise<Map<number, RolloutRow>> {
   const rows = await session.rows<RolloutRecord>(
-    sql`select ${rollouts}.* from ${rollouts} where ${isAnyOf(rollouts.key, keys, 'bigint')} and ${existedAt(asOf)}`,
+    sql`select ${rollouts}.* from ${rollouts} where ${isAnyOf(rollouts.key, keys, 'bigint')} and ${existedAt(session, asOf)}`,
   )
   const found = await asThen(session, rows.map(toRollout), asOf)
   return new Map(found.map((rollout) => [rollout.key, rollout]))
@@ -53,7 +54,7 @@ export async function rolloutByKeyArgs(
   const identity = storedIdentity(name)
   const [row] = await session.rows<RolloutRecord>(
     sql`select ${rollouts}.* from ${rollouts}
-      where ${rollouts.kind} = any(enum_range(null::rollout_kind)) and ${rollouts.identity} = ${identity} and ${existedAt(asOf)}
+      where ${rollouts.kind} = any(enum_range(null::rollout_kind)) and ${rollouts.identity} = ${identity} and ${existedAt(session, asOf)}
       order by ${rollouts.kind} limit 1`,
   )
   if (!row) return null
@@ -81,14 +82,14 @@ export async function pageRollouts(
     order: newestFirst,
     page,
     select: (stretch) =>
-      sql`select ${rollouts}.* ${fromListed(filter, within(newestFirst, stretch))} ${sorted(newestFirst, stretch)}`,
+      sql`select ${rollouts}.* ${fromListed(session, filter, within(newestFirst, stretch))} ${sorted(newestFirst, stretch)}`,
     toNode: (row) => ({ ...toRollout(row), asOf: null }),
   })
   return pages.get(0) ?? { edges: [], hasNextPage: false, hasPreviousPage: false }
 }
 
 export async function countRollouts(session: Session, filter: RolloutFilter): Promise<number> {
-  const [row] = await session.rows<{ n: number }>(sql`select count(*)::int as n ${fromListed(filter, [])}`)
+  const [row] = await session.rows<{ n: number }>(sql`select count(*)::int as n ${fromListed(session, filter, [])}`)
   return row?.n ?? 0
 }
 
@@ -104,18 +105,25 @@ async function asThen(session: Session, found: readonly Rollout[], asOf: Revisio
   })
 }
 
-function existedAt(asOf: Revision | null): SQL {
-  return asOf === null ? sql`true` : sql`${rollouts.createdRevision} <= ${asOf}::bigint`
+/** And whoever asks sees it, or saw it then. */
+function existedAt(reader: Session, asOf: Revision | null): SQL {
+  const existed = asOf === null ? [] : [sql`${rollouts.createdRevision} <= ${asOf}::bigint`]
+  return all([...existed, ...seesRollout(reader, rollouts, asOf === null ? 'now' : 'ever')])
 }
 
-function fromListed(filter: RolloutFilter, bounds: readonly SQL[]): SQL {
+function fromListed(reader: Session, filter: RolloutFilter, bounds: readonly SQL[]): SQL {
   const { pending, installing, installed, failed, removing, removed } = rollouts
   const deployed = sql.join(
     [pending, installing, installed, failed, removing, removed].map((n) => sql`${n}`),
     sql` + `,
   )
-  const isListed = sql`(${rollouts.kind} <> 'MARGO_DEPLOYMENT' or ${deployed} > 0)`
-  return sql`from ${rollouts} where ${all([isListed, ...matchesRollout(filter), ...bounds])}`
+  // Counters count everybody's.
+  const hasDeployments = reader.sight
+    ? sql`exists (select 1 from ${deployments} where ${deployments.rolloutKey} = ${rollouts.key}
+        and ${deployments.forgottenAt} is null and ${deployments.isCurrent} and ${all(seesPlace(reader, deployments))})`
+    : sql`${deployed} > 0`
+  const isListed = sql`(${rollouts.kind} <> 'MARGO_DEPLOYMENT' or ${hasDeployments})`
+  return sql`from ${rollouts} where ${all([isListed, ...seesRollout(reader, rollouts), ...matchesRollout(filter), ...bounds])}`
 }
 
 function matchesRollout({ kinds, projects, names, states, statuses, text }: RolloutFilter): SQL[] {

@@ -1,10 +1,12 @@
 import { type SQL, sql } from 'drizzle-orm'
+import type { Revision } from '../domain/deployment.ts'
 import type { Connectivity, Label, Target, TargetKind } from '../domain/target.ts'
 import type { Session } from './database.ts'
 import { type Order, type Page, type PageRequest, pageOf, sorted, within } from './page.ts'
 import { all, containsText, hasAnyLabel, isAnyOf, isStorable, listParameter } from './parameters.ts'
 import { type TargetRecord, toTarget } from './rows.ts'
 import { targets } from './schema.ts'
+import { seesTarget } from './sight.ts'
 
 /** Any of these within a field, all fields together; an absent field asks nothing, an empty list matches nothing. */
 export interface DeviceFilter {
@@ -25,11 +27,24 @@ const byName: Order<Target> = {
   keys: [{ by: targets.name, type: 'text', descending: false, of: (target) => target.name }],
 }
 
-export async function targetsByKey(session: Session, keys: readonly number[]): Promise<Map<number, Target>> {
-  const rows = await session.rows<TargetRecord>(
-    sql`select ${targets}.* from ${targets} where ${isAnyOf(targets.key, keys, 'bigint')}`,
+/** `asOf`: also those that something was on then which the reader sees; of those that he does not see now, he is told the name. */
+export async function targetsByKey(
+  session: Session,
+  keys: readonly number[],
+  asOf: Revision | null = null,
+): Promise<Map<number, Target>> {
+  const rows = await session.rows<TargetRecord & { readonly is_seen: boolean }>(
+    sql`select ${targets}.*, ${all(seesTarget(session, targets))} as is_seen from ${targets}
+      where ${all([isAnyOf(targets.key, keys, 'bigint'), ...seesTarget(session, targets, asOf === null ? 'now' : 'ever')])}`,
   )
-  return new Map(rows.map((row) => [row.key, toTarget(row)]))
+  return new Map(rows.map((row) => [row.key, row.is_seen ? toTarget(row) : nameOnly(toTarget(row))]))
+}
+
+function nameOnly({ key, kind, provider, name }: Target): Target {
+  return {
+    ...{ key, kind, provider, name, displayName: null, labels: [], registered: false, expectedInterval: null },
+    ...{ parentKey: null, connectivity: 'UNKNOWN', lastHeardAt: null, revokedAt: null },
+  }
 }
 
 export async function targetByName(
@@ -41,7 +56,7 @@ export async function targetByName(
   if (!isStorable(provider) || !isStorable(name)) return null
   const [row] = await session.rows<TargetRecord>(
     sql`select ${targets}.* from ${targets}
-      where ${targets.kind} = ${kind}::target_kind and ${targets.provider} = ${provider} and ${targets.name} = ${name}`,
+      where ${targets.kind} = ${kind}::target_kind and ${targets.provider} = ${provider} and ${targets.name} = ${name} and ${all(seesTarget(session, targets))}`,
   )
   return row ? toTarget(row) : null
 }
@@ -58,7 +73,7 @@ export function pageDevices(
     order: byName,
     page,
     select: (stretch) =>
-      sql`select ${targets}.* ${fromDevices(scope, filter, within(byName, stretch))} ${sorted(byName, stretch)}`,
+      sql`select ${targets}.* ${fromDevices(session, scope, filter, within(byName, stretch))} ${sorted(byName, stretch)}`,
     toNode: toTarget,
   })
 }
@@ -72,7 +87,7 @@ export async function countDevices(
   const parents = parentsOf(scope)
   const rows = await session.rows<{ parent: number; n: number }>(
     sql`select parent.key as parent, counted.n from unnest(${listParameter(parents, 'bigint')}) as parent(key)
-      cross join lateral (select count(*)::int as n ${fromDevices(scope, filter, [])}) as counted`,
+      cross join lateral (select count(*)::int as n ${fromDevices(session, scope, filter, [])}) as counted`,
   )
   return new Map(rows.map(({ parent, n }) => [parent, n]))
 }
@@ -81,10 +96,10 @@ function parentsOf(scope: DeviceScope): readonly number[] {
   return scope.of === 'fleet' ? [0] : [...new Set(scope.keys)]
 }
 
-function fromDevices(scope: DeviceScope, filter: DeviceFilter, bounds: readonly SQL[]): SQL {
+function fromDevices(reader: Session, scope: DeviceScope, filter: DeviceFilter, bounds: readonly SQL[]): SQL {
   const isChild = scope.of === 'parent' ? [sql`${targets.parentKey} = parent.key`] : []
   const isDevice = sql`${targets.kind} = 'DEVICE' and ${targets.provider} = ''`
-  return sql`from ${targets} where ${all([isDevice, ...isChild, ...matchesDevice(filter), ...bounds])}`
+  return sql`from ${targets} where ${all([isDevice, ...isChild, ...seesTarget(reader, targets), ...matchesDevice(filter), ...bounds])}`
 }
 
 function matchesDevice({ deviceIds, labels, connectivity, registered, text }: DeviceFilter): SQL[] {

@@ -15,21 +15,28 @@ export interface Stream {
 
 export interface Transport {
   readonly name: string
-  watch(url: string, query: string, variables?: Record<string, unknown>): Stream
+  /** `as`: the credential. */
+  watch(url: string, query: string, variables?: Record<string, unknown>, as?: string): Stream
 }
 
 const webSocket: Transport = {
   name: 'WebSocket',
-  watch(url, query, variables = {}) {
-    const client = createWsClient({ url: url.replace('http', 'ws'), webSocketImpl: WebSocket, retryAttempts: 0 })
+  watch(url, query, variables = {}, as) {
+    const client = createWsClient({
+      url: url.replace('http', 'ws'),
+      webSocketImpl: WebSocket,
+      retryAttempts: 0,
+      ...(as === undefined ? {} : { connectionParams: { authorization: `Bearer ${as}` } }),
+    })
     return toStream(client.iterate({ query, variables }), () => client.dispose())
   },
 }
 
 const serverSentEvents: Transport = {
   name: 'server-sent events',
-  watch(url, query, variables = {}) {
-    const client = createSseClient({ url, retryAttempts: 0 })
+  watch(url, query, variables = {}, as) {
+    const headers = as === undefined ? {} : { authorization: `Bearer ${as}` }
+    const client = createSseClient({ url, retryAttempts: 0, headers })
     return toStream(client.iterate({ query, variables }), () => client.dispose())
   },
 }

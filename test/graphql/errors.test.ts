@@ -67,7 +67,9 @@ describe('masking', () => {
 
   it('holds in the answer to a query', async () => {
     const api: Api = await startApi({
-      graphql: { database: { snapshot: () => Promise.reject(new Error('secret dsn')) } },
+      graphql: ({ database }) => ({
+        database: { session: database.session, snapshot: () => Promise.reject(new Error('secret dsn')) },
+      }),
     })
     const answer = await api.query('{ revision }')
     expect(answer).toMatchObject({

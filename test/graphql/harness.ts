@@ -30,10 +30,10 @@ export interface Api {
   openSnapshots(): number
   /** As if the network broke. */
   cutConnections(): void
-  query(document: string, variables?: object): Promise<Answer>
+  query(document: string, variables?: object, as?: string): Promise<Answer>
   /** Fails on errors. */
   // biome-ignore lint/suspicious/noExplicitAny: what a test asked for, it knows.
-  ask(document: string, variables?: object): Promise<any>
+  ask(document: string, variables?: object, as?: string): Promise<any>
   report(some: Partial<StatusReport>): ReturnType<Road['writer']['submit']>
   close(): Promise<void>
 }
@@ -72,10 +72,11 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
   const address = server.address()
   const url = `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}/graphql`
 
-  async function query(document: string, variables: object = {}): Promise<Answer> {
+  /** `as`: the credential. */
+  async function query(document: string, variables: object = {}, as?: string): Promise<Answer> {
     const response = await graphql.fetch(url, {
       method: 'POST',
-      headers: { 'content-type': 'application/json' },
+      headers: { 'content-type': 'application/json', ...(as === undefined ? {} : { authorization: `Bearer ${as}` }) },
       body: JSON.stringify({ query: document, variables }),
     })
     return (await response.json()) as Answer
@@ -90,8 +91,8 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     openSnapshots: counted.openSnapshots,
     cutConnections: () => server.closeAllConnections(),
     query,
-    async ask(document, variables) {
-      const { data, errors } = await query(document, variables)
+    async ask(document, variables, as) {
+      const { data, errors } = await query(document, variables, as)
       if (errors) throw new Error(errors.map(({ message }) => message).join('\n'))
       return data
     },

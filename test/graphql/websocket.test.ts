@@ -202,7 +202,7 @@ describe('errors over WebSockets', () => {
   async function failing(how: 'resolver' | 'subscribe' | 'stream') {
     const server = await startApi({
       graphql: ({ feed, database }) => ({
-        database: how === 'resolver' ? { snapshot: () => Promise.reject(secret) } : database,
+        database: how === 'resolver' ? { session: database.session, snapshot: () => Promise.reject(secret) } : database,
         feed: {
           hub: feed.hub,
           watch: feed.watch,
