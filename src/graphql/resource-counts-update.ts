@@ -43,9 +43,9 @@ builder.subscriptionField('resourceCounts', (t) =>
   }),
 )
 
-function streamCounts({ feed }: Context, filter: ResourceFilter): Source<ResourceCountsUpdateRow> {
+function streamCounts(context: Context, filter: ResourceFilter): Source<ResourceCountsUpdateRow> {
   let sent: string | null = null
-  return streamState(feed, watchOptions(filter), async (reader, event) => {
+  return streamState(context, watchOptions(filter), async (reader, event) => {
     const counts = await countResourcesOf(reader, { of: 'fleet' }, filter, null)
     const { revision: _, ...numbers } = counts
     const shown = JSON.stringify(numbers)
