@@ -57,18 +57,27 @@ export function costOf({ schema, operation, fragmentDefinitions, variableValues 
     if (!field.selectionSet) return 1
     const definition = isCompositeType(parent) ? schema.getField(parent, field.name.value) : undefined
     if (!definition) return 1
-    return 1 + sizeOf(field, definition) * ofSet(field.selectionSet, getNamedType(definition.type))
+    return 1 + sizeOf(field, definition, parent) * ofSet(field.selectionSet, getNamedType(definition.type))
   }
 
-  function sizeOf(field: FieldNode, definition: GraphQLField<unknown, unknown>): number {
+  function sizeOf(
+    field: FieldNode,
+    definition: GraphQLField<unknown, unknown>,
+    parent: GraphQLNamedType | undefined,
+  ): number {
     const given = new Map(field.arguments?.map(({ name, value }) => [name.value, givenValue(value)]))
     if (definition.args.some(({ name }) => name === 'first')) {
       const size = given.get('first') ?? given.get('last') ?? defaultPageSize
       return typeof size === 'number' ? Math.min(Math.max(size, 1), maxPageSize) : defaultPageSize
     }
-    if (!isListType(getNullableType(definition.type))) return 1
+    // A page is counted where it is asked for, not again in its nodes and edges.
+    if (!isListType(getNullableType(definition.type)) || isPage(parent)) return 1
     const ids = given.get('ids')
     return Array.isArray(ids) ? ids.length : assumedLength
+  }
+
+  function isPage(type: GraphQLNamedType | undefined): boolean {
+    return isCompositeType(type) && schema.getField(type, 'pageInfo') !== undefined
   }
 
   function givenValue(value: ValueNode): unknown {

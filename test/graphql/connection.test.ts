@@ -115,7 +115,7 @@ describe('a connection', () => {
     const { data, errors } = await api.query(`{ ${all} { ${all} { ${all} { deviceId ${'}'.repeat(10)}`)
     expect(data).toBeNull()
     expect(errors).toMatchObject([
-      { message: expect.stringContaining('50000 rows'), extensions: { code: 'BAD_USER_INPUT' } },
+      { message: expect.stringContaining('50000 rows'), extensions: { code: 'LIMIT_EXCEEDED' } },
     ])
     expect(api.openSnapshots()).toBe(0)
   })
