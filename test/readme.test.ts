@@ -2,37 +2,24 @@
  * The README is executed: each `sh` block against a running server, in order; the `json` block after it is its whole answer, and a
  * `text` block is what the latest stream (curl -N) goes on with. "…" stands for what differs from time to time.
  */
-import { type ChildProcess, execFile, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { variables } from '../src/config.ts'
 import { type RunningApp, startApp } from './support/app.ts'
-import { blocksOf, openStream, readPage, root, type Stream, withWildcards } from './support/documentation.ts'
+import { blocksOf, execute, hasCurl, readPage, root } from './support/documentation.ts'
 
 const readme = readPage('README.md')
 const blocks = blocksOf(readme).filter(({ language }) => ['sh', 'json', 'text'].includes(language))
 /** They would run this test again, or a server that runs for ever. */
 const recursing = ['npm ci && npm start\n', 'npm ci && npm test\n']
-const run = promisify(execFile)
-const hasCurl = spawnSync('curl', ['--version']).status === 0
 
 describe('the commands of the README', () => {
   let server: RunningApp
-  const streams: ChildProcess[] = []
   beforeAll(async () => {
     server = await startApp()
   })
-  afterAll(async () => {
-    for (const stream of streams) {
-      const ended = once(stream, 'close')
-      stream.kill()
-      await ended
-    }
-    await server.stop()
-  })
+  afterAll(() => server.stop())
 
   it('begin with those that run it and end the first screen with those that test it', () => {
     const commands = blocks.filter(({ language }) => language === 'sh').map(({ text }) => text)
@@ -42,20 +29,8 @@ describe('the commands of the README', () => {
   })
 
   it.skipIf(!hasCurl && process.env.ROLLCALL_REQUIRE_POSTGRES !== '1')('answer what it says', async () => {
-    let answer = ''
-    let stream: Stream | null = null
-    for (const { language, text } of blocks) {
-      if (language === 'json') expect(JSON.parse(answer), text).toEqual(withWildcards(JSON.parse(text)))
-      else if (language === 'text') await stream?.goesOnWith(text)
-      else if (!recursing.includes(text)) {
-        const command = text.replaceAll('http://127.0.0.1:4000', server.url)
-        if (/^curl -\w*N/.test(command)) {
-          stream = openStream(command)
-          streams.push(stream.child)
-        } else answer = (await run('sh', ['-ec', command])).stdout
-      }
-    }
-    expect(streams).toHaveLength(2)
+    const streams = await execute(blocks, { url: server.url, skip: (command) => recursing.includes(command) })
+    expect(streams).toBe(2)
   })
 })
 

@@ -1,10 +1,17 @@
 /** What stands in a page of documentation as a block, so that it can be executed. "…" stands for what differs from time to time. */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { expect } from 'vitest'
 
 export const root = join(import.meta.dirname, '../..')
+
+export const hasCurl = spawnSync('curl', ['--version']).status === 0
+
+/** Where every page says that the server is. */
+export const usualUrl = 'http://127.0.0.1:4000'
 
 export interface Block {
   readonly language: string
@@ -52,5 +59,45 @@ export function openStream(command: string): Stream {
         expect(lines.shift()).toMatch(new RegExp(`^${expected.split('…').map(RegExp.escape).join('.+')}$`))
       }
     },
+  }
+}
+
+const run = promisify(execFile)
+
+export interface Execution {
+  readonly url: string
+  readonly env?: Readonly<Record<string, string>>
+  readonly cwd?: string
+  /** Whether the block is left out; it may also do what has to be done before. */
+  readonly skip?: (command: string) => boolean | Promise<boolean>
+}
+
+/**
+ * Each `sh` block in order; the `json` block after it is its whole answer, and a `text` block is what the latest stream (curl -N)
+ * goes on with. Returns how many streams there were.
+ */
+export async function execute(
+  blocks: readonly Block[],
+  { url, env = {}, cwd = root, skip }: Execution,
+): Promise<number> {
+  const streams: Stream[] = []
+  let answer = ''
+  try {
+    for (const { language, text } of blocks) {
+      if (language === 'json') expect(JSON.parse(answer), text).toEqual(withWildcards(JSON.parse(text)))
+      else if (language === 'text') await streams.at(-1)?.goesOnWith(text)
+      else if (language === 'sh' && !(await skip?.(text))) {
+        const command = text.replaceAll(usualUrl, url)
+        if (/^curl -\w*N/.test(command)) streams.push(openStream(command))
+        else answer = (await run('sh', ['-ec', command], { cwd, env: { ...process.env, ...env } })).stdout
+      }
+    }
+    return streams.length
+  } finally {
+    for (const { child } of streams) {
+      const ended = once(child, 'close')
+      child.kill()
+      await ended
+    }
   }
 }
