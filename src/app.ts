@@ -10,6 +10,7 @@ import { createFeed, type Feed } from './feed/feed.ts'
 import { createGraphql } from './graphql/graphql.ts'
 import { createTimekeeper } from './ingest/timekeeper.ts'
 import { createWriter } from './ingest/writer.ts'
+import { createGate } from './limits/gate.ts'
 import type { Log } from './log.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { createHttpServer } from './rest/server.ts'
@@ -80,8 +81,19 @@ export async function createApp({ config, database, log, clock = Date.now }: App
     clock,
   })
   const auth = createApiAuth({ config: config.auth.api, database, writer, clock })
+  const gate = createGate({
+    limits: config.limits,
+    proxies: config.server.trustedProxies,
+    observe: metrics.limited,
+    clock,
+  })
+  // Behind a proxy the Host may be another one than the world knows.
+  const origins = [...config.server.corsOrigins, ...(publicUrl === null ? [] : [new URL(publicUrl).origin])]
   const graphql = createGraphql({
     auth,
+    gate,
+    limits: config.limits.operation,
+    introspection: config.server.introspection,
     database,
     writer,
     feed,
@@ -102,6 +114,8 @@ export async function createApp({ config, database, log, clock = Date.now }: App
     writer,
     metrics,
     auth,
+    gate,
+    origins,
     log,
     newestRevision: () => feed.hub.last,
     graphql: graphql.handle,

@@ -2,6 +2,7 @@
 import { isIP, isIPv4 } from 'node:net'
 import { z } from 'zod'
 import type { ApiAuthConfig } from './auth/api/api-auth.ts'
+import type { LimitsConfig } from './limits/limits.ts'
 import type { AaiConfig } from './sinks/aai.ts'
 import type { StoreConfig } from './store/open.ts'
 
@@ -14,7 +15,12 @@ export interface Config {
     readonly publicUrl: string | null
     readonly corsOrigins: readonly string[]
     readonly graphiql: boolean
+    /** Whether the schema is told to whoever asks for it. */
+    readonly introspection: boolean
+    /** Addresses and ranges whose `X-Forwarded-For` is believed. */
+    readonly trustedProxies: readonly string[]
   }
+  readonly limits: LimitsConfig
   readonly store: StoreConfig
   /** Days; null: for ever. */
   readonly retention: { readonly historyDays: number | null; readonly forgetRemovedDays: number | null }
@@ -86,6 +92,23 @@ const allowList = setting('host names, addresses and ranges such as 10.0.0.0/8, 
   const list = listOf(text)
   return list.every((entry) => isAddressOrRange(entry) || /^[\w.-]+$/.test(entry)) ? list : null
 })
+const proxies = setting('addresses and ranges such as 10.0.0.0/8, separated by commas', (text) => {
+  const list = listOf(text)
+  return list.every(isAddressOrRange) ? list : null
+})
+const rate = setting('a number of requests a second from 1 to 1000000, or off', (text) =>
+  text === 'off' || isNumber(text, 1, 1_000_000) ? text : null,
+)
+const streams = setting('a whole number from 1 to 1000000, or off', (text) =>
+  text === 'off' || isNumber(text, 1, 1_000_000) ? text : null,
+)
+const depth = setting('a whole number from 5 to 50', (text) => (isNumber(text, 5, 50) ? Number(text) : null))
+const cost = setting('a whole number from 1000 to 100000000', (text) =>
+  isNumber(text, 1_000, 100_000_000) ? Number(text) : null,
+)
+const operationSeconds = setting('a whole number of seconds from 1 to 600', (text) =>
+  isNumber(text, 1, 600) ? Number(text) : null,
+)
 const aaiVersion = setting('a version from 24 to 99', (text) =>
   /^v?\d{2}$/.test(text) && Number(text.replace('v', '')) >= 24 ? Number(text.replace('v', '')) : null,
 )
@@ -102,6 +125,14 @@ const environment = z.object({
   PUBLIC_URL: publicUrl.nullable().default(null),
   CORS_ORIGINS: origins.default([]),
   GRAPHIQL: flag.optional(),
+  INTROSPECTION: flag.optional(),
+  TRUSTED_PROXIES: proxies.default([]),
+  MAX_DEPTH: depth.default(20),
+  MAX_COST: cost.default(500_000),
+  OPERATION_TIMEOUT: operationSeconds.default(15),
+  MAX_STREAMS: streams.optional(),
+  ADDRESS_RATE: rate.optional(),
+  DEVICE_RATE: rate.optional(),
   DATABASE_URL: databaseUrl.nullable().default(null),
   DATA_DIR: z.string().default('./data'),
   HISTORY_DAYS: days.nullable().default(null),
@@ -142,13 +173,27 @@ export function parseConfig(env: Environment): Config {
   problems.push(...missingChoices(host, given), ...missingForApi(given, parsed.data?.API_AUTH ?? []))
   if (!parsed.success || problems.length > 0) throw new ConfigError(problems)
   const v = parsed.data
+  const graphiql = v.GRAPHIQL ?? isLoopback(v.HOST)
+  const isOpen = (methods: readonly string[] = ['open']): boolean => methods.includes('open')
+  // On one's own machine nobody is too fast.
+  const isAmongFriends = isLoopback(v.HOST) && isOpen(v.DEVICE_AUTH) && isOpen(v.API_AUTH)
   return freeze({
     server: {
       host: v.HOST,
       port: v.PORT,
       publicUrl: v.PUBLIC_URL,
       corsOrigins: v.CORS_ORIGINS,
-      graphiql: v.GRAPHIQL ?? isLoopback(v.HOST),
+      graphiql,
+      introspection: v.INTROSPECTION ?? (graphiql || isLoopback(v.HOST)),
+      trustedProxies: v.TRUSTED_PROXIES,
+    },
+    limits: {
+      operation: { depth: v.MAX_DEPTH, cost: v.MAX_COST, time: v.OPERATION_TIMEOUT * 1_000 },
+      rates: {
+        address: numberUnlessOff(v.ADDRESS_RATE ?? (isAmongFriends ? 'off' : '1000')),
+        device: numberUnlessOff(v.DEVICE_RATE ?? (isAmongFriends ? 'off' : '50')),
+      },
+      streams: numberUnlessOff(v.MAX_STREAMS ?? (isAmongFriends ? 'off' : '1000')),
     },
     store: { url: v.DATABASE_URL, dataDir: v.DATA_DIR },
     retention: { historyDays: v.HISTORY_DAYS, forgetRemovedDays: v.FORGET_REMOVED_DAYS },
@@ -276,6 +321,10 @@ function isAddressOrRange(text: string): boolean {
   const [address = '', prefix = '0', ...more] = text.split('/')
   const family = isIP(address)
   return family !== 0 && more.length === 0 && /^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128)
+}
+
+function isNumber(text: string, least: number, most: number): boolean {
+  return /^\d{1,9}$/.test(text) && Number(text) >= least && Number(text) <= most
 }
 
 function isOrigin(text: string): boolean {

@@ -1,6 +1,7 @@
 /** What operators watch, for Prometheus. Labels are from fixed sets: no device or deployment becomes a time series. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Verdict } from './domain/report.ts'
+import type { LimitName } from './limits/limits.ts'
 
 /** So many STALE reports on end from one reporter are a run: its clock or its counter has gone wrong. */
 const runLength = 10
@@ -14,6 +15,8 @@ export interface Metrics {
     readonly isNonConforming: boolean
   }): void
   reportRefused(status: number): void
+  /** Somebody asked for more than is given. */
+  limited(limit: LimitName): void
   notified(outcome: { readonly kind: string; readonly isFailed: boolean }): void
   batchCommitted(batch: { readonly size: number; readonly seconds: number }): void
   /** Asked at each scrape. */
@@ -53,6 +56,12 @@ export function createMetrics(): Metrics {
     name: 'rollcall_reports_refused_total',
     help: 'Refused reports, by HTTP status.',
     labelNames: ['status'],
+    registers,
+  })
+  const limited = new Counter({
+    name: 'rollcall_limited_total',
+    help: 'What was refused because it was too much, by limit.',
+    labelNames: ['limit'],
     registers,
   })
   const nonConforming = new Counter({
@@ -109,6 +118,7 @@ export function createMetrics(): Metrics {
       if (verdict === 'STALE' || runs.size > 0) countRun(reporter, verdict)
     },
     reportRefused: (status) => refused.inc({ status: String(status) }),
+    limited: (limit) => limited.inc({ limit }),
     notified: ({ kind, isFailed }) => notifications.inc({ kind, outcome: isFailed ? 'failed' : 'sent' }),
     batchCommitted({ size, seconds }) {
       batchSize.observe(size)

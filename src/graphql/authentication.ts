@@ -1,10 +1,12 @@
 /** Who asks over HTTP: known before a document is parsed, and remembered with the request. WebSockets know it from their first message. */
+import type { IncomingMessage } from 'node:http'
 import { GraphQLError } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
 import type { ApiAuth } from '../auth/api/api-auth.ts'
 import { readCredentials } from '../auth/api/credentials.ts'
 import { DomainError } from '../domain/errors.ts'
 import type { Identity } from '../domain/identity.ts'
+import type { Addresses } from '../limits/address.ts'
 import { isOwnPage } from './origin.ts'
 
 export interface Authentication {
@@ -16,20 +18,21 @@ export interface Authentication {
 }
 
 interface NodeContext {
-  readonly req?: { readonly socket: { readonly remoteAddress?: string } }
+  readonly req?: IncomingMessage
 }
 
 export function createAuthentication(
   auth: Pick<ApiAuth, 'identify' | 'follow'>,
   origins: readonly string[],
+  addresses: Pick<Addresses, 'of'>,
 ): Authentication {
   const identities = new WeakMap<object, Identity>()
 
   return {
     plugin: {
       async onRequestParse({ request, serverContext }) {
-        const address = (serverContext as NodeContext).req?.socket.remoteAddress ?? ''
-        const presented = readCredentials((name) => request.headers.get(name), address)
+        const { req } = serverContext as NodeContext
+        const presented = readCredentials((name) => request.headers.get(name), req ? addresses.of(req) : '')
         // A cookie comes along whoever's page asks.
         if (
           presented.cookie !== null &&

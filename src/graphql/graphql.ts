@@ -49,7 +49,7 @@ export function createGraphql(options: GraphqlDeps): Graphql {
     keepAlive,
   } = options
   const deps: ContextDeps = { ...options, limits: createDocumentLimits(options.limits, gate.refuse) }
-  const authentication = createAuthentication(auth, origins)
+  const authentication = createAuthentication(auth, origins, gate.addresses)
   const eventStreams = createEventStreams(authentication.follow, keepAlive)
   const yoga = createGraphqlYoga(deps, {
     log,

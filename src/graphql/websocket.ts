@@ -48,10 +48,10 @@ export function createWebSockets(yoga: Yoga, options: WebSocketOptions): WebSock
       subscribe: (args) => enveloped(args).subscribe(args),
       async onConnect({ connectionParams, extra: { socket, request } }) {
         const [payload, headers] = [ofPayload(connectionParams), ofHeaders(request.headers)]
-        const presented = readCredentials((name) => payload(name) ?? headers(name), request.socket.remoteAddress ?? '')
+        const presented = readCredentials((name) => payload(name) ?? headers(name), gate.addresses.of(request))
         try {
           const identity = await auth.identify(presented)
-          socket.once('close', gate.openStream(principalOf(identity, gate.addresses.of(request))))
+          socket.once('close', gate.openStream(principalOf(identity, gate.addresses.networkOf(request))))
           identities.set(socket, identity)
           socket.once(
             'close',

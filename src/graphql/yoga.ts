@@ -46,6 +46,7 @@ export function createGraphqlYoga(deps: ContextDeps, options: YogaOptions) {
     logging: false,
     plugins: [
       useSafeContentTypes(),
+      usePagePolicy(),
       authentication.plugin,
       useLimits(deps.limits, introspection),
       useExecution(deps, eventStreams, authentication, gate),
@@ -76,7 +77,7 @@ function useExecution(
       const { req } = args.contextValue as { readonly req?: IncomingMessage }
       setSubscribeFn(async (own) => {
         const ended =
-          request && orRefusal(() => gate.openStream(principalOf(identity, req ? gate.addresses.of(req) : '')))
+          request && orRefusal(() => gate.openStream(principalOf(identity, req ? gate.addresses.networkOf(req) : '')))
         return subscribeOperation(subscriptionDeps, own, identity, { lastEventId, begins, ...(ended ? { ended } : {}) })
       })
     },
@@ -93,6 +94,29 @@ function useSafeContentTypes(): Plugin {
       const [type = ''] = (request.headers.get('content-type') ?? '').split(';')
       if (contentTypes.includes(type.trim().toLowerCase())) return
       endResponse(new fetchAPI.Response(null, { status: 415, headers: { Accept: contentTypes.join(', ') } }))
+    },
+  }
+}
+
+/** GraphiQL is one page with its script and its style in it; its editor makes itself workers. It talks to nobody but us. */
+const pagePolicy = [
+  "default-src 'none'",
+  "script-src 'unsafe-inline'",
+  "style-src 'unsafe-inline'",
+  'worker-src blob:',
+  'img-src data:',
+  'font-src data:',
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+function usePagePolicy(): Plugin {
+  return {
+    onResponse({ response }) {
+      if (response.headers.get('content-type')?.startsWith('text/html'))
+        response.headers.set('content-security-policy', pagePolicy)
     },
   }
 }

@@ -9,6 +9,8 @@ export interface Hop {
 export interface Addresses {
   /** Never a word of somebody that is not trusted. */
   of(request: Hop): string
+  /** What counts as one: of IPv6 whoever has one address has the whole /64. */
+  networkOf(request: Hop): string
   /** Whether the connection itself is from a proxy of ours, whose headers may be believed. */
   isTrusted(request: Hop): boolean
 }
@@ -25,22 +27,25 @@ export function createAddresses(proxies: readonly string[]): Addresses {
     proxies.length > 0 && isIP(address) !== 0 && trusted.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
   const peerOf = ({ socket }: Hop): string => plain(socket.remoteAddress ?? '')
 
+  function addressOf(request: Hop): string {
+    let address = peerOf(request)
+    const { 'x-forwarded-for': forwarded } = request.headers
+    const chain = (Array.isArray(forwarded) ? forwarded.join(',') : (forwarded ?? ''))
+      .split(',')
+      .map((hop) => hop.trim())
+    // Each says who it heard from, at the end.
+    while (trusts(address)) {
+      const before = plain(chain.pop() ?? '')
+      if (isIP(before) === 0) break
+      address = before
+    }
+    return address
+  }
+
   return {
     isTrusted: (request) => trusts(peerOf(request)),
-    of(request) {
-      let address = peerOf(request)
-      const { 'x-forwarded-for': forwarded } = request.headers
-      const chain = (Array.isArray(forwarded) ? forwarded.join(',') : (forwarded ?? ''))
-        .split(',')
-        .map((hop) => hop.trim())
-      // Each says who it heard from, at the end.
-      while (trusts(address)) {
-        const before = plain(chain.pop() ?? '')
-        if (isIP(before) === 0) break
-        address = before
-      }
-      return network(address)
-    },
+    of: addressOf,
+    networkOf: (request) => network(addressOf(request)),
   }
 }
 
@@ -49,7 +54,6 @@ function plain(address: string): string {
   return address.replace(/^::ffff:(?=\d+\.)/i, '')
 }
 
-/** Of IPv6 whoever has one address has the whole /64. */
 function network(address: string): string {
   if (isIP(address) !== 6) return address
   const [head = '', tail] = address.split('::')

@@ -49,7 +49,7 @@ export function createGate({
     refuse,
     addresses,
     admit(request) {
-      const wait = rates.address.take(addresses.of(request))
+      const wait = rates.address.take(addresses.networkOf(request))
       if (wait > 0) throw tooFast('requestsPerAddress', address, wait)
     },
     admitDevice(deviceId) {

@@ -71,8 +71,6 @@ export function createPage(): Page {
       send(exchange, page, {
         'cache-control': 'no-cache',
         'content-security-policy': policy,
-        'referrer-policy': 'same-origin',
-        'x-content-type-options': 'nosniff',
       })
     },
     owns: (path) => path.startsWith('/assets/'),
@@ -82,7 +80,6 @@ export function createPage(): Page {
         throw new DomainError('NOT_FOUND', `${exchange.path} is not of this version of the page: load the page again`)
       send(exchange, asset, {
         'cache-control': 'public, max-age=31536000, immutable',
-        'x-content-type-options': 'nosniff',
         vary: 'accept-encoding',
       })
     },

@@ -2,13 +2,14 @@
 import { acknowledgement } from '../dialects/margo/acknowledge.ts'
 import { type BacklogItem, backlogMediaTypes, parseBacklog } from '../dialects/margo/backlog.ts'
 import { parseJson } from '../dialects/margo/json.ts'
-import { nonConforming, parseMargoBody } from '../dialects/margo/parse.ts'
+import { anonymous, nonConforming, parseMargoBody } from '../dialects/margo/parse.ts'
 import type { MargoRoute } from '../dialects/margo/routes.ts'
 import type { Revision } from '../domain/deployment.ts'
 import { DomainError, errorCodes } from '../domain/errors.ts'
 import type { ReportOutcome, StatusReport } from '../domain/report.ts'
 import { recordReport } from '../ingest/commands/report.ts'
 import type { Writer } from '../ingest/writer.ts'
+import type { Gate } from '../limits/gate.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import { answer, type Exchange, readBody, requireMediaType } from './exchange.ts'
@@ -25,6 +26,7 @@ export interface ReportDeps {
   readonly writer: Writer
   readonly metrics: Metrics
   readonly log: Log
+  readonly gate: Pick<Gate, 'admitDevice'>
   /** The newest revision there is: what a backlog that changed nothing answers. */
   readonly newestRevision: () => Revision
 }
@@ -32,7 +34,9 @@ export interface ReportDeps {
 export async function takeReport(deps: ReportDeps, exchange: Exchange, route: MargoRoute): Promise<void> {
   requireMediaType(exchange.request, ['application/json'])
   const body = parseJson(await readBody(exchange.request, reportLimit))
-  const outcome = await record(deps, parseMargoBody(body, route))
+  const report = parseMargoBody(body, route)
+  admitReporter(deps, report)
+  const outcome = await record(deps, report)
   answer(exchange, route.success, 'application/json', JSON.stringify(acknowledgement(outcome)))
 }
 
@@ -44,6 +48,9 @@ export async function takeBacklog(deps: ReportDeps, exchange: Exchange): Promise
   const { request } = exchange
   requireMediaType(request, backlogMediaTypes)
   const items = parseBacklog(await readBody(request, backlogLimit), request.headers['content-type'])
+  // Whoever reports in one request what he has collected is not faster than he would have been.
+  const reporters = new Map(items.flatMap((item) => (item.ok ? [[item.report.reporter, item.report]] : [])))
+  for (const report of reporters.values()) admitReporter(deps, report)
   const results: ItemResult[] = []
   // Those of a step are submitted in one turn, so their order is theirs in the writer's queue too.
   for (let start = 0; start < items.length; start += backlogStep)
@@ -74,6 +81,11 @@ async function takeItem(deps: ReportDeps, { id }: Exchange, item: BacklogItem): 
     deps.metrics.reportRefused(members.status)
     return { revision: 0, said: { verdict: 'REFUSED', ...members } }
   }
+}
+
+/** Those that do not say who they are must not be counted as one. */
+function admitReporter({ gate }: ReportDeps, { reporter }: StatusReport): void {
+  if (reporter !== anonymous) gate.admitDevice(reporter)
 }
 
 async function record({ writer, metrics }: ReportDeps, report: StatusReport): Promise<ReportOutcome> {

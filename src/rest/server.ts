@@ -8,10 +8,12 @@ import { matchMargoRoute } from '../dialects/margo/routes.ts'
 import { DomainError } from '../domain/errors.ts'
 import { type Access, describeAccess, type Identity, may } from '../domain/identity.ts'
 import { isOwnPage } from '../graphql/origin.ts'
+import type { Gate } from '../limits/gate.ts'
 import { createRequestIds, type Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import { emcoMethods } from './emco.ts'
 import { answer, ClientGone, type Exchange, type Methods } from './exchange.ts'
+import { admit, answerGraphql, cutOffSlow, defaultPatience, type Patience, refuseForeignPage, secure } from './guard.ts'
 import { type HealthDeps, tellAlive, tellReady } from './health.ts'
 import { type K8spluginDeps, k8spluginMethods } from './k8splugin.ts'
 import { createPage } from './page.ts'
@@ -23,11 +25,15 @@ export interface ServerDeps extends ReportDeps, HealthDeps, K8spluginDeps {
   readonly log: Log
   readonly metrics: Metrics
   readonly auth: Pick<ApiAuth, 'identify'>
+  readonly gate: Gate
+  /** Other sites' origins whose pages may use us; `*`: all. */
+  readonly origins: readonly string[]
+  readonly patience?: Patience | undefined
   readonly graphql: (request: IncomingMessage, response: ServerResponse) => unknown
 }
 
 export function createHttpServer(deps: ServerDeps): Server {
-  const { log, metrics } = deps
+  const { log, metrics, gate, patience = defaultPatience } = deps
   const requestId = createRequestIds()
   const tellMetrics = async (exchange: Exchange) => answer(exchange, 200, metrics.contentType, await metrics.print())
   const page = createPage()
@@ -49,7 +55,7 @@ export function createHttpServer(deps: ServerDeps): Server {
   /** Who asks, if he may. */
   async function identify({ request }: Exchange, access: Access): Promise<Identity> {
     const get = ofHeaders(request.headers)
-    const presented = readCredentials(get, request.socket.remoteAddress ?? '')
+    const presented = readCredentials(get, gate.addresses.of(request))
     // A cookie comes along whoever's page asks.
     if (presented.cookie !== null && presented.token === null && !isOwnPage(get, []))
       throw new DomainError('FORBIDDEN', 'a page of another site cannot use the session of this one')
@@ -59,6 +65,8 @@ export function createHttpServer(deps: ServerDeps): Server {
   }
 
   async function route(exchange: Exchange): Promise<void> {
+    admit(gate, exchange.request, exchange.path)
+    refuseForeignPage(exchange.request, deps.origins)
     const margo = matchMargoRoute(exchange.path)
     const k8splugin = margo ? null : matchK8spluginRoute(exchange.path)
     const emco = margo || k8splugin ? null : matchEmcoRoute(exchange.path)
@@ -84,6 +92,7 @@ export function createHttpServer(deps: ServerDeps): Server {
     if (error instanceof ClientGone) return
     const problem = toProblem(error, exchange.id)
     const { status, headers, body } = problem
+    if (status === 413) gate.refuse('bodySize', 'the body was not read')
     if (exchange.method === 'POST') metrics.reportRefused(status)
     if (!(error instanceof DomainError))
       log.error({ requestId: exchange.id, path: exchange.path, error }, 'a request met an unexpected error')
@@ -91,19 +100,35 @@ export function createHttpServer(deps: ServerDeps): Server {
     answer(exchange, status, type, body, more)
   }
 
-  const server = createServer((request, response) => {
+  function askGraphql(request: IncomingMessage, response: ServerResponse): void {
+    try {
+      gate.admit(request)
+    } catch (error) {
+      if (!(error instanceof DomainError)) throw error
+      answerGraphql(response, error)
+      return
+    }
+    deps.graphql(request, response)
+  }
+
+  // How often it looks for those who are late, beside how long they may be.
+  const options = { connectionsCheckingInterval: Math.min(patience.headers / 3, 5_000) }
+  const server = createServer(options, (request, response) => {
     const url = request.url ?? '/'
     const query = url.indexOf('?')
     const path = query < 0 ? url : url.slice(0, query)
     const id = requestId(request.headers['x-request-id'])
     response.setHeader('x-request-id', id)
     if (deps.isClosing()) response.setHeader('connection', 'close')
-    if (path === '/graphql') return void deps.graphql(request, response)
+    secure(response)
+    if (path === '/graphql') {
+      askGraphql(request, response)
+      return
+    }
     const exchange: Exchange = { request, response, method: request.method ?? 'GET', path, id }
     route(exchange).catch((error: unknown) => fail(exchange, error))
   })
-  server.requestTimeout = 60_000
-  server.headersTimeout = 15_000
+  cutOffSlow(server, gate, patience)
   server.keepAliveTimeout = 75_000
   return server
 }

@@ -18,6 +18,9 @@ import { type Body, complain, isAbsent, isObject, type Problems, refusal, shown 
 import { readState, stateProblem } from './state.ts'
 import { readId } from './text.ts'
 
+/** Who reports when nobody says. */
+export const anonymous = 'anonymous'
+
 /** What the request line says about a body; a MargoRoute is one. */
 export interface ReportRoute {
   /** Null: only the body names it (a backlog's item). */
@@ -60,7 +63,7 @@ export function readReport(problems: Problems, body: Body, route: ReportRoute): 
   const { boot, seq, observedAt } = readRunMarks(problems, body)
 
   if (problems.list !== null || deploymentId === null || state === null) return null
-  const reporter = route.reporter ?? (deviceId === null ? 'anonymous' : gatewayOf(deviceId))
+  const reporter = route.reporter ?? (deviceId === null ? anonymous : gatewayOf(deviceId))
   const dialect = dialectOf(body, proposal)
   return {
     reporter,

@@ -1,0 +1,73 @@
+/** What every answer says to browsers, what no page of another site may do, and how a connection ends that says nothing. */
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { DomainError, errorCodes } from '../domain/errors.ts'
+import { formatError } from '../graphql/errors.ts'
+import { asRefusal } from '../graphql/limits.ts'
+import { isAllowedOrigin } from '../graphql/origin.ts'
+import { type Gate, retryAfter } from '../limits/gate.ts'
+
+/** Milliseconds. */
+export interface Patience {
+  /** For a request's headers. */
+  readonly headers: number
+  /** For all of it. */
+  readonly request: number
+}
+
+/** A backlog over a slow line takes a while. */
+export const defaultPatience: Patience = { headers: 15_000, request: 60_000 }
+
+/** Nothing here is a page unless it says so: a page brings a policy of its own. */
+const headers = {
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'cross-origin-resource-policy': 'same-origin',
+  'referrer-policy': 'same-origin',
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+}
+
+export function secure(response: ServerResponse): void {
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
+}
+
+/** Probes come from everywhere, and must not be told that somebody else was too fast. */
+const unlimited: ReadonlySet<string> = new Set(['/healthz', '/readyz'])
+
+export function admit(gate: Gate, request: IncomingMessage, path: string): void {
+  if (!unlimited.has(path)) gate.admit(request)
+}
+
+/** What a form or a script of another site sends without being asked (CSRF): a body without a type would pass for JSON. */
+export function refuseForeignPage({ method, headers: given }: IncomingMessage, origins: readonly string[]): void {
+  if (method === 'GET' || method === 'HEAD' || isAllowedOrigin(given, origins)) return
+  throw new DomainError('FORBIDDEN', 'a page of another site may not do this: name it in CORS_ORIGINS if it should')
+}
+
+/** A refusal at the door, as GraphQL's clients read it. */
+export function answerGraphql(response: ServerResponse, error: DomainError): void {
+  response.writeHead(errorCodes[error.code].status, {
+    'content-type': 'application/json; charset=utf-8',
+    'retry-after': String(retryAfter(error.facts)),
+  })
+  response.end(JSON.stringify({ errors: [formatError(asRefusal(error))] }))
+}
+
+const answers: Readonly<Record<string, string>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large',
+}
+
+/** Who sends so slowly that he holds a connection and nothing else is cut off. */
+export function cutOffSlow(server: Server, gate: Gate, { headers: forHeaders, request }: Patience): void {
+  server.headersTimeout = forHeaders
+  server.requestTimeout = request
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
+    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') gate.refuse('slowRequest', 'the connection was closed')
+    if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+    socket.end(`HTTP/1.1 ${answers[error.code ?? ''] ?? '400 Bad Request'}\r\nConnection: close\r\n\r\n`, () =>
+      socket.destroy(),
+    )
+  })
+}

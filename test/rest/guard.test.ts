@@ -1,0 +1,146 @@
+import { connect } from 'node:net'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type RunningApp, startApp } from '../support/app.ts'
+
+const report = { deploymentId: 'd-1', status: { state: 'installed' }, components: [] }
+const path = '/device/edge-1/deployment/d-1/status'
+
+describe('every answer', () => {
+  let server: RunningApp
+  beforeAll(async () => {
+    server = await startApp({ env: { CORS_ORIGINS: 'https://board.example' } })
+  })
+  afterAll(() => server.stop())
+
+  it('tells browsers to make nothing of it but what it is', async () => {
+    for (const [address, init] of [
+      ['/'],
+      ['/healthz'],
+      ['/nowhere'],
+      ['/metrics'],
+      ['/graphql?query={__typename}', { headers: { accept: 'application/json' } }],
+      ['/graphql', { method: 'POST', body: '{', headers: { 'content-type': 'application/json' } }],
+      ['/graphql', { method: 'DELETE' }],
+      [path, { method: 'POST', body: '{' }],
+      ['/graphql?query=subscription{changes{cursor}}', { headers: { accept: 'text/event-stream' } }],
+    ] satisfies [string, RequestInit?][]) {
+      const { headers, body } = await fetch(server.url + address, init)
+      await body?.cancel()
+      expect(Object.fromEntries(headers), address).toMatchObject({
+        'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+        'cross-origin-resource-policy': 'same-origin',
+        'referrer-policy': 'same-origin',
+        'x-content-type-options': 'nosniff',
+        'x-frame-options': 'DENY',
+      })
+    }
+  })
+
+  it('lets pages load what they need, and from nowhere else', async () => {
+    const html = { headers: { accept: 'text/html' } }
+    const page = await fetch(`${server.url}/`, html)
+    const [, script] = /src="(assets\/[^"]+\.js)"/.exec(await page.text()) ?? []
+    expect(page.headers.get('content-security-policy')).toContain("script-src 'self'")
+    expect((await fetch(`${server.url}/${script}`)).headers.get('x-content-type-options')).toBe('nosniff')
+    const graphiql = await fetch(`${server.url}/graphql`, html)
+    expect(await graphiql.text()).toContain('GraphiQL')
+    const policy = graphiql.headers.get('content-security-policy')
+    expect(policy).toContain("script-src 'unsafe-inline'")
+    expect(policy).toContain("connect-src 'self'")
+    expect(policy).not.toMatch(/https?:|\*/)
+  })
+
+  it('does nothing for a page of another site, whatever kind of body it sends', async () => {
+    for (const origin of ['https://evil.example', 'null'])
+      for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/json']) {
+        const response = await server.post(path, report, { origin, 'content-type': type })
+        expect(response.status).toBe(403)
+        expect(await response.json()).toMatchObject({ detail: expect.stringContaining('CORS_ORIGINS') })
+      }
+    expect((await server.query('{ deploymentCounts { total } }')).deploymentCounts.total).toBe(0)
+    for (const origin of [server.url, 'https://board.example'])
+      expect((await server.post(path, report, { origin })).status).toBe(201)
+    expect((await server.post(path, report)).status).toBe(201)
+  })
+})
+
+describe('whoever is too fast', () => {
+  it('is told when to come again, by his address, on every route, and nobody else is', async () => {
+    const proxy = { TRUSTED_PROXIES: '127.0.0.1', ADDRESS_RATE: '1', DEVICE_RATE: 'off' }
+    let now = Date.parse('2026-01-01T00:00:00Z')
+    const server = await startApp({ env: proxy, clock: () => now })
+    const [his, hers] = [{ 'x-forwarded-for': '192.0.2.1' }, { 'x-forwarded-for': '192.0.2.2' }]
+    try {
+      for (let n = 0; n < 10; n++) expect((await server.post(path, report, his)).status).toBe(201)
+      const refused = await server.post(path, report, his)
+      expect(refused.status).toBe(429)
+      expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1)
+      expect(refused.headers.get('content-type')).toBe('application/problem+json')
+      expect(await refused.json()).toMatchObject({ limit: 'requestsPerAddress', retryable: true })
+      const asked = await server.post('/graphql', { query: '{ __typename }' }, his)
+      expect(asked.status).toBe(429)
+      expect(Number(asked.headers.get('retry-after'))).toBeGreaterThanOrEqual(1)
+      expect(await asked.json()).toMatchObject({
+        errors: [{ extensions: { code: 'TOO_MANY', limit: 'requestsPerAddress', retryable: true } }],
+      })
+      expect((await fetch(`${server.url}/metrics`, { headers: his })).status).toBe(429)
+      expect((await fetch(`${server.url}/healthz`, { headers: his })).status).toBe(200)
+      expect((await server.post(path, report, hers)).status).toBe(201)
+      now += 1_000
+      expect((await server.post(path, report, his)).status).toBe(201)
+      const metrics = await (await fetch(`${server.url}/metrics`, { headers: hers })).text()
+      expect(metrics).toContain('rollcall_limited_total{limit="requestsPerAddress"} 3')
+    } finally {
+      await server.stop()
+    }
+  })
+
+  it('is told so by his device, wherever he sends from, alone and in a backlog', async () => {
+    const now = Date.parse('2026-01-01T00:00:00Z')
+    const server = await startApp({ env: { DEVICE_RATE: '1' }, clock: () => now })
+    try {
+      for (let n = 0; n < 10; n++) expect((await server.post(path, report)).status).toBe(201)
+      const refused = await server.post(path, report)
+      expect(refused.status).toBe(429)
+      expect(await refused.json()).toMatchObject({ limit: 'requestsPerDevice' })
+      const backlog = (deviceId: string) => ({ reports: [{ ...report, deviceId, deploymentId: `of-${deviceId}` }] })
+      expect((await server.post('/reports', backlog('edge-1'))).status).toBe(429)
+      expect((await server.post('/reports', backlog('edge-2'))).status).toBe(200)
+      expect(
+        (await server.post('/device/edge-3/deployment/d-3/status', { ...report, deploymentId: 'd-3' })).status,
+      ).toBe(201)
+    } finally {
+      await server.stop()
+    }
+  })
+})
+
+describe('whoever asks what may be asked', () => {
+  it('is told only where that was said', async () => {
+    const server = await startApp({ env: { INTROSPECTION: 'false' } })
+    try {
+      await expect(server.query('{ __schema { types { name } } }')).rejects.toThrow(/introspection/i)
+      await expect(server.query('{ deploymentCount { total } }')).rejects.toThrow(/^(?!.*did you mean).*$/is)
+      expect(await server.query('{ __typename }')).toEqual({ __typename: 'Query' })
+    } finally {
+      await server.stop()
+    }
+  })
+})
+
+describe('a header that has no end', () => {
+  it('is answered, and the connection is closed', async () => {
+    const server = await startApp()
+    const socket = connect(server.port, '127.0.0.1')
+    const text = await new Promise<string>((resolve) => {
+      let got = ''
+      socket.setEncoding('utf8').on('data', (chunk: string) => {
+        got += chunk
+      })
+      socket.on('error', () => {}).once('close', () => resolve(got))
+      socket.write(`GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(40_000)}\r\n\r\n`)
+    })
+    expect(text).toContain('431')
+    await server.stop()
+  })
+})
