@@ -15,7 +15,7 @@ const allowed: Record<string, readonly string[]> = {
   feed: ['domain', 'store'],
   sinks: ['domain', 'store', 'feed'],
   auth: ['domain', 'store', 'ingest'],
-  graphql: ['domain', 'limits', 'store', 'feed', 'ingest', 'sinks', 'auth'],
+  graphql: ['domain', 'limits', 'dialects', 'store', 'feed', 'ingest', 'sinks', 'auth'],
   rest: ['domain', 'limits', 'store', 'ingest', 'dialects', 'graphql', 'sinks', 'auth'],
   cli: ['domain', 'store', 'root'],
   // Runs in browsers, and knows the server by its public API only.

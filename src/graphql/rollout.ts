@@ -129,7 +129,7 @@ const RolloutFilterRef = builder.inputType('RolloutFilter', {
   }),
 })
 
-const RolloutKey = builder.inputType('RolloutKey', {
+export const RolloutKey = builder.inputType('RolloutKey', {
   description: 'The full name of a rollout: what is left out is what it does not have.',
   fields: (t) => ({
     name: t.string({ required: true, description: 'Its name.' }),

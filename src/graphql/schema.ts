@@ -26,6 +26,7 @@ import './device-mutations.ts'
 import './declare-deployments.ts'
 import './forget-deployments.ts'
 import './sink.ts'
+import './orchestration-mutations.ts'
 import './sink-mutations.ts'
 
 builder.queryType({ description: 'What there is. One query is answered as of one revision.' })

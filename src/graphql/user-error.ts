@@ -32,7 +32,7 @@ export const UserError = builder.interfaceRef<AnyUserError>('UserError').impleme
   }),
 })
 
-const Problem = builder.objectRef<InputProblem>('InputProblem').implement({
+export const Problem = builder.objectRef<InputProblem>('InputProblem').implement({
   access: 'anyone',
   description: 'A problem with one place of the input.',
   fields: (t) => ({
@@ -89,6 +89,7 @@ const types: Partial<Record<DomainError['code'], UserErrorType>> = {
   BAD_USER_INPUT: 'InvalidInput',
   SEMANTIC_ERROR: 'InvalidInput',
   NOT_FOUND: 'NotFound',
+  NOT_FOUND_YET: 'NotFound',
   CONFLICT: 'Conflict',
   FORBIDDEN: 'Forbidden',
 }

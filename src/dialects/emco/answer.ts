@@ -82,7 +82,7 @@ export function headOf(query: StatusQuery, rollout: Rollout): object {
   if (rollout.kind === 'CLUSTER_INTENTS') return { name: `${rollout.provider}+${rollout.name}` }
   const { project, compositeApp, compositeAppVersion, compositeProfile, name } = rollout
   if (isModern(query))
-    return { project, compositeApp, compositeAppVersion, compositeProfile: compositeProfile ?? '', name }
+    return { project, compositeApp, compositeAppVersion, compositeProfileName: compositeProfile ?? '', name }
   return {
     project,
     'composite-app-name': compositeApp,
@@ -96,7 +96,7 @@ export function instanceList(query: StatusQuery, rollout: Rollout, instanceIds: 
   const {
     name,
     'composite-profile-name': _,
-    compositeProfile: __,
+    compositeProfileName: __,
     ...others
   } = headOf(query, rollout) as Readonly<Record<string, unknown>>
   return { name, ...others, instances: instanceIds }

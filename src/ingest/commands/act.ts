@@ -229,5 +229,5 @@ function thing({ kind }: LifecycleRolloutName): string {
 }
 
 function invalid(field: string, message: string): DomainError {
-  return new DomainError('INVALID_REQUEST', `${field} ${message}`, { problems: [{ field, message }] })
+  return new DomainError('SEMANTIC_ERROR', `${field} ${message}`, { problems: [{ field, message }] })
 }
