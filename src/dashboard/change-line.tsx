@@ -60,7 +60,7 @@ export function ChangeLine({ change, isOwn = false }: ChangeLineProps) {
       </span>
       <span class="how">
         {tell(change)}
-        {'attempt' in change && change.attempt > 1 && <small class="muted">attempt {change.attempt}</small>}
+        {'attempt' in change && change.attempt > 1 && !isOwn && <small class="muted">attempt {change.attempt}</small>}
         <Skew at={change.at} observedAt={change.observedAt} />
         {error && (
           <span class="error-text">

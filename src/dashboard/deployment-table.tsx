@@ -1,10 +1,10 @@
 /** Deployments as rows: what, where, how far, and why not. */
 import { useEffect, useMemo } from 'preact/hooks'
 import { createDeploymentRows, type ListOf, type Row } from './deployment-rows.ts'
-import { href } from './route.ts'
+import { href, moment } from './route.ts'
 import { useIsNarrow } from './screen.ts'
 import { StateMark, toMark } from './state-mark.tsx'
-import { formatAge, formatFull, now } from './time.ts'
+import { formatAge, formatFull } from './time.ts'
 import { Trouble } from './trouble.tsx'
 import { Cell, VirtualList } from './virtual-list.tsx'
 import { formatNumber, plural } from './words.ts'
@@ -95,7 +95,7 @@ export function DeploymentCells({ row }: { readonly row: Row }) {
       </Cell>
       <Cell class="when number">
         <time dateTime={row.changedAt} title={formatFull(row.changedAt)}>
-          {formatAge(row.changedAt, now.value)}
+          {formatAge(row.changedAt, moment.value)}
         </time>
       </Cell>
     </>

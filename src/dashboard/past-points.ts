@@ -13,8 +13,8 @@ import type { Counts } from './words.ts'
 export interface Point {
   readonly time: number
   readonly counts: Counts
-  /** Changes since the point before; null for the first, and where an epoch began in between. */
-  readonly changes: number | null
+  /** Changes a minute since the point before; null for the first, and where an epoch began in between. */
+  readonly rate: number | null
 }
 
 type DatedCounts = Counts & { readonly revision: string }
@@ -88,7 +88,8 @@ export function usePoints(rollout: string | null, from: number, to: number, step
   return known.map(({ time, counts }, index) => {
     const before = known[index - 1]
     const changes = before ? Number(BigInt(counts.revision) - BigInt(before.counts.revision)) : null
-    return { time, counts, changes: changes === null || changes < 0 || changes > mostChanges ? null : changes }
+    const isWithinEpoch = changes !== null && changes >= 0 && changes < mostChanges
+    return { time, counts, rate: before && isWithinEpoch ? (changes / (time - before.time)) * 60_000 : null }
   })
 }
 

@@ -1,5 +1,6 @@
 /** Where we are is in the address, after the #: a page, and what it is filtered by. Reloading or sharing it shows the same. */
 import { computed, signal } from '@preact/signals'
+import { now } from './time.ts'
 
 export interface Route {
   readonly path: readonly string[]
@@ -21,6 +22,9 @@ addEventListener('hashchange', () => {
 export const at = computed(() => route.value.parameters.get('at'))
 
 export type Parameters = Readonly<Record<string, string | readonly string[] | null>>
+
+/** The time that it is, where one looks: ages are counted from it. */
+export const moment = computed(() => (at.value === null ? now.value : Date.parse(at.value)))
 
 /** An address for links. The moment looked back to stays, unless it says another. */
 export function href(path: readonly string[], parameters: Parameters = {}): string {

@@ -19,7 +19,7 @@ export function Notices() {
   const { value } = connection
   const then = at.value
   return (
-    <div class="notices">
+    <section class="notices" aria-label="Notices">
       {value.state === 'lost' && (
         <div class="notice lost">
           <p role="alert">Disconnected. What you see was true at {formatTime(value.since)}.</p>
@@ -45,6 +45,6 @@ export function Notices() {
           </button>
         </div>
       )}
-    </div>
+    </section>
   )
 }

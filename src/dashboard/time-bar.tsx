@@ -16,8 +16,8 @@ export const windows = {
 export type Window = keyof typeof windows
 
 export const windowWords: Readonly<Record<Window, string>> = {
-  '15m': '15 min',
-  '1h': '1 hour',
+  '15m': '15 minutes',
+  '1h': 'hour',
   '6h': '6 hours',
   '24h': '24 hours',
   '7d': '7 days',
@@ -57,7 +57,7 @@ export function TimeBar() {
   const { name, from, to, step } = useWindow()
   useOldest()
   const points = usePoints(null, from, to, step)
-  const most = Math.max(...points.map(({ changes }) => changes ?? 0), 1)
+  const most = Math.max(...points.map(({ rate }) => rate ?? 0), 1)
   const then = at.value === null ? null : Date.parse(at.value)
   const choose = useMemo(() => {
     let wanted: number | null = null
@@ -77,8 +77,8 @@ export function TimeBar() {
       <span class="time-now number">{then === null ? 'Now' : formatTime(then)}</span>
       <div class="track">
         <svg viewBox={`0 0 ${steps} 20`} preserveAspectRatio="none" aria-hidden="true">
-          {points.map(({ time, changes }) => {
-            const height = changes ? Math.max((changes / most) * 18, 1) : 0
+          {points.map(({ time, rate }) => {
+            const height = rate ? Math.max((rate / most) * 18, 1) : 0
             const x = ((time - from) / (to - from)) * steps
             return height > 0 && <rect key={time} x={x - 0.85} y={20 - height} width={0.7} height={height} />
           })}
@@ -95,9 +95,7 @@ export function TimeBar() {
         />
         <span class="from number" aria-hidden="true">
           {formatMinute(from)}
-        </span>
-        <span class="peak number" aria-hidden="true">
-          {most > 1 ? `peak ${formatNumber(Math.round((most / (windows[name] / steps)) * 60_000))} changes/min` : ''}
+          {most > 1 ? ` · peak ${formatNumber(Math.round(most))} changes/min` : ''}
         </span>
       </div>
       <WindowChoice />

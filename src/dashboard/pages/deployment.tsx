@@ -1,9 +1,10 @@
 /** One deployment: what it is, everything that happened to it, and what its reporter said. */
+import { useState } from 'preact/hooks'
 import { useLiveAnswer } from '../answers.ts'
 import { ChangeLine, changeFragment, Skew } from '../change-line.tsx'
 import { TargetLink } from '../deployment-table.tsx'
 import { graphql, type ResultOf } from '../graphql.ts'
-import { at, href } from '../route.ts'
+import { at, href, moment } from '../route.ts'
 import { ConnectivityMark, StateMark, toMark } from '../state-mark.tsx'
 import { Swimlanes } from '../swimlanes.tsx'
 import { formatAge, formatFull, formatTime, now } from '../time.ts'
@@ -127,7 +128,7 @@ function Components({ deployment }: { readonly deployment: Deployment }) {
             <StateMark of={toMark(component.state, component.error !== null)} />
             {component.readiness !== 'UNKNOWN' && <small class="muted">{component.readiness.toLowerCase()}</small>}
             <time class="muted number" dateTime={component.changedAt} title={formatFull(component.changedAt)}>
-              {formatAge(component.changedAt, now.value)}
+              {formatAge(component.changedAt, moment.value)}
             </time>
             {component.error && <ErrorBox error={component.error} isReason={component.state === 'PENDING'} />}
           </li>
@@ -194,7 +195,7 @@ function Facts({ deployment }: { readonly deployment: Deployment }) {
 function Moment({ time }: { readonly time: string }) {
   return (
     <time class="number" dateTime={time} title={formatFull(time)}>
-      {formatTime(time)} <span class="muted">{formatAge(time, now.value)}</span>
+      {formatTime(time)} <span class="muted">{formatAge(time, moment.value)}</span>
     </time>
   )
 }
@@ -202,6 +203,7 @@ function Moment({ time }: { readonly time: string }) {
 /** Newest first; each attempt under a line of its own. */
 function History({ deployment }: { readonly deployment: Deployment }) {
   const { nodes, totalCount } = deployment.history
+  const more = useMore()
   let attempt = 1
   const entries = nodes.map((change) => {
     const began = change.__typename === 'DeploymentStateChanged' && change.attempt > attempt ? change.attempt : null
@@ -214,17 +216,21 @@ function History({ deployment }: { readonly deployment: Deployment }) {
         History <small class="muted number">{formatNumber(totalCount)} changes, newest first</small>
       </h2>
       <ol class="changes own">
-        {entries.toReversed().map(({ change, began }) => (
-          <li
-            key={change.revision}
-            class={began ? 'attempt' : undefined}
-            data-attempt={began ? `Attempt ${began} began` : undefined}
-          >
-            <ChangeLine change={change} isOwn />
-          </li>
-        ))}
+        {entries
+          .toReversed()
+          .slice(0, more.count(24))
+          .map(({ change, began }) => (
+            <li
+              key={change.revision}
+              class={began ? 'attempt' : undefined}
+              data-attempt={began ? `Attempt ${began} began` : undefined}
+            >
+              <ChangeLine change={change} isOwn />
+            </li>
+          ))}
       </ol>
-      {totalCount > nodes.length && <p class="muted">Older ones are in the API's history.</p>}
+      <more.Button of={nodes.length} at={24} />
+      {more.isAll && totalCount > nodes.length && <p class="muted">Older ones are in the API's history.</p>}
     </section>
   )
 }
@@ -237,6 +243,7 @@ const verdictWords = {
 
 function Reports({ deployment }: { readonly deployment: Deployment }) {
   const { nodes, totalCount } = deployment.reports
+  const more = useMore()
   return (
     <section class="panel" aria-labelledby="reports">
       <h2 id="reports">
@@ -256,36 +263,52 @@ function Reports({ deployment }: { readonly deployment: Deployment }) {
             </tr>
           </thead>
           <tbody>
-            {nodes.toReversed().map((report) => (
-              <tr key={report.id} class={report.verdict === 'STALE' ? 'stale' : undefined}>
-                <td class="number">
-                  <time dateTime={report.receivedAt} title={formatFull(report.receivedAt)}>
-                    {formatTime(report.receivedAt)}
-                  </time>
-                </td>
-                <td class="number">
-                  {report.reportedAt ? (
-                    <>
-                      {formatTime(report.reportedAt)} <Skew at={report.receivedAt} observedAt={report.reportedAt} />
-                    </>
-                  ) : (
-                    <span class="muted">–</span>
-                  )}
-                </td>
-                <td>
-                  <StateMark of={report.state} />
-                </td>
-                <td>
-                  {verdictWords[report.verdict]}
-                  {report.staleBy && <small class="muted"> older by {report.staleBy}</small>}
-                </td>
-                <td class="number">{report.sequence ?? <span class="muted">–</span>}</td>
-                <td class="muted">{report.dialect}</td>
-              </tr>
-            ))}
+            {nodes
+              .toReversed()
+              .slice(0, more.count(12))
+              .map((report) => (
+                <tr key={report.id} class={report.verdict === 'STALE' ? 'stale' : undefined}>
+                  <td class="number">
+                    <time dateTime={report.receivedAt} title={formatFull(report.receivedAt)}>
+                      {formatTime(report.receivedAt)}
+                    </time>
+                  </td>
+                  <td class="number">
+                    {report.reportedAt ? (
+                      <>
+                        {formatTime(report.reportedAt)} <Skew at={report.receivedAt} observedAt={report.reportedAt} />
+                      </>
+                    ) : (
+                      <span class="muted">–</span>
+                    )}
+                  </td>
+                  <td>
+                    <StateMark of={report.state} />
+                  </td>
+                  <td>
+                    {verdictWords[report.verdict]}
+                    {report.staleBy && <small class="muted"> older by {report.staleBy}</small>}
+                  </td>
+                  <td class="number">{report.sequence ?? <span class="muted">–</span>}</td>
+                  <td class="muted">{report.dialect}</td>
+                </tr>
+              ))}
           </tbody>
         </table>
       </div>
+      <more.Button of={nodes.length} at={12} />
     </section>
   )
+}
+
+/** The newest first, the others when they are wanted. */
+function useMore() {
+  const [isAll, setIsAll] = useState(false)
+  const Button = ({ of, at }: { readonly of: number; readonly at: number }) =>
+    of > at && !isAll ? (
+      <button type="button" class="quiet" onClick={() => setIsAll(true)}>
+        Show {formatNumber(of - at)} more
+      </button>
+    ) : null
+  return { isAll, count: (most: number): number => (isAll ? Number.POSITIVE_INFINITY : most), Button }
 }

@@ -6,7 +6,7 @@ import { rowFragment } from '../deployment-rows.ts'
 import { DeploymentCells } from '../deployment-table.tsx'
 import { graphql } from '../graphql.ts'
 import { usePoints } from '../past-points.ts'
-import { at, href } from '../route.ts'
+import { at, href, moment } from '../route.ts'
 import { StateMark } from '../state-mark.tsx'
 import { now } from '../time.ts'
 import { useWindow, windowWords } from '../time-bar.tsx'
@@ -129,15 +129,14 @@ export function OverviewPage() {
 function Trend({ present }: { readonly present: Counts | null }) {
   const { from, to, step } = useWindow()
   const past = usePoints(null, from, to, step)
-  const points = present && past.length > 0 ? [...past, { time: now.value, counts: present, changes: null }] : past
-  const moment = at.value
+  const points = present && past.length > 0 ? [...past, { time: now.value, counts: present, rate: null }] : past
   return (
     <AreaChart
       points={points}
       from={from}
       to={to}
       label="Deployments by state over time"
-      at={moment === null ? null : Date.parse(moment)}
+      at={at.value === null ? null : moment.value}
     />
   )
 }

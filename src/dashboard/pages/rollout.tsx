@@ -7,7 +7,7 @@ import type { Row } from '../deployment-rows.ts'
 import { deploymentHref, useDeploymentRows } from '../deployment-table.tsx'
 import { graphql } from '../graphql.ts'
 import { chooseStep, usePoints } from '../past-points.ts'
-import { at, href } from '../route.ts'
+import { at, href, moment } from '../route.ts'
 import { StateMark } from '../state-mark.tsx'
 import { formatAge, formatFull, formatSpan, now } from '../time.ts'
 import { Trouble } from '../trouble.tsx'
@@ -67,15 +67,17 @@ export function RolloutPage({ steps: [id = ''] }: { readonly steps: readonly str
         <CountsLegend counts={counts} to={(state) => href(['rollout', id], { state })} />
       </section>
       <div class="columns">
-        <Progress
-          id={id}
-          first={data.first.nodes[0]?.at ?? null}
-          last={data.last.nodes[0]?.at ?? null}
-          counts={counts}
-        />
+        <div>
+          <Progress
+            id={id}
+            first={data.first.nodes[0]?.at ?? null}
+            last={data.last.nodes[0]?.at ?? null}
+            counts={counts}
+          />
+          <Components list={list} />
+        </div>
         <Blocking list={list} isComplete={all.rows.value.isComplete} id={id} />
       </div>
-      <Components list={list} />
       <h2>Deployments</h2>
       <RolloutDeployments id={id} />
     </>
@@ -102,8 +104,7 @@ function Progress({ id, first, last, counts }: ProgressProps) {
   const step = chooseStep(end - began, 40)
   const to = Math.max(end, began + 60_000)
   const past = usePoints(id, began, end, step)
-  const points = isDone || at.value ? past : [...past, { time: now.value, counts, changes: null }]
-  const moment = at.value
+  const points = isDone || at.value ? past : [...past, { time: now.value, counts, rate: null }]
   return (
     <section class="panel" aria-labelledby="progress">
       <h2 id="progress">
@@ -114,7 +115,7 @@ function Progress({ id, first, last, counts }: ProgressProps) {
         from={began}
         to={to}
         label="Progress"
-        at={moment === null ? null : Date.parse(moment)}
+        at={at.value === null ? null : moment.value}
         height={170}
       />
     </section>
@@ -125,7 +126,7 @@ interface Cause {
   readonly key: string
   readonly code: string
   readonly message: string
-  readonly component: string | null
+  readonly components: Set<string>
   readonly isFailure: boolean
   readonly rows: Row[]
 }
@@ -133,16 +134,17 @@ interface Cause {
 function findCauses(list: readonly Row[]): readonly Cause[] {
   const causes = new Map<string, Cause>()
   const note = (row: Row, component: string | null, state: Row['state'], error: NonNullable<Row['error']>): void => {
-    const key = `${state === 'FAILED'}/${component}/${error.code}`
+    const key = `${state === 'FAILED'}/${error.code}/${error.message}`
     const cause = causes.get(key) ?? {
       key,
       code: error.code,
       message: error.message,
-      component,
+      components: new Set<string>(),
       isFailure: state === 'FAILED',
       rows: [],
     }
-    cause.rows.push(row)
+    if (cause.rows.at(-1) !== row) cause.rows.push(row)
+    if (component !== null) cause.components.add(component)
     causes.set(key, cause)
   }
   for (const row of list) {
@@ -174,14 +176,15 @@ function Blocking({ list, isComplete, id }: BlockingProps) {
       <h2 id="blocking">What is blocking</h2>
       {isClear && <p class="empty good">{isComplete ? <StateMark of="INSTALLED">Nothing.</StateMark> : 'Asking …'}</p>}
       <ul class="causes">
-        {causes.slice(0, 6).map(({ key, code, message, component, isFailure, rows }) => (
+        {causes.slice(0, 8).map(({ key, code, message, components, isFailure, rows }) => (
           <li key={key}>
             <StateMark of={isFailure ? 'FAILED' : 'WAITING'}>{plural(rows.length, 'deployment')}</StateMark>
             <a
               href={rows.length === 1 && rows[0] ? deploymentHref(rows[0]) : href(['rollout', id], { code })}
               class="cause"
             >
-              {component && <span class="component">{component}</span>} <code>{code}</code> {message}
+              <code>{code}</code> {message}{' '}
+              {components.size > 0 && <span class="component">in {[...components].join(', ')}</span>}
             </a>
           </li>
         ))}
@@ -208,7 +211,7 @@ function Blocking({ list, isComplete, id }: BlockingProps) {
 
 function Oldest({ rows }: { readonly rows: readonly Row[] }) {
   const [oldest] = rows.map(({ changedAt }) => changedAt).sort()
-  return oldest ? <time title={formatFull(oldest)}>{formatAge(oldest, now.value)}</time> : null
+  return oldest ? <time title={formatFull(oldest)}>{formatAge(oldest, moment.value)}</time> : null
 }
 
 /** Which component the rollout hangs on. */

@@ -1,0 +1,131 @@
+/** Every page, by axe: light and dark, wide and narrow, full and empty. */
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { type RunningApp, startApp } from '../support/app.ts'
+import { findChromium, openPage, startBrowser } from '../support/browser.ts'
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+interface Finding {
+  readonly id: string
+  readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[]
+}
+
+/** The page, and what is there once it is drawn. */
+const pages: readonly (readonly [string, string])[] = [
+  ['#/', '.trend'],
+  ['#/rollouts', '.rollouts li'],
+  ['#/rollout/ROLLOUT', '.table .row'],
+  ['#/deployments', '.table .row'],
+  ['#/deployment/edge-1/web-1', '.swimlanes svg'],
+  ['#/deployment/edge-1/nothing', 'main p'],
+  ['#/devices', '.table .row'],
+  ['#/device/edge-1', '.changes li'],
+  ['#/feed', '.table .row'],
+  ['#/nowhere', 'main p'],
+  ['#/deployments?text=nothing+like+that', '.empty'],
+]
+
+// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
+describe.runIf(findChromium())('to axe the dashboard is clean', () => {
+  let browser: Browser
+  let server: RunningApp
+  let rollout = ''
+
+  beforeAll(async () => {
+    browser = await startBrowser()
+    server = await startApp()
+    const { declareDeployments } = await server.query(`mutation {
+      registerDevices(input: { devices: [
+        { deviceId: "gateway", labels: [{ key: "site", value: "munich" }] }
+        { deviceId: "edge-1", name: "First", parent: "gateway", labels: [{ key: "site", value: "munich" }] }
+      ] }) { __typename }
+      declareDeployments(input: { rollout: { name: "web" }, deployments: [
+        { deviceId: "edge-1", deploymentId: "web-1", application: "web", applicationVersion: "2.0", components: ["front", "back"] }
+        { deviceId: "edge-2", deploymentId: "web-2", application: "web", applicationVersion: "2.0" }
+      ] }) { ... on DeclareDeploymentsSuccess { rollout { id } } }
+    }`)
+    rollout = declareDeployments.rollout.id
+    const error = { code: '507', message: 'disk full' }
+    const reports = [
+      {
+        status: { state: 'pending', error: { code: 'WAIT', message: 'for others' } },
+        components: [{ name: 'front', state: 'pending' }],
+      },
+      { status: { state: 'installing' }, components: [{ name: 'front', state: 'installing' }] },
+      {
+        status: { state: 'failed', error },
+        components: [
+          { name: 'front', state: 'failed', error },
+          { name: 'back', state: 'installed' },
+        ],
+      },
+      {
+        status: { state: 'installing' },
+        components: [
+          { name: 'front', state: 'installed' },
+          { name: 'back', state: 'installed' },
+        ],
+      },
+      { status: { state: 'failed', error }, components: [] },
+    ]
+    for (const report of reports)
+      expect(
+        (await server.post('/device/edge-1/deployment/web-1/status', { deploymentId: 'web-1', ...report })).status,
+      ).toBe(201)
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await server?.stop()
+  })
+
+  it.each([
+    ['light', 1440],
+    ['dark', 1440],
+    ['light', 375],
+    ['dark', 375],
+  ] as const)('in %s colours, %i pixels wide', async (colorScheme, width) => {
+    const { page, complaints, close } = await openPage(browser, `${server.url}/`, {
+      colorScheme,
+      viewport: { width, height: 900 },
+      // Nothing is judged while it fades.
+      reducedMotion: 'reduce',
+      bypassCSP: true,
+    })
+    onTestFinished(close)
+    await page.addScriptTag({ content: axe })
+    for (const [hash, drawn] of pages) {
+      await page.evaluate((address) => location.assign(address), hash.replace('ROLLOUT', rollout))
+      await page.locator(drawn).first().waitFor()
+      expect({ hash, findings: await judge(page) }).toEqual({ hash, findings: [] })
+      expect({ hash, width: await page.evaluate(() => document.documentElement.scrollWidth) }).toEqual({ hash, width })
+    }
+    expect(complaints).toEqual([])
+  })
+
+  it('on an empty server and in the past, too', async () => {
+    const empty = await startApp()
+    onTestFinished(() => empty.stop())
+    const { page, close } = await openPage(browser, `${empty.url}/`, { bypassCSP: true })
+    onTestFinished(close)
+    await page.getByText('Nobody has reported yet').waitFor()
+    await page.addScriptTag({ content: axe })
+    expect(await judge(page)).toEqual([])
+    await page.goto(`${server.url}/#/?at=${new Date().toISOString()}`)
+    await page.getByText('You see what was known at').waitFor()
+    await page.addScriptTag({ content: axe })
+    expect(await judge(page)).toEqual([])
+  })
+})
+
+async function judge(page: Page): Promise<readonly object[]> {
+  const { violations } = await page.evaluate(() =>
+    (globalThis as unknown as { axe: { run(): Promise<{ violations: readonly Finding[] }> } }).axe.run(),
+  )
+  return violations.map(({ id, nodes }) => ({
+    id,
+    nodes: nodes.map(({ html, failureSummary }) => ({ html, failureSummary })),
+  }))
+}

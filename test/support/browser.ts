@@ -1,0 +1,46 @@
+/** Debian's Chromium without a window: what the page looks like to people. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+
+/** The browser's program; null where there is none. */
+export function findChromium(): string | null {
+  const folders = (process.env.PATH ?? '').split(':')
+  const names = ['chromium', 'chromium-browser', 'google-chrome']
+  return (
+    [process.env.CHROMIUM, ...folders.flatMap((folder) => names.map((name) => join(folder, name)))].find(
+      (file) => file !== undefined && file !== '' && existsSync(file),
+    ) ?? null
+  )
+}
+
+export function startBrowser(): Promise<Browser> {
+  const executablePath = findChromium()
+  if (!executablePath)
+    throw new Error('there is no Chromium on this machine: install it, or say where it is with CHROMIUM')
+  // Its own sandbox does not work for root in a container; it is shown nothing but our own page.
+  return chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] })
+}
+
+export interface OpenPage {
+  readonly page: Page
+  /** Everything that the console had to complain about. */
+  readonly complaints: readonly string[]
+  close(): Promise<void>
+}
+
+export async function openPage(
+  browser: Browser,
+  address: string,
+  options: BrowserContextOptions = {},
+): Promise<OpenPage> {
+  const context = await browser.newContext({ locale: 'en-GB', timezoneId: 'UTC', ...options })
+  const page = await context.newPage()
+  const complaints: string[] = []
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) complaints.push(message.text())
+  })
+  page.on('pageerror', (error) => complaints.push(String(error)))
+  await page.goto(address)
+  return { page, complaints, close: () => context.close() }
+}
