@@ -62,14 +62,14 @@ const RecordActionResult = builder.unionType('RecordActionResult', {
 const AppliedResourceInput = builder.inputType('AppliedResourceInput', {
   description: 'A resource as the orchestrator applied it.',
   fields: (t) => ({
-    app: t.string({ required: true, description: 'The app it belongs to: a component of the deployment.' }),
+    component: t.string({ required: true, description: 'The component it belongs to: EMCO’s app.' }),
     cluster: t.string({ required: true, description: 'Where it is: `provider+name`.' }),
     group: t.string({ defaultValue: '', description: 'API group; empty for the core group.' }),
     version: t.string({ defaultValue: '', description: 'API version.' }),
     kind: t.string({ required: true, description: 'Kind, such as Deployment.' }),
     name: t.string({ required: true, description: 'Its name.' }),
     namespace: t.string({ description: 'Its namespace.' }),
-    syncStatus: t.field({ type: SyncStatusEnum, defaultValue: 'PENDING', description: 'How far applying it is.' }),
+    sync: t.field({ type: SyncStatusEnum, defaultValue: 'PENDING', description: 'How far applying it is.' }),
     detail: t.field({
       type: 'JSON',
       description: `The object as it was applied, at most ${detailLimit / 1024} KiB; null takes it away, left out it stays.`,
@@ -211,13 +211,14 @@ builder.mutationFields((t) => ({
       const name = readRollout(check, input.rollout)
       check.name(['instanceId'], instanceId)
       check.name(['compositeProfile'], compositeProfile)
-      return attempt(refusals, check.problems, async () => {
+      const act = async () => {
         const timestamp = at === null ? null : new Date(at).toISOString()
         const fact = { state, instanceId, at, timestamp, compositeProfile }
         const { rolloutKey, revision, recorded } = await context.write(recordActions(name, [fact]))
         const rollout = required(await (await context.reader()).rollout(rolloutKey, null), 'rollout')
         return { type: 'RecordActionSuccess' as const, revision, isRepeat: recorded === 0, rollout }
-      })
+      }
+      return attempt(refusals, check.problems, act, { State: 'state', ContextId: 'instanceId' })
     },
   }),
   reportResources: t.field({
@@ -313,10 +314,10 @@ function readResource(
   item: typeof AppliedResourceInput.$inferInput,
   index: number,
 ): { readonly fact: AppliedResource | null; readonly problems: readonly InputProblem[] } {
-  const { app, kind, name, namespace, detail } = item
+  const { component, kind, name, namespace, detail } = item
   const at = ['resources', index] as const
   const check = checkInput()
-  check.name([...at, 'app'], app)
+  check.name([...at, 'component'], component)
   check.text([...at, 'group'], item.group)
   check.text([...at, 'version'], item.version)
   check.name([...at, 'kind'], kind)
@@ -328,14 +329,14 @@ function readResource(
   if (check.problems.length > 0) return { fact: null, problems: check.problems }
   const group = item.group ?? ''
   const fact: AppliedResource = {
-    component: app,
+    component,
     target,
     group,
     version: item.version ?? '',
     kind,
     name,
     namespace: namespace || null,
-    sync: item.syncStatus ?? 'PENDING',
+    sync: item.sync ?? 'PENDING',
     showable: canShow(group, kind),
     ...(detail !== undefined && { detail: toDetail(detail, detailLimit, kind) }),
   }

@@ -94,11 +94,15 @@ const types: Partial<Record<DomainError['code'], UserErrorType>> = {
   FORBIDDEN: 'Forbidden',
 }
 
-/** Does it, unless the input has problems; refusals of one of these types become values, everything else is thrown on. */
+/**
+ * Does it, unless the input has problems; refusals of one of these types become values, everything else is thrown on.
+ * `names`: what the input calls a field that the command calls otherwise.
+ */
 export async function attempt<Success, Type extends UserErrorType>(
   allowed: readonly Type[],
   problems: readonly InputProblem[],
   act: () => Promise<Success>,
+  names: Readonly<Record<string, string>> = {},
 ): Promise<Success | UserErrorOf<Type | 'InvalidInput'>> {
   if (problems.length > 0) return invalidInput(problems)
   try {
@@ -106,7 +110,7 @@ export async function attempt<Success, Type extends UserErrorType>(
   } catch (error) {
     const type = error instanceof DomainError ? allowed.find((one) => one === types[error.code]) : undefined
     if (!(error instanceof DomainError) || !type) throw error
-    const told = error.problems.map(({ field, message }) => ({ path: parsePath(field), message }))
+    const told = error.problems.map(({ field, message }) => ({ path: parsePath(names[field] ?? field), message }))
     return { type, message: error.message, path: told[0]?.path ?? null, problems: told }
   }
 }

@@ -335,7 +335,7 @@ describe.each(stores)('EMCO on $name', (store) => {
         input: {
           rollout: emco.key,
           instanceId: context,
-          resources: [{ app: 'sink', cluster: 'p+edge01', kind: 'Secret', name: 's', detail: object }],
+          resources: [{ component: 'sink', cluster: 'p+edge01', kind: 'Secret', name: 's', detail: object }],
         },
       },
     )
