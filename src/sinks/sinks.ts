@@ -88,8 +88,10 @@ export function createSinks(options: SinksOptions): Sinks {
     while (isWanted && !isStopped) {
       isWanted = false
       try {
+        // Whoever is being told now may have moved on by the time that his row has been read.
+        const moving = new Set(busy.keys())
         await hold()
-        await start()
+        await start(moving)
       } catch (error) {
         failed(error)
         return
@@ -108,9 +110,11 @@ export function createSinks(options: SinksOptions): Sinks {
   }
 
   /** Begins to deliver to each that is behind, and not being delivered to. */
-  async function start(): Promise<void> {
+  async function start(moving: ReadonlySet<number>): Promise<void> {
     const now = clock()
-    const idle = [...held.values()].filter(({ key, nextAt }) => !busy.has(key) && (nextAt ?? 0) <= now)
+    const idle = [...held.values()].filter(
+      ({ key, nextAt }) => !busy.has(key) && !moving.has(key) && (nextAt ?? 0) <= now,
+    )
     if (idle.length === 0) return
     const { revision } = await readHead(database.session)
     const level = idle.filter(({ kind }) => kind !== 'WEBHOOK').map(({ key }) => key)

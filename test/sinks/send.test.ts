@@ -1,0 +1,88 @@
+/** What is sent goes nowhere inside, whatever a name resolves to, follows no redirect, and does not wait for ever. */
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { createAddressRule } from '../../src/sinks/address-rule.ts'
+import { createSend } from '../../src/sinks/send.ts'
+import { type Receiver, startReceiver } from '../support/receiver.ts'
+
+const resolved: { address: string; family: number }[] = []
+vi.mock('node:dns', () => ({
+  lookup: (_: string, __: object, callback: (error: null, addresses: readonly object[]) => void) =>
+    callback(null, resolved),
+}))
+
+describe('a notification', () => {
+  let receiver: Receiver
+  let port: string
+  beforeEach(async () => {
+    receiver = await startReceiver()
+    port = new URL(receiver.url).port
+  })
+  afterEach(() => receiver.close())
+  const resolveTo = (...addresses: readonly string[]): void => {
+    resolved.splice(0, resolved.length)
+    for (const address of addresses) resolved.push({ address, family: address.includes(':') ? 6 : 4 })
+  }
+  const post = (url: string, allow: readonly string[] = [], timeout?: number) =>
+    createSend(createAddressRule(allow), timeout)({ method: 'POST', url, headers: {}, body: '{}' })
+
+  it.each([
+    ['127.0.0.1'],
+    ['10.1.2.3'],
+    ['169.254.169.254'],
+    ['192.168.0.1'],
+    ['::1'],
+    ['::ffff:127.0.0.1'],
+    ['fd00::1'],
+    ['fe80::1'],
+  ])('is not sent to a name that resolves to %s', async (address) => {
+    resolveTo(address)
+    await expect(post(`http://hook.example:${port}/`)).rejects.toThrow(/inside.*SINK_ALLOW/)
+    resolveTo('93.184.215.14', address)
+    await expect(post(`http://hook.example:${port}/`)).rejects.toThrow(/inside.*SINK_ALLOW/)
+    expect(receiver.received).toEqual([])
+  })
+
+  it.each([['hook.example'], ['127.0.0.1'], ['127.0.0.0/8']])('is sent there when %s is allowed', async (allowed) => {
+    resolveTo('127.0.0.1')
+    expect(await post(`http://hook.example:${port}/x`, [allowed])).toMatchObject({ status: 200 })
+    expect(receiver.received).toMatchObject([{ method: 'POST', path: '/x', text: '{}' }])
+  })
+
+  it.each([
+    ['http://127.0.0.1/', /inside/],
+    ['http://[::1]/', /inside/],
+    ['http://2130706433/', /inside/],
+    ['http://0x7f.1/', /inside/],
+    ['http://localhost/', /inside/],
+    ['http://user:secret@hook.example/', /user or a password/],
+    ['ftp://hook.example/', /http or https/],
+    ['file:///etc/passwd', /http or https/],
+    ['nothing', /http or https/],
+  ])('is not sent to %s', async (url, said) => {
+    resolveTo('93.184.215.14')
+    const error = await post(url).catch((cause: Error) => cause)
+    expect(error).toMatchObject({ message: expect.stringMatching(said) })
+    expect(String(error)).not.toContain('secret')
+  })
+
+  it('follows no redirect', async () => {
+    const other = await startReceiver()
+    receiver.answer((_, response) => response.writeHead(302, { location: other.url }).end())
+    expect(await post(receiver.url, ['127.0.0.1'])).toMatchObject({ status: 302 })
+    expect(other.received).toEqual([])
+    await other.close()
+  })
+
+  it('gives up a receiver that does not answer, or does not come to an end', async () => {
+    receiver.answer(() => {})
+    await expect(post(receiver.url, ['127.0.0.1'], 100)).rejects.toThrow('no answer within 0.1 s')
+    receiver.answer((_, response) => void response.writeHead(200).write('and so on'))
+    await expect(post(receiver.url, ['127.0.0.1'], 100)).rejects.toThrow('no answer within 0.1 s')
+  })
+
+  it('keeps no more of an answer than it needs', async () => {
+    receiver.answer((_, response) => response.writeHead(200).end('x'.repeat(1_000_000)))
+    const { body } = await post(receiver.url, ['127.0.0.1'])
+    expect(body.length).toBe(256 * 1024)
+  })
+})
