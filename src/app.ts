@@ -10,6 +10,7 @@ import { createFeed, type Feed } from './feed/feed.ts'
 import { createGraphql } from './graphql/graphql.ts'
 import { createTimekeeper } from './ingest/timekeeper.ts'
 import { createWriter } from './ingest/writer.ts'
+import { createDeadline } from './limits/deadline.ts'
 import { createGate } from './limits/gate.ts'
 import type { Log } from './log.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
@@ -115,6 +116,7 @@ export async function createApp({ config, database, log, clock = Date.now }: App
     metrics,
     auth,
     gate,
+    deadline: () => createDeadline(config.limits.operation.time, gate.refuse),
     origins,
     log,
     newestRevision: () => feed.hub.last,

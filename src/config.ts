@@ -119,6 +119,9 @@ const databaseUrl = z
     error: 'must be an address that begins with postgres://',
   })
 
+/** Milliseconds. What the server reads for itself is not cut off where operations are. */
+const leastReadLimit = 15_000
+
 const environment = z.object({
   HOST: z.string().default('127.0.0.1'),
   PORT: port.default(4000),
@@ -195,7 +198,11 @@ export function parseConfig(env: Environment): Config {
       },
       streams: numberUnlessOff(v.MAX_STREAMS ?? (isAmongFriends ? 'off' : '1000')),
     },
-    store: { url: v.DATABASE_URL, dataDir: v.DATA_DIR },
+    store: {
+      url: v.DATABASE_URL,
+      dataDir: v.DATA_DIR,
+      readLimit: Math.max(v.OPERATION_TIMEOUT * 1_000, leastReadLimit),
+    },
     retention: { historyDays: v.HISTORY_DAYS, forgetRemovedDays: v.FORGET_REMOVED_DAYS },
     offlineAfter: v.OFFLINE_AFTER,
     stalling: { factor: numberUnlessOff(v.STALLED_FACTOR), after: numberUnlessOff(v.STALLED_AFTER) },

@@ -28,11 +28,12 @@ builder.queryFields((t) => ({
   audit: t.field({
     access: 'admin of all',
     type: Audit,
-    description: 'Recounts everything. Its cost grows with the fleet.',
-    resolve: async (_, __, context) => {
-      const reader = await context.reader()
-      return { revision: reader.head.revision, drift: await reader.drift() }
-    },
+    description: 'Recounts everything, one audit at a time. Its cost grows with the fleet.',
+    resolve: (_, __, context) =>
+      context.audit(async () => {
+        const reader = await context.reader()
+        return { revision: reader.head.revision, drift: await reader.drift() }
+      }),
   }),
   revision: t.field({
     access: 'viewer',

@@ -7,6 +7,7 @@ import { everyone, type Identity } from '../domain/identity.ts'
 import type { Feed } from '../feed/feed.ts'
 import type { Command } from '../ingest/command.ts'
 import type { Writer } from '../ingest/writer.ts'
+import { createDeadline } from '../limits/deadline.ts'
 import type { SinkManager } from '../sinks/manage.ts'
 import type { Database, Snapshot } from '../store/database.ts'
 import { type DocumentLimits, maxRows } from './limits.ts'
@@ -34,9 +35,13 @@ export interface Context {
   readonly see: See | undefined
   /** Resolves after COMMIT; what is read afterwards is as of then or later. */
   write<Result>(command: Command<Result>): Promise<Result>
+  /** Throws when there is an audit already. */
+  audit: DocumentLimits['audit']
   /** Throws when lists within lists have become too many rows for one answer. */
   spend(rows: number): void
-  /** What `spend` threw: then the whole answer is this. */
+  /** Aborts when the operation takes too long. */
+  readonly signal: AbortSignal
+  /** What `spend` threw, or the reads that took too long: then the whole answer is this. */
   readonly excess: DomainError | null
   close(): Promise<void>
 }
@@ -52,6 +57,7 @@ export function createContext(
   deps: ContextDeps,
   { identity = everyone, snapshot = null, lastEventId = null }: ContextOptions = {},
 ): Context {
+  const { signal, met } = createDeadline(deps.limits.time, deps.limits.refuse)
   let opened: Promise<Snapshot> | null = snapshot && Promise.resolve(snapshot)
   let isClosed = false
   let spent = 0
@@ -67,13 +73,16 @@ export function createContext(
 
   return {
     identity,
+    signal,
+    audit: deps.limits.audit,
     see: identity.sight ? seeingOf(deps.database, identity.sight) : undefined,
     feed: deps.feed,
     sinks: deps.sinks,
     lastEventId,
     async reader() {
       if (isClosed) throw new Error('the operation is over')
-      opened ??= deps.database.snapshot()
+      signal.throwIfAborted()
+      opened ??= deps.database.snapshot(signal)
       return readerOf(await opened, identity.sight)
     },
     async write(command) {
@@ -90,10 +99,11 @@ export function createContext(
       throw excess
     },
     get excess() {
-      return excess
+      return excess ?? (signal.aborted ? signal.reason : null)
     },
     close() {
       isClosed = true
+      met()
       return close()
     },
   }

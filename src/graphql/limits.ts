@@ -54,6 +54,8 @@ export interface DocumentLimits {
   /** Before anything is executed. */
   checkCost(costing: Costing): DomainError | null
   checkVariables(variables: unknown): DomainError | null
+  /** One at a time on this server, because it reads everything. */
+  audit<Result>(work: () => Promise<Result>): Promise<Result>
   /** Milliseconds that an execution may take. */
   readonly time: number
   readonly refuse: Refuse
@@ -83,9 +85,20 @@ export function createDocumentLimits(
     }
   }
 
+  let isAuditing = false
+
   return {
     time,
     refuse,
+    async audit(work) {
+      if (isAuditing) throw refuse('audits', 'an audit is under way already: ask again when it is over')
+      isAuditing = true
+      try {
+        return await work()
+      } finally {
+        isAuditing = false
+      }
+    },
     parse(given, options) {
       const source = typeof given === 'string' ? new Source(given) : given
       const { length } = source.body

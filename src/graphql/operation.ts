@@ -15,6 +15,7 @@ import {
 } from 'graphql'
 import type { Revision } from '../domain/deployment.ts'
 import { type Identity, rightsKey } from '../domain/identity.ts'
+import { orAborted } from '../store/abort.ts'
 import { refuseOperation } from './access.ts'
 import { type Context, type ContextDeps, createContext } from './context.ts'
 import { asRefusal } from './limits.ts'
@@ -39,12 +40,26 @@ export async function executeOperation(
   const refusals = refuseOperation(args.schema, args.document, identity)
   if (refusals.length > 0) return { errors: refusals }
   const context = createContext(deps, { identity })
-  const validated = validateWithin(deps, args, (own) => validateExecutionArgs({ ...own, contextValue: context }))
-  if (!('schema' in validated)) return validated
   try {
-    return bounded(context, await executeRootSelectionSet(validated))
+    const validated = validateWithin(deps, args, (own) => validateExecutionArgs({ ...own, contextValue: context }))
+    if (!('schema' in validated)) return validated
+    const work = Promise.resolve(executeRootSelectionSet(validated))
+    // What is being written is waited for: its caller has to know.
+    const isWriting = validated.operation.operation === 'mutation'
+    return bounded(context, await (isWriting ? work : inTime(context, work)))
   } finally {
-    await context.close()
+    const closing = context.close()
+    if (!context.signal.aborted) await closing
+  }
+}
+
+/** The reads fail by themselves when their time is over; but the embedded database finishes what it has begun. */
+async function inTime<Result>({ signal }: Context, work: Promise<Result>): Promise<Result | ExecutionResult> {
+  try {
+    return await orAborted(work, signal)
+  } catch (error) {
+    if (!signal.aborted) throw error
+    return { errors: [asRefusal(signal.reason)] }
   }
 }
 
@@ -100,10 +115,9 @@ async function subscribe(
   if (refusals.length > 0) return { errors: refusals }
   const contextValue = createContext(deps, { identity, lastEventId: options.lastEventId ?? null })
   const validated = validateWithin(deps, args, (own) => validateSubscriptionArgs({ ...own, contextValue }))
-  if (!('schema' in validated)) return validated
-  const source = await createSourceEventStream(validated)
+  const source = 'schema' in validated ? await createSourceEventStream(validated) : validated
   await contextValue.close()
-  if (!(Symbol.asyncIterator in source)) return source
+  if (!('schema' in validated) || !(Symbol.asyncIterator in source)) return source as ExecutionResult
   const events = source as Source<unknown>
   if (events.start !== null) options.begins?.(events.start)
   const sharing = {
@@ -152,8 +166,8 @@ async function executeEvent(
 ): Promise<EventResult> {
   const contextValue = createContext(deps, { identity, snapshot: event.snapshot })
   try {
-    const whole = await executeSubscriptionEvent({ ...args, rootValue: event, contextValue })
-    const result = bounded(contextValue, whole)
+    const work = Promise.resolve(executeSubscriptionEvent({ ...args, rootValue: event, contextValue }))
+    const result = bounded(contextValue, await inTime(contextValue, work))
     return event.resumeFrom === null ? result : { ...result, [resumeFrom]: event.resumeFrom }
   } finally {
     await contextValue.close()
@@ -162,7 +176,7 @@ async function executeEvent(
 
 /** Thousands of lists would each say the same. */
 function bounded({ excess }: Context, result: ExecutionResult): ExecutionResult {
-  if (!excess) return result
+  if (!excess || !result.errors?.some(({ originalError }) => originalError === excess)) return result
   return { data: null, errors: [new GraphQLError(excess.message, { originalError: excess })] }
 }
 

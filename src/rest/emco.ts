@@ -25,8 +25,9 @@ import { actionsOf, type InstanceRow, instancesOf } from '../store/instances.ts'
 import { countResources, type ListedResource, listResources, type ResourceFilter } from '../store/resources.ts'
 import { type RolloutRow, rolloutByName } from '../store/rollouts.ts'
 import { answer, type Exchange, type Methods, readBody, requireMediaType } from './exchange.ts'
+import { type ReadingDeps, reading } from './reading.ts'
 
-export interface EmcoDeps {
+export interface EmcoDeps extends ReadingDeps {
   readonly writer: Writer
   readonly database: Database
 }
@@ -103,11 +104,10 @@ function clusterOf({ provider, name }: RolloutName): ClusterName {
   return { kind: 'CLUSTER', provider: provider ?? '', name }
 }
 
-async function tellStatus({ database }: EmcoDeps, exchange: Exchange, name: EmcoRollout): Promise<void> {
+async function tellStatus(deps: EmcoDeps, exchange: Exchange, name: EmcoRollout): Promise<void> {
   const [, search = ''] = (exchange.request.url ?? '').split('?')
   const query = parseStatusQuery(search)
-  const snapshot = await database.snapshot()
-  try {
+  await reading(deps, async (snapshot) => {
     const rollout = await rolloutByName(snapshot, name)
     if (!rollout) throw new DomainError('NOT_FOUND', 'there is no such deployment intent group or cluster')
     const instances = (await instancesOf(snapshot, [rollout.key], null)).get(rollout.key) ?? []
@@ -118,9 +118,7 @@ async function tellStatus({ database }: EmcoDeps, exchange: Exchange, name: Emco
     const instance = pickInstance(instances, query)
     if (query.list) return say(exchange, 200, await composeList(snapshot, query, rollout, instance))
     await send(exchange, composeStatus(snapshot, query, rollout, instance))
-  } finally {
-    await snapshot.close()
-  }
+  })
 }
 
 function pickInstance(instances: readonly InstanceRow[], { instance: wanted }: StatusQuery): InstanceRow | null {

@@ -13,9 +13,10 @@ import { countResources, detailsOf, pageResources, type ResourceRow, sumOfReadin
 import { rolloutsByKey } from '../store/rollouts.ts'
 import { narrow } from '../store/sight.ts'
 import { answer, type Exchange, type Methods, type Route, readBody, requireMediaType } from './exchange.ts'
+import { type ReadingDeps, reading } from './reading.ts'
 import { type SubscriptionDeps, subscriptionMethods } from './subscriptions.ts'
 
-export interface K8spluginDeps extends SubscriptionDeps {
+export interface K8spluginDeps extends SubscriptionDeps, ReadingDeps {
   readonly writer: Writer
   readonly database: Database
 }
@@ -76,19 +77,11 @@ async function namespaceOf(database: Database, instanceId: string): Promise<stri
 }
 
 /** What a viewer sees of it. */
-function read(
-  { database }: K8spluginDeps,
-  compose: (snapshot: Snapshot, exchange: Exchange) => Promise<unknown>,
-): Route {
+function read(deps: K8spluginDeps, compose: (snapshot: Snapshot, exchange: Exchange) => Promise<unknown>): Route {
   return {
     access: 'viewer',
     async handle(exchange, { sight }) {
-      const snapshot = await database.snapshot()
-      try {
-        say(exchange, 200, await compose(narrow(snapshot, sight), exchange))
-      } finally {
-        await snapshot.close()
-      }
+      say(exchange, 200, await reading(deps, (snapshot) => compose(narrow(snapshot, sight), exchange)))
     },
   }
 }

@@ -57,7 +57,7 @@ function describe(
 ): Problem {
   const { status, title, retryable } = errorCodes[code]
   const body = { ...facts, type: types[code] ?? 'about:blank', title, status, detail, retryable, errors, error: detail }
-  if (status !== 429 && status !== 503) return render(status, body, {})
+  if (!retryable || (status !== 429 && status !== 503)) return render(status, body, {})
   const retryAfterSeconds = retryAfter(facts, status === 429 ? 5 : 2)
   return render(
     status,

@@ -96,6 +96,8 @@ export function createHttpServer(deps: ServerDeps): Server {
     if (exchange.method === 'POST') metrics.reportRefused(status)
     if (!(error instanceof DomainError))
       log.error({ requestId: exchange.id, path: exchange.path, error }, 'a request met an unexpected error')
+    // Half an answer must not look like a whole one.
+    if (exchange.response.headersSent) return void exchange.response.destroy()
     const { 'content-type': type = 'application/problem+json', ...more } = headers
     answer(exchange, status, type, body, more)
   }

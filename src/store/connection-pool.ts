@@ -3,7 +3,8 @@ import type { Connection } from './connection.ts'
 import { StatementError } from './failure.ts'
 
 export interface ConnectionPool {
-  take(): Promise<Connection>
+  /** `signal`: until when somebody waits for it. */
+  take(signal?: AbortSignal): Promise<Connection>
   /** A lost one is forgotten. */
   give(connection: Connection): void
   close(): Promise<void>
@@ -51,15 +52,24 @@ export function createPool(open: () => Connection, { size, patience }: PoolOptio
   }
 
   return {
-    take() {
+    take(signal) {
+      if (signal?.aborted) return Promise.reject(signal.reason)
       if (isClosed) return Promise.reject(new StatementError('the database is closed', '57P01'))
       return new Promise((resolve, reject) => {
-        const timer = setTimeout(() => {
-          waiting.splice(waiting.indexOf(entry), 1)
-          reject(new StatementError('every connection to the database is in use', '53300'))
-        }, patience)
+        const giveUp = (reason: unknown): void => {
+          const place = waiting.indexOf(entry)
+          if (place < 0) return
+          waiting.splice(place, 1)
+          clearTimeout(timer)
+          reject(reason)
+        }
+        const timer = setTimeout(
+          () => giveUp(new StatementError('every connection to the database is in use', '53300')),
+          patience,
+        )
         const entry: Waiting = { resolve, reject, timer }
         waiting.push(entry)
+        signal?.addEventListener('abort', () => giveUp(signal.reason), { once: true })
         next()
       })
     },

@@ -17,6 +17,8 @@ export interface Connection {
   run<T extends object>(text: string, parameters?: readonly unknown[]): Promise<T[]>
   /** Unprepared text of several statements: the rows of the last one. */
   runAll<T extends object>(text: string): Promise<T[]>
+  /** Ends the statement that runs, on the server too. The connection is lost by that: a late cancellation must hit nobody else. */
+  cancel(): void
   /** Whoever is told when it is lost; at once if it is. */
   onLost(tell: () => void): void
   close(): Promise<void>
@@ -27,6 +29,8 @@ export interface ConnectionOptions {
   readonly settings: Readonly<Record<string, string | number>>
   /** Milliseconds. A server that does not answer for so long is given up: the network may not say that it is gone. */
   readonly patience: number
+  /** Tells the server, on another connection, to cancel what the process of that number does. */
+  readonly cancelProcess?: (process: number) => void
   readonly notified?: (payload: string) => void
 }
 
@@ -40,10 +44,13 @@ const types = Object.fromEntries(
 let opened = 0
 
 /** The first statement connects. */
-export function openConnection({ url, settings, patience, notified }: ConnectionOptions): Connection {
+export function openConnection({ url, settings, patience, cancelProcess, notified }: ConnectionOptions): Connection {
   opened += 1
   const number = opened
   let isLost = false
+  let isRunning = false
+  /** The server's, as its answers say. */
+  let backend: number | null = null
   let listeners: (() => void)[] = []
   let last: Promise<unknown> = Promise.resolve()
 
@@ -73,6 +80,7 @@ export function openConnection({ url, settings, patience, notified }: Connection
     const result = last.then(async () => {
       if (isLost) throw new StatementError('the connection to the database was lost', '08006')
       const timer = setTimeout(lose, patience)
+      isRunning = true
       try {
         return await send()
       } catch (error) {
@@ -80,6 +88,7 @@ export function openConnection({ url, settings, patience, notified }: Connection
         if (!isAnswer(error) || isOutdatedPlan(error)) lose()
         throw error
       } finally {
+        isRunning = false
         clearTimeout(timer)
       }
     })
@@ -95,13 +104,22 @@ export function openConnection({ url, settings, patience, notified }: Connection
     run: <T extends object>(text: string, parameters: readonly unknown[] = []) =>
       inOrder(async () => {
         const rows = await client.unsafe(text, parameters as postgres.ParameterOrJSON<never>[], { prepare: true })
+        backend ??= rows.state.pid
         return rows as unknown as T[]
       }),
     runAll: <T extends object>(text: string) =>
       inOrder(async () => {
-        const results: unknown = await client.unsafe(text)
-        return (results as T[][]).at(-1) ?? []
+        const results = (await client.unsafe(text)) as unknown as (T[] & Pick<postgres.RowList<T[]>, 'state'>)[]
+        const answer = results.at(-1)
+        backend ??= answer?.state.pid ?? null
+        return answer ?? []
       }),
+    cancel() {
+      if (isLost) return
+      const mustStop = isRunning && backend
+      lose()
+      if (mustStop) cancelProcess?.(mustStop)
+    },
     onLost(tell) {
       if (isLost) tell()
       else listeners.push(tell)

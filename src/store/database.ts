@@ -43,7 +43,8 @@ export interface Database {
   readonly location: string
   /** Statements on their own, outside any transaction. */
   readonly session: Session
-  snapshot(): Promise<Snapshot>
+  /** Aborting `signal` ends it: the statement that runs is cancelled where the database can do so, whatever else is asked fails. */
+  snapshot(signal?: AbortSignal): Promise<Snapshot>
   /** A READ COMMITTED transaction on the writer's own connection; committed when it returns, rolled back when it throws. */
   transaction<T>(work: (session: WritingSession) => Promise<T>): Promise<T>
   /** Calls `ring` with the newest revision on each NOTIFY, and with null after each (re)connection: read the log then. */

@@ -14,6 +14,8 @@ export interface StoreConfig {
   readonly url: string | null
   /** Where the embedded database lives; `memory` keeps nothing. */
   readonly dataDir: string
+  /** Milliseconds that one statement may read. */
+  readonly readLimit?: number
 }
 
 /** Milliseconds that one statement of a migration may take. */
@@ -24,11 +26,11 @@ export async function openDatabase(config: StoreConfig, now: () => number = Date
     await migrate(database)
     await database.transaction((session) => ensureEpoch(session, now()))
   }
-  const { url } = config
+  const { url, readLimit } = config
   if (url !== null) {
     const patient = openPostgres({ url, readers: 1, writeLimit: migrationLimit })
     await prepare(patient).finally(() => patient.close())
-    return openPostgres({ url })
+    return openPostgres({ url, ...(readLimit ? { readLimit } : {}) })
   }
   const database = await openEmbedded(config.dataDir)
   try {

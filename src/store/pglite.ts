@@ -75,13 +75,13 @@ export async function openPglite(options: WorkerData, idleLimit = frozenAfter): 
     kind: 'pglite',
     location: options.dataDir ?? 'memory',
     session,
-    async snapshot() {
-      const turn = await turns.take()
+    async snapshot(signal) {
+      const turn = await turns.take(signal)
       const begin = async (): Promise<LogHead[]> => {
         await turn.run('begin isolation level repeatable read read only')
         return turn.run<LogHead>(headText)
       }
-      return openSnapshot(turn.run, begin, turn.end)
+      return openSnapshot({ run: turn.run, begin, release: turn.end, signal })
     },
     transaction: (work) => inTurn((turn) => transact(turn.run, 1, work, beginWriting)),
     // Nobody else has this database: there is no other writer to hear of.

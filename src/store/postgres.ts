@@ -32,8 +32,17 @@ export function openPostgres({
   readLimit = 15_000,
   writeLimit = 30_000,
 }: PostgresOptions): Database {
-  const connect = (limit: number, settings: Record<string, string | number>): Connection =>
-    openConnection({ url, settings: { statement_timeout: limit, ...settings }, patience: limit + grace })
+  const connect = (
+    limit: number,
+    settings: Record<string, string | number>,
+    cancel?: (process: number) => void,
+  ): Connection =>
+    openConnection({
+      url,
+      settings: { statement_timeout: limit, ...settings },
+      patience: limit + grace,
+      ...(cancel ? { cancelProcess: cancel } : {}),
+    })
   // Compiling a statement takes longer than any of them should.
   const readSettings = { idle_in_transaction_session_timeout: forgottenAfter, jit: 'off' }
   const writeSettings = {
@@ -48,8 +57,9 @@ export function openPostgres({
     // A frozen process's kernel goes on answering: this also ends whoever does not take what it asked for.
     tcp_user_timeout: frozenAfter,
   }
-  const pool = createPool(() => connect(readLimit, readSettings), { size: readers, patience: waitLimit })
+  const pool = createPool(() => connect(readLimit, readSettings, cancelProcess), { size: readers, patience: waitLimit })
   const writer = createPool(() => connect(writeLimit, writeSettings), { size: 1, patience: writeLimit })
+  const canceller = createPool(() => connect(grace, {}), { size: 1, patience: grace })
   const doorbell = createDoorbell((notified) => openConnection({ url, settings: {}, patience: grace, notified }))
 
   const run: Session['run'] = async (text, parameters) => {
@@ -61,14 +71,31 @@ export function openPostgres({
     }
   }
 
+  /** When that is not possible, the server ends it at `readLimit`. */
+  function cancelProcess(process: number): void {
+    canceller.take().then(
+      (connection) =>
+        connection
+          .run('select pg_cancel_backend($1::int)', [process])
+          .catch(() => undefined)
+          .finally(() => canceller.give(connection)),
+      () => undefined,
+    )
+  }
+
   return {
     kind: 'postgres',
     location: withoutPassword(url),
     session: sessionOf(run),
-    async snapshot() {
-      const connection = await pool.take()
-      const begin = () => connection.runAll<LogHead>(`begin isolation level repeatable read read only; ${headText}`)
-      return openSnapshot(connection.run, begin, () => pool.give(connection))
+    async snapshot(signal) {
+      const connection = await pool.take(signal)
+      return openSnapshot({
+        run: connection.run,
+        begin: () => connection.runAll<LogHead>(`begin isolation level repeatable read read only; ${headText}`),
+        release: () => pool.give(connection),
+        signal,
+        cancel: connection.cancel,
+      })
     },
     async transaction(work) {
       const connection = await writer.take()
@@ -83,7 +110,7 @@ export function openPostgres({
       await run('select 1')
     },
     async close() {
-      await Promise.all([pool, writer, doorbell].map((part) => part.close()))
+      await Promise.all([pool, writer, canceller, doorbell].map((part) => part.close()))
     },
   }
 }

@@ -1,6 +1,7 @@
 /** What a transaction and a snapshot are on any connection: whoever still holds one that is over gets an error, not somebody else's. */
 import type { SQL } from 'drizzle-orm'
 import { PgDialect } from 'drizzle-orm/pg-core'
+import { orAborted } from './abort.ts'
 import type { LogHead, Session, Snapshot, WritingSession } from './database.ts'
 
 const dialect = new PgDialect()
@@ -47,20 +48,39 @@ export async function transact<T>(
   }
 }
 
-/** `begin` begins a read-only transaction and answers with the head. `release` is called exactly once. */
-export async function openSnapshot(run: Run, begin: () => Promise<LogHead[]>, release: () => void): Promise<Snapshot> {
+export interface SnapshotOptions {
+  readonly run: Run
+  /** Begins a read-only transaction and answers with the head. */
+  readonly begin: () => Promise<LogHead[]>
+  /** Called exactly once. */
+  readonly release: () => void
+  readonly signal?: AbortSignal | undefined
+  /** Ends the statement that runs; without it, it is let run. */
+  readonly cancel?: () => void
+}
+
+export async function openSnapshot({ run, begin, release, signal, cancel }: SnapshotOptions): Promise<Snapshot> {
   const use = limited(run)
+  const runInTime: Run = (text, parameters) =>
+    signal?.aborted ? Promise.reject(signal.reason) : orAborted(use.run(text, parameters), signal)
   let closed: Promise<void> | null = null
+  const abort = (): void => {
+    cancel?.()
+    void close()
+  }
   const close = (): Promise<void> => {
     use.end()
+    signal?.removeEventListener('abort', abort)
     // Nothing was written: whatever happens to the COMMIT, the connection goes back.
     closed ??= run('commit').then(release, release)
     return closed
   }
   try {
-    const [head] = await begin()
+    signal?.addEventListener('abort', abort)
+    signal?.throwIfAborted()
+    const [head] = await orAborted(begin(), signal)
     if (!head) throw new Error('the database has no log head: it was not migrated')
-    return { ...sessionOf(use.run), head, close }
+    return { ...sessionOf(runInTime), head, close }
   } catch (error) {
     await close()
     throw error

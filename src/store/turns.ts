@@ -2,6 +2,7 @@
  * Whose turn it is on PGlite's one connection. A turn that nobody uses is taken away: otherwise whoever waits, while holding it,
  * for something that needs one itself would stop the whole server.
  */
+import { orAborted } from './abort.ts'
 import { StatementError } from './failure.ts'
 import type { Run } from './transaction.ts'
 
@@ -11,8 +12,8 @@ export interface Turn {
 }
 
 export interface Turns {
-  /** Waits in line; the connection is the caller's until it ends its turn. */
-  take(): Promise<Turn>
+  /** Waits in line; the connection is the caller's until it ends its turn. `signal`: until when somebody waits for it. */
+  take(signal?: AbortSignal): Promise<Turn>
 }
 
 export function createTurns(run: Run, idleLimit: number): Turns {
@@ -57,5 +58,17 @@ export function createTurns(run: Run, idleLimit: number): Turns {
     }
   }
 
-  return { take }
+  return {
+    async take(signal) {
+      signal?.throwIfAborted()
+      const turn = take()
+      const leave = (): void => void turn.then(({ end }) => end())
+      signal?.addEventListener('abort', leave)
+      try {
+        return await orAborted(turn, signal)
+      } finally {
+        signal?.removeEventListener('abort', leave)
+      }
+    },
+  }
 }

@@ -115,8 +115,8 @@ function countStatements(database: Database) {
   let open = 0
   const counted: Database = {
     ...database,
-    async snapshot() {
-      const snapshot = await database.snapshot()
+    async snapshot(signal) {
+      const snapshot = await database.snapshot(signal)
       open += 1
       const own: Snapshot = {
         head: snapshot.head,

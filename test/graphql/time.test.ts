@@ -1,0 +1,104 @@
+/** An operation that takes too long, on every transport. */
+import { describe, expect, it, onTestFinished } from 'vitest'
+import type { Database, Snapshot } from '../../src/store/database.ts'
+import { stores } from '../support/stores.ts'
+import { transports } from './clients.ts'
+import { type Answer, type Api, startApi } from './harness.ts'
+
+const late = { code: 'TIMED_OUT', limit: 'time', seconds: 0.3 }
+const limits = { depth: 20, cost: 500_000, time: 300 }
+
+/** Every question of a snapshot first waits, longer than anybody has time; the embedded database computes for a second or two. */
+function slow(database: Database): Database {
+  const wait = database.kind === 'postgres' ? 'select pg_sleep(50)' : 'select count(*) from generate_series(1, 1500000)'
+  return {
+    ...database,
+    async snapshot(signal) {
+      const snapshot = await database.snapshot(signal)
+      const own: Snapshot = {
+        ...snapshot,
+        rows: async (query) => {
+          await snapshot.run(wait)
+          return snapshot.rows(query)
+        },
+      }
+      return own
+    },
+  }
+}
+
+describe.each(stores)('on $name an operation that takes too long', (store) => {
+  async function start(): Promise<Api> {
+    const api = await startApi({ store, graphql: (road) => ({ database: slow(road.database), limits }) })
+    onTestFinished(() => api.close())
+    return api
+  }
+  async function isWellAfterwards(api: Api): Promise<void> {
+    expect(await api.ask('{ __typename }')).toEqual({ __typename: 'Query' })
+    // Its connection is free again.
+    expect(await api.road.database.session.run('select 1 as one')).toEqual([{ one: 1 }])
+    await expect.poll(() => api.openSnapshots()).toBe(0)
+    expect(api.logged).toEqual([])
+    if (store.name === 'PGlite') return
+    const sleeping = `select from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`
+    await expect.poll(() => api.road.database.session.run(sleeping)).toEqual([])
+  }
+
+  it('is stopped over HTTP, and answered as one', async () => {
+    const api = await start()
+    const response = await api.graphql.fetch(api.url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ query: '{ a: deployments { totalCount } b: rollouts { totalCount } }' }),
+    })
+    expect(response.status).toBe(503)
+    const { data, errors } = (await response.json()) as Answer
+    expect([data, errors]).toMatchObject([undefined, [{ extensions: late }]])
+    expect(errors?.[0]?.message).toMatch(/took longer than 0.3 s/)
+    await isWellAfterwards(api)
+  })
+
+  it.each(transports)('is stopped over $name', async ({ name, watch }) => {
+    const api = await start()
+    const stream = watch(api.url, '{ deployments { totalCount } }')
+    onTestFinished(() => stream.close())
+    if (name === 'WebSocket') expect(await stream.next()).toMatchObject({ errors: [{ extensions: late }] })
+    else await expect(stream.next()).rejects.toThrow(/503/)
+    await isWellAfterwards(api)
+  })
+
+  it('has written what it wrote, and says so when it cannot show it', async () => {
+    const api = await start()
+    const declare = `mutation ($input: DeclareDeploymentsInput!) { declareDeployments(input: $input) {
+      __typename ... on DeclareDeploymentsSuccess { deployments { deploymentId } } } }`
+    const input = { deployments: [{ deploymentId: 'd-1', deviceId: 'edge-1' }] }
+    const { errors } = await api.query(declare, { input })
+    expect(errors).toMatchObject([{ message: expect.stringContaining('what was written remains'), extensions: late }])
+    await isWellAfterwards(api)
+    expect(await api.road.database.session.run('select deployment_id from deployments')).toHaveLength(1)
+  })
+
+  it('is an event of a stream that goes on', async () => {
+    const api = await start()
+    const { revision: after } = await api.ask('{ revision }')
+    const query = `subscription ($after: Revision) { changes(after: $after) {
+      change { ... on DeploymentStateChanged { deployment { state } } } } }`
+    const stream = transports[0]?.watch(api.url, query, { after })
+    if (!stream) throw new Error('there is no transport')
+    onTestFinished(() => stream.close())
+    await api.report({ deploymentId: 'd-1' })
+    const told = stream.next()
+    expect(await told).toMatchObject({ errors: [{ extensions: late }] })
+    await isWellAfterwards(api)
+  })
+})
+
+describe('an audit', () => {
+  it('is one at a time', async () => {
+    const api = await startApi()
+    onTestFinished(() => api.close())
+    const { errors } = await api.query('{ a: audit { drift { field } } b: audit { drift { field } } }')
+    expect(errors).toMatchObject([{ extensions: { code: 'TOO_MANY', limit: 'audits', retryable: true } }])
+    expect(await api.ask('{ audit { drift { field } } }')).toEqual({ audit: { drift: [] } })
+  })
+})
