@@ -9,6 +9,8 @@ export interface Aai {
   /** By URI below /aai/vN. */
   readonly nodes: Map<string, Node>
   readonly transactions: number
+  /** All that it was ever asked to do. */
+  readonly operations: readonly object[]
   /** Answers the next requests with this status instead. */
   fail(status: number, times: number): void
   /** Somebody else changes a node the moment before the next transaction. */
@@ -21,6 +23,7 @@ const required = ['id', 'name', 'group', 'version', 'kind', 'namespace', 'selfli
 
 export async function startAai(): Promise<Aai> {
   const nodes = new Map<string, Node>()
+  const asked: object[] = []
   let clock = 0
   let failing = { status: 500, times: 0 }
   let raced: string | null = null
@@ -80,6 +83,7 @@ export async function startAai(): Promise<Aai> {
     const { operations } = JSON.parse(text) as {
       operations: { action: string; uri: string; body: Record<string, unknown> }[]
     }
+    asked.push(...operations)
     if (operations.length > 30) return refuse(response, 400, 'AAI_6149')
     const problem = operations.map(({ action, uri: on, body }) => check(action, on, body)).find((one) => one !== null)
     if (problem) return refuse(response, ...problem)
@@ -98,6 +102,7 @@ export async function startAai(): Promise<Aai> {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     nodes,
+    operations: asked,
     get transactions() {
       return transactions
     },
