@@ -6,7 +6,9 @@ const Drift = builder.objectRef<DriftRow>('Drift').implement({
   access: 'admin of all',
   description: 'A counter that differs from a recount.',
   fields: (t) => ({
-    scope: t.exposeString('scope', { description: 'Whose counter: `fleet`, or `rollout:` and its name.' }),
+    scope: t.exposeString('scope', {
+      description: 'Whose counter: `fleet`, `rollout:` and its name, or `resources:#` and a key.',
+    }),
     field: t.exposeString('field', { description: 'Which counter.' }),
     counted: t.exposeInt('counted', { description: 'What the counter says.' }),
     recounted: t.exposeInt('recounted', { description: 'What there is.' }),

@@ -2,10 +2,10 @@
 import { sql } from 'drizzle-orm'
 import { type DeploymentState, deploymentStates } from '../domain/deployment.ts'
 import type { Session } from './database.ts'
-import { deployments, logHead, rollouts } from './schema.ts'
+import { deployments, logHead, resources, resourceTallies, rollouts } from './schema.ts'
 
 export interface Drift {
-  /** `fleet` or `rollout:<name>`. */
+  /** `fleet`, `rollout:<name>`, or `resources:#<key of an instance or a deployment>`. */
   readonly scope: string
   readonly field: string
   readonly counted: number
@@ -34,7 +34,62 @@ export async function audit(session: Session, step = 5_000): Promise<Drift[]> {
   }
   // What is left belongs to rollouts that do not exist.
   for (const [key, counts] of recounted) drift.push(...compare(`rollout:#${key}`, noCounts(), counts))
+  return [...drift, ...(await auditTallies(session, step))]
+}
+
+interface TallyRecord {
+  readonly owner_key: number
+  readonly bucket: string
+  readonly n: number
+}
+
+/** Resources by status, of instances and of deployments. */
+async function auditTallies(session: Session, step: number): Promise<Drift[]> {
+  const recounted = await recountResources(session, step)
+  const drift: Drift[] = []
+  const r = resourceTallies
+  for (let from = 0; ; ) {
+    const rows = await session.rows<TallyRecord>(
+      sql`select ${r.ownerKey}, concat_ws('/', ${r.component}, ${r.sync}, ${r.presence}, ${r.readiness}, ${r.showable}) as bucket, ${r.n}
+        from ${r} where ${r.ownerKey} in (
+          select distinct ${r.ownerKey} from ${r} where ${r.ownerKey} > ${from}::bigint order by ${r.ownerKey} limit ${step})
+        order by ${r.ownerKey}`,
+    )
+    for (const { owner_key: owner, bucket, n: counted } of rows) {
+      const id = `${owner}/${bucket}`
+      const there = recounted.get(id)?.n ?? 0
+      recounted.delete(id)
+      if (there !== counted) drift.push({ scope: `resources:#${owner}`, field: bucket, counted, recounted: there })
+    }
+    const last = rows.at(-1)
+    if (!last) break
+    from = last.owner_key
+  }
+  for (const { owner_key: owner, bucket, n } of recounted.values())
+    drift.push({ scope: `resources:#${owner}`, field: bucket, counted: 0, recounted: n })
   return drift
+}
+
+async function recountResources(session: Session, step: number): Promise<Map<string, TallyRecord>> {
+  const totals = new Map<string, TallyRecord>()
+  for (let from: number | null = 0; from !== null; ) {
+    const rows: { last: number; owners: number[]; bucket: string; n: number }[] = await session.rows(
+      sql`with step as (select ${resources}.* from ${resources} where ${resources.key} > ${from}::bigint order by ${resources.key} limit ${step})
+        select max(max(key)) over () as last, json_build_array(instance_key, deployment_key) as owners,
+          concat_ws('/', component, coalesce(sync::text, 'NONE'), presence, readiness, showable) as bucket,
+          (count(*) filter (where gone_at is null))::int as n
+        from step group by instance_key, deployment_key, component, sync, presence, readiness, showable`,
+    )
+    for (const { owners, bucket, n } of rows) {
+      if (n === 0) continue
+      for (const owner of owners) {
+        const id = `${owner}/${bucket}`
+        totals.set(id, { owner_key: owner, bucket, n: (totals.get(id)?.n ?? 0) + n })
+      }
+    }
+    from = rows[0]?.last ?? null
+  }
+  return totals
 }
 
 /** By rollout. */

@@ -58,7 +58,10 @@ export async function findEnded(session: Session, before: Millis, limit: number)
   return rows.map(({ key }) => key)
 }
 
-/** Removes at most `step` entries of the log, and as many reports, that are older than `before`. Says how many it removed. */
+/**
+ * Removes at most `step` entries of the log, as many reports, and as many resources that are gone and that no entry speaks of any more, all
+ * older than `before`. Says how many it removed.
+ */
 export async function pruneHistory(database: Database, before: Millis, step: number): Promise<number> {
   return database.transaction(async (session) => {
     await lockHead(session)
@@ -80,6 +83,13 @@ export async function pruneHistory(database: Database, before: Millis, step: num
        select count(*)::int as removed from old`,
       [iso(before), step],
     )
-    return (cut?.entries ?? 0) + (reports?.removed ?? 0)
+    const [gone] = await session.run<{ removed: number }>(
+      `with old as (delete from resources where key = any (array(
+           select key from resources where gone_at is not null and revision <= (select tail from log_head) limit $1::int)) returning key),
+         details as (delete from resource_details where key in (select key from old))
+       select count(*)::int as removed from old`,
+      [step],
+    )
+    return (cut?.entries ?? 0) + (reports?.removed ?? 0) + (gone?.removed ?? 0)
   })
 }

@@ -23,7 +23,7 @@ describe.each(stores)('the audit on $name', (store) => {
       expect(await inSnapshot(database, (snapshot) => audit(snapshot, step))).toEqual([])
     const { session, statements } = watched(database.session)
     await audit(session)
-    expect(statements.length).toBeLessThanOrEqual(4)
+    expect(statements.length).toBeLessThanOrEqual(6)
   })
 
   it('finds every counter that is off', async () => {
