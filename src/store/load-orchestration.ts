@@ -39,6 +39,12 @@ const resourcesOf = `select r.* from json_to_recordset($1::text::json) as x("ins
   join targets t on t.kind = x.kind and t.provider = x.provider and t.name = x.name
   join deployments d on d.instance_key = x."instanceKey" and d.target_key = t.key
   join resources r on r.deployment_key = d.key and r.component = x.component`
+/** Each by its own names: all names in all places would be a product. */
+const resourcesNamed = `select r.* from json_to_recordset($1::text::json) as x("instanceKey" bigint, kind target_kind, provider text, name text, component text, names json)
+  join targets t on t.kind = x.kind and t.provider = x.provider and t.name = x.name
+  join deployments d on d.instance_key = x."instanceKey" and d.target_key = t.key
+  cross join lateral json_array_elements_text(x.names) as n(resource)
+  join resources r on r.deployment_key = d.key and r.component = x.component and r.name = n.resource`
 const resourcesOfInstances = `select r.* from resources r
   where r.instance_key in (select x::bigint from json_array_elements_text($1::text::json) x)`
 const bundlesOfInstances = `select b.* from bundles b
@@ -54,8 +60,8 @@ export async function loadOrchestration(
 ): Promise<
   LoadedOrchestration & { readonly deployments: readonly Deployment[]; readonly rollouts: readonly Rollout[] }
 > {
-  const ask = <T extends object>(text: string, list: readonly unknown[], ...more: string[]): Promise<T[]> =>
-    list.length === 0 ? Promise.resolve([]) : session.run<T>(text, [JSON.stringify(list), ...more])
+  const ask = <T extends object>(text: string, list: readonly unknown[]): Promise<T[]> =>
+    list.length === 0 ? Promise.resolve([]) : session.run<T>(text, [JSON.stringify(list)])
   const contexts = [...new Set(needs.flatMap((need) => need.contexts))]
   const [instanceRows, actionRows] = await Promise.all([
     session.run<InstanceRecord>(instancesText, [JSON.stringify(identitiesOf(needs)), JSON.stringify(contexts)]),
@@ -92,11 +98,7 @@ export async function loadOrchestration(
         resourcesOf,
         unique(at.filter(({ names }) => names === 'all').map(({ names, ...place }) => place)),
       ),
-      ask<ResourceRecord>(
-        `${resourcesOf} and r.name in (select x from json_array_elements_text($2::text::json) x)`,
-        unique(named.map(({ names, ...place }) => place)),
-        JSON.stringify([...new Set(named.flatMap(({ names }) => names))]),
-      ),
+      ask<ResourceRecord>(resourcesNamed, named),
     ])
   const deployments = [...new Map([...wholeRows, ...placedRows].map((row) => [row.key, toDeployment(row)])).values()]
   // An instance's status depends on its own tally, and on that of its successor, which is of the same rollout.
