@@ -14,6 +14,7 @@ import { createDeadline } from './limits/deadline.ts'
 import { createGate } from './limits/gate.ts'
 import type { Log } from './log.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
+import { defaultPatience, type Patience } from './rest/guard.ts'
 import { createHttpServer } from './rest/server.ts'
 import { createOutgoing } from './sinks/compose.ts'
 import type { Database } from './store/database.ts'
@@ -35,12 +36,20 @@ export interface AppDeps {
   readonly database: Database
   readonly log: Log
   readonly clock?: () => number
+  /** With those that say nothing. */
+  readonly patience?: Patience
 }
 
 /** Milliseconds that a closing server waits for what it has taken. */
-const patience = 10_000
+const farewell = 10_000
 
-export async function createApp({ config, database, log, clock = Date.now }: AppDeps): Promise<App> {
+export async function createApp({
+  config,
+  database,
+  log,
+  clock = Date.now,
+  patience = defaultPatience,
+}: AppDeps): Promise<App> {
   const metrics = createMetrics()
   let isClosing = false
   const warn = (message: string) => (error: unknown) => {
@@ -101,6 +110,7 @@ export async function createApp({ config, database, log, clock = Date.now }: App
     sinks: outgoing.manager,
     log,
     graphiql: config.server.graphiql,
+    initTimeout: patience.init,
     origins: config.server.corsOrigins,
   })
   metrics.observe({
@@ -121,6 +131,7 @@ export async function createApp({ config, database, log, clock = Date.now }: App
     log,
     newestRevision: () => feed.hub.last,
     graphql: graphql.handle,
+    patience,
     isClosing: () => isClosing,
     refuseTarget: outgoing.refuseTarget,
     sinksChanged: outgoing.refresh,
@@ -139,10 +150,10 @@ export async function createApp({ config, database, log, clock = Date.now }: App
     const stopped = new Promise<void>((resolve) => server.close(() => resolve()))
     auth.close()
     await timekeeper.stop()
-    await within(patience, outgoing.stop())
+    await within(farewell, outgoing.stop())
     await graphql.dispose()
     feed.close()
-    await within(patience, writer.drain())
+    await within(farewell, writer.drain())
     server.closeIdleConnections()
     await within(1_000, stopped)
     server.closeAllConnections()

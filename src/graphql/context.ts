@@ -51,17 +51,30 @@ export interface ContextOptions {
   /** Read this one, which belongs to somebody else. */
   readonly snapshot?: Snapshot | null
   readonly lastEventId?: string | null
+  /** Waits until it may have a snapshot of its own; to be called when that is closed. */
+  readonly enter?: ((signal: AbortSignal) => Promise<() => void>) | undefined
 }
 
 export function createContext(
   deps: ContextDeps,
-  { identity = everyone, snapshot = null, lastEventId = null }: ContextOptions = {},
+  { identity = everyone, snapshot = null, lastEventId = null, enter }: ContextOptions = {},
 ): Context {
   const { signal, met } = createDeadline(deps.limits.time, deps.limits.refuse)
   let opened: Promise<Snapshot> | null = snapshot && Promise.resolve(snapshot)
   let isClosed = false
   let spent = 0
   let excess: DomainError | null = null
+
+  async function open(): Promise<Snapshot> {
+    const leave = await enter?.(signal)
+    try {
+      const own = await deps.database.snapshot(signal)
+      return leave ? { ...own, close: () => own.close().finally(leave) } : own
+    } catch (error) {
+      leave?.()
+      throw error
+    }
+  }
 
   async function close(): Promise<void> {
     if (opened === null || snapshot !== null) return
@@ -82,7 +95,7 @@ export function createContext(
     async reader() {
       if (isClosed) throw new Error('the operation is over')
       signal.throwIfAborted()
-      opened ??= deps.database.snapshot(signal)
+      opened ??= open()
       return readerOf(await opened, identity.sight)
     },
     async write(command) {

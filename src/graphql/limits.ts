@@ -14,7 +14,6 @@ import {
 import type { Plugin } from 'graphql-yoga'
 import { LRUCache } from 'lru-cache'
 import { DomainError, errorCodes } from '../domain/errors.ts'
-import type { Identity } from '../domain/identity.ts'
 import { retryAfter } from '../limits/gate.ts'
 import { createRefuse, defaultLimits, type OperationLimits, type Refuse } from '../limits/limits.ts'
 import { isDeeperThan } from '../limits/nesting.ts'
@@ -41,6 +40,9 @@ export const maxBodySize = 16 * 1024 * 1024
 
 /** Bytes of one WebSocket message. */
 export const maxMessageSize = 64 * 1024
+
+/** Bytes that a WebSocket's peer has been told and has not read. */
+export const maxUnread = 32 * 1024 * 1024
 
 /** Operations under way on one WebSocket: each holds a subscription, and so memory. */
 export const maxOperationsPerSocket = 1_000
@@ -140,11 +142,6 @@ export function orRefusal<T>(act: () => T): T {
   } catch (error) {
     throw error instanceof DomainError ? asRefusal(error) : error
   }
-}
-
-/** Who holds sockets and streams: whoever showed a credential, else the address. */
-export function principalOf({ name, credential }: Pick<Identity, 'name' | 'credential'>, address: string): string {
-  return credential.kind === 'none' ? `address ${address}` : `caller ${name}`
 }
 
 /** Whether strangers may read the whole schema: it is public, but a private fleet's fields are nobody's business. */

@@ -17,7 +17,7 @@ import type { Revision } from '../domain/deployment.ts'
 import { type Identity, rightsKey } from '../domain/identity.ts'
 import { orAborted } from '../store/abort.ts'
 import { refuseOperation } from './access.ts'
-import { type Context, type ContextDeps, createContext } from './context.ts'
+import { type Context, type ContextDeps, type ContextOptions, createContext } from './context.ts'
 import { asRefusal } from './limits.ts'
 import type { Costing } from './operation-cost.ts'
 import type { SharedExecution } from './shared-execution.ts'
@@ -36,10 +36,11 @@ export async function executeOperation(
   deps: ContextDeps,
   args: ExecutionArgs,
   identity: Identity,
+  enter?: ContextOptions['enter'],
 ): Promise<ExecutionResult> {
   const refusals = refuseOperation(args.schema, args.document, identity)
   if (refusals.length > 0) return { errors: refusals }
-  const context = createContext(deps, { identity })
+  const context = createContext(deps, { identity, enter })
   try {
     const validated = validateWithin(deps, args, (own) => validateExecutionArgs({ ...own, contextValue: context }))
     if (!('schema' in validated)) return validated

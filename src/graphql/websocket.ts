@@ -8,9 +8,9 @@ import type { ApiAuth } from '../auth/api/api-auth.ts'
 import { ofHeaders, ofPayload, readCredentials } from '../auth/api/credentials.ts'
 import { DomainError } from '../domain/errors.ts'
 import type { Identity } from '../domain/identity.ts'
-import type { Gate } from '../limits/gate.ts'
+import { type Gate, retryAfter } from '../limits/gate.ts'
 import { formatError, formatResult, type MaskError } from './errors.ts'
-import { asRefusal, maxMessageSize, maxOperationsPerSocket, orRefusal, principalOf } from './limits.ts'
+import { asRefusal, maxMessageSize, maxOperationsPerSocket, maxUnread, orRefusal } from './limits.ts'
 import { isAllowedOrigin } from './origin.ts'
 import type { Yoga } from './yoga.ts'
 
@@ -51,7 +51,9 @@ export function createWebSockets(yoga: Yoga, options: WebSocketOptions): WebSock
         const presented = readCredentials((name) => payload(name) ?? headers(name), gate.addresses.of(request))
         try {
           const identity = await auth.identify(presented)
-          socket.once('close', gate.openStream(principalOf(identity, gate.addresses.networkOf(request))))
+          // It may have closed meanwhile, and would not say so again.
+          if (socket.readyState !== socket.OPEN) return false
+          socket.once('close', gate.openStream(gate.principalOf(identity, request)))
           identities.set(socket, identity)
           socket.once(
             'close',
@@ -70,11 +72,12 @@ export function createWebSockets(yoga: Yoga, options: WebSocketOptions): WebSock
           const message = `a socket may have ${maxOperationsPerSocket} operations under way at most: complete some first`
           return [asRefusal(gate.refuse('operationsPerSocket', message, { max: maxOperationsPerSocket }))]
         }
-        const { schema, parse, validate, contextFactory, execute, subscribe } = yoga.getEnveloped({
-          identity: identities.get(extra.socket),
-        })
         try {
           orRefusal(() => gate.admit(extra.request))
+          const { schema, parse, validate, contextFactory, execute, subscribe } = yoga.getEnveloped({
+            identity: identities.get(extra.socket),
+            req: extra.request,
+          })
           const document = parse(query)
           const errors: readonly GraphQLError[] = validate(schema, document)
           if (errors.length > 0) return errors
@@ -96,11 +99,19 @@ export function createWebSockets(yoga: Yoga, options: WebSocketOptions): WebSock
   )
   // graphql-ws prints a socket's first error, and a second one, which nobody listens for, would end the process. Whatever
   // a peer did wrong, ws has closed the socket with its code already.
-  sockets.on('connection', (socket) =>
+  sockets.on('connection', (socket) => {
     socket.removeAllListeners('error').on('error', ({ code }: NodeJS.ErrnoException) => {
       if (code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH') gate.refuse('messageSize', 'the socket was closed')
-    }),
-  )
+    })
+    socket.on('message', cutOffDeaf).on('ping', cutOffDeaf)
+
+    /** Whoever goes on talking without reading has us keep all that he is answered. */
+    function cutOffDeaf(): void {
+      if (socket.bufferedAmount <= maxUnread) return
+      gate.refuse('unread', 'the socket was cut off')
+      socket.terminate()
+    }
+  })
 
   return {
     upgrade(request, socket, head) {
@@ -108,6 +119,15 @@ export function createWebSockets(yoga: Yoga, options: WebSocketOptions): WebSock
         // Node leaves an upgrading socket without a listener: a reset would end the process.
         socket.on('error', () => undefined)
         socket.end('HTTP/1.1 403 Forbidden\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
+        return
+      }
+      try {
+        gate.admit(request)
+      } catch (error) {
+        if (!(error instanceof DomainError)) throw error
+        const again = `Retry-After: ${retryAfter(error.facts)}`
+        socket.on('error', () => undefined)
+        socket.end(`HTTP/1.1 429 Too Many Requests\r\n${again}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
         return
       }
       sockets.handleUpgrade(request, socket, head, (client) => sockets.emit('connection', client, request))

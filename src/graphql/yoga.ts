@@ -7,7 +7,7 @@ import type { Authentication } from './authentication.ts'
 import type { ContextDeps } from './context.ts'
 import { createMaskError, type ErrorLog } from './errors.ts'
 import type { EventStreams } from './event-stream.ts'
-import { documentCaches, maxBodySize, orRefusal, principalOf, useLimits } from './limits.ts'
+import { documentCaches, maxBodySize, orRefusal, useLimits } from './limits.ts'
 import { executeOperation, subscribeOperation } from './operation.ts'
 import { defaultQuery } from './playground.ts'
 import { schema } from './schema.ts'
@@ -65,7 +65,8 @@ function useExecution(
   return {
     onExecute({ args, setExecuteFn }) {
       const identity = identityOf(args.contextValue)
-      setExecuteFn((own) => executeOperation(deps, own, identity))
+      const principal = gate.principalOf(identity, requestOf(args.contextValue))
+      setExecuteFn((own) => executeOperation(deps, own, identity, (signal) => gate.enter(principal, signal)))
     },
     onSubscribe({ args, setSubscribeFn }) {
       // A WebSocket has none.
@@ -73,15 +74,19 @@ function useExecution(
       const lastEventId = request?.headers.get('last-event-id') ?? null
       const begins = (at: number): void => void (request && eventStreams.begins(request, at))
       const identity = identityOf(args.contextValue)
-      // A socket was counted when it was opened, whatever is subscribed to on it.
-      const { req } = args.contextValue as { readonly req?: IncomingMessage }
+      const principal = gate.principalOf(identity, requestOf(args.contextValue))
       setSubscribeFn(async (own) => {
-        const ended =
-          request && orRefusal(() => gate.openStream(principalOf(identity, req ? gate.addresses.networkOf(req) : '')))
+        // A socket was counted when it was opened, whatever is subscribed to on it.
+        const ended = request && orRefusal(() => gate.openStream(principal))
         return subscribeOperation(subscriptionDeps, own, identity, { lastEventId, begins, ...(ended ? { ended } : {}) })
       })
     },
   }
+}
+
+/** Of HTTP, and the one that a WebSocket began with. */
+function requestOf(context: object): IncomingMessage | undefined {
+  return (context as { readonly req?: IncomingMessage }).req
 }
 
 const contentTypes = ['application/json', 'application/graphql+json', 'application/graphql']

@@ -1,6 +1,8 @@
 /** Who comes in, and how often: one gate for every route and transport. A bystander has a bucket and a count of his own. */
 import type { DomainError } from '../domain/errors.ts'
+import type { Identity } from '../domain/identity.ts'
 import { type Addresses, createAddresses, type Hop } from './address.ts'
+import { createLanes, type Lanes } from './lanes.ts'
 import { createRefuse, defaultLimits, type LimitsConfig, type ObserveRefusal, type Refuse } from './limits.ts'
 import { createRate } from './rate.ts'
 import { createStreams } from './streams.ts'
@@ -14,7 +16,14 @@ export interface Gate {
   admitDevice(deviceId: string): void
   /** A socket or an event stream of this principal. Throws TOO_MANY; otherwise to be called when it is over. */
   openStream(principal: string): () => void
+  /** Waits until the principal has room for one more thing that reads the database; to be called when that is over. */
+  enter: Lanes['enter']
+  /** Who holds what is counted: whoever showed a credential, else the address. */
+  principalOf(identity: Pick<Identity, 'name' | 'credential'>, request: Hop | undefined): string
 }
+
+/** Snapshots of one principal at once; there are eight connections to read by. */
+const mostSnapshots = 6
 
 export interface GateOptions {
   readonly limits?: Pick<LimitsConfig, 'rates' | 'streams'> | undefined
@@ -35,6 +44,7 @@ export function createGate({
   const { device, address } = limits.rates
   const rates = { device: createRate(device, clock), address: createRate(address, clock) }
   const streams = createStreams(limits.streams)
+  const lanes = createLanes(mostSnapshots)
 
   function tooFast(limit: 'requestsPerAddress' | 'requestsPerDevice', most: number | null, wait: number): DomainError {
     const retryAfterSeconds = Math.ceil(wait / 1_000)
@@ -56,6 +66,9 @@ export function createGate({
       const wait = rates.device.take(deviceId)
       if (wait > 0) throw tooFast('requestsPerDevice', device, wait)
     },
+    enter: lanes.enter,
+    principalOf: ({ name, credential }, request) =>
+      credential.kind !== 'none' ? `caller ${name}` : `address ${request ? addresses.networkOf(request) : ''}`,
     openStream(principal) {
       const close = streams.open(principal)
       if (close) return close

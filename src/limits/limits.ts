@@ -20,6 +20,7 @@ export type LimitName =
   | 'bodySize'
   | 'messageSize'
   | 'operationsPerSocket'
+  | 'unread'
   | 'streams'
   | 'requestsPerAddress'
   | 'requestsPerDevice'

@@ -16,6 +16,7 @@ import { parseStatusQuery, type StatusQuery } from '../dialects/emco/query.ts'
 import type { ClusterName, EmcoRollout, EmcoRoute } from '../dialects/emco/routes.ts'
 import { parseJson } from '../dialects/margo/json.ts'
 import { DomainError } from '../domain/errors.ts'
+import type { Identity } from '../domain/identity.ts'
 import type { RolloutName } from '../domain/rollout.ts'
 import { recordActions } from '../ingest/commands/act.ts'
 import { reportPicture, reportResources, setConnectivity } from '../ingest/commands/resources.ts'
@@ -43,7 +44,9 @@ export function emcoMethods(deps: EmcoDeps, route: EmcoRoute): Methods {
   const { rollout } = route
   switch (route.of) {
     case 'status':
-      return { GET: { access: 'viewer of all', handle: (exchange) => tellStatus(deps, exchange, rollout) } }
+      return {
+        GET: { access: 'viewer of all', handle: (exchange, identity) => tellStatus(deps, exchange, identity, rollout) },
+      }
     case 'actions':
       return { POST: feed((exchange) => takeActions(deps, exchange, rollout)) }
     case 'resources':
@@ -104,10 +107,10 @@ function clusterOf({ provider, name }: RolloutName): ClusterName {
   return { kind: 'CLUSTER', provider: provider ?? '', name }
 }
 
-async function tellStatus(deps: EmcoDeps, exchange: Exchange, name: EmcoRollout): Promise<void> {
+async function tellStatus(deps: EmcoDeps, exchange: Exchange, identity: Identity, name: EmcoRollout): Promise<void> {
   const [, search = ''] = (exchange.request.url ?? '').split('?')
   const query = parseStatusQuery(search)
-  await reading(deps, async (snapshot) => {
+  await reading(deps, exchange.request, identity, async (snapshot) => {
     const rollout = await rolloutByName(snapshot, name)
     if (!rollout) throw new DomainError('NOT_FOUND', 'there is no such deployment intent group or cluster')
     const instances = (await instancesOf(snapshot, [rollout.key], null)).get(rollout.key) ?? []

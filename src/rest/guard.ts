@@ -13,10 +13,12 @@ export interface Patience {
   readonly headers: number
   /** For all of it. */
   readonly request: number
+  /** For a WebSocket to say who it is. */
+  readonly init: number
 }
 
 /** A backlog over a slow line takes a while. */
-export const defaultPatience: Patience = { headers: 15_000, request: 60_000 }
+export const defaultPatience: Patience = { headers: 15_000, request: 60_000, init: 3_000 }
 
 /** Nothing here is a page unless it says so: a page brings a policy of its own. */
 const headers = {

@@ -80,8 +80,11 @@ async function namespaceOf(database: Database, instanceId: string): Promise<stri
 function read(deps: K8spluginDeps, compose: (snapshot: Snapshot, exchange: Exchange) => Promise<unknown>): Route {
   return {
     access: 'viewer',
-    async handle(exchange, { sight }) {
-      say(exchange, 200, await reading(deps, (snapshot) => compose(narrow(snapshot, sight), exchange)))
+    async handle(exchange, identity) {
+      const composed = await reading(deps, exchange.request, identity, (snapshot) =>
+        compose(narrow(snapshot, identity.sight), exchange),
+      )
+      say(exchange, 200, composed)
     },
   }
 }

@@ -1,20 +1,31 @@
-/** What a route reads: one snapshot, for as long as one operation may take. */
+/** What a route reads: one snapshot, for as long as one operation may take, and not too many of one caller at once. */
+import type { IncomingMessage } from 'node:http'
+import type { Identity } from '../domain/identity.ts'
 import type { Deadline } from '../limits/deadline.ts'
+import type { Gate } from '../limits/gate.ts'
 import type { Database, Snapshot } from '../store/database.ts'
 
 export interface ReadingDeps {
   readonly database: Pick<Database, 'snapshot'>
   readonly deadline: () => Deadline
+  readonly gate: Pick<Gate, 'enter' | 'principalOf'>
 }
 
 export async function reading<T>(
-  { database, deadline }: ReadingDeps,
+  { database, deadline, gate }: ReadingDeps,
+  request: IncomingMessage,
+  identity: Identity,
   read: (snapshot: Snapshot) => Promise<T>,
 ): Promise<T> {
   const { signal, met } = deadline()
   try {
-    const snapshot = await database.snapshot(signal)
-    return await read(snapshot).finally(snapshot.close)
+    const leave = await gate.enter(gate.principalOf(identity, request), signal)
+    try {
+      const snapshot = await database.snapshot(signal)
+      return await read(snapshot).finally(snapshot.close)
+    } finally {
+      leave()
+    }
   } finally {
     met()
   }

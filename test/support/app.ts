@@ -2,6 +2,7 @@
 import { type App, createApp } from '../../src/app.ts'
 import { parseConfig } from '../../src/config.ts'
 import { createLog } from '../../src/log.ts'
+import type { Patience } from '../../src/rest/guard.ts'
 import { type EmptyStore, type Store, stores } from './stores.ts'
 
 export interface RunningApp {
@@ -23,15 +24,28 @@ export interface AppOptions {
   readonly on?: EmptyStore
   readonly env?: Record<string, string>
   readonly clock?: () => number
+  readonly patience?: Patience
 }
 
-export async function startApp({ store = stores[0], on, env = {}, clock }: AppOptions = {}): Promise<RunningApp> {
+export async function startApp({
+  store = stores[0],
+  on,
+  env = {},
+  clock,
+  patience,
+}: AppOptions = {}): Promise<RunningApp> {
   if (!store) throw new Error('there is no store to test on')
   const empty = on ?? (await store.create())
   const logged: Record<string, unknown>[] = []
   const log = createLog({ level: 'info', to: { write: (line: string) => void logged.push(JSON.parse(line)) } })
   const config = parseConfig({ PORT: '0', ...env })
-  const app = await createApp({ config, database: await empty.open(), log, ...(clock ? { clock } : {}) })
+  const app = await createApp({
+    config,
+    database: await empty.open(),
+    log,
+    ...(clock ? { clock } : {}),
+    ...(patience ? { patience } : {}),
+  })
   const { url, port } = await app.listen()
   return {
     app,
