@@ -8,6 +8,8 @@ import { createApiAuth } from './auth/api/api-auth.ts'
 import type { Config } from './config.ts'
 import { createFeed, type Feed } from './feed/feed.ts'
 import { createGraphql } from './graphql/graphql.ts'
+import { readPersistedDocuments } from './graphql/persisted-documents.ts'
+import { schema } from './graphql/schema.ts'
 import { createTimekeeper } from './ingest/timekeeper.ts'
 import { createWriter } from './ingest/writer.ts'
 import { createDeadline } from './limits/deadline.ts'
@@ -50,6 +52,8 @@ export async function createApp({
   clock = Date.now,
   patience = defaultPatience,
 }: AppDeps): Promise<App> {
+  const { persistedDocuments } = config.server
+  const documents = persistedDocuments === null ? null : await readPersistedDocuments(persistedDocuments, schema)
   const metrics = createMetrics()
   let isClosing = false
   const warn = (message: string) => (error: unknown) => {
@@ -100,6 +104,7 @@ export async function createApp({
   // Behind a proxy the Host may be another one than the world knows.
   const origins = [...config.server.corsOrigins, ...(publicUrl === null ? [] : [new URL(publicUrl).origin])]
   const graphql = createGraphql({
+    documents,
     auth,
     gate,
     limits: config.limits.operation,

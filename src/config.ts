@@ -17,6 +17,8 @@ export interface Config {
     readonly graphiql: boolean
     /** Whether the schema is told to whoever asks for it. */
     readonly introspection: boolean
+    /** A file of the only documents that are executed; null: any document is. */
+    readonly persistedDocuments: string | null
     /** Addresses and ranges whose `X-Forwarded-For` is believed. */
     readonly trustedProxies: readonly string[]
   }
@@ -129,6 +131,7 @@ const environment = z.object({
   CORS_ORIGINS: origins.default([]),
   GRAPHIQL: flag.optional(),
   INTROSPECTION: flag.optional(),
+  PERSISTED_DOCUMENTS: z.string().nullable().default(null),
   TRUSTED_PROXIES: proxies.default([]),
   MAX_DEPTH: depth.default(20),
   MAX_COST: cost.default(500_000),
@@ -188,6 +191,7 @@ export function parseConfig(env: Environment): Config {
       corsOrigins: v.CORS_ORIGINS,
       graphiql,
       introspection: v.INTROSPECTION ?? (graphiql || isLoopback(v.HOST)),
+      persistedDocuments: v.PERSISTED_DOCUMENTS,
       trustedProxies: v.TRUSTED_PROXIES,
     },
     limits: {

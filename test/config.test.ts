@@ -12,6 +12,7 @@ describe('the configuration', () => {
         corsOrigins: [],
         graphiql: true,
         introspection: true,
+        persistedDocuments: null,
         trustedProxies: [],
       },
       limits: {
@@ -37,6 +38,7 @@ describe('the configuration', () => {
       CORS_ORIGINS: 'https://board.example, http://localhost:3000',
       GRAPHIQL: 'true',
       INTROSPECTION: 'false',
+      PERSISTED_DOCUMENTS: './documents.json',
       TRUSTED_PROXIES: '10.0.0.0/8, ::1',
       MAX_DEPTH: '12',
       MAX_COST: '10000',
@@ -80,6 +82,7 @@ describe('the configuration', () => {
         corsOrigins: ['https://board.example', 'http://localhost:3000'],
         graphiql: true,
         introspection: false,
+        persistedDocuments: './documents.json',
         trustedProxies: ['10.0.0.0/8', '::1'],
       },
       limits: {
@@ -167,6 +170,7 @@ describe('the configuration', () => {
       'API_JWT_AUDIENCE',
       'API_JWT_ROLES_CLAIM',
       'API_JWT_SCOPES_CLAIM',
+      'PERSISTED_DOCUMENTS',
     ]
     expect([...named].toSorted()).toEqual([...variables].filter((name) => !anything.includes(name)).toSorted())
     for (const problem of error.problems) expect(error.message).toContain(problem)

@@ -9,6 +9,7 @@ import type { ContextDeps } from './context.ts'
 import { createMaskError, type ErrorLog } from './errors.ts'
 import { createEventStreams } from './event-stream.ts'
 import { createDocumentLimits } from './limits.ts'
+import { createFindDocument, type PersistedDocuments } from './persisted-documents.ts'
 import { createWebSockets } from './websocket.ts'
 import { createGraphqlYoga } from './yoga.ts'
 
@@ -20,6 +21,8 @@ export interface GraphqlDeps extends Omit<ContextDeps, 'limits'> {
   /** What one operation may cost. */
   readonly limits?: OperationLimits | undefined
   readonly gate?: Gate | undefined
+  /** Where only these are executed. */
+  readonly documents?: PersistedDocuments | null | undefined
   /** Who asks. Without it: everyone, and nobody is asked. */
   readonly auth?: Pick<ApiAuth, 'identify' | 'follow' | 'recheck'> | undefined
   /** Origins of other sites whose pages may ask (CORS, and the `Origin` of WebSockets); `*`: all. None by default. */
@@ -50,6 +53,7 @@ export function createGraphql(options: GraphqlDeps): Graphql {
   } = options
   const deps: ContextDeps = { ...options, limits: createDocumentLimits(options.limits, gate.refuse) }
   const authentication = createAuthentication(auth, origins, gate.addresses)
+  const findDocument = options.documents ? createFindDocument(options.documents, gate.refuse) : null
   const eventStreams = createEventStreams(authentication.follow, keepAlive)
   const yoga = createGraphqlYoga(deps, {
     log,
@@ -59,11 +63,13 @@ export function createGraphql(options: GraphqlDeps): Graphql {
     eventStreams,
     authentication,
     gate,
+    findDocument,
   })
   const webSockets = createWebSockets(yoga, {
     auth,
     gate,
     origins,
+    findDocument,
     keepAlive,
     initTimeout: options.initTimeout,
     maskError: createMaskError(log),

@@ -2,8 +2,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { type ExecutionArgs, GraphQLError } from 'graphql'
-import { useServer } from 'graphql-ws/use/ws'
-import { WebSocketServer } from 'ws'
+import { handleProtocols, makeServer } from 'graphql-ws'
+import { type WebSocket, WebSocketServer } from 'ws'
 import type { ApiAuth } from '../auth/api/api-auth.ts'
 import { ofHeaders, ofPayload, readCredentials } from '../auth/api/credentials.ts'
 import { DomainError } from '../domain/errors.ts'
@@ -12,6 +12,7 @@ import { type Gate, retryAfter } from '../limits/gate.ts'
 import { formatError, formatResult, type MaskError } from './errors.ts'
 import { asRefusal, maxMessageSize, maxOperationsPerSocket, maxUnread, orRefusal } from './limits.ts'
 import { isAllowedOrigin } from './origin.ts'
+import type { FindDocument } from './persisted-documents.ts'
 import type { Yoga } from './yoga.ts'
 
 export interface WebSocketOptions {
@@ -20,6 +21,8 @@ export interface WebSocketOptions {
   readonly origins: readonly string[]
   readonly gate: Gate
   readonly maskError: MaskError
+  /** Null: whatever is asked is executed. */
+  readonly findDocument: FindDocument | null
   /** Milliseconds between pings; a peer that has not answered by the next one is dead. */
   readonly keepAlive?: number | undefined
   /** Milliseconds until a socket must have said who it is. */
@@ -35,75 +38,109 @@ export interface WebSockets {
 /** How long a socket may take to say goodbye. */
 const farewell = 1_000
 
+/** What is known of a socket. */
+interface Peer {
+  readonly socket: WebSocket
+  readonly request: IncomingMessage
+  /** Null: he has not said who he is. */
+  identity: Identity | null
+  /** What is executed for it, completed by its client or not. */
+  executing: number
+}
+
 export function createWebSockets(yoga: Yoga, options: WebSocketOptions): WebSockets {
-  const { auth, gate, origins, maskError, keepAlive = 12_000, initTimeout = 3_000 } = options
-  const identities = new WeakMap<object, Identity>()
-  const sockets = new WebSocketServer({ noServer: true, perMessageDeflate: false, maxPayload: maxMessageSize })
-  const server = useServer(
-    {
-      // Whether details of our own failures are kept to ourselves.
-      isProd: true,
-      connectionInitWaitTimeout: initTimeout,
-      execute: (args) => enveloped(args).execute(args),
-      subscribe: (args) => enveloped(args).subscribe(args),
-      async onConnect({ connectionParams, extra: { socket, request } }) {
-        const [payload, headers] = [ofPayload(connectionParams), ofHeaders(request.headers)]
-        const presented = readCredentials((name) => payload(name) ?? headers(name), gate.addresses.of(request))
-        try {
-          const identity = await auth.identify(presented)
-          // It may have closed meanwhile, and would not say so again.
-          if (socket.readyState !== socket.OPEN) return false
-          socket.once('close', gate.openStream(gate.principalOf(identity, request)))
-          identities.set(socket, identity)
-          socket.once(
-            'close',
-            auth.follow(identity, () => socket.close(4403, 'Forbidden')),
-          )
-          return true
-        } catch (error) {
-          const code = error instanceof DomainError ? error.code : null
-          if (code !== 'UNAUTHENTICATED')
-            socket.close(1013, code === 'TOO_MANY' ? 'Too many sockets and event streams are open' : 'Try again later')
-          return false
-        }
-      },
-      async onSubscribe({ subscriptions, extra }, _, { query, operationName, variables }) {
-        if (Object.keys(subscriptions).length > maxOperationsPerSocket) {
-          const message = `a socket may have ${maxOperationsPerSocket} operations under way at most: complete some first`
-          return [asRefusal(gate.refuse('operationsPerSocket', message, { max: maxOperationsPerSocket }))]
-        }
-        try {
-          orRefusal(() => gate.admit(extra.request))
-          const { schema, parse, validate, contextFactory, execute, subscribe } = yoga.getEnveloped({
-            identity: identities.get(extra.socket),
-            req: extra.request,
-          })
-          const document = parse(query)
-          const errors: readonly GraphQLError[] = validate(schema, document)
-          if (errors.length > 0) return errors
-          const contextValue = await contextFactory()
-          const rootValue: Enveloped = { execute, subscribe }
-          return { schema, document, operationName, variableValues: variables, contextValue, rootValue }
-        } catch (error) {
-          // Thrown on, a syntax error would close the socket and with it everybody else's operations.
-          return [maskError(error)]
-        }
-      },
-      onNext: (_, __, ___, ____, result) => formatResult(result),
-      // An error that ends a stream is wrapped by graphql-ws, and would lose its code.
-      onError: (_, __, ___, errors) =>
-        errors.map((error) => formatError(error.cause instanceof GraphQLError ? error.cause : error)),
+  const { auth, gate, origins, maskError, findDocument, keepAlive = 12_000, initTimeout = 3_000 } = options
+  const sockets = new WebSocketServer({
+    noServer: true,
+    perMessageDeflate: false,
+    maxPayload: maxMessageSize,
+    handleProtocols,
+  })
+  const protocol = makeServer<Record<string, unknown>, Peer>({
+    connectionInitWaitTimeout: initTimeout,
+    execute: (args) => enveloped(args).execute(args),
+    subscribe: (args) => enveloped(args).subscribe(args),
+    async onConnect({ connectionParams, extra: peer }) {
+      const { socket, request } = peer
+      const [payload, headers] = [ofPayload(connectionParams), ofHeaders(request.headers)]
+      const presented = readCredentials((name) => payload(name) ?? headers(name), gate.addresses.of(request))
+      try {
+        const identity = await auth.identify(presented)
+        // It may have closed meanwhile, and would not say so again.
+        if (socket.readyState !== socket.OPEN) return false
+        socket.once('close', gate.openStream(gate.principalOf(identity, request)))
+        peer.identity = identity
+        socket.once(
+          'close',
+          auth.follow(identity, () => socket.close(4403, 'Forbidden')),
+        )
+        return true
+      } catch (error) {
+        const code = error instanceof DomainError ? error.code : null
+        if (code !== 'UNAUTHENTICATED')
+          socket.close(1013, code === 'TOO_MANY' ? 'Too many sockets and event streams are open' : 'Try again later')
+        return false
+      }
     },
-    sockets,
-    keepAlive,
-  )
-  // graphql-ws prints a socket's first error, and a second one, which nobody listens for, would end the process. Whatever
-  // a peer did wrong, ws has closed the socket with its code already.
-  sockets.on('connection', (socket) => {
-    socket.removeAllListeners('error').on('error', ({ code }: NodeJS.ErrnoException) => {
-      if (code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH') gate.refuse('messageSize', 'the socket was closed')
+    async onSubscribe({ subscriptions, extra: peer }, _, payload) {
+      if (Math.max(Object.keys(subscriptions).length - 1, peer.executing) >= maxOperationsPerSocket) {
+        const message = `a socket may have ${maxOperationsPerSocket} operations under way at most: complete some first`
+        return [asRefusal(gate.refuse('operationsPerSocket', message, { max: maxOperationsPerSocket }))]
+      }
+      try {
+        orRefusal(() => gate.admit(peer.request))
+        const { schema, parse, validate, contextFactory, execute, subscribe } = yoga.getEnveloped({
+          identity: peer.identity,
+          req: peer.request,
+        })
+        const { operationName, variables } = payload
+        const document = parse(orRefusal(() => findDocument?.(payload) ?? payload.query))
+        const errors: readonly GraphQLError[] = validate(schema, document)
+        if (errors.length > 0) return errors
+        const contextValue = await contextFactory()
+        const rootValue: Enveloped = { execute: (args) => counted(peer, execute(args)), subscribe }
+        return { schema, document, operationName, variableValues: variables, contextValue, rootValue }
+      } catch (error) {
+        // Thrown on, a syntax error would close the socket and with it everybody else's operations.
+        return [maskError(error)]
+      }
+    },
+    onNext: (_, __, ___, ____, result) => formatResult(result),
+    // An error that ends a stream is wrapped by graphql-ws, and would lose its code.
+    onError: (_, __, ___, errors) =>
+      errors.map((error) => formatError(error.cause instanceof GraphQLError ? error.cause : error)),
+  })
+  sockets.on('connection', open)
+
+  function open(socket: WebSocket, request: IncomingMessage): void {
+    const over = protocol.opened(
+      {
+        protocol: socket.protocol,
+        // A peer that is gone is told nothing, and that is nobody's failure.
+        send: (text) => new Promise((resolve) => socket.send(text, () => resolve())),
+        close: (code, reason) => socket.close(code, reason),
+        onMessage: (take) => void socket.on('message', (text) => take(String(text)).catch(fail)),
+      },
+      { socket, request, identity: null, executing: 0 },
+    )
+    let isAlive = true
+    const pings = setInterval(() => {
+      if (!isAlive) return socket.terminate()
+      isAlive = false
+      socket.ping()
+    }, keepAlive)
+    socket.on('pong', () => {
+      isAlive = true
     })
     socket.on('message', cutOffDeaf).on('ping', cutOffDeaf)
+    // Whatever a peer did wrong, ws has closed the socket with its code already.
+    socket.on('error', ({ code }: NodeJS.ErrnoException) => {
+      if (code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH') gate.refuse('messageSize', 'the socket was closed')
+    })
+    socket.once('close', (code, reason) => {
+      clearInterval(pings)
+      over(code, String(reason)).catch(fail)
+    })
 
     /** Whoever goes on talking without reading has us keep all that he is answered. */
     function cutOffDeaf(): void {
@@ -111,7 +148,11 @@ export function createWebSockets(yoga: Yoga, options: WebSocketOptions): WebSock
       gate.refuse('unread', 'the socket was cut off')
       socket.terminate()
     }
-  })
+
+    function fail(error: unknown): void {
+      socket.close(1011, maskError(error).message.slice(0, 100))
+    }
+  }
 
   return {
     upgrade(request, socket, head) {
@@ -136,13 +177,23 @@ export function createWebSockets(yoga: Yoga, options: WebSocketOptions): WebSock
       const cutOff = setTimeout(() => {
         for (const client of sockets.clients) client.terminate()
       }, farewell)
-      await server.dispose()
+      for (const client of sockets.clients) client.close(1001, 'Going away')
+      await new Promise<void>((resolve) => sockets.close(() => resolve()))
       clearTimeout(cutOff)
     },
   }
 }
 
 type Enveloped = Pick<ReturnType<Yoga['getEnveloped']>, 'execute' | 'subscribe'>
+
+async function counted<T>(peer: Peer, work: Promise<T> | T): Promise<T> {
+  peer.executing += 1
+  try {
+    return await work
+  } finally {
+    peer.executing -= 1
+  }
+}
 
 /** They belong to the operation, so its arguments carry them. */
 function enveloped(args: ExecutionArgs): Enveloped {

@@ -9,6 +9,7 @@ import { createMaskError, type ErrorLog } from './errors.ts'
 import type { EventStreams } from './event-stream.ts'
 import { documentCaches, maxBodySize, orRefusal, useLimits } from './limits.ts'
 import { executeOperation, subscribeOperation } from './operation.ts'
+import { type FindDocument, usePersistedDocuments } from './persisted-documents.ts'
 import { defaultQuery } from './playground.ts'
 import { schema } from './schema.ts'
 import { createSharedExecution } from './shared-execution.ts'
@@ -22,12 +23,14 @@ export interface YogaOptions {
   readonly origins: readonly string[]
   readonly eventStreams: EventStreams
   readonly authentication: Authentication
+  /** Null: whatever is asked is executed. */
+  readonly findDocument: FindDocument | null
 }
 
 export type Yoga = ReturnType<typeof createGraphqlYoga>
 
 export function createGraphqlYoga(deps: ContextDeps, options: YogaOptions) {
-  const { log, graphiql, introspection, origins, eventStreams, authentication, gate } = options
+  const { log, graphiql, introspection, origins, eventStreams, authentication, gate, findDocument } = options
   const maskError = createMaskError(log)
   return createYoga({
     schema,
@@ -37,6 +40,8 @@ export function createGraphqlYoga(deps: ContextDeps, options: YogaOptions) {
     renderGraphiQL,
     landingPage: false,
     parserAndValidationCache: documentCaches(),
+    // Those that are not asked for by it are told that it is none of a request's.
+    extraParamNames: findDocument ? ['documentId'] : [],
     multipart: false,
     batching: false,
     maxRequestBodySize: maxBodySize,
@@ -48,6 +53,7 @@ export function createGraphqlYoga(deps: ContextDeps, options: YogaOptions) {
       useSafeContentTypes(),
       usePagePolicy(),
       authentication.plugin,
+      ...(findDocument ? [usePersistedDocuments(findDocument)] : []),
       useLimits(deps.limits, introspection),
       useExecution(deps, eventStreams, authentication, gate),
       eventStreams.plugin,

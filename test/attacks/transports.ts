@@ -92,9 +92,8 @@ export async function openSilentSocket(url: string, headers: Record<string, stri
   return socket
 }
 
-export async function closed(socket: WebSocket): Promise<{ readonly code: number; readonly reason: string }> {
-  const [code, reason] = await once(socket, 'close')
-  return { code, reason: String(reason) }
+export function closed(socket: WebSocket): Promise<{ readonly code: number; readonly reason: string }> {
+  return new Promise((resolve) => socket.once('close', (code, reason) => resolve({ code, reason: String(reason) })))
 }
 
 export async function nextMessage(socket: WebSocket, isWanted: (message: Message) => boolean = () => true) {

@@ -1,0 +1,104 @@
+/**
+ * Where only known documents are executed. The file that names them is one of
+ *
+ *   {"<id>": "<document>", …}        what Relay, GraphQL Codegen and others write
+ *   {"operations": [{"id", "body"}]} Apollo's manifest
+ *   ["<document>", …]                each by the SHA-256 of its text only
+ *
+ * A request names one by `documentId` ("sha256:…" or an id of the file), by `extensions.persistedQuery.sha256Hash`, or brings the text.
+ */
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { type GraphQLSchema, parse, validate } from 'graphql'
+import type { Plugin } from 'graphql-yoga'
+import { z } from 'zod'
+import { DomainError } from '../domain/errors.ts'
+import type { Refuse } from '../limits/limits.ts'
+import { maxDocumentSize, orRefusal } from './limits.ts'
+
+/** By id and by hash. */
+export type PersistedDocuments = ReadonlyMap<string, string>
+
+export interface DocumentRequest {
+  readonly query?: unknown
+  readonly documentId?: unknown
+  readonly extensions?: unknown
+}
+
+/** The text that a request means; throws when it is not a listed one. */
+export type FindDocument = (request: DocumentRequest) => string
+
+const file = z.union([
+  z
+    .object({ operations: z.array(z.object({ id: z.string(), body: z.string() })) })
+    .transform(({ operations }) => operations.map(({ id, body }) => [id, body] as const)),
+  z.array(z.string()).transform((texts) => texts.map((text) => [hashOf(text), text] as const)),
+  z.record(z.string(), z.string()).transform((texts) => Object.entries(texts)),
+])
+
+/** Throws a sentence for whoever starts the server: a list with a mistake in it would be found out by clients. */
+export async function readPersistedDocuments(path: string, schema: GraphQLSchema): Promise<PersistedDocuments> {
+  const wrong = (what: string): DomainError =>
+    new DomainError('INVALID_REQUEST', `PERSISTED_DOCUMENTS ${path}: ${what}`)
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw wrong(`cannot be read (${error.code})`)
+  })
+  const { success, data = [] } = file.safeParse(parseJson(text))
+  if (!success)
+    throw wrong('must be JSON: an object of documents by their ids, a list of documents, or an Apollo manifest')
+  for (const [id, document] of data) {
+    const problem = problemOf(document, schema)
+    if (problem !== null) throw wrong(`the document ${id.slice(0, 80)} is not valid: ${problem}`)
+  }
+  return new Map(data.flatMap(([id, document]) => [[hashOf(document), document] as const, [id, document] as const]))
+}
+
+export function createFindDocument(documents: PersistedDocuments, refuse: Refuse): FindDocument {
+  return (request) => {
+    const id = idOf(request)
+    const text = documents.get(id)
+    if (text !== undefined) return text
+    const message =
+      'only documents that this server was given are executed (PERSISTED_DOCUMENTS), and this is none of them'
+    throw refuse('unlistedDocument', message)
+  }
+}
+
+export function usePersistedDocuments(find: FindDocument): Plugin {
+  return {
+    onParams({ params, request, setParams }) {
+      const { documentId } = params as DocumentRequest
+      const id = documentId ?? new URL(request.url).searchParams.get('documentId')
+      setParams({ ...params, query: orRefusal(() => find({ ...params, documentId: id })) })
+    },
+  }
+}
+
+/** Whatever else a request brings along is not executed. */
+function idOf({ documentId, extensions, query }: DocumentRequest): string {
+  const { persistedQuery } = Object(extensions) as { readonly persistedQuery?: unknown }
+  const { sha256Hash } = Object(persistedQuery) as { readonly sha256Hash?: unknown }
+  const id = documentId ?? sha256Hash
+  if (typeof id === 'string') return id.replace(/^sha256:/, '')
+  return typeof query === 'string' && query.length <= maxDocumentSize ? hashOf(query) : ''
+}
+
+function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function problemOf(document: string, schema: GraphQLSchema): string | null {
+  try {
+    return validate(schema, parse(document))[0]?.message ?? null
+  } catch (error) {
+    return (error as Error).message
+  }
+}

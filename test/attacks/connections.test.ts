@@ -1,0 +1,248 @@
+/** Those who hold connections and say nothing, or too much: cut off, while others are answered. */
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { WebSocket } from 'ws'
+import { maxOperationsPerSocket } from '../../src/graphql/limits.ts'
+import { type RunningApp, startApp } from '../support/app.ts'
+import { closed, openSilentSocket, openSocket, subscribe } from './transports.ts'
+
+const report = { deploymentId: 'd-1', status: { state: 'installed' }, components: [] }
+
+let server: RunningApp
+let sockets: { destroy(): void }[] = []
+async function start(env: Record<string, string> = {}, clock?: () => number): Promise<void> {
+  server = await startApp({
+    env: { TRUSTED_PROXIES: '127.0.0.1', ...env },
+    patience: { headers: 300, request: 600, init: 300 },
+    ...(clock ? { clock } : {}),
+  })
+}
+beforeEach(() => {
+  sockets = []
+})
+afterEach(async () => {
+  for (const socket of sockets) socket.destroy()
+  expect(server.logged.filter(({ level }) => level === 'error')).toEqual([])
+  await server.stop()
+})
+
+/** What is written to it and read from it as it is. */
+async function open(): Promise<{ socket: Socket; ended: Promise<string> }> {
+  const socket = connect(server.port, '127.0.0.1')
+  sockets.push(socket)
+  let text = ''
+  socket.setEncoding('utf8').on('data', (chunk: string) => {
+    text += chunk
+  })
+  socket.on('error', () => undefined)
+  const ended = new Promise<string>((resolve) => socket.once('close', () => resolve(text)))
+  await once(socket, 'connect')
+  return { socket, ended }
+}
+
+function kept(socket: WebSocket): WebSocket {
+  sockets.push({ destroy: () => socket.terminate() })
+  return socket
+}
+
+async function answersOthers(): Promise<void> {
+  const others = { 'x-forwarded-for': '198.51.100.77' }
+  expect(
+    (await server.post('/device/other/deployment/o-1/status', { ...report, deploymentId: 'o-1' }, others)).status,
+  ).toBe(201)
+  const asked = await server.post('/graphql', { query: '{ deploymentCounts { total } }' }, others)
+  expect(await asked.json()).toEqual({ data: { deploymentCounts: { total: 1 } } })
+  const socket = kept(await openSocket(server.url, others))
+  expect(await subscribe(socket, '1', { query: 'subscription { deploymentCounts { counts { total } } }' })).toEqual({
+    data: { deploymentCounts: { counts: { total: 1 } } },
+  })
+}
+
+async function limited(limit: string): Promise<number> {
+  const text = await server.app.metrics.print()
+  return Number(new RegExp(`rollcall_limited_total\\{limit="${limit}"\\} (\\d+)`).exec(text)?.[1] ?? 0)
+}
+
+/** Writes one more byte every few milliseconds, as long as it can. */
+function drip(socket: Socket, text: string): void {
+  let at = 0
+  const timer = setInterval(() => {
+    if (!socket.writable) return clearInterval(timer)
+    socket.write(text[at++ % text.length] ?? 'x')
+  }, 20)
+  socket.once('close', () => clearInterval(timer))
+}
+
+describe('whoever is slow', () => {
+  it.each([
+    ['says nothing', ''],
+    ['has begun a header', 'GET /graphql HTTP/1.1\r\nHost: x\r\nX-A: '],
+    ['has begun a WebSocket', 'GET /graphql HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n'],
+  ])('is cut off when it %s, a hundred times', async (_, begun) => {
+    await start()
+    const all = await Promise.all(Array.from({ length: 100 }, open))
+    for (const { socket } of all) {
+      socket.write(begun)
+      if (begun !== '') drip(socket, 'abc')
+    }
+    await answersOthers()
+    for (const text of await Promise.all(all.map(({ ended }) => ended))) expect(text).toMatch(/^(HTTP\/1.1 408|$)/)
+    expect(await limited('slowRequest')).toBeGreaterThanOrEqual(begun === '' ? 0 : 100)
+  })
+
+  it.each([
+    '/graphql',
+    '/reports',
+    '/device/edge-1/deployment/d-1/status',
+    '/v2/projects/p/composite-apps/a/v1/deployment-intent-groups/g/resources',
+  ])('is cut off in the middle of a body to %s', async (path) => {
+    await start()
+    const all = await Promise.all(Array.from({ length: 50 }, open))
+    for (const { socket } of all) {
+      socket.write(
+        `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n{`,
+      )
+      drip(socket, ' ')
+    }
+    await answersOthers()
+    await Promise.all(all.map(({ ended }) => ended))
+    await answersOthers()
+  })
+})
+
+describe('a WebSocket', () => {
+  it('that does not say who it is is closed, and so are a hundred', async () => {
+    await start()
+    const all = await Promise.all(Array.from({ length: 100 }, () => openSilentSocket(server.url)))
+    const ends = all.map((socket) => closed(kept(socket)))
+    await answersOthers()
+    for (const end of await Promise.all(ends)) expect(end.code).toBe(4408)
+  })
+
+  it.each([
+    ['is no JSON', '{', 4400],
+    ['is none of the protocol’s', '{"type":"nothing"}', 4400],
+    ['is deep', `{"type":"subscribe","id":"1","payload":${'['.repeat(30_000)}`, 4400],
+    ['comes before it said who it is', '{"type":"subscribe","id":"1","payload":{"query":"{ revision }"}}', 4401],
+    ['is too large', JSON.stringify({ type: 'ping', payload: { text: 'x'.repeat(70_000) } }), 1009],
+    ['is binary', Buffer.from([0xff, 0xfe, 0]), 4400],
+  ])('whose message %s is closed', async (_, message, code) => {
+    await start()
+    const socket = kept(await openSilentSocket(server.url))
+    socket.send(message)
+    expect((await closed(socket)).code).toBe(code)
+    await answersOthers()
+  })
+
+  it('has at most so many operations under way, and may complete some', async () => {
+    await start()
+    const socket = kept(await openSocket(server.url))
+    const query = 'subscription { changes { cursor } }'
+    for (let n = 0; n < maxOperationsPerSocket; n++)
+      socket.send(JSON.stringify({ type: 'subscribe', id: `${n}`, payload: { query } }))
+    expect(await subscribe(socket, 'more', { query })).toMatchObject({
+      errors: [{ extensions: { code: 'TOO_MANY', limit: 'operationsPerSocket', retryable: true } }],
+    })
+    await answersOthers()
+    socket.send('{"type":"complete","id":"0"}')
+    expect(await subscribe(socket, 'again', { query: '{ __typename }' })).toEqual({ data: { __typename: 'Query' } })
+  })
+
+  it('that subscribes and completes in a storm has the rate of its address', async () => {
+    const now = Date.parse('2026-01-01T00:00:00Z')
+    await start({ ADDRESS_RATE: '5' }, () => now)
+    const socket = kept(await openSocket(server.url, { 'x-forwarded-for': '192.0.2.1' }))
+    for (let n = 0; n < 60; n++) {
+      socket.send(
+        JSON.stringify({ type: 'subscribe', id: `${n}`, payload: { query: 'subscription { changes { cursor } }' } }),
+      )
+      socket.send(JSON.stringify({ type: 'complete', id: `${n}` }))
+    }
+    expect(await subscribe(socket, 'last', { query: '{ __typename }' })).toMatchObject({
+      errors: [{ extensions: { code: 'TOO_MANY', limit: 'requestsPerAddress' } }],
+    })
+    await answersOthers()
+    await expect(openSocket(server.url, { 'x-forwarded-for': '192.0.2.1' })).rejects.toThrow('429')
+  })
+
+  it('that talks without reading is cut off', async () => {
+    await start()
+    const socket = kept(await openSocket(server.url))
+    // Its answers are much larger than its questions.
+    const { _socket: wire } = socket as unknown as { readonly _socket: Socket }
+    wire.pause()
+    const end = new Promise((resolve) => wire.once('close', resolve))
+    const query = `{ __schema { types { name description fields { name description args { name description } } } } }`
+    let id = 0
+    const storm = setInterval(() => {
+      for (let n = 0; n < 20; n++)
+        if (socket.readyState === socket.OPEN)
+          socket.send(JSON.stringify({ type: 'subscribe', id: `${id++}`, payload: { query } }))
+    }, 20)
+    await expect.poll(() => limited('unread'), { timeout: 60_000 }).toBeGreaterThan(0)
+    clearInterval(storm)
+    wire.resume()
+    await end
+    await answersOthers()
+  })
+
+  it('of which there are too many of one caller is closed, whatever its transport, and others’ are not', async () => {
+    await start({ MAX_STREAMS: '3' })
+    const his = { 'x-forwarded-for': '192.0.2.1' }
+    const stream = (): Promise<Response> =>
+      fetch(`${server.url}/graphql?query=${encodeURIComponent('subscription { changes { cursor } }')}`, {
+        headers: { accept: 'text/event-stream', ...his },
+      })
+    const [one, two] = [kept(await openSocket(server.url, his)), kept(await openSocket(server.url, his))]
+    const first = await stream()
+    expect(first.status).toBe(200)
+    const refused = await stream()
+    expect(refused.status).toBe(429)
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
+    expect(await refused.text()).toContain('"limit":"streams"')
+    const fourth = kept(await openSilentSocket(server.url, his))
+    fourth.send('{"type":"connection_init"}')
+    expect(await closed(fourth)).toEqual({ code: 1013, reason: 'Too many sockets and event streams are open' })
+    await answersOthers()
+    await first.body?.cancel()
+    await expect
+      .poll(async () => {
+        const again = await stream()
+        await again.body?.cancel()
+        return again.status
+      })
+      .toBe(200)
+    one.close()
+    two.close()
+  })
+
+  it('that comes and goes while it is looked at is not counted for ever', async () => {
+    await start({ MAX_STREAMS: '3' })
+    for (let n = 0; n < 20; n++) {
+      const socket = await openSilentSocket(server.url, { 'x-forwarded-for': '192.0.2.1' })
+      socket.send('{"type":"connection_init"}')
+      socket.terminate()
+    }
+    await expect
+      .poll(() =>
+        openSocket(server.url, { 'x-forwarded-for': '192.0.2.1' }).then((socket) => kept(socket).readyState, String),
+      )
+      .toBe(1)
+  })
+})
+
+describe('a storm of questions', () => {
+  it('over hundreds of connections keeps nobody else waiting for long', async () => {
+    await start()
+    const his = { 'x-forwarded-for': '192.0.2.1' }
+    const query =
+      '{ deployments(first: 100) { nodes { id history(first: 10) { nodes { at } } } } audit { drift { field } } }'
+    const storm = Array.from({ length: 300 }, () =>
+      server.post('/graphql', { query }, his).then((response) => response.json()),
+    )
+    await answersOthers()
+    for (const answer of (await Promise.all(storm)) as { errors?: { extensions: { code: string } }[] }[])
+      for (const { extensions } of answer.errors ?? []) expect(extensions.code).toMatch(/TOO_MANY|TIMED_OUT/)
+  })
+})
