@@ -8,6 +8,8 @@ import { DevicePage } from './pages/device.tsx'
 import { DevicesPage } from './pages/devices.tsx'
 import { FeedPage } from './pages/feed.tsx'
 import { OverviewPage } from './pages/overview.tsx'
+import { ResourcePage } from './pages/resource.tsx'
+import { ResourcesPage } from './pages/resources.tsx'
 import { RolloutPage } from './pages/rollout.tsx'
 import { RolloutsPage } from './pages/rollouts.tsx'
 import { go, href, route } from './route.ts'
@@ -21,29 +23,34 @@ interface PageEntry {
   readonly page: ComponentType<{ readonly steps: readonly string[] }>
   /** Its place among the links. */
   readonly under: string
+  /** What its address ends with says nothing to people. */
+  readonly isOpaque?: boolean
 }
 
 const pages: Readonly<Record<string, PageEntry>> = {
   '': { title: 'Overview', page: OverviewPage, under: '' },
   rollouts: { title: 'Rollouts', page: RolloutsPage, under: 'rollouts' },
-  rollout: { title: 'Rollout', page: RolloutPage, under: 'rollouts' },
+  rollout: { title: 'Rollout', page: RolloutPage, under: 'rollouts', isOpaque: true },
   deployments: { title: 'Deployments', page: DeploymentsPage, under: 'deployments' },
   deployment: { title: 'Deployment', page: DeploymentPage, under: 'deployments' },
   devices: { title: 'Devices', page: DevicesPage, under: 'devices' },
   device: { title: 'Device', page: DevicePage, under: 'devices' },
+  resources: { title: 'Resources', page: ResourcesPage, under: 'resources' },
+  resource: { title: 'Resource', page: ResourcePage, under: 'resources', isOpaque: true },
   feed: { title: 'Feed', page: FeedPage, under: 'feed' },
 }
 
-const links = ['', 'rollouts', 'deployments', 'devices', 'feed'] as const
+const links = ['', 'rollouts', 'deployments', 'devices', 'resources', 'feed'] as const
 
 export function App() {
   const [name = '', ...steps] = route.value.path
-  const entry = pages[name] ?? { title: 'Not found', page: NotFound, under: '' }
+  const entry: PageEntry = pages[name] ?? { title: 'Not found', page: NotFound, under: '' }
   const place = route.value.path.join('/')
   const main = useRef<HTMLElement>(null)
   const isFirst = useRef(true)
   useEffect(() => {
-    document.title = [steps.at(-1), entry.title, 'Rollcall'].filter(Boolean).join(' · ')
+    const heading = entry.isOpaque ? null : steps.at(-1)
+    document.title = [heading, entry.title, 'Rollcall'].filter(Boolean).join(' · ')
     // Who uses a keyboard or hears the page goes on at its beginning.
     if (!isFirst.current) {
       scrollTo(0, 0)

@@ -1,7 +1,7 @@
 /** Counts over time, stacked, and under them how much happened. Drawn by hand: a few paths need no library. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Point } from './past-points.ts'
-import { formatMinute } from './time.ts'
+import { formatMinute, formatTime } from './time.ts'
 import { countOf, deploymentStates, formatNumber, stateWords } from './words.ts'
 
 interface AreaChartProps {
@@ -25,6 +25,7 @@ export function AreaChart({ points, from, to, label, height = 180, at = null }: 
   const y = (count: number): number => height - (count / most) * (height - 8)
   const shown = hovered === null ? null : (points[hovered] ?? null)
   const last = points.at(-1)
+  const say = to - from < 10 * 60_000 ? formatTime : formatMinute
 
   const hover = (event: PointerEvent): void => {
     const box = (event.currentTarget as Element).getBoundingClientRect()
@@ -68,7 +69,7 @@ export function AreaChart({ points, from, to, label, height = 180, at = null }: 
       </svg>
       <div class="axis" aria-hidden="true">
         {[0, 0.25, 0.5, 0.75, 1].map((part) => (
-          <span key={part}>{formatMinute(from + (to - from) * part)}</span>
+          <span key={part}>{say(from + (to - from) * part)}</span>
         ))}
         <span class="most">{formatNumber(most)}</span>
       </div>
@@ -78,7 +79,7 @@ export function AreaChart({ points, from, to, label, height = 180, at = null }: 
           aria-hidden="true"
           style={{ insetInlineStart: `${Math.min(Math.max(x(shown.time), 80), width - 80)}px` }}
         >
-          <b>{formatMinute(shown.time)}</b>
+          <b>{say(shown.time)}</b>
           {deploymentStates.map((state) =>
             countOf(shown.counts, state) > 0 ? (
               <span key={state} class={`tip-row ${state.toLowerCase()}`}>

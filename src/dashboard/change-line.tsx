@@ -2,10 +2,11 @@
 import type { ComponentChildren } from 'preact'
 import { deploymentHref } from './deployment-table.tsx'
 import { type FragmentOf, graphql } from './graphql.ts'
+import { ReadinessMark, SyncMark } from './readiness.tsx'
 import { href } from './route.ts'
 import { ConnectivityMark, StateMark, toMark } from './state-mark.tsx'
 import { formatFull, formatSpan, formatTime } from './time.ts'
-import type { DeploymentState } from './words.ts'
+import { type DeploymentState, sayStatus } from './words.ts'
 
 const whose = graphql(
   `fragment Whose on Deployment { id deploymentId reporter application applicationVersion target { name } }`,
@@ -23,7 +24,12 @@ export const changeFragment = graphql(
       ... on DeploymentForgotten { deployment { ...Whose } }
       ... on DeploymentStalled { stalled deployment { ...Whose } }
       ... on ConnectivityChanged { fromConnectivity toConnectivity target { name ... on Device { deviceId } } }
-      ... on InstanceStatusChanged { fromStatus toStatus }
+      ... on InstanceStatusChanged { fromStatus toStatus instance { instanceId } }
+      ... on LifecycleActionRecorded { action { state instanceId } rollout { id name } }
+      ... on ResourceStatusChanged {
+        component fromSync toSync fromPresence toPresence fromReadiness toReadiness reason
+        resource { id kind name target { name } }
+      }
     }
   `,
   [whose],
@@ -46,6 +52,9 @@ export function ChangeLine({ change, isOwn = false }: ChangeLineProps) {
       </time>
       {'deployment' in change && !isOwn && <span class="whose">{change.deployment.target.name}</span>}
       {'target' in change && <span class="whose">{change.target.name}</span>}
+      {'resource' in change && !isOwn && <span class="whose">{change.resource.target.name}</span>}
+      {'instance' in change && !isOwn && <span class="whose muted">run</span>}
+      {'rollout' in change && !isOwn && <span class="whose muted">rollout</span>}
       <span class="what">
         {'target' in change && 'deviceId' in change.target && (
           <a href={href(['device', change.target.deviceId])}>device</a>
@@ -55,8 +64,15 @@ export function ChangeLine({ change, isOwn = false }: ChangeLineProps) {
             {change.deployment.application ?? change.deployment.deploymentId}
           </a>
         )}
+        {'resource' in change && !isOwn && (
+          <a href={href(['resource', change.resource.id])} title={change.resource.kind}>
+            {change.resource.name}
+          </a>
+        )}
+        {'instance' in change && <span class="component">{change.instance.instanceId}</span>}
+        {'rollout' in change && <a href={href(['rollout', change.rollout.id])}>{change.rollout.name}</a>}
         {'component' in change && <span class="component">{change.component}</span>}
-        {isOwn && !('component' in change) && <span class="muted">deployment</span>}
+        {isOwn && 'deployment' in change && !('component' in change) && <span class="muted">deployment</span>}
       </span>
       <span class="how">
         {tell(change)}
@@ -82,7 +98,7 @@ function tell(change: Change): ComponentChildren {
     case 'DeploymentMoved':
       return `moved from ${change.fromTarget?.name ?? 'nowhere'} to ${change.toTarget.name}`
     case 'DeploymentRevised':
-      return `is now ${[change.application, change.applicationVersion].filter(Boolean).join(' ') || 'part of another rollout'}`
+      return `is revised: ${[change.application, change.applicationVersion].filter(Boolean).join(' ') || 'part of another rollout'}`
     case 'DeploymentForgotten':
       return 'was forgotten'
     case 'DeploymentStalled':
@@ -90,10 +106,28 @@ function tell(change: Change): ComponentChildren {
     case 'ConnectivityChanged':
       return <ConnectivityMark of={change.toConnectivity} />
     case 'InstanceStatusChanged':
-      return `the run is ${change.toStatus.toLowerCase().replaceAll('_', ' ')}`
+      return `the run is ${sayStatus(change.toStatus).toLowerCase()}`
+    case 'LifecycleActionRecorded':
+      return `was ${sayStatus(change.action.state).toLowerCase()}`
+    case 'ResourceStatusChanged':
+      return <ResourceStep change={change} />
     default:
       return 'changed'
   }
+}
+
+function ResourceStep({ change }: { readonly change: Extract<Change, { __typename: 'ResourceStatusChanged' }> }) {
+  const { fromSync, toSync, fromPresence, toPresence, fromReadiness, toReadiness, reason } = change
+  return (
+    <>
+      {toSync && toSync !== fromSync && <SyncMark of={toSync} />}
+      {toReadiness && toReadiness !== fromReadiness && (fromReadiness || toReadiness !== 'UNKNOWN') && (
+        <ReadinessMark of={toReadiness} />
+      )}
+      {toPresence === 'NOT_PRESENT' && fromPresence === 'PRESENT' && <span>is gone from the cluster</span>}
+      {reason && toReadiness !== 'READY' && <span class="error-text">{reason}</span>}
+    </>
+  )
 }
 
 interface StepProps {

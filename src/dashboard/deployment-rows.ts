@@ -16,7 +16,7 @@ export const rowFragment = graphql(`
   fragment Row on Deployment {
     id deploymentId reporter application applicationVersion state stalled attempt consistent revision changedAt
     error { code message }
-    components { name state error { code message } }
+    components { name state readiness error { code message } }
     target { __typename id name kind connectivity ... on Device { deviceId } }
     rollout { id name kind }
   }

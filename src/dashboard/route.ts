@@ -15,8 +15,20 @@ function parse(): Route {
 
 export const route = signal(parse())
 addEventListener('hashchange', () => {
+  const before = route.value
   route.value = parse()
+  if (before.path.join('/') === route.value.path.join('/')) showFiltered(before.parameters, route.value.parameters)
 })
+
+/** A link that filters a list of this page leads to that list, which may be far below. */
+function showFiltered(before: URLSearchParams, after: URLSearchParams): void {
+  const names = [...new Set([...before.keys(), ...after.keys()])]
+  const changed = names.filter((name) => String(before.getAll(name)) !== String(after.getAll(name)))
+  const list = [...document.querySelectorAll<HTMLElement>('[data-filters]')].find((element) =>
+    element.dataset.filters?.split(' ').some((name) => changed.includes(name)),
+  )
+  list?.scrollIntoView({ block: 'start' })
+}
 
 /** The moment that is looked back to; null: the present. */
 export const at = computed(() => route.value.parameters.get('at'))

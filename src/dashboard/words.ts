@@ -10,7 +10,10 @@ type EnumOf<Name extends keyof introspection['types']> = introspection['types'][
 export type DeploymentState = EnumOf<'DeploymentState'>
 export type Connectivity = EnumOf<'Connectivity'>
 export type ChangeKind = EnumOf<'ChangeKind'>
-export type Verdict = EnumOf<'Verdict'>
+export type Readiness = EnumOf<'Readiness'>
+export type SyncStatus = EnumOf<'SyncStatus'>
+export type InstanceStatus = EnumOf<'InstanceStatus'>
+export type LifecycleState = EnumOf<'LifecycleState'>
 
 /** From done to not begun, as bars are read: what is well first, what failed beside it, what is left to do last. */
 export const deploymentStates = ['INSTALLED', 'INSTALLING', 'FAILED', 'PENDING', 'REMOVING', 'REMOVED'] as const
@@ -29,6 +32,31 @@ export const connectivityWords: Readonly<Record<Connectivity, string>> = {
   ONLINE: 'Online',
   OFFLINE: 'Offline',
   RETRYING: 'Retrying',
+}
+
+export const readinessOrder = ['READY', 'PENDING', 'FAILED', 'UNKNOWN'] as const
+
+/** Whether it does its work is another question than whether it was put there. */
+export const readinessWords: Readonly<Record<Readiness, string>> = {
+  READY: 'Ready',
+  PENDING: 'Not ready',
+  FAILED: 'Failed',
+  UNKNOWN: 'Not shown',
+}
+
+/** What the orchestrator did with it. */
+export const syncWords: Readonly<Record<SyncStatus, string>> = {
+  APPLIED: 'Applied',
+  PENDING: 'To apply',
+  RETRYING: 'Retrying',
+  FAILED: 'Not applied',
+  DELETED: 'Deleted',
+}
+
+/** INSTANTIATE_FAILED: Instantiate failed. */
+export const sayStatus = (status: InstanceStatus | LifecycleState): string => {
+  const words = status.toLowerCase().replaceAll('_', ' ')
+  return words.charAt(0).toUpperCase() + words.slice(1)
 }
 
 export type Counts = Readonly<Record<'total' | Lowercase<DeploymentState>, number>>

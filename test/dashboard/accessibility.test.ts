@@ -5,6 +5,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type RunningApp, startApp } from '../support/app.ts'
 import { findChromium, openPage, startBrowser } from '../support/browser.ts'
+import { newContext, newGroup, shownDeployment } from '../support/emco.ts'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
@@ -18,11 +19,15 @@ const pages: readonly (readonly [string, string])[] = [
   ['#/', '.trend'],
   ['#/rollouts', '.rollouts li'],
   ['#/rollout/ROLLOUT', '.table .row'],
+  ['#/rollout/GROUP', '.matrix .app'],
   ['#/deployments', '.table .row'],
+  ['#/deployment/p%2Bedge01/CONTEXT', '.resources .row'],
   ['#/deployment/edge-1/web-1', '.swimlanes svg'],
   ['#/deployment/edge-1/nothing', 'main p'],
   ['#/devices', '.table .row'],
   ['#/device/edge-1', '.changes li'],
+  ['#/resources', '.table .row'],
+  ['#/resource/RESOURCE', '.error-box'],
   ['#/feed', '.table .row'],
   ['#/nowhere', 'main p'],
   ['#/deployments?text=nothing+like+that', '.empty'],
@@ -32,7 +37,7 @@ const pages: readonly (readonly [string, string])[] = [
 describe.runIf(findChromium())('to axe the dashboard is clean', () => {
   let browser: Browser
   let server: RunningApp
-  let rollout = ''
+  const ids: Record<string, string> = { CONTEXT: newContext() }
 
   beforeAll(async () => {
     browser = await startBrowser()
@@ -47,7 +52,7 @@ describe.runIf(findChromium())('to axe the dashboard is clean', () => {
         { deviceId: "edge-2", deploymentId: "web-2", application: "web", applicationVersion: "2.0" }
       ] }) { ... on DeclareDeploymentsSuccess { rollout { id } } }
     }`)
-    rollout = declareDeployments.rollout.id
+    ids.ROLLOUT = declareDeployments.rollout.id
     const error = { code: '507', message: 'disk full' }
     const reports = [
       {
@@ -75,6 +80,21 @@ describe.runIf(findChromium())('to axe the dashboard is clean', () => {
       expect(
         (await server.post('/device/edge-1/deployment/web-1/status', { deploymentId: 'web-1', ...report })).status,
       ).toBe(201)
+
+    const emco = newGroup(server)
+    await emco.act('Created', 'Approved', `Instantiated ${ids.CONTEXT}`)
+    await emco.apply(ids.CONTEXT ?? '', [
+      { name: 'sink' },
+      { cluster: 'p+edge02', name: 'sink', status: 'Retrying' },
+      { app: 'source', name: 'source', status: 'Failed' },
+    ])
+    await emco.show(ids.CONTEXT ?? '', { deploymentStatuses: [shownDeployment('sink', false)] })
+    const { rollouts, resources } = await server.query(`{
+      rollouts(filter: { kinds: [DEPLOYMENT_INTENT_GROUP] }) { nodes { id } }
+      resources(filter: { readiness: [PENDING] }) { nodes { id } }
+    }`)
+    ids.GROUP = rollouts.nodes[0].id
+    ids.RESOURCE = resources.nodes[0].id
   })
   afterAll(async () => {
     await browser?.close()
@@ -97,7 +117,10 @@ describe.runIf(findChromium())('to axe the dashboard is clean', () => {
     onTestFinished(close)
     await page.addScriptTag({ content: axe })
     for (const [hash, drawn] of pages) {
-      await page.evaluate((address) => location.assign(address), hash.replace('ROLLOUT', rollout))
+      await page.evaluate(
+        (address) => location.assign(address),
+        hash.replace(/[A-Z]{2,}$/, (name) => ids[name] ?? name),
+      )
       await page.locator(drawn).first().waitFor()
       expect({ hash, findings: await judge(page) }).toEqual({ hash, findings: [] })
       expect({ hash, width: await page.evaluate(() => document.documentElement.scrollWidth) }).toEqual({ hash, width })

@@ -4,6 +4,9 @@ import { useLiveAnswer } from '../answers.ts'
 import { ChangeLine, changeFragment, Skew } from '../change-line.tsx'
 import { TargetLink } from '../deployment-table.tsx'
 import { graphql, type ResultOf } from '../graphql.ts'
+import { ReadinessMark } from '../readiness.tsx'
+import { useResources } from '../resource-rows.ts'
+import { ResourceList } from '../resources.tsx'
 import { at, href, moment } from '../route.ts'
 import { ConnectivityMark, StateMark, toMark } from '../state-mark.tsx'
 import { Swimlanes } from '../swimlanes.tsx'
@@ -22,6 +25,7 @@ const deploymentDocument = graphql(
         components { id name state readiness changedAt error { code message source } }
         target { __typename id name kind connectivity lastHeardAt ... on Device { deviceId parent { deviceId name connectivity } } }
         rollout { id name kind }
+        instance { instanceId }
         history(last: 100) { totalCount nodes { ...Line } }
         reports(last: 50) { totalCount nodes { id verdict staleBy reportedAt receivedAt sequence state dialect revision } }
       }
@@ -69,8 +73,25 @@ export function DeploymentPage({ steps: [reporter = '', deploymentId = ''] }: { 
           isPart={deployment.history.totalCount > deployment.history.nodes.length}
         />
       </section>
+      {deployment.instance && <InstanceResources deployment={deployment} run={deployment.instance.instanceId} />}
       <History deployment={deployment} />
-      <Reports deployment={deployment} />
+      {/* An orchestrator's facts are its resources: nothing was reported of the whole. */}
+      {deployment.reports.totalCount > 0 && <Reports deployment={deployment} />}
+    </>
+  )
+}
+
+interface InstanceResourcesProps {
+  readonly deployment: Deployment
+  readonly run: string
+}
+
+function InstanceResources({ deployment: { deploymentId, reporter, target }, run }: InstanceResourcesProps) {
+  const source = useResources({ of: 'deployment', deploymentId, reporter, run, target: target.id }, at.value)
+  return (
+    <>
+      <h2>Resources</h2>
+      <ResourceList source={source} label="Its resources" empty="No resource is like that." />
     </>
   )
 }
@@ -125,8 +146,10 @@ function Components({ deployment }: { readonly deployment: Deployment }) {
         {deployment.components.map((component) => (
           <li key={component.id}>
             <span class="component">{component.name}</span>
-            <StateMark of={toMark(component.state, component.error !== null)} />
-            {component.readiness !== 'UNKNOWN' && <small class="muted">{component.readiness.toLowerCase()}</small>}
+            <span class="marks">
+              <StateMark of={toMark(component.state, component.error !== null)} />
+              {component.readiness !== 'UNKNOWN' && <ReadinessMark of={component.readiness} />}
+            </span>
             <time class="muted number" dateTime={component.changedAt} title={formatFull(component.changedAt)}>
               {formatAge(component.changedAt, moment.value)}
             </time>

@@ -34,7 +34,12 @@ export function FilteredDeployments({ scope, label }: FilteredProps) {
   const code = one('code')
   return (
     <>
-      <div class="filters" role="search" aria-label="Filter deployments">
+      <div
+        class="filters"
+        role="search"
+        data-filters="text state stalled offline error code"
+        aria-label="Filter deployments"
+      >
         <SearchField label="Id, device, application, error" />
         <Choice name="state" label="State" options={stateOptions} />
         <Toggle name="stalled">Stalled</Toggle>

@@ -1,19 +1,31 @@
 /** One rollout: how far it came and when, which component it hangs on, and what is blocking it. */
+import type { ComponentChildren } from 'preact'
 import { useMemo } from 'preact/hooks'
 import { useAnswer, useStream } from '../answers.ts'
 import { AreaChart } from '../area-chart.tsx'
 import { CountsBar, CountsLegend } from '../counts-bar.tsx'
 import type { Row } from '../deployment-rows.ts'
 import { deploymentHref, useDeploymentRows } from '../deployment-table.tsx'
-import { graphql } from '../graphql.ts'
+import { graphql, type ResultOf } from '../graphql.ts'
 import { chooseStep, usePoints } from '../past-points.ts'
-import { at, href, moment } from '../route.ts'
-import { StateMark } from '../state-mark.tsx'
+import { type Resource, useResources } from '../resource-rows.ts'
+import { ResourceList } from '../resources.tsx'
+import { at, href, moment, type Parameters } from '../route.ts'
+import { Actions, Matrix, RunList, useRuns } from '../runs.tsx'
+import { type Mark, StateMark } from '../state-mark.tsx'
 import { formatAge, formatFull, formatSpan, now } from '../time.ts'
 import { Trouble } from '../trouble.tsx'
-import { type Counts, deploymentStates, formatNumber, formatShare, plural } from '../words.ts'
+import {
+  type Counts,
+  deploymentStates,
+  formatNumber,
+  formatShare,
+  plural,
+  readinessWords,
+  syncWords,
+} from '../words.ts'
 import { FilteredDeployments } from './deployments.tsx'
-import { rolloutFragment, rolloutKinds } from './rollouts.tsx'
+import { type RolloutSummary, rolloutFragment, rolloutKinds } from './rollouts.tsx'
 
 const rolloutDocument = graphql(
   `
@@ -32,18 +44,68 @@ const rolloutSubscription = graphql(
   [rolloutFragment],
 )
 
+type Data = ResultOf<typeof rolloutDocument>
+
 export function RolloutPage({ steps: [id = ''] }: { readonly steps: readonly string[] }) {
   const asOf = at.value
   const { data, error } = useAnswer(rolloutDocument, { id, asOf })
   const live = useStream(rolloutSubscription, asOf === null ? { id } : null)
-  const all = useDeploymentRows({ filter: useMemo(() => ({ rolloutIds: [id] }), [id]), orderBy: 'CHANGED_DESC', asOf })
   const rollout = (asOf === null ? live?.rollout.rollout : null) ?? data?.rollout
   if (error) return <Trouble error={error} />
   if (!data) return <h1 aria-busy="true">Rollout</h1>
   if (!rollout) return <Gone />
+  const isOrchestrated = rollout.kind !== 'DECLARED' && rollout.kind !== 'MARGO_DEPLOYMENT'
+  const View = isOrchestrated ? Orchestrated : Rollout
+  return <View id={id} rollout={rollout} data={data} />
+}
+
+interface RolloutProps {
+  /** As the address has it: in the past the rollout has another, for good. */
+  readonly id: string
+  readonly rollout: RolloutSummary
+  readonly data: Data
+}
+
+/** One with runs, of which one is looked at: its clusters, its applications and their resources. */
+function Orchestrated({ id, rollout, data }: RolloutProps) {
+  const runs = useRuns(id)
+  const { chosen } = runs
+  const filter = { rolloutIds: [id], ...(chosen === null ? {} : { instanceIds: [chosen] }) }
+  const { list } = useDeploymentRows({ filter, orderBy: 'NAME', asOf: at.value }).rows.value
+  const resources = useResources(runs.rollout && { of: 'rollout', id, run: chosen }, at.value)
+  return (
+    <Rollout
+      id={id}
+      rollout={rollout}
+      data={data}
+      resources={resources.list}
+      beside={
+        <>
+          <RunList id={id} runs={runs} />
+          <Actions runs={runs} />
+        </>
+      }
+      matrix={<Matrix id={id} run={chosen} deployments={list} resources={resources.list} />}
+    >
+      <h2>Resources</h2>
+      <ResourceList source={resources} label="Its resources" empty="No resource is like that." />
+    </Rollout>
+  )
+}
+
+interface RolloutViewProps extends RolloutProps {
+  readonly resources?: readonly Resource[]
+  readonly beside?: ComponentChildren
+  readonly matrix?: ComponentChildren
+  readonly children?: ComponentChildren
+}
+
+function Rollout({ id, rollout, data, resources = [], beside, matrix, children }: RolloutViewProps) {
   const { deploymentCounts: counts } = rollout
+  const filter = useMemo(() => ({ rolloutIds: [id] }), [id])
+  const all = useDeploymentRows({ filter, orderBy: 'CHANGED_DESC', asOf: at.value })
   const wanted = counts.total - counts.removed
-  const list = all.rows.value.list
+  const { list, isComplete } = all.rows.value
   return (
     <>
       <p class="crumbs">
@@ -76,10 +138,15 @@ export function RolloutPage({ steps: [id = ''] }: { readonly steps: readonly str
           />
           <Components list={list} />
         </div>
-        <Blocking list={list} isComplete={all.rows.value.isComplete} id={id} />
+        <div>
+          <Blocking list={list} resources={resources} isComplete={isComplete} id={id} />
+          {beside}
+        </div>
       </div>
+      {matrix}
       <h2>Deployments</h2>
       <RolloutDeployments id={id} />
+      {children}
     </>
   )
 }
@@ -131,7 +198,7 @@ interface Cause {
   readonly rows: Row[]
 }
 
-function findCauses(list: readonly Row[]): readonly Cause[] {
+function findCauses(list: readonly Row[], isOrchestrated: boolean): readonly Cause[] {
   const causes = new Map<string, Cause>()
   const note = (row: Row, component: string | null, state: Row['state'], error: NonNullable<Row['error']>): void => {
     const key = `${state === 'FAILED'}/${error.code}/${error.message}`
@@ -151,7 +218,8 @@ function findCauses(list: readonly Row[]): readonly Cause[] {
     const parts = row.components.filter((component) => component.error)
     for (const { name, state, error } of parts) if (error) note(row, name, state, error)
     if (row.error && parts.length === 0) note(row, null, row.state, row.error)
-    if (row.state === 'FAILED' && !row.error && parts.length === 0)
+    // What an orchestrator's deployment failed for is said by its resources.
+    if (row.state === 'FAILED' && !row.error && parts.length === 0 && !isOrchestrated)
       note(row, null, 'FAILED', { code: 'no error given', message: '' })
   }
   return [...causes.values()].sort((a, b) => Number(b.isFailure) - Number(a.isFailure) || b.rows.length - a.rows.length)
@@ -159,18 +227,20 @@ function findCauses(list: readonly Row[]): readonly Cause[] {
 
 interface BlockingProps {
   readonly list: readonly Row[]
+  readonly resources: readonly Resource[]
   readonly isComplete: boolean
   readonly id: string
 }
 
 /** Failed, stalled and offline are three facts, and a device may be in all of them. */
-function Blocking({ list, isComplete, id }: BlockingProps) {
-  const causes = useMemo(() => findCauses(list), [list])
+function Blocking({ list, resources, isComplete, id }: BlockingProps) {
+  const causes = useMemo(() => findCauses(list, resources.length > 0), [list, resources])
   const stalled = list.filter((row) => row.stalled)
   const offline = list.filter(
     (row) => row.target.connectivity === 'OFFLINE' && row.state !== 'INSTALLED' && row.state !== 'REMOVED',
   )
-  const isClear = causes.length === 0 && stalled.length === 0 && offline.length === 0
+  const unready = useMemo(() => findUnready(resources), [resources])
+  const isClear = causes.length + stalled.length + offline.length + unready.length === 0
   return (
     <section class="panel" aria-labelledby="blocking">
       <h2 id="blocking">What is blocking</h2>
@@ -185,6 +255,18 @@ function Blocking({ list, isComplete, id }: BlockingProps) {
             >
               <code>{code}</code> {message}{' '}
               {components.size > 0 && <span class="component">in {[...components].join(', ')}</span>}
+            </a>
+          </li>
+        ))}
+        {unready.slice(0, 8).map(({ key, mark, words, found, filter }) => (
+          <li key={key}>
+            <StateMark of={mark}>{plural(found.length, 'resource')}</StateMark>
+            <a
+              href={found.length === 1 && found[0] ? href(['resource', found[0].id]) : href(['rollout', id], filter)}
+              class="cause"
+            >
+              <code>{words}</code> {found[0]?.message}{' '}
+              <span class="component">in {[...new Set(found.map(({ component }) => component))].join(', ')}</span>
             </a>
           </li>
         ))}
@@ -207,6 +289,35 @@ function Blocking({ list, isComplete, id }: BlockingProps) {
       </ul>
     </section>
   )
+}
+
+interface Unready {
+  readonly key: string
+  readonly mark: Mark
+  readonly words: string
+  readonly filter: Parameters
+  readonly found: readonly Resource[]
+}
+
+/** What could not be put there, and what is there and does not work; by reason, the worst first. */
+function findUnready(resources: readonly Resource[]): readonly Unready[] {
+  const kindOf = ({ sync, readiness, reason }: Resource): Omit<Unready, 'found'> | null => {
+    if (sync === 'FAILED' || sync === 'RETRYING')
+      return { key: `0 ${sync}`, mark: sync, words: syncWords[sync], filter: { sync } }
+    if (readiness !== 'FAILED' && readiness !== 'PENDING') return null
+    const words = reason ?? readinessWords[readiness]
+    const mark = readiness === 'FAILED' ? 'FAILED' : 'WAITING'
+    return { key: `${mark === 'FAILED' ? 1 : 2} ${words}`, mark, words, filter: { readiness, object: reason } }
+  }
+  const kinds = resources.flatMap((resource) => {
+    const kind = kindOf(resource)
+    return kind ? [{ kind, resource }] : []
+  })
+  return [...Map.groupBy(kinds, ({ kind }) => kind.key).values()]
+    .flatMap(([first, ...rest]) =>
+      first ? [{ ...first.kind, found: [first, ...rest].map(({ resource }) => resource) }] : [],
+    )
+    .sort((a, b) => a.key.localeCompare(b.key))
 }
 
 function Oldest({ rows }: { readonly rows: readonly Row[] }) {

@@ -1,0 +1,146 @@
+/** One Kubernetes object: whether it was put there, whether it does its work and why not, and what the cluster showed of it. */
+import { useEffect, useState } from 'preact/hooks'
+import { type ChangeFilter, useLiveAnswer } from '../answers.ts'
+import { ChangeLine, changeFragment } from '../change-line.tsx'
+import { TargetLink } from '../deployment-table.tsx'
+import { graphql, type ResultOf } from '../graphql.ts'
+import { ReadinessMark, SyncMark } from '../readiness.tsx'
+import { resourceFragment } from '../resource-rows.ts'
+import { at, moment } from '../route.ts'
+import { formatAge, formatFull, formatTime } from '../time.ts'
+import { Trouble } from '../trouble.tsx'
+
+const resourceDocument = graphql(
+  `
+    query Resource($id: ID!, $isPresent: Boolean!, $filter: ChangeFilter) {
+      revision
+      node(id: $id) {
+        __typename
+        ... on Resource {
+          ...ResourceRow
+          detail @include(if: $isPresent)
+          detailTruncated @include(if: $isPresent)
+          appliedDetail @include(if: $isPresent)
+        }
+      }
+      changes(filter: $filter, last: 100) { nodes { ...Line } }
+    }
+  `,
+  [resourceFragment, changeFragment],
+)
+
+type Data = ResultOf<typeof resourceDocument>
+type Found = Extract<NonNullable<Data['node']>, { __typename: 'Resource' }>
+
+const everyResource: ChangeFilter = { kinds: ['RESOURCE_STATUS_CHANGED'] }
+
+export function ResourcePage({ steps: [id = ''] }: { readonly steps: readonly string[] }) {
+  const isPresent = at.value === null
+  // Of which run it is, is known after the first answer: from then on only that one is followed.
+  const [filter, setFilter] = useState(everyResource)
+  const { data, error } = useLiveAnswer(resourceDocument, { id, isPresent, filter }, isPresent ? filter : null)
+  const resource = data?.node?.__typename === 'Resource' ? data.node : null
+  const run = resource?.instance?.instanceId
+  useEffect(() => {
+    if (run !== undefined) setFilter({ ...everyResource, instanceIds: [run] })
+  }, [run])
+  if (error && !data) return <Trouble error={error} />
+  if (!data) return <h1 aria-busy="true">Resource</h1>
+  if (!resource) return <h1>No such resource</h1>
+  const changes = data.changes.nodes.filter((change) => 'resource' in change && isSame(change.resource, resource))
+  return (
+    <>
+      <Head resource={resource} />
+      {changes.length > 0 && (
+        <section class="panel" aria-labelledby="changes">
+          <h2 id="changes">Its last changes</h2>
+          <ol class="changes own">
+            {changes.toReversed().map((change) => (
+              <li key={change.revision}>
+                <ChangeLine change={change} isOwn />
+              </li>
+            ))}
+          </ol>
+        </section>
+      )}
+      <Detail title="As the cluster showed it" of={resource.detail} isCut={resource.detailTruncated ?? false} />
+      <Detail title="As it was applied" of={resource.appliedDetail} isCut={false} />
+    </>
+  )
+}
+
+/** An object of the past has an id of its own. */
+const isSame = (one: Named, other: Named): boolean =>
+  one.kind === other.kind && one.name === other.name && one.target.name === other.target.name
+
+type Named = Pick<Found, 'kind' | 'name'> & { readonly target: { readonly name: string } }
+
+function Head({ resource }: { readonly resource: Found }) {
+  const { kind, name, namespace, group, version, sync, readiness, reason, message, component, target } = resource
+  return (
+    <section class="hero" aria-labelledby="resource">
+      <h1 id="resource" class="named">
+        {name}
+        <small class="muted">
+          {kind} of {component} on <TargetLink target={target} />
+        </small>
+      </h1>
+      <p class="headline marks large" role="status">
+        <ReadinessMark of={readiness} />
+        {sync && <SyncMark of={sync} />}
+      </p>
+      {reason && readiness !== 'READY' && (
+        <div class={`error-box${readiness === 'FAILED' ? '' : ' reason'}`}>
+          <code>{reason}</code>
+          <p>{message}</p>
+        </div>
+      )}
+      <dl class="facts-row">
+        <div>
+          <dt>API</dt>
+          <dd>{[group, version].filter(Boolean).join('/')}</dd>
+        </div>
+        {namespace && (
+          <div>
+            <dt>Namespace</dt>
+            <dd>{namespace}</dd>
+          </div>
+        )}
+        {resource.instance && (
+          <div>
+            <dt>Run</dt>
+            <dd>{resource.instance.instanceId}</dd>
+          </div>
+        )}
+        <div>
+          <dt>In the cluster</dt>
+          <dd>{{ PRESENT: 'yes', NOT_PRESENT: 'no', UNKNOWN: 'nobody has looked' }[resource.presence]}</dd>
+        </div>
+        <div>
+          <dt>Last changed</dt>
+          <dd class="number" title={formatFull(resource.changedAt)}>
+            {formatTime(resource.changedAt)} <span class="muted">{formatAge(resource.changedAt, moment.value)}</span>
+          </dd>
+        </div>
+      </dl>
+    </section>
+  )
+}
+
+interface DetailProps {
+  readonly title: string
+  readonly of: unknown
+  readonly isCut: boolean
+}
+
+function Detail({ title, of, isCut }: DetailProps) {
+  if (of === null || of === undefined) return null
+  return (
+    <section class="panel" aria-label={title}>
+      <h2>{title}</h2>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard. */}
+      <pre tabIndex={0}>{JSON.stringify(of, null, 2)}</pre>
+      {isCut && <p class="muted">It was too large: some of it is left out.</p>}
+    </section>
+  )
+}

@@ -1,0 +1,141 @@
+/** What an orchestrator put on clusters, as people see it: runs, clusters × applications, and why an object is not ready. */
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { type RunningApp, startApp } from '../support/app.ts'
+import { findChromium, type OpenPage, openPage, startBrowser } from '../support/browser.ts'
+import { type Emco, newContext, newGroup, shownDeployment } from '../support/emco.ts'
+
+const settings = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'sink-settings' }, data: {} }
+const shown = (isReady: boolean): object => ({
+  deploymentStatuses: [shownDeployment('sink', isReady)],
+  configMapStatuses: [settings],
+})
+
+// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
+describe.runIf(findChromium())('the dashboard of an intent group', () => {
+  let browser: Browser
+  let server: RunningApp
+  let emco: Emco
+  let rollout = ''
+  let between = ''
+  const [first, second] = [newContext(), newContext()]
+  const [munich, porto] = ['p+munich', 'p+porto']
+
+  beforeAll(async () => {
+    browser = await startBrowser()
+    server = await startApp()
+    emco = newGroup(server)
+    const applied = [munich, porto].flatMap((cluster) => [
+      { app: 'sink', cluster, name: 'sink' },
+      { app: 'sink', cluster, kind: 'ConfigMap', name: 'sink-settings' },
+      { app: 'source', cluster, name: 'source' },
+    ])
+    await emco.act('Created', 'Approved', `Instantiated ${first}`)
+    await emco.apply(first, applied)
+    await emco.act(`Terminated ${first}`)
+    await emco.apply(
+      first,
+      applied.map((each) => ({ ...each, status: 'Deleted' })),
+    )
+    await emco.act(`Instantiated ${second}`)
+    await emco.apply(
+      second,
+      applied.map((each) => ({ ...each, status: each.cluster === porto ? 'Retrying' : 'Applied' })),
+    )
+    between = new Date().toISOString()
+    await emco.show(second, shown(false), { cluster: munich })
+    const { rollouts } = await server.query('{ rollouts { nodes { id } } }')
+    rollout = rollouts.nodes[0].id
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await server?.stop()
+  })
+
+  async function visit(hash: string): Promise<OpenPage> {
+    // Rows that nobody sees do not exist: high enough for all of them.
+    const open = await openPage(browser, `${server.url}/${hash}`, { viewport: { width: 1280, height: 2_600 } })
+    onTestFinished(() => open.close())
+    return open
+  }
+
+  it('shows its runs, what was done, and each application on each cluster; one cell leads to its resources', async () => {
+    const { page, complaints } = await visit(`#/rollout/${rollout}`)
+    const runs = page.getByRole('region', { name: /^Runs/ }).getByRole('listitem')
+    await runs.first().getByText(second).waitFor()
+    expect(await runs.allTextContents()).toEqual([
+      expect.stringMatching(new RegExp(`^${second}Instantiating.*6 resources`)),
+      expect.stringMatching(new RegExp(`^${first}Terminated`)),
+    ])
+    const actions = page.getByRole('region', { name: 'What was done with it' }).locator('b')
+    expect(await actions.allTextContents()).toEqual([
+      'Instantiated',
+      'Terminated',
+      'Instantiated',
+      'Approved',
+      'Created',
+    ])
+    await page.getByRole('link', { name: 'sink on munich' }).getByText('Not ready').waitFor()
+    await page.getByRole('link', { name: 'source on porto' }).getByText('Retrying').waitFor()
+    await page.getByRole('region', { name: 'What is blocking' }).getByText('LessAvailable').waitFor()
+
+    await page.getByRole('link', { name: 'sink on porto' }).click()
+    const list = page.getByRole('table', { name: 'Its resources' })
+    await page.getByText('2 of 6 resources').waitFor()
+    expect(page.url()).toMatch(/app=sink&cluster=porto/)
+    expect(await list.getByRole('row', { name: /porto/ }).count()).toBe(2)
+    expect(complaints).toEqual([])
+  })
+
+  it('keeps the filter of its resources in the address, and says why each is not ready', async () => {
+    const { page, complaints } = await visit(`#/rollout/${rollout}?readiness=PENDING`)
+    const row = page.getByRole('table', { name: 'Its resources' }).getByRole('row', { name: /^sink/ })
+    await row.getByText('LessAvailable: 0 of 1 replicas are available').waitFor()
+    await page.getByText('1 of 6 resources').waitFor()
+    await page.getByRole('button', { name: 'Not ready' }).click()
+    await page.getByText('6 resources', { exact: true }).last().waitFor()
+    await page.getByLabel('Kind').selectOption('ConfigMap')
+    await page.getByText('2 of 6 resources').waitFor()
+    expect(page.url()).toContain('kind=ConfigMap')
+    await page.getByRole('button', { name: 'Retrying' }).click()
+    await page.getByText('1 of 6 resources').waitFor()
+    expect(page.url()).toContain('sync=RETRYING')
+    expect(complaints).toEqual([])
+  })
+
+  it('shows what a cluster shows as it does, on every page', async () => {
+    const { deployments } = await server.query(
+      '{ deployments(filter: { text: "munich" }) { nodes { reporter deploymentId resources(filter: { names: ["sink"] }) { nodes { id } } } } }',
+    )
+    const { reporter, deploymentId, resources } = deployments.nodes.find(
+      (each: { deploymentId: string }) => each.deploymentId === second,
+    )
+    const whole = await visit(`#/rollout/${rollout}`)
+    const one = await visit(`#/deployment/${encodeURIComponent(reporter)}/${deploymentId}`)
+    const fleet = await visit('#/resources?object=munich')
+    const object = await visit(`#/resource/${resources.nodes[0].id}`)
+    const rows = [whole, one, fleet].map(({ page }) => page.getByRole('row', { name: /^sink.*Deployment.*munich/ }))
+    for (const row of rows) await row.getByText('Not ready').waitFor()
+    await object.page.getByRole('status').getByText('Not ready').waitFor()
+    await object.page.getByText('"readyReplicas": 0').waitFor()
+
+    await emco.show(second, shown(true), { cluster: munich })
+    for (const row of rows) await row.getByText('Ready', { exact: true }).waitFor()
+    await whole.page.getByRole('link', { name: 'sink on munich' }).getByText('Ready', { exact: true }).waitFor()
+    await object.page.getByRole('status').getByText('Ready', { exact: true }).waitFor()
+    await object.page.getByText('"readyReplicas": 1').waitFor()
+    for (const { complaints } of [whole, one, fleet, object]) expect(complaints).toEqual([])
+  })
+
+  it('shows them as they were, and a run that is over', async () => {
+    const { page, complaints } = await visit(`#/rollout/${rollout}?at=${between}`)
+    const sink = page.getByRole('row', { name: /^sink.*Deployment.*munich/ })
+    await sink.getByText('Not shown').waitFor()
+    await page.getByRole('button', { name: 'Back to now' }).click()
+    await sink.getByText('Not shown').waitFor({ state: 'detached' })
+    await page.getByRole('link', { name: first }).click()
+    await sink.getByText('Deleted').waitFor()
+    expect(page.url()).toContain(`run=${first}`)
+    expect(complaints).toEqual([])
+  })
+})
