@@ -1,6 +1,9 @@
 /** However many rows a level of a query has, it is one statement; what is not selected is none. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { deploymentIntentGroup } from '../../src/domain/rollout.ts'
+import { type LifecycleRolloutName, recordActions } from '../../src/ingest/commands/act.ts'
 import { declareDeployments } from '../../src/ingest/commands/declare.ts'
+import { reportResources } from '../../src/ingest/commands/resources.ts'
 import { type Api, startApi } from './harness.ts'
 
 describe('statements of a query', () => {
@@ -22,6 +25,7 @@ describe('statements of a query', () => {
       components: ['web'],
     }))
     await api.road.writer.submit(declareDeployments({ name: `rollout-${from}`, project: null }, declared))
+    await Promise.all(numbers.map(orchestrate))
     const components = [{ name: 'web', state: 'PENDING', error: null }] as const
     await Promise.all(
       numbers.flatMap((n) => [
@@ -29,6 +33,30 @@ describe('statements of a query', () => {
         api.report({ reporter: 'gw', deviceId: `gw/child-${n}`, deploymentId: `c-${n}`, state: 'FAILED', components }),
       ]),
     )
+  }
+
+  async function orchestrate(n: number): Promise<void> {
+    const name = deploymentIntentGroup('p', 'app', 'v1', `dig-${n}`) as LifecycleRolloutName
+    const instanceId = String(700_000 + n)
+    const fact = { instanceId: null, at: null, timestamp: null, compositeProfile: null }
+    await api.road.writer.submit(
+      recordActions(name, [
+        { ...fact, state: 'CREATED' },
+        { ...fact, state: 'APPROVED' },
+        { ...fact, state: 'INSTANTIATED', instanceId },
+      ]),
+    )
+    const target = { kind: 'CLUSTER', provider: 'p', name: `edge-${n}` } as const
+    const object = { group: 'apps', version: 'v1', kind: 'Deployment', namespace: 'default' }
+    const items = ['a', 'b'].map((item) => ({
+      ...object,
+      component: 'web',
+      target,
+      name: item,
+      sync: 'APPLIED' as const,
+      showable: true,
+    }))
+    await api.road.writer.submit(reportResources(name, instanceId, items))
   }
 
   const documents: readonly (readonly [string, number])[] = [
@@ -58,6 +86,14 @@ describe('statements of a query', () => {
     ['{ devices(first: 100) { nodes { deploymentCounts { total } deployments { nodes { id } } } } }', 3],
     ['{ rollouts(first: 100) { nodes { deploymentCounts { total } deployments { nodes { id } totalCount } } } }', 3],
     ['{ changes(first: 100) { nodes { kind } } }', 1],
+    ['{ rollouts(first: 100) { nodes { actions { state } instances { instanceId status } } } }', 3],
+    ['{ rollouts(first: 100) { nodes { readiness resourceCounts { total } } } }', 3],
+    ['{ rollouts(first: 100) { nodes { instances { resources(first: 5) { nodes { name } totalCount } } } } }', 4],
+    ['{ rollouts(first: 100) { nodes { instances { resources { nodes { detail appliedDetail } } } } } }', 4],
+    ['{ deployments(first: 100) { nodes { readiness components { readiness resourceCounts { total } } } } }', 2],
+    ['{ deployments(first: 100) { nodes { components { resources(first: 2) { nodes { name } } } } } }', 2],
+    ['{ deployments(first: 100) { nodes { resources { nodes { target { name } instance { instanceId } } } } } }', 4],
+    ['{ resourceCounts { total } }', 1],
   ]
 
   it.each(documents)('%s is %i', async (document, expected) => {
