@@ -131,6 +131,7 @@ export async function createApp({
     metrics,
     auth,
     gate,
+    publicUrl,
     deadline: () => createDeadline(config.limits.operation.time, gate.refuse),
     origins,
     log,

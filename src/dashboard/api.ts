@@ -65,6 +65,22 @@ function toApiError({ message, extensions = {} }: GraphqlError, status = 0): Api
   return new ApiError(code, message, extensions)
 }
 
+/** Whose session it is; null where nobody is asked. */
+export const signedInAs = signal<string | null>(null)
+
+/** Asks once, when the page is opened. */
+export async function findSession(): Promise<void> {
+  const response = await fetch(address('session')).catch(() => null)
+  if (response?.status === 401) isSignedOut.value = true
+  const session: { name: string; isSession: boolean } | null = response?.ok ? await response.json() : null
+  signedInAs.value = session?.isSession ? session.name : null
+}
+
+export async function signOut(): Promise<void> {
+  await fetch(address('session'), { method: 'DELETE' }).catch(() => null)
+  location.reload()
+}
+
 /** The cookie that it is answered with is sent by the browser from now on; no script can read it. */
 export async function signIn(credential: string): Promise<void> {
   const response = await fetch(address('session'), {
@@ -116,7 +132,7 @@ const client = createClient({
     },
     closed(event) {
       clearTimeout(overdue)
-      if ((event as CloseEvent).code === 4401) isSignedOut.value = true
+      if ([4401, 4403].includes((event as CloseEvent).code)) isSignedOut.value = true
       lose()
     },
   },

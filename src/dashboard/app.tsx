@@ -1,7 +1,7 @@
 /** The page around the pages: where to go, what to search, whether it is live. */
 import type { ComponentType } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import { isSignedOut } from './api.ts'
+import { findSession, isSignedOut, signedInAs, signOut } from './api.ts'
 import { DeploymentPage } from './pages/deployment.tsx'
 import { DeploymentsPage } from './pages/deployments.tsx'
 import { DevicePage } from './pages/device.tsx'
@@ -58,6 +58,7 @@ export function App() {
     }
     isFirst.current = false
   }, [place])
+  useEffect(() => void findSession(), [])
   if (isSignedOut.value) return <SignIn />
   return (
     <>
@@ -82,6 +83,11 @@ export function App() {
         </nav>
         <Search />
         <Status />
+        {signedInAs.value !== null && (
+          <button type="button" class="quiet" title={`Signed in as ${signedInAs.value}`} onClick={() => void signOut()}>
+            Sign out
+          </button>
+        )}
         <ThemeChoice />
       </header>
       <Notices />

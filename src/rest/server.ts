@@ -19,12 +19,13 @@ import { type K8spluginDeps, k8spluginMethods } from './k8splugin.ts'
 import { createPage } from './page.ts'
 import { toProblem } from './problem.ts'
 import { type ReportDeps, takeBacklog, takeReport } from './reports.ts'
+import { type SessionDeps, sessionMethods } from './session.ts'
 import { keepInventory } from './subscriptions.ts'
 
-export interface ServerDeps extends ReportDeps, HealthDeps, K8spluginDeps {
+export interface ServerDeps extends ReportDeps, HealthDeps, K8spluginDeps, SessionDeps {
   readonly log: Log
   readonly metrics: Metrics
-  readonly auth: Pick<ApiAuth, 'identify'>
+  readonly auth: Pick<ApiAuth, 'identify' | 'signIn' | 'signOut'>
   readonly gate: Gate
   /** Other sites' origins whose pages may use us; `*`: all. */
   readonly origins: readonly string[]
@@ -49,6 +50,7 @@ export function createHttpServer(deps: ServerDeps): Server {
     '/api/cnf-adapter/v1/aai-update': keep(false),
     '/api/cnf-adapter/v1/aai-delete/': keep(true),
     '/api/cnf-adapter/v1/aai-delete': keep(true),
+    '/session': sessionMethods(deps),
     '/metrics': { GET: { access: 'viewer of all', handle: tellMetrics } },
   }
 

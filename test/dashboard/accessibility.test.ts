@@ -143,6 +143,18 @@ describe.runIf(findChromium())('to axe the dashboard is clean', () => {
   })
 })
 
+// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
+it.runIf(findChromium()).each(['light', 'dark'] as const)('the sign-in is clean in %s colours', async (colorScheme) => {
+  const server = await startApp({ env: { API_AUTH: 'key', API_ADMIN_KEY: 'an-admin-key-for-tests-only' } })
+  onTestFinished(() => server.stop())
+  const browser = await startBrowser()
+  onTestFinished(() => browser.close())
+  const { page } = await openPage(browser, `${server.url}/`, { colorScheme, bypassCSP: true })
+  await page.getByLabel('API key or token').waitFor()
+  await page.addScriptTag({ content: axe })
+  expect(await judge(page)).toEqual([])
+})
+
 async function judge(page: Page): Promise<readonly object[]> {
   const { violations } = await page.evaluate(() =>
     (globalThis as unknown as { axe: { run(): Promise<{ violations: readonly Finding[] }> } }).axe.run(),

@@ -1,0 +1,47 @@
+/** Where API_AUTH asks who looks: nothing is shown before, everything after, and nothing again. */
+import { expect, it, onTestFinished } from 'vitest'
+import { startApp } from '../support/app.ts'
+import { findChromium, openPage, startBrowser } from '../support/browser.ts'
+
+const key = 'an-admin-key-for-tests-only'
+
+// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
+it.runIf(findChromium())('signs in with a key, reads and follows, signs out', async () => {
+  const server = await startApp({ env: { API_AUTH: 'key', API_ADMIN_KEY: key } })
+  onTestFinished(() => server.stop())
+  const report = (state: string): Promise<Response> =>
+    server.post('/device/edge-1/deployment/secret/status', {
+      deploymentId: 'secret',
+      status: { state },
+      components: [],
+    })
+  await report('installing')
+  const browser = await startBrowser()
+  onTestFinished(() => browser.close())
+  const { page, complaints } = await openPage(browser, `${server.url}/#/deployments`)
+
+  const field = page.getByLabel('API key or token')
+  await field.fill('another-key-that-nobody-was-given')
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('alert').getByText('the key is refused').waitFor()
+  expect(await page.getByText('secret').count()).toBe(0)
+
+  await field.fill(key)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  const row = page.getByRole('row', { name: /secret/ })
+  await row.getByText('Installing', { exact: true }).waitFor()
+  await page.getByText('Live', { exact: true }).waitFor()
+  // No script can read what the browser shows for it.
+  expect(await page.evaluate(() => document.cookie)).toBe('')
+  const known = complaints.length
+  await report('installed')
+  await row.getByText('Installed', { exact: true }).waitFor()
+  await page.reload()
+  await row.getByText('Installed', { exact: true }).waitFor()
+  expect(complaints.slice(known)).toEqual([])
+
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await field.waitFor()
+  expect(await page.getByText('secret').count()).toBe(0)
+  expect(await page.context().cookies()).toEqual([])
+})
