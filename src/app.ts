@@ -5,6 +5,7 @@
  */
 import type { AddressInfo } from 'node:net'
 import { createApiAuth } from './auth/api/api-auth.ts'
+import { createDeviceAuth } from './auth/devices/device-auth.ts'
 import type { Config } from './config.ts'
 import { createFeed, type Feed } from './feed/feed.ts'
 import { createGraphql } from './graphql/graphql.ts'
@@ -125,7 +126,17 @@ export async function createApp({
     lag: () => measureLag(database, feed),
     sinks: () => listSinkStates(database).catch(() => []),
   })
+  const devices = createDeviceAuth({
+    config: config.auth.device,
+    database,
+    refused({ method, reason, message, request }) {
+      metrics.credentialRefused({ method, reason })
+      const [path] = (request.url ?? '').split('?')
+      log.warn({ method, reason, address: gate.addresses.of(request), path }, `refused: ${message}`)
+    },
+  })
   const server = createHttpServer({
+    devices,
     database,
     writer,
     metrics,

@@ -2,6 +2,7 @@
 import { isIP, isIPv4 } from 'node:net'
 import { z } from 'zod'
 import type { ApiAuthConfig } from './auth/api/api-auth.ts'
+import type { DeviceAuthConfig } from './auth/devices/device-auth.ts'
 import type { LimitsConfig } from './limits/limits.ts'
 import type { AaiConfig } from './sinks/aai.ts'
 import type { StoreConfig } from './store/open.ts'
@@ -37,7 +38,7 @@ export interface Config {
     readonly aai: AaiConfig | null
   }
   readonly logLevel: LogLevel
-  readonly auth: { readonly device: readonly 'open'[]; readonly api: ApiAuthConfig }
+  readonly auth: { readonly device: DeviceAuthConfig; readonly api: ApiAuthConfig }
 }
 
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
@@ -155,7 +156,7 @@ const environment = z.object({
   AAI_INCLUDE_KINDS: z.string().transform(listOf).nullable().default(null),
   AAI_EXCLUDE_KINDS: z.string().transform(listOf).default(['Pod', 'ReplicaSet', 'Event']),
   LOG_LEVEL: logLevel.default('info'),
-  DEVICE_AUTH: anyOf(['open'], ['token', 'signature', 'mtls']).optional(),
+  DEVICE_AUTH: anyOf(['open', 'token'], ['signature', 'mtls']).optional(),
   API_AUTH: anyOf(['open', 'key', 'jwt']).optional(),
   API_ADMIN_KEY: secret(24).nullable().default(null),
   API_JWT_JWKS_URL: publicUrl.nullable().default(null),
@@ -227,7 +228,7 @@ export function parseConfig(env: Environment): Config {
     },
     logLevel: v.LOG_LEVEL,
     auth: {
-      device: v.DEVICE_AUTH ?? ['open'],
+      device: { methods: v.DEVICE_AUTH ?? ['open'] },
       api: {
         methods: v.API_AUTH ?? ['open'],
         adminKey: v.API_ADMIN_KEY,

@@ -17,6 +17,7 @@ export interface Metrics {
   reportRefused(status: number): void
   /** Somebody asked for more than is given. */
   limited(limit: LimitName): void
+  credentialRefused(refused: { readonly method: string; readonly reason: string }): void
   notified(outcome: { readonly kind: string; readonly isFailed: boolean }): void
   batchCommitted(batch: { readonly size: number; readonly seconds: number }): void
   /** Asked at each scrape. */
@@ -62,6 +63,12 @@ export function createMetrics(): Metrics {
     name: 'rollcall_limited_total',
     help: 'What was refused because it was too much, by limit.',
     labelNames: ['limit'],
+    registers,
+  })
+  const credentials = new Counter({
+    name: 'rollcall_device_credentials_refused_total',
+    help: 'Credentials of devices that were refused, by kind and reason.',
+    labelNames: ['method', 'reason'],
     registers,
   })
   const nonConforming = new Counter({
@@ -119,6 +126,7 @@ export function createMetrics(): Metrics {
     },
     reportRefused: (status) => refused.inc({ status: String(status) }),
     limited: (limit) => limited.inc({ limit }),
+    credentialRefused: ({ method, reason }) => credentials.inc({ method, reason }),
     notified: ({ kind, isFailed }) => notifications.inc({ kind, outcome: isFailed ? 'failed' : 'sent' }),
     batchCommitted({ size, seconds }) {
       batchSize.observe(size)

@@ -26,7 +26,7 @@ describe('the configuration', () => {
       stalling: { factor: 3, after: 3600 },
       sinks: { allow: [], aai: null },
       logLevel: 'info',
-      auth: { device: ['open'], api: { methods: ['open'], adminKey: null, jwt: null } },
+      auth: { device: { methods: ['open'] }, api: { methods: ['open'], adminKey: null, jwt: null } },
     })
   })
 
@@ -108,7 +108,7 @@ describe('the configuration', () => {
       },
       logLevel: 'debug',
       auth: {
-        device: ['open'],
+        device: { methods: ['open'] },
         api: {
           methods: ['key', 'jwt'],
           adminKey: 'an-admin-key-for-tests-only',
@@ -188,8 +188,8 @@ describe('the configuration', () => {
   })
 
   it('says of an authentication that is still to come that it is not there yet', () => {
-    expect(refusalOf({ DEVICE_AUTH: 'open,token' }).problems).toEqual([
-      'DEVICE_AUTH does not offer "token" yet: this version only knows "open"',
+    expect(refusalOf({ DEVICE_AUTH: 'open,mtls' }).problems).toEqual([
+      'DEVICE_AUTH does not offer "mtls" yet: this version only knows "open", "token"',
     ])
     expect(refusalOf({ API_AUTH: 'none' }).problems).toEqual([
       'API_AUTH must be any of "open", "key", "jwt", but is "none"',

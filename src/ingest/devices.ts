@@ -17,6 +17,25 @@ export function ensureChild(world: World, name: string, parent: string): Target 
   return placed
 }
 
+/** Whether a gateway may speak for it: it is the gateway itself or somewhere behind it, by its name or as it was registered. */
+export function isBehind(world: World, name: string, gateway: string): boolean {
+  const seen = new Set<string>()
+  for (let at: string | null = name; at !== null && !seen.has(at); at = above(world, at)) {
+    if (isNamedBehind(at, gateway)) return true
+    seen.add(at)
+  }
+  return false
+}
+
+export function isNamedBehind(name: string, gateway: string): boolean {
+  return name === gateway || name.startsWith(`${gateway}/`)
+}
+
+function above(world: World, name: string): string | null {
+  const parentKey = world.device(name)?.parentKey ?? null
+  return parentKey === null ? parentName(name) : (world.findTarget(parentKey)?.name ?? null)
+}
+
 export function requireDevice(world: World, name: string): Target {
   const device = world.device(name)
   if (!device) throw new DomainError('NOT_FOUND', `there is no device ${name}`)

@@ -1,4 +1,8 @@
-/** Where devices report: Margo's seven routes, and a backlog in one request. */
+/**
+ * Where devices report: Margo's seven routes, and a backlog in one request. Of several things that are wrong the first of WIRE §1.3
+ * is told: the body, its fields, the credential, whose it is.
+ */
+import type { DeviceAuth, DeviceIdentity } from '../auth/devices/device-auth.ts'
 import { acknowledgement } from '../dialects/margo/acknowledge.ts'
 import { type BacklogItem, backlogMediaTypes, parseBacklog } from '../dialects/margo/backlog.ts'
 import { parseJson } from '../dialects/margo/json.ts'
@@ -7,7 +11,7 @@ import type { MargoRoute } from '../dialects/margo/routes.ts'
 import type { Revision } from '../domain/deployment.ts'
 import { DomainError, errorCodes } from '../domain/errors.ts'
 import type { ReportOutcome, StatusReport } from '../domain/report.ts'
-import { recordReport } from '../ingest/commands/report.ts'
+import { hearDevice, recordReport } from '../ingest/commands/report.ts'
 import type { Writer } from '../ingest/writer.ts'
 import type { Gate } from '../limits/gate.ts'
 import type { Log } from '../log.ts'
@@ -27,17 +31,56 @@ export interface ReportDeps {
   readonly metrics: Metrics
   readonly log: Log
   readonly gate: Pick<Gate, 'admitDevice'>
+  readonly devices: DeviceAuth
   /** The newest revision there is: what a backlog that changed nothing answers. */
   readonly newestRevision: () => Revision
 }
 
 export async function takeReport(deps: ReportDeps, exchange: Exchange, route: MargoRoute): Promise<void> {
   requireMediaType(exchange.request, ['application/json'])
-  const body = parseJson(await readBody(exchange.request, reportLimit))
-  const report = parseMargoBody(body, route)
-  admitReporter(deps, report)
-  const outcome = await record(deps, report)
+  const body = await readBody(exchange.request, reportLimit)
+  const caller = await identify(deps, exchange, body)
+  const outcome = await hearing(deps, caller, async () => {
+    const report = parseMargoBody(parseJson(body), { ...route, reporter: route.reporter ?? caller.device })
+    const identity = requireIdentity(caller)
+    admit(deps, identity, [report])
+    return record(deps, exchange, identity, report)
+  })
   answer(exchange, route.success, 'application/json', JSON.stringify(acknowledgement(outcome)))
+}
+
+/** Nobody yet, and why: what is wrong with the body is told before. */
+interface NobodyYet {
+  readonly device: null
+  readonly refusal: unknown
+}
+type Caller = DeviceIdentity | NobodyYet
+
+async function identify({ devices }: ReportDeps, { request, response }: Exchange, body: Uint8Array): Promise<Caller> {
+  try {
+    return await devices.authenticate(request, body)
+  } catch (refusal) {
+    if (!(refusal instanceof DomainError) || refusal.code === 'INVALID_REQUEST') throw refusal
+    if (refusal.code === 'UNAUTHENTICATED' && devices.challenge)
+      response.setHeader('www-authenticate', devices.challenge)
+    return { device: null, refusal }
+  }
+}
+
+function requireIdentity(caller: Caller): DeviceIdentity {
+  if ('refusal' in caller) throw caller.refusal
+  return caller
+}
+
+/** Whoever proved who it is was heard, whatever becomes of the rest. */
+async function hearing<T>({ writer }: ReportDeps, { device }: Caller, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    const isRefused = error instanceof DomainError && !errorCodes[error.code].retryable
+    if (device !== null && isRefused) await writer.submit(hearDevice(device)).catch(() => undefined)
+    throw error
+  }
 }
 
 /**
@@ -47,49 +90,78 @@ export async function takeReport(deps: ReportDeps, exchange: Exchange, route: Ma
 export async function takeBacklog(deps: ReportDeps, exchange: Exchange): Promise<void> {
   const { request } = exchange
   requireMediaType(request, backlogMediaTypes)
-  const items = parseBacklog(await readBody(request, backlogLimit), request.headers['content-type'])
-  // Whoever reports in one request what he has collected is not faster than he would have been.
-  const reporters = new Map(items.flatMap((item) => (item.ok ? [[item.report.reporter, item.report]] : [])))
-  for (const report of reporters.values()) admitReporter(deps, report)
+  const body = await readBody(request, backlogLimit)
+  const caller = await identify(deps, exchange, body)
+  const items = parseBacklog(body, request.headers['content-type'], caller.device)
+  const identity = requireIdentity(caller)
+  admit(
+    deps,
+    identity,
+    items.flatMap((item) => (item.ok ? [item.report] : [])),
+  )
   const results: ItemResult[] = []
   // Those of a step are submitted in one turn, so their order is theirs in the writer's queue too.
   for (let start = 0; start < items.length; start += backlogStep)
     results.push(
-      ...(await Promise.all(items.slice(start, start + backlogStep).map((item) => takeItem(deps, exchange, item)))),
+      ...(await Promise.all(
+        items.slice(start, start + backlogStep).map((item) => takeItem(deps, exchange, identity, item)),
+      )),
     )
+  if (identity.device !== null && !results.some(({ isTaken }) => isTaken))
+    await deps.writer.submit(hearDevice(identity.device)).catch(() => undefined)
   const newest = results.reduce((revision, result) => Math.max(revision, result.revision), 0)
   const revision = String(newest || deps.newestRevision())
   answer(exchange, 200, 'application/json', JSON.stringify({ revision, results: results.map(({ said }) => said) }))
 }
 
 interface ItemResult {
+  readonly isTaken: boolean
   readonly revision: Revision
   readonly said: object
 }
 
-async function takeItem(deps: ReportDeps, { id }: Exchange, item: BacklogItem): Promise<ItemResult> {
+async function takeItem(
+  deps: ReportDeps,
+  exchange: Exchange,
+  identity: DeviceIdentity,
+  item: BacklogItem,
+): Promise<ItemResult> {
+  const { id } = exchange
   try {
     if (!item.ok) throw item.error
-    const outcome = await record(deps, item.report)
+    const outcome = await record(deps, exchange, identity, item.report)
     const { acknowledgement: _, ...said } = acknowledgement(outcome)
-    return { revision: outcome.revision, said }
+    return { isTaken: true, revision: outcome.revision, said }
   } catch (error) {
     if (error instanceof DomainError && errorCodes[error.code].retryable) throw error
     if (!(error instanceof DomainError))
       deps.log.error({ requestId: id, error }, 'an item of a backlog met an unexpected error')
     const members = problemMembers(error, id)
     deps.metrics.reportRefused(members.status)
-    return { revision: 0, said: { verdict: 'REFUSED', ...members } }
+    return { isTaken: false, revision: 0, said: { verdict: 'REFUSED', ...members } }
   }
 }
 
-/** Those that do not say who they are must not be counted as one. */
-function admitReporter({ gate }: ReportDeps, { reporter }: StatusReport): void {
-  if (reporter !== anonymous) gate.admitDevice(reporter)
+/**
+ * Whose share it is of: whoever has proved who it is cannot use up another's, and one that does not say who it is is not counted with
+ * the others of that kind. Whoever reports in one request what it has collected is not faster than it would have been.
+ */
+function admit({ gate }: ReportDeps, { device }: DeviceIdentity, reports: readonly StatusReport[]): void {
+  const names = device === null ? new Set(reports.map(({ reporter }) => reporter)) : [device]
+  for (const name of names) if (name !== anonymous) gate.admitDevice(name)
 }
 
-async function record({ writer, metrics }: ReportDeps, report: StatusReport): Promise<ReportOutcome> {
-  const outcome = await writer.submit(recordReport(report))
+async function record(
+  { writer, metrics, devices }: ReportDeps,
+  { request }: Exchange,
+  identity: DeviceIdentity,
+  report: StatusReport,
+): Promise<ReportOutcome> {
+  const outcome = await writer.submit(recordReport(report, identity.device)).catch((error: unknown) => {
+    if (identity.device !== null && error instanceof DomainError && error.code === 'FORBIDDEN')
+      devices.noteStranger(identity, request, error.message)
+    throw error
+  })
   const { dialect, reporter } = report
   metrics.reportRecorded({ verdict: outcome.verdict, dialect, reporter, isNonConforming: nonConforming(report) })
   return outcome

@@ -19,8 +19,8 @@ export interface DeviceRegistration {
   readonly tokenHash: string
 }
 
-/** Per device: its key, and whether the new token was taken (false: it was registered before). */
-export type Registered = readonly { readonly key: number; readonly isNew: boolean }[]
+/** Per device: its key, whether the new token was taken (false: it was registered before), and whether it had been revoked. */
+export type Registered = readonly { readonly key: number; readonly isNew: boolean; readonly wasRevoked: boolean }[]
 
 export function registerDevices(devices: readonly DeviceRegistration[]): Command<Registered> {
   return {
@@ -40,16 +40,19 @@ export function registerDevices(devices: readonly DeviceRegistration[]): Command
     also: (registered) =>
       devices.flatMap(({ tokenHash }, index) => {
         const made = registered[index]
-        return made?.isNew ? [issueToken(tokenHash, made.key)] : []
+        if (!made?.isNew) return []
+        // A revoked device's old tokens, which were kept to know it by, are not good again.
+        return [...(made.wasRevoked ? [withdrawTokens(made.key)] : []), issueToken(tokenHash, made.key)]
       }),
   }
 }
 
-function register(world: World, registration: DeviceRegistration): { key: number; isNew: boolean } {
+function register(world: World, registration: DeviceRegistration): Registered[number] {
   const { deviceId } = registration
   const parent = registration.parent ?? parentName(deviceId)
   const known = parent ? ensureChild(world, deviceId, parent) : world.ensureDevice(deviceId)
-  const isNew = !known.registered || known.revokedAt !== null
+  const wasRevoked = known.revokedAt !== null
+  const isNew = !known.registered || wasRevoked
   world.putTarget(
     {
       ...known,
@@ -63,7 +66,7 @@ function register(world: World, registration: DeviceRegistration): { key: number
     'changed',
   )
   clearMarks(world, deviceId)
-  return { key: known.key, isNew }
+  return { key: known.key, isNew, wasRevoked }
 }
 
 function refuseCycles(world: World, devices: readonly DeviceRegistration[]): void {
@@ -99,7 +102,7 @@ export function rotateToken(deviceId: string, tokenHash: string, overlapSeconds:
   }
 }
 
-/** From now on nothing it reports, or that is reported for it, is taken. */
+/** From now on nothing it reports, or that is reported for it, is taken. Its credentials are kept: who shows one is told that it was revoked. */
 export function revokeDevice(deviceId: string): Command<{ key: number }> {
   return {
     needs: { devices: [deviceId] },
@@ -108,7 +111,6 @@ export function revokeDevice(deviceId: string): Command<{ key: number }> {
       world.putTarget({ ...device, revokedAt: device.revokedAt ?? world.now }, 'changed')
       return { key: device.key }
     },
-    also: ({ key }) => [withdrawTokens(key)],
   }
 }
 

@@ -1,27 +1,35 @@
 /** The main job: a status report becomes a verdict. */
-import type { Deployment } from '../../domain/deployment.ts'
+import type { Deployment, Millis } from '../../domain/deployment.ts'
 import { DomainError } from '../../domain/errors.ts'
 import type { OrderKey, ReportOutcome, StatusReport } from '../../domain/report.ts'
 import { implicitRollout } from '../../domain/rollout.ts'
 import type { Target } from '../../domain/target.ts'
 import { applyReport } from '../../domain/transition.ts'
 import type { Command } from '../command.ts'
-import { ensureChild, parentName } from '../devices.ts'
+import { ensureChild, isBehind, isNamedBehind, parentName } from '../devices.ts'
 import type { World } from '../world.ts'
 
 /** Margo's gateway error code for "child device unreachable". */
 const childUnreachable = '102'
 
-export function recordReport(report: StatusReport): Command<ReportOutcome> {
+/** `caller`: whose credential it was sent with, which may speak for itself and for what is behind it; null: nobody was asked. */
+export function recordReport(report: StatusReport, caller: string | null = null): Command<ReportOutcome> {
   const { deploymentId, reporter } = report
   const device = report.deviceId ?? reporter
+  const isForOthers = caller !== null && caller !== reporter
+  const isByRegistration = caller !== null && !(isNamedBehind(reporter, caller) && isNamedBehind(device, caller))
   return {
     needs: {
       deployments: [{ deploymentId, reporter, device, otherwise: implicitRollout(deploymentId) }],
-      devices: device === reporter ? [device] : [reporter, device, parentName(device) ?? reporter],
+      devices: [
+        ...(device === reporter ? [device] : [reporter, device, parentName(device) ?? reporter]),
+        ...(isForOthers ? [caller] : []),
+      ],
+      ...(isByRegistration && { ancestors: true }),
     },
     decide(world) {
-      refuseRevoked(world.device(reporter), world.device(device))
+      if (caller !== null) refuseStrangers(world, caller, [reporter, device])
+      refuseRevoked(world.device(reporter), world.device(device), ...(isForOthers ? [world.device(caller)] : []))
       const from = world.ensureDevice(reporter)
       const target = device === reporter ? from : ensureChild(world, device, parentName(device) ?? reporter)
       const known = world.deployment(deploymentId, reporter) ?? declaredOn(world, deploymentId, target.key)
@@ -32,7 +40,8 @@ export function recordReport(report: StatusReport): Command<ReportOutcome> {
       }
       const before = world.revision()
       // First: the end of an absence takes a revision before those of the deployment.
-      hear(world, from.key, report)
+      hear(world, from.key, report.observedAt)
+      if (isForOthers) hearKnown(world, caller)
       const { verdict, staleBy, deployment, changes } = applyReport(known, report, place, world.moment())
       if (staleBy) {
         keep(world, report, deployment.key, 'STALE', staleBy)
@@ -62,13 +71,38 @@ function refuseRevoked(...devices: readonly (Target | null)[]): void {
     throw new DomainError('FORBIDDEN', `device ${revoked.name} has been revoked: register it anew to let it report`)
 }
 
+function refuseStrangers(world: World, caller: string, devices: readonly string[]): void {
+  const stranger = devices.find((device) => !isBehind(world, device, caller))
+  if (stranger !== undefined)
+    throw new DomainError(
+      'FORBIDDEN',
+      `the credential is of ${caller}, which reports for itself and for devices behind it, and ${stranger} is not one of them`,
+    )
+}
+
+/** A request with a good credential that reported nothing that could be taken: its device is alive all the same. */
+export function hearDevice(name: string): Command<null> {
+  return {
+    needs: { devices: [name] },
+    decide(world) {
+      hearKnown(world, name)
+      return null
+    },
+  }
+}
+
+function hearKnown(world: World, name: string): void {
+  const device = world.device(name)
+  if (device && device.revokedAt === null) hear(world, device.key, null)
+}
+
 /** A sign of life: it ends an absence, and says that a device is there which promised such signs (or must give them). */
-function hear(world: World, reporterKey: number, report: StatusReport): void {
+function hear(world: World, reporterKey: number, observedAt: Millis | null): void {
   const device = { ...world.targetByKey(reporterKey), lastHeardAt: world.now }
   world.putTarget(device, 'heard')
   const isExpected = device.expectedInterval !== null || world.offlineAfter !== null
   if (device.connectivity === 'OFFLINE' || (isExpected && device.connectivity === 'UNKNOWN'))
-    setConnectivity(world, device, 'ONLINE', report)
+    setConnectivity(world, device, 'ONLINE', observedAt)
 }
 
 function keep(
@@ -87,12 +121,12 @@ function noteChild(world: World, targetKey: number, reporterKey: number, report:
   if (targetKey === reporterKey) return
   const target = world.targetByKey(targetKey)
   const codes = [report.error, ...report.components.map((component) => component.error)].map((error) => error?.code)
-  if (codes.includes(childUnreachable)) setConnectivity(world, target, 'OFFLINE', report)
-  else if (target.connectivity === 'OFFLINE') setConnectivity(world, target, 'ONLINE', report)
+  if (codes.includes(childUnreachable)) setConnectivity(world, target, 'OFFLINE', report.observedAt)
+  else if (target.connectivity === 'OFFLINE') setConnectivity(world, target, 'ONLINE', report.observedAt)
 }
 
-function setConnectivity(world: World, target: Target, to: 'ONLINE' | 'OFFLINE', report: StatusReport): void {
+function setConnectivity(world: World, target: Target, to: 'ONLINE' | 'OFFLINE', observedAt: Millis | null): void {
   if (target.connectivity === to) return
   const change = { kind: 'CONNECTIVITY_CHANGED', from: target.connectivity, to } as const
-  world.recordTarget({ ...target, connectivity: to }, change, report.observedAt)
+  world.recordTarget({ ...target, connectivity: to }, change, observedAt)
 }

@@ -1,0 +1,133 @@
+/**
+ * Who reports: every way of DEVICE_AUTH is asked whether the request carries its kind of credential.
+ *
+ *   none does     ──▶ whoever it is, where DEVICE_AUTH has open; else refused (401)
+ *   one does      ──▶ its device, or refused: a bad credential is never taken for none, also where DEVICE_AUTH has open
+ *   several do    ──▶ all must be good, and of one device
+ *
+ * What the device may report is not decided here but with the report, under the writer's lock (ingest/devices.ts).
+ */
+import type { IncomingMessage } from 'node:http'
+import type { Database } from '../../store/database.ts'
+import { CredentialRefused, type DeviceAuthMethod, type RefusalReason } from './refusal.ts'
+import { createTokenMethod } from './tokens.ts'
+
+export interface DeviceAuthConfig {
+  readonly methods: readonly DeviceAuthMethod[]
+}
+
+export interface DeviceIdentity {
+  /** The device or client whose credential it is; null: nobody was asked. */
+  readonly device: string | null
+  readonly method: DeviceAuthMethod
+}
+
+/** What a way of saying who reports may look at. */
+export interface Presented {
+  readonly request: IncomingMessage
+  readonly body: Uint8Array
+}
+
+/** The device; null when the request carries no credential of this kind. Throws CredentialRefused, or UNAVAILABLE. */
+export type Identify = (presented: Presented) => Promise<string | null>
+
+export interface Refused {
+  readonly method: DeviceAuthMethod
+  readonly reason: RefusalReason
+  readonly message: string
+  readonly request: IncomingMessage
+}
+
+export interface DeviceAuth {
+  /** Throws CredentialRefused (INVALID_REQUEST, UNAUTHENTICATED, FORBIDDEN), or UNAVAILABLE. */
+  authenticate(request: IncomingMessage, body: Uint8Array): Promise<DeviceIdentity>
+  /** A good credential that reported for somebody else: for the log and the metrics. */
+  noteStranger(identity: DeviceIdentity, request: IncomingMessage, message: string): void
+  /** What a 401 says of how to do it right (WWW-Authenticate). */
+  readonly challenge: string
+}
+
+export interface DeviceAuthDeps {
+  readonly config: DeviceAuthConfig
+  readonly database: Pick<Database, 'session'>
+  /** Told of every credential that was refused. */
+  readonly refused?: (refused: Refused) => void
+}
+
+const expected = {
+  open: { credential: '', challenge: '' },
+  token: { credential: 'Authorization: Bearer and a token', challenge: 'Bearer realm="rollcall"' },
+  signature: {
+    credential: 'Content-Digest, Signature-Input and Signature (RFC 9421)',
+    challenge: 'Signature realm="rollcall"',
+  },
+  mtls: { credential: 'a client certificate', challenge: 'ClientCertificate realm="rollcall"' },
+} as const satisfies Record<DeviceAuthMethod, { credential: string; challenge: string }>
+
+export function createDeviceAuth(deps: DeviceAuthDeps): DeviceAuth {
+  const { config, refused = () => {} } = deps
+  const isOpen = config.methods.includes('open')
+  const asked = config.methods.filter((method) => method !== 'open')
+  const ways = new Map<DeviceAuthMethod, Identify>(asked.map((method) => [method, createMethod(deps, method)]))
+  const anybody: DeviceIdentity = { device: null, method: 'open' }
+  const missing = `a credential is needed: send ${asked.map((method) => expected[method].credential).join(', or ')}`
+
+  function note(method: DeviceAuthMethod, request: IncomingMessage, error: unknown): void {
+    if (error instanceof CredentialRefused) refused({ method, request, reason: error.reason, message: error.message })
+  }
+
+  async function ask(
+    method: DeviceAuthMethod,
+    identify: Identify,
+    presented: Presented,
+  ): Promise<DeviceIdentity | null> {
+    try {
+      const device = await identify(presented)
+      return device === null ? null : { device, method }
+    } catch (error) {
+      note(method, presented.request, error)
+      throw error
+    }
+  }
+
+  function disagreeing(request: IncomingMessage, found: readonly DeviceIdentity[]): CredentialRefused {
+    const whose = found.map(({ device, method }) => `${method}: ${device}`).join(', ')
+    const error = new CredentialRefused(
+      'FORBIDDEN',
+      'disagreeing',
+      `the credentials are of different devices (${whose})`,
+    )
+    note(found[0]?.method ?? 'open', request, error)
+    return error
+  }
+
+  return {
+    challenge: asked.map((method) => expected[method].challenge).join(', '),
+    async authenticate(request, body) {
+      const found: DeviceIdentity[] = []
+      for (const [method, identify] of ways) {
+        const identity = await ask(method, identify, { request, body })
+        if (identity) found.push(identity)
+      }
+      const [first] = found
+      if (first) {
+        if (found.some(({ device }) => device !== first.device)) throw disagreeing(request, found)
+        return first
+      }
+      if (isOpen) return anybody
+      const error = new CredentialRefused('UNAUTHENTICATED', 'missing', missing)
+      note(asked[0] ?? 'open', request, error)
+      throw error
+    },
+    noteStranger: ({ method }, request, message) => refused({ method, request, reason: 'not-its-own', message }),
+  }
+}
+
+function createMethod(deps: DeviceAuthDeps, method: Exclude<DeviceAuthMethod, 'open'>): Identify {
+  switch (method) {
+    case 'token':
+      return createTokenMethod(deps)
+    default:
+      throw new Error(`DEVICE_AUTH ${method} is not there yet`)
+  }
+}

@@ -1,0 +1,28 @@
+/** What devices prove themselves with, as it is stored: hashes of tokens, public keys, SPIFFE ids. Reading only; tokens.ts and keys are written with the device. */
+import { sql } from 'drizzle-orm'
+import type { Millis } from '../domain/deployment.ts'
+import type { Session } from './database.ts'
+import { isAnyOf } from './parameters.ts'
+import { deviceTokens, targets } from './schema.ts'
+
+export interface HeldCredential {
+  /** As it was asked for: a token's hash, a key's id, a SPIFFE id. */
+  readonly id: string
+  readonly device: string
+  readonly revokedAt: Millis | null
+}
+
+export interface HeldToken extends HeldCredential {
+  readonly isExpired: boolean
+}
+
+/** By hash. Whether one has expired is for the database's clock to say, which said when it would. */
+export async function findTokens(session: Session, hashes: readonly string[]): Promise<Map<string, HeldToken>> {
+  const rows = await session.rows<HeldToken>(
+    sql`select ${deviceTokens.hash} as id, ${targets.name} as device, ${targets.revokedAt} as "revokedAt",
+        coalesce(${deviceTokens.expiresAt} <= now(), false) as "isExpired"
+      from ${deviceTokens} join ${targets} on ${targets.key} = ${deviceTokens.targetKey}
+      where ${isAnyOf(deviceTokens.hash, hashes, 'text')}`,
+  )
+  return new Map(rows.map((row) => [row.id, row]))
+}
