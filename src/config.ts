@@ -34,6 +34,8 @@ export interface Config {
   readonly sinks: {
     /** Host names, addresses and ranges inside that may be told all the same. */
     readonly allow: readonly string[]
+    /** Milliseconds of nothing but failures after which one is paused; null: never. */
+    readonly giveUpAfter: number | null
     /** Null: no inventory is kept. */
     readonly aai: AaiConfig | null
   }
@@ -148,6 +150,7 @@ const environment = z.object({
   STALLED_FACTOR: factor.default('3'),
   STALLED_AFTER: secondsOrOff.default('3600'),
   SINK_ALLOW: allowList.default([]),
+  SINK_RETRY_DAYS: days.nullable().default(null),
   AAI_URL: publicUrl.nullable().default(null),
   AAI_VERSION: aaiVersion.default(24),
   AAI_USER: z.string().nullable().default(null),
@@ -213,6 +216,7 @@ export function parseConfig(env: Environment): Config {
     stalling: { factor: numberUnlessOff(v.STALLED_FACTOR), after: numberUnlessOff(v.STALLED_AFTER) },
     sinks: {
       allow: v.SINK_ALLOW,
+      giveUpAfter: v.SINK_RETRY_DAYS === null ? null : v.SINK_RETRY_DAYS * 86_400_000,
       aai:
         v.AAI_URL === null
           ? null

@@ -24,7 +24,7 @@ describe('the configuration', () => {
       retention: { historyDays: null, forgetRemovedDays: null },
       offlineAfter: null,
       stalling: { factor: 3, after: 3600 },
-      sinks: { allow: [], aai: null },
+      sinks: { allow: [], giveUpAfter: null, aai: null },
       logLevel: 'info',
       auth: { device: { methods: ['open'] }, api: { methods: ['open'], adminKey: null, jwt: null } },
     })
@@ -54,6 +54,7 @@ describe('the configuration', () => {
       STALLED_FACTOR: '1.5',
       STALLED_AFTER: 'off',
       SINK_ALLOW: '10.0.0.0/8, aai.example',
+      SINK_RETRY_DAYS: '2',
       AAI_URL: 'https://aai.example:8443/',
       AAI_VERSION: 'v27',
       AAI_USER: 'rollcall',
@@ -96,6 +97,7 @@ describe('the configuration', () => {
       stalling: { factor: 1.5, after: null },
       sinks: {
         allow: ['10.0.0.0/8', 'aai.example'],
+        giveUpAfter: 172_800_000,
         aai: {
           url: 'https://aai.example:8443',
           version: 27,
@@ -148,6 +150,7 @@ describe('the configuration', () => {
       STALLED_FACTOR: '0.5',
       STALLED_AFTER: 'never',
       SINK_ALLOW: '10.0.0.0/99',
+      SINK_RETRY_DAYS: 'ever',
       AAI_URL: 'aai.example',
       AAI_VERSION: '11',
       LOG_LEVEL: 'loud',

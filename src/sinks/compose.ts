@@ -16,7 +16,8 @@ export interface Outgoing extends Sinks {
   readonly refuseTarget: (url: string) => string | null
 }
 
-export interface OutgoingOptions extends Pick<SinksOptions, 'failed' | 'observe' | 'interval' | 'backOff'> {
+export interface OutgoingOptions
+  extends Pick<SinksOptions, 'failed' | 'observe' | 'interval' | 'backOff' | 'giveUpAfter'> {
   readonly database: Database
   readonly feed: Feed
   readonly allow: readonly string[]

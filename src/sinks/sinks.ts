@@ -2,7 +2,7 @@
  * Outgoing notifications: each sink is a durable cursor into the log, held by one replica at a time and worked off on its own, so that a dead
  * receiver delays nobody else.
  *
- *   hold (a lease, renewed) → something to tell? → deliver → note the cursor          fails → back-off with jitter, for as long as it is there
+ *   hold (a lease, renewed) → something to tell? → deliver → note the cursor          fails → back-off with jitter, for as long as is configured
  *
  * A replica that dies while delivering is followed by another that delivers again: at least once. The same event has the same id.
  */
@@ -49,6 +49,8 @@ export interface SinksOptions {
   readonly concurrency?: number
   /** Milliseconds after a failure, doubled with each further one, and their limit. */
   readonly backOff?: { readonly first: Millis; readonly longest: Millis }
+  /** Milliseconds of nothing but failures after which a sink is paused; null: never. */
+  readonly giveUpAfter?: Millis | null
 }
 
 /** New ones that one replica takes in a round: the others take theirs. */
@@ -66,6 +68,7 @@ export function createSinks(options: SinksOptions): Sinks {
     clock = Date.now,
     interval = 5_000,
     concurrency = 16,
+    giveUpAfter = null,
   } = options
   const backOff = options.backOff ?? { first: 1_000, longest: 300_000 }
   const holder = randomUUID()
@@ -146,8 +149,20 @@ export function createSinks(options: SinksOptions): Sinks {
     const isOver = (): boolean => isStopped || clock() > heldUntil
     const round = await deliver[sink.kind](sink, head, isOver)
     if (round.isSent) observe?.({ kind: sink.kind, isFailed: round.error !== null })
-    const nextAt = round.error === null ? round.nextAt : clock() + delay(sink.failures)
-    await noteAttempt(database.session, sink.key, holder, { at: clock(), ...round, nextAt })
+    const at = clock()
+    const isFine = round.error === null
+    const nextAt = isFine ? round.nextAt : at + delay(sink.failures)
+    const { failingSince = null } = sink.settings as { failingSince?: Millis | null }
+    const since = isFine ? null : (failingSince ?? at)
+    const isGivenUp = since !== null && giveUpAfter !== null && at - since >= giveUpAfter
+    const settings = since === failingSince ? round.settings : { ...round.settings, failingSince: since }
+    await noteAttempt(database.session, sink.key, holder, {
+      at,
+      ...round,
+      nextAt,
+      isGivenUp,
+      ...(settings && { settings }),
+    })
   }
 
   function delay(failures: number): Millis {

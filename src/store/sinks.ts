@@ -113,7 +113,7 @@ export async function changeSink(session: Session, key: number, change: SinkChan
   const given = <K extends keyof SinkChange>(field: K) => (change[field] === undefined ? null : change[field])
   const [row] = await session.run<SinkRecord>(
     `update sinks set name = coalesce($2, name), url = coalesce($3, url), filter = coalesce($4::text::json, filter),
-       settings = coalesce($5::text::json, settings), paused = coalesce($6::boolean, paused),
+       settings = (coalesce($5::text::jsonb, settings::jsonb) - 'failingSince')::json, paused = coalesce($6::boolean, paused),
        secret = case when $7::boolean then $8 else secret end, next_at = null, failures = 0
      where key = $1::bigint returning *`,
     [
@@ -212,16 +212,18 @@ export async function noteAttempt(
     readonly isSent: boolean
     /** Put over what is there, which may have been changed meanwhile. */
     readonly settings?: object
+    /** From now on it is left alone. */
+    readonly isGivenUp: boolean
   },
 ): Promise<boolean> {
-  const { at, cursor, status, error, nextAt, isSent, settings } = attempt
+  const { at, cursor, status, error, nextAt, isSent, settings, isGivenUp } = attempt
   const rows = await session.run(
     `update sinks set cursor = greatest(cursor, $3::bigint),
        attempted_at = case when $7::boolean then $4::timestamptz else attempted_at end,
        succeeded_at = case when $7::boolean and $6::text is null then $4::timestamptz else succeeded_at end,
        last_status = case when $7::boolean then $5::int else last_status end,
        last_error = $6, failures = case when $6::text is null then 0 else failures + 1 end, next_at = $8::timestamptz,
-       settings = (settings::jsonb || coalesce($9::text::jsonb, '{}'))::json
+       settings = (settings::jsonb || coalesce($9::text::jsonb, '{}'))::json, paused = paused or $10::boolean
      where key = $1::bigint and holder = $2 returning key`,
     [
       key,
@@ -233,6 +235,7 @@ export async function noteAttempt(
       isSent,
       nextAt === null ? null : iso(nextAt),
       settings === undefined ? null : JSON.stringify(settings),
+      isGivenUp,
     ],
   )
   return rows.length > 0

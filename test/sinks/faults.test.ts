@@ -47,7 +47,11 @@ describe.each(stores)('sinks on $name', (store) => {
   }
   const start = async (
     on: EmptyStore,
-    { aai = null, after, ...options }: { aai?: AaiConfig | null; clock?: () => number; after?: Replica } = {},
+    {
+      aai = null,
+      after,
+      ...options
+    }: { aai?: AaiConfig | null; clock?: () => number; giveUpAfter?: number; after?: Replica } = {},
   ): Promise<Replica> => {
     // A PGlite in memory is gone when it is closed: there only what tells the sinks is started again.
     const kept = isShared ? undefined : after?.road
@@ -355,6 +359,35 @@ describe.each(stores)('sinks on $name', (store) => {
     expect(receiver.received.find(({ body }) => body.type === 'rollcall.reset')?.body.data).toMatchObject({
       reason: 'CURSOR_EXPIRED',
     })
+  })
+
+  it('that fail for longer than is configured are paused, and go on when they are resumed', async () => {
+    const receiver = await use(startReceiver())
+    receiver.answer(500)
+    let now = Date.now()
+    const { road, outgoing } = await start(await startStore(), { clock: () => now, giveUpAfter: 60_000 })
+    const { sink } = await outgoing.manager.createWebhook({
+      name: 'broken',
+      url: receiver.url,
+      secret: null,
+      filter: { kinds: ['INSTANCE_STATUS_CHANGED'] },
+      after: await tailOf(road),
+    })
+    const state = async () => outgoing.manager.get(sink.key)
+    await tell(road, 'one')
+    await expect.poll(async () => (await state())?.failures).toBeGreaterThan(0)
+    expect(await state()).toMatchObject({ paused: false, lastError: 'answered 500' })
+    now += 70_000
+    outgoing.refresh()
+    await expect.poll(async () => (await state())?.paused).toBe(true)
+    const tries = receiver.received.length
+    receiver.answer(200)
+    await tell(road, 'two')
+    await outgoing.manager.pause(sink.key, false)
+    const later = (await receiver.until((all) => all.some(({ body }) => body.subject === 'two'))).slice(tries)
+    expect(later.map(({ body }) => body.subject)).toEqual(expect.arrayContaining(['one', 'two']))
+    await expect.poll(async () => (await state())?.failures).toBe(0)
+    expect((await state())?.settings).toEqual({ failingSince: null })
   })
 
   it('are called no more often than they wish, with everything that came meanwhile', async () => {
