@@ -6,6 +6,7 @@
 import type { AddressInfo } from 'node:net'
 import { createApiAuth } from './auth/api/api-auth.ts'
 import { createDeviceAuth } from './auth/devices/device-auth.ts'
+import { createClusters } from './clusters/clusters.ts'
 import type { Config } from './config.ts'
 import { createFeed, type Feed } from './feed/feed.ts'
 import { createGraphql } from './graphql/graphql.ts'
@@ -95,6 +96,15 @@ export async function createApp({
     observe: metrics.notified,
     clock,
   })
+  const clusters = createClusters({
+    ...config.clusters,
+    database,
+    writer,
+    hub: feed.hub,
+    log,
+    observe: metrics.clusterShown,
+    clock,
+  })
   const auth = createApiAuth({ config: config.auth.api, database, writer, clock })
   const gate = createGate({
     limits: config.limits,
@@ -125,6 +135,7 @@ export async function createApp({
     subscribers: () => feed.subscribers,
     lag: () => measureLag(database, feed),
     sinks: () => listSinkStates(database).catch(() => []),
+    clusters: clusters.states,
   })
   const devices = createDeviceAuth({
     config: config.auth.device,
@@ -167,6 +178,7 @@ export async function createApp({
     const stopped = new Promise<void>((resolve) => server.close(() => resolve()))
     auth.close()
     await timekeeper.stop()
+    await within(farewell, clusters.stop())
     await within(farewell, outgoing.stop())
     await graphql.dispose()
     feed.close()

@@ -1,8 +1,10 @@
 /** The environment, parsed once: everything wrong with it is said in one message, and nothing else reads it. */
 import { isIP, isIPv4 } from 'node:net'
+import { delimiter } from 'node:path'
 import { z } from 'zod'
 import type { ApiAuthConfig } from './auth/api/api-auth.ts'
 import type { DeviceAuthConfig } from './auth/devices/device-auth.ts'
+import type { ClustersConfig } from './clusters/clusters.ts'
 import type { LimitsConfig } from './limits/limits.ts'
 import type { AaiConfig } from './sinks/aai.ts'
 import type { StoreConfig } from './store/open.ts'
@@ -39,6 +41,7 @@ export interface Config {
     /** Null: no inventory is kept. */
     readonly aai: AaiConfig | null
   }
+  readonly clusters: ClustersConfig
   readonly logLevel: LogLevel
   readonly auth: { readonly device: DeviceAuthConfig; readonly api: ApiAuthConfig }
 }
@@ -117,6 +120,17 @@ const operationSeconds = setting('a whole number of seconds from 1 to 600', (tex
 const aaiVersion = setting('a version from 24 to 99', (text) =>
   /^v?\d{2}$/.test(text) && Number(text.replace('v', '')) >= 24 ? Number(text.replace('v', '')) : null,
 )
+const clusters = setting(
+  'different clusters such as provider+name=context, separated by commas; a context is one of the kubeconfig',
+  (text) => {
+    const list = listOf(text).map((entry) => {
+      const [, provider = '', name = '', context = null] = /^([^+=]{1,256})\+([^=]{1,256})(?:=(.+))?$/.exec(entry) ?? []
+      return { provider, name, context }
+    })
+    const names = new Set(list.map(({ provider, name }) => `${provider}+${name}`))
+    return names.size === list.length && list.every(({ name }) => name !== '') ? list : null
+  },
+)
 /** Its value may hold a password, so it is never repeated. */
 const databaseUrl = z
   .string()
@@ -158,6 +172,8 @@ const environment = z.object({
   AAI_APP_ID: z.string().default('Rollcall'),
   AAI_INCLUDE_KINDS: z.string().transform(listOf).nullable().default(null),
   AAI_EXCLUDE_KINDS: z.string().transform(listOf).default(['Pod', 'ReplicaSet', 'Event']),
+  CLUSTERS: clusters.default([]),
+  KUBECONFIG: z.string().nullable().default(null),
   LOG_LEVEL: logLevel.default('info'),
   DEVICE_AUTH: anyOf(['open', 'token'], ['signature', 'mtls']).optional(),
   API_AUTH: anyOf(['open', 'key', 'jwt']).optional(),
@@ -229,6 +245,10 @@ export function parseConfig(env: Environment): Config {
               includeKinds: v.AAI_INCLUDE_KINDS,
               excludeKinds: v.AAI_EXCLUDE_KINDS,
             },
+    },
+    clusters: {
+      watched: v.CLUSTERS,
+      kubeconfig: v.KUBECONFIG?.split(delimiter).filter((file) => file !== '') ?? null,
     },
     logLevel: v.LOG_LEVEL,
     auth: {

@@ -19,6 +19,12 @@ export interface Metrics {
   limited(limit: LimitName): void
   credentialRefused(refused: { readonly method: string; readonly reason: string }): void
   notified(outcome: { readonly kind: string; readonly isFailed: boolean }): void
+  /** What became of custom resources that a cluster showed. */
+  clusterShown(shown: {
+    readonly cluster: string
+    readonly verdict: Verdict | 'REFUSED' | 'DROPPED'
+    readonly count: number
+  }): void
   batchCommitted(batch: { readonly size: number; readonly seconds: number }): void
   /** Asked at each scrape. */
   observe(state: {
@@ -27,6 +33,7 @@ export interface Metrics {
     subscribers(): { readonly changes: number; readonly states: number }
     lag(): Promise<number>
     sinks(): Promise<readonly SinkState[]>
+    clusters(): readonly ClusterState[]
   }): void
   readonly contentType: string
   print(): Promise<string>
@@ -41,6 +48,15 @@ export interface SinkState {
   readonly lag: number
   /** In a row. */
   readonly failures: number
+}
+
+/** One cluster that this process watches. */
+export interface ClusterState {
+  readonly cluster: string
+  /** In a row. */
+  readonly failures: number
+  /** Custom resources whose instance nobody has told us of. */
+  readonly waiting: number
 }
 
 export function createMetrics(): Metrics {
@@ -104,6 +120,12 @@ export function createMetrics(): Metrics {
     labelNames: ['kind', 'outcome'],
     registers,
   })
+  const pictures = new Counter({
+    name: 'rollcall_cluster_pictures_total',
+    help: 'Custom resources that a cluster showed, by verdict; DROPPED: of an unknown instance, and no room to wait or too long.',
+    labelNames: ['cluster', 'verdict'],
+    registers,
+  })
   const runs = new Map<string, number>()
 
   function countRun(reporter: string, verdict: Verdict): void {
@@ -128,6 +150,7 @@ export function createMetrics(): Metrics {
     limited: (limit) => limited.inc({ limit }),
     credentialRefused: ({ method, reason }) => credentials.inc({ method, reason }),
     notified: ({ kind, isFailed }) => notifications.inc({ kind, outcome: isFailed ? 'failed' : 'sent' }),
+    clusterShown: ({ cluster, verdict, count }) => pictures.inc({ cluster, verdict }, count),
     batchCommitted({ size, seconds }) {
       batchSize.observe(size)
       commitSeconds.observe(seconds)
@@ -175,6 +198,26 @@ export function createMetrics(): Metrics {
             const labels = { sink: String(key), kind, name }
             this.set(labels, lag)
             failures.set(labels, inARow)
+          }
+        },
+      })
+      const clusterFailures = new Gauge({
+        name: 'rollcall_cluster_failures',
+        help: 'Failures in a row to watch each cluster that this process holds.',
+        labelNames: ['cluster'],
+        registers,
+      })
+      new Gauge({
+        name: 'rollcall_cluster_waiting',
+        help: 'Custom resources of each cluster that this process holds whose instance is not known yet.',
+        labelNames: ['cluster'],
+        registers,
+        collect() {
+          this.reset()
+          clusterFailures.reset()
+          for (const { cluster, failures: inARow, waiting } of state.clusters()) {
+            this.set({ cluster }, waiting)
+            clusterFailures.set({ cluster }, inARow)
           }
         },
       })

@@ -14,6 +14,7 @@ const allowed: Record<string, readonly string[]> = {
   ingest: ['domain', 'readiness', 'store'],
   feed: ['domain', 'store'],
   sinks: ['domain', 'store', 'feed'],
+  clusters: ['domain', 'store', 'feed', 'ingest', 'dialects'],
   auth: ['domain', 'store', 'ingest'],
   graphql: ['domain', 'limits', 'dialects', 'store', 'feed', 'ingest', 'sinks', 'auth'],
   rest: ['domain', 'limits', 'store', 'ingest', 'dialects', 'graphql', 'sinks', 'auth'],

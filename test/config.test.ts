@@ -25,6 +25,7 @@ describe('the configuration', () => {
       offlineAfter: null,
       stalling: { factor: 3, after: 3600 },
       sinks: { allow: [], giveUpAfter: null, aai: null },
+      clusters: { watched: [], kubeconfig: null },
       logLevel: 'info',
       auth: { device: { methods: ['open'] }, api: { methods: ['open'], adminKey: null, jwt: null } },
     })
@@ -62,6 +63,8 @@ describe('the configuration', () => {
       AAI_APP_ID: 'fleet',
       AAI_INCLUDE_KINDS: 'Deployment,Service',
       AAI_EXCLUDE_KINDS: 'Pod',
+      CLUSTERS: 'telco+edge-1=admin@edge-1, telco+edge-2',
+      KUBECONFIG: '/etc/edge-1:/etc/edge-2',
       LOG_LEVEL: 'debug',
       DEVICE_AUTH: 'open',
       API_AUTH: 'key,jwt',
@@ -108,6 +111,13 @@ describe('the configuration', () => {
           excludeKinds: ['Pod'],
         },
       },
+      clusters: {
+        watched: [
+          { provider: 'telco', name: 'edge-1', context: 'admin@edge-1' },
+          { provider: 'telco', name: 'edge-2', context: null },
+        ],
+        kubeconfig: ['/etc/edge-1', '/etc/edge-2'],
+      },
       logLevel: 'debug',
       auth: {
         device: { methods: ['open'] },
@@ -153,6 +163,7 @@ describe('the configuration', () => {
       SINK_RETRY_DAYS: 'ever',
       AAI_URL: 'aai.example',
       AAI_VERSION: '11',
+      CLUSTERS: 'telco+edge-1=a,telco+edge-1=b',
       LOG_LEVEL: 'loud',
       API_AUTH: 'none',
       API_ADMIN_KEY: 'short',
@@ -169,6 +180,7 @@ describe('the configuration', () => {
       'AAI_APP_ID',
       'AAI_INCLUDE_KINDS',
       'AAI_EXCLUDE_KINDS',
+      'KUBECONFIG',
       'API_JWT_ISSUER',
       'API_JWT_AUDIENCE',
       'API_JWT_ROLES_CLAIM',

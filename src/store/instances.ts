@@ -54,13 +54,6 @@ export async function bundleInstances(session: Session): Promise<InstanceRow[]> 
   return found.toSorted((a, b) => a.key - b.key)
 }
 
-/** The newest instance whose resources' labels carry that context. */
-export async function instanceByContext(session: Session, context: string): Promise<InstanceRow | null> {
-  if (!isStorable(context)) return null
-  const found = await read(session, sql`${instances.statusContext} = ${context}`, null)
-  return found.at(-1) ?? null
-}
-
 /** By rollout, oldest first. */
 export async function actionsOf(
   session: Session,

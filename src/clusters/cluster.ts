@@ -1,0 +1,229 @@
+/**
+ * One cluster, for as long as it is ours to watch:
+ *
+ *   list, page by page → what we knew and it does not list is gone → watch from there → …
+ *
+ *   the stream ends or breaks   go on where we were, after a pause
+ *   410 Gone                    list again; while listing: everything in one page
+ *   it does not let us in       RETRYING, after some more times OFFLINE; the pauses grow
+ *   we cannot take it           (our database is away) list again; it says nothing about the cluster
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Millis } from '../domain/deployment.ts'
+import type { Verdict } from '../domain/report.ts'
+import type { Connectivity } from '../domain/target.ts'
+import type { TargetName } from '../ingest/command.ts'
+import { setConnectivity } from '../ingest/commands/resources.ts'
+import type { Writer } from '../ingest/writer.ts'
+import type { Log } from '../log.ts'
+import { shownComponents } from '../store/cluster-watch.ts'
+import type { Database } from '../store/database.ts'
+import { type ApiServer, ApiServerError, type WatchEvent } from './api-server.ts'
+import {
+  type CustomResource,
+  goneResource,
+  labelOf,
+  nameOf,
+  path,
+  readCustomResource,
+  resourceVersionOf,
+} from './custom-resource.ts'
+import { createPictures } from './pictures.ts'
+import { createWaitingRoom, type WaitingRoomLimits } from './waiting-room.ts'
+
+type Whose = Pick<CustomResource['state'], 'context' | 'component' | 'uid'>
+
+export interface ClusterWatch {
+  readonly state: { readonly failures: number; readonly waiting: number }
+  /** An instance is there that perhaps was not before. */
+  instanceCame(instanceId: string): void
+  /** Never rejects; what was begun is finished when it resolves. */
+  stop(): Promise<void>
+}
+
+export interface ClusterTuning {
+  /** Milliseconds after a failure, doubled with each further one, and their limit. */
+  readonly backOff?: { readonly first: Millis; readonly longest: Millis }
+  /** Failures in a row to reach it after which it is OFFLINE. */
+  readonly patience?: number
+  readonly waiting?: WaitingRoomLimits
+  /** Milliseconds between looks at who waits. */
+  readonly retryInterval?: number
+}
+
+export interface ClusterWatchOptions extends ClusterTuning {
+  readonly api: ApiServer
+  readonly target: TargetName
+  readonly database: Database
+  readonly writer: Writer
+  readonly log: Log
+  readonly clock: () => Millis
+  readonly observe: (verdict: Verdict | 'REFUSED' | 'DROPPED', count: number) => void
+}
+
+export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
+  const { api, target, database, writer, log, clock, observe, patience = 3, retryInterval = 1_000 } = options
+  const backOff = options.backOff ?? { first: 1_000, longest: 60_000 }
+  const cluster = `${target.provider}+${target.name}`
+  const leaving = new AbortController()
+  const { signal } = leaving
+
+  /** Some were dropped that nobody knew, and meanwhile somebody came: a list would show whether they are his. */
+  let isIncomplete = false
+  let isListWanted = false
+  const dropped = (count: number): void => {
+    isIncomplete = true
+    observe('DROPPED', count)
+    log.warn({ cluster, count }, 'the cluster shows more of unknown instances than can wait: some were dropped')
+  }
+  const room = createWaitingRoom(clock, dropped, options.waiting)
+  const took = (verdict: Verdict | 'REFUSED'): void => observe(verdict, 1)
+  const pictures = createPictures({ database, writer, target, room, signal, log, observe: took })
+
+  /** By name: what the cluster has. */
+  let present = new Map<string, Whose>()
+  /** The version up to which everything has been taken; null: list first. */
+  let after: string | null = null
+  let isPaged = true
+  /** In a row: attempts that told nothing and did not end in order, and those in which it did not let us in. */
+  let failures = 0
+  let refusals = 0
+  let isLetIn = false
+  let connectivity: Connectivity | null = null
+  let lastTrouble: string | null = null
+
+  async function list(): Promise<string> {
+    const known = await shownComponents(database.session, target.provider, target.name)
+    const listed = new Map<string, Whose>()
+    const labels = new Set<string>()
+    let version = ''
+    isIncomplete = false
+    isListWanted = false
+    for await (const page of api.list(path, signal, isPaged)) {
+      if (version === '') await hear()
+      version = page.resourceVersion
+      const ones = page.items.flatMap((object) => read(object, false, listed))
+      for (const { label } of ones) labels.add(label)
+      await pictures.take(ones)
+    }
+    isPaged = true
+    const gone = known.filter((one) => !labels.has(labelOf(one)))
+    await pictures.take(gone.map((one) => goneResource(one, version)))
+    room.sweep((label) => labels.has(label))
+    present = listed
+    return version
+  }
+
+  async function follow(from: string): Promise<void> {
+    for await (const events of api.watch(path, from, signal)) {
+      const last = events.at(-1)
+      if (!last) {
+        await hear()
+        continue
+      }
+      await pictures.take(events.flatMap(settle))
+      after = resourceVersionOf(last.object) ?? after
+      failures = 0
+    }
+  }
+
+  function settle({ type, object }: WatchEvent): CustomResource[] {
+    if (type === 'BOOKMARK') return []
+    const before = present.get(nameOf(object))
+    const isGone = type === 'DELETED'
+    const ones = read(object, isGone, present)
+    const isShown = (label: string): boolean => present.values().some((one) => labelOf(one) === label)
+    // Whoever gives a label away leaves nothing behind, nor does whoever goes; unless another one shows the same.
+    const isLeft = before && ones[0]?.label !== labelOf(before) && !isShown(labelOf(before))
+    return [
+      ...(isLeft ? [goneResource(before, resourceVersionOf(object))] : []),
+      ...ones.filter(({ label }) => !isGone || !isShown(label)),
+    ]
+  }
+
+  function read(object: object, isGone: boolean, into: Map<string, Whose>): CustomResource[] {
+    const one = readCustomResource(object, isGone)
+    const name = nameOf(object)
+    into.delete(name)
+    if (!one) {
+      log.debug({ cluster, name }, 'a ResourceBundleState does not say whose it is')
+      return []
+    }
+    const { context, component, uid } = one.state
+    if (!isGone) into.set(name, { context, component, uid })
+    return [one]
+  }
+
+  async function hear(): Promise<void> {
+    isLetIn = true
+    refusals = 0
+    lastTrouble = null
+    await say('ONLINE')
+  }
+
+  async function say(to: Connectivity): Promise<void> {
+    // Heard again is worth saying, lost again is not.
+    if (to === connectivity && to !== 'ONLINE') return
+    signal.throwIfAborted()
+    await writer.submit(setConnectivity(target, to))
+    if (to !== connectivity) log.info({ cluster, connectivity: to }, 'the connection to a cluster has changed')
+    connectivity = to
+  }
+
+  async function run(): Promise<void> {
+    while (!signal.aborted) {
+      let pause = 0
+      isLetIn = false
+      try {
+        after ??= await list()
+        await follow(after)
+        failures = 0
+      } catch (error) {
+        if (signal.aborted) return
+        failures += 1
+        if (error instanceof ApiServerError) {
+          pause = error.retryAfter ?? 0
+          if (error.isExpired) {
+            isPaged = after !== null
+            after = null
+          } else await miss(error)
+        } else {
+          after = null
+          log.warn({ cluster, error }, 'what a cluster shows was not taken: trying again')
+        }
+      }
+      if (isListWanted) after = null
+      const whole = Math.min(backOff.first * 2 ** Math.min(Math.max(failures - 1, 0), 30), backOff.longest)
+      await sleep(Math.max(whole * (0.5 + Math.random() / 2), pause), undefined, { signal }).catch(() => undefined)
+    }
+  }
+
+  /** That a stream breaks says nothing yet: what counts is whether it lets us in again. */
+  async function miss({ message }: ApiServerError): Promise<void> {
+    if (message !== lastTrouble) log.warn({ cluster, failures }, `a cluster cannot be watched: ${message}`)
+    lastTrouble = message
+    if (isLetIn) return
+    refusals += 1
+    await say(refusals >= patience ? 'OFFLINE' : 'RETRYING').catch(() => undefined)
+  }
+
+  const again = (pick: () => readonly CustomResource[]): void => void pictures.retry(pick).catch(() => undefined)
+  const timer = setInterval(() => again(room.due), retryInterval)
+  const running = run()
+
+  return {
+    get state() {
+      return { failures, waiting: room.size }
+    },
+    instanceCame(instanceId) {
+      if (isIncomplete) isListWanted = true
+      if (room.ofContext(instanceId).length > 0) again(() => room.ofContext(instanceId))
+    },
+    async stop() {
+      leaving.abort()
+      clearInterval(timer)
+      await running
+      await pictures.retry(() => [])
+    },
+  }
+}

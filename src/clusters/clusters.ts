@@ -1,0 +1,133 @@
+/** All clusters that the configuration names, each watched by one replica at a time: whoever holds its lease. */
+import { randomUUID } from 'node:crypto'
+import type { Millis } from '../domain/deployment.ts'
+import type { Hub } from '../feed/hub.ts'
+import type { TargetName } from '../ingest/command.ts'
+import type { Writer } from '../ingest/writer.ts'
+import type { Log } from '../log.ts'
+import type { ClusterState, Metrics } from '../metrics.ts'
+import { holdLeases, releaseLeases } from '../store/cluster-watch.ts'
+import type { Database } from '../store/database.ts'
+import { type ApiServerLimits, createApiServer } from './api-server.ts'
+import { type ClusterTuning, type ClusterWatch, watchCluster } from './cluster.ts'
+import { loadKubeconfig } from './kubeconfig.ts'
+
+export interface ClustersConfig {
+  /** `context` null: the kubeconfig's current one. */
+  readonly watched: readonly { readonly provider: string; readonly name: string; readonly context: string | null }[]
+  /** Null: where kubectl would look, or what a pod is given. */
+  readonly kubeconfig: readonly string[] | null
+}
+
+export interface Clusters {
+  /** Of those that this replica holds. */
+  states(): ClusterState[]
+  stop(): Promise<void>
+}
+
+export interface ClustersOptions extends ClustersConfig, ClusterTuning {
+  readonly database: Database
+  readonly writer: Writer
+  readonly hub: Hub
+  readonly log: Log
+  readonly observe?: Metrics['clusterShown']
+  readonly clock?: () => Millis
+  /** Milliseconds between renewals; a lease lasts six of them. */
+  readonly interval?: number
+  readonly server?: ApiServerLimits
+}
+
+export function createClusters(options: ClustersOptions): Clusters {
+  const { watched, kubeconfig, database, hub, log, observe, clock = Date.now, interval = 5_000 } = options
+  if (watched.length === 0) return { states: () => [], stop: async () => {} }
+  const holder = randomUUID()
+  const term = 6 * interval
+  const clusters = new Map(watched.map((one) => [`cluster:${one.provider}+${one.name}`, one]))
+  const held = new Map<string, ClusterWatch>()
+  let heldUntil = 0
+  let isStopped = false
+  let round: Promise<void> | null = null
+
+  async function renew(): Promise<void> {
+    const now = clock()
+    try {
+      const mine = await holdLeases(database.session, { names: [...clusters.keys()], holder, now, term })
+      heldUntil = now + term
+      await leave([...held.keys()].filter((name) => !mine.has(name)))
+      if (!isStopped) for (const name of mine) if (!held.has(name)) begin(name)
+    } catch (error) {
+      log.warn({ error }, 'the leases of clusters were not renewed: trying again')
+      // By then another replica may have them.
+      if (clock() + interval >= heldUntil) await leave([...held.keys()])
+    }
+  }
+
+  function begin(name: string): void {
+    const found = clusters.get(name)
+    if (!found) return
+    const target: TargetName = { kind: 'CLUSTER', provider: found.provider, name: found.name }
+    const api = createApiServer(() => loadKubeconfig(kubeconfig, found.context), options.server)
+    const shown: NonNullable<typeof observe> = observe ?? (() => {})
+    const cluster = nameOf(found)
+    const watch = watchCluster({
+      ...options,
+      api,
+      target,
+      clock,
+      observe: (verdict, count) => shown({ cluster, verdict, count }),
+    })
+    held.set(name, watch)
+  }
+
+  async function leave(names: readonly string[]): Promise<void> {
+    await Promise.all(
+      names.map(async (name) => {
+        await held.get(name)?.stop()
+        held.delete(name)
+      }),
+    )
+  }
+
+  const tick = (): void => {
+    round ??= renew().finally(() => {
+      round = null
+    })
+  }
+  const instanceCame = (instanceId: string): void => {
+    for (const watch of held.values()) watch.instanceCame(instanceId)
+  }
+  const unsubscribe = hub.subscribe({
+    topics: ['all'],
+    tell(changes) {
+      for (const change of changes)
+        if (change.kind === 'LIFECYCLE_ACTION_RECORDED' && change.actionInstanceId !== null)
+          instanceCame(change.actionInstanceId)
+    },
+    // What was not told is tried again in time.
+    interrupted: () => {},
+  })
+  const timer = setInterval(tick, interval)
+  tick()
+
+  return {
+    states: () =>
+      [...held].flatMap(([name, { state }]) => {
+        const found = clusters.get(name)
+        return found ? [{ cluster: nameOf(found), ...state }] : []
+      }),
+    async stop() {
+      isStopped = true
+      unsubscribe()
+      clearInterval(timer)
+      await round
+      await leave([...held.keys()])
+      await releaseLeases(database.session, [...clusters.keys()], holder).catch((error: unknown) =>
+        log.debug({ error }, 'the leases of clusters were not given back'),
+      )
+    },
+  }
+}
+
+function nameOf({ provider, name }: { readonly provider: string; readonly name: string }): string {
+  return `${provider}+${name}`
+}

@@ -1,0 +1,60 @@
+/** A ResourceBundleState as the API server hands it out, read: whose it is, and what it shows (WIRE §2.3). */
+import { type BundleState, canShow, parseBundleState } from '../dialects/emco/bundle-state.ts'
+import { DomainError } from '../domain/errors.ts'
+
+export const path = '/apis/k8splugin.io/v1alpha1/resourcebundlestates'
+
+export interface CustomResource {
+  /** Whose it is: `<context>-<app>`. */
+  readonly label: string
+  readonly state: BundleState
+  readonly isGone: boolean
+  /** Characters, more or less. */
+  readonly size: number
+}
+
+/** Null: it does not say whose it is, so it is nobody's. */
+export function readCustomResource(object: object, isGone = false): CustomResource | null {
+  try {
+    const state = parseBundleState(object)
+    const label = labelOf(state)
+    if (!isGone) return { label, state, isGone, size: sizeOf(object) }
+    return { label, isGone, size: 0, state: { ...state, objects: [], unreadable: [] } }
+  } catch (error) {
+    if (error instanceof DomainError) return null
+    throw error
+  }
+}
+
+/** What is left of one that is not there any more. */
+export function goneResource(
+  whose: Pick<BundleState, 'context' | 'component' | 'uid'>,
+  resourceVersion: string | null,
+): CustomResource {
+  // Whoever has no uid has no version either that this one could be compared with.
+  const version = whose.uid === null ? null : resourceVersion
+  const state = { ...whose, resourceVersion: version, objects: [], unreadable: [], canShow }
+  return { label: labelOf(whose), state, isGone: true, size: 0 }
+}
+
+export function labelOf({ context, component }: Pick<BundleState, 'context' | 'component'>): string {
+  return `${context}-${component}`
+}
+
+export function resourceVersionOf(object: object): string | null {
+  const { metadata } = object as { metadata?: { readonly resourceVersion?: unknown } }
+  const version = metadata?.resourceVersion
+  return typeof version === 'string' && version !== '' ? version : null
+}
+
+/** Namespace and name. */
+export function nameOf(object: object): string {
+  const { metadata } = object as { metadata?: { readonly namespace?: unknown; readonly name?: unknown } }
+  return `${metadata?.namespace ?? ''}/${metadata?.name ?? ''}`
+}
+
+function sizeOf(value: unknown): number {
+  if (typeof value === 'string') return value.length
+  if (typeof value !== 'object' || value === null) return 8
+  return Object.entries(value).reduce((sum, [key, member]) => sum + key.length + sizeOf(member), 0)
+}

@@ -1,0 +1,401 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { DomainError } from '../../src/domain/errors.ts'
+import { newContext } from '../support/emco.ts'
+import type { Kubernetes } from '../support/kubernetes.ts'
+import { createRoad, type Road } from '../support/road.ts'
+import { type Store, stores } from '../support/stores.ts'
+import { openWatched, showing, type Watched, waitingIn } from './harness.ts'
+
+const roads = new Map<Store, Road>()
+const drops: (() => Promise<void>)[] = []
+beforeAll(async () => {
+  for (const store of stores) {
+    const empty = await store.create()
+    drops.push(() => empty.drop())
+    roads.set(store, await createRoad(await empty.open()))
+  }
+})
+afterAll(async () => {
+  for (const road of roads.values()) await road.close()
+  for (const drop of drops) await drop()
+})
+
+const closing: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0).toReversed()) await close()
+})
+
+function open(store: Store | undefined = stores[0]): Promise<Watched> {
+  const road = store && roads.get(store)
+  if (!road) throw new Error('there is no store to test on')
+  return openWatched(road, (close) => void closing.push(close))
+}
+
+/** When the stream is there, and everything that was listed has been taken. */
+const isWatching = (cluster: Kubernetes) => expect.poll(() => cluster.watching).toBe(1)
+
+describe.each(stores)('a watched cluster, on $name', (store) => {
+  it('is shown as it is: what is listed, what comes, what changes, what goes', async () => {
+    const { cluster, watch, put, remove, shown, connectivity } = await open(store)
+    put('web', ['a', 'b'])
+    watch()
+    await expect.poll(() => shown()).toEqual(['web/a PRESENT', 'web/b PRESENT'])
+    expect(await connectivity()).toBe('ONLINE')
+    await isWatching(cluster)
+    put('db', ['c'])
+    await expect.poll(() => shown()).toContain('db/c PRESENT')
+    put('web', ['b'])
+    await expect.poll(() => shown()).toEqual(['web/b PRESENT', 'db/c PRESENT'])
+    remove('db')
+    await expect.poll(() => shown()).toEqual(['web/b PRESENT'])
+    expect(cluster.asked[0]).toMatchObject({
+      path: '/apis/k8splugin.io/v1alpha1/resourcebundlestates',
+      authorization: 'Bearer a-token-for-tests',
+    })
+  })
+
+  it('that changed while nobody watched is told when somebody does again', async () => {
+    const { watch, put, remove, shown, told } = await open(store)
+    put('web', ['a'])
+    put('db', ['c'])
+    const before = watch()
+    await expect.poll(() => shown()).toHaveLength(2)
+    await before.stop()
+    remove('db')
+    put('web', ['a', 'b'])
+    watch()
+    await expect.poll(() => shown()).toEqual(['web/a PRESENT', 'web/b PRESENT'])
+    expect(await told()).toContain('db NOT_PRESENT')
+  })
+})
+
+describe('a watch', () => {
+  it('goes on where it was when its stream ends or breaks, and lists once', async () => {
+    const { cluster, watch, put, shown, connectivity, connections } = await open()
+    watch()
+    for (const [index, interrupt] of [cluster.end, cluster.drop, cluster.drop].entries()) {
+      await isWatching(cluster)
+      const asked = cluster.asked.length
+      interrupt()
+      put('web', [`a${index}`])
+      await expect.poll(() => shown()).toEqual([`web/a${index} PRESENT`])
+      expect(cluster.asked.length).toBeGreaterThan(asked)
+    }
+    expect(cluster.asked.filter(({ isWatch }) => !isWatch)).toHaveLength(1)
+    expect(await connectivity()).toBe('ONLINE')
+    // A broken stream is no lost cluster.
+    expect(await connections()).toEqual(['ONLINE'])
+  })
+
+  it('goes on from a bookmark', async () => {
+    const { cluster, watch } = await open()
+    watch()
+    await isWatching(cluster)
+    cluster.bookmark()
+    const { version } = cluster
+    // Until it has come, it goes on from before it.
+    await expect
+      .poll(() => {
+        cluster.end()
+        return cluster.asked.at(-1)?.query.get('resourceVersion')
+      })
+      .toBe(String(version))
+    expect(cluster.asked.every(({ isWatch, query }) => !isWatch || query.get('allowWatchBookmarks') === 'true')).toBe(
+      true,
+    )
+  })
+
+  it.each(['stream', 'status'] as const)(
+    'that is told 410 Gone in its %s lists again, and misses nothing',
+    async (how) => {
+      const { cluster, watch, put, remove, shown, connectivity, told } = await open()
+      put('web', ['a'])
+      put('db', ['c'])
+      watch()
+      await isWatching(cluster)
+      // It must not be back before that.
+      cluster.refuse(503)
+      cluster.drop()
+      remove('db')
+      put('web', ['a', 'b'])
+      cluster.compact(how)
+      cluster.accept()
+      await expect.poll(() => shown()).toEqual(['web/a PRESENT', 'web/b PRESENT'])
+      expect(await told()).toContain('db NOT_PRESENT')
+      expect(cluster.asked.filter(({ isWatch }) => !isWatch)).toHaveLength(2)
+      await expect.poll(connectivity).toBe('ONLINE')
+    },
+  )
+
+  it('reads a list in pages, and whole when pages expire', async () => {
+    const { cluster, watch, put, remove, shown } = await open()
+    for (let index = 0; index < 7; index += 1) put(`app${index}`, ['a'])
+    const first = watch({ server: { pageSize: 3 } })
+    await expect.poll(() => shown()).toHaveLength(7)
+    expect(cluster.asked.filter(({ query }) => query.get('limit') === '3')).toHaveLength(3)
+    await first.stop()
+    remove('app0')
+    cluster.expirePages(1)
+    watch({ server: { pageSize: 3 } })
+    await expect.poll(() => shown()).toHaveLength(6)
+    expect(cluster.asked.filter(({ isWatch, query }) => !isWatch && !query.has('limit'))).toHaveLength(1)
+  })
+
+  it.each([1, 7, 1_000])('understands what arrives in pieces of %i bytes', async (bytes) => {
+    const { cluster, watch, put, shown } = await open()
+    cluster.cutInto(bytes)
+    watch()
+    await isWatching(cluster)
+    put('web', ['wéb-🚀', 'b'])
+    await expect.poll(() => shown()).toEqual(['web/wéb-🚀 PRESENT', 'web/b PRESENT'])
+  })
+
+  it('takes half a line for nothing, and asks again', async () => {
+    const { cluster, watch, put, shown } = await open()
+    watch()
+    await isWatching(cluster)
+    cluster.send('{"type":"ADDED","object":{"metadata":{"resourceVersion":"999999","labels":{"emco/dep')
+    cluster.end()
+    put('web', ['a'])
+    await expect.poll(() => shown()).toEqual(['web/a PRESENT'])
+  })
+
+  it.each([
+    ['no JSON', 'hello\n'],
+    ['an event without an object', '{"type":"ADDED"}\n'],
+    ['an error of the server', '{"type":"ERROR","object":{"kind":"Status","code":500,"message":"etcd is tired"}}\n'],
+    ['an event that nobody knows', '{"type":"TELEPORTED","object":{}}\n'],
+    ['an object that is nobody’s', '{"type":"ADDED","object":{"metadata":{"name":"x"}}}\n'],
+    ['an object that is odd', '{"type":"ADDED","object":{"metadata":7,"status":[null]}}\n'],
+  ])('is not stopped by %s', async (_, line) => {
+    const { cluster, watch, put, shown } = await open()
+    watch()
+    await isWatching(cluster)
+    cluster.send(line)
+    put('web', ['a'])
+    await expect.poll(() => shown()).toEqual(['web/a PRESENT'])
+  })
+
+  it('shows what can be read of a custom resource, and says what cannot', async () => {
+    const { cluster, context, logged, watch, shown } = await open()
+    const status = { ...showing('a'), resourceStatuses: [{ kind: 'Route', res: '%%%' }] }
+    cluster.put('web', `${context}-web`, status)
+    watch()
+    await expect.poll(() => shown()).toEqual(['web/a PRESENT'])
+    await expect.poll(() => logged.map(({ msg }) => msg)).toContain('some of its entries cannot be read')
+  })
+
+  it('does not take an app away while another custom resource shows it, nor leave it when its label goes to another', async () => {
+    const { cluster, context, watch, put, remove, shown } = await open()
+    put('web', ['a'])
+    cluster.put('again', `${context}-web`, showing('a'))
+    watch()
+    await expect.poll(() => shown()).toEqual(['web/a PRESENT'])
+    await isWatching(cluster)
+    remove('web')
+    cluster.put('again', `${context}-shop`, showing('a'))
+    await expect.poll(() => shown()).toEqual(['shop/a PRESENT'])
+  })
+
+  it('covers the instance before an update and the one after it', async () => {
+    const { watch, put, act, shown } = await open()
+    const after = newContext()
+    await act([`UPDATED ${after}`, `INSTANTIATED ${after}`])
+    put('web', ['a'])
+    watch()
+    await expect.poll(() => shown()).toEqual(['web/a PRESENT'])
+    expect(await shown(after)).toEqual(['web/a PRESENT'])
+  })
+})
+
+describe('the connectivity of a cluster', () => {
+  it.each([
+    ['refuses the connection', (cluster: Kubernetes) => cluster.refuse(503)],
+    ['does not accept us any more', (cluster: Kubernetes) => cluster.refuse(401)],
+    ['does not know the kind', (cluster: Kubernetes) => cluster.refuse(404)],
+    ['answers nothing', (cluster: Kubernetes) => cluster.fallSilent()],
+  ])('is lost when it %s, and back when it is', async (_, lose) => {
+    const { cluster, watch, put, shown, connectivity, connections } = await open()
+    const clusters = watch({ server: { patience: 50 } })
+    await isWatching(cluster)
+    lose(cluster)
+    cluster.drop()
+    await expect.poll(connectivity).toBe('OFFLINE')
+    expect(clusters.states()[0]?.failures).toBeGreaterThan(2)
+    put('web', ['a'])
+    cluster.accept()
+    await expect.poll(connectivity).toBe('ONLINE')
+    await expect.poll(() => shown()).toEqual(['web/a PRESENT'])
+    expect(await connections()).toEqual(['ONLINE', 'RETRYING', 'OFFLINE', 'ONLINE'])
+  })
+
+  it('is lost with a stream on which nothing comes any more, not even its end', async () => {
+    const { cluster, watch, connectivity, connections } = await open()
+    watch({ server: { patience: 50, streamSeconds: 1 } })
+    await isWatching(cluster)
+    cluster.fallSilent()
+    await expect.poll(connectivity).toBe('OFFLINE')
+    expect(await connections()).toEqual(['ONLINE', 'RETRYING', 'OFFLINE'])
+  })
+
+  it('says why in the log, without the credentials', async () => {
+    const { cluster, logged, watch, connectivity } = await open()
+    cluster.refuse(403)
+    watch()
+    await expect.poll(connectivity).toBe('OFFLINE')
+    const said = logged.filter(({ level }) => level === 'warn').map(({ msg }) => msg)
+    expect(said).toEqual(['a cluster cannot be watched: it answers with 403 Refused: it says 403'])
+    expect(JSON.stringify(logged)).not.toContain('a-token-for-tests')
+  })
+
+  it('is not looked for sooner than it says', async () => {
+    const { cluster, watch } = await open()
+    cluster.refuse(503, { 'retry-after': '1' })
+    watch()
+    await expect.poll(() => cluster.asked.length).toBe(2)
+    const [first, second] = cluster.asked.map(({ at }) => at)
+    // Many times its own back-off; timers may be a little early, never late by less.
+    expect((second ?? 0) - (first ?? 0)).toBeGreaterThan(900)
+  })
+})
+
+describe('what a cluster shows of an unknown instance', () => {
+  it('waits, and is there as soon as the instance is', async () => {
+    const { cluster, watch, put, instantiate, shown } = await open()
+    const unknown = newContext()
+    const clusters = watch({ waiting: { backOff: { first: 2 ** 30, longest: 2 ** 30 } } })
+    await isWatching(cluster)
+    put('web', ['a'], unknown)
+    put('web', ['b'], unknown)
+    await expect.poll(() => waitingIn(clusters)).toBe(1)
+    await instantiate(unknown)
+    await expect.poll(() => shown(unknown)).toEqual(['web/b PRESENT'])
+    expect(waitingIn(clusters)).toBe(0)
+  })
+
+  it('is tried again in time, should nobody tell', async () => {
+    const { road, watch, put, instantiate, shown } = await open()
+    const unknown = newContext()
+    const clusters = watch({
+      hub: { ...road.feed.hub, subscribe: () => () => {} },
+      waiting: { backOff: { first: 5, longest: 20 } },
+    })
+    put('web', ['a'], unknown)
+    await expect.poll(() => waitingIn(clusters)).toBe(1)
+    await instantiate(unknown)
+    await expect.poll(() => shown(unknown)).toEqual(['web/a PRESENT'])
+  })
+
+  it('does not wait when it has gone', async () => {
+    const { cluster, watch, put, remove } = await open()
+    const unknown = newContext()
+    const clusters = watch()
+    await isWatching(cluster)
+    put('web', ['a'], unknown)
+    put('db', ['a'], unknown)
+    await expect.poll(() => waitingIn(clusters)).toBe(2)
+    remove('web', unknown)
+    await expect.poll(() => waitingIn(clusters)).toBe(1)
+    cluster.refuse(503)
+    cluster.drop()
+    remove('db', unknown)
+    cluster.compact('stream')
+    cluster.accept()
+    await expect.poll(() => waitingIn(clusters)).toBe(0)
+  })
+
+  it('takes no more room than there is; who was dropped is listed again when his instance comes', async () => {
+    const { cluster, verdicts, watch, put, instantiate, shown } = await open()
+    const contexts = Array.from({ length: 9 }, newContext)
+    for (const context of contexts) put('web', ['a'], context)
+    const clusters = watch({ waiting: { most: 4 } })
+    await isWatching(cluster)
+    expect(waitingIn(clusters)).toBe(4)
+    expect(verdicts.filter(({ verdict }) => verdict === 'DROPPED').reduce((sum, { count }) => sum + count, 0)).toBe(5)
+    await instantiate(contexts[0] ?? '')
+    // A stream ends by itself, sooner or later.
+    await expect
+      .poll(() => {
+        cluster.end()
+        return shown(contexts[0])
+      })
+      .toEqual(['web/a PRESENT'])
+  })
+})
+
+describe('several replicas', () => {
+  it.each(stores)('watch a cluster one at a time, on $name', async (store) => {
+    const { road, cluster, context, watch, put, shown } = await open(store)
+    const replicas = [watch(), watch()] as const
+    await isWatching(cluster)
+    const holder = replicas.find((one) => one.states().length > 0)
+    const other = replicas.find((one) => one !== holder)
+    if (!holder || !other) throw new Error('nobody, or everybody, holds the cluster')
+    // The lease has been renewed for longer than one lasts: the other one had every opportunity.
+    const until = async () => {
+      const [row] = await road.database.session.run<{ until: number }>(
+        'select max(until) as until from leases where name like $1',
+        [`cluster:%${context}`],
+      )
+      return row?.until ?? 0
+    }
+    const begin = await until()
+    await expect.poll(until).toBeGreaterThan(begin + 6 * 50)
+    expect(other.states()).toEqual([])
+    expect(cluster.watching).toBe(1)
+    put('web', ['a'])
+    await expect.poll(() => shown()).toEqual(['web/a PRESENT'])
+    await holder.stop()
+    put('web', ['b'])
+    await expect.poll(() => shown()).toEqual(['web/b PRESENT'])
+    expect(other.states()).toHaveLength(1)
+  })
+
+  it('take over from one that has died, and the dead one falls silent', async () => {
+    const { road, cluster, watch, put, shown } = await open()
+    let isDead = false
+    const session = {
+      ...road.database.session,
+      run: async (...args: Parameters<typeof road.database.session.run>) => {
+        if (isDead && args[0].includes('leases')) throw new Error('it cannot be reached')
+        return road.database.session.run(...args)
+      },
+    }
+    const database = new Proxy(road.database, {
+      get: (target, name) => (name === 'session' ? session : Reflect.get(target, name)),
+    })
+    const first = watch({ database: database as typeof road.database })
+    await isWatching(cluster)
+    const second = watch()
+    isDead = true
+    await expect.poll(() => second.states()).toHaveLength(1)
+    expect(first.states()).toEqual([])
+    await isWatching(cluster)
+    put('web', ['a'])
+    await expect.poll(() => shown()).toEqual(['web/a PRESENT'])
+  })
+})
+
+describe('while our own database is away', () => {
+  it('nothing is lost, and the cluster is not blamed', async () => {
+    const { road, cluster, watch, put, shown, connections, told } = await open()
+    let isAway = false
+    const writer = new Proxy(road.writer, {
+      get(target, name) {
+        if (name !== 'submit') return Reflect.get(target, name)
+        return (command: Parameters<typeof target.submit>[0]) =>
+          isAway ? Promise.reject(new DomainError('UNAVAILABLE', 'the database is away')) : target.submit(command)
+      },
+    })
+    watch({ writer })
+    await isWatching(cluster)
+    isAway = true
+    put('web', ['a'])
+    const lists = () => cluster.asked.filter(({ isWatch }) => !isWatch).length
+    await expect.poll(lists).toBeGreaterThan(2)
+    isAway = false
+    await expect.poll(() => shown()).toEqual(['web/a PRESENT'])
+    expect(await told()).toEqual(['web PRESENT'])
+    expect(await connections()).toEqual(['ONLINE'])
+  })
+})
