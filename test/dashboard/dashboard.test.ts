@@ -122,6 +122,9 @@ describe.runIf(findChromium())('the dashboard', () => {
     await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight))
     await page.getByRole('row', { name: /many-999\b/ }).waitFor()
     const last = page.getByRole('row', { name: /many-999\b/ })
+    expect(await page.locator('.rows > .row').count()).toBeLessThan(80)
+    // Whether it is live is still seen.
+    expect((await page.getByText('Live', { exact: true }).boundingBox())?.y).toBeGreaterThan(0)
     expect(await last.getAttribute('aria-rowindex')).toBe('5001')
     await watchShifts(page)
     const place = await last.boundingBox()

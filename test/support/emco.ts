@@ -40,8 +40,19 @@ export const groups: Record<string, string> = { Deployment: 'apps', StatefulSet:
 /** A deployment intent group that no other test has. */
 export function newGroup(server: Pick<RunningApp, 'url'>): Emco {
   count += 1
-  const key = { project: 'p', compositeApp: 'ca', compositeAppVersion: 'v1', name: `dig${count}` }
-  const base = `/v2/projects/p/composite-apps/ca/v1/deployment-intent-groups/${key.name}`
+  return groupOf(server, { project: 'p', compositeApp: 'ca', compositeAppVersion: 'v1', name: `dig${count}` })
+}
+
+interface GroupKey {
+  readonly project: string
+  readonly compositeApp: string
+  readonly compositeAppVersion: string
+  readonly name: string
+}
+
+export function groupOf(server: Pick<RunningApp, 'url'>, key: GroupKey): Emco {
+  const { project, compositeApp, compositeAppVersion, name } = key
+  const base = `/v2/projects/${project}/composite-apps/${compositeApp}/${compositeAppVersion}/deployment-intent-groups/${name}`
   const call = async (method: string, path: string, body?: unknown): Promise<Reply> => {
     const response = await fetch(`${server.url}${path}`, {
       method,

@@ -40,7 +40,7 @@ export function FilteredDeployments({ scope, label }: FilteredProps) {
         data-filters="text state stalled offline error code"
         aria-label="Filter deployments"
       >
-        <SearchField label="Id, device, application, error" />
+        <SearchField label="Id, device, app, error" />
         <Choice name="state" label="State" options={stateOptions} />
         <Toggle name="stalled">Stalled</Toggle>
         <Toggle name="offline">Offline</Toggle>
