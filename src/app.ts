@@ -140,6 +140,8 @@ export async function createApp({
   const devices = createDeviceAuth({
     config: config.auth.device,
     database,
+    writer,
+    clock,
     refused({ method, reason, message, request }) {
       metrics.credentialRefused({ method, reason })
       const [path] = (request.url ?? '').split('?')

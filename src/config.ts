@@ -176,6 +176,13 @@ const environment = z.object({
   KUBECONFIG: z.string().nullable().default(null),
   LOG_LEVEL: logLevel.default('info'),
   DEVICE_AUTH: anyOf(['open', 'token'], ['signature', 'mtls']).optional(),
+  DEVICE_PROVISION: flag.default(false),
+  DEVICE_JWT_JWKS_URL: publicUrl.nullable().default(null),
+  DEVICE_JWT_SECRET: secret(32).nullable().default(null),
+  DEVICE_JWT_ISSUER: z.string().nullable().default(null),
+  DEVICE_JWT_AUDIENCE: z.string().nullable().default(null),
+  DEVICE_JWT_CLOCK_SKEW: skew.default(30),
+  DEVICE_JWT_CLAIM: z.string().default('sub'),
   API_AUTH: anyOf(['open', 'key', 'jwt']).optional(),
   API_ADMIN_KEY: secret(24).nullable().default(null),
   API_JWT_JWKS_URL: publicUrl.nullable().default(null),
@@ -196,7 +203,11 @@ export function parseConfig(env: Environment): Config {
   const parsed = environment.safeParse(given)
   const problems = parsed.error?.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`) ?? []
   const host = given.HOST ?? '127.0.0.1'
-  problems.push(...missingChoices(host, given), ...missingForApi(given, parsed.data?.API_AUTH ?? []))
+  problems.push(
+    ...missingChoices(host, given),
+    ...missingForApi(given, methodsOf(given.API_AUTH)),
+    ...missingForDevices(given, methodsOf(given.DEVICE_AUTH)),
+  )
   if (!parsed.success || problems.length > 0) throw new ConfigError(problems)
   const v = parsed.data
   const graphiql = v.GRAPHIQL ?? isLoopback(v.HOST)
@@ -252,7 +263,21 @@ export function parseConfig(env: Environment): Config {
     },
     logLevel: v.LOG_LEVEL,
     auth: {
-      device: { methods: v.DEVICE_AUTH ?? ['open'] },
+      device: {
+        methods: v.DEVICE_AUTH ?? ['open'],
+        provision: v.DEVICE_PROVISION,
+        jwt:
+          v.DEVICE_JWT_JWKS_URL === null && v.DEVICE_JWT_SECRET === null
+            ? null
+            : {
+                jwksUrl: v.DEVICE_JWT_JWKS_URL,
+                secret: v.DEVICE_JWT_SECRET,
+                issuer: v.DEVICE_JWT_ISSUER,
+                audience: v.DEVICE_JWT_AUDIENCE,
+                clockSkew: v.DEVICE_JWT_CLOCK_SKEW,
+                claim: v.DEVICE_JWT_CLAIM,
+              },
+      },
       api: {
         methods: v.API_AUTH ?? ['open'],
         adminKey: v.API_ADMIN_KEY,
@@ -293,20 +318,46 @@ function missingChoices(host: string, given: Environment): string[] {
 
 /** What the methods of API_AUTH need to work, and what would be without effect. */
 function missingForApi(given: Environment, methods: readonly string[]): string[] {
-  const [jwks, secretKey, admin] = [given.API_JWT_JWKS_URL, given.API_JWT_SECRET, given.API_ADMIN_KEY]
   const problems: string[] = []
-  if (admin !== undefined && !methods.includes('key'))
+  if (given.API_ADMIN_KEY !== undefined && !methods.includes('key'))
     problems.push('API_ADMIN_KEY is of no use unless API_AUTH has "key"')
-  if (!methods.includes('jwt')) {
-    for (const name of ['API_JWT_JWKS_URL', 'API_JWT_SECRET'])
-      if (given[name] !== undefined) problems.push(`${name} is of no use unless API_AUTH has "jwt"`)
-    return problems
-  }
-  if ((jwks === undefined) === (secretKey === undefined))
+  if (!methods.includes('jwt')) return [...problems, ...useless(given, 'API_JWT_', 'unless API_AUTH has "jwt"')]
+  if (given.API_JWT_JWKS_URL === undefined && given.API_JWT_SECRET === undefined)
     problems.push('API_AUTH has "jwt": set either API_JWT_JWKS_URL or API_JWT_SECRET')
-  if (jwks !== undefined && (given.API_JWT_ISSUER === undefined || given.API_JWT_AUDIENCE === undefined))
-    problems.push('API_JWT_JWKS_URL needs API_JWT_ISSUER and API_JWT_AUDIENCE: those keys sign tokens for others, too')
+  return [...problems, ...missingForTokens(given, 'API_JWT_')]
+}
+
+/** The same for DEVICE_AUTH. */
+function missingForDevices(given: Environment, methods: readonly string[]): string[] {
+  const jwt = 'DEVICE_JWT_'
+  if (!methods.includes('token')) return useless(given, jwt, 'unless DEVICE_AUTH has "token"')
+  const problems = missingForTokens(given, jwt)
+  if (given.DEVICE_JWT_JWKS_URL === undefined && given.DEVICE_JWT_SECRET === undefined)
+    problems.push(...useless(given, jwt, 'without DEVICE_JWT_JWKS_URL or DEVICE_JWT_SECRET'))
   return problems
+}
+
+function missingForTokens(given: Environment, prefix: string): string[] {
+  const [jwks, secretKey] = [given[`${prefix}JWKS_URL`], given[`${prefix}SECRET`]]
+  const problems: string[] = []
+  if (jwks !== undefined && secretKey !== undefined)
+    problems.push(`${prefix}JWKS_URL and ${prefix}SECRET are both set: set either`)
+  if (jwks !== undefined && (given[`${prefix}ISSUER`] === undefined || given[`${prefix}AUDIENCE`] === undefined))
+    problems.push(
+      `${prefix}JWKS_URL needs ${prefix}ISSUER and ${prefix}AUDIENCE: those keys sign tokens for others, too`,
+    )
+  return problems
+}
+
+/** Whoever sets it expects it to be in force. */
+function useless(given: Environment, prefix: string, why: string): string[] {
+  return variables
+    .filter((name) => name.startsWith(prefix) && given[name] !== undefined)
+    .map((name) => `${name} is of no use ${why}`)
+}
+
+function methodsOf(text = ''): readonly string[] {
+  return listOf(text)
 }
 
 function anyOf<Method extends string>(offered: readonly Method[], later: readonly string[] = []) {

@@ -27,7 +27,10 @@ describe('the configuration', () => {
       sinks: { allow: [], giveUpAfter: null, aai: null },
       clusters: { watched: [], kubeconfig: null },
       logLevel: 'info',
-      auth: { device: { methods: ['open'] }, api: { methods: ['open'], adminKey: null, jwt: null } },
+      auth: {
+        device: { methods: ['open'], provision: false, jwt: null },
+        api: { methods: ['open'], adminKey: null, jwt: null },
+      },
     })
   })
 
@@ -66,7 +69,13 @@ describe('the configuration', () => {
       CLUSTERS: 'telco+edge-1=admin@edge-1, telco+edge-2',
       KUBECONFIG: '/etc/edge-1:/etc/edge-2',
       LOG_LEVEL: 'debug',
-      DEVICE_AUTH: 'open',
+      DEVICE_AUTH: 'open,token',
+      DEVICE_PROVISION: 'true',
+      DEVICE_JWT_JWKS_URL: 'https://devices.example/keys',
+      DEVICE_JWT_ISSUER: 'https://devices.example',
+      DEVICE_JWT_AUDIENCE: 'fleet',
+      DEVICE_JWT_CLOCK_SKEW: '60',
+      DEVICE_JWT_CLAIM: 'client_id',
       API_AUTH: 'key,jwt',
       API_ADMIN_KEY: 'an-admin-key-for-tests-only',
       API_JWT_JWKS_URL: 'https://issuer.example/keys',
@@ -77,7 +86,7 @@ describe('the configuration', () => {
       API_JWT_SCOPES_CLAIM: 'scope',
     }
     // Where the keys are published, there is no secret.
-    expect([...Object.keys(given), 'API_JWT_SECRET'].toSorted()).toEqual([...variables].toSorted())
+    expect([...Object.keys(given), 'API_JWT_SECRET', 'DEVICE_JWT_SECRET'].toSorted()).toEqual([...variables].toSorted())
     expect(parseConfig(given)).toEqual({
       server: {
         host: '0.0.0.0',
@@ -120,7 +129,18 @@ describe('the configuration', () => {
       },
       logLevel: 'debug',
       auth: {
-        device: { methods: ['open'] },
+        device: {
+          methods: ['open', 'token'],
+          provision: true,
+          jwt: {
+            jwksUrl: 'https://devices.example/keys',
+            secret: null,
+            issuer: 'https://devices.example',
+            audience: 'fleet',
+            clockSkew: 60,
+            claim: 'client_id',
+          },
+        },
         api: {
           methods: ['key', 'jwt'],
           adminKey: 'an-admin-key-for-tests-only',
@@ -165,6 +185,13 @@ describe('the configuration', () => {
       AAI_VERSION: '11',
       CLUSTERS: 'telco+edge-1=a,telco+edge-1=b',
       LOG_LEVEL: 'loud',
+      DEVICE_PROVISION: 'perhaps',
+      DEVICE_JWT_JWKS_URL: 'ftp://x',
+      DEVICE_JWT_SECRET: 'short',
+      DEVICE_JWT_ISSUER: 'anybody',
+      DEVICE_JWT_AUDIENCE: 'anybody',
+      DEVICE_JWT_CLAIM: 'sub',
+      DEVICE_JWT_CLOCK_SKEW: '1h',
       API_AUTH: 'none',
       API_ADMIN_KEY: 'short',
       API_JWT_JWKS_URL: 'ftp://x',
@@ -219,6 +246,23 @@ describe('the configuration', () => {
     )
     expect(refusalOf({ API_ADMIN_KEY: 'an-admin-key-for-tests-only' }).message).toContain('API_AUTH has "key"')
     expect(refusalOf({ API_AUTH: 'jwt', API_JWT_SECRET: 'a-short-secret' }).message).not.toContain('a-short-secret')
+  })
+
+  it('refuses what DEVICE_AUTH cannot work with', () => {
+    const jwks = 'https://issuer.example/keys'
+    const secret = 'a-secret-of-at-least-thirty-two-characters'
+    expect(refusalOf({ DEVICE_AUTH: 'token', DEVICE_JWT_JWKS_URL: jwks }).problems).toEqual([
+      'DEVICE_JWT_JWKS_URL needs DEVICE_JWT_ISSUER and DEVICE_JWT_AUDIENCE: those keys sign tokens for others, too',
+    ])
+    expect(refusalOf({ DEVICE_AUTH: 'token', DEVICE_JWT_CLAIM: 'azp' }).problems).toEqual([
+      'DEVICE_JWT_CLAIM is of no use without DEVICE_JWT_JWKS_URL or DEVICE_JWT_SECRET',
+    ])
+    expect(refusalOf({ DEVICE_JWT_SECRET: secret }).problems).toEqual([
+      'DEVICE_JWT_SECRET is of no use unless DEVICE_AUTH has "token"',
+    ])
+    const both = { DEVICE_AUTH: 'token', DEVICE_JWT_SECRET: secret, DEVICE_JWT_JWKS_URL: jwks }
+    expect(refusalOf({ ...both, DEVICE_JWT_ISSUER: 'x', DEVICE_JWT_AUDIENCE: 'x' }).message).toContain('set either')
+    expect(refusalOf(both).message).not.toContain(secret)
   })
 
   it('is open on a network only for those who say so', () => {

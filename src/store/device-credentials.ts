@@ -16,6 +16,20 @@ export interface HeldToken extends HeldCredential {
   readonly isExpired: boolean
 }
 
+export interface VouchedDevice extends HeldCredential {
+  readonly isRegistered: boolean
+}
+
+/** By name: devices for which somebody else vouches. */
+export async function findVouched(session: Session, names: readonly string[]): Promise<Map<string, VouchedDevice>> {
+  const rows = await session.rows<VouchedDevice>(
+    sql`select ${targets.name} as id, ${targets.name} as device, ${targets.revokedAt} as "revokedAt",
+        ${targets.registered} as "isRegistered"
+      from ${targets} where ${targets.kind} = 'DEVICE' and ${targets.provider} = '' and ${isAnyOf(targets.name, names, 'text')}`,
+  )
+  return new Map(rows.map((row) => [row.id, row]))
+}
+
 /** By hash. Whether one has expired is for the database's clock to say, which said when it would. */
 export async function findTokens(session: Session, hashes: readonly string[]): Promise<Map<string, HeldToken>> {
   const rows = await session.rows<HeldToken>(

@@ -8,12 +8,18 @@
  * What the device may report is not decided here but with the report, under the writer's lock (ingest/devices.ts).
  */
 import type { IncomingMessage } from 'node:http'
+import type { Writer } from '../../ingest/writer.ts'
 import type { Database } from '../../store/database.ts'
 import { CredentialRefused, type DeviceAuthMethod, type RefusalReason } from './refusal.ts'
-import { createTokenMethod } from './tokens.ts'
+import { createTokenMethod, type DeviceJwtConfig } from './tokens.ts'
+import { createAdmission } from './vouched.ts'
 
 export interface DeviceAuthConfig {
   readonly methods: readonly DeviceAuthMethod[]
+  /** Whether a device for which an issuer of tokens or of certificates vouches may come that nobody has registered. */
+  readonly provision: boolean
+  /** Null: only tokens that were issued here are taken. */
+  readonly jwt: DeviceJwtConfig | null
 }
 
 export interface DeviceIdentity {
@@ -50,6 +56,8 @@ export interface DeviceAuth {
 export interface DeviceAuthDeps {
   readonly config: DeviceAuthConfig
   readonly database: Pick<Database, 'session'>
+  readonly writer: Pick<Writer, 'submit'>
+  readonly clock?: () => number
   /** Told of every credential that was refused. */
   readonly refused?: (refused: Refused) => void
 }
@@ -123,10 +131,15 @@ export function createDeviceAuth(deps: DeviceAuthDeps): DeviceAuth {
   }
 }
 
-function createMethod(deps: DeviceAuthDeps, method: Exclude<DeviceAuthMethod, 'open'>): Identify {
+function createMethod(
+  { config, database, writer, clock = Date.now }: DeviceAuthDeps,
+  method: Exclude<DeviceAuthMethod, 'open'>,
+): Identify {
+  const { jwt, provision } = config
+  const admit = createAdmission({ database, writer, provision })
   switch (method) {
     case 'token':
-      return createTokenMethod(deps)
+      return createTokenMethod({ database, admit, jwt, clock })
     default:
       throw new Error(`DEVICE_AUTH ${method} is not there yet`)
   }

@@ -4,15 +4,29 @@ import type { IncomingMessage } from 'node:http'
 import { hashDeviceToken } from '../../ingest/device-token.ts'
 import type { Database } from '../../store/database.ts'
 import { findTokens } from '../../store/device-credentials.ts'
+import { claimOf, createTokenVerifier, looksLikeJwt, type SignedTokenConfig, TokenRefused } from '../signed-token.ts'
 import type { Identify } from './device-auth.ts'
 import { createLookup } from './lookup.ts'
 import { CredentialRefused, revoked } from './refusal.ts'
+import type { Admit } from './vouched.ts'
+
+export interface DeviceJwtConfig extends SignedTokenConfig {
+  /** The claim that names the device; a dot leads into an object. */
+  readonly claim: string
+}
 
 export interface TokenDeps {
   readonly database: Pick<Database, 'session'>
+  readonly admit: Admit
+  /** Null: tokens of others are not taken. */
+  readonly jwt: DeviceJwtConfig | null
+  readonly clock: () => number
 }
 
-export function createTokenMethod({ database }: TokenDeps): Identify {
+const longestName = 256
+
+export function createTokenMethod({ database, admit, jwt, clock }: TokenDeps): Identify {
+  const ofSigned = jwt && createSignedTokens(jwt, admit, clock)
   const find = createLookup((hashes) => findTokens(database.session, hashes))
 
   async function ofIssued(text: string): Promise<string> {
@@ -33,7 +47,30 @@ export function createTokenMethod({ database }: TokenDeps): Identify {
 
   return async ({ request }) => {
     const text = bearerOf(request)
-    return text === null ? null : ofIssued(text)
+    if (text === null) return null
+    return ofSigned && looksLikeJwt(text) ? ofSigned(text) : ofIssued(text)
+  }
+}
+
+function createSignedTokens(
+  config: DeviceJwtConfig,
+  admit: Admit,
+  clock: () => number,
+): (text: string) => Promise<string> {
+  const verify = createTokenVerifier(config)
+  return async (text) => {
+    const payload = await verify(text, clock()).catch((error: unknown) => {
+      if (!(error instanceof TokenRefused)) throw error
+      throw new CredentialRefused('UNAUTHENTICATED', error.reason, error.message)
+    })
+    const name = claimOf(payload, config.claim)
+    if (typeof name === 'string' && name !== '' && name.length <= longestName && !name.includes('\0'))
+      return admit(name)
+    throw new CredentialRefused(
+      'UNAUTHENTICATED',
+      'claims',
+      `the token is refused: its claim ${config.claim} does not name a device`,
+    )
   }
 }
 

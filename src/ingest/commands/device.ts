@@ -47,6 +47,21 @@ export function registerDevices(devices: readonly DeviceRegistration[]): Command
   }
 }
 
+/** A device that nobody has registered, but whom somebody vouches for who may: it is registered from now on. */
+export function provisionDevice(deviceId: string): Command<null> {
+  return {
+    needs: { devices: [deviceId, ...ancestors(deviceId)] },
+    decide(world) {
+      const known = world.device(deviceId)
+      if (known?.revokedAt != null) throw new DomainError('FORBIDDEN', `device ${deviceId} has been revoked`)
+      const parent = parentName(deviceId)
+      const device = parent ? ensureChild(world, deviceId, parent) : world.ensureDevice(deviceId)
+      if (!device.registered) world.putTarget({ ...device, registered: true }, 'changed')
+      return null
+    },
+  }
+}
+
 function register(world: World, registration: DeviceRegistration): Registered[number] {
   const { deviceId } = registration
   const parent = registration.parent ?? parentName(deviceId)
