@@ -87,6 +87,8 @@ describe.runIf(findChromium())('to axe the dashboard is clean', () => {
       { name: 'sink' },
       { cluster: 'p+edge02', name: 'sink', status: 'Retrying' },
       { app: 'source', name: 'source', status: 'Failed' },
+      // So many that phones have to scroll among them.
+      ...['store', 'gate', 'meter'].map((name) => ({ app: name, name })),
     ])
     await emco.show(ids.CONTEXT ?? '', { deploymentStatuses: [shownDeployment('sink', false)] })
     const { rollouts, resources } = await server.query(`{
