@@ -5,6 +5,7 @@
  */
 import type { AddressInfo } from 'node:net'
 import { createApiAuth } from './auth/api/api-auth.ts'
+import { createAuditTrail } from './auth/audit-trail.ts'
 import { createDeviceAuth } from './auth/devices/device-auth.ts'
 import { createClusters } from './clusters/clusters.ts'
 import type { Config } from './config.ts'
@@ -105,7 +106,19 @@ export async function createApp({
     observe: metrics.clusterShown,
     clock,
   })
-  const auth = createApiAuth({ config: config.auth.api, database, writer, clock })
+  const trail = createAuditTrail({
+    writer,
+    clock,
+    failed: warn('refused credentials were not written to the audit log'),
+  })
+  const auth = createApiAuth({
+    config: config.auth.api,
+    database,
+    writer,
+    clock,
+    refused: ({ token, address }, outcome) =>
+      trail.refused({ who: '', credential: token === null ? 'session' : 'token', address, action: 'the API', outcome }),
+  })
   const gate = createGate({
     limits: config.limits,
     proxies: config.server.trustedProxies,
@@ -145,7 +158,9 @@ export async function createApp({
     refused({ method, reason, message, request }) {
       metrics.credentialRefused({ method, reason })
       const [path] = (request.url ?? '').split('?')
-      log.warn({ method, reason, address: gate.addresses.of(request), path }, `refused: ${message}`)
+      const address = gate.addresses.of(request)
+      trail.refused({ who: '', credential: `device ${method}`, address, action: path ?? '', outcome: message })
+      log.warn({ method, reason, address, path }, `refused: ${message}`)
     },
   })
   const server = createHttpServer({
@@ -181,6 +196,7 @@ export async function createApp({
     auth.close()
     await timekeeper.stop()
     await within(farewell, clusters.stop())
+    await within(farewell, trail.close())
     await within(farewell, outgoing.stop())
     await graphql.dispose()
     feed.close()

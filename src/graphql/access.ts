@@ -29,6 +29,7 @@ import {
   visitWithTypeInfo,
 } from 'graphql'
 import { type Access, describeAccess, type Identity, may } from '../domain/identity.ts'
+import { summaryOf } from './audit-entry.ts'
 
 declare global {
   // biome-ignore-start lint/correctness/noUnusedVariables: declarations that merge have the same parameters.
@@ -99,6 +100,7 @@ declare global {
 /** What the plugin needs of a context. */
 interface Asking {
   readonly identity: Identity
+  act<Result>(action: string, detail: unknown, work: () => Result): Promise<Awaited<Result>>
 }
 
 export class AccessPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
@@ -117,8 +119,11 @@ export class AccessPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
     if (field.kind !== 'Mutation') return resolve
     const { access } = field.pothosOptions
     return (root, args, context, info) => {
-      const { identity } = context as unknown as Asking
-      return may(identity, access) ? resolve(root, args, context, info) : forbidden(field.name, access)
+      const { identity, act } = context as unknown as Asking
+      const { input } = args as { readonly input?: unknown }
+      return act(field.name, summaryOf(input), () =>
+        may(identity, access) ? resolve(root, args, context, info) : forbidden(field.name, access),
+      )
     }
   }
 

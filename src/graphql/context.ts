@@ -2,14 +2,16 @@
  * What resolvers get: one for each operation, and for each event of a subscription a new one. Its snapshot is opened by the first
  * read, so an operation that reads nothing costs the database nothing; whoever executes the operation closes it.
  */
-import type { DomainError } from '../domain/errors.ts'
+import type { ApiAuth } from '../auth/api/api-auth.ts'
+import { DomainError } from '../domain/errors.ts'
 import { everyone, type Identity } from '../domain/identity.ts'
 import type { Feed } from '../feed/feed.ts'
 import type { Command } from '../ingest/command.ts'
+import { type AuditEntry, audited, recordAudit } from '../ingest/commands/api-access.ts'
 import type { Writer } from '../ingest/writer.ts'
 import { createDeadline } from '../limits/deadline.ts'
 import type { SinkManager } from '../sinks/manage.ts'
-import type { Database, Snapshot } from '../store/database.ts'
+import type { Database, Session, Snapshot } from '../store/database.ts'
 import { type DocumentLimits, maxRows } from './limits.ts'
 import { type Reader, readerOf } from './loaders.ts'
 import { type See, seeingOf } from './seeing.ts'
@@ -20,6 +22,7 @@ export interface ContextDeps {
   readonly feed: Pick<Feed, 'changes' | 'watch' | 'hub'>
   readonly sinks: SinkManager
   readonly limits: DocumentLimits
+  readonly auth: Pick<ApiAuth, 'recheck'>
 }
 
 export interface Context {
@@ -31,10 +34,16 @@ export interface Context {
   /** The `Last-Event-ID` that an EventSource reconnects with. */
   readonly lastEventId: string | null
   reader(): Promise<Reader>
+  /** What is of no revision: keys, the audit log. */
+  readonly session: Session
+  /** A credential was revoked here: whoever uses it is sent away at once. */
+  recheckAccess(): Promise<void>
   /** What he is told of live changes; absent: all of it. */
   readonly see: See | undefined
   /** Resolves after COMMIT; what is read afterwards is as of then or later. */
   write<Result>(command: Command<Result>): Promise<Result>
+  /** A mutation, which says in the audit log who did what: in the transaction of what it writes, or after it. */
+  act<Result>(action: string, detail: unknown, work: () => Promise<Result> | Result): Promise<Result>
   /** Throws when there is an audit already. */
   audit: DocumentLimits['audit']
   /** Throws when lists within lists have become too many rows for one answer. */
@@ -48,6 +57,8 @@ export interface Context {
 
 export interface ContextOptions {
   readonly identity?: Identity | undefined
+  /** Where the caller is, for the audit log. */
+  readonly address?: string | undefined
   /** Read this one, which belongs to somebody else. */
   readonly snapshot?: Snapshot | null
   readonly lastEventId?: string | null
@@ -57,13 +68,14 @@ export interface ContextOptions {
 
 export function createContext(
   deps: ContextDeps,
-  { identity = everyone, snapshot = null, lastEventId = null, enter }: ContextOptions = {},
+  { identity = everyone, address = '', snapshot = null, lastEventId = null, enter }: ContextOptions = {},
 ): Context {
   const { signal, met } = createDeadline(deps.limits.time, deps.limits.refuse)
   let opened: Promise<Snapshot> | null = snapshot && Promise.resolve(snapshot)
   let isClosed = false
   let spent = 0
   let excess: DomainError | null = null
+  let acting: AuditEntry | null = null
 
   async function open(): Promise<Snapshot> {
     const leave = await enter?.(signal)
@@ -86,6 +98,8 @@ export function createContext(
 
   return {
     identity,
+    session: deps.database.session,
+    recheckAccess: deps.auth.recheck,
     signal,
     audit: deps.limits.audit,
     see: identity.sight ? seeingOf(deps.database, identity.sight) : undefined,
@@ -101,7 +115,28 @@ export function createContext(
     async write(command) {
       // What was read for an earlier field of the operation is older than what follows.
       await close()
-      return deps.writer.submit(command)
+      if (!acting) return deps.writer.submit(command)
+      const result = await deps.writer.submit(audited(command, acting))
+      acting = null
+      return result
+    },
+    async act(action, detail, work) {
+      const { name: who, credential } = identity
+      const done = { who, credential: credential.kind, address, action, outcome: 'done', detail, times: 1 }
+      acting = { at: Date.now(), kind: 'MUTATION', ...done }
+      let outcome = 'done'
+      try {
+        const result = await work()
+        outcome = outcomeOf(result)
+        return result
+      } catch (error) {
+        outcome = error instanceof DomainError ? error.code : 'failed'
+        throw error
+      } finally {
+        const entry = acting
+        acting = null
+        if (entry) await deps.writer.submit(recordAudit([{ ...entry, outcome }])).catch(() => undefined)
+      }
     },
     spend(rows) {
       spent += rows
@@ -120,4 +155,10 @@ export function createContext(
       return close()
     },
   }
+}
+
+/** A mutation answers a success, or why not. */
+function outcomeOf(result: unknown): string {
+  const type = typeof result === 'object' && result !== null && 'type' in result ? String(result.type) : ''
+  return type.endsWith('Success') ? 'done' : type
 }

@@ -13,7 +13,7 @@ import { createFindDocument, type PersistedDocuments } from './persisted-documen
 import { createWebSockets } from './websocket.ts'
 import { createGraphqlYoga } from './yoga.ts'
 
-export interface GraphqlDeps extends Omit<ContextDeps, 'limits'> {
+export interface GraphqlDeps extends Omit<ContextDeps, 'limits' | 'auth'> {
   readonly log: ErrorLog
   readonly graphiql: boolean
   /** Whether the schema is told to whoever asks. Without it: where GraphiQL is shown, which needs it. */
@@ -51,7 +51,7 @@ export function createGraphql(options: GraphqlDeps): Graphql {
     origins = [],
     keepAlive,
   } = options
-  const deps: ContextDeps = { ...options, limits: createDocumentLimits(options.limits, gate.refuse) }
+  const deps: ContextDeps = { ...options, auth, limits: createDocumentLimits(options.limits, gate.refuse) }
   const authentication = createAuthentication(auth, origins, gate.addresses)
   const findDocument = options.documents ? createFindDocument(options.documents, gate.refuse) : null
   const eventStreams = createEventStreams(authentication.follow, keepAlive)

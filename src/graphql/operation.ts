@@ -36,11 +36,11 @@ export async function executeOperation(
   deps: ContextDeps,
   args: ExecutionArgs,
   identity: Identity,
-  enter?: ContextOptions['enter'],
+  { enter, address }: Pick<ContextOptions, 'enter' | 'address'> = {},
 ): Promise<ExecutionResult> {
   const refusals = refuseOperation(args.schema, args.document, identity)
   if (refusals.length > 0) return { errors: refusals }
-  const context = createContext(deps, { identity, enter })
+  const context = createContext(deps, { identity, enter, address })
   try {
     const validated = validateWithin(deps, args, (own) => validateExecutionArgs({ ...own, contextValue: context }))
     if (!('schema' in validated)) return validated

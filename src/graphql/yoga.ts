@@ -72,7 +72,10 @@ function useExecution(
     onExecute({ args, setExecuteFn }) {
       const identity = identityOf(args.contextValue)
       const principal = gate.principalOf(identity, requestOf(args.contextValue))
-      setExecuteFn((own) => executeOperation(deps, own, identity, (signal) => gate.enter(principal, signal)))
+      const request = requestOf(args.contextValue)
+      const address = request && gate.addresses.of(request)
+      const enter = (signal: AbortSignal) => gate.enter(principal, signal)
+      setExecuteFn((own) => executeOperation(deps, own, identity, { enter, address }))
     },
     onSubscribe({ args, setSubscribeFn }) {
       // A WebSocket has none.

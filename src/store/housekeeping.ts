@@ -59,7 +59,7 @@ export async function findEnded(session: Session, before: Millis, limit: number)
 }
 
 /**
- * Removes at most `step` entries of the log, as many reports, and as many resources that are gone and that no entry speaks of any more, all
+ * Removes at most `step` entries of the log, as many reports and lines of the audit log, and as many resources that are gone and that no entry speaks of any more, all
  * older than `before`. Says how many it removed.
  */
 export async function pruneHistory(database: Database, before: Millis, step: number): Promise<number> {
@@ -90,6 +90,12 @@ export async function pruneHistory(database: Database, before: Millis, step: num
        select count(*)::int as removed from old`,
       [step],
     )
-    return (cut?.entries ?? 0) + (reports?.removed ?? 0) + (gone?.removed ?? 0)
+    const [lines] = await session.run<{ removed: number }>(
+      `with old as (
+         delete from audit_log where key in (select key from audit_log where at < $1::timestamptz limit $2::int) returning 1)
+       select count(*)::int as removed from old`,
+      [iso(before), step],
+    )
+    return (cut?.entries ?? 0) + (reports?.removed ?? 0) + (gone?.removed ?? 0) + (lines?.removed ?? 0)
   })
 }

@@ -10,10 +10,11 @@
  * What was found is remembered for a second, so that a key costs no statement a request. Whoever holds a connection open is
  * followed: it ends when its credential does, at once where that was revoked here, and within a second on another replica.
  */
+import type { Millis } from '../../domain/deployment.ts'
 import { DomainError } from '../../domain/errors.ts'
 import { everyone, type Identity, type Role, roles } from '../../domain/identity.ts'
 import { parseScopes, scopesOf } from '../../domain/sight.ts'
-import { closeSession, openSession } from '../../ingest/commands/api-access.ts'
+import { type AuditEntry, audited, closeSession, openSession } from '../../ingest/commands/api-access.ts'
 import type { Writer } from '../../ingest/writer.ts'
 import { type ApiKeyRow, findApiKey, findApiKeys, findSessions, type SessionRow } from '../../store/api-access.ts'
 import type { Database } from '../../store/database.ts'
@@ -210,23 +211,26 @@ export function createApiAuth(deps: ApiAuthDeps): ApiAuth {
       const now = clock()
       const ends = Math.min(now + sessionLength, expiresAt ?? Number.POSITIVE_INFINITY)
       const cookie = newCookie()
-      await writer.submit(
-        openSession({
-          hash: cookie.hash,
-          credential: credential.kind,
-          credentialId:
-            credential.kind === 'key' ? credential.id : credential.kind === 'adminKey' ? (adminHash ?? '') : '',
-          name: identity.name,
-          roles: identity.roles,
-          scopes: scopesOf(identity.sight),
-          expiresAt: ends,
-        }),
-      )
+      const opened = openSession({
+        hash: cookie.hash,
+        credential: credential.kind,
+        credentialId:
+          credential.kind === 'key' ? credential.id : credential.kind === 'adminKey' ? (adminHash ?? '') : '',
+        name: identity.name,
+        roles: identity.roles,
+        scopes: scopesOf(identity.sight),
+        expiresAt: ends,
+      })
+      const { address } = presented
+      await writer.submit(audited(opened, entry('SIGN_IN', identity, address, now)))
       return { identity, cookie: cookie.text, seconds: Math.floor((ends - now) / 1000) }
     },
-    async signOut({ cookie }) {
+    async signOut({ cookie, address }) {
       if (cookie === null) return
-      await writer.submit(closeSession(hashOf(cookie)))
+      const hash = hashOf(cookie)
+      const identity = await ofSession(hash)
+      const closed = closeSession(hash)
+      await writer.submit(identity ? audited(closed, entry('SIGN_OUT', identity, address, clock())) : closed)
       await this.recheck()
     },
     async recheck() {
@@ -237,6 +241,13 @@ export function createApiAuth(deps: ApiAuthDeps): ApiAuth {
       if (timer) clearInterval(timer)
     },
   }
+}
+
+function entry(kind: 'SIGN_IN' | 'SIGN_OUT', identity: Identity, address: string, at: Millis): AuditEntry {
+  const { name: who, credential } = identity
+  const action = kind === 'SIGN_IN' ? 'signIn' : 'signOut'
+  const presented = credential.kind === 'session' ? credential.of : credential.kind
+  return { at, kind, who, credential: presented, address, action, outcome: 'done', detail: null, times: 1 }
 }
 
 /** Where nobody is asked. */

@@ -1,0 +1,212 @@
+/**
+ * Every field × everybody × every transport: allowed or refused, as access-table.json says. What is not in that table fails, so that nobody
+ * adds a field without saying who may read it, twice.
+ */
+import { readFileSync } from 'node:fs'
+import { isInterfaceType, isObjectType } from 'graphql'
+import { type Client, createClient } from 'graphql-ws'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { WebSocket } from 'ws'
+import type { Access } from '../../src/domain/identity.ts'
+import { accessOf } from '../../src/graphql/access.ts'
+import { schema } from '../../src/graphql/schema.ts'
+import { type Answer, type Api, startApi } from '../graphql/harness.ts'
+import { namedAuth } from '../graphql/identities.ts'
+import { type Selected, selectEach } from './documents.ts'
+
+type Table = Readonly<Record<string, Readonly<Record<string, Access>>>>
+
+const table: Table = JSON.parse(readFileSync(new URL('access-table.json', import.meta.url), 'utf8'))
+
+/** By credential, what it may; written out, because what computes it is what is tested. */
+const rights: Readonly<Record<string, readonly Access[]>> = {
+  boss: ['anyone'],
+  viewer: ['anyone', 'viewer', 'viewer of all'],
+  'viewer/label:site=a': ['anyone', 'viewer'],
+  'viewer/project:x': ['anyone', 'viewer'],
+  reporter: ['anyone', 'reporter', 'reporter of all'],
+  'reporter/project:x': ['anyone', 'reporter'],
+  operator: ['anyone', 'viewer', 'viewer of all', 'reporter', 'reporter of all', 'operator', 'operator of all'],
+  'operator/project:x': ['anyone', 'viewer', 'reporter', 'operator'],
+  admin: [
+    'anyone',
+    'viewer',
+    'viewer of all',
+    'reporter',
+    'reporter of all',
+    'operator',
+    'operator of all',
+    'admin',
+    'admin of all',
+  ],
+  'admin/label:site=a': ['anyone', 'viewer', 'reporter', 'operator', 'admin'],
+}
+
+function actual(): Table {
+  const types = Object.values(schema.getTypeMap()).filter(
+    (type) => (isObjectType(type) || isInterfaceType(type)) && !type.name.startsWith('__'),
+  )
+  return Object.fromEntries(
+    types.map((type) => {
+      if (!isObjectType(type) && !isInterfaceType(type)) throw new Error('it was one')
+      const fields = Object.values(type.getFields()).map((field) => [field.name, accessOf(field)])
+      return [type.name, Object.fromEntries(fields)]
+    }),
+  )
+}
+
+const selected = selectEach(schema)
+/** All that stands in the document, on the way to the field too. */
+const demanded = new Map<string, readonly Access[]>()
+
+interface Way {
+  readonly name: string
+  ask(document: string, as: string): Promise<Answer>
+}
+
+describe('access', () => {
+  it('is what the table says, and every field is in it', () => {
+    expect(actual()).toEqual(table)
+  })
+
+  it('is asked for by a document for every field', () => {
+    const names = Object.entries(table).flatMap(([type, fields]) =>
+      Object.keys(fields).map((name) => `${type}.${name}`),
+    )
+    expect(selected.map(({ name }) => name).toSorted()).toEqual(names.toSorted())
+  })
+
+  describe('over every transport', () => {
+    let api: Api
+    const clients = new Map<string, Client>()
+    beforeAll(async () => {
+      api = await startApi({ graphql: { auth: namedAuth } })
+      await api.report({ reporter: 'edge', deploymentId: 'd' })
+    })
+    afterAll(async () => {
+      for (const client of clients.values()) await client.dispose()
+      await api.close()
+    })
+
+    const http: Way = {
+      name: 'HTTP',
+      ask: (document, as) => api.query(document, {}, as),
+    }
+    const events: Way = {
+      name: 'server-sent events',
+      async ask(document, as) {
+        const response = await fetch(api.url, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', accept: 'text/event-stream', authorization: `Bearer ${as}` },
+          body: JSON.stringify({ query: document }),
+        })
+        let text = ''
+        for await (const chunk of response.body ?? []) {
+          text += Buffer.from(chunk).toString('utf8')
+          const [, data] = /^data: (\{.*\})$/m.exec(text) ?? []
+          if (!data) continue
+          return JSON.parse(data)
+        }
+        if (!text.startsWith('{')) throw new Error(`no event: ${response.status} ${text}`)
+        return JSON.parse(text)
+      },
+    }
+    const sockets: Way = {
+      name: 'WebSocket',
+      ask(query, as) {
+        const client =
+          clients.get(as) ??
+          createClient({
+            url: api.url.replace('http', 'ws'),
+            webSocketImpl: WebSocket,
+            retryAttempts: 0,
+            connectionParams: { authorization: `Bearer ${as}` },
+          })
+        clients.set(as, client)
+        return new Promise((resolve, reject) => {
+          const end = client.subscribe<Record<string, unknown>>(
+            { query },
+            {
+              next(result) {
+                resolve(result as Answer)
+                end()
+              },
+              error: (errors) => (Array.isArray(errors) ? resolve({ errors }) : reject(errors)),
+              complete: () => reject(new Error('it was completed before it began')),
+            },
+          )
+        })
+      },
+    }
+
+    /** Null: it may. Of a subscription that waits for something to happen only the refusal comes. */
+    async function refusalOf(
+      way: Way,
+      { document, root, operation, name }: Selected,
+      as: string,
+    ): Promise<string | null> {
+      if (operation === 'mutation') {
+        // A mutation answers for itself.
+        const { data, errors } = await way.ask(root, as)
+        if (errors) return errors[0]?.extensions?.code === 'FORBIDDEN' ? 'FORBIDDEN' : null
+        return Object.values<Answer['data']>(data)[0].__typename === 'Forbidden' ? 'FORBIDDEN' : null
+      }
+      const { errors } = await way.ask(document, as)
+      const codes = errors?.map(({ extensions }) => extensions?.code) ?? []
+      expect([name, codes.includes('INTERNAL_SERVER_ERROR'), codes.includes('GRAPHQL_VALIDATION_FAILED')]).toEqual([
+        name,
+        false,
+        false,
+      ])
+      return codes.includes('FORBIDDEN') ? 'FORBIDDEN' : null
+    }
+
+    for (const way of [http, events, sockets])
+      it.each(Object.keys(rights))(`${way.name}: %s`, async (as) => {
+        const wrong: string[] = []
+        for (const one of selected) {
+          const needs = demandsOf(one)
+          // What an allowed stream of changes tells next is not waited for: it is told when something happens.
+          const isRefused = needs.some((access) => !rights[as]?.includes(access))
+          if (!isRefused && one.operation === 'subscription' && one.document.includes('{ changes')) continue
+          if (way === http && one.operation === 'subscription') continue
+          const refusal = await refusalOf(way, one, as)
+          if ((refusal !== null) !== isRefused) wrong.push(`${one.name} is ${refusal ?? 'allowed'}: ${one.document}`)
+        }
+        expect(wrong).toEqual([])
+      })
+
+    it.each([http, events])('$name: whoever is nobody is told nothing at all', async (way) => {
+      for (const { document } of selected.slice(0, 20)) {
+        const { data, errors } = await way.ask(document, 'nobody')
+        expect([data, errors?.[0]?.extensions?.code]).toEqual([undefined, 'UNAUTHENTICATED'])
+      }
+    })
+  })
+})
+
+/** What the fields of a document ask for: of a mutation only that of the mutation itself. */
+function demandsOf({ name, document, operation }: Selected): readonly Access[] {
+  const known = demanded.get(name)
+  if (known) return known
+  const path = document.replace(/\((?:[^()]|\([^()]*\))*\)/g, '').match(/\w+|\.\.\. on \w+/g) ?? []
+  let type = operation.charAt(0).toUpperCase() + operation.slice(1)
+  const found: Access[] = []
+  for (const step of path.slice(1)) {
+    if (step === '__typename') break
+    if (step.startsWith('... on ')) {
+      type = step.slice(7)
+      continue
+    }
+    const parent = schema.getType(type)
+    if (!isObjectType(parent) && !isInterfaceType(parent)) throw new Error(`${type} has no fields`)
+    const field = parent.getFields()[step]
+    const access = table[type]?.[step]
+    if (!field || !access) throw new Error(`there is no ${type}.${step}`)
+    found.push(access)
+    if (operation === 'mutation') break
+    type = String(field.type).replace(/[[\]!]/g, '')
+  }
+  demanded.set(name, found)
+  return found
+}
