@@ -127,6 +127,17 @@ describe.runIf(findChromium())('the dashboard of an intent group', () => {
     for (const { complaints } of [whole, one, fleet, object]) expect(complaints).toEqual([])
   })
 
+  it('counts them on the overview, each count a way to them', async () => {
+    const { page, complaints } = await visit('#/')
+    const { resourceCounts } = await server.query('{ resourceCounts { readiness { unknown } } }')
+    await page
+      .getByRole('region', { name: /^Resources/ })
+      .getByRole('link', { name: `Not shown ${resourceCounts.readiness.unknown}` })
+      .click()
+    await page.getByText(`${resourceCounts.readiness.unknown} resources`, { exact: true }).waitFor()
+    expect(complaints).toEqual([])
+  })
+
   it('shows them as they were, and a run that is over', async () => {
     const { page, complaints } = await visit(`#/rollout/${rollout}?at=${between}`)
     const sink = page.getByRole('row', { name: /^sink.*Deployment.*munich/ })

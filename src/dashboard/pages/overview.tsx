@@ -6,12 +6,13 @@ import { rowFragment } from '../deployment-rows.ts'
 import { DeploymentCells } from '../deployment-table.tsx'
 import { graphql } from '../graphql.ts'
 import { usePoints } from '../past-points.ts'
+import { ReadinessBar, ReadinessMark } from '../readiness.tsx'
 import { at, href, moment } from '../route.ts'
 import { StateMark } from '../state-mark.tsx'
 import { now } from '../time.ts'
 import { useWindow, windowWords } from '../time-bar.tsx'
 import { Trouble } from '../trouble.tsx'
-import { type Counts, formatNumber, formatShare, plural } from '../words.ts'
+import { type Counts, formatNumber, formatShare, plural, readinessOrder } from '../words.ts'
 import { countsFragment, RolloutLine, type RolloutSummary, rolloutFragment } from './rollouts.tsx'
 
 const overviewDocument = graphql(
@@ -43,6 +44,7 @@ export function OverviewPage() {
   if (error && !data) return <Trouble error={error} />
   if (!data || !counts) return <OverviewShape />
   const wanted = counts.total - counts.removed
+  const isEmpty = asOf === null && data.rollouts.nodes.length === 0
   const attention = [...data.failedFirst.nodes, ...data.stalledFirst.nodes.filter(({ state }) => state !== 'FAILED')]
   return (
     <div class="overview">
@@ -56,6 +58,7 @@ export function OverviewPage() {
         <CountsLegend counts={counts} to={(state) => href(['deployments'], { state })} />
       </section>
 
+      {isEmpty && <FirstReport />}
       <ul class="facts" aria-label="What needs somebody">
         <Fact
           mark="FAILED"
@@ -109,6 +112,8 @@ export function OverviewPage() {
         )}
       </section>
 
+      {asOf === null && <ResourceSummary />}
+
       <section class="panel" aria-labelledby="rollouts">
         <h2 id="rollouts">
           Rollouts <a href={href(['rollouts'])}>all</a>
@@ -120,9 +125,41 @@ export function OverviewPage() {
             </li>
           ))}
         </ul>
-        {data.rollouts.nodes.length === 0 && <FirstReport />}
+        {data.rollouts.nodes.length === 0 && (
+          <p class="empty">Nothing has been rolled out{asOf !== null && ' by then'}.</p>
+        )}
       </section>
     </div>
+  )
+}
+
+const resourcesSubscription = graphql(`
+  subscription ResourceCounts { resourceCounts { cursor counts { total readiness { ready pending failed unknown } } } }
+`)
+
+/** Only where there are any: a fleet of devices has none. */
+function ResourceSummary() {
+  const counts = useStream(resourcesSubscription, {})?.resourceCounts.counts
+  if (!counts || counts.total === 0) return null
+  const { ready, pending, failed, unknown } = counts.readiness
+  const byReadiness = { READY: ready, PENDING: pending, FAILED: failed, UNKNOWN: unknown }
+  return (
+    <section class="panel" aria-labelledby="resources">
+      <h2 id="resources">
+        Resources <a href={href(['resources'])}>all</a>
+      </h2>
+      <ReadinessBar counts={byReadiness} label="Resources by readiness" />
+      <ul class="legend">
+        {readinessOrder.map((readiness) => (
+          <li key={readiness}>
+            <a href={href(['resources'], { readiness })} class={byReadiness[readiness] === 0 ? 'none' : undefined}>
+              <ReadinessMark of={readiness} />
+              <b class="number">{formatNumber(byReadiness[readiness])}</b>
+            </a>
+          </li>
+        ))}
+      </ul>
+    </section>
   )
 }
 
@@ -175,13 +212,13 @@ function FirstReport() {
   -d '{"deploymentId":"hello","status":{"state":"installing"},"components":[{"name":"web","state":"installing"}]}' \\
   ${new URL('device/edge-1/deployment/hello/status', document.baseURI)}`
   return (
-    <div class="empty">
+    <section class="panel empty" aria-label="How to begin">
       <p>Nobody has reported yet. A first report, from a terminal:</p>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard. */}
       <pre tabIndex={0}>{report}</pre>
       <p>
         Or a whole fleet: <code>npm run simulate</code>
       </p>
-    </div>
+    </section>
   )
 }
