@@ -1,0 +1,99 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { startApp } from '../support/app.ts'
+import { blocksOf, execute, hasCurl, readPage, root } from '../support/documentation.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { findPostgres } from '../support/postgres-server.ts'
+import { postgresStores } from '../support/stores.ts'
+
+const page = readPage('docs/operating.md')
+
+// Where there is neither PostgreSQL nor its programs there is nothing to back up with; .ci/run requires both.
+describe.skipIf(!hasCurl).each(postgresStores)('docs/operating.md on $name', (store) => {
+  it('does what it says: what is backed up and restored is a fleet again, in an epoch of its own', async () => {
+    const [folder, live, restored] = [temporaryFolder(), await store.create(), await store.create()]
+    const server = await startApp({ on: live })
+    try {
+      await server.post('/device/e/deployment/d/status', {
+        deploymentId: 'd',
+        status: { state: 'installed' },
+        components: [],
+      })
+      const env = {
+        DATABASE_URL: live.config.url ?? '',
+        RESTORED_URL: restored.config.url ?? '',
+        BACKUP: join(folder, 'rollcall.dump'),
+        PATH: `${findPostgres() ?? ''}:${process.env.PATH}`,
+      }
+      await execute(blocksOf(page), { url: server.url, env })
+      const again = await startApp({ on: restored })
+      const { deploymentCounts, revision } = await again.query('{ revision deploymentCounts { installed } }')
+      await again.stop()
+      expect(deploymentCounts).toEqual({ installed: 1 })
+      const before = await server.query('{ revision }')
+      expect(Number(revision)).toBeGreaterThan(Number(before.revision))
+    } finally {
+      await server.stop()
+      await live.drop()
+      await restored.drop()
+    }
+  })
+})
+
+describe('docs/operating.md', () => {
+  it('names only metrics that there are', async () => {
+    const server = await startApp()
+    const printed = await (await fetch(`${server.url}/metrics`)).text()
+    await server.stop()
+    for (const [name = ''] of page.matchAll(/rollcall_[a-z_]+/g))
+      expect([name, printed.includes(name.replace(/_bucket$/, ''))]).toEqual([name, true])
+  })
+})
+
+describe('deploy/', () => {
+  const compose = parse(readPage('deploy/compose.yaml'))
+  const dockerfile = readPage('deploy/Dockerfile')
+  const variables = [...readPage('README.md').matchAll(/^\| `([A-Z_]+)` \|/gm)].map(([, name]) => name)
+
+  it('sets only variables that there are', () => {
+    const set = [
+      ...Object.keys(compose['x-rollcall'].environment),
+      ...[...(/^ENV (.*)$/m.exec(dockerfile)?.[1] ?? '').matchAll(/([A-Z_]+)=/g)].map(([, name]) => name),
+    ]
+    expect(set.length).toBeGreaterThan(5)
+    expect(set.filter((name) => name !== 'NODE_ENV' && !variables.includes(name))).toEqual([])
+  })
+
+  it('copies what the server needs, on the Node that the tests run on', () => {
+    const copied = [...dockerfile.matchAll(/^COPY (.+) \S+$/gm)].flatMap(([, names = '']) => names.split(' '))
+    for (const name of copied) expect([name, existsSync(join(root, name))]).toEqual([name, true])
+    const ignored = readFileSync(join(root, '.dockerignore'), 'utf8')
+    for (const name of copied) expect(ignored).toContain(`!${name}`)
+    const { devDependencies } = JSON.parse(readPage('package.json'))
+    expect(dockerfile).toContain(`FROM node:${devDependencies.node.split('.')[0]}-slim`)
+    // The server starts with what is installed without what only tests need.
+    const { dependencies } = JSON.parse(readPage('package.json'))
+    const imported = execFileSync('grep', ['-rhoE', "from '[^.][^']*'", join(root, 'src')], { encoding: 'utf8' })
+    const packages = new Set(
+      [...imported.matchAll(/from '((?:@[^/']+\/)?[^/']+)/g)]
+        .map(([, name = '']) => name)
+        .filter((name) => !name.startsWith('node:')),
+    )
+    expect([...packages].filter((name) => !(name in dependencies)).toSorted()).toEqual(onlyForDevelopers)
+  })
+
+  it('has two servers on one PostgreSQL, behind a balancer that knows both', () => {
+    const { services } = compose
+    const servers = Object.keys(services).filter((name) => name.startsWith('rollcall'))
+    expect(servers).toHaveLength(2)
+    const balancer = readPage('deploy/nginx.conf')
+    for (const name of servers) expect(balancer).toContain(`server ${name}:4000`)
+    expect(compose['x-rollcall'].environment.DATABASE_URL).toContain('@postgres:5432/rollcall')
+  })
+})
+
+/** Prints the dashboard's types, before anything is shipped. */
+const onlyForDevelopers: readonly string[] = ['@gql.tada/internal']
