@@ -154,6 +154,7 @@ export async function createApp({
     config: config.auth.device,
     database,
     writer,
+    publicUrl,
     clock,
     refused({ method, reason, message, request }) {
       metrics.credentialRefused({ method, reason })

@@ -74,6 +74,9 @@ const seconds = setting('a whole number of seconds from 1 to 2147483647', (text)
 const skew = setting('a whole number of seconds from 0 to 600', (text) =>
   /^\d{1,3}$/.test(text) && Number(text) <= 600 ? Number(text) : null,
 )
+const signatureWindow = setting('a whole number of seconds from 1 to 86400', (text) =>
+  isNumber(text, 1, 86_400) ? Number(text) : null,
+)
 const factor = setting('a number from 1 to 1000, or off', (text) =>
   text === 'off' || (/^\d{1,4}(\.\d+)?$/.test(text) && Number(text) >= 1 && Number(text) <= 1_000) ? text : null,
 )
@@ -175,7 +178,7 @@ const environment = z.object({
   CLUSTERS: clusters.default([]),
   KUBECONFIG: z.string().nullable().default(null),
   LOG_LEVEL: logLevel.default('info'),
-  DEVICE_AUTH: anyOf(['open', 'token'], ['signature', 'mtls']).optional(),
+  DEVICE_AUTH: anyOf(['open', 'token', 'signature'], ['mtls']).optional(),
   DEVICE_PROVISION: flag.default(false),
   DEVICE_JWT_JWKS_URL: publicUrl.nullable().default(null),
   DEVICE_JWT_SECRET: secret(32).nullable().default(null),
@@ -183,6 +186,7 @@ const environment = z.object({
   DEVICE_JWT_AUDIENCE: z.string().nullable().default(null),
   DEVICE_JWT_CLOCK_SKEW: skew.default(30),
   DEVICE_JWT_CLAIM: z.string().default('sub'),
+  SIGNATURE_WINDOW: signatureWindow.default(300),
   API_AUTH: anyOf(['open', 'key', 'jwt']).optional(),
   API_ADMIN_KEY: secret(24).nullable().default(null),
   API_JWT_JWKS_URL: publicUrl.nullable().default(null),
@@ -277,6 +281,7 @@ export function parseConfig(env: Environment): Config {
                 clockSkew: v.DEVICE_JWT_CLOCK_SKEW,
                 claim: v.DEVICE_JWT_CLAIM,
               },
+        signature: { window: v.SIGNATURE_WINDOW },
       },
       api: {
         methods: v.API_AUTH ?? ['open'],
@@ -330,8 +335,11 @@ function missingForApi(given: Environment, methods: readonly string[]): string[]
 /** The same for DEVICE_AUTH. */
 function missingForDevices(given: Environment, methods: readonly string[]): string[] {
   const jwt = 'DEVICE_JWT_'
-  if (!methods.includes('token')) return useless(given, jwt, 'unless DEVICE_AUTH has "token"')
-  const problems = missingForTokens(given, jwt)
+  const problems = methods.includes('signature')
+    ? []
+    : useless(given, 'SIGNATURE_', 'unless DEVICE_AUTH has "signature"')
+  if (!methods.includes('token')) return [...problems, ...useless(given, jwt, 'unless DEVICE_AUTH has "token"')]
+  problems.push(...missingForTokens(given, jwt))
   if (given.DEVICE_JWT_JWKS_URL === undefined && given.DEVICE_JWT_SECRET === undefined)
     problems.push(...useless(given, jwt, 'without DEVICE_JWT_JWKS_URL or DEVICE_JWT_SECRET'))
   return problems

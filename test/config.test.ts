@@ -28,7 +28,7 @@ describe('the configuration', () => {
       clusters: { watched: [], kubeconfig: null },
       logLevel: 'info',
       auth: {
-        device: { methods: ['open'], provision: false, jwt: null },
+        device: { methods: ['open'], provision: false, jwt: null, signature: { window: 300 } },
         api: { methods: ['open'], adminKey: null, jwt: null },
       },
     })
@@ -69,13 +69,14 @@ describe('the configuration', () => {
       CLUSTERS: 'telco+edge-1=admin@edge-1, telco+edge-2',
       KUBECONFIG: '/etc/edge-1:/etc/edge-2',
       LOG_LEVEL: 'debug',
-      DEVICE_AUTH: 'open,token',
+      DEVICE_AUTH: 'open,token,signature',
       DEVICE_PROVISION: 'true',
       DEVICE_JWT_JWKS_URL: 'https://devices.example/keys',
       DEVICE_JWT_ISSUER: 'https://devices.example',
       DEVICE_JWT_AUDIENCE: 'fleet',
       DEVICE_JWT_CLOCK_SKEW: '60',
       DEVICE_JWT_CLAIM: 'client_id',
+      SIGNATURE_WINDOW: '60',
       API_AUTH: 'key,jwt',
       API_ADMIN_KEY: 'an-admin-key-for-tests-only',
       API_JWT_JWKS_URL: 'https://issuer.example/keys',
@@ -130,7 +131,7 @@ describe('the configuration', () => {
       logLevel: 'debug',
       auth: {
         device: {
-          methods: ['open', 'token'],
+          methods: ['open', 'token', 'signature'],
           provision: true,
           jwt: {
             jwksUrl: 'https://devices.example/keys',
@@ -140,6 +141,7 @@ describe('the configuration', () => {
             clockSkew: 60,
             claim: 'client_id',
           },
+          signature: { window: 60 },
         },
         api: {
           methods: ['key', 'jwt'],
@@ -192,6 +194,7 @@ describe('the configuration', () => {
       DEVICE_JWT_AUDIENCE: 'anybody',
       DEVICE_JWT_CLAIM: 'sub',
       DEVICE_JWT_CLOCK_SKEW: '1h',
+      SIGNATURE_WINDOW: '0',
       API_AUTH: 'none',
       API_ADMIN_KEY: 'short',
       API_JWT_JWKS_URL: 'ftp://x',
@@ -231,7 +234,7 @@ describe('the configuration', () => {
 
   it('says of an authentication that is still to come that it is not there yet', () => {
     expect(refusalOf({ DEVICE_AUTH: 'open,mtls' }).problems).toEqual([
-      'DEVICE_AUTH does not offer "mtls" yet: this version only knows "open", "token"',
+      'DEVICE_AUTH does not offer "mtls" yet: this version only knows "open", "token", "signature"',
     ])
     expect(refusalOf({ API_AUTH: 'none' }).problems).toEqual([
       'API_AUTH must be any of "open", "key", "jwt", but is "none"',
@@ -259,6 +262,9 @@ describe('the configuration', () => {
     ])
     expect(refusalOf({ DEVICE_JWT_SECRET: secret }).problems).toEqual([
       'DEVICE_JWT_SECRET is of no use unless DEVICE_AUTH has "token"',
+    ])
+    expect(refusalOf({ DEVICE_AUTH: 'token', SIGNATURE_WINDOW: '10' }).problems).toEqual([
+      'SIGNATURE_WINDOW is of no use unless DEVICE_AUTH has "signature"',
     ])
     const both = { DEVICE_AUTH: 'token', DEVICE_JWT_SECRET: secret, DEVICE_JWT_JWKS_URL: jwks }
     expect(refusalOf({ ...both, DEVICE_JWT_ISSUER: 'x', DEVICE_JWT_AUDIENCE: 'x' }).message).toContain('set either')

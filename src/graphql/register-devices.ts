@@ -1,3 +1,5 @@
+import { type PublicKey, readPublicKey } from '../auth/devices/public-key.ts'
+import { problemOfSpiffeId } from '../auth/devices/spiffe.ts'
 import { registerDevices } from '../ingest/commands/device.ts'
 import { newDeviceToken } from '../ingest/device-token.ts'
 import { builder } from './builder.ts'
@@ -9,6 +11,7 @@ import { Device } from './target.ts'
 import { attempt, Conflict, Forbidden, type InputProblem, InvalidInput } from './user-error.ts'
 
 const maxLabels = 100
+const maxIdentities = 10
 
 const DeviceInput = builder.inputType('DeviceInput', {
   description: 'A device to register. What is left out stays as it is.',
@@ -19,6 +22,13 @@ const DeviceInput = builder.inputType('DeviceInput', {
     parent: t.string({ description: 'The deviceId of the gateway it is behind.' }),
     expectedInterval: t.int({
       description: 'Seconds between two signs of life that it promises; longer silence makes it OFFLINE.',
+    }),
+    publicKeys: t.stringList({
+      description:
+        'All keys that it signs its messages with (PEM, certificates too), at most 10: a list replaces the one before.',
+    }),
+    spiffeIds: t.stringList({
+      description: 'All SPIFFE ids of its certificates, at most 10: a list replaces the one before.',
     }),
   }),
 })
@@ -83,6 +93,8 @@ builder.mutationField('registerDevices', (t) =>
               labels: device.labels ?? null,
               parent: device.parent ?? null,
               expectedInterval: device.expectedInterval ?? null,
+              publicKeys: device.publicKeys ? keysOf(device.publicKeys) : null,
+              spiffeIds: device.spiffeIds ?? null,
               tokenHash: token.hash,
             })),
           ),
@@ -99,11 +111,32 @@ builder.mutationField('registerDevices', (t) =>
   }),
 )
 
+type ProblemOf = (text: string) => string | null
+
+/** Each once, however often it was handed over. */
+function keysOf(texts: readonly string[]): PublicKey[] {
+  const keys = texts.map(readPublicKey).filter((key) => typeof key !== 'string')
+  return [...new Map(keys.map((key) => [key.id, key])).values()]
+}
+
 function problemsOf({ devices }: typeof RegisterDevicesInput.$inferInput): readonly InputProblem[] {
   const check = checkInput()
   if (!check.list(['devices'], devices)) return check.problems
-  devices.forEach(({ deviceId, name, labels, parent, expectedInterval }, index) => {
+  devices.forEach(({ deviceId, name, labels, parent, expectedInterval, publicKeys, spiffeIds }, index) => {
     const at = ['devices', index]
+    const identities = (field: string, list: readonly string[] | null | undefined, problemOf: ProblemOf): void => {
+      if (list && list.length > maxIdentities) check.add([...at, field], `must have at most ${maxIdentities} elements`)
+      else
+        list?.forEach((text, one) => {
+          const problem = problemOf(text)
+          if (problem !== null) check.add([...at, field, one], problem)
+        })
+    }
+    identities('publicKeys', publicKeys, (text) => {
+      const read = readPublicKey(text)
+      return typeof read === 'string' ? read : null
+    })
+    identities('spiffeIds', spiffeIds, problemOfSpiffeId)
     check.name([...at, 'deviceId'], deviceId)
     check.name([...at, 'name'], name)
     check.name([...at, 'parent'], parent)

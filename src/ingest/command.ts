@@ -12,6 +12,8 @@ export interface Needs {
   readonly devices?: readonly string[]
   /** Also what lies above those devices. */
   readonly ancestors?: boolean
+  /** Who holds these: ids of public keys, SPIFFE ids. */
+  readonly identities?: readonly string[]
   readonly rollouts?: readonly RolloutName[]
   readonly targets?: readonly TargetName[]
   readonly orchestrated?: readonly OrchestratedNeed[]

@@ -61,6 +61,7 @@ export function createKnown(capacity: number): Known {
           !need.deploymentKeys &&
           !need.reporters &&
           !need.ancestors &&
+          !need.identities &&
           !need.rollouts &&
           !need.targets &&
           !need.orchestrated

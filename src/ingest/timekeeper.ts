@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Millis } from '../domain/deployment.ts'
 import type { Database } from '../store/database.ts'
-import { findEnded, findSilent, holdLease, pruneHistory } from '../store/housekeeping.ts'
+import { findEnded, findSilent, forgetSignatures, holdLease, pruneHistory } from '../store/housekeeping.ts'
 import { findStalled, type StallLimits } from '../store/stalling.ts'
 import { forgetRemoved } from './commands/declare.ts'
 import { markSilent } from './commands/silence.ts'
@@ -52,6 +52,7 @@ export function createTimekeeper(options: TimekeeperOptions): Timekeeper {
     const lease = { name: 'timekeeper', holder, now, term: 3 * interval, grace: 60_000 }
     const since = await holdLease(database.session, lease)
     if (since === null) return false
+    await forgetSignatures(database.session, now)
     const silent = await findSilent(database.session, now, offlineAfter, chunk)
     if (silent.length > 0) await writer.submit(markSilent(silent, since))
     if (now - lookedAt >= stallInterval) {

@@ -81,6 +81,8 @@ export interface Loaded {
   readonly deployments: readonly Deployment[]
   readonly targets: readonly Target[]
   readonly rollouts: readonly Rollout[]
+  /** Targets by what else they are known by. */
+  readonly identities?: ReadonlyMap<string, number>
   readonly orchestration?: LoadedOrchestration
 }
 
@@ -106,6 +108,10 @@ export interface World {
   ensureDevice(name: string): Target
   ensureTarget(kind: TargetKind, provider: string, name: string): Target
   target(kind: TargetKind, provider: string, name: string): Target | null
+  /** Whose public key or SPIFFE id it is. */
+  holderOf(identity: string): Target | null
+  /** For those who decide after this in the batch; writing it is its command's. Null: nobody's any more. */
+  giveIdentity(identity: string, target: Target | null): void
   rollout(name: RolloutName): Rollout | null
   rolloutByKey(key: number): Rollout | null
   ensureRollout(name: RolloutName): Rollout
@@ -155,6 +161,7 @@ export function createWorld(head: Head, loaded: Loaded, now: Millis, offlineAfte
   const devices = new Map(loaded.targets.filter((t) => t.kind === 'DEVICE').map((target) => [target.name, target.key]))
   const others = new Map(loaded.targets.filter((t) => t.kind !== 'DEVICE').map((t) => [placeName(t), t.key]))
   const rollouts = new Map(loaded.rollouts.map((rollout) => [identityOf(rollout), rollout]))
+  const identities = new Map(loaded.identities)
   const orchestration = createOrchestration(loaded.orchestration ?? nothingOrchestrated)
 
   const entries: Entry[] = []
@@ -238,6 +245,11 @@ export function createWorld(head: Head, loaded: Loaded, now: Millis, offlineAfte
     ensureDevice: (name) => ensureTarget('DEVICE', '', name),
     ensureTarget,
     target: findTarget,
+    holderOf: (identity) => targets.get(identities.get(identity) ?? -1) ?? null,
+    giveIdentity(identity, target) {
+      if (target) identities.set(identity, target.key)
+      else identities.delete(identity)
+    },
     rollout: (name) => rollouts.get(identityOf(name)) ?? null,
     rolloutByKey: (key) => [...rollouts.values()].find((rollout) => rollout.key === key) ?? null,
     ensureRollout(name) {

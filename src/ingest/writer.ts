@@ -230,6 +230,7 @@ function joinLoaded(a: Loaded, b: Loaded): Loaded {
     deployments: [...a.deployments, ...b.deployments],
     targets: [...a.targets, ...b.targets],
     rollouts: [...a.rollouts, ...b.rollouts],
+    ...(b.identities && { identities: b.identities }),
     ...(b.orchestration && { orchestration: b.orchestration }),
   }
 }

@@ -11,6 +11,7 @@ import type { MargoRoute } from '../dialects/margo/routes.ts'
 import type { Revision } from '../domain/deployment.ts'
 import { DomainError, errorCodes } from '../domain/errors.ts'
 import type { ReportOutcome, StatusReport } from '../domain/report.ts'
+import { type Proof, spend, spending } from '../ingest/commands/device.ts'
 import { hearDevice, recordReport } from '../ingest/commands/report.ts'
 import type { Writer } from '../ingest/writer.ts'
 import type { Gate } from '../limits/gate.ts'
@@ -44,7 +45,7 @@ export async function takeReport(deps: ReportDeps, exchange: Exchange, route: Ma
     const report = parseMargoBody(parseJson(body), { ...route, reporter: route.reporter ?? caller.device })
     const identity = requireIdentity(caller)
     admit(deps, identity, [report])
-    return record(deps, exchange, identity, report)
+    return record(deps, exchange, identity, report, identity.proof)
   })
   answer(exchange, route.success, 'application/json', JSON.stringify(acknowledgement(outcome)))
 }
@@ -73,12 +74,13 @@ function requireIdentity(caller: Caller): DeviceIdentity {
 }
 
 /** Whoever proved who it is was heard, whatever becomes of the rest. */
-async function hearing<T>({ writer }: ReportDeps, { device }: Caller, work: () => Promise<T>): Promise<T> {
+async function hearing<T>({ writer }: ReportDeps, caller: Caller, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
     const isRefused = error instanceof DomainError && !errorCodes[error.code].retryable
-    if (device !== null && isRefused) await writer.submit(hearDevice(device)).catch(() => undefined)
+    if (caller.device !== null && isRefused)
+      await writer.submit(spending(hearDevice(caller.device), caller.proof)).catch(() => undefined)
     throw error
   }
 }
@@ -109,6 +111,8 @@ export async function takeBacklog(deps: ReportDeps, exchange: Exchange): Promise
     )
   if (identity.device !== null && !results.some(({ isTaken }) => isTaken))
     await deps.writer.submit(hearDevice(identity.device)).catch(() => undefined)
+  // Last: whoever was told to come again sends the same backlog, with the same signature.
+  if (identity.proof) await deps.writer.submit(spend(identity.proof))
   const newest = results.reduce((revision, result) => Math.max(revision, result.revision), 0)
   const revision = String(newest || deps.newestRevision())
   answer(exchange, 200, 'application/json', JSON.stringify({ revision, results: results.map(({ said }) => said) }))
@@ -129,7 +133,7 @@ async function takeItem(
   const { id } = exchange
   try {
     if (!item.ok) throw item.error
-    const outcome = await record(deps, exchange, identity, item.report)
+    const outcome = await record(deps, exchange, identity, item.report, null)
     const { acknowledgement: _, ...said } = acknowledgement(outcome)
     return { isTaken: true, revision: outcome.revision, said }
   } catch (error) {
@@ -156,8 +160,10 @@ async function record(
   { request }: Exchange,
   identity: DeviceIdentity,
   report: StatusReport,
+  proof: Proof | null,
 ): Promise<ReportOutcome> {
-  const outcome = await writer.submit(recordReport(report, identity.device)).catch((error: unknown) => {
+  const command = spending(recordReport(report, identity.device), proof)
+  const outcome = await writer.submit(command).catch((error: unknown) => {
     if (identity.device !== null && error instanceof DomainError && error.code === 'FORBIDDEN')
       devices.noteStranger(identity, request, error.message)
     throw error

@@ -3,7 +3,7 @@ import { sql } from 'drizzle-orm'
 import type { Millis } from '../domain/deployment.ts'
 import type { Session } from './database.ts'
 import { isAnyOf } from './parameters.ts'
-import { deviceTokens, targets } from './schema.ts'
+import { deviceIdentities, deviceTokens, targets, usedSignatures } from './schema.ts'
 
 export interface HeldCredential {
   /** As it was asked for: a token's hash, a key's id, a SPIFFE id. */
@@ -14,6 +14,30 @@ export interface HeldCredential {
 
 export interface HeldToken extends HeldCredential {
   readonly isExpired: boolean
+}
+
+export interface HeldIdentity extends HeldCredential {
+  /** SubjectPublicKeyInfo in base64; null: it is a SPIFFE id. */
+  readonly publicKey: string | null
+}
+
+/** By the key's id, or by SPIFFE id. */
+export async function findIdentities(session: Session, ids: readonly string[]): Promise<Map<string, HeldIdentity>> {
+  const rows = await session.rows<HeldIdentity>(
+    sql`select ${deviceIdentities.id} as id, ${targets.name} as device, ${targets.revokedAt} as "revokedAt",
+        ${deviceIdentities.publicKey} as "publicKey"
+      from ${deviceIdentities} join ${targets} on ${targets.key} = ${deviceIdentities.targetKey}
+      where ${isAnyOf(deviceIdentities.id, ids, 'text')}`,
+  )
+  return new Map(rows.map((row) => [row.id, row]))
+}
+
+/** Those of them that were used. */
+export async function findUsed(session: Session, ids: readonly string[]): Promise<Map<string, true>> {
+  const rows = await session.rows<{ id: string }>(
+    sql`select ${usedSignatures.id} as id from ${usedSignatures} where ${isAnyOf(usedSignatures.id, ids, 'text')}`,
+  )
+  return new Map(rows.map(({ id }) => [id, true]))
 }
 
 export interface VouchedDevice extends HeldCredential {

@@ -30,6 +30,11 @@ export async function holdLease(
   return row?.since ?? null
 }
 
+/** Signatures that are too old to be good, used or not. */
+export async function forgetSignatures(session: Session, now: Millis): Promise<void> {
+  await session.run('delete from used_signatures where until < $1::timestamptz', [iso(now)])
+}
+
 /** Devices not heard for longer than they promised (or than `offlineAfter` seconds), and not known to be offline yet. */
 export async function findSilent(
   session: Session,

@@ -48,6 +48,8 @@ const devicesAndAncestors = `with recursive above as (
     ${devicesByName}
     union select p.* from above a join targets p on p.key = a.parent_key)
   select * from above`
+const holders = `select i.id, i.target_key as "targetKey" from device_identities i
+  where i.id in (select x from json_array_elements_text($1::text::json) x)`
 const rolloutsByIdentity = `select r.* from json_to_recordset($1::text::json) as x(kind rollout_kind, identity text)
   join rollouts r on r.kind = x.kind and r.identity = x.identity`
 
@@ -60,7 +62,8 @@ export async function loadNeeds(session: Session, needs: readonly Needs[]): Prom
   const ask = <T extends object>(text: string, list: readonly unknown[]): Promise<T[]> =>
     list.length === 0 ? Promise.resolve([]) : session.run<T>(text, [JSON.stringify(list)])
 
-  const [deviceRows, placeRows, ...found] = await Promise.all([
+  const [held, deviceRows, placeRows, ...found] = await Promise.all([
+    ask<{ id: string; targetKey: number }>(holders, unique(needs.flatMap((need) => need.identities ?? []))),
     ask<TargetRecord>(needs.some((need) => need.ancestors) ? devicesAndAncestors : devicesByName, devices),
     ask<TargetRecord>(targetsByName, uniqueTargets(needs.flatMap((need) => need.targets ?? []))),
     ask<DeploymentRecord>(
@@ -79,7 +82,10 @@ export async function loadNeeds(session: Session, needs: readonly Needs[]): Prom
   const orchestration = orchestrated.length === 0 ? null : await loadOrchestration(session, orchestrated)
   for (const deployment of orchestration?.deployments ?? []) byKey.set(deployment.key, deployment)
   const loadedTargets = new Set([...deviceRows, ...placeRows].map((row) => row.key))
-  const otherTargets = unique([...byKey.values()].map((d) => d.targetKey)).filter((key) => !loadedTargets.has(key))
+  const identities = new Map(held.map(({ id, targetKey }) => [id, targetKey]))
+  const otherTargets = unique([...[...byKey.values()].map((d) => d.targetKey), ...identities.values()]).filter(
+    (key) => !loadedTargets.has(key),
+  )
   const there = new Set([...byKey.values()].map(nameOf))
   const implicit = named.flatMap((need) => (need.otherwise && !there.has(nameOf(need)) ? [need.otherwise] : []))
   const [otherRows, rolloutRows] = await Promise.all([
@@ -93,6 +99,7 @@ export async function loadNeeds(session: Session, needs: readonly Needs[]): Prom
     deployments: [...byKey.values()],
     targets: [...deviceRows, ...placeRows, ...otherRows].map(toTarget),
     rollouts: [...rolloutRows.map(toRollout), ...(orchestration?.rollouts ?? [])],
+    ...(identities.size > 0 && { identities }),
     ...(orchestration && { orchestration }),
   }
 }

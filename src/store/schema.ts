@@ -134,6 +134,26 @@ export const deviceTokens = pgTable(
   (t) => [index('device_tokens_target').on(t.targetKey)],
 )
 
+/** What else a device is known by: a public key, by the hash of it that signatures name, or the SPIFFE id of its certificates. */
+export const deviceIdentities = pgTable(
+  'device_identities',
+  {
+    id: text('id').primaryKey(),
+    targetKey: key('target_key').notNull(),
+    /** SubjectPublicKeyInfo in base64; null: a SPIFFE id, which needs none. */
+    publicKey: text('public_key'),
+    addedAt: instant('added_at').notNull(),
+  },
+  (t) => [index('device_identities_target').on(t.targetKey)],
+)
+
+/** Signatures of messages that were taken: none is good twice. Forgotten when they are too old to be good anyway. */
+export const usedSignatures = pgTable(
+  'used_signatures',
+  { id: text('id').primaryKey(), until: instant('until').notNull() },
+  (t) => [index('used_signatures_until').on(t.until)],
+)
+
 export const rollouts = pgTable(
   'rollouts',
   {

@@ -1,5 +1,7 @@
-/** Device tokens: their hashes only. Each is a statement of the transaction that decides it. */
+/** Device tokens (their hashes only), keys and SPIFFE ids. Each is a statement of the transaction that decides it. */
+import type { Millis } from '../domain/deployment.ts'
 import type { Statement } from '../ingest/command.ts'
+import { iso } from './recordset.ts'
 
 export function issueToken(hash: string, targetKey: number): Statement {
   const text = 'insert into device_tokens (hash, target_key, issued_at) values ($1, $2::bigint, now())'
@@ -15,4 +17,35 @@ export function expireTokens(targetKey: number, seconds: number): Statement {
 
 export function withdrawTokens(targetKey: number): Statement {
   return { text: 'delete from device_tokens where target_key = $1::bigint', parameters: [targetKey] }
+}
+
+export interface NewIdentity {
+  readonly id: string
+  /** SubjectPublicKeyInfo in base64; null: it is a SPIFFE id. */
+  readonly publicKey: string | null
+}
+
+/** From now on these are all its keys, or all its SPIFFE ids. */
+export function replaceIdentities(
+  targetKey: number,
+  kind: 'keys' | 'spiffeIds',
+  identities: readonly NewIdentity[],
+): readonly Statement[] {
+  const which = kind === 'keys' ? 'public_key is not null' : 'public_key is null'
+  return [
+    { text: `delete from device_identities where target_key = $1::bigint and ${which}`, parameters: [targetKey] },
+    ...identities.map((identity) => addIdentity(targetKey, identity)),
+  ]
+}
+
+export function addIdentity(targetKey: number, { id, publicKey }: NewIdentity): Statement {
+  const text =
+    'insert into device_identities (id, target_key, public_key, added_at) values ($1, $2::bigint, $3::text, now()) on conflict (id) do nothing'
+  return { text, parameters: [id, targetKey, publicKey] }
+}
+
+/** Until then it would be good again. */
+export function spendSignature(id: string, until: Millis): Statement {
+  const text = 'insert into used_signatures (id, until) values ($1, $2::timestamptz) on conflict (id) do nothing'
+  return { text, parameters: [id, iso(until)] }
 }

@@ -8,9 +8,11 @@
  * What the device may report is not decided here but with the report, under the writer's lock (ingest/devices.ts).
  */
 import type { IncomingMessage } from 'node:http'
+import type { Proof } from '../../ingest/commands/device.ts'
 import type { Writer } from '../../ingest/writer.ts'
 import type { Database } from '../../store/database.ts'
 import { CredentialRefused, type DeviceAuthMethod, type RefusalReason } from './refusal.ts'
+import { createSignatureMethod, type SignatureConfig } from './signatures.ts'
 import { createTokenMethod, type DeviceJwtConfig } from './tokens.ts'
 import { createAdmission } from './vouched.ts'
 
@@ -20,12 +22,15 @@ export interface DeviceAuthConfig {
   readonly provision: boolean
   /** Null: only tokens that were issued here are taken. */
   readonly jwt: DeviceJwtConfig | null
+  readonly signature: SignatureConfig
 }
 
 export interface DeviceIdentity {
   /** The device or client whose credential it is; null: nobody was asked. */
   readonly device: string | null
   readonly method: DeviceAuthMethod
+  /** What must not be good again once it has become a report; null: there is none. */
+  readonly proof: Proof | null
 }
 
 /** What a way of saying who reports may look at. */
@@ -34,8 +39,13 @@ export interface Presented {
   readonly body: Uint8Array
 }
 
-/** The device; null when the request carries no credential of this kind. Throws CredentialRefused, or UNAVAILABLE. */
-export type Identify = (presented: Presented) => Promise<string | null>
+export interface Found {
+  readonly device: string
+  readonly proof?: Proof
+}
+
+/** Whose credential; null when the request carries none of this kind. Throws CredentialRefused, or UNAVAILABLE. */
+export type Identify = (presented: Presented) => Promise<Found | null>
 
 export interface Refused {
   readonly method: DeviceAuthMethod
@@ -57,6 +67,8 @@ export interface DeviceAuthDeps {
   readonly config: DeviceAuthConfig
   readonly database: Pick<Database, 'session'>
   readonly writer: Pick<Writer, 'submit'>
+  /** Where the world reaches this server; null: as it says itself. */
+  readonly publicUrl?: string | null
   readonly clock?: () => number
   /** Told of every credential that was refused. */
   readonly refused?: (refused: Refused) => void
@@ -77,7 +89,7 @@ export function createDeviceAuth(deps: DeviceAuthDeps): DeviceAuth {
   const isOpen = config.methods.includes('open')
   const asked = config.methods.filter((method) => method !== 'open')
   const ways = new Map<DeviceAuthMethod, Identify>(asked.map((method) => [method, createMethod(deps, method)]))
-  const anybody: DeviceIdentity = { device: null, method: 'open' }
+  const anybody: DeviceIdentity = { device: null, method: 'open', proof: null }
   const missing = `a credential is needed: send ${asked.map((method) => expected[method].credential).join(', or ')}`
 
   function note(method: DeviceAuthMethod, request: IncomingMessage, error: unknown): void {
@@ -90,8 +102,8 @@ export function createDeviceAuth(deps: DeviceAuthDeps): DeviceAuth {
     presented: Presented,
   ): Promise<DeviceIdentity | null> {
     try {
-      const device = await identify(presented)
-      return device === null ? null : { device, method }
+      const found = await identify(presented)
+      return found && { proof: null, ...found, method }
     } catch (error) {
       note(method, presented.request, error)
       throw error
@@ -120,7 +132,7 @@ export function createDeviceAuth(deps: DeviceAuthDeps): DeviceAuth {
       const [first] = found
       if (first) {
         if (found.some(({ device }) => device !== first.device)) throw disagreeing(request, found)
-        return first
+        return { ...first, proof: found.find(({ proof }) => proof !== null)?.proof ?? null }
       }
       if (isOpen) return anybody
       const error = new CredentialRefused('UNAUTHENTICATED', 'missing', missing)
@@ -132,7 +144,7 @@ export function createDeviceAuth(deps: DeviceAuthDeps): DeviceAuth {
 }
 
 function createMethod(
-  { config, database, writer, clock = Date.now }: DeviceAuthDeps,
+  { config, database, writer, publicUrl = null, clock = Date.now }: DeviceAuthDeps,
   method: Exclude<DeviceAuthMethod, 'open'>,
 ): Identify {
   const { jwt, provision } = config
@@ -140,6 +152,8 @@ function createMethod(
   switch (method) {
     case 'token':
       return createTokenMethod({ database, admit, jwt, clock })
+    case 'signature':
+      return createSignatureMethod({ database, config: config.signature, publicUrl, clock })
     default:
       throw new Error(`DEVICE_AUTH ${method} is not there yet`)
   }

@@ -48,7 +48,7 @@ export function createTokenMethod({ database, admit, jwt, clock }: TokenDeps): I
   return async ({ request }) => {
     const text = bearerOf(request)
     if (text === null) return null
-    return ofSigned && looksLikeJwt(text) ? ofSigned(text) : ofIssued(text)
+    return { device: await (ofSigned && looksLikeJwt(text) ? ofSigned(text) : ofIssued(text)) }
   }
 }
 

@@ -32,7 +32,7 @@ export function createAdmission({ database, writer, provision }: VouchedDeps): A
         'unknown',
         `device ${device} is not registered: register it with registerDevices, or let devices come unannounced (DEVICE_PROVISION)`,
       )
-    await writer.submit(provisionDevice(device))
+    await writer.submit(provisionDevice(device, null))
     return device
   }
 }

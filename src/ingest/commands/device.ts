@@ -1,9 +1,17 @@
 /** What operators do with devices: none of it is a change of the feed, all of it is ordered with the reports. */
-import { noMarks } from '../../domain/deployment.ts'
+import { type Millis, noMarks } from '../../domain/deployment.ts'
 import { DomainError } from '../../domain/errors.ts'
 import type { Label, Target } from '../../domain/target.ts'
-import { expireTokens, issueToken, withdrawTokens } from '../../store/tokens.ts'
-import type { Command } from '../command.ts'
+import {
+  addIdentity,
+  expireTokens,
+  issueToken,
+  type NewIdentity,
+  replaceIdentities,
+  spendSignature,
+  withdrawTokens,
+} from '../../store/tokens.ts'
+import type { Command, Statement } from '../command.ts'
 import { ensureChild, parentName, requireDevice } from '../devices.ts'
 import type { World } from '../world.ts'
 
@@ -15,8 +23,17 @@ export interface DeviceRegistration {
   readonly parent: string | null
   /** Seconds. */
   readonly expectedInterval: number | null
+  /** What its messages are signed with. */
+  readonly publicKeys?: readonly NewIdentity[] | null
+  readonly spiffeIds?: readonly string[] | null
   /** Of the token that the device gets if it has none yet. */
   readonly tokenHash: string
+}
+
+/** Of a signed message: what tells it from others, and until when it would be good. */
+export interface Proof {
+  readonly id: string
+  readonly until: Millis
 }
 
 /** Per device: its key, whether the new token was taken (false: it was registered before), and whether it had been revoked. */
@@ -32,33 +49,92 @@ export function registerDevices(devices: readonly DeviceRegistration[]): Command
       ]),
       reporters: devices.map(({ deviceId }) => deviceId),
       ancestors: true,
+      identities: devices.flatMap(identitiesOf),
     },
     decide(world) {
       refuseCycles(world, devices)
-      return devices.map((device) => register(world, device))
+      const registered = devices.map((device) => register(world, device))
+      giveIdentities(world, devices, registered)
+      return registered
     },
     also: (registered) =>
-      devices.flatMap(({ tokenHash }, index) => {
+      devices.flatMap((device, index) => {
         const made = registered[index]
-        if (!made?.isNew) return []
-        // A revoked device's old tokens, which were kept to know it by, are not good again.
-        return [...(made.wasRevoked ? [withdrawTokens(made.key)] : []), issueToken(tokenHash, made.key)]
+        return made ? credentialsOf(device, made) : []
       }),
   }
 }
 
+/** A revoked device's old ones, which were kept to know it by, are not good again. */
+function credentialsOf(device: DeviceRegistration, { key, isNew, wasRevoked }: Registered[number]): Statement[] {
+  const { publicKeys, spiffeIds } = afterRevocation(device, wasRevoked)
+  return [
+    ...(wasRevoked ? [withdrawTokens(key)] : []),
+    ...(isNew ? [issueToken(device.tokenHash, key)] : []),
+    ...(publicKeys ? replaceIdentities(key, 'keys', publicKeys) : []),
+    ...(spiffeIds ? replaceIdentities(key, 'spiffeIds', spiffeIds.map(spiffeIdentity)) : []),
+  ]
+}
+
+function afterRevocation({ publicKeys, spiffeIds }: DeviceRegistration, wasRevoked: boolean) {
+  const none = wasRevoked ? [] : null
+  return { publicKeys: publicKeys ?? none, spiffeIds: spiffeIds ?? none }
+}
+
+function spiffeIdentity(id: string): NewIdentity {
+  return { id, publicKey: null }
+}
+
+function identitiesOf({ publicKeys, spiffeIds }: DeviceRegistration): string[] {
+  return [...(publicKeys ?? []).map(({ id }) => id), ...(spiffeIds ?? [])]
+}
+
+/** In their order: what one gives away with its new list, another one after it may take. */
+function giveIdentities(world: World, devices: readonly DeviceRegistration[], registered: Registered): void {
+  const before = Map.groupBy(devices.flatMap(identitiesOf), (id) => world.holderOf(id)?.key)
+  devices.forEach((device, index) => {
+    const { key = -1, wasRevoked = false } = registered[index] ?? {}
+    const lists = afterRevocation(device, wasRevoked)
+    for (const id of before.get(key) ?? [])
+      if ((isSpiffeId(id) ? lists.spiffeIds : lists.publicKeys) !== null) world.giveIdentity(id, null)
+    for (const id of identitiesOf(device)) {
+      const holder = world.holderOf(id)
+      if (holder && holder.key !== key) throw heldByAnother(id, holder, `devices[${index}]`)
+      world.giveIdentity(id, world.targetByKey(key))
+    }
+  })
+}
+
+function isSpiffeId(identity: string): boolean {
+  return identity.startsWith('spiffe:')
+}
+
+function heldByAnother(id: string, holder: Target, at: string): DomainError {
+  const [what, field] = isSpiffeId(id) ? ['the SPIFFE id', 'spiffeIds'] : ['the public key', 'publicKeys']
+  const message = `${what} ${id} is that of device ${holder.name}: take it from there first`
+  return new DomainError('CONFLICT', message, { problems: [{ field: `${at}.${field}`, message }] })
+}
+
 /** A device that nobody has registered, but whom somebody vouches for who may: it is registered from now on. */
-export function provisionDevice(deviceId: string): Command<null> {
+export function provisionDevice(deviceId: string, spiffeId: string | null): Command<{ key: number }> {
   return {
-    needs: { devices: [deviceId, ...ancestors(deviceId)] },
+    needs: {
+      devices: [deviceId, ...ancestors(deviceId)],
+      ...(spiffeId !== null && { identities: [spiffeId] }),
+    },
     decide(world) {
+      const holder = spiffeId === null ? null : world.holderOf(spiffeId)
+      if (holder && holder.name !== deviceId)
+        throw new DomainError('FORBIDDEN', `the SPIFFE id ${spiffeId} is that of device ${holder.name}`)
       const known = world.device(deviceId)
       if (known?.revokedAt != null) throw new DomainError('FORBIDDEN', `device ${deviceId} has been revoked`)
       const parent = parentName(deviceId)
       const device = parent ? ensureChild(world, deviceId, parent) : world.ensureDevice(deviceId)
       if (!device.registered) world.putTarget({ ...device, registered: true }, 'changed')
-      return null
+      if (spiffeId !== null) world.giveIdentity(spiffeId, device)
+      return { key: device.key }
     },
+    also: ({ key }) => (spiffeId === null ? [] : [addIdentity(key, spiffeIdentity(spiffeId))]),
   }
 }
 
@@ -147,4 +223,15 @@ function clearMarks(world: World, reporter: string): number {
     world.commit(known, { verdict: 'UNCHANGED', staleBy: null, deployment, changes: [] }, null)
   }
   return deployments.length
+}
+
+/** The command, and from then on the message that asked for it is not good again: both or neither. */
+export function spending<Result>(command: Command<Result>, proof: Proof | null): Command<Result> {
+  if (!proof) return command
+  return { ...command, also: (result) => [...(command.also?.(result) ?? []), spendSignature(proof.id, proof.until)] }
+}
+
+/** What a backlog of several commands ends with. */
+export function spend(proof: Proof): Command<null> {
+  return spending({ needs: {}, decide: () => null }, proof)
 }

@@ -1,0 +1,35 @@
+/** A public key as an operator hands it over, and as it is stored. */
+import { createHash, createPublicKey, type KeyObject, X509Certificate } from 'node:crypto'
+import { algorithmsOf } from './http-signature.ts'
+
+export interface PublicKey {
+  /** What signatures name it by: the SHA-256 of its SubjectPublicKeyInfo, in hexadecimal. */
+  readonly id: string
+  /** SubjectPublicKeyInfo in base64. */
+  readonly publicKey: string
+}
+
+/** Of PEM (a public key or a certificate), or of SubjectPublicKeyInfo in base64. Else what is wrong with it. */
+export function readPublicKey(text: string): PublicKey | string {
+  if (text.includes('PRIVATE KEY'))
+    return 'is a private key, which nobody but the device must know: send the public one'
+  const key = parse(text.trim())
+  if (!key) return 'must be a public key or a certificate in PEM, or SubjectPublicKeyInfo in base64'
+  if (algorithmsOf(key).length === 0)
+    return 'must be an ECDSA key on P-256, an Ed25519 key, or an RSA key of 2048 to 8192 bits'
+  const der = key.export({ type: 'spki', format: 'der' })
+  return { id: createHash('sha256').update(der).digest('hex'), publicKey: der.toString('base64') }
+}
+
+export function keyOf(publicKey: string): KeyObject {
+  return createPublicKey({ key: Buffer.from(publicKey, 'base64'), type: 'spki', format: 'der' })
+}
+
+function parse(text: string): KeyObject | null {
+  try {
+    if (text.includes('BEGIN CERTIFICATE')) return new X509Certificate(text).publicKey
+    return text.startsWith('-----') ? createPublicKey(text) : keyOf(text)
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,187 @@
+/**
+ * Signed messages (RFC 9421) of clients whose public keys are registered. In this order:
+ *
+ *   no signature at all ──▶ none of ours · Content-Digest missing or not that of the body ──▶ 400 · cannot be read ──▶ 401
+ *   nobody's key ──▶ 403 · covers too little, too old, does not fit ──▶ 401 · its device revoked ──▶ 403 · used before ──▶ 401
+ *
+ * Used is what became a report: whoever was told to come again sends the same once more. A message is told from another by what was
+ * signed, not by the signature, of which some kinds of keys have more than one for the same; who must say the same twice in a second
+ * adds a nonce.
+ */
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import type { TLSSocket } from 'node:tls'
+import { parseDictionary } from 'structured-headers'
+import type { Database } from '../../store/database.ts'
+import { findIdentities, findUsed, type HeldIdentity } from '../../store/device-credentials.ts'
+import type { Found, Identify, Presented } from './device-auth.ts'
+import {
+  algorithmsOf,
+  coveredBy,
+  isSignedBy,
+  type Message,
+  type MessageSignature,
+  readSignatures,
+  SignatureSyntax,
+  signatureBase,
+} from './http-signature.ts'
+import { createLookup } from './lookup.ts'
+import { keyOf } from './public-key.ts'
+import { CredentialRefused, revoked } from './refusal.ts'
+
+export interface SignatureConfig {
+  /** Seconds that `created` may lie in the past, and in the future. */
+  readonly window: number
+}
+
+export interface SignatureDeps {
+  readonly database: Pick<Database, 'session'>
+  readonly config: SignatureConfig
+  /** Where the world reaches this server: what `@target-uri` and `@authority` are. Null: as the request says. */
+  readonly publicUrl: string | null
+  readonly clock: () => number
+}
+
+export function createSignatureMethod({ database, config, publicUrl, clock }: SignatureDeps): Identify {
+  const findKey = createLookup((ids) => findIdentities(database.session, ids))
+  const isUsed = createLookup((ids) => findUsed(database.session, ids))
+
+  /** Null: it is not of a key that is registered here. Somebody on the way may have signed, too. */
+  async function check(message: Message, one: MessageSignature): Promise<Found | null> {
+    const id = one.parameters.get('keyid')
+    if (typeof id !== 'string') return null
+    const held = await findKey(id.toLowerCase())
+    if (!held || held.publicKey === null) return null
+    const until = requireFresh(one)
+    requireCoverage(one)
+    const base = signatureBase(message, one.input)
+    requireFit(held, one, base, message)
+    if (held.revokedAt !== null) throw revoked(held.device)
+    const proof = { id: nameOf(held.id, one, base), until }
+    if (await isUsed(proof.id))
+      throw refused(
+        'replayed',
+        'this message has been taken before: sign each anew, with a nonce where one says the same',
+      )
+    return { device: held.device, proof }
+  }
+
+  /** Until when it would be good. */
+  function requireFresh({ parameters }: MessageSignature): number {
+    const [created, expires] = [parameters.get('created'), parameters.get('expires')]
+    const now = clock() / 1000
+    if (typeof created !== 'number') throw refused('malformed', 'created is missing: it must say when it was made')
+    if (Math.abs(now - created) > config.window)
+      throw refused('expired', `it was created more than ${config.window} s ago or ahead: check the clock`)
+    if (expires !== undefined && !(typeof expires === 'number' && expires >= now))
+      throw refused('expired', 'it has expired')
+    return (created + config.window + 1) * 1000
+  }
+
+  return async (presented) => {
+    const { headers } = presented.request
+    if (headers.signature === undefined && headers['signature-input'] === undefined) return null
+    requireDigest(presented)
+    const message = messageOf(presented.request, publicUrl)
+    try {
+      for (const one of readSignatures(message)) {
+        const found = await check(message, one)
+        if (found) return found
+      }
+    } catch (error) {
+      throw error instanceof SignatureSyntax ? refused('malformed', error.message) : error
+    }
+    throw new CredentialRefused(
+      'FORBIDDEN',
+      'unknown',
+      'the Signature is of no key that is registered here: keyid must be the SHA-256 of the public key (SPKI, DER) in hexadecimal',
+    )
+  }
+}
+
+/** That the body is the one that was signed shows its digest: one that we know must be there, and each that we know be right. */
+function requireDigest({ request, body }: Presented): void {
+  const digests = readDigests(request.headers['content-digest'])
+  const known = ['sha-256', 'sha-512'].flatMap((name) => {
+    const [value] = digests.get(name) ?? []
+    return value instanceof ArrayBuffer ? [{ name, value: new Uint8Array(value) }] : []
+  })
+  if (known.length === 0)
+    throw new CredentialRefused(
+      'INVALID_REQUEST',
+      'digest',
+      'content-digest is missing: a signed message needs Content-Digest: sha-256=:…: (RFC 9530)',
+    )
+  for (const { name, value } of known) {
+    const actual = createHash(name.replace('-', '')).update(body).digest()
+    if (value.length !== actual.length || !timingSafeEqual(value, actual))
+      throw new CredentialRefused('INVALID_REQUEST', 'digest', `content-digest: its ${name} is not that of the body`)
+  }
+}
+
+function readDigests(header: string | string[] | undefined): ReturnType<typeof parseDictionary> {
+  try {
+    return parseDictionary(String(header ?? ''))
+  } catch {
+    return new Map()
+  }
+}
+
+/** Whoever could change what was asked, or of whom, could make another message of it. */
+function requireCoverage({ input }: MessageSignature): void {
+  const covered = coveredBy(input)
+  const isAimed =
+    covered.has('@target-uri') ||
+    (covered.has('@authority') && (covered.has('@path') || covered.has('@request-target')))
+  if (covered.has('@method') && covered.has('content-digest') && isAimed) return
+  throw refused(
+    'signature',
+    'it must cover "@method", "content-digest" and "@target-uri" (or "@authority" and "@path") at least',
+  )
+}
+
+function requireFit(held: HeldIdentity, one: MessageSignature, base: string, message: Message): void {
+  const key = keyOf(held.publicKey ?? '')
+  const said = one.parameters.get('alg')
+  const candidates = algorithmsOf(key).filter((algorithm) => said === undefined || algorithm === said)
+  if (candidates.length === 0) throw refused('signature', `the key cannot be used with alg ${JSON.stringify(said)}`)
+  if (candidates.some((algorithm) => isSignedBy(key, algorithm, base, one.signature))) return
+  throw refused(
+    'signature',
+    `it does not fit what was sent: here that is ${message.derived.get('@method')} ${message.derived.get('@target-uri')}`,
+  )
+}
+
+function nameOf(keyId: string, { parameters }: MessageSignature, base: string): string {
+  const nonce = parameters.get('nonce')
+  const said = typeof nonce === 'string' ? ['nonce', keyId, nonce] : ['message', keyId, base]
+  return createHash('sha256').update(JSON.stringify(said)).digest('base64url')
+}
+
+function refused(reason: 'malformed' | 'expired' | 'signature' | 'replayed', why: string): CredentialRefused {
+  return new CredentialRefused('UNAUTHENTICATED', reason, `the Signature is refused: ${why}`)
+}
+
+function messageOf(request: IncomingMessage, publicUrl: string | null): Message {
+  const target = request.url ?? '/'
+  const cut = target.indexOf('?')
+  const [path, query] = cut < 0 ? [target, ''] : [target.slice(0, cut), target.slice(cut)]
+  const isSecure = (request.socket as Partial<TLSSocket>).encrypted === true
+  const base = new URL(
+    publicUrl ?? URL.parse(`http${isSecure ? 's' : ''}://${request.headers.host}`) ?? 'http://unknown',
+  )
+  const prefix = base.pathname.replace(/\/$/, '')
+  return {
+    derived: new Map([
+      ['@method', request.method ?? ''],
+      ['@target-uri', `${base.protocol}//${base.host}${prefix}${target}`],
+      ['@authority', base.host],
+      ['@scheme', base.protocol.slice(0, -1)],
+      ['@request-target', `${prefix}${target}`],
+      ['@path', `${prefix}${path}`],
+      ['@query', query || '?'],
+    ]),
+    query: new URLSearchParams(query),
+    field: (name) => request.headersDistinct[name] ?? [],
+  }
+}
