@@ -20,6 +20,7 @@ import { createGate } from './limits/gate.ts'
 import type { Log } from './log.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { defaultPatience, type Patience } from './rest/guard.ts'
+import { readPageDocuments } from './rest/page-documents.ts'
 import { createHttpServer } from './rest/server.ts'
 import { createOutgoing } from './sinks/compose.ts'
 import type { Database } from './store/database.ts'
@@ -56,7 +57,10 @@ export async function createApp({
   patience = defaultPatience,
 }: AppDeps): Promise<App> {
   const { persistedDocuments } = config.server
-  const documents = persistedDocuments === null ? null : await readPersistedDocuments(persistedDocuments, schema)
+  const documents =
+    persistedDocuments === null
+      ? null
+      : await readPersistedDocuments(persistedDocuments, schema, await readPageDocuments())
   const metrics = createMetrics()
   let isClosing = false
   const warn = (message: string) => (error: unknown) => {

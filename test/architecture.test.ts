@@ -17,7 +17,8 @@ const allowed: Record<string, readonly string[]> = {
   clusters: ['domain', 'store', 'feed', 'ingest', 'dialects'],
   auth: ['domain', 'store', 'ingest'],
   graphql: ['domain', 'limits', 'dialects', 'store', 'feed', 'ingest', 'sinks', 'auth'],
-  rest: ['domain', 'limits', 'store', 'ingest', 'dialects', 'graphql', 'sinks', 'auth'],
+  // Serves the page, and puts its documents together as it does.
+  rest: ['domain', 'limits', 'store', 'ingest', 'dialects', 'graphql', 'sinks', 'auth', 'dashboard'],
   cli: ['domain', 'store', 'root'],
   // Runs in browsers, and knows the server by its public API only.
   dashboard: [],

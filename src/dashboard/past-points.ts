@@ -6,7 +6,7 @@ import { signal } from '@preact/signals'
 import { useEffect, useState } from 'preact/hooks'
 import { useAnswer } from './answers.ts'
 import { ask } from './api.ts'
-import { type Document, graphql } from './graphql.ts'
+import { graphql } from './graphql.ts'
 import { now } from './time.ts'
 import type { Counts } from './words.ts'
 
@@ -102,28 +102,53 @@ function coarseFirst(times: readonly number[]): readonly number[] {
     .map(({ time }) => time)
 }
 
-const fields = 'total pending installing installed failed removing removed revision'
+const pointFragment = graphql(
+  `fragment Point on DeploymentCounts { total pending installing installed failed removing removed revision }`,
+)
 
-/** As many aliases as moments, so the document is made here; null where that moment cannot be asked for. */
+const fleetPoints = graphql(
+  `
+    query FleetPoints($t0: DateTime, $t1: DateTime, $t2: DateTime, $t3: DateTime, $t4: DateTime, $t5: DateTime, $t6: DateTime, $t7: DateTime) {
+      p0: deploymentCounts(asOf: $t0) { ...Point }
+      p1: deploymentCounts(asOf: $t1) { ...Point }
+      p2: deploymentCounts(asOf: $t2) { ...Point }
+      p3: deploymentCounts(asOf: $t3) { ...Point }
+      p4: deploymentCounts(asOf: $t4) { ...Point }
+      p5: deploymentCounts(asOf: $t5) { ...Point }
+      p6: deploymentCounts(asOf: $t6) { ...Point }
+      p7: deploymentCounts(asOf: $t7) { ...Point }
+    }
+  `,
+  [pointFragment],
+)
+
+const rolloutPoints = graphql(
+  `
+    query RolloutPoints($rollout: ID!, $t0: DateTime, $t1: DateTime, $t2: DateTime, $t3: DateTime, $t4: DateTime, $t5: DateTime, $t6: DateTime, $t7: DateTime) {
+      p0: rollout(id: $rollout, asOf: $t0) { deploymentCounts { ...Point } }
+      p1: rollout(id: $rollout, asOf: $t1) { deploymentCounts { ...Point } }
+      p2: rollout(id: $rollout, asOf: $t2) { deploymentCounts { ...Point } }
+      p3: rollout(id: $rollout, asOf: $t3) { deploymentCounts { ...Point } }
+      p4: rollout(id: $rollout, asOf: $t4) { deploymentCounts { ...Point } }
+      p5: rollout(id: $rollout, asOf: $t5) { deploymentCounts { ...Point } }
+      p6: rollout(id: $rollout, asOf: $t6) { deploymentCounts { ...Point } }
+      p7: rollout(id: $rollout, asOf: $t7) { deploymentCounts { ...Point } }
+    }
+  `,
+  [pointFragment],
+)
+
+/** As many as a document has; what is left over of them is the present, which is known without counting. Null where it cannot be told. */
 async function askPoints(
   rollout: string | null,
   times: readonly number[],
   signal: AbortSignal,
 ): Promise<readonly (DatedCounts | null)[]> {
-  const asOf = (time: number): string => `asOf: "${new Date(time).toISOString()}"`
-  const selections = times.map((time, index) =>
-    rollout === null
-      ? `p${index}: deploymentCounts(${asOf(time)}) { ${fields} }`
-      : `p${index}: rollout(id: $rollout, ${asOf(time)}) { deploymentCounts { ${fields} } }`,
-  )
-  const query = `query Points${rollout === null ? '' : '($rollout: ID!)'} { ${selections.join('\n')} }`
-  const answer = await ask(
-    query as unknown as Document<Readonly<Record<string, unknown>>, object>,
-    { ...(rollout === null ? {} : { rollout }) },
-    signal,
-  )
+  const asOf = Object.fromEntries(times.map((time, index) => [`t${index}`, new Date(time).toISOString()]))
+  const answer: Readonly<Record<string, DatedCounts | { readonly deploymentCounts: DatedCounts } | null>> =
+    rollout === null ? await ask(fleetPoints, asOf, signal) : await ask(rolloutPoints, { rollout, ...asOf }, signal)
   return times.map((_, index) => {
-    const point = answer[`p${index}`] as DatedCounts | { readonly deploymentCounts: DatedCounts } | null
+    const point = answer[`p${index}`] ?? null
     return point && 'deploymentCounts' in point ? point.deploymentCounts : point
   })
 }

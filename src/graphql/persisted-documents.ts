@@ -36,8 +36,15 @@ const file = z.union([
   z.record(z.string(), z.string()).transform((texts) => Object.entries(texts)),
 ])
 
-/** Throws a sentence for whoever starts the server: a list with a mistake in it would be found out by clients. */
-export async function readPersistedDocuments(path: string, schema: GraphQLSchema): Promise<PersistedDocuments> {
+/**
+ * Throws a sentence for whoever starts the server: a list with a mistake in it would be found out by clients.
+ * `own`: executed as well, by their text or its hash.
+ */
+export async function readPersistedDocuments(
+  path: string,
+  schema: GraphQLSchema,
+  own: readonly string[] = [],
+): Promise<PersistedDocuments> {
   const wrong = (what: string): DomainError =>
     new DomainError('INVALID_REQUEST', `PERSISTED_DOCUMENTS ${path}: ${what}`)
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
@@ -50,7 +57,8 @@ export async function readPersistedDocuments(path: string, schema: GraphQLSchema
     const problem = problemOf(document, schema)
     if (problem !== null) throw wrong(`the document ${id.slice(0, 80)} is not valid: ${problem}`)
   }
-  return new Map(data.flatMap(([id, document]) => [[hashOf(document), document] as const, [id, document] as const]))
+  const listed = data.flatMap(([id, document]) => [[hashOf(document), document] as const, [id, document] as const])
+  return new Map([...own.map((document) => [hashOf(document), document] as const), ...listed])
 }
 
 export function createFindDocument(documents: PersistedDocuments, refuse: Refuse): FindDocument {

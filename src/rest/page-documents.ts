@@ -1,0 +1,51 @@
+/**
+ * What the page asks, as text: where only listed documents are executed, the page's own are listed without being named. They are
+ * read from its sources, where each is `const name = graphql(`…`, [fragments])`, and put together as `graphql` there does.
+ */
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { graphql } from '../dashboard/graphql.ts'
+
+const folder = join(import.meta.dirname, '../dashboard')
+const declaration = /const (\w+) = graphql\(\s*`([^`]*)`(?:,\s*\[([^\]]*)\])?,?\s*\)/g
+
+interface Declared {
+  readonly text: string
+  readonly fragments: readonly string[]
+}
+
+export async function readPageDocuments(): Promise<readonly string[]> {
+  const names = await readdir(folder, { recursive: true })
+  const sources = await Promise.all(
+    names.filter((name) => /\.tsx?$/.test(name)).map((name) => readFile(join(folder, name), 'utf8')),
+  )
+  const files = sources.map(declarationsOf)
+  /** Fragments may be another file's; what operations are called need not differ. */
+  const shared = new Map(files.flatMap((file) => [...file].filter(([, { text }]) => isFragment(text))))
+
+  function compose({ text, fragments }: Declared, file: ReadonlyMap<string, Declared>): string {
+    const parts = fragments.map((name) => {
+      const found = file.get(name) ?? shared.get(name)
+      if (!found) throw new Error(`the page's fragment ${name} was not found`)
+      return compose(found, file)
+    })
+    return String(graphql(text as never, parts as never))
+  }
+  return files.flatMap((file) =>
+    [...file.values()].filter(({ text }) => !isFragment(text)).map((declared) => compose(declared, file)),
+  )
+}
+
+function declarationsOf(source: string): ReadonlyMap<string, Declared> {
+  return new Map(
+    [...source.matchAll(declaration)].map(([, name = '', text = '', list = '']) => {
+      const fragments = list
+        .split(',')
+        .map((each) => each.trim())
+        .filter((each) => each !== '')
+      return [name, { text, fragments }]
+    }),
+  )
+}
+
+const isFragment = (text: string): boolean => text.trimStart().startsWith('fragment')

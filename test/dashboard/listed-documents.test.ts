@@ -1,0 +1,63 @@
+/** Where only listed documents are executed, the page still shows everything: its own are listed without being named. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it, onTestFinished } from 'vitest'
+import { startApp } from '../support/app.ts'
+import { findChromium, openPage, startBrowser } from '../support/browser.ts'
+import { newContext, newGroup, shownDeployment } from '../support/emco.ts'
+import { temporaryFolder } from '../support/folder.ts'
+
+// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
+it.runIf(findChromium())('shows every page, and the past', async () => {
+  const PERSISTED_DOCUMENTS = join(temporaryFolder(), 'documents.json')
+  const ids = 'query Ids { rollouts { nodes { id } } resources { nodes { id } } }'
+  writeFileSync(PERSISTED_DOCUMENTS, JSON.stringify([ids]))
+  const server = await startApp({ env: { PERSISTED_DOCUMENTS } })
+  onTestFinished(() => server.stop())
+  const emco = newGroup(server)
+  const context = newContext()
+  await emco.act('Created', 'Approved', `Instantiated ${context}`)
+  await emco.apply(context, [{ name: 'sink' }])
+  await emco.show(context, { deploymentStatuses: [shownDeployment('sink', false)] })
+  await server.post('/device/edge-1/deployment/d/status', {
+    deploymentId: 'd',
+    status: { state: 'installing' },
+    components: [],
+  })
+  await expect(server.query('{ revision }')).rejects.toThrow('only documents that this server was given')
+  const { rollouts, resources } = await server.query(ids)
+  const browser = await startBrowser()
+  onTestFinished(() => browser.close())
+  const { page, complaints } = await openPage(browser, `${server.url}/`, { viewport: { width: 1280, height: 2_600 } })
+  const refused: string[] = []
+  page.on('response', async (response) => {
+    if (response.url().endsWith('/graphql')) refused.push(...((await response.json()).errors ?? []))
+  })
+  page.on('websocket', (socket) => {
+    socket.on('framereceived', ({ payload }) => {
+      if (JSON.parse(String(payload)).type === 'error') refused.push(String(payload))
+    })
+  })
+  await page.reload()
+  const group = rollouts.nodes.at(-1)
+  const pages: readonly (readonly [string, string])[] = [
+    ['#/', '.rollouts li'],
+    ['#/', '[aria-labelledby="resources"]'],
+    ['#/rollouts', '.rollouts li'],
+    [`#/rollout/${group.id}`, '.causes li'],
+    [`#/rollout/${group.id}`, '.resources .row'],
+    ['#/deployments', '.table .row'],
+    ['#/deployment/edge-1/d', '.swimlanes svg'],
+    ['#/devices', '.table .row'],
+    ['#/device/edge-1', '.changes li'],
+    ['#/resources', '.table .row'],
+    [`#/resource/${resources.nodes[0].id}`, 'pre'],
+    ['#/feed', '.table .row'],
+    [`#/?at=${new Date().toISOString()}`, '.rollouts li'],
+  ]
+  for (const [hash, drawn] of pages) {
+    await page.evaluate((address) => location.assign(address), hash)
+    await page.locator(drawn).first().waitFor()
+  }
+  expect({ refused, complaints }).toEqual({ refused: [], complaints: [] })
+})
