@@ -200,11 +200,16 @@ export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
 
   /** That a stream breaks says nothing yet: what counts is whether it lets us in again. */
   async function miss({ message }: ApiServerError): Promise<void> {
+    if (isLetIn) {
+      log.info({ cluster }, `the watch of a cluster was interrupted: ${message}`)
+      return
+    }
     if (message !== lastTrouble) log.warn({ cluster, failures }, `a cluster cannot be watched: ${message}`)
     lastTrouble = message
-    if (isLetIn) return
     refusals += 1
-    await say(refusals >= patience ? 'OFFLINE' : 'RETRYING').catch(() => undefined)
+    // Whoever has only just begun to look cannot say that it was there a moment ago.
+    const to = refusals >= patience ? 'OFFLINE' : connectivity === 'ONLINE' ? 'RETRYING' : null
+    if (to) await say(to).catch(() => undefined)
   }
 
   const again = (pick: () => readonly CustomResource[]): void => void pictures.retry(pick).catch(() => undefined)

@@ -37,6 +37,9 @@ export interface ClustersOptions extends ClustersConfig, ClusterTuning {
   readonly server?: ApiServerLimits
 }
 
+/** Characters of all that waits, of all clusters together. */
+const mostWaiting = 256 * 1024 * 1024
+
 export function createClusters(options: ClustersOptions): Clusters {
   const { watched, kubeconfig, database, hub, log, observe, clock = Date.now, interval = 5_000 } = options
   if (watched.length === 0) return { states: () => [], stop: async () => {} }
@@ -71,6 +74,7 @@ export function createClusters(options: ClustersOptions): Clusters {
     const cluster = nameOf(found)
     const watch = watchCluster({
       ...options,
+      waiting: { heaviest: Math.min(64 * 1024 * 1024, mostWaiting / watched.length), ...options.waiting },
       api,
       target,
       clock,

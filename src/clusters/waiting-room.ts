@@ -39,7 +39,7 @@ export function createWaitingRoom(
   dropped: (count: number) => void,
   limits: WaitingRoomLimits = {},
 ): WaitingRoom {
-  const { most = 1_000, heaviest = 64 * 1024 * 1024, longest = 60 * 60_000 } = limits
+  const { most = 1_000, heaviest = Number.POSITIVE_INFINITY, longest = 60 * 60_000 } = limits
   const backOff = limits.backOff ?? { first: 5_000, longest: 300_000 }
   /** Whoever came first is first. */
   const waiting = new Map<string, Waiting>()

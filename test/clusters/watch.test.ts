@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { DomainError } from '../../src/domain/errors.ts'
 import { newContext } from '../support/emco.ts'
@@ -146,8 +147,11 @@ describe('a watch', () => {
     cluster.cutInto(bytes)
     watch()
     await isWatching(cluster)
-    put('web', ['wéb-🚀', 'b'])
-    await expect.poll(() => shown()).toEqual(['web/wéb-🚀 PRESENT', 'web/b PRESENT'])
+    for (const app of ['web', 'db', 'cache']) put(app, ['wéb-🚀', 'b'])
+    await expect.poll(() => shown()).toHaveLength(6)
+    expect(await shown()).toContain('cache/wéb-🚀 PRESENT')
+    // It was understood at once.
+    expect(cluster.asked).toHaveLength(2)
   })
 
   it('takes half a line for nothing, and asks again', async () => {
@@ -185,15 +189,23 @@ describe('a watch', () => {
     await expect.poll(() => logged.map(({ msg }) => msg)).toContain('some of its entries cannot be read')
   })
 
-  it('does not take an app away while another custom resource shows it, nor leave it when its label goes to another', async () => {
+  it('does not take an app away while another custom resource shows it', async () => {
     const { cluster, context, watch, put, remove, shown } = await open()
     put('web', ['a'])
     cluster.put('again', `${context}-web`, showing('a'))
     watch()
-    await expect.poll(() => shown()).toEqual(['web/a PRESENT'])
     await isWatching(cluster)
     remove('web')
-    cluster.put('again', `${context}-shop`, showing('a'))
+    put('db', ['c'])
+    await expect.poll(() => shown()).toEqual(['web/a PRESENT', 'db/c PRESENT'])
+  })
+
+  it('leaves nothing of an app whose custom resource is now that of another', async () => {
+    const { cluster, context, watch, shown } = await open()
+    cluster.put('one', `${context}-web`, showing('a'))
+    watch()
+    await isWatching(cluster)
+    cluster.put('one', `${context}-shop`, showing('a'))
     await expect.poll(() => shown()).toEqual(['shop/a PRESENT'])
   })
 
@@ -239,10 +251,11 @@ describe('the connectivity of a cluster', () => {
   })
 
   it('says why in the log, without the credentials', async () => {
-    const { cluster, logged, watch, connectivity } = await open()
+    const { cluster, logged, watch, connectivity, connections } = await open()
     cluster.refuse(403)
     watch()
     await expect.poll(connectivity).toBe('OFFLINE')
+    expect(await connections()).toEqual(['OFFLINE'])
     const said = logged.filter(({ level }) => level === 'warn').map(({ msg }) => msg)
     expect(said).toEqual(['a cluster cannot be watched: it answers with 403 Refused: it says 403'])
     expect(JSON.stringify(logged)).not.toContain('a-token-for-tests')
@@ -323,6 +336,90 @@ describe('what a cluster shows of an unknown instance', () => {
   })
 })
 
+describe('whatever happens', () => {
+  const app = fc.constantFrom('web', 'db', 'cache')
+  const step = fc.oneof(
+    { weight: 4, arbitrary: fc.record({ do: fc.constant('put' as const), app, names: fc.subarray(['a', 'b', 'c']) }) },
+    { weight: 2, arbitrary: fc.record({ do: fc.constant('remove' as const), app }) },
+    fc.record({ do: fc.constantFrom('end', 'drop', 'bookmark', 'refuse', 'accept', 'restart', 'settle', 'know') }),
+    fc.record({ do: fc.constant('compact' as const), told: fc.constantFrom('stream', 'status') }),
+    fc.record({ do: fc.constant('cut' as const), bytes: fc.constantFrom(null, 1, 50) }),
+    fc.record({ do: fc.constant('expire' as const) }),
+  )
+
+  it('what the cluster has is in the end what is shown', async () => {
+    const property = fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+      const { cluster, context, watch, put, remove, instantiate, shown, told, connectivity } = await open()
+      const unknown = newContext()
+      const there = new Map<string, readonly string[]>()
+      const start = () => watch({ server: { pageSize: 1, patience: 1_000 } })
+      let clusters = start()
+      let isKnown = false
+      const know = async () => {
+        if (!isKnown) await instantiate(unknown)
+        isKnown = true
+      }
+      const settled = async () => {
+        const present = [...there].flatMap(([name, names]) => names.map((one) => `${name}/${one} PRESENT`))
+        await expect.poll(async () => (await shown()).toSorted()).toEqual(present.toSorted())
+      }
+      for (const one of steps) {
+        switch (one.do) {
+          case 'put':
+            there.set(one.app, one.names)
+            put(one.app, one.names)
+            put(one.app, one.names, unknown)
+            break
+          case 'remove':
+            if (!there.delete(one.app)) break
+            remove(one.app)
+            remove(one.app, unknown)
+            break
+          case 'refuse':
+            cluster.refuse(503)
+            cluster.drop()
+            break
+          case 'compact':
+            cluster.compact(one.told)
+            cluster.drop()
+            break
+          case 'cut':
+            cluster.cutInto(one.bytes)
+            break
+          case 'expire':
+            cluster.expirePages(1)
+            break
+          case 'restart':
+            await clusters.stop()
+            clusters = start()
+            break
+          case 'settle':
+            cluster.accept()
+            await settled()
+            break
+          case 'know':
+            await know()
+            break
+          default:
+            cluster[one.do]()
+        }
+      }
+      cluster.accept()
+      await settled()
+      await know()
+      await expect.poll(async () => (await shown(unknown)).toSorted()).toEqual((await shown(context)).toSorted())
+      await expect.poll(connectivity).toBe('ONLINE')
+      expect(waitingIn(clusters)).toBe(0)
+      // Nothing is told to be gone that had not been there, and nothing twice.
+      const balance = await told()
+      const count = (what: string) => balance.filter((line) => line.endsWith(` ${what}`)).length
+      expect(count('NOT_PRESENT')).toBeLessThanOrEqual(count('PRESENT'))
+      for (const close of closing.splice(0).toReversed()) await close()
+    })
+    await fc.assert(property, { numRuns: 25 })
+  })
+})
+
 describe('several replicas', () => {
   it.each(stores)('watch a cluster one at a time, on $name', async (store) => {
     const { road, cluster, context, watch, put, shown } = await open(store)
@@ -349,6 +446,18 @@ describe('several replicas', () => {
     put('web', ['b'])
     await expect.poll(() => shown()).toEqual(['web/b PRESENT'])
     expect(other.states()).toHaveLength(1)
+  })
+
+  it('let go of a cluster that another one has got meanwhile', async () => {
+    const { road, cluster, context, watch } = await open()
+    const frozen = watch()
+    await isWatching(cluster)
+    await road.database.session.run(
+      `update leases set holder = 'another', until = now() + interval '1 hour' where name like $1`,
+      [`cluster:%${context}`],
+    )
+    await expect.poll(() => frozen.states()).toEqual([])
+    await expect.poll(() => cluster.watching).toBe(0)
   })
 
   it('take over from one that has died, and the dead one falls silent', async () => {

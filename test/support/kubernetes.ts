@@ -53,6 +53,7 @@ export async function startKubernetes(closing: (close: () => Promise<void>) => v
   const objects = new Map<string, Json>()
   const history: { version: number; line: string }[] = []
   const streams = new Set<ServerResponse>()
+  const pending = new Map<ServerResponse, string>()
   const sockets = new Set<Socket>()
   const asked: Asked[] = []
   let version = 100
@@ -120,8 +121,17 @@ export async function startKubernetes(closing: (close: () => Promise<void>) => v
       response.write(text)
       return
     }
-    const bytes = Buffer.from(text)
-    for (let start = 0; start < bytes.length; start += piece) response.write(bytes.subarray(start, start + piece))
+    const before = pending.get(response)
+    pending.set(response, (before ?? '') + text)
+    if (before !== undefined) return
+    const size = piece
+    // What happens at once is one text, so that pieces begin and end within its lines.
+    setImmediate(() => {
+      const bytes = Buffer.from(pending.get(response) ?? '')
+      pending.delete(response)
+      if (!streams.has(response)) return
+      for (let start = 0; start < bytes.length; start += size) response.write(bytes.subarray(start, start + size))
+    })
   }
 
   function happen(type: string, object: Json): void {
