@@ -9,7 +9,7 @@
  */
 import type { Plugin } from 'graphql-yoga'
 import type { Revision } from '../domain/deployment.ts'
-import { formatResult } from './errors.ts'
+import { formatResult, type MaskError } from './errors.ts'
 import { type EventResult, type EventResults, resumeFrom } from './operation.ts'
 import { textOf } from './shared-execution.ts'
 
@@ -34,6 +34,7 @@ export interface EventStreams {
 /** `follow`: calls back when the credential of that request is no longer good. */
 export function createEventStreams(
   follow: (request: object, end: () => void) => () => void,
+  maskError: MaskError,
   pingInterval = 12_000,
 ): EventStreams {
   const starts = new WeakMap<object, Revision>()
@@ -63,6 +64,15 @@ export function createEventStreams(
       controller?.close()
     }
 
+    /** A stream that fails says so in its last event. */
+    async function next(): Promise<{ readonly done?: boolean | undefined; readonly value?: EventResult }> {
+      try {
+        return await results.next()
+      } catch (error) {
+        return { done: true, value: { errors: [maskError(error)] } }
+      }
+    }
+
     open.add(cut)
     const unfollow = follow(request, cut)
     signal?.addEventListener('abort', end)
@@ -75,10 +85,11 @@ export function createEventStreams(
       },
       async pull(own: ReadableStreamDefaultController<Uint8Array>) {
         if (isOver) return
-        const { done, value } = await results.next()
+        const { done, value } = await next()
         if (isOver) return
-        own.enqueue(encoder.encode(done ? 'event: complete\ndata:\n\n' : eventOf(value)))
+        if (value) own.enqueue(encoder.encode(eventOf(value)))
         if (!done) return
+        own.enqueue(encoder.encode('event: complete\ndata:\n\n'))
         end()
         own.close()
       },

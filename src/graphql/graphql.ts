@@ -54,7 +54,7 @@ export function createGraphql(options: GraphqlDeps): Graphql {
   const deps: ContextDeps = { ...options, auth, limits: createDocumentLimits(options.limits, gate.refuse) }
   const authentication = createAuthentication(auth, origins, gate.addresses)
   const findDocument = options.documents ? createFindDocument(options.documents, gate.refuse) : null
-  const eventStreams = createEventStreams(authentication.follow, keepAlive)
+  const eventStreams = createEventStreams(authentication.follow, createMaskError(log), keepAlive)
   const yoga = createGraphqlYoga(deps, {
     log,
     graphiql,

@@ -1,7 +1,7 @@
 /** WebSocket: graphql-transport-ws on Yoga's enveloped functions, so limits, execution and masking are those of HTTP. */
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { type ExecutionArgs, GraphQLError } from 'graphql'
+import { type ExecutionArgs, type ExecutionResult, GraphQLError } from 'graphql'
 import { handleProtocols, makeServer } from 'graphql-ws'
 import { type WebSocket, WebSocketServer } from 'ws'
 import type { ApiAuth } from '../auth/api/api-auth.ts'
@@ -76,8 +76,10 @@ export function createWebSockets(yoga: Yoga, options: WebSocketOptions): WebSock
         )
         return true
       } catch (error) {
-        const code = error instanceof DomainError ? error.code : null
-        if (code !== 'UNAUTHENTICATED')
+        const { message, extensions } = maskError(error)
+        const { code } = extensions
+        if (code === 'INTERNAL_SERVER_ERROR') socket.close(1011, message)
+        else if (code !== 'UNAUTHENTICATED')
           socket.close(1013, code === 'TOO_MANY' ? 'Too many sockets and event streams are open' : 'Try again later')
         return false
       }
@@ -98,7 +100,10 @@ export function createWebSockets(yoga: Yoga, options: WebSocketOptions): WebSock
         const errors: readonly GraphQLError[] = validate(schema, document)
         if (errors.length > 0) return errors
         const contextValue = await contextFactory()
-        const rootValue: Enveloped = { execute: (args) => counted(peer, execute(args)), subscribe }
+        const rootValue: Enveloped = {
+          execute: (args) => counted(peer, () => execute(args)),
+          subscribe: (args) => orAnswered(() => subscribe(args)),
+        }
         return { schema, document, operationName, variableValues: variables, contextValue, rootValue }
       } catch (error) {
         // Thrown on, a syntax error would close the socket and with it everybody else's operations.
@@ -110,6 +115,24 @@ export function createWebSockets(yoga: Yoga, options: WebSocketOptions): WebSock
     onError: (_, __, ___, errors) =>
       errors.map((error) => formatError(error.cause instanceof GraphQLError ? error.cause : error)),
   })
+  /** What fails unexpectedly ends that operation, and not the socket with all the others. */
+  async function orAnswered<T>(work: () => Promise<T> | T): Promise<T | ExecutionResult> {
+    try {
+      return await work()
+    } catch (error) {
+      return { errors: [maskError(error)] }
+    }
+  }
+
+  async function counted<T>(peer: Peer, work: () => Promise<T> | T): Promise<T | ExecutionResult> {
+    peer.executing += 1
+    try {
+      return await orAnswered(work)
+    } finally {
+      peer.executing -= 1
+    }
+  }
+
   sockets.on('connection', open)
 
   function open(socket: WebSocket, request: IncomingMessage): void {
@@ -185,15 +208,6 @@ export function createWebSockets(yoga: Yoga, options: WebSocketOptions): WebSock
 }
 
 type Enveloped = Pick<ReturnType<Yoga['getEnveloped']>, 'execute' | 'subscribe'>
-
-async function counted<T>(peer: Peer, work: Promise<T> | T): Promise<T> {
-  peer.executing += 1
-  try {
-    return await work
-  } finally {
-    peer.executing -= 1
-  }
-}
 
 /** They belong to the operation, so its arguments carry them. */
 function enveloped(args: ExecutionArgs): Enveloped {
