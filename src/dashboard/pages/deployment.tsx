@@ -1,7 +1,7 @@
 /** One deployment: what it is, everything that happened to it, and what its reporter said. */
-import { useState } from 'preact/hooks'
 import { useLiveAnswer } from '../answers.ts'
-import { ChangeLine, changeFragment, Skew } from '../change-line.tsx'
+import { Skew } from '../change-line.tsx'
+import { History, historyFragment, Reports, reportsFragment } from '../deployment-past.tsx'
 import { TargetLink } from '../deployment-table.tsx'
 import { graphql, type ResultOf } from '../graphql.ts'
 import { ReadinessMark } from '../readiness.tsx'
@@ -12,7 +12,7 @@ import { ConnectivityMark, StateMark, toMark } from '../state-mark.tsx'
 import { Swimlanes } from '../swimlanes.tsx'
 import { formatAge, formatFull, formatTime, now } from '../time.ts'
 import { Trouble } from '../trouble.tsx'
-import { formatNumber, stateWords } from '../words.ts'
+import { stateWords } from '../words.ts'
 
 const deploymentDocument = graphql(
   `
@@ -26,12 +26,12 @@ const deploymentDocument = graphql(
         target { __typename id name kind connectivity lastHeardAt ... on Device { deviceId parent { deviceId name connectivity } } }
         rollout { id name kind }
         instance { instanceId }
-        history(last: 100) { totalCount nodes { ...Line } }
-        reports(last: 50) { totalCount nodes { id verdict staleBy reportedAt receivedAt sequence state dialect revision } }
+        history(last: 100) { ...History }
+        reports(last: 50) { ...Reports }
       }
     }
   `,
-  [changeFragment],
+  [historyFragment, reportsFragment],
 )
 
 type Deployment = NonNullable<ResultOf<typeof deploymentDocument>['deployment']>
@@ -74,9 +74,9 @@ export function DeploymentPage({ steps: [reporter = '', deploymentId = ''] }: { 
         />
       </section>
       {deployment.instance && <InstanceResources deployment={deployment} run={deployment.instance.instanceId} />}
-      <History deployment={deployment} />
+      <History of={deployment.history} />
       {/* An orchestrator's facts are its resources: nothing was reported of the whole. */}
-      {deployment.reports.totalCount > 0 && <Reports deployment={deployment} />}
+      {deployment.reports.totalCount > 0 && <Reports of={deployment.reports} />}
     </>
   )
 }
@@ -221,117 +221,4 @@ function Moment({ time }: { readonly time: string }) {
       {formatTime(time)} <span class="muted">{formatAge(time, moment.value)}</span>
     </time>
   )
-}
-
-/** Newest first; each attempt under a line of its own. */
-function History({ deployment }: { readonly deployment: Deployment }) {
-  const { nodes, totalCount } = deployment.history
-  const more = useMore()
-  let attempt = 1
-  const entries = nodes.map((change) => {
-    const began = change.__typename === 'DeploymentStateChanged' && change.attempt > attempt ? change.attempt : null
-    if (change.__typename === 'DeploymentStateChanged') attempt = change.attempt
-    return { change, began }
-  })
-  return (
-    <section class="panel" aria-labelledby="history">
-      <h2 id="history">
-        History <small class="muted number">{formatNumber(totalCount)} changes, newest first</small>
-      </h2>
-      <ol class="changes own">
-        {entries
-          .toReversed()
-          .slice(0, more.count(24))
-          .map(({ change, began }) => (
-            <li
-              key={change.revision}
-              class={began ? 'attempt' : undefined}
-              data-attempt={began ? `Attempt ${began} began` : undefined}
-            >
-              <ChangeLine change={change} isOwn />
-            </li>
-          ))}
-      </ol>
-      <more.Button of={nodes.length} at={24} />
-      {more.isAll && totalCount > nodes.length && <p class="muted">Older ones are in the API's history.</p>}
-    </section>
-  )
-}
-
-const verdictWords = {
-  APPLIED: 'Applied',
-  UNCHANGED: 'Repeat',
-  STALE: 'Stale',
-} as const
-
-function Reports({ deployment }: { readonly deployment: Deployment }) {
-  const { nodes, totalCount } = deployment.reports
-  const more = useMore()
-  return (
-    <section class="panel" aria-labelledby="reports">
-      <h2 id="reports">
-        Reports <small class="muted number">{formatNumber(totalCount)} kept, newest first</small>
-      </h2>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard. */}
-      <div class="scroll" tabIndex={0} role="region" aria-label="Reports">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Received</th>
-              <th scope="col">By its clock</th>
-              <th scope="col">Says</th>
-              <th scope="col">Verdict</th>
-              <th scope="col">Sequence</th>
-              <th scope="col">Dialect</th>
-            </tr>
-          </thead>
-          <tbody>
-            {nodes
-              .toReversed()
-              .slice(0, more.count(12))
-              .map((report) => (
-                <tr key={report.id} class={report.verdict === 'STALE' ? 'stale' : undefined}>
-                  <td class="number">
-                    <time dateTime={report.receivedAt} title={formatFull(report.receivedAt)}>
-                      {formatTime(report.receivedAt)}
-                    </time>
-                  </td>
-                  <td class="number">
-                    {report.reportedAt ? (
-                      <>
-                        {formatTime(report.reportedAt)} <Skew at={report.receivedAt} observedAt={report.reportedAt} />
-                      </>
-                    ) : (
-                      <span class="muted">–</span>
-                    )}
-                  </td>
-                  <td>
-                    <StateMark of={report.state} />
-                  </td>
-                  <td>
-                    {verdictWords[report.verdict]}
-                    {report.staleBy && <small class="muted"> older by {report.staleBy}</small>}
-                  </td>
-                  <td class="number">{report.sequence ?? <span class="muted">–</span>}</td>
-                  <td class="muted">{report.dialect}</td>
-                </tr>
-              ))}
-          </tbody>
-        </table>
-      </div>
-      <more.Button of={nodes.length} at={12} />
-    </section>
-  )
-}
-
-/** The newest first, the others when they are wanted. */
-function useMore() {
-  const [isAll, setIsAll] = useState(false)
-  const Button = ({ of, at }: { readonly of: number; readonly at: number }) =>
-    of > at && !isAll ? (
-      <button type="button" class="quiet" onClick={() => setIsAll(true)}>
-        Show {formatNumber(of - at)} more
-      </button>
-    ) : null
-  return { isAll, count: (most: number): number => (isAll ? Number.POSITIVE_INFINITY : most), Button }
 }
