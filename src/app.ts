@@ -22,6 +22,7 @@ import { createMetrics, type Metrics } from './metrics.ts'
 import { defaultPatience, type Patience } from './rest/guard.ts'
 import { readPageDocuments } from './rest/page-documents.ts'
 import { createHttpServer } from './rest/server.ts'
+import { readTls } from './rest/tls.ts'
 import { createOutgoing } from './sinks/compose.ts'
 import type { Database } from './store/database.ts'
 import { ensureEpoch, restartEpoch } from './store/epoch.ts'
@@ -61,6 +62,7 @@ export async function createApp({
     persistedDocuments === null
       ? null
       : await readPersistedDocuments(persistedDocuments, schema, await readPageDocuments())
+  const tls = config.server.tls && (await readTls(config.server.tls))
   const metrics = createMetrics()
   let isClosing = false
   const warn = (message: string) => (error: unknown) => {
@@ -92,11 +94,12 @@ export async function createApp({
     clock,
   })
   const { publicUrl, host, port } = config.server
+  const scheme = config.server.tls === null ? 'http' : 'https'
   const outgoing = createOutgoing({
     database,
     feed,
     ...config.sinks,
-    publicUrl: publicUrl ?? `http://${host}:${port}`,
+    publicUrl: publicUrl ?? `${scheme}://${host}:${port}`,
     failed: warn('a notification was not sent: trying again'),
     observe: metrics.notified,
     clock,
@@ -159,16 +162,24 @@ export async function createApp({
     database,
     writer,
     publicUrl,
+    isTrusted: gate.addresses.isTrusted,
     clock,
-    refused({ method, reason, message, request }) {
+    refused({ method, reason, message, device, request }) {
       metrics.credentialRefused({ method, reason })
       const [path] = (request.url ?? '').split('?')
       const address = gate.addresses.of(request)
-      trail.refused({ who: '', credential: `device ${method}`, address, action: path ?? '', outcome: message })
+      trail.refused({
+        who: device ?? '',
+        credential: `device ${method}`,
+        address,
+        action: path ?? '',
+        outcome: message,
+      })
       log.warn({ method, reason, address, path }, `refused: ${message}`)
     },
   })
   const server = createHttpServer({
+    tls,
     devices,
     database,
     writer,
@@ -223,7 +234,7 @@ export async function createApp({
         server.listen(port, host, () => {
           const address = server.address() as AddressInfo
           const name = address.family === 'IPv6' ? `[${address.address}]` : address.address
-          resolve({ url: `http://${name}:${address.port}`, port: address.port })
+          resolve({ url: `${scheme}://${name}:${address.port}`, port: address.port })
         })
       }),
     close() {

@@ -24,6 +24,8 @@ export interface Config {
     readonly persistedDocuments: string | null
     /** Addresses and ranges whose `X-Forwarded-For` is believed. */
     readonly trustedProxies: readonly string[]
+    /** Null: it listens in the clear. */
+    readonly tls: TlsConfig | null
   }
   readonly limits: LimitsConfig
   readonly store: StoreConfig
@@ -44,6 +46,14 @@ export interface Config {
   readonly clusters: ClustersConfig
   readonly logLevel: LogLevel
   readonly auth: { readonly device: DeviceAuthConfig; readonly api: ApiAuthConfig }
+}
+
+/** Paths of files in PEM. */
+export interface TlsConfig {
+  readonly cert: string
+  readonly key: string
+  /** Who signs certificates of devices; null: none are asked for. */
+  readonly clientCa: string | null
 }
 
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
@@ -77,6 +87,10 @@ const skew = setting('a whole number of seconds from 0 to 600', (text) =>
 const signatureWindow = setting('a whole number of seconds from 1 to 86400', (text) =>
   isNumber(text, 1, 86_400) ? Number(text) : null,
 )
+const trustDomains = setting('trust domains such as fleet.example, separated by commas', (text) => {
+  const list = listOf(text)
+  return list.every((domain) => /^[a-z0-9._-]{1,255}$/.test(domain)) ? list : null
+})
 const factor = setting('a number from 1 to 1000, or off', (text) =>
   text === 'off' || (/^\d{1,4}(\.\d+)?$/.test(text) && Number(text) >= 1 && Number(text) <= 1_000) ? text : null,
 )
@@ -153,6 +167,9 @@ const environment = z.object({
   INTROSPECTION: flag.optional(),
   PERSISTED_DOCUMENTS: z.string().nullable().default(null),
   TRUSTED_PROXIES: proxies.default([]),
+  TLS_CERT: z.string().nullable().default(null),
+  TLS_KEY: z.string().nullable().default(null),
+  TLS_CLIENT_CA: z.string().nullable().default(null),
   MAX_DEPTH: depth.default(20),
   MAX_COST: cost.default(500_000),
   OPERATION_TIMEOUT: operationSeconds.default(15),
@@ -178,7 +195,7 @@ const environment = z.object({
   CLUSTERS: clusters.default([]),
   KUBECONFIG: z.string().nullable().default(null),
   LOG_LEVEL: logLevel.default('info'),
-  DEVICE_AUTH: anyOf(['open', 'token', 'signature'], ['mtls']).optional(),
+  DEVICE_AUTH: anyOf(['open', 'token', 'signature', 'mtls']).optional(),
   DEVICE_PROVISION: flag.default(false),
   DEVICE_JWT_JWKS_URL: publicUrl.nullable().default(null),
   DEVICE_JWT_SECRET: secret(32).nullable().default(null),
@@ -187,6 +204,7 @@ const environment = z.object({
   DEVICE_JWT_CLOCK_SKEW: skew.default(30),
   DEVICE_JWT_CLAIM: z.string().default('sub'),
   SIGNATURE_WINDOW: signatureWindow.default(300),
+  SPIFFE_TRUST_DOMAIN: trustDomains.default([]),
   API_AUTH: anyOf(['open', 'key', 'jwt']).optional(),
   API_ADMIN_KEY: secret(24).nullable().default(null),
   API_JWT_JWKS_URL: publicUrl.nullable().default(null),
@@ -209,6 +227,7 @@ export function parseConfig(env: Environment): Config {
   const host = given.HOST ?? '127.0.0.1'
   problems.push(
     ...missingChoices(host, given),
+    ...missingForTls(given),
     ...missingForApi(given, methodsOf(given.API_AUTH)),
     ...missingForDevices(given, methodsOf(given.DEVICE_AUTH)),
   )
@@ -228,6 +247,10 @@ export function parseConfig(env: Environment): Config {
       introspection: v.INTROSPECTION ?? (graphiql || isLoopback(v.HOST)),
       persistedDocuments: v.PERSISTED_DOCUMENTS,
       trustedProxies: v.TRUSTED_PROXIES,
+      tls:
+        v.TLS_CERT === null || v.TLS_KEY === null
+          ? null
+          : { cert: v.TLS_CERT, key: v.TLS_KEY, clientCa: v.TLS_CLIENT_CA },
     },
     limits: {
       operation: { depth: v.MAX_DEPTH, cost: v.MAX_COST, time: v.OPERATION_TIMEOUT * 1_000 },
@@ -282,6 +305,7 @@ export function parseConfig(env: Environment): Config {
                 claim: v.DEVICE_JWT_CLAIM,
               },
         signature: { window: v.SIGNATURE_WINDOW },
+        certificate: { trustDomains: v.SPIFFE_TRUST_DOMAIN },
       },
       api: {
         methods: v.API_AUTH ?? ['open'],
@@ -335,14 +359,32 @@ function missingForApi(given: Environment, methods: readonly string[]): string[]
 /** The same for DEVICE_AUTH. */
 function missingForDevices(given: Environment, methods: readonly string[]): string[] {
   const jwt = 'DEVICE_JWT_'
-  const problems = methods.includes('signature')
-    ? []
-    : useless(given, 'SIGNATURE_', 'unless DEVICE_AUTH has "signature"')
+  const problems = [
+    ...(methods.includes('signature') ? [] : useless(given, 'SIGNATURE_', 'unless DEVICE_AUTH has "signature"')),
+    ...(methods.includes('mtls')
+      ? missingForCertificates(given)
+      : useless(given, 'SPIFFE_', 'unless DEVICE_AUTH has "mtls"')),
+  ]
   if (!methods.includes('token')) return [...problems, ...useless(given, jwt, 'unless DEVICE_AUTH has "token"')]
   problems.push(...missingForTokens(given, jwt))
   if (given.DEVICE_JWT_JWKS_URL === undefined && given.DEVICE_JWT_SECRET === undefined)
     problems.push(...useless(given, jwt, 'without DEVICE_JWT_JWKS_URL or DEVICE_JWT_SECRET'))
   return problems
+}
+
+function missingForCertificates(given: Environment): string[] {
+  return given.TLS_CLIENT_CA === undefined && given.TRUSTED_PROXIES === undefined
+    ? [
+        'DEVICE_AUTH has "mtls": set TLS_CERT, TLS_KEY and TLS_CLIENT_CA, or TRUSTED_PROXIES if a proxy forwards certificates (Client-Cert)',
+      ]
+    : []
+}
+
+function missingForTls(given: Environment): string[] {
+  const [cert, key] = [given.TLS_CERT, given.TLS_KEY]
+  if (cert !== undefined && key !== undefined) return []
+  if (cert !== undefined || key !== undefined) return ['TLS_CERT and TLS_KEY belong together: set both']
+  return given.TLS_CLIENT_CA === undefined ? [] : ['TLS_CLIENT_CA is of no use without TLS_CERT and TLS_KEY']
 }
 
 function missingForTokens(given: Environment, prefix: string): string[] {
@@ -368,7 +410,7 @@ function methodsOf(text = ''): readonly string[] {
   return listOf(text)
 }
 
-function anyOf<Method extends string>(offered: readonly Method[], later: readonly string[] = []) {
+function anyOf<Method extends string>(offered: readonly Method[]) {
   const known = offered.map((method) => `"${method}"`).join(', ')
   const expected = offered.length > 1 ? `any of ${known}` : known
   return z.string().transform((text, context): readonly Method[] => {
@@ -377,11 +419,7 @@ function anyOf<Method extends string>(offered: readonly Method[], later: readonl
     return methods.flatMap((method) => {
       const found = offered.find((one) => one === method)
       if (found !== undefined) return [found]
-      context.addIssue(
-        later.includes(method)
-          ? `does not offer "${method}" yet: this version only knows ${known}`
-          : `must be ${expected}, but is "${method}"`,
-      )
+      context.addIssue(`must be ${expected}, but is "${method}"`)
       return []
     })
   })

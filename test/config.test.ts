@@ -14,6 +14,7 @@ describe('the configuration', () => {
         introspection: true,
         persistedDocuments: null,
         trustedProxies: [],
+        tls: null,
       },
       limits: {
         operation: { depth: 20, cost: 500_000, time: 15_000 },
@@ -28,7 +29,13 @@ describe('the configuration', () => {
       clusters: { watched: [], kubeconfig: null },
       logLevel: 'info',
       auth: {
-        device: { methods: ['open'], provision: false, jwt: null, signature: { window: 300 } },
+        device: {
+          methods: ['open'],
+          provision: false,
+          jwt: null,
+          signature: { window: 300 },
+          certificate: { trustDomains: [] },
+        },
         api: { methods: ['open'], adminKey: null, jwt: null },
       },
     })
@@ -44,6 +51,9 @@ describe('the configuration', () => {
       INTROSPECTION: 'false',
       PERSISTED_DOCUMENTS: './documents.json',
       TRUSTED_PROXIES: '10.0.0.0/8, ::1',
+      TLS_CERT: './server.pem',
+      TLS_KEY: './server.key',
+      TLS_CLIENT_CA: './devices.pem',
       MAX_DEPTH: '12',
       MAX_COST: '10000',
       OPERATION_TIMEOUT: '5',
@@ -69,7 +79,7 @@ describe('the configuration', () => {
       CLUSTERS: 'telco+edge-1=admin@edge-1, telco+edge-2',
       KUBECONFIG: '/etc/edge-1:/etc/edge-2',
       LOG_LEVEL: 'debug',
-      DEVICE_AUTH: 'open,token,signature',
+      DEVICE_AUTH: 'open,token,signature,mtls',
       DEVICE_PROVISION: 'true',
       DEVICE_JWT_JWKS_URL: 'https://devices.example/keys',
       DEVICE_JWT_ISSUER: 'https://devices.example',
@@ -77,6 +87,7 @@ describe('the configuration', () => {
       DEVICE_JWT_CLOCK_SKEW: '60',
       DEVICE_JWT_CLAIM: 'client_id',
       SIGNATURE_WINDOW: '60',
+      SPIFFE_TRUST_DOMAIN: 'fleet.example, edge.example',
       API_AUTH: 'key,jwt',
       API_ADMIN_KEY: 'an-admin-key-for-tests-only',
       API_JWT_JWKS_URL: 'https://issuer.example/keys',
@@ -98,6 +109,7 @@ describe('the configuration', () => {
         introspection: false,
         persistedDocuments: './documents.json',
         trustedProxies: ['10.0.0.0/8', '::1'],
+        tls: { cert: './server.pem', key: './server.key', clientCa: './devices.pem' },
       },
       limits: {
         operation: { depth: 12, cost: 10_000, time: 5_000 },
@@ -131,7 +143,7 @@ describe('the configuration', () => {
       logLevel: 'debug',
       auth: {
         device: {
-          methods: ['open', 'token', 'signature'],
+          methods: ['open', 'token', 'signature', 'mtls'],
           provision: true,
           jwt: {
             jwksUrl: 'https://devices.example/keys',
@@ -142,6 +154,7 @@ describe('the configuration', () => {
             claim: 'client_id',
           },
           signature: { window: 60 },
+          certificate: { trustDomains: ['fleet.example', 'edge.example'] },
         },
         api: {
           methods: ['key', 'jwt'],
@@ -195,6 +208,8 @@ describe('the configuration', () => {
       DEVICE_JWT_CLAIM: 'sub',
       DEVICE_JWT_CLOCK_SKEW: '1h',
       SIGNATURE_WINDOW: '0',
+      SPIFFE_TRUST_DOMAIN: 'https://fleet.example',
+      TLS_CERT: './server.pem',
       API_AUTH: 'none',
       API_ADMIN_KEY: 'short',
       API_JWT_JWKS_URL: 'ftp://x',
@@ -216,6 +231,8 @@ describe('the configuration', () => {
       'API_JWT_ROLES_CLAIM',
       'API_JWT_SCOPES_CLAIM',
       'PERSISTED_DOCUMENTS',
+      'TLS_KEY',
+      'TLS_CLIENT_CA',
     ]
     expect([...named].toSorted()).toEqual([...variables].filter((name) => !anything.includes(name)).toSorted())
     for (const problem of error.problems) expect(error.message).toContain(problem)
@@ -232,9 +249,9 @@ describe('the configuration', () => {
     )
   })
 
-  it('says of an authentication that is still to come that it is not there yet', () => {
-    expect(refusalOf({ DEVICE_AUTH: 'open,mtls' }).problems).toEqual([
-      'DEVICE_AUTH does not offer "mtls" yet: this version only knows "open", "token", "signature"',
+  it('says which ways of saying who one is there are', () => {
+    expect(refusalOf({ DEVICE_AUTH: 'open,password' }).problems).toEqual([
+      'DEVICE_AUTH must be any of "open", "token", "signature", "mtls", but is "password"',
     ])
     expect(refusalOf({ API_AUTH: 'none' }).problems).toEqual([
       'API_AUTH must be any of "open", "key", "jwt", but is "none"',
@@ -265,6 +282,15 @@ describe('the configuration', () => {
     ])
     expect(refusalOf({ DEVICE_AUTH: 'token', SIGNATURE_WINDOW: '10' }).problems).toEqual([
       'SIGNATURE_WINDOW is of no use unless DEVICE_AUTH has "signature"',
+    ])
+    expect(refusalOf({ DEVICE_AUTH: 'mtls', TLS_CERT: './a.pem', SIGNATURE_WINDOW: '10' }).problems).toEqual([
+      'TLS_CERT and TLS_KEY belong together: set both',
+      'SIGNATURE_WINDOW is of no use unless DEVICE_AUTH has "signature"',
+      expect.stringContaining('DEVICE_AUTH has "mtls": set TLS_CERT, TLS_KEY and TLS_CLIENT_CA, or TRUSTED_PROXIES'),
+    ])
+    expect(refusalOf({ SPIFFE_TRUST_DOMAIN: 'fleet.example', TLS_CLIENT_CA: './ca.pem' }).problems).toEqual([
+      'TLS_CLIENT_CA is of no use without TLS_CERT and TLS_KEY',
+      'SPIFFE_TRUST_DOMAIN is of no use unless DEVICE_AUTH has "mtls"',
     ])
     const both = { DEVICE_AUTH: 'token', DEVICE_JWT_SECRET: secret, DEVICE_JWT_JWKS_URL: jwks }
     expect(refusalOf({ ...both, DEVICE_JWT_ISSUER: 'x', DEVICE_JWT_AUDIENCE: 'x' }).message).toContain('set either')

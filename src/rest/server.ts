@@ -1,5 +1,6 @@
 /** Which handler a request goes to, and what is said when there is none or when it fails. */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer, type ServerOptions } from 'node:https'
 import type { ApiAuth } from '../auth/api/api-auth.ts'
 import { ofHeaders, readCredentials } from '../auth/api/credentials.ts'
 import { matchEmcoRoute } from '../dialects/emco/routes.ts'
@@ -21,6 +22,7 @@ import { toProblem } from './problem.ts'
 import { type ReportDeps, takeBacklog, takeReport } from './reports.ts'
 import { type SessionDeps, sessionMethods } from './session.ts'
 import { keepInventory } from './subscriptions.ts'
+import type { TlsFiles } from './tls.ts'
 
 export interface ServerDeps extends ReportDeps, HealthDeps, K8spluginDeps, SessionDeps {
   readonly log: Log
@@ -30,11 +32,13 @@ export interface ServerDeps extends ReportDeps, HealthDeps, K8spluginDeps, Sessi
   /** Other sites' origins whose pages may use us; `*`: all. */
   readonly origins: readonly string[]
   readonly patience?: Patience | undefined
+  /** Null: in the clear. */
+  readonly tls?: TlsFiles | null
   readonly graphql: (request: IncomingMessage, response: ServerResponse) => unknown
 }
 
 export function createHttpServer(deps: ServerDeps): Server {
-  const { log, metrics, gate, patience = defaultPatience } = deps
+  const { log, metrics, gate, patience = defaultPatience, tls = null } = deps
   const requestId = createRequestIds()
   const tellMetrics = async (exchange: Exchange) => answer(exchange, 200, metrics.contentType, await metrics.print())
   const page = createPage()
@@ -117,7 +121,7 @@ export function createHttpServer(deps: ServerDeps): Server {
 
   // How often it looks for those who are late, beside how long they may be.
   const options = { connectionsCheckingInterval: Math.min(patience.headers / 3, 5_000) }
-  const server = createServer(options, (request, response) => {
+  const listener: RequestListener = (request, response) => {
     const url = request.url ?? '/'
     const query = url.indexOf('?')
     const path = query < 0 ? url : url.slice(0, query)
@@ -131,10 +135,24 @@ export function createHttpServer(deps: ServerDeps): Server {
     }
     const exchange: Exchange = { request, response, method: request.method ?? 'GET', path, id }
     route(exchange).catch((error: unknown) => fail(exchange, error))
-  })
+  }
+  const server = tls
+    ? createTlsServer({ ...options, ...secured(tls, patience) }, listener)
+    : createServer(options, listener)
   cutOffSlow(server, gate, patience)
   server.keepAliveTimeout = 75_000
   return server
+}
+
+/** Whoever has no certificate, or one that is not trusted, is let in all the same: people come here, too. Devices are asked with their report. */
+function secured({ cert, key, clientCa }: TlsFiles, { headers }: Patience): ServerOptions {
+  return {
+    cert,
+    key,
+    minVersion: 'TLSv1.2',
+    handshakeTimeout: headers,
+    ...(clientCa === null ? {} : { ca: clientCa, requestCert: true, rejectUnauthorized: false }),
+  }
 }
 
 function methodNotAllowed({ method, path, response }: Exchange, allowed: readonly string[]): DomainError {

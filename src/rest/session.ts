@@ -20,6 +20,7 @@ export function sessionMethods({ auth, gate, publicUrl }: SessionDeps): Methods 
   /** Only over TLS may the cookie have the name that browsers guard. */
   function isSecure({ request }: Exchange): boolean {
     if (publicUrl !== null) return publicUrl.startsWith('https:')
+    if ('encrypted' in request.socket) return true
     return gate.addresses.isTrusted(request) && request.headers['x-forwarded-proto'] === 'https'
   }
 

@@ -42,13 +42,15 @@ export async function findUsed(session: Session, ids: readonly string[]): Promis
 
 export interface VouchedDevice extends HeldCredential {
   readonly isRegistered: boolean
+  readonly hasSpiffeIds: boolean
 }
 
 /** By name: devices for which somebody else vouches. */
 export async function findVouched(session: Session, names: readonly string[]): Promise<Map<string, VouchedDevice>> {
   const rows = await session.rows<VouchedDevice>(
     sql`select ${targets.name} as id, ${targets.name} as device, ${targets.revokedAt} as "revokedAt",
-        ${targets.registered} as "isRegistered"
+        ${targets.registered} as "isRegistered",
+        exists (select from ${deviceIdentities} where ${deviceIdentities.targetKey} = ${targets.key} and ${deviceIdentities.publicKey} is null) as "hasSpiffeIds"
       from ${targets} where ${targets.kind} = 'DEVICE' and ${targets.provider} = '' and ${isAnyOf(targets.name, names, 'text')}`,
   )
   return new Map(rows.map((row) => [row.id, row]))

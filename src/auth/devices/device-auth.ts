@@ -11,6 +11,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Proof } from '../../ingest/commands/device.ts'
 import type { Writer } from '../../ingest/writer.ts'
 import type { Database } from '../../store/database.ts'
+import { type CertificateConfig, createCertificateMethod } from './certificates.ts'
 import { CredentialRefused, type DeviceAuthMethod, type RefusalReason } from './refusal.ts'
 import { createSignatureMethod, type SignatureConfig } from './signatures.ts'
 import { createTokenMethod, type DeviceJwtConfig } from './tokens.ts'
@@ -23,6 +24,7 @@ export interface DeviceAuthConfig {
   /** Null: only tokens that were issued here are taken. */
   readonly jwt: DeviceJwtConfig | null
   readonly signature: SignatureConfig
+  readonly certificate: CertificateConfig
 }
 
 export interface DeviceIdentity {
@@ -51,6 +53,8 @@ export interface Refused {
   readonly method: DeviceAuthMethod
   readonly reason: RefusalReason
   readonly message: string
+  /** Whose it is, where that is certain. */
+  readonly device: string | null
   readonly request: IncomingMessage
 }
 
@@ -69,6 +73,8 @@ export interface DeviceAuthDeps {
   readonly writer: Pick<Writer, 'submit'>
   /** Where the world reaches this server; null: as it says itself. */
   readonly publicUrl?: string | null
+  /** Whether a request is from a proxy whose headers may be believed. */
+  readonly isTrusted?: (request: IncomingMessage) => boolean
   readonly clock?: () => number
   /** Told of every credential that was refused. */
   readonly refused?: (refused: Refused) => void
@@ -93,7 +99,10 @@ export function createDeviceAuth(deps: DeviceAuthDeps): DeviceAuth {
   const missing = `a credential is needed: send ${asked.map((method) => expected[method].credential).join(', or ')}`
 
   function note(method: DeviceAuthMethod, request: IncomingMessage, error: unknown): void {
-    if (error instanceof CredentialRefused) refused({ method, request, reason: error.reason, message: error.message })
+    if (error instanceof CredentialRefused) {
+      const { reason, message, device } = error
+      refused({ method, request, reason, message, device })
+    }
   }
 
   async function ask(
@@ -139,12 +148,13 @@ export function createDeviceAuth(deps: DeviceAuthDeps): DeviceAuth {
       note(asked[0] ?? 'open', request, error)
       throw error
     },
-    noteStranger: ({ method }, request, message) => refused({ method, request, reason: 'not-its-own', message }),
+    noteStranger: ({ method, device }, request, message) =>
+      refused({ method, request, reason: 'not-its-own', message, device }),
   }
 }
 
 function createMethod(
-  { config, database, writer, publicUrl = null, clock = Date.now }: DeviceAuthDeps,
+  { config, database, writer, publicUrl = null, isTrusted = () => false, clock = Date.now }: DeviceAuthDeps,
   method: Exclude<DeviceAuthMethod, 'open'>,
 ): Identify {
   const { jwt, provision } = config
@@ -154,7 +164,7 @@ function createMethod(
       return createTokenMethod({ database, admit, jwt, clock })
     case 'signature':
       return createSignatureMethod({ database, config: config.signature, publicUrl, clock })
-    default:
-      throw new Error(`DEVICE_AUTH ${method} is not there yet`)
+    case 'mtls':
+      return createCertificateMethod({ database, config: config.certificate, admit, isTrusted, clock })
   }
 }

@@ -20,14 +20,18 @@ export type RefusalReason =
 
 export class CredentialRefused extends DomainError {
   readonly reason: RefusalReason
+  /** Whose it is, where that is certain. */
+  readonly device: string | null
 
   constructor(
     code: Extract<ErrorCode, 'INVALID_REQUEST' | 'UNAUTHENTICATED' | 'FORBIDDEN'>,
     reason: RefusalReason,
     message: string,
+    device: string | null = null,
   ) {
     super(code, message)
     this.reason = reason
+    this.device = device
   }
 }
 
@@ -36,5 +40,6 @@ export function revoked(device: string): CredentialRefused {
     'FORBIDDEN',
     'revoked',
     `device ${device} has been revoked: register it anew to let it report`,
+    device,
   )
 }

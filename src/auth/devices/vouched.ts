@@ -17,14 +17,16 @@ export interface VouchedDeps {
 }
 
 /** Its name, or CredentialRefused. */
-export type Admit = (device: string) => Promise<string>
+export type Admit = (device: string, spiffeId?: string) => Promise<string>
 
 export function createAdmission({ database, writer, provision }: VouchedDeps): Admit {
   const find = createLookup((names) => findVouched(database.session, names))
 
-  return async (device) => {
+  return async (device, spiffeId) => {
     const known = await find(device)
     if (known && known.revokedAt !== null) throw revoked(device)
+    if (spiffeId !== undefined && known?.hasSpiffeIds)
+      throw new CredentialRefused('FORBIDDEN', 'unknown', `device ${device} is known by another SPIFFE id`)
     if (known?.isRegistered) return device
     if (!provision)
       throw new CredentialRefused(
@@ -32,7 +34,7 @@ export function createAdmission({ database, writer, provision }: VouchedDeps): A
         'unknown',
         `device ${device} is not registered: register it with registerDevices, or let devices come unannounced (DEVICE_PROVISION)`,
       )
-    await writer.submit(provisionDevice(device, null))
+    await writer.submit(provisionDevice(device, spiffeId ?? null))
     return device
   }
 }

@@ -128,6 +128,9 @@ export function provisionDevice(deviceId: string, spiffeId: string | null): Comm
         throw new DomainError('FORBIDDEN', `the SPIFFE id ${spiffeId} is that of device ${holder.name}`)
       const known = world.device(deviceId)
       if (known?.revokedAt != null) throw new DomainError('FORBIDDEN', `device ${deviceId} has been revoked`)
+      // Another came first under its name.
+      if (known?.registered && spiffeId !== null && !holder)
+        throw new DomainError('FORBIDDEN', `device ${deviceId} is registered, and not known by ${spiffeId}`)
       const parent = parentName(deviceId)
       const device = parent ? ensureChild(world, deviceId, parent) : world.ensureDevice(deviceId)
       if (!device.registered) world.putTarget({ ...device, registered: true }, 'changed')

@@ -1,0 +1,90 @@
+/**
+ * Client certificates (mutual TLS), of the connection itself or as a trusted proxy forwards them (`Client-Cert`, RFC 9440). Who it is
+ * says the SPIFFE id in the certificate:
+ *
+ *   registered (spiffeIds) ──▶ that device
+ *   of SPIFFE_TRUST_DOMAIN and of Margo's form, …/client/<clientId> ──▶ that device, if it is registered, or may come unannounced
+ *   anything else ──▶ refused
+ */
+import { X509Certificate } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import type { TLSSocket } from 'node:tls'
+import { parseItem } from 'structured-headers'
+import type { Database } from '../../store/database.ts'
+import { findIdentities } from '../../store/device-credentials.ts'
+import type { Identify } from './device-auth.ts'
+import { createLookup } from './lookup.ts'
+import { CredentialRefused, revoked } from './refusal.ts'
+import { clientOf, spiffeIdOf, trustDomainOf } from './spiffe.ts'
+import type { Admit } from './vouched.ts'
+
+export interface CertificateConfig {
+  /** Whose ids name clients without being registered. */
+  readonly trustDomains: readonly string[]
+}
+
+export interface CertificateDeps {
+  readonly database: Pick<Database, 'session'>
+  readonly config: CertificateConfig
+  readonly admit: Admit
+  /** Whether the connection is from a proxy whose headers may be believed. */
+  readonly isTrusted: (request: IncomingMessage) => boolean
+  readonly clock: () => number
+}
+
+export function createCertificateMethod({ database, config, admit, isTrusted, clock }: CertificateDeps): Identify {
+  const find = createLookup((ids) => findIdentities(database.session, ids))
+
+  async function deviceOf(spiffeId: string): Promise<string> {
+    const held = await find(spiffeId)
+    if (held && held.revokedAt !== null) throw revoked(held.device)
+    if (held) return held.device
+    const domain = trustDomainOf(spiffeId)
+    const client = config.trustDomains.includes(domain) ? clientOf(spiffeId) : null
+    if (client !== null) return admit(client, spiffeId)
+    throw new CredentialRefused(
+      'FORBIDDEN',
+      'unknown',
+      `${spiffeId} is not known here: register it with registerDevices (spiffeIds), or name its trust domain (SPIFFE_TRUST_DOMAIN) if it ends in /client/<clientId>`,
+    )
+  }
+
+  return async ({ request }) => {
+    const certificate = forwarded(request, isTrusted) ?? ofConnection(request)
+    if (!certificate) return null
+    const now = clock()
+    if (now < certificate.validFromDate.getTime() || now > certificate.validToDate.getTime())
+      throw refused('expired', 'it has expired, or is not good yet')
+    const id = certificate.ca ? null : spiffeIdOf(certificate.subjectAltName)
+    if (id === null) throw refused('claims', 'it must have exactly one URI among its names (SAN), a SPIFFE id')
+    return { device: await deviceOf(id) }
+  }
+}
+
+/** The proxy has checked it: that is what trusting it means. It must also take away what its clients send under that name. */
+function forwarded(request: IncomingMessage, isTrusted: (request: IncomingMessage) => boolean): X509Certificate | null {
+  const header = request.headersDistinct['client-cert']?.join(', ')
+  if (header === undefined) return null
+  if (!isTrusted(request))
+    throw refused('untrusted', 'Client-Cert is believed from proxies only that are named in TRUSTED_PROXIES')
+  try {
+    const [bytes] = parseItem(header)
+    if (bytes instanceof ArrayBuffer) return new X509Certificate(Buffer.from(bytes))
+  } catch {
+    // Said below: whatever it is, it is no certificate.
+  }
+  throw refused('malformed', 'Client-Cert must be the certificate (DER) in base64 between colons')
+}
+
+function ofConnection(request: IncomingMessage): X509Certificate | null {
+  const socket = request.socket as Partial<TLSSocket>
+  const certificate = socket.encrypted ? socket.getPeerX509Certificate?.() : undefined
+  if (!certificate) return null
+  if (!socket.authorized)
+    throw refused('untrusted', `it is not one that is trusted here (${socket.authorizationError})`)
+  return certificate
+}
+
+function refused(reason: 'untrusted' | 'malformed' | 'expired' | 'claims', why: string): CredentialRefused {
+  return new CredentialRefused('UNAUTHENTICATED', reason, `the client certificate is refused: ${why}`)
+}
