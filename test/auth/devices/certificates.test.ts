@@ -1,6 +1,7 @@
 import { type IncomingMessage, request as requestInTheClear } from 'node:http'
 import { Agent, request } from 'node:https'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { WebSocket } from 'ws'
 import { spiffeIdOf } from '../../../src/auth/devices/spiffe.ts'
 import { parseConfig } from '../../../src/config.ts'
 import { readTls } from '../../../src/rest/tls.ts'
@@ -169,6 +170,18 @@ describe.each(stores)('mutual TLS on $name', (store) => {
   it('does not believe a certificate that is only told of', async () => {
     const press = await fleet.issue('press', named('press'))
     expect((await send(app, statusOf('press'), bodyOf(), null, clientCert(press))).status).toBe(401)
+  })
+
+  it('is for streams, too', async () => {
+    const socket = new WebSocket(`${app.url.replace('https', 'wss')}/graphql`, 'graphql-transport-ws', {
+      ca: fleet.cert,
+    })
+    const acknowledged = new Promise((resolve, reject) => {
+      socket.on('message', (message) => resolve(JSON.parse(String(message)))).on('error', reject)
+    })
+    socket.on('open', () => socket.send('{"type":"connection_init"}'))
+    expect(await acknowledged).toMatchObject({ type: 'connection_ack' })
+    socket.close()
   })
 
   it('is not spoken to in the clear', async () => {
