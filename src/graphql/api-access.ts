@@ -189,6 +189,7 @@ builder.mutationFields((t) => ({
       check.name(['name'], name)
       if (input.roles.length === 0) check.add(['roles'], 'must not be empty')
       const sight = parseScopes(scopes ?? [])
+      for (const [index, scope] of (scopes ?? []).entries()) check.text(['scopes', index], scope)
       if (typeof sight === 'string') check.add(['scopes'], sight)
       if (expiresAt !== null && expiresAt <= Date.now()) check.add(['expiresAt'], 'must be in the future')
       return attempt(['InvalidInput', 'Forbidden'], check.problems, async () => {
@@ -207,9 +208,11 @@ builder.mutationFields((t) => ({
     type: RevokeApiKeyResult,
     description: 'Withdraws a key, and the sessions that were signed in with it.',
     args: { input: t.arg({ type: RevokeApiKeyInput, required: true, description: 'Which key.' }) },
-    resolve: (_, { input }, context) =>
-      attempt(['InvalidInput', 'NotFound', 'Forbidden'], [], async () => {
-        const id = String(input.id)
+    resolve: (_, { input }, context) => {
+      const id = String(input.id)
+      const check = checkInput()
+      check.name(['id'], id)
+      return attempt(['InvalidInput', 'NotFound', 'Forbidden'], check.problems, async () => {
         const known = await findApiKey(context.session, { id })
         if (!known)
           throw new DomainError('NOT_FOUND', 'there is no such key', {
@@ -218,6 +221,7 @@ builder.mutationFields((t) => ({
         await context.write(revokeApiKey(id))
         await context.recheckAccess()
         return { type: 'RevokeApiKeySuccess' as const, apiKey: (await findApiKey(context.session, { id })) ?? known }
-      }),
+      })
+    },
   }),
 }))

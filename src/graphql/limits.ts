@@ -108,8 +108,10 @@ export function createDocumentLimits(
         const message = `the document has ${length} characters, but at most ${maxDocumentSize} are taken: send values as variables`
         throw asRefusal(refuse('documentSize', message, { max: maxDocumentSize }))
       }
-      require(measureText(source, maxText), maxText)
-      const document = parse(source, options)
+      const document = orBadSyntax(() => {
+        require(measureText(source, maxText), maxText)
+        return parse(source, options)
+      })
       require(measureTree(document, maxTree.fragments), { depth, ...maxTree })
       return document
     },
@@ -124,6 +126,18 @@ export function createDocumentLimits(
       const message = `the variables nest deeper than ${maxVariableDepth} levels: no input does`
       return refuse('variableDepth', message, { max: maxVariableDepth })
     },
+  }
+}
+
+/** The same over WebSockets as Yoga says it over HTTP. */
+function orBadSyntax<T>(act: () => T): T {
+  try {
+    return act()
+  } catch (error) {
+    if (!(error instanceof GraphQLError) || error.extensions.code !== undefined) throw error
+    const { message, source, positions } = error
+    const extensions = { code: 'GRAPHQL_PARSE_FAILED', http: { spec: true, status: 400 } }
+    throw new GraphQLError(message, { source, positions, extensions })
   }
 }
 

@@ -1,6 +1,7 @@
 /** HTTP: Yoga with our execution, our masking and our event streams. WebSockets use the same enveloped functions. */
 import type { IncomingMessage } from 'node:http'
 import { renderGraphiQL } from '@graphql-yoga/render-graphiql'
+import { GraphQLError } from 'graphql'
 import { createYoga, type Plugin } from 'graphql-yoga'
 import type { Gate } from '../limits/gate.ts'
 import type { Authentication } from './authentication.ts'
@@ -51,6 +52,7 @@ export function createGraphqlYoga(deps: ContextDeps, options: YogaOptions) {
     logging: false,
     plugins: [
       useSafeContentTypes(),
+      useSoundAddresses(),
       usePagePolicy(),
       authentication.plugin,
       ...(findDocument ? [usePersistedDocuments(findDocument)] : []),
@@ -109,6 +111,30 @@ function useSafeContentTypes(): Plugin {
       if (contentTypes.includes(type.trim().toLowerCase())) return
       endResponse(new fetchAPI.Response(null, { status: 415, headers: { Accept: contentTypes.join(', ') } }))
     },
+  }
+}
+
+/** Yoga parses what stands in an address without expecting that it may be wrong. */
+function useSoundAddresses(): Plugin {
+  return {
+    onRequestParse({ request, url }) {
+      if (request.method !== 'GET') return
+      for (const name of ['variables', 'extensions']) {
+        const text = url.searchParams.get(name)
+        if (!text || isJson(text)) continue
+        const extensions = { code: 'BAD_REQUEST', http: { spec: true, status: 400 } }
+        throw new GraphQLError(`${name} must be JSON, encoded for an address`, { extensions })
+      }
+    },
+  }
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
   }
 }
 
