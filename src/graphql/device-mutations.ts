@@ -109,7 +109,7 @@ builder.mutationFields((t) => ({
   revokeDevice: t.field({
     access: 'operator of all',
     type: RevokeDeviceResult,
-    description: 'Withdraws its tokens and refuses whatever it reports, until it is registered anew.',
+    description: 'Refuses its credentials, of whatever kind, and whatever it reports, until it is registered anew.',
     args: { input: t.arg({ type: RevokeDeviceInput, required: true, description: 'Which device.' }) },
     resolve: (_, { input }, context) =>
       attempt(refusals, nameProblems('deviceId', input.deviceId), async () => {

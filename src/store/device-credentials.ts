@@ -42,7 +42,7 @@ export async function findUsed(session: Session, ids: readonly string[]): Promis
 
 export interface VouchedDevice extends HeldCredential {
   readonly isRegistered: boolean
-  readonly hasSpiffeIds: boolean
+  readonly spiffeIds: readonly string[]
 }
 
 /** By name: devices for which somebody else vouches. */
@@ -50,7 +50,8 @@ export async function findVouched(session: Session, names: readonly string[]): P
   const rows = await session.rows<VouchedDevice>(
     sql`select ${targets.name} as id, ${targets.name} as device, ${targets.revokedAt} as "revokedAt",
         ${targets.registered} as "isRegistered",
-        exists (select from ${deviceIdentities} where ${deviceIdentities.targetKey} = ${targets.key} and ${deviceIdentities.publicKey} is null) as "hasSpiffeIds"
+        coalesce((select json_agg(${deviceIdentities.id}) from ${deviceIdentities}
+          where ${deviceIdentities.targetKey} = ${targets.key} and ${deviceIdentities.publicKey} is null), '[]') as "spiffeIds"
       from ${targets} where ${targets.kind} = 'DEVICE' and ${targets.provider} = '' and ${isAnyOf(targets.name, names, 'text')}`,
   )
   return new Map(rows.map((row) => [row.id, row]))

@@ -75,12 +75,16 @@ export type SignatureAlgorithm = (typeof algorithms)[number]
 
 /** Those that a key can be used with; none: it is of a kind or a size that is not taken. */
 export function algorithmsOf(key: KeyObject): readonly SignatureAlgorithm[] {
-  const { namedCurve, modulusLength = 0 } = key.asymmetricKeyDetails ?? {}
+  const { namedCurve, modulusLength = 0, hashAlgorithm = 'sha512', saltLength = 0 } = key.asymmetricKeyDetails ?? {}
+  const isLong = modulusLength >= 2048 && modulusLength <= 8192
   switch (key.asymmetricKeyType) {
     case 'ec':
       return namedCurve === 'prime256v1' ? ['ecdsa-p256-sha256'] : []
     case 'rsa':
-      return modulusLength >= 2048 && modulusLength <= 8192 ? ['rsa-v1_5-sha256', 'rsa-pss-sha512'] : []
+      return isLong ? ['rsa-v1_5-sha256', 'rsa-pss-sha512'] : []
+    case 'rsa-pss':
+      // Such a key may say what it must be used with.
+      return isLong && hashAlgorithm === 'sha512' && saltLength <= 64 ? ['rsa-pss-sha512'] : []
     case 'ed25519':
       return ['ed25519']
     default:

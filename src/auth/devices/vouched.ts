@@ -25,7 +25,8 @@ export function createAdmission({ database, writer, provision }: VouchedDeps): A
   return async (device, spiffeId) => {
     const known = await find(device)
     if (known && known.revokedAt !== null) throw revoked(device)
-    if (spiffeId !== undefined && known?.hasSpiffeIds)
+    // It may have become its own since it was looked for.
+    if (spiffeId !== undefined && known && known.spiffeIds.length > 0 && !known.spiffeIds.includes(spiffeId))
       throw new CredentialRefused('FORBIDDEN', 'unknown', `device ${device} is known by another SPIFFE id`)
     if (known?.isRegistered) return device
     if (!provision)

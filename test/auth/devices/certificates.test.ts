@@ -144,6 +144,11 @@ describe.each(stores)('mutual TLS on $name', (store) => {
     expect(await report('formless', formless)).toBe(403)
   })
 
+  it('takes all that a new client says at once', async () => {
+    const eager = await fleet.issue('eager', named('eager'))
+    expect(await Promise.all(Array.from({ length: 5 }, () => report('eager', eager)))).toEqual(Array(5).fill(201))
+  })
+
   it('gives a name to who comes first under it', async () => {
     const [first, second] = [
       await fleet.issue('first', named('twin')),

@@ -1,5 +1,5 @@
 /** The test cases of RFC 9421, appendix B.2, with the public keys of its appendix B.1. */
-import { createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { constants, createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import {
   algorithmsOf,
@@ -244,11 +244,28 @@ describe('what cannot be a signature', () => {
 })
 
 describe('keys', () => {
+  it.each([
+    generateKeyPairSync('rsa-pss', { modulusLength: 2048 }),
+    generateKeyPairSync('rsa-pss', {
+      modulusLength: 2048,
+      hashAlgorithm: 'sha512',
+      mgf1HashAlgorithm: 'sha512',
+    }),
+  ])('that are for RSA-PSS only fit as such', ({ publicKey, privateKey }) => {
+    expect(algorithmsOf(publicKey)).toEqual(['rsa-pss-sha512'])
+    const options = { key: privateKey, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 64 }
+    const signature = sign('sha512', Buffer.from('said'), options)
+    expect(isSignedBy(publicKey, 'rsa-pss-sha512', 'said', signature)).toBe(true)
+    expect(isSignedBy(publicKey, 'rsa-pss-sha512', 'not said', signature)).toBe(false)
+  })
+
   it('of other kinds, curves and sizes are not taken', () => {
     expect(algorithmsOf(generateKeyPairSync('ec', { namedCurve: 'P-384' }).publicKey)).toEqual([])
     expect(algorithmsOf(generateKeyPairSync('ec', { namedCurve: 'secp256k1' }).publicKey)).toEqual([])
     expect(algorithmsOf(generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey)).toEqual([])
     expect(algorithmsOf(generateKeyPairSync('ed448').publicKey)).toEqual([])
+    const other = { modulusLength: 2048, hashAlgorithm: 'sha256', mgf1HashAlgorithm: 'sha256' }
+    expect(algorithmsOf(generateKeyPairSync('rsa-pss', other).publicKey)).toEqual([])
     expect(algorithmsOf(generateKeyPairSync('x25519').publicKey)).toEqual([])
   })
 })
