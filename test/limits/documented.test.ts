@@ -1,0 +1,46 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import {
+  maxBodySize,
+  maxDocumentSize,
+  maxMessageSize,
+  maxOperationsPerSocket,
+  maxRows,
+  maxText,
+  maxTree,
+  maxUnread,
+  maxVariableDepth,
+} from '../../src/graphql/limits.ts'
+import { defaultLimits } from '../../src/limits/limits.ts'
+import { defaultPatience } from '../../src/rest/guard.ts'
+
+const readme = readFileSync(join(import.meta.dirname, '../../README.md'), 'utf8')
+const source = readFileSync(join(import.meta.dirname, '../../src/limits/limits.ts'), 'utf8')
+
+/** By the first of their names. */
+const sizes: Readonly<Record<string, readonly number[]>> = {
+  documentSize: [maxDocumentSize, maxText.tokens, maxText.nesting],
+  depth: [defaultLimits.operation.depth],
+  aliases: [maxTree.aliases, maxTree.directives, maxTree.fragments],
+  cost: [defaultLimits.operation.cost],
+  rows: [maxRows],
+  variableDepth: [maxVariableDepth],
+  time: [defaultLimits.operation.time / 1_000],
+  bodySize: [maxBodySize, maxMessageSize],
+  operationsPerSocket: [maxOperationsPerSocket, maxUnread],
+  slowRequest: [defaultPatience.headers, defaultPatience.request, defaultPatience.init].map((time) => time / 1_000),
+}
+
+it('the README tells each limit, and as large as it is', () => {
+  const rows = [...readme.matchAll(/^\| (`\w+`(?: `\w+`)*) \|[^|]+\| ([^|]+) \|$/gm)]
+  const told = new Map(rows.map(([, names = '', most = '']) => [names, most]))
+  const [, names = ''] = /type LimitName =([^/]*)/.exec(source) ?? []
+  const documented = [...told.keys()].join(' ')
+  for (const [, name] of names.matchAll(/'(\w+)'/g)) expect(documented).toContain(`\`${name}\``)
+  for (const [name, expected] of Object.entries(sizes)) {
+    const [, most = ''] = [...told].find(([row]) => row.startsWith(`\`${name}\``)) ?? []
+    const numbers = [...most.matchAll(/[\d,]+\d|\d/g)].map(([text]) => Number(text.replaceAll(',', '')))
+    expect(numbers, name).toEqual(expected)
+  }
+})
