@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { GraphQLError } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
 import type { ApiAuth } from '../auth/api/api-auth.ts'
-import { readCredentials } from '../auth/api/credentials.ts'
+import { type Presented, readCredentials } from '../auth/api/credentials.ts'
 import { DomainError } from '../domain/errors.ts'
 import type { Identity } from '../domain/identity.ts'
 import type { Addresses } from '../limits/address.ts'
@@ -11,6 +11,8 @@ import { isOwnPage } from './origin.ts'
 
 export interface Authentication {
   readonly plugin: Plugin
+  /** Once for each request, whoever asks it. */
+  identify(request: IncomingMessage | undefined, presented: Presented): Promise<Identity>
   /** Throws when nobody asked who it is. */
   identityOf(context: object): Identity
   /** Calls `end` when the credential of this request is no longer good. */
@@ -27,6 +29,15 @@ export function createAuthentication(
   addresses: Pick<Addresses, 'of'>,
 ): Authentication {
   const identities = new WeakMap<object, Identity>()
+  const asked = new WeakMap<IncomingMessage, Promise<Identity>>()
+
+  function identify(request: IncomingMessage | undefined, presented: Presented): Promise<Identity> {
+    const known = request && asked.get(request)
+    if (known) return known
+    const identity = auth.identify(presented)
+    if (request) asked.set(request, identity)
+    return identity
+  }
 
   return {
     plugin: {
@@ -40,13 +51,14 @@ export function createAuthentication(
           !isOwnPage((name) => request.headers.get(name), origins)
         )
           throw refusal('FORBIDDEN', 403, 'a page of another site cannot use the session of this one')
-        const identity = await auth.identify(presented).catch((error: unknown) => {
+        const identity = await identify(req, presented).catch((error: unknown) => {
           if (!(error instanceof DomainError) || error.code !== 'UNAUTHENTICATED') throw error
           throw refusal('UNAUTHENTICATED', 401, error.message)
         })
         identities.set(request, identity)
       },
     },
+    identify,
     identityOf(context) {
       const { identity, request } = context as { readonly identity?: Identity; readonly request?: object }
       const found = identity ?? (request && identities.get(request))

@@ -11,7 +11,7 @@ import { type AuditEntry, audited, recordAudit } from '../ingest/commands/api-ac
 import type { Writer } from '../ingest/writer.ts'
 import { createDeadline } from '../limits/deadline.ts'
 import type { SinkManager } from '../sinks/manage.ts'
-import type { Database, Session, Snapshot } from '../store/database.ts'
+import type { Database, LogHead, Session, Snapshot } from '../store/database.ts'
 import { type DocumentLimits, maxRows } from './limits.ts'
 import { type Reader, readerOf } from './loaders.ts'
 import { type See, seeingOf } from './seeing.ts'
@@ -48,6 +48,8 @@ export interface Context {
   audit: DocumentLimits['audit']
   /** Throws when lists within lists have become too many rows for one answer. */
   spend(rows: number): void
+  /** As of which everything was read; null: nothing was. */
+  head(): Promise<LogHead | null>
   /** Aborts when the operation takes too long. */
   readonly signal: AbortSignal
   /** What `spend` threw, or the reads that took too long: then the whole answer is this. */
@@ -112,6 +114,7 @@ export function createContext(
       opened ??= open()
       return readerOf(await opened, identity.sight)
     },
+    head: async () => (opened === null ? null : (await opened).head),
     async write(command) {
       // What was read for an earlier field of the operation is older than what follows.
       await close()

@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream'
 import { type ApiAuth, openAuth } from '../auth/api/api-auth.ts'
 import { createGate, type Gate } from '../limits/gate.ts'
 import type { OperationLimits } from '../limits/limits.ts'
+import { createAnswerCache } from './answer-cache.ts'
 import { createAuthentication } from './authentication.ts'
 import type { ContextDeps } from './context.ts'
 import { createMaskError, type ErrorLog } from './errors.ts'
@@ -64,6 +65,14 @@ export function createGraphql(options: GraphqlDeps): Graphql {
     authentication,
     gate,
     findDocument,
+    note: (request, head) => answers.note(request, head),
+  })
+  const answers = createAnswerCache({
+    database: options.database,
+    identify: authentication.identify,
+    addresses: gate.addresses,
+    origins,
+    ask: (request, response) => yoga(request, response),
   })
   const webSockets = createWebSockets(yoga, {
     auth,
@@ -83,7 +92,7 @@ export function createGraphql(options: GraphqlDeps): Graphql {
   }
 
   return {
-    handle: (request, response) => void yoga(request, response),
+    handle: answers.handle,
     upgrade: webSockets.upgrade,
     fetch: async (input, init = {}) => yoga.fetch(input, init),
     dispose() {

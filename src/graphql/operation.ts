@@ -16,7 +16,9 @@ import {
 import type { Revision } from '../domain/deployment.ts'
 import { type Identity, rightsKey } from '../domain/identity.ts'
 import { orAborted } from '../store/abort.ts'
+import type { LogHead } from '../store/database.ts'
 import { refuseOperation } from './access.ts'
+import { isOfHeadOnly } from './answer-cache.ts'
 import { type Context, type ContextDeps, type ContextOptions, createContext } from './context.ts'
 import { asRefusal } from './limits.ts'
 import type { Costing } from './operation-cost.ts'
@@ -32,11 +34,16 @@ export interface EventResult extends ExecutionResult {
 
 export type EventResults = AsyncIterableIterator<EventResult>
 
+export interface ExecuteOptions extends Pick<ContextOptions, 'enter' | 'address'> {
+  /** Told when the answer is of this head and of nothing else: it stays true while the head stays. */
+  readonly answered?: (head: LogHead) => void
+}
+
 export async function executeOperation(
   deps: ContextDeps,
   args: ExecutionArgs,
   identity: Identity,
-  { enter, address }: Pick<ContextOptions, 'enter' | 'address'> = {},
+  { enter, address, answered }: ExecuteOptions = {},
 ): Promise<ExecutionResult> {
   const refusals = refuseOperation(args.schema, args.document, identity)
   if (refusals.length > 0) return { errors: refusals }
@@ -47,7 +54,11 @@ export async function executeOperation(
     const work = Promise.resolve(executeRootSelectionSet(validated))
     // What is being written is waited for: its caller has to know.
     const isWriting = validated.operation.operation === 'mutation'
-    return bounded(context, await (isWriting ? work : inTime(context, work)))
+    const result = bounded(context, await (isWriting ? work : inTime(context, work)))
+    const isKept = !isWriting && !result.errors && isOfHeadOnly(args.schema, args.document)
+    const head = answered && isKept ? await context.head() : null
+    if (head) answered?.(head)
+    return result
   } finally {
     const closing = context.close()
     if (!context.signal.aborted) await closing

@@ -4,6 +4,7 @@ import { renderGraphiQL } from '@graphql-yoga/render-graphiql'
 import { GraphQLError } from 'graphql'
 import { createYoga, type Plugin } from 'graphql-yoga'
 import type { Gate } from '../limits/gate.ts'
+import type { LogHead } from '../store/database.ts'
 import type { Authentication } from './authentication.ts'
 import type { ContextDeps } from './context.ts'
 import { createMaskError, type ErrorLog } from './errors.ts'
@@ -26,6 +27,8 @@ export interface YogaOptions {
   readonly authentication: Authentication
   /** Null: whatever is asked is executed. */
   readonly findDocument: FindDocument | null
+  /** Told which answers stay true while the head stays. */
+  readonly note: (request: IncomingMessage, head: LogHead) => void
 }
 
 export type Yoga = ReturnType<typeof createGraphqlYoga>
@@ -57,7 +60,7 @@ export function createGraphqlYoga(deps: ContextDeps, options: YogaOptions) {
       authentication.plugin,
       ...(findDocument ? [usePersistedDocuments(findDocument)] : []),
       useLimits(deps.limits, introspection),
-      useExecution(deps, eventStreams, authentication, gate),
+      useExecution(deps, eventStreams, authentication, gate, options.note),
       eventStreams.plugin,
     ],
   })
@@ -68,6 +71,7 @@ function useExecution(
   eventStreams: EventStreams,
   { identityOf }: Authentication,
   gate: Gate,
+  note: YogaOptions['note'],
 ): Plugin {
   const subscriptionDeps = { ...deps, shared: createSharedExecution() }
   return {
@@ -77,7 +81,8 @@ function useExecution(
       const request = requestOf(args.contextValue)
       const address = request && gate.addresses.of(request)
       const enter = (signal: AbortSignal) => gate.enter(principal, signal)
-      setExecuteFn((own) => executeOperation(deps, own, identity, { enter, address }))
+      const answered = (head: LogHead): void => void (request && note(request, head))
+      setExecuteFn((own) => executeOperation(deps, own, identity, { enter, address, answered }))
     },
     onSubscribe({ args, setSubscribeFn }) {
       // A WebSocket has none.

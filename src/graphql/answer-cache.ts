@@ -1,0 +1,260 @@
+/**
+ * Answers to questions that were asked before, for as long as nothing has been written since. Everything the API tells of the fleet is
+ * written in batches that move the log's head; so an answer with the head's stamp is, byte for byte, what executing would answer now.
+ *
+ *   plain request ──▶ who asks? ──▶ known question? ──▶ is the head still that of the answer? ──▶ the bytes
+ *                                       │no                  │no
+ *                                       └────────────────────┴──▶ Yoga, as any other request; its answer is kept if it may be
+ *
+ * The head is read for each request, by one statement for all that wait for it: no answer is older than its question. Questions that are
+ * the same and asked at once are executed once. What depends on the clock, or is written outside of batches, is never kept.
+ */
+import { createHash } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type DocumentNode, type GraphQLSchema, Kind, TypeInfo, visit, visitWithTypeInfo } from 'graphql'
+import { LRUCache } from 'lru-cache'
+import { ofHeaders, readCredentials } from '../auth/api/credentials.ts'
+import { rightsKey } from '../domain/identity.ts'
+import type { Addresses } from '../limits/address.ts'
+import type { Database, LogHead } from '../store/database.ts'
+import { readHead } from '../store/log-head.ts'
+import { accessOf } from './access.ts'
+import type { Authentication } from './authentication.ts'
+import { isOwnPage } from './origin.ts'
+
+export interface AnswerCache {
+  /** Answers from memory, or lets `ask` answer. */
+  handle(request: IncomingMessage, response: ServerResponse): void
+  /** What is being answered to this request is what it is at this head, and nothing else. */
+  note(request: IncomingMessage, head: LogHead): void
+}
+
+export interface AnswerCacheDeps {
+  readonly database: Pick<Database, 'session'>
+  readonly identify: Authentication['identify']
+  readonly addresses: Pick<Addresses, 'of'>
+  readonly origins: readonly string[]
+  readonly ask: (request: IncomingMessage, response: ServerResponse) => unknown
+}
+
+/** Bytes: of a question, of an answer, of all answers. */
+const longestQuestion = 16 * 1024
+const longestAnswer = 1024 * 1024
+const mostBytes = 64 * 1024 * 1024
+
+interface Answer {
+  readonly stamp: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Buffer
+}
+
+export function createAnswerCache(deps: AnswerCacheDeps): AnswerCache {
+  const { database, identify, addresses, origins, ask } = deps
+  const answers = new LRUCache<string, Answer>({ maxSize: mostBytes, sizeCalculation: ({ body }) => body.length + 512 })
+  const underWay = new Map<string, Promise<void>>()
+  const stamps = new WeakMap<IncomingMessage, string>()
+  const currentStamp = sharing(async () => stampOf(await readHead(database.session)))
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const question = await readQuestion(request)
+    if (question === null) return
+    const key = await keyOf(request, question)
+    if (key === null) return void ask(request, response)
+    // Whoever asked the same just before may be about to answer it.
+    for (let isFirst = true; ; isFirst = false) {
+      const known = answers.get(key)
+      if (known && known.stamp === (await currentStamp())) return send(request, response, known)
+      const other = underWay.get(key)
+      if (!other || !isFirst) break
+      await other
+    }
+    if (response.destroyed) return
+    const answering = new Promise<void>((resolve) => {
+      intercept(response, (whole) => {
+        resolve()
+        const stamp = stamps.get(request)
+        if (!whole || stamp === undefined || whole.body.length > longestAnswer) return null
+        const headers = { ...whole.headers, 'content-length': String(whole.body.length) }
+        const kept = { ...whole, headers, stamp }
+        answers.set(key, kept)
+        return etagMatches(request, kept) ? kept : null
+      })
+      response.once('close', resolve)
+    })
+    underWay.set(key, answering)
+    answering.finally(() => {
+      if (underWay.get(key) === answering) underWay.delete(key)
+    })
+    ask(request, response)
+  }
+
+  /** Null: Yoga says what is wrong with it. */
+  async function keyOf(request: IncomingMessage, question: string): Promise<string | null> {
+    const get = ofHeaders(request.headers)
+    const presented = readCredentials(get, addresses.of(request))
+    if (presented.cookie !== null && presented.token === null && !isOwnPage(get, origins)) return null
+    try {
+      return JSON.stringify([rightsKey(await identify(request, presented)), request.headers.accept ?? '', question])
+    } catch {
+      return null
+    }
+  }
+
+  return {
+    handle(request, response) {
+      if (!isPlain(request, origins)) return void ask(request, response)
+      answer(request, response).catch(() => {
+        // The database is away, or the request is: who executes it knows what to say.
+        if (!response.headersSent && !response.destroyed) ask(request, response)
+      })
+    },
+    note: (request, head) => void stamps.set(request, stampOf(head)),
+  }
+}
+
+/** A question that a program asks: JSON in one piece and JSON back. */
+function isPlain({ method, headers, url = '' }: IncomingMessage, origins: readonly string[]): boolean {
+  const { accept = '*/*', origin } = headers
+  if (accept.length > 200 || /text\/|multipart/.test(accept)) return false
+  // What CORS says depends on who asks.
+  if (origin !== undefined && origins.length > 0) return false
+  if (method === 'GET') return url.includes('query=') && url.length <= longestQuestion
+  if (method !== 'POST' || url !== '/graphql' || headers['content-encoding'] !== undefined) return false
+  const length = Number(headers['content-length'])
+  return (
+    length > 0 &&
+    length <= longestQuestion &&
+    /^application\/json(; *charset=utf-8)?$/i.test(headers['content-type'] ?? '')
+  )
+}
+
+/** Null: it was never finished. Whoever reads it next finds it in `body`, as Node's frameworks leave it there. */
+function readQuestion(request: IncomingMessage & { body?: Buffer }): Promise<string | null> {
+  if (request.method === 'GET') return Promise.resolve(request.url ?? '')
+  const parts: Buffer[] = []
+  return new Promise((resolve) => {
+    request.on('data', (part: Buffer) => void parts.push(part))
+    request.on('end', () => {
+      const [first] = parts
+      request.body = parts.length === 1 && first ? first : Buffer.concat(parts)
+      resolve(request.body.toString('latin1'))
+    })
+    // After its end that changes nothing any more.
+    request.on('close', () => resolve(null))
+  })
+}
+
+function stampOf({ epochBase, revision, tail, writes }: LogHead): string {
+  return `${epochBase}/${revision}/${tail}/${writes}`
+}
+
+/** Work that many wait for: whoever comes while it is being done waits for the next, because this one may have begun too early for him. */
+function sharing<T>(work: () => Promise<T>): () => Promise<T> {
+  let running: Promise<T> | null = null
+  let next: Promise<T> | null = null
+  const begin = (): Promise<T> => {
+    next = null
+    const own = work().finally(() => {
+      if (running === own) running = null
+    })
+    running = own
+    return own
+  }
+  return () => {
+    if (!running) return begin()
+    next ??= running.then(begin, begin)
+    return next
+  }
+}
+
+/** Holds a whole answer back until it is known, so that it can be given its ETag. `whole`: null when it is none that can be kept. */
+function intercept(response: ServerResponse, finish: (whole: Omit<Answer, 'stamp'> | null) => Answer | null): void {
+  const before = new Set(response.getHeaderNames())
+  const parts: Buffer[] = []
+  let isHeld = false
+  const own = { writeHead: response.writeHead, write: response.write, end: response.end }
+  const give = (): void => void Object.assign(response, own)
+  Object.assign(response, {
+    writeHead(status: number, ...more: readonly unknown[]) {
+      const given = more.find((one) => typeof one === 'object' && one !== null) as Record<string, unknown> | undefined
+      for (const [name, value] of Object.entries(given ?? {})) response.setHeader(name, value as string)
+      response.statusCode = status
+      isHeld = status === 200 && /json/.test(String(response.getHeader('content-type') ?? ''))
+      if (isHeld) return response
+      // A stream, or a refusal: nothing to hold back.
+      give()
+      finish(null)
+      return response.writeHead(status)
+    },
+    write(chunk: string | Uint8Array, ...more: readonly unknown[]) {
+      parts.push(Buffer.from(chunk as string))
+      const told = more.find((one) => typeof one === 'function') as (() => void) | undefined
+      told?.()
+      return true
+    },
+    end(chunk?: unknown, ...more: readonly unknown[]) {
+      give()
+      if (typeof chunk === 'string' || chunk instanceof Uint8Array) parts.push(Buffer.from(chunk as string))
+      const body = Buffer.concat(parts)
+      const type = String(response.getHeader('content-type') ?? '')
+      const headers: Record<string, string> = {}
+      for (const name of response.getHeaderNames())
+        if (!before.has(name) && name !== 'content-length') headers[name] = String(response.getHeader(name))
+      const etag = `"${createHash('sha256').update(type).update(body).digest('base64url').slice(0, 27)}"`
+      const unchanged = finish(isHeld ? { headers: { ...headers, etag }, body } : null)
+      if (isHeld) response.setHeader('etag', etag)
+      if (unchanged) return notModified(response, unchanged)
+      response.setHeader('content-length', body.length)
+      const told = [chunk, ...more].find((one) => typeof one === 'function') as (() => void) | undefined
+      return response.end(body, told)
+    },
+  })
+}
+
+function send(request: IncomingMessage, response: ServerResponse, answer: Answer): void {
+  if (etagMatches(request, answer)) return void notModified(response, answer)
+  response.writeHead(200, answer.headers)
+  response.end(answer.body)
+}
+
+function etagMatches({ method, headers }: IncomingMessage, { headers: { etag = '' } }: Answer): boolean {
+  return (
+    method === 'GET' && (headers['if-none-match'] ?? '').split(/, */).some((one) => one.replace(/^W\//, '') === etag)
+  )
+}
+
+function notModified(response: ServerResponse, { headers: { etag = '' } }: Answer): ServerResponse {
+  response.removeHeader('content-type')
+  response.setHeader('etag', etag)
+  response.statusCode = 304
+  return response.end()
+}
+
+const keepable = new WeakMap<DocumentNode, boolean>()
+
+/** Whether its answers are of the log's head and of nothing else: what viewers read, and of no time that the clock decides. */
+export function isOfHeadOnly(schema: GraphQLSchema, document: DocumentNode): boolean {
+  const known = keepable.get(document)
+  if (known !== undefined) return known
+  let isKept = true
+  const types = new TypeInfo(schema)
+  const query = schema.getQueryType()
+  visit(
+    document,
+    visitWithTypeInfo(types, {
+      [Kind.FIELD](node) {
+        if (
+          types.getParentType() === query &&
+          node.name.value !== '__typename' &&
+          accessOf(types.getFieldDef()) !== 'viewer'
+        )
+          isKept = false
+      },
+      [Kind.ARGUMENT](node) {
+        if (node.name.value === 'asOf') isKept = false
+      },
+    }),
+  )
+  keepable.set(document, isKept)
+  return isKept
+}

@@ -1,0 +1,177 @@
+/** An answer from memory is the one that executing would give, for whoever asks, at every moment. */
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startApp } from '../support/app.ts'
+import { postgresStores, stores } from '../support/stores.ts'
+import { type Api, startApi } from './harness.ts'
+import { namedAuth } from './identities.ts'
+
+const questions = [
+  '{ revision deploymentCounts { total pending installing installed failed revision } }',
+  '{ deployments(first: 5) { totalCount nodes { id deploymentId state changedAt components { name state } device { lastHeardAt } } } }',
+  '{ devices { nodes { deviceId lastHeardAt connectivity deploymentCounts { total } } } }',
+  '{ rollouts { nodes { id name deployments { totalCount } } } }',
+  '{ changes(first: 5) { nodes { revision kind } pageInfo { hasNextPage } } }',
+  '{ deployment(deploymentId: "d-1") { state history { totalCount } reports { nodes { verdict receivedAt } } } }',
+  '{ deployments(first: 101) { totalCount } }',
+  '{ deployment(deploymentId: "d-1", deviceId: "nobody") { state } rollout { name } }',
+  '{ nothing }',
+  '{ deployments(',
+  '{ __typename }',
+  '{ __schema { queryType { name } } }',
+  '{ deploymentCounts(asOf: "2100-01-01T00:00:00Z") { total revision } }',
+  '{ audit { revision drift { scope } } }',
+  'query A { revision } query B { deploymentCounts { total } }',
+]
+const people = ['admin', 'viewer', 'viewer/label:site=a', 'viewer/project:none', 'reporter', 'nobody']
+
+describe.each(stores)('answers on $name', (store) => {
+  let api: Api
+  beforeAll(async () => {
+    api = await startApi({ store, graphql: { auth: namedAuth } })
+  })
+  afterAll(() => api.close())
+
+  const body = (query: string) => JSON.stringify({ query, ...(query.startsWith('query A') && { operationName: 'B' }) })
+  const init = (query: string, as: string) => ({
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${as}` },
+    body: body(query),
+  })
+  const shown = async (response: Response) => ({
+    status: response.status,
+    type: response.headers.get('content-type'),
+    text: (await response.text()).replace(/"id":"[\w-]{20,}"/, '"id":"…"'),
+  })
+  /** Over a socket, and so perhaps from memory. */
+  const asked = async (query: string, as: string) => shown(await fetch(api.url, init(query, as)))
+  /** Executed. */
+  const executed = async (query: string, as: string) => shown(await api.graphql.fetch(api.url, init(query, as)))
+
+  it('are those of executing, byte for byte, whoever asks and whatever happened before', async () => {
+    const step = fc.oneof(
+      {
+        weight: 1,
+        arbitrary: fc.record({
+          device: fc.constantFrom('edge-1', 'edge-2'),
+          state: fc.constantFrom('INSTALLING' as const, 'INSTALLED' as const, 'FAILED' as const),
+        }),
+      },
+      {
+        weight: 4,
+        arbitrary: fc.record({ query: fc.constantFrom(...questions), as: fc.constantFrom(...people) }),
+      },
+    )
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30 }), async (steps) => {
+        for (const one of steps)
+          if ('state' in one)
+            await api.report({
+              reporter: one.device,
+              deploymentId: 'd-1',
+              state: one.state,
+              ...(one.state === 'FAILED' && { error: { code: 'E', message: 'm' } }),
+            })
+          else {
+            const first = await asked(one.query, one.as)
+            expect(await asked(one.query, one.as)).toEqual(first)
+            expect(first).toEqual(await executed(one.query, one.as))
+          }
+      }),
+      { numRuns: 25 },
+    )
+  })
+
+  it('that are known cost one statement for all who ask at once, and none is older than its question', async () => {
+    const query = '{ revision deployments { nodes { deploymentId state } } }'
+    await api.report({ reporter: 'edge-1', deploymentId: 'd-2', state: 'INSTALLED' })
+    await asked(query, 'admin')
+    api.statements()
+    await Promise.all(Array.from({ length: 50 }, () => asked(query, 'admin')))
+    expect(api.statements()).toBe(0)
+
+    let acknowledged = 0
+    let isOver = false
+    const asking = Array.from({ length: 12 }, async () => {
+      let answers = 0
+      while (!isOver) {
+        const least = acknowledged
+        const { text } = await asked(query, 'admin')
+        expect(Number(JSON.parse(text).data.revision)).toBeGreaterThanOrEqual(least)
+        answers += 1
+      }
+      return answers
+    })
+    for (let n = 0; n < 40; n += 1) {
+      const outcome = (await api.report({
+        reporter: 'edge-1',
+        deploymentId: 'd-2',
+        state: n % 2 ? 'INSTALLING' : 'INSTALLED',
+      })) as { revision: number }
+      acknowledged = outcome.revision
+    }
+    isOver = true
+    for (const answers of await Promise.all(asking)) expect(answers).toBeGreaterThan(0)
+  })
+
+  it('show a sign of life that spends no revision', async () => {
+    const query = '{ devices { nodes { deviceId lastHeardAt } } }'
+    const report = () => api.report({ reporter: 'edge-9', deploymentId: 'd-9', state: 'INSTALLED' })
+    await report()
+    const before = await asked(query, 'admin')
+    await expect
+      .poll(async () => {
+        await report()
+        return (await asked(query, 'admin')).text
+      })
+      .not.toBe(before.text)
+  })
+
+  it('have an ETag, and need not be sent again while it is the same', async () => {
+    const url = `${api.url}?${new URLSearchParams({ query: '{ deploymentCounts { total failed } }' })}`
+    const get = (etag?: string) =>
+      fetch(url, { headers: { authorization: 'Bearer admin', ...(etag && { 'if-none-match': etag }) } })
+    const first = await get()
+    const etag = first.headers.get('etag') ?? ''
+    expect(etag).toMatch(/^"[\w-]{20,}"$/)
+    const again = await get(etag)
+    expect([again.status, again.headers.get('etag'), await again.text()]).toEqual([304, etag, ''])
+    await api.report({ reporter: 'edge-5', deploymentId: 'd-5', state: 'INSTALLED' })
+    const changed = await get(etag)
+    expect(changed.status).toBe(200)
+    expect(changed.headers.get('etag')).not.toBe(etag)
+    // What changes without changing the answer is the same answer.
+    await api.report({ reporter: 'edge-5', deploymentId: 'd-5', state: 'INSTALLING' })
+    expect((await get(changed.headers.get('etag') ?? '')).status).toBe(304)
+  })
+
+  it('go to whoever may have them', async () => {
+    const query = '{ devices { nodes { deviceId } } }'
+    const all = await asked(query, 'viewer')
+    expect(JSON.parse(all.text).data.devices.nodes.length).toBeGreaterThan(0)
+    expect(JSON.parse((await asked(query, 'viewer/label:site=a')).text).data.devices.nodes).toEqual([])
+    expect((await asked(query, 'nobody')).status).toBe(401)
+    expect(JSON.parse((await asked(query, 'reporter')).text).errors[0].extensions.code).toBe('FORBIDDEN')
+  })
+})
+
+describe.each(postgresStores)('answers of two servers on one $name', (store) => {
+  it('know what the other has acknowledged', async () => {
+    const on = await store.create()
+    const [a, b] = [await startApp({ on }), await startApp({ on })]
+    const query = '{ revision deploymentCounts { total installed } }'
+    for (let n = 0; n < 10; n += 1) {
+      const told = await a.post(`/device/e-${n}/deployment/d/status`, {
+        deploymentId: 'd',
+        status: { state: 'installed' },
+        components: [],
+      })
+      const { revision } = (await told.json()) as { revision: string }
+      const answer = await b.query(query)
+      expect(Number(answer.revision)).toBeGreaterThanOrEqual(Number(revision))
+      expect(answer.deploymentCounts.total).toBe(n + 1)
+    }
+    await Promise.all([a.stop(), b.stop()])
+    await on.drop()
+  })
+})
