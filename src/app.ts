@@ -192,7 +192,7 @@ export async function createApp({
     log,
     newestRevision: () => feed.hub.last,
     graphql: graphql.handle,
-    patience,
+    patience: { ...patience, reading: patience.reading + config.limits.operation.time },
     isClosing: () => isClosing,
     refuseTarget: outgoing.refuseTarget,
     sinksChanged: outgoing.refresh,

@@ -13,12 +13,14 @@ export interface Patience {
   readonly headers: number
   /** For all of it. */
   readonly request: number
+  /** For a peer to take anything of what it is told. */
+  readonly reading: number
   /** For a WebSocket to say who it is. */
   readonly init: number
 }
 
 /** A backlog over a slow line takes a while. */
-export const defaultPatience: Patience = { headers: 15_000, request: 60_000, init: 3_000 }
+export const defaultPatience: Patience = { headers: 15_000, request: 60_000, reading: 60_000, init: 3_000 }
 
 /** Nothing here is a page unless it says so: a page brings a policy of its own. */
 const headers = {
@@ -61,10 +63,12 @@ const answers: Readonly<Record<string, string>> = {
   HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large',
 }
 
-/** Who sends so slowly that he holds a connection and nothing else is cut off. */
-export function cutOffSlow(server: Server, gate: Gate, { headers: forHeaders, request }: Patience): void {
+/** Who sends, or reads, so slowly that he holds a connection and nothing else is cut off. */
+export function cutOffSlow(server: Server, gate: Gate, { headers: forHeaders, request, reading }: Patience): void {
   server.headersTimeout = forHeaders
   server.requestTimeout = request
+  // Of a socket on which nothing moves. An answer that is waited for must come before.
+  server.timeout = reading
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
     if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') gate.refuse('slowRequest', 'the connection was closed')
     if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()

@@ -13,7 +13,7 @@ const report = { deploymentId: 'd-1', status: { state: 'installed' }, components
 let server: RunningApp
 let sockets: { destroy(): void }[] = []
 /** Long enough for whoever is not slow on purpose, on a busy machine too. */
-const shortPatience: Patience = { headers: 1_500, request: 3_000, init: 1_500 }
+const shortPatience: Patience = { headers: 1_500, request: 3_000, reading: 500, init: 1_500 }
 
 async function start(env: Record<string, string> = {}, clock?: () => number, patience = shortPatience): Promise<void> {
   server = await startApp({
@@ -114,6 +114,28 @@ describe('whoever is slow', () => {
     await answersOthers()
   })
 })
+
+describe('whoever does not read what he asked for', () => {
+  it('is cut off, ten times', async () => {
+    await start({ OPERATION_TIMEOUT: '1' })
+    const all = await Promise.all(Array.from({ length: 10 }, open))
+    // GraphiQL's page is large: no kernel takes all of it.
+    for (const { socket } of all) {
+      socket.pause()
+      socket.write('GET /graphql HTTP/1.1\r\nHost: x\r\nAccept: text/html\r\n\r\n')
+    }
+    await answersOthers()
+    const before = await socketsHere()
+    await expect.poll(socketsHere, { timeout: 30_000 }).toBeLessThanOrEqual(before - all.length)
+    for (const { socket } of all) expect(socket.destroyed).toBe(false)
+  })
+})
+
+/** Of this process: the server's, and those of its clients here. */
+async function socketsHere(): Promise<number> {
+  const text = await server.app.metrics.print()
+  return Number(/nodejs_active_resources\{type="TCPSocketWrap"\} (\d+)/.exec(text)?.[1] ?? 0)
+}
 
 describe('a WebSocket', () => {
   it('that does not say who it is is closed, and so are a hundred', async () => {
