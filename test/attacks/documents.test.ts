@@ -1,7 +1,7 @@
 /** Documents and variables that cost too much, on every transport: refused before they cost anything, by name, and nobody else suffers. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type RunningApp, startApp } from '../support/app.ts'
-import { closed, openSocket, type Request, transports } from './transports.ts'
+import { type Answer, closed, openSocket, type Request, transports } from './transports.ts'
 
 let server: RunningApp
 beforeAll(async () => {
@@ -144,6 +144,29 @@ describe.each(transports)('over $name', ({ name, ask }) => {
       expect(errors?.[0]?.extensions).toMatchObject({ code: 'LIMIT_EXCEEDED', limit: 'documentSize' })
     }
     expect(await server.query('{ deploymentCounts { total } }')).toEqual({ deploymentCounts: { total: 1 } })
+  })
+
+  it('audits are one at a time, and the next one is done', async () => {
+    const { errors } = await ask(server.url, { query: '{ a: audit { drift { field } } b: audit { drift { field } } }' })
+    expect(errors).toMatchObject([{ extensions: { code: 'TOO_MANY', limit: 'audits', retryable: true } }])
+    expect(await ask(server.url, { query: '{ audit { drift { field } } }' })).toEqual({
+      data: { audit: { drift: [] } },
+    })
+  })
+
+  it('whoever asks too fast is told when to come again', async () => {
+    const now = Date.parse('2026-01-01T00:00:00Z')
+    const fast = await startApp({ env: { TRUSTED_PROXIES: '127.0.0.1', ADDRESS_RATE: '1' }, clock: () => now })
+    const [his, hers] = [{ 'x-forwarded-for': '192.0.2.1' }, { 'x-forwarded-for': '192.0.2.2' }]
+    const query = '{ __typename }'
+    let refusal: Answer | Error = {}
+    // A WebSocket is refused with its upgrade, too.
+    for (let n = 0; n < 11; n++) refusal = await ask(fast.url, { query }, his).catch((error: Error) => error)
+    if (refusal instanceof Error) expect(refusal.message).toContain('429')
+    else
+      expect(refusal.errors).toMatchObject([{ extensions: { code: 'TOO_MANY', limit: 'requestsPerAddress', max: 1 } }])
+    expect(await ask(fast.url, { query }, hers)).toEqual({ data: { __typename: 'Query' } })
+    await fast.stop()
   })
 
   it('is refused each time that it comes, and so often in the metrics', async () => {
