@@ -5,7 +5,7 @@ import { contentOf } from './expectation.ts'
 import { type Account, type KeptReport, type Ledger, mostKept, nameOf, possibleContents } from './ledger.ts'
 import type { Observer } from './observer.ts'
 
-export interface Findings {
+export interface DeviceFindings {
   /** What does not agree, in sentences. */
   readonly differences: readonly string[]
   readonly deployments: number
@@ -72,7 +72,7 @@ export async function checkServer(
   ledger: Ledger,
   observer: Observer,
   now: () => number = Date.now,
-): Promise<Findings> {
+): Promise<DeviceFindings> {
   const differences = [...ledger.differences, ...observer.differences]
   const told = { changes: observer.changes, until: observer.newest }
   const seen = new Set<string>()

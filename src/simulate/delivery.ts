@@ -32,12 +32,13 @@ interface Spell {
 
 const second = 1_000
 
-export function createNetwork(seed: number): Network {
+/** `reliable`: how many of them never fail. */
+export function createNetwork(seed: number, reliable = 0.8): Network {
   const spells = new Map<string, { readonly list: Spell[]; readonly source: Iterator<Spell> }>()
 
   /** All that begin before `at`. */
   function until(reporter: string, at: number): readonly Spell[] {
-    const known = spells.get(reporter) ?? { list: [], source: spellsOf(reporter, seed) }
+    const known = spells.get(reporter) ?? { list: [], source: spellsOf(reporter, seed, reliable) }
     spells.set(reporter, known)
     for (let last = known.list.at(-1); !last || last.from <= at; last = known.list.at(-1)) {
       const { value, done } = known.source.next()
@@ -55,9 +56,9 @@ export function createNetwork(seed: number): Network {
 }
 
 /** Most networks hold. */
-function* spellsOf(reporter: string, seed: number): Generator<Spell> {
+export function* spellsOf(reporter: string, seed: number, reliable: number): Generator<Spell> {
   const random = createRandom(`${seed}/network/${reporter}`)
-  if (random.chance(0.8)) return
+  if (random.chance(reliable)) return
   for (let at = 0; ; ) {
     const from = at + random.between(20, 240) * second
     at = from + random.skewed(25) * second

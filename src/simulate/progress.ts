@@ -3,8 +3,8 @@ import { type Api, createApi } from '../cli/api.ts'
 import { exitCodes } from '../cli/arguments.ts'
 import { createScreen, inStateColour, paint, stateBar, type Terminal, terminalOf } from '../cli/terminal.ts'
 import { type DeploymentState, deploymentStates } from '../domain/deployment.ts'
-import type { Findings } from './check.ts'
-import { type Running, type SimulationOptions, simulate } from './simulation.ts'
+import type { ClusterLedger } from './clusters/ledger.ts'
+import { type Findings, type Running, type SimulationOptions, simulate } from './simulation.ts'
 
 export interface Progress {
   begin(running: Running): void
@@ -26,6 +26,19 @@ const countsQuery = /* GraphQL */ `
   }
 `
 
+interface ResourceCounts {
+  readonly sync: Readonly<Record<string, number>>
+  readonly readiness: Readonly<Record<string, number>>
+}
+
+const resourcesQuery = /* GraphQL */ `
+  subscription Resources($filter: ResourceFilter!) {
+    resourceCounts(filter: $filter) {
+      counts { sync { applied pending retrying failed deleted } readiness { ready pending failed unknown } }
+    }
+  }
+`
+
 export function createProgress(api: Api, terminal: Terminal, title: string): Progress {
   const screen = createScreen(terminal)
   const ended = new AbortController()
@@ -33,6 +46,7 @@ export function createProgress(api: Api, terminal: Terminal, title: string): Pro
   const began = Date.now()
   let running: Running | null = null
   let counts: Counts | null = null
+  let resources: ResourceCounts | null = null
   let interruption: string | null = null
   let timer: NodeJS.Timeout | undefined
 
@@ -43,7 +57,7 @@ export function createProgress(api: Api, terminal: Terminal, title: string): Pro
     else screen.print(`${Math.round((Date.now() - began) / 1_000)} s: ${lines.slice(1).join('; ')}`)
   }
 
-  function describe({ ledger, observer, deployments, sent, failedTries, underWay }: Running): string[] {
+  function describe({ ledger, observer, deployments, clusters, sent, failedTries, underWay }: Running): string[] {
     const { APPLIED, UNCHANGED, STALE, REFUSED } = ledger.verdicts
     const reports = APPLIED + UNCHANGED + STALE
     const seconds = Math.round((Date.now() - began) / 1_000)
@@ -52,9 +66,23 @@ export function createProgress(api: Api, terminal: Terminal, title: string): Pro
       `${reports} reports acknowledged in ${sent()} requests, ${rate(reports).toFixed(1)}/s, ${underWay()} under way, ${failedTries()} tried again`,
       `${APPLIED} applied, ${UNCHANGED} unchanged, ${STALE} stale, ${REFUSED} refused; a subscriber was told ${observer.received} changes`,
       ...(counts ? [bar(counts)] : []),
+      ...describeClusters(clusters.ledger),
       ...(interruption === null ? [] : [paint(terminal, 'yellow', `disconnected: ${interruption}`)]),
-      ...ledger.differences.slice(-2).map((difference) => paint(terminal, 'red', difference)),
+      ...[...ledger.differences, ...clusters.ledger.differences]
+        .slice(-2)
+        .map((difference) => paint(terminal, 'red', difference)),
     ]
+  }
+
+  function describeClusters({ accounts, online, verdicts }: ClusterLedger): string[] {
+    if (accounts.size === 0) return []
+    const away = [...online.values()].filter((isOnline) => !isOnline).length
+    const instances = [...accounts.values()].reduce((sum, account) => sum + account.instances.length, 0)
+    const { APPLIED, UNCHANGED, STALE, REFUSED } = verdicts
+    const facts = `${APPLIED} facts applied, ${UNCHANGED} unchanged, ${STALE} stale, ${REFUSED} refused`
+    const line = `${accounts.size} intent groups, ${instances} instances, ${online.size} clusters (${away} away): ${facts}`
+    if (!resources) return [line]
+    return [line, `their resources: ${inWords(resources.sync)}; of all objects ${inWords(resources.readiness)}`]
   }
 
   function bar(shown: Counts): string {
@@ -71,6 +99,23 @@ export function createProgress(api: Api, terminal: Terminal, title: string): Pro
     while ((samples[0]?.at ?? now) < now - rateSpan && samples.length > 2) samples.shift()
     const [first] = samples
     return first && now > first.at ? ((reports - first.reports) / (now - first.at)) * 1_000 : 0
+  }
+
+  function watchResources(rolloutIds: readonly string[]): void {
+    api
+      .follow<{ resourceCounts: { counts: ResourceCounts } }>(
+        {
+          query: resourcesQuery,
+          variables: { filter: { rolloutIds } },
+          next({ resourceCounts }) {
+            resources = resourceCounts.counts
+          },
+        },
+        ended.signal,
+      )
+      .catch((error: Error) => {
+        interruption = error.message
+      })
   }
 
   return {
@@ -94,6 +139,7 @@ export function createProgress(api: Api, terminal: Terminal, title: string): Pro
       watching.catch((error: Error) => {
         interruption = error.message
       })
+      if (run.clusters.rolloutIds.length > 0) watchResources(run.clusters.rolloutIds)
       show()
       timer = setInterval(show, terminal.isLive ? liveInterval : plainInterval)
     },
@@ -106,15 +152,24 @@ export function createProgress(api: Api, terminal: Terminal, title: string): Pro
   }
 }
 
+function inWords(numbers: Readonly<Record<string, number>>): string {
+  const parts = Object.entries(numbers).flatMap(([name, n]) => (n > 0 ? [`${n} ${name}`] : []))
+  return parts.length > 0 ? parts.join(', ') : 'none'
+}
+
 const mostShown = 20
 
-export function describeFindings({ differences, deployments, reports, changes, uncertain }: Findings): string {
-  const checked = `Checked ${deployments} deployments, ${reports} of their reports and ${changes} of their changes`
+export function describeFindings({ differences, deployments, reports, changes, ...more }: Findings): string {
+  const { groups, instances, resources } = more.clusters
+  const uncertain = more.uncertain + more.clusters.uncertain
+  const devices = `${deployments} deployments, ${reports} of their reports and ${changes} of their changes`
+  const others = groups > 0 ? `, ${groups} intent groups with ${instances} instances and ${resources} resources` : ''
+  const checked = `Checked ${devices}${others}`
   const allowance = uncertain > 0 ? ` (${uncertain} with allowance: an answer was lost)` : ''
   if (differences.length === 0)
     return `${checked}${allowance}: everything that was acknowledged is there, and nothing else.`
-  const more = differences.length > mostShown ? [`… and ${differences.length - mostShown} more`] : []
-  const list = [...differences.slice(0, mostShown), ...more].map((difference) => `  ${difference}`)
+  const rest = differences.length > mostShown ? [`… and ${differences.length - mostShown} more`] : []
+  const list = [...differences.slice(0, mostShown), ...rest].map((difference) => `  ${difference}`)
   return [`${checked}${allowance}: ${differences.length} differences.`, ...list].join('\n')
 }
 
@@ -128,8 +183,8 @@ export async function runInTerminal(options: SimulationOptions): Promise<number>
   }
   process.on('SIGINT', interrupt)
   process.on('SIGTERM', interrupt)
-  const { url, token, devices, rollouts, seed, run } = options
-  const title = `${devices} devices, ${rollouts} rollouts, seed ${seed}, run ${run}, at ${url}`
+  const { url, token, devices, rollouts, clusters, seed, run } = options
+  const title = `${devices} devices, ${rollouts} rollouts, ${clusters} clusters, seed ${seed}, run ${run}, at ${url}`
   const progress = createProgress(createApi(url, token), terminalOf(process.stderr), title)
   const findings = await simulate(options, stop.signal, progress.begin).finally(progress.end)
   console.log(describeFindings(findings))

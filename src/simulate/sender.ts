@@ -1,7 +1,7 @@
-/** How a device sends: patiently. What is not answered, or answered with 429 or 5xx, is sent again, later and later; all else is an answer. */
-import { setTimeout as delay } from 'node:timers/promises'
+/** How a device sends: patiently, on its generation's route, or what has waited as one backlog. */
 import { backlogItem, generationOf, type Report } from './bodies.ts'
 import type { Verdict } from './expectation.ts'
+import { type Patience, sendPatiently } from './requests.ts'
 
 export type SentReport =
   | { readonly verdict: Verdict; readonly revision: number }
@@ -14,15 +14,12 @@ export interface Sent {
   readonly isRepeat: boolean
 }
 
-export interface SenderOptions {
+export interface SenderOptions extends Patience {
   readonly url: string
   /** A device's own token; undefined: it has none. */
   readonly tokenOf: (reporter: string) => string | undefined
   /** Gets a token for a reporter that was refused without one. */
   readonly obtainToken: (reporter: string) => Promise<void>
-  /** A try ended without an answer, or with "not now". */
-  readonly tryFailed: (why: 'unanswered' | 'told to wait') => void
-  readonly signal: AbortSignal
 }
 
 export interface Sender {
@@ -30,30 +27,7 @@ export interface Sender {
   send(reports: readonly Report[], isHeld: boolean): Promise<Sent | null>
 }
 
-/** Margo's agents give up after ten seconds. */
-const patience = 10_000
-const longestWait = 30_000
-
-export function createSender({ url, tokenOf, obtainToken, tryFailed, signal }: SenderOptions): Sender {
-  async function attempt(path: string, body: string, reporter: string): Promise<Response | null> {
-    const token = tokenOf(reporter)
-    try {
-      const response = await fetch(`${url}${path}`, {
-        method: 'POST',
-        headers: {
-          'content-type': 'application/json',
-          ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-        },
-        body,
-        signal: AbortSignal.any([signal, AbortSignal.timeout(patience)]),
-      })
-      // An answer is one only when all of it is there.
-      return new Response(await response.arrayBuffer(), response)
-    } catch {
-      return null
-    }
-  }
-
+export function createSender({ url, tokenOf, obtainToken, ...patience }: SenderOptions): Sender {
   return {
     async send(reports, isHeld) {
       const [first] = reports
@@ -63,29 +37,19 @@ export function createSender({ url, tokenOf, obtainToken, tryFailed, signal }: S
       const path = isHeld ? '/reports' : generation.path(first)
       const body = JSON.stringify(isHeld ? { reports: reports.map(backlogItem) } : generation.body(first))
       let isRepeat = false
-      for (let tries = 1; !signal.aborted; tries += 1) {
-        const response = await attempt(path, body, reporter)
-        if (response?.status === 401 && tokenOf(reporter) === undefined) {
+      for (;;) {
+        const token = tokenOf(reporter)
+        const answered = await sendPatiently({ method: 'POST', url: `${url}${path}`, body, token }, patience)
+        if (!answered) return null
+        isRepeat ||= answered.isRepeat
+        if (answered.response.status === 401 && token === undefined) {
           await obtainToken(reporter)
           if (tokenOf(reporter) !== undefined) continue
         }
-        if (response && response.status < 500 && response.status !== 429)
-          return { results: await readAnswer(response, reports.length, isHeld), isRepeat }
-        if (signal.aborted) return null
-        // A 503 may come after a part of a backlog has been written.
-        isRepeat ||= response?.status !== 429
-        tryFailed(response ? 'told to wait' : 'unanswered')
-        await delay(waitBefore(tries, response), undefined, { signal }).catch(() => undefined)
+        return { results: await readAnswer(answered.response, reports.length, isHeld), isRepeat }
       }
-      return null
     },
   }
-}
-
-function waitBefore(tries: number, response: Response | null): number {
-  const told = Number(response?.headers.get('retry-after') ?? 0) * 1_000
-  const own = Math.min(500 * 2 ** (tries - 1), longestWait) * (0.5 + Math.random() / 2)
-  return Math.max(told, own)
 }
 
 interface Answer {

@@ -1,20 +1,30 @@
 /**
- * One run: devices registered and declared, the plan played at the wall clock's pace, what is under way finished, the server checked.
- * A reporter sends one request after the other; different ones send at once.
+ * One run: devices registered and declared, intent groups made, the plans played at the wall clock's pace, what is under way finished,
+ * the server checked. A reporter sends one request after the other; different ones send at once.
  */
-import { setTimeout as delay } from 'node:timers/promises'
 import { type Api, createApi } from '../cli/api.ts'
 import type { Report } from './bodies.ts'
-import { checkServer, type Findings } from './check.ts'
+import { checkServer, type DeviceFindings } from './check.ts'
+import { type ClusterFindings, checkClusters } from './clusters/check.ts'
+import { type ClusterLedger, createClusterLedger } from './clusters/ledger.ts'
+import { createGroups, createOrchestrator, playClusters } from './clusters/orchestrator.ts'
+import { planGroups } from './clusters/plan.ts'
 import { createNetwork, type Delivery, planDeliveries } from './delivery.ts'
-import { type FleetSize, planFleet } from './fleet.ts'
+import { type Fleet, type FleetSize, planFleet } from './fleet.ts'
 import { createLedger, type Ledger } from './ledger.ts'
 import { type Observer, observe } from './observer.ts'
 import { enrol } from './register.ts'
 import { createSchedule } from './schedule.ts'
 import { createSender, type Sent } from './sender.ts'
+import { createStage, type Stage } from './stage.ts'
+
+export interface Findings extends DeviceFindings {
+  readonly clusters: ClusterFindings
+}
 
 export interface SimulationOptions extends FleetSize {
+  /** On so many an orchestrator rolls out composite applications; 0: there is none. */
+  readonly clusters: number
   readonly url: string
   /** For the GraphQL API, where it asks who one is. */
   readonly token?: string
@@ -30,7 +40,8 @@ export interface Running {
   readonly ledger: Ledger
   readonly observer: Observer
   readonly deployments: number
-  /** Requests sent, and tries that ended without an answer or with "not now". */
+  readonly clusters: { readonly ledger: ClusterLedger; readonly rolloutIds: readonly string[] }
+  /** Requests sent by devices, and tries that ended without an answer or with "not now". */
   readonly sent: () => number
   readonly failedTries: () => number
   readonly underWay: () => number
@@ -45,104 +56,81 @@ export async function simulate(
   stop: AbortSignal,
   started: (running: Running) => void = () => undefined,
 ): Promise<Findings> {
-  const api = createApi(options.url, options.token)
+  const { url, token, seed, speed, duration } = options
+  const api = createApi(url, token)
   const fleet = planFleet(options)
   const ledger = createLedger(fleet.deployments)
+  const groups = planGroups(options)
+  const clusterLedger = createClusterLedger(groups)
   const { tokens, rolloutIds, revision, declaredRevision, unreachable } = await enrol(api, fleet)
   for (const deviceId of unreachable) ledger.foundUnreachable(deviceId)
 
   const ended = new AbortController()
+  const abandon = new AbortController()
+  let sent = 0
+  let failedTries = 0
+  const tryFailed = (): void => {
+    failedTries += 1
+  }
+  const patiently = { tryFailed, signal: abandon.signal }
   try {
     const observer = observe(api, revision, rolloutIds, ended.signal)
-    await play(options, api, { fleet, ledger, observer, tokens, rolloutIds }, stop, started)
+    const orchestrator = createOrchestrator({ url: api.url, token, ledger: clusterLedger, ...patiently })
+    const groupIds = await createGroups(api, orchestrator, groups)
+    const sender = createSender({
+      url: api.url,
+      tokenOf: (reporter) => tokens.get(reporter),
+      obtainToken: async (reporter) => {
+        const renewed = await rotateToken(api, reporter)
+        if (renewed) tokens.set(reporter, renewed)
+      },
+      ...patiently,
+    })
+    const over = duration === null ? stop : AbortSignal.any([stop, AbortSignal.timeout(duration)])
+    const stage = createStage(speed, over)
+    const send = async (reports: readonly Report[], isHeld: boolean): Promise<void> => {
+      sent += 1
+      const answer = await sender.send(reports, isHeld)
+      if (answer) note(ledger, reports, answer)
+      else ledger.unanswered(reports)
+    }
+    started({
+      rolloutIds,
+      ledger,
+      observer,
+      deployments: fleet.deployments.length,
+      clusters: { ledger: clusterLedger, rolloutIds: [...groupIds.values()] },
+      sent: () => sent,
+      failedTries: () => failedTries,
+      underWay: () => stage.underWay,
+    })
+    await Promise.all([playFleet(stage, fleet, seed, send), playClusters(stage, groups, seed, orchestrator)])
+    const late = setTimeout(() => abandon.abort(), patience)
+    await stage.drain().finally(() => clearTimeout(late))
     await observer.reach(Math.max(ledger.newestRevision, declaredRevision), patience)
-    return await checkServer(api, rolloutIds, ledger, observer)
+    const found = await checkServer(api, rolloutIds, ledger, observer)
+    const clusters = await checkClusters(api, groupIds, clusterLedger)
+    return { ...found, differences: [...found.differences, ...clusters.differences], clusters }
   } finally {
     ended.abort()
   }
 }
 
-interface Cast {
-  readonly fleet: ReturnType<typeof planFleet>
-  readonly ledger: Ledger
-  readonly observer: Observer
-  readonly tokens: Map<string, string>
-  readonly rolloutIds: readonly string[]
-}
-
-async function play(
-  { seed, speed, duration }: SimulationOptions,
-  api: Api,
-  { fleet, ledger, observer, tokens, rolloutIds }: Cast,
-  stop: AbortSignal,
-  started: (running: Running) => void,
+async function playFleet(
+  stage: Stage,
+  { deployments }: Fleet,
+  seed: number,
+  send: (reports: readonly Report[], isHeld: boolean) => Promise<void>,
 ): Promise<void> {
-  const began = Date.now()
   const network = createNetwork(seed)
-  const clockOf = (at: number): number => began + at / speed
-  const schedule = createSchedule<Delivery>(
-    fleet.deployments.map((deployment) => planDeliveries(deployment, seed, network, clockOf)),
-  )
-  const abandon = new AbortController()
-  let sent = 0
-  let failedTries = 0
-  const sender = createSender({
-    url: api.url,
-    tokenOf: (reporter) => tokens.get(reporter),
-    obtainToken: async (reporter) => {
-      const token = await rotateToken(api, reporter)
-      if (token) tokens.set(reporter, token)
-    },
-    tryFailed: () => {
-      failedTries += 1
-    },
-    signal: abandon.signal,
-  })
-
-  async function send(reports: readonly Report[], isHeld: boolean): Promise<void> {
-    sent += 1
-    const answer = await sender.send(reports, isHeld)
-    if (answer) note(ledger, reports, answer)
-    else ledger.unanswered(reports)
-  }
-
-  /** By reporter: the end of what it has to send. */
-  const queues = new Map<string, Promise<void>>()
-  let underWay = 0
-  const over = duration === null ? stop : AbortSignal.any([stop, AbortSignal.timeout(duration)])
-  const enqueue = (reporter: string, job: () => Promise<void>): void => {
-    underWay += 1
-    const turn = (queues.get(reporter) ?? Promise.resolve())
-      // What has not been begun by the end never was.
-      .then(() => (over.aborted ? undefined : job()))
-      .finally(() => {
-        underWay -= 1
-      })
-    queues.set(reporter, turn)
-  }
-
-  started({
-    rolloutIds,
-    ledger,
-    observer,
-    deployments: fleet.deployments.length,
-    sent: () => sent,
-    failedTries: () => failedTries,
-    underWay: () => underWay,
-  })
-  while (!over.aborted) {
-    const due = schedule.until((Date.now() - began) * speed)
+  const plans = deployments.map((deployment) => planDeliveries(deployment, seed, network, stage.clockOf))
+  await stage.play(createSchedule<Delivery>(plans), (due) => {
     for (const { reports, isHeld, losesAnswer } of groupHeld(due)) {
       const reporter = reports[0]?.deployment.device.reporter ?? ''
-      enqueue(reporter, () => send(reports, isHeld))
-      if (losesAnswer) enqueue(reporter, () => send(reports, isHeld))
+      stage.enqueue(reporter, () => send(reports, isHeld))
+      if (losesAnswer) stage.enqueue(reporter, () => send(reports, isHeld))
     }
-    const wait = Math.min(Math.max(clockOf(schedule.next) - Date.now(), 1), 1_000)
-    await delay(wait, undefined, { signal: over }).catch(() => undefined)
-  }
-  const late = setTimeout(() => abandon.abort(), patience)
-  await Promise.all(queues.values())
-  clearTimeout(late)
+  })
 }
 
 interface Job {

@@ -1,7 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import type { Findings } from '../../src/simulate/check.ts'
 import { createRandom } from '../../src/simulate/random.ts'
-import { type Running, simulate } from '../../src/simulate/simulation.ts'
+import { type Findings, type Running, simulate } from '../../src/simulate/simulation.ts'
 import { type RunningApp, startApp } from '../support/app.ts'
 import { type Between, type Passing, standBetween } from '../support/between.ts'
 import { startNode } from '../support/child.ts'
@@ -22,7 +21,7 @@ async function play(url: string, acknowledged: number): Promise<{ findings: Find
   let running: Running | undefined
   let timer: NodeJS.Timeout | undefined
   runs += 1
-  const size = { devices: 30, rollouts: 2, seed: 7, run: `run-${runs}` }
+  const size = { devices: 30, rollouts: 2, clusters: 0, seed: 7, run: `run-${runs}` }
   const findings = await simulate({ url, ...size, speed: 60, duration: null }, stop.signal, (begun) => {
     running = begun
     timer = setInterval(() => {
@@ -62,6 +61,23 @@ describe('a simulation', () => {
     const { findings, running } = await play(url, 300)
     expect(findings.differences).toEqual([])
     expect(running.failedTries()).toBeGreaterThan(0)
+  })
+
+  it('allows for stale reports that were taken though nobody heard it', async () => {
+    const unheard = new Set<string>()
+    const url = await meddle(async ({ path, body, pass, answer, cut }) => {
+      if (path === '/reports') return false
+      const said = await pass()
+      const isFirst = said.body.includes('"STALE"') && !unheard.has(body)
+      if (isFirst) unheard.add(body)
+      if (isFirst) cut()
+      else answer(said.status, said.body)
+      return true
+    })
+    const { findings } = await play(url, 300)
+    expect(unheard.size).toBeGreaterThan(0)
+    expect(findings.differences).toEqual([])
+    expect(findings.uncertain).toBeGreaterThan(0)
   })
 
   it('waits as long as it is told to', async () => {

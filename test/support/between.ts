@@ -45,7 +45,7 @@ export async function standBetween(
       outgoing.writeHead(status, { 'content-type': 'application/json', ...headers }).end(text)
     }
     const cut = (): void => void outgoing.destroy()
-    const isReport = path === '/reports' || path.endsWith('/status')
+    const isReport = path === '/reports' || path.endsWith('/status') || isOrchestrators(path)
     if (isReport && (await meddle({ path, body, pass, answer, cut }))) return
     const passed = await pass()
     answer(passed.status, passed.body)
@@ -94,4 +94,9 @@ export async function standBetween(
         for (const cut of sockets) cut()
       }),
   }
+}
+
+/** A fact on EMCO's routes. */
+function isOrchestrators(path: string): boolean {
+  return path.startsWith('/v2/') && /\/(actions|resources|connectivity|resource-bundle-states\/[^/]+)$/.test(path)
 }

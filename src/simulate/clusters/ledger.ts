@@ -1,0 +1,121 @@
+/** What the server has acknowledged of an orchestrator's facts, and what must have become of them. It is checked against this at the end. */
+import { type ExpectedInstances, takeAction, takeItems, takePicture, type Verdict } from './expectation.ts'
+import type { SimulatedGroup } from './plan.ts'
+import type { ActionState, Fact } from './script.ts'
+
+/** What the server said of a fact: a verdict on each of its parts. */
+export interface Acknowledgement {
+  readonly verdicts: readonly (Verdict | 'REFUSED')[]
+  /** An earlier try got no answer: it may have been written then. */
+  readonly isRepeat: boolean
+}
+
+export interface GroupAccount {
+  readonly group: SimulatedGroup
+  state: ActionState | null
+  readonly instances: ExpectedInstances
+  /** False: a fact was not answered before the end, so more than one state is right. */
+  isCertain: boolean
+}
+
+export interface ClusterLedger {
+  readonly accounts: ReadonlyMap<SimulatedGroup, GroupAccount>
+  /** Whether they can be reached, of those that said so. */
+  readonly online: ReadonlyMap<string, boolean>
+  readonly differences: readonly string[]
+  readonly verdicts: Readonly<Record<Verdict | 'REFUSED', number>>
+  acknowledged(fact: Fact, answer: Acknowledgement): void
+  refused(fact: Fact, reason: string): void
+  unanswered(fact: Fact): void
+}
+
+/** Told in full; the others are counted. */
+const mostDifferences = 1_000
+
+export function createClusterLedger(groups: readonly SimulatedGroup[]): ClusterLedger {
+  const accounts = new Map(
+    groups.map((group): [SimulatedGroup, GroupAccount] => [
+      group,
+      { group, state: null, instances: [], isCertain: true },
+    ]),
+  )
+  const online = new Map<string, boolean>()
+  const differences: string[] = []
+  const verdicts = { APPLIED: 0, UNCHANGED: 0, STALE: 0, REFUSED: 0 }
+
+  function differ(fact: Fact, what: string): void {
+    if (differences.length < mostDifferences) differences.push(`${nameOf(fact)}: ${what}`)
+  }
+
+  function accountOf(group: SimulatedGroup): GroupAccount {
+    const account = accounts.get(group)
+    if (!account) throw new Error(`nobody plans ${group.name}`)
+    return account
+  }
+
+  /** What the verdicts may be; null: any. */
+  function take(fact: Fact): readonly (readonly Verdict[])[] | null {
+    if (fact.of === 'connectivity') {
+      online.set(fact.cluster, fact.isOnline)
+      return null
+    }
+    const account = accountOf(fact.group)
+    switch (fact.of) {
+      case 'action':
+        takeAction(account.instances, fact.state, fact.instanceId)
+        account.state = fact.state
+        return [['APPLIED']]
+      case 'resources':
+        return takeItems(account.instances, fact.instanceId, fact.items).map((verdict) => [verdict])
+      case 'picture':
+        return [takePicture(account.instances, fact.picture)]
+    }
+  }
+
+  return {
+    accounts,
+    online,
+    differences,
+    verdicts,
+    acknowledged(fact, { verdicts: found, isRepeat }) {
+      for (const verdict of found) verdicts[verdict] += 1
+      const expected = take(fact)
+      if (found.includes('REFUSED')) differ(fact, `a good fact was refused in part (${describe(fact)})`)
+      else if (expected && !isRepeat)
+        for (const [index, verdict] of found.entries())
+          if (!expected[index]?.includes(verdict as Verdict))
+            differ(
+              fact,
+              `the verdict on ${describe(fact)} was ${verdict}, but should be ${expected[index]?.join(' or ')}`,
+            )
+      if (expected && expected.length !== found.length)
+        differ(fact, `${found.length} verdicts came for ${expected.length} parts of ${describe(fact)}`)
+    },
+    refused(fact, reason) {
+      verdicts.REFUSED += 1
+      differ(fact, `a good fact was refused: ${describe(fact)}: ${reason}`)
+    },
+    unanswered(fact) {
+      if (fact.of === 'connectivity') online.delete(fact.cluster)
+      else accountOf(fact.group).isCertain = false
+    },
+  }
+}
+
+/** Facts about the same are told one after the other. */
+export function nameOf(fact: Fact): string {
+  return fact.of === 'connectivity' ? fact.cluster : fact.group.name
+}
+
+function describe(fact: Fact): string {
+  switch (fact.of) {
+    case 'action':
+      return `${fact.state} ${fact.instanceId ?? ''}`.trim()
+    case 'resources':
+      return `${fact.items.length} resources of ${fact.instanceId}`
+    case 'picture':
+      return `version ${fact.picture.version} of ${fact.picture.app} on ${fact.picture.cluster}`
+    case 'connectivity':
+      return `the connectivity of ${fact.cluster}`
+  }
+}

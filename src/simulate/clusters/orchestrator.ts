@@ -1,0 +1,148 @@
+/** An orchestrator and its clusters' monitors, on the routes of EMCO's dialect. Everything may be sent again: it says the same. */
+import type { Api } from '../../cli/api.ts'
+import { type Patience, sendPatiently } from '../requests.ts'
+import { createSchedule } from '../schedule.ts'
+import type { Stage } from '../stage.ts'
+import type { Verdict } from './expectation.ts'
+import { type ClusterLedger, nameOf } from './ledger.ts'
+import { bundleOf } from './objects.ts'
+import { type SimulatedGroup, splitCluster } from './plan.ts'
+import { type AppliedItem, createClusterNetwork, type Fact, playConnectivity, playGroup } from './script.ts'
+
+export interface OrchestratorOptions extends Patience {
+  readonly url: string
+  readonly token: string | undefined
+  readonly ledger: ClusterLedger
+}
+
+export interface Orchestrator {
+  /** Tells it, and notes in the ledger what the server said. */
+  tell(fact: Fact): Promise<void>
+}
+
+interface Request {
+  readonly method: 'POST' | 'PUT'
+  readonly path: string
+  readonly body: object
+}
+
+interface WireAction {
+  readonly State: string
+  readonly ContextId: string
+  readonly TimeStamp: string
+  readonly 'composite-profile-name': string
+}
+
+interface Answer {
+  readonly verdict?: Verdict
+  readonly results?: readonly { readonly verdict: Verdict | 'REFUSED' }[]
+  readonly error?: string
+  readonly detail?: string
+  /** Parts of a picture that could not be read. */
+  readonly errors?: readonly unknown[]
+}
+
+export function createOrchestrator({ url, token, ledger, ...patience }: OrchestratorOptions): Orchestrator {
+  /** All that was done: EMCO tells the whole list each time. */
+  const actions = new Map<SimulatedGroup, readonly WireAction[]>()
+
+  function requestOf(fact: Fact): Request {
+    if (fact.of === 'connectivity') {
+      const { provider, name } = splitCluster(fact.cluster)
+      const path = `/v2/cluster-providers/${provider}/clusters/${name}/connectivity`
+      return { method: 'PUT', path, body: { connectivity: fact.isOnline ? 'Available' : 'Retrying' } }
+    }
+    const base = pathOf(fact.group)
+    switch (fact.of) {
+      case 'action': {
+        const done: WireAction = {
+          State: fact.state,
+          ContextId: fact.instanceId ?? '',
+          TimeStamp: new Date().toISOString(),
+          'composite-profile-name': 'two-cells',
+        }
+        const Actions = [...(actions.get(fact.group) ?? []), done]
+        actions.set(fact.group, Actions)
+        return { method: 'POST', path: `${base}/actions`, body: { Actions } }
+      }
+      case 'resources': {
+        const path = `${base}/instances/${fact.instanceId}/resources`
+        return { method: 'POST', path, body: { resources: fact.items.map(itemBody) } }
+      }
+      case 'picture': {
+        const path = `${base}/resource-bundle-states/${encodeURIComponent(fact.picture.cluster)}`
+        return { method: 'PUT', path, body: bundleOf(fact.picture) }
+      }
+    }
+  }
+
+  return {
+    async tell(fact) {
+      const { method, path, body } = requestOf(fact)
+      const answered = await sendPatiently(
+        { method, url: `${url}${path}`, body: JSON.stringify(body), token },
+        patience,
+      )
+      if (!answered) return ledger.unanswered(fact)
+      const { response, isRepeat } = answered
+      const answer = (await response.json().catch(() => ({}))) as Answer
+      if (!response.ok)
+        return ledger.refused(fact, `HTTP ${response.status} ${answer.error ?? answer.detail ?? ''}`.trim())
+      if (answer.errors) return ledger.refused(fact, JSON.stringify(answer.errors))
+      ledger.acknowledged(fact, { verdicts: verdictsOf(fact, response.status, answer), isRepeat })
+    },
+  }
+}
+
+function verdictsOf(fact: Fact, status: number, { verdict, results }: Answer): readonly (Verdict | 'REFUSED')[] {
+  if (fact.of === 'action') return [status === 201 ? 'APPLIED' : 'UNCHANGED']
+  if (fact.of === 'resources') return results?.map((result) => result.verdict) ?? []
+  return verdict ? [verdict] : []
+}
+
+function pathOf({ project, compositeApp, compositeAppVersion, name }: SimulatedGroup): string {
+  const names = [project, 'composite-apps', compositeApp, compositeAppVersion, 'deployment-intent-groups', name]
+  return `/v2/projects/${names.map(encodeURIComponent).join('/')}`
+}
+
+/** As rsync tells it: without a namespace. */
+function itemBody({ app, cluster, sync, resource: { group, kind, name } }: AppliedItem): object {
+  const status = sync.charAt(0) + sync.slice(1).toLowerCase()
+  return { app, cluster, GVK: { Group: group, Version: 'v1', Kind: kind }, name, 'rsync-status': status }
+}
+
+/** Makes the groups, and says which rollouts they are. */
+export async function createGroups(
+  api: Api,
+  orchestrator: Orchestrator,
+  groups: readonly SimulatedGroup[],
+): Promise<Map<SimulatedGroup, string>> {
+  const ids = new Map<SimulatedGroup, string>()
+  for (const group of groups) {
+    await orchestrator.tell({ at: 0, of: 'action', group, state: 'Created', instanceId: null })
+    const { project, compositeApp, compositeAppVersion, name } = group
+    const { rollout } = await api.ask<{ rollout: { id: string } | null }>(
+      'query Find($key: RolloutKey!) { rollout(key: $key) { id } }',
+      { key: { project, compositeApp, compositeAppVersion, name } },
+    )
+    if (rollout) ids.set(group, rollout.id)
+  }
+  return ids
+}
+
+export async function playClusters(
+  stage: Stage,
+  groups: readonly SimulatedGroup[],
+  seed: number,
+  orchestrator: Orchestrator,
+): Promise<void> {
+  const network = createClusterNetwork(seed)
+  const clusters = new Set(groups.flatMap((group) => group.clusters))
+  const plans: Iterator<Fact>[] = [
+    ...groups.map((group) => playGroup(group, seed, network)),
+    ...[...clusters].map((cluster) => playConnectivity(cluster, seed)),
+  ]
+  await stage.play(createSchedule(plans), (due) => {
+    for (const fact of due) stage.enqueue(nameOf(fact), () => orchestrator.tell(fact))
+  })
+}

@@ -1,0 +1,67 @@
+/** How everybody sends: patiently. What is not answered, or answered with 429 or 5xx, is sent again, later and later; all else is an answer. */
+import { setTimeout as delay } from 'node:timers/promises'
+
+export interface PatientRequest {
+  readonly method: 'POST' | 'PUT'
+  readonly url: string
+  readonly body: string
+  readonly token: string | undefined
+}
+
+export interface Answered {
+  readonly response: Response
+  /** An earlier try had no answer. */
+  readonly isRepeat: boolean
+}
+
+export interface Patience {
+  /** A try ended without an answer, or with "not now". */
+  readonly tryFailed: (why: 'unanswered' | 'told to wait') => void
+  readonly signal: AbortSignal
+}
+
+/** Margo's agents give up after ten seconds. */
+const patience = 10_000
+const longestWait = 30_000
+
+/** Null: the simulation ended first. */
+export async function sendPatiently(
+  request: PatientRequest,
+  { tryFailed, signal }: Patience,
+): Promise<Answered | null> {
+  let isRepeat = false
+  for (let tries = 1; !signal.aborted; tries += 1) {
+    const response = await attempt(request, signal)
+    if (response && response.status < 500 && response.status !== 429) return { response, isRepeat }
+    if (signal.aborted) return null
+    // A 503 may come after a part of a backlog has been written.
+    isRepeat ||= response?.status !== 429
+    tryFailed(response ? 'told to wait' : 'unanswered')
+    await delay(waitBefore(tries, response), undefined, { signal }).catch(() => undefined)
+  }
+  return null
+}
+
+async function attempt({ method, url, body, token }: PatientRequest, signal: AbortSignal): Promise<Response | null> {
+  try {
+    const response = await fetch(url, {
+      method,
+      headers: {
+        'content-type': 'application/json',
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      },
+      body,
+      signal: AbortSignal.any([signal, AbortSignal.timeout(patience)]),
+    })
+    // An answer is one only when all of it is there.
+    return new Response(await response.arrayBuffer(), response)
+  } catch {
+    return null
+  }
+}
+
+function waitBefore(tries: number, response: Response | null): number {
+  const told = Number(response?.headers.get('retry-after') ?? 0) * 1_000
+  const own = Math.min(500 * 2 ** (tries - 1), longestWait) * (0.5 + Math.random() / 2)
+  return Math.max(told, own)
+}

@@ -1,0 +1,198 @@
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { parseBundleState } from '../../src/dialects/emco/bundle-state.ts'
+import { parseResources } from '../../src/dialects/emco/feed.ts'
+import { bundleOf } from '../../src/simulate/clusters/objects.ts'
+import { planGroups } from '../../src/simulate/clusters/plan.ts'
+import {
+  createClusterNetwork,
+  type GroupFact,
+  playConnectivity,
+  playGroup,
+} from '../../src/simulate/clusters/script.ts'
+import { createRandom } from '../../src/simulate/random.ts'
+import { type Findings, type Running, simulate } from '../../src/simulate/simulation.ts'
+import { type RunningApp, startApp } from '../support/app.ts'
+import { type Passing, standBetween } from '../support/between.ts'
+import { stores } from '../support/stores.ts'
+
+const hour = 3_600_000
+const groups = planGroups({ clusters: 30, run: 'test' })
+
+function planned(seed: number, until = hour): GroupFact[] {
+  const network = createClusterNetwork(seed)
+  return groups.flatMap((group) => {
+    const plan = playGroup(group, seed, network)
+    const facts: GroupFact[] = []
+    for (let { value } = plan.next(); value.at <= until; { value } = plan.next()) facts.push(value)
+    return facts
+  })
+}
+
+const everything = planned(7)
+
+describe('the plan of an orchestrator', () => {
+  const pictures = everything.flatMap((fact) => (fact.of === 'picture' ? [fact.picture] : []))
+  const items = everything.flatMap((fact) => (fact.of === 'resources' ? fact.items : []))
+
+  it('is the same for the same seed, and another for another', () => {
+    expect(planned(7, hour / 10)).toEqual(everything.filter(({ at }) => at <= hour / 10))
+    expect(planned(8, hour / 10)).not.toEqual(planned(7, hour / 10))
+  })
+
+  it('is none without clusters', () => {
+    expect(planGroups({ clusters: 0, run: 'test' })).toEqual([])
+  })
+
+  it('has something of everything that happens', () => {
+    const actions = everything.flatMap((fact) => (fact.of === 'action' ? [fact.state] : []))
+    expect([...new Set(actions)].toSorted()).toEqual(['Approved', 'Instantiated', 'Terminated', 'Updated'])
+    expect([...new Set(items.map(({ sync }) => sync))].toSorted()).toEqual([
+      'APPLIED',
+      'DELETED',
+      'FAILED',
+      'PENDING',
+      'RETRYING',
+    ])
+    const readiness = pictures.flatMap(({ objects }) => objects.map((object) => object.readiness))
+    expect([...new Set(readiness)].toSorted()).toEqual(['FAILED', 'PENDING', 'READY'])
+    expect(pictures.some(({ objects }) => objects.length === 0)).toBe(true)
+    expect(new Set(pictures).size).toBeLessThan(pictures.length)
+    const isOvertaken = pictures.some((picture, index) =>
+      pictures
+        .slice(0, index)
+        .some(
+          (one) =>
+            one.context === picture.context &&
+            one.cluster === picture.cluster &&
+            one.app === picture.app &&
+            one.version > picture.version,
+        ),
+    )
+    expect(isOvertaken).toBe(true)
+    const [first] = groups
+    const spells = first?.clusters.map((cluster) => playConnectivity(cluster, 7).take(3).toArray())
+    expect(spells?.some((list) => list.some(({ isOnline }) => !isOnline))).toBe(true)
+  })
+
+  it('shows nothing of a cluster that is away', () => {
+    const network = createClusterNetwork(7)
+    for (const fact of everything)
+      if (fact.of === 'picture') expect(network.offlineUntil(fact.picture.cluster, fact.at)).toBeNull()
+  })
+
+  it('is understood on its routes, as it was meant', () => {
+    for (const picture of new Set(pictures)) {
+      const { context, app: component, objects } = picture
+      const understood = parseBundleState(JSON.parse(JSON.stringify(bundleOf(picture))))
+      expect(understood).toMatchObject({ context, component, resourceVersion: String(picture.version), unreadable: [] })
+      const plain = (list: readonly { kind: string; group: string; name: string; readiness: string }[]): string[] =>
+        list.map(({ group, kind, name, readiness }) => `${group}/${kind} ${name} ${readiness}`).toSorted()
+      expect(plain(understood.objects.map(({ assessment, ...object }) => ({ ...object, ...assessment })))).toEqual(
+        plain(objects),
+      )
+    }
+    for (const { app, cluster, resource } of items.slice(0, 200)) {
+      const { group: Group, kind: Kind, name } = resource
+      const [item] = parseResources({ resources: [{ app, cluster, GVK: { Group, Version: 'v1', Kind }, name }] }, null)
+      expect(item).toMatchObject({ ok: true, fact: { showable: resource.showable } })
+    }
+  })
+})
+
+let runs = 0
+
+describe.each(stores)('a simulated orchestrator, on $name', (store) => {
+  async function start(): Promise<RunningApp> {
+    const server = await startApp({ store })
+    onTestFinished(() => server.stop())
+    return server
+  }
+
+  /** Until one group was updated and another terminated, at many times the speed of life. */
+  async function play(url: string, isEnough: (running: Running) => boolean = hasLived): Promise<Findings> {
+    const stop = new AbortController()
+    let timer: NodeJS.Timeout | undefined
+    runs += 1
+    const size = { devices: 1, rollouts: 1, clusters: 3, seed: 7, run: `clusters-${runs}` }
+    return await simulate({ url, ...size, speed: 60, duration: null }, stop.signal, (running) => {
+      timer = setInterval(() => {
+        if (isEnough(running) || running.clusters.ledger.differences.length > 0) stop.abort()
+      }, 10)
+    }).finally(() => clearInterval(timer))
+  }
+
+  async function meddle(server: RunningApp, what: (passing: Passing) => Promise<boolean>): Promise<string> {
+    const between = await standBetween(server.url, what)
+    onTestFinished(() => between.close())
+    return between.url
+  }
+
+  it('finds that the server knows all that it has acknowledged', async () => {
+    const { clusters, differences } = await play((await start()).url)
+    expect(differences).toEqual([])
+    expect(clusters).toMatchObject({ groups: 3, uncertain: 0 })
+    expect(clusters.instances).toBeGreaterThan(3)
+    expect(clusters.resources).toBeGreaterThan(50)
+  })
+
+  it('is patient with a server that says "not now" and loses answers', async () => {
+    const random = createRandom('faults')
+    let faults = 0
+    const url = await meddle(await start(), async ({ path, pass, answer, cut }) => {
+      const fate = path.startsWith('/v2/') ? random.index(20) : 20
+      if (fate === 0) answer(503, '{}', { 'retry-after': '0' })
+      if (fate === 1) await pass()
+      if (fate === 1) cut()
+      faults += fate <= 1 ? 1 : 0
+      return fate <= 1
+    })
+    const { differences, clusters } = await play(url, ({ clusters: { ledger } }) => ledger.verdicts.APPLIED > 150)
+    expect(differences).toEqual([])
+    expect(clusters.uncertain).toBe(0)
+    expect(faults).toBeGreaterThan(0)
+  })
+
+  it.each<[string, RegExp, (passing: Passing) => Promise<boolean>]>([
+    [
+      'lost what a cluster showed',
+      /its counts is .* but should be/,
+      async ({ path, answer }) => {
+        if (!path.includes('/resource-bundle-states/')) return false
+        answer(200, JSON.stringify({ verdict: 'APPLIED', revision: '1' }))
+        return true
+      },
+    ],
+    [
+      'took what was applied for pending',
+      /the verdict on .* resources of .* was UNCHANGED, but should be APPLIED/,
+      async ({ path, body, answer, pass }) => {
+        if (!path.endsWith('/resources') || !body.includes('"Applied"')) return false
+        const { status, body: said } = await pass()
+        answer(status, said.replaceAll('"APPLIED"', '"UNCHANGED"'))
+        return true
+      },
+    ],
+    [
+      'refused a good fact',
+      /a good fact was refused: Approved: HTTP 409 no thanks/,
+      async ({ path, body, answer }) => {
+        if (!path.endsWith('/actions') || !body.includes('Approved')) return false
+        answer(409, JSON.stringify({ error: 'no thanks' }))
+        return true
+      },
+    ],
+  ])('notices a server that %s', async (_, complaint, what) => {
+    const { differences } = await play(await meddle(await start(), what), hasShown)
+    expect(differences.join('\n')).toMatch(complaint)
+  })
+})
+
+function hasLived({ clusters: { ledger } }: Running): boolean {
+  const accounts = [...ledger.accounts.values()]
+  return accounts.some(({ state }) => state === 'Terminated') && accounts.some(({ instances }) => instances.length > 1)
+}
+
+/** Every group has been instantiated, and something has been seen. */
+function hasShown({ clusters: { ledger } }: Running): boolean {
+  return [...ledger.accounts.values()].every(({ instances }) => instances.some(({ versions }) => versions.size > 0))
+}
