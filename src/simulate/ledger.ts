@@ -107,7 +107,8 @@ export function createLedger(deployments: readonly SimulatedDeployment[], now: (
       const changesDeployment = predicted === 'APPLIED'
       const movedChild = predicted !== 'STALE' && movesChild(report)
       const expected = changesDeployment || movedChild ? 'APPLIED' : predicted
-      if (isRepeat && isBacklog) account.isCertain = false
+      // Each try of a stale one may have been kept.
+      if (isRepeat && (isBacklog || predicted === 'STALE')) account.isCertain = false
       // Written by the try that was not answered.
       const wasWritten = isRepeat && expected === 'APPLIED' && verdict !== 'APPLIED'
       if (verdict !== expected && !isRepeat)
