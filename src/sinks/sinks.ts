@@ -148,6 +148,8 @@ export function createSinks(options: SinksOptions): Sinks {
   async function tell(sink: Sink, head: Revision): Promise<void> {
     const isOver = (): boolean => isStopped || clock() > heldUntil
     const round = await deliver[sink.kind](sink, head, isOver)
+    // It ended before it began: that says nothing of whoever should be told.
+    if (!round.isSent && isOver()) return
     if (round.isSent) observe?.({ kind: sink.kind, isFailed: round.error !== null })
     const at = clock()
     const isFine = round.error === null

@@ -395,6 +395,8 @@ describe.each(stores)('sinks on $name', (store) => {
     let now = Date.now()
     const { road, outgoing } = await start(await startStore(), { clock: () => now })
     await tell(road, 'one')
+    // Before it is subscribed to: the first call has everything there is.
+    await show(road, 'one', { 'Deployment/a': 1 })
     const instanceKey = (await instanceById(road.database.session, 'one', null))?.key ?? 0
     const settings = { minNotifyInterval: 10, metadata: null }
     await createSink(
@@ -402,7 +404,6 @@ describe.each(stores)('sinks on $name', (store) => {
       { kind: 'CALLBACK', name: 'c', instanceKey, url: receiver.url, secret: null, filter: {}, settings, cursor: 0 },
       now,
     )
-    await show(road, 'one', { 'Deployment/a': 1 })
     outgoing.refresh()
     await receiver.until((all) => all.length === 1)
     const isNoted = async () => (await listSinks(road.database.session, ['CALLBACK'], null))[0]?.nextAt

@@ -84,7 +84,8 @@ describe.each(postgresStores)('a network to $name that breaks anywhere', (store)
     const played = await fleet.finish()
 
     const codes = new Set(answers.flat())
-    expect([...codes].filter((code) => code !== 'answered' && code !== 'UNAVAILABLE')).toEqual([])
+    // Audits are made one at a time: whoever asks for another is told to come again, too.
+    expect([...codes].filter((code) => !['answered', 'UNAVAILABLE', 'TOO_MANY'].includes(code))).toEqual([])
     expect(codes).toContain('answered')
     await expectKept(database, played)
     await expectSound(database)
