@@ -2,10 +2,26 @@
 import { dashboard } from './benches/dashboard.ts'
 import { endToEnd } from './benches/end-to-end.ts'
 import { fanOut } from './benches/fan-out.ts'
+import { growth } from './benches/growth.ts'
 import { ingest } from './benches/ingest.ts'
 import { ingestEmbedded } from './benches/ingest-embedded.ts'
+import { liveQueries } from './benches/live-queries.ts'
 import { memory } from './benches/memory.ts'
 import { query } from './benches/query.ts'
+import { resumeStorm } from './benches/resume-storm.ts'
+import { selective } from './benches/selective.ts'
 import type { Bench } from './harness/bench.ts'
 
-export const benches: readonly Bench[] = [ingest, ingestEmbedded, query, dashboard, endToEnd, fanOut, memory]
+export const benches: readonly Bench[] = [
+  ingest,
+  ingestEmbedded,
+  query,
+  dashboard,
+  fanOut,
+  selective,
+  liveQueries,
+  endToEnd,
+  resumeStorm,
+  growth,
+  memory,
+]
