@@ -9,8 +9,11 @@ type Tada = initGraphQLTada<{
 }>
 
 /** A document, followed by the fragments that it uses, each once. */
-export const graphql = ((source: string, fragments: readonly string[] = []) =>
-  [...new Set([source, ...fragments].flatMap((text) => text.split(seam)))].join(seam)) as unknown as Tada
+export function compose(source: string, fragments: readonly string[] = []): string {
+  return [...new Set([source, ...fragments].flatMap((text) => text.split(seam)))].join(seam)
+}
+
+export const graphql = compose as unknown as Tada
 
 const seam = '\n#\n'
 

@@ -5,15 +5,7 @@ import { ChangeConnection, changesOf } from './change-list.ts'
 import { revisionPageArgs } from './connection.ts'
 import { Deployment } from './deployment.ts'
 import { Node } from './interfaces.ts'
-import {
-  countResourcesOf,
-  ResourceConnection,
-  ResourceCounts,
-  resourceCountArgs,
-  resourceListArgs,
-  resourcesOf,
-  toResourceFilter,
-} from './resource.ts'
+import { resourceFields } from './resource.ts'
 import { StatusError } from './status-error.ts'
 import { DeploymentStateEnum, ReadinessEnum } from './vocabulary.ts'
 
@@ -35,19 +27,9 @@ Component.implement({
       resolve: ({ readiness }) => readiness ?? 'UNKNOWN',
     }),
     deployment: t.expose('deployment', { type: Deployment, description: 'What it is a part of.' }),
-    resources: t.field({
-      type: ResourceConnection,
-      description: 'Its Kubernetes objects.',
-      args: resourceListArgs(),
-      resolve: ({ name, deployment: { key, asOf } }, args, context) =>
-        resourcesOf(context, { of: 'component', key, name }, args, asOf),
-    }),
-    resourceCounts: t.field({
-      type: ResourceCounts,
-      description: 'Its Kubernetes objects counted by status.',
-      args: resourceCountArgs(),
-      resolve: async ({ name, deployment: { key, asOf } }, { filter }, context) =>
-        countResourcesOf(await context.reader(), { of: 'component', key, name }, toResourceFilter(filter), asOf),
+    ...resourceFields(t, ({ name, deployment: { key, asOf } }) => [{ of: 'component', key, name }, asOf], {
+      list: 'Its Kubernetes objects.',
+      counts: 'Its Kubernetes objects counted by status.',
     }),
     changedAt: t.expose('changedAt', { type: 'DateTime', description: 'When it last changed.' }),
     revision: t.expose('revision', { type: 'Revision', description: 'Its last change.' }),

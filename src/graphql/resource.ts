@@ -2,7 +2,7 @@
 import type { Revision } from '../domain/deployment.ts'
 import { DomainError } from '../domain/errors.ts'
 import type { ResourceCounts as CountsRow, ResourceFilter, ResourceRow } from '../store/resources.ts'
-import { builder } from './builder.ts'
+import { builder, type SchemaTypes } from './builder.ts'
 import { type Connection, connect, implementConnection, type PageArguments, pageArgs } from './connection.ts'
 import type { Context } from './context.ts'
 import { givenFields } from './input.ts'
@@ -189,6 +189,32 @@ export async function countResourcesOf(
   const counts = required(await reader.resourceCounts(parent, filter, asOf), 'counts')
   return { ...counts, revision: asOf ?? reader.head.revision }
 }
+
+/** What shows the resources of something that has some. `parentOf`: which are its own, and as of when. */
+export const resourceFields = <Row>(
+  t: PothosSchemaTypes.ObjectFieldBuilder<SchemaTypes, Row>,
+  parentOf: (row: Row) => readonly [parent: ResourceParent, asOf: Revision | null],
+  described: { readonly list: string; readonly counts: string },
+) => ({
+  resources: t.field({
+    type: ResourceConnection,
+    description: described.list,
+    args: resourceListArgs(),
+    resolve: (row, args, context) => {
+      const [parent, asOf] = parentOf(row)
+      return resourcesOf(context, parent, args, asOf)
+    },
+  }),
+  resourceCounts: t.field({
+    type: ResourceCounts,
+    description: described.counts,
+    args: resourceCountArgs(),
+    resolve: async (row, { filter }, context) => {
+      const [parent, asOf] = parentOf(row)
+      return countResourcesOf(await context.reader(), parent, toResourceFilter(filter), asOf)
+    },
+  }),
+})
 
 builder.queryFields((t) => ({
   resources: t.field({

@@ -7,15 +7,7 @@ import { DeploymentCounts, loadCounts } from './counts.ts'
 import { DeploymentFilterRef, toDeploymentFilter } from './deployment-filter.ts'
 import { DeploymentConnection, deploymentListArgs, deploymentsOf } from './deployment-list.ts'
 import { Node } from './interfaces.ts'
-import {
-  countResourcesOf,
-  ResourceConnection,
-  ResourceCounts,
-  resourceCountArgs,
-  resourceListArgs,
-  resourcesOf,
-  toResourceFilter,
-} from './resource.ts'
+import { resourceFields } from './resource.ts'
 import { InstanceStatusEnum, LifecycleStateEnum, ReadinessEnum } from './vocabulary.ts'
 
 export const LifecycleAction = builder
@@ -62,18 +54,9 @@ RolloutInstance.implement({
       resolve: async ({ key, asOf }, { filter }, context) =>
         loadCounts(await context.reader(), { of: 'instance', key }, toDeploymentFilter(filter), asOf),
     }),
-    resources: t.field({
-      type: ResourceConnection,
-      description: 'Its resources.',
-      args: resourceListArgs(),
-      resolve: ({ key, asOf }, args, context) => resourcesOf(context, { of: 'instance', key }, args, asOf),
-    }),
-    resourceCounts: t.field({
-      type: ResourceCounts,
-      description: 'Its resources counted by status.',
-      args: resourceCountArgs(),
-      resolve: async ({ key, asOf }, { filter }, context) =>
-        countResourcesOf(await context.reader(), { of: 'instance', key }, toResourceFilter(filter), asOf),
+    ...resourceFields(t, ({ key, asOf }) => [{ of: 'instance', key }, asOf], {
+      list: 'Its resources.',
+      counts: 'Its resources counted by status.',
     }),
   }),
 })

@@ -11,15 +11,7 @@ import { Node } from './interfaces.ts'
 import type { Reader } from './loaders.ts'
 import { decodeNodeId } from './node.ts'
 import { pastArgs, resolvePastArgs } from './past.ts'
-import {
-  countResourcesOf,
-  ResourceConnection,
-  ResourceCounts,
-  resourceCountArgs,
-  resourceListArgs,
-  resourcesOf,
-  toResourceFilter,
-} from './resource.ts'
+import { resourceFields } from './resource.ts'
 import { LifecycleAction, RolloutInstance } from './rollout-instance.ts'
 import { InstanceStatusEnum, LifecycleStateEnum, ReadinessEnum, RolloutKindEnum } from './vocabulary.ts'
 
@@ -86,18 +78,9 @@ Rollout.implement({
         return (wanted === null ? instances.at(-1) : instances.find((one) => one.instanceId === wanted)) ?? null
       },
     }),
-    resources: t.field({
-      type: ResourceConnection,
-      description: 'The Kubernetes objects of its current run; of others by `instanceIds`.',
-      args: resourceListArgs(),
-      resolve: ({ key, asOf }, args, context) => resourcesOf(context, { of: 'rollout', key }, args, asOf),
-    }),
-    resourceCounts: t.field({
-      type: ResourceCounts,
-      description: 'The Kubernetes objects of its current run counted by status.',
-      args: resourceCountArgs(),
-      resolve: async ({ key, asOf }, { filter }, context) =>
-        countResourcesOf(await context.reader(), { of: 'rollout', key }, toResourceFilter(filter), asOf),
+    ...resourceFields(t, ({ key, asOf }) => [{ of: 'rollout', key }, asOf], {
+      list: 'The Kubernetes objects of its current run; of others by `instanceIds`.',
+      counts: 'The Kubernetes objects of its current run counted by status.',
     }),
     deployments: t.field({
       type: DeploymentConnection,

@@ -1,10 +1,10 @@
 /**
  * What the page asks, as text: where only listed documents are executed, the page's own are listed without being named. They are
- * read from its sources, where each is `const name = graphql(`…`, [fragments])`, and put together as `graphql` there does.
+ * read from its sources, where each is `const name = graphql(`…`, [fragments])`, and put together as they are there.
  */
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { graphql } from '../dashboard/graphql.ts'
+import { compose } from '../dashboard/graphql.ts'
 
 const folder = join(import.meta.dirname, '../dashboard')
 const declaration = /const (\w+) = graphql\(\s*`([^`]*)`(?:,\s*\[([^\]]*)\])?,?\s*\)/g
@@ -23,16 +23,16 @@ export async function readPageDocuments(): Promise<readonly string[]> {
   /** Fragments may be another file's; what operations are called need not differ. */
   const shared = new Map(files.flatMap((file) => [...file].filter(([, { text }]) => isFragment(text))))
 
-  function compose({ text, fragments }: Declared, file: ReadonlyMap<string, Declared>): string {
+  function whole({ text, fragments }: Declared, file: ReadonlyMap<string, Declared>): string {
     const parts = fragments.map((name) => {
       const found = file.get(name) ?? shared.get(name)
       if (!found) throw new Error(`the page's fragment ${name} was not found`)
-      return compose(found, file)
+      return whole(found, file)
     })
-    return String(graphql(text as never, parts as never))
+    return compose(text, parts)
   }
   return files.flatMap((file) =>
-    [...file.values()].filter(({ text }) => !isFragment(text)).map((declared) => compose(declared, file)),
+    [...file.values()].filter(({ text }) => !isFragment(text)).map((declared) => whole(declared, file)),
   )
 }
 
