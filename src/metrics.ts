@@ -63,40 +63,22 @@ export function createMetrics(): Metrics {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
-  const reports = new Counter({
-    name: 'rollcall_reports_total',
-    help: 'Acknowledged reports.',
-    labelNames: ['verdict', 'dialect'],
-    registers,
-  })
-  const refused = new Counter({
-    name: 'rollcall_reports_refused_total',
-    help: 'Refused reports, by HTTP status.',
-    labelNames: ['status'],
-    registers,
-  })
-  const limited = new Counter({
-    name: 'rollcall_limited_total',
-    help: 'What was refused because it was too much, by limit.',
-    labelNames: ['limit'],
-    registers,
-  })
-  const credentials = new Counter({
-    name: 'rollcall_device_credentials_refused_total',
-    help: 'Credentials of devices that were refused, by kind and reason.',
-    labelNames: ['method', 'reason'],
-    registers,
-  })
-  const nonConforming = new Counter({
-    name: 'rollcall_reports_nonconforming_total',
-    help: 'Reports that said FAILED without an error.',
-    registers,
-  })
-  const staleRuns = new Counter({
-    name: 'rollcall_stale_runs_total',
-    help: `Times that a reporter has sent ${runLength} STALE reports on end.`,
-    registers,
-  })
+  const counter = <Label extends string>(name: string, help: string, ...labelNames: Label[]): Counter<Label> =>
+    new Counter({ name, help, labelNames, registers })
+  const reports = counter('rollcall_reports_total', 'Acknowledged reports.', 'verdict', 'dialect')
+  const refused = counter('rollcall_reports_refused_total', 'Refused reports, by HTTP status.', 'status')
+  const limited = counter('rollcall_limited_total', 'What was refused because it was too much, by limit.', 'limit')
+  const credentials = counter(
+    'rollcall_device_credentials_refused_total',
+    'Credentials of devices that were refused, by kind and reason.',
+    'method',
+    'reason',
+  )
+  const nonConforming = counter('rollcall_reports_nonconforming_total', 'Reports that said FAILED without an error.')
+  const staleRuns = counter(
+    'rollcall_stale_runs_total',
+    `Times that a reporter has sent ${runLength} STALE reports on end.`,
+  )
   const staleReporters = new Gauge({
     name: 'rollcall_stale_reporters',
     help: `Reporters whose last ${runLength} reports or more were all STALE.`,
@@ -114,18 +96,18 @@ export function createMetrics(): Metrics {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5],
     registers,
   })
-  const notifications = new Counter({
-    name: 'rollcall_notifications_total',
-    help: 'Rounds of outgoing notifications, by kind of sink and outcome.',
-    labelNames: ['kind', 'outcome'],
-    registers,
-  })
-  const pictures = new Counter({
-    name: 'rollcall_cluster_pictures_total',
-    help: 'Custom resources that a cluster showed, by verdict; DROPPED: of an unknown instance, and no room to wait or too long.',
-    labelNames: ['cluster', 'verdict'],
-    registers,
-  })
+  const notifications = counter(
+    'rollcall_notifications_total',
+    'Rounds of outgoing notifications, by kind of sink and outcome.',
+    'kind',
+    'outcome',
+  )
+  const pictures = counter(
+    'rollcall_cluster_pictures_total',
+    'Custom resources that a cluster showed, by verdict; DROPPED: of an unknown instance, and no room to wait or too long.',
+    'cluster',
+    'verdict',
+  )
   const runs = new Map<string, number>()
 
   function countRun(reporter: string, verdict: Verdict): void {

@@ -4,6 +4,7 @@ import type { Millis } from '../domain/deployment.ts'
 import type { Session } from './database.ts'
 import { type Order, type Page, type PageRequest, pageOf, sorted, within } from './page.ts'
 import { all, isAnyOf } from './parameters.ts'
+import type { AuditEntry } from './save-api-access.ts'
 import { apiKeys, apiSessions, auditLog } from './schema.ts'
 
 export interface ApiKeyRow {
@@ -63,17 +64,8 @@ export async function findApiKeys(session: Session, ids: readonly string[]): Pro
   return new Map(rows.map((row) => [row.id, row]))
 }
 
-export interface AuditLogRow {
+export interface AuditLogRow extends AuditEntry {
   readonly key: number
-  readonly at: Millis
-  readonly kind: 'MUTATION' | 'SIGN_IN' | 'SIGN_OUT' | 'REFUSED'
-  readonly who: string
-  readonly credential: string
-  readonly address: string
-  readonly action: string
-  readonly outcome: string
-  readonly detail: unknown
-  readonly times: number
 }
 
 export interface AuditLogFilter {

@@ -15,23 +15,17 @@ import { documentsOf } from '../../src/store/documents.ts'
 import { instanceById } from '../../src/store/instances.ts'
 import { countResources, pageResources } from '../../src/store/resources.ts'
 import { rolloutByKeyArgs } from '../../src/store/rollouts.ts'
-import { createRoad, type Road } from '../support/road.ts'
+import { createEmptyRoad, type Road } from '../support/road.ts'
 import { stores } from '../support/stores.ts'
 
 const page = { size: 50, after: null, before: null, backward: false }
 
 describe.each(stores)("a k8splugin's instance on $name", (store) => {
   let road: Road
-  let drop: () => Promise<void>
   beforeAll(async () => {
-    const empty = await store.create()
-    drop = () => empty.drop()
-    road = await createRoad(await empty.open())
+    road = await createEmptyRoad(store)
   })
-  afterAll(async () => {
-    await road.close()
-    await drop()
-  })
+  afterAll(() => road.close())
 
   const resource = (name: string) => ({ group: 'apps', version: 'v1', kind: 'Deployment', name, namespace: 'ns' })
   const tell = (instanceId: string, told: DeploymentState, more: Partial<BundleInstance> = {}) =>

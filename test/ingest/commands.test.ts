@@ -15,21 +15,15 @@ import { findDeployments } from '../../src/store/deployments.ts'
 import { readHead } from '../../src/store/log-head.ts'
 import { targetByName } from '../../src/store/targets.ts'
 import { report } from '../support/reports.ts'
-import { createRoad, type Road } from '../support/road.ts'
+import { createEmptyRoad, type Road } from '../support/road.ts'
 import { stores } from '../support/stores.ts'
 
 describe.each(stores)('commands on $name', (store) => {
   let road: Road
-  let drop: () => Promise<void>
   beforeAll(async () => {
-    const empty = await store.create()
-    drop = () => empty.drop()
-    road = await createRoad(await empty.open())
+    road = await createEmptyRoad(store)
   })
-  afterAll(async () => {
-    await road.close()
-    await drop()
-  })
+  afterAll(() => road.close())
 
   const send = (some: Partial<StatusReport>): Promise<ReportOutcome> => road.writer.submit(recordReport(report(some)))
   const part = { name: 'a', state: 'INSTALLED', error: null } as const

@@ -23,7 +23,7 @@ import { readHead } from '../../src/store/log-head.ts'
 import type { Page, PageRequest } from '../../src/store/page.ts'
 import { countResources, pageResources, type ResourceRow, sumOfReadiness } from '../../src/store/resources.ts'
 import { rolloutByKeyArgs, rolloutsByKey } from '../../src/store/rollouts.ts'
-import { createRoad, type Road } from '../support/road.ts'
+import { createEmptyRoad, type Road } from '../support/road.ts'
 import { stores } from '../support/stores.ts'
 
 const dialect = new PgDialect()
@@ -33,18 +33,12 @@ const edge01 = { kind: 'CLUSTER', provider: 'p', name: 'edge01' } as const
 
 describe.each(stores)('orchestration on $name', (store) => {
   let road: Road
-  let drop: () => Promise<void>
   let count = 0
 
   beforeAll(async () => {
-    const empty = await store.create()
-    drop = () => empty.drop()
-    road = await createRoad(await empty.open())
+    road = await createEmptyRoad(store)
   })
-  afterAll(async () => {
-    await road.close()
-    await drop()
-  })
+  afterAll(() => road.close())
 
   /** A rollout of its own for each test, with the contexts of its instances. */
   function rolloutNamed(): { name: LifecycleRolloutName; a: string; b: string } {

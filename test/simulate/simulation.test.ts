@@ -160,40 +160,19 @@ describe('a simulation', () => {
 })
 
 describe('npm run simulate', () => {
+  const simulateTen = (...more: readonly string[]) => {
+    const size = ['--devices', '10', '--rollouts', '1', '--speed', '60']
+    return startNode(['src/simulate/simulate.ts', '--url', server.url, ...size, ...more])
+  }
+
   it('says what it found, and exits with 0', async () => {
-    const child = startNode([
-      'src/simulate/simulate.ts',
-      '--url',
-      server.url,
-      '--devices',
-      '10',
-      '--rollouts',
-      '1',
-      '--speed',
-      '60',
-      '--duration',
-      '1s',
-      '--run',
-      'program',
-    ])
+    const child = simulateTen('--run', 'program', '--duration', '1s')
     expect(await child.ended).toBe(0)
     expect(child.lines.at(-1)).toMatch(/^Checked 10 deployments, .*: everything that was acknowledged is there/)
   })
 
   it('checks also when it is interrupted', async () => {
-    const child = startNode([
-      'src/simulate/simulate.ts',
-      '--url',
-      server.url,
-      '--devices',
-      '10',
-      '--rollouts',
-      '1',
-      '--speed',
-      '60',
-      '--run',
-      'interrupted',
-    ])
+    const child = simulateTen('--run', 'interrupted')
     await child.said(/reports acknowledged/)
     child.process.kill('SIGINT')
     expect(await child.ended).toBe(0)

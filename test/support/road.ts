@@ -5,6 +5,7 @@ import { createWriter, type Writer, type WriterOptions } from '../../src/ingest/
 import type { Database } from '../../src/store/database.ts'
 import { ensureEpoch, restartEpoch } from '../../src/store/epoch.ts'
 import { isTransient } from '../../src/store/failure.ts'
+import type { Store } from './stores.ts'
 
 export interface Road {
   readonly database: Database
@@ -43,4 +44,15 @@ export async function createRoad(
       await database.close()
     },
   }
+}
+
+/** On an empty database, which goes with it. */
+export async function createEmptyRoad(store: Store): Promise<Road> {
+  const empty = await store.create()
+  const road = await createRoad(await empty.open())
+  const close = async (): Promise<void> => {
+    await road.close()
+    await empty.drop()
+  }
+  return { ...road, close }
 }
