@@ -1,7 +1,9 @@
 /** Replays real payloads that are not ours to publish, where they lie beside the project. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { parseApplicationDeployment } from '../../../src/dialects/margo/application-deployment.ts'
 import { parseJson } from '../../../src/dialects/margo/json.ts'
+import { createManifest } from '../../../src/dialects/margo/manifest.ts'
 import { parseMargoBody } from '../../../src/dialects/margo/parse.ts'
 import { DomainError } from '../../../src/domain/errors.ts'
 import type { StatusReport } from '../../../src/domain/report.ts'
@@ -64,5 +66,39 @@ describe.skipIf(!present && !required)('payloads of the field', () => {
       state: 'FAILED',
       error: { code: '102', source: 'gateway01' },
     })
+  })
+})
+
+const desired = new URL('../desired-state/', folder)
+
+describe.skipIf(!present && !required)('desired state of the field', () => {
+  it('has a document that is one of ours', () => {
+    const text = readFileSync(new URL('ApplicationDeployment-rc3-style-helm.yaml', desired), 'utf8')
+    const expected = { deploymentId: 'a3e2f5dc-912e-494f-8395-52cf3769bc06', deviceId: 'gateway-01/edge-01' }
+    expect(parseApplicationDeployment(text, expected)).toEqual({
+      problems: null,
+      application: 'com-northstartida-digitron-orchestrator',
+      components: ['database-services', 'digitron-orchestrator'],
+    })
+    const other = parseApplicationDeployment(text, { ...expected, deviceId: 'gateway-01/edge-02' })
+    expect(other.problems?.map(({ field }) => field)).toEqual(['metadata.deviceId'])
+  })
+
+  it('has a manifest that we would write', () => {
+    const sample = JSON.parse(readFileSync(new URL('DesiredStateManifest-001.json', desired), 'utf8'))
+    const { manifestVersion, bundle, deployments } = sample
+    const artifact = ({ digest }: { digest: string }) => ({ digest, size: null })
+    const { bytes } = createManifest(
+      {
+        version: String(manifestVersion),
+        bundle: artifact(bundle),
+        deployments: deployments.map((one: { deploymentId: string; digest: string }) => ({
+          deploymentId: one.deploymentId,
+          ...artifact(one),
+        })),
+      },
+      '/api/v1/clients/1234',
+    )
+    expect(JSON.parse(Buffer.from(bytes).toString())).toEqual(sample)
   })
 })

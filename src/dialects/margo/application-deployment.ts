@@ -1,0 +1,151 @@
+/** Margo's ApplicationDeployment, YAML or JSON, in whichever generation: what it says of itself, for the one who declares it. */
+import type { FieldProblem } from '../../domain/errors.ts'
+import { type Body, complain, isAbsent, isObject, type Problems, shown } from './problems.ts'
+import { idProblem } from './text.ts'
+import { join, readYaml } from './yaml.ts'
+
+export const largestDocument = 256 * 1024
+const mostComponents = 1000
+const mostProblems = 100
+
+export interface ApplicationDeployment {
+  readonly problems: null
+  /** The application's id in the catalogue; null where the document has none. */
+  readonly application: string | null
+  /** In the order in which they are to be installed. */
+  readonly components: readonly string[]
+}
+
+/** Each with the path into the document; the path of the document itself is empty. A message reads on from its field. */
+export interface RefusedDocument {
+  readonly problems: readonly FieldProblem[]
+}
+
+/**
+ * `expected` is the deployment that it is declared for: what it says of itself must be that. What the generations differ in is optional,
+ * and what none of them knows is ignored; the device gets the text as it is.
+ */
+export function parseApplicationDeployment(
+  text: string,
+  expected: { readonly deploymentId: string; readonly deviceId: string },
+): ApplicationDeployment | RefusedDocument {
+  const problems: Problems = { list: null }
+  const parsed = readText(problems, text)
+  const document = isObject(parsed) ? readDocument(problems, parsed, expected) : null
+  if (document !== null && problems.list === null) return document
+  if (problems.list === null) complain(problems, '', `must be an ApplicationDeployment, but is ${shown(parsed)}`)
+  return { problems: (problems.list ?? []).slice(0, mostProblems) }
+}
+
+function readText(problems: Problems, text: string): unknown {
+  const size = Buffer.byteLength(text)
+  if (size > largestDocument) complain(problems, '', `must have at most ${largestDocument} bytes, but has ${size}`)
+  else if (text.includes('\0')) complain(problems, '', 'must not contain the character NUL (U+0000)')
+  else if (!text.isWellFormed())
+    complain(problems, '', 'must not contain half of a surrogate pair, which is no character')
+  else return readYaml(problems, text)
+  return undefined
+}
+
+function readDocument(
+  problems: Problems,
+  document: Body,
+  expected: { readonly deploymentId: string; readonly deviceId: string },
+): ApplicationDeployment {
+  if (!isAbsent(document.kind) && document.kind !== 'ApplicationDeployment')
+    complain(problems, 'kind', `must be ApplicationDeployment, but is ${shown(document.kind)}`)
+  if (!isAbsent(document.apiVersion) && typeof document.apiVersion !== 'string')
+    complain(problems, 'apiVersion', `must be a string, but is ${shown(document.apiVersion)}`)
+  const metadata = readMapping(problems, 'metadata', document.metadata, false)
+  const annotations = readMapping(problems, 'metadata.annotations', metadata?.annotations, false)
+  const spec = readMapping(problems, 'spec', document.spec, true)
+
+  const is = (field: string, value: unknown, wanted: string, what: string): void => {
+    if (!isAbsent(value) && value !== wanted)
+      complain(problems, field, `must be ${shown(wanted)}, the ${what} that it is declared for, but is ${shown(value)}`)
+  }
+  is('id', document.id, expected.deploymentId, 'deploymentId')
+  is('metadata.annotations.id', annotations?.id, expected.deploymentId, 'deploymentId')
+  is('metadata.deviceId', metadata?.deviceId, expected.deviceId, 'deviceId')
+
+  const older = readOptionalId(problems, 'metadata.annotations.applicationId', annotations?.applicationId)
+  const newer = readOptionalId(problems, 'spec.applicationId', spec?.applicationId)
+  if (older !== null && newer !== null && older !== newer)
+    complain(
+      problems,
+      'spec.applicationId',
+      `must be that of metadata.annotations, ${shown(older)}, but is ${shown(newer)}`,
+    )
+  const components = spec === null ? [] : readProfile(problems, spec)
+  if (spec !== null) checkParameters(problems, spec.parameters, components)
+  return { problems: null, application: newer ?? older, components: components.filter((name) => name !== null) }
+}
+
+/** By position; null where the name is none. */
+function readProfile(problems: Problems, spec: Body): readonly (string | null)[] {
+  const where = 'spec.deploymentProfile'
+  const profile = readMapping(problems, where, spec.deploymentProfile, true)
+  if (profile === null) return []
+  // helm.v3, helm, compose, docker-compose, and what vendors' own runtimes are called.
+  checkId(problems, `${where}.type`, profile.type)
+  const list = profile.components
+  if (!Array.isArray(list) || list.length === 0 || list.length > mostComponents) {
+    const held = Array.isArray(list) ? `has ${list.length}` : `is ${shown(list)}`
+    complain(problems, `${where}.components`, `must be a list of 1 to ${mostComponents} components, but ${held}`)
+    return []
+  }
+  const seen = new Map<unknown, number>()
+  return list.map((item: unknown, index) => {
+    const field = `${where}.components[${index}]`
+    const component = readMapping(problems, field, item, true)
+    if (component === null || !checkId(problems, `${field}.name`, component.name)) return null
+    const first = seen.get(component.name)
+    if (first === undefined) seen.set(component.name, index)
+    else complain(problems, `${field}.name`, `must not be repeated, but is that of components[${first}] too`)
+    return String(component.name)
+  })
+}
+
+/** What a parameter is to be set to is the device's business; that it has somewhere to go is ours. */
+function checkParameters(problems: Problems, given: unknown, components: readonly (string | null)[]): void {
+  const known = new Set<unknown>(components)
+  const parameters = readMapping(problems, 'spec.parameters', given, false) ?? {}
+  for (const [name, item] of Object.entries(parameters)) {
+    const where = join('spec.parameters', name)
+    const parameter = readMapping(problems, where, item, true)
+    for (const [target, at] of list(problems, `${where}.targets`, parameter?.targets)) {
+      const named = readMapping(problems, at, target, true)
+      if (named !== null && (typeof named.pointer !== 'string' || named.pointer === ''))
+        complain(problems, `${at}.pointer`, `must be a string that is not empty, but is ${shown(named.pointer)}`)
+      for (const [component, field] of list(problems, `${at}.components`, named?.components))
+        if (components.length > 0 && !known.has(component))
+          complain(
+            problems,
+            field,
+            `must be the name of one of the deploymentProfile's components, but is ${shown(component)}`,
+          )
+    }
+  }
+}
+
+function* list(problems: Problems, where: string, value: unknown): Generator<readonly [unknown, string]> {
+  if (isAbsent(value)) return
+  if (Array.isArray(value)) for (const [index, item] of value.entries()) yield [item, `${where}[${index}]`]
+  else complain(problems, where, `must be a list, but is ${shown(value)}`)
+}
+
+function readMapping(problems: Problems, where: string, value: unknown, isRequired: boolean): Body | null {
+  if (isObject(value)) return value
+  if (isRequired || !isAbsent(value)) complain(problems, where, `must be a mapping, but is ${shown(value)}`)
+  return null
+}
+
+function readOptionalId(problems: Problems, where: string, value: unknown): string | null {
+  return !isAbsent(value) && checkId(problems, where, value) ? String(value) : null
+}
+
+function checkId(problems: Problems, where: string, value: unknown): boolean {
+  const problem = idProblem(value)
+  if (problem !== null) complain(problems, where, problem)
+  return problem === null
+}

@@ -1,0 +1,81 @@
+/** YAML as it is taken from others: one document of plain values, read in a time that its size bounds, whatever is in it. */
+import { Composer, isAlias, isMap, isPair, isScalar, isSeq, Lexer, LineCounter, type Node, Parser } from 'yaml'
+import { complain, type Problems, shown } from './problems.ts'
+
+/** Some four to a line of block style. What the parser needs grows faster than the text where a text is made to that end: so few take it no time. */
+const mostTokens = 100_000
+const deepest = 64
+const mostAliases = 100
+
+/** Problems of the text itself, rather than of one of its fields, have the empty field. Undefined: there are some. */
+export function readYaml(problems: Problems, text: string): unknown {
+  if (countTokens(text) > mostTokens) {
+    complain(problems, '', `must have at most ${mostTokens} words and marks, as YAML counts them`)
+    return undefined
+  }
+  const lines = new LineCounter()
+  const parser = new Parser(lines.addNewLine)
+  // Merge keys are no longer YAML, but what reads it on devices knows them. Repeated keys are found below: Composer compares each with each.
+  const composer = new Composer({
+    lineCounter: lines,
+    merge: true,
+    prettyErrors: false,
+    stringKeys: true,
+    uniqueKeys: false,
+  })
+  const [document, second] = composer.compose(parser.parse(text), true)
+  const [fault] = [...(document?.errors ?? []), ...(document?.warnings ?? [])]
+  if (fault !== undefined) {
+    const at = lines.linePos(Math.max(0, fault.pos[0]))
+    complain(problems, '', `is not valid YAML, at line ${at.line}, column ${at.col}: ${fault.message.trim()}`)
+  } else if (second !== undefined) complain(problems, '', 'must be one YAML document, but has several')
+  else if (document !== undefined && isSound(problems, document.contents)) return toValue(problems, document)
+  return undefined
+}
+
+function countTokens(text: string): number {
+  let tokens = 0
+  for (const _ of new Lexer().lex(text)) if (++tokens > mostTokens) break
+  return tokens
+}
+
+function toValue(problems: Problems, document: { toJS(options: { maxAliasCount: number }): unknown }): unknown {
+  try {
+    return document.toJS({ maxAliasCount: mostAliases })
+  } catch (cause) {
+    // An alias of nothing, or of so much that nobody can hold it.
+    complain(problems, '', `cannot be read: ${cause instanceof Error ? cause.message : cause}`)
+    return undefined
+  }
+}
+
+/** No key twice, nothing that contains itself, no depth that breaks whoever goes down into it. */
+function isSound(problems: Problems, contents: Node | null): boolean {
+  const before = problems.list?.length ?? 0
+  const open = new Set<string>()
+  const look = (node: unknown, where: string, depth: number): void => {
+    if (isAlias(node) && open.has(node.source))
+      complain(problems, where, `must not contain itself, as *${node.source} says`)
+    if (!isMap(node) && !isSeq(node)) return
+    if (depth === deepest) complain(problems, where, `must not be nested deeper than ${deepest} levels`)
+    if (depth === deepest) return
+    if (node.anchor !== undefined) open.add(node.anchor)
+    const keys = new Set<string>()
+    for (const [index, item] of node.items.entries()) {
+      const key = isPair(item) ? String(isScalar(item.key) ? item.key.value : '') : null
+      const path = key === null ? `${where}[${index}]` : join(where, key)
+      if (key !== null && keys.has(key)) complain(problems, path, 'must be there once, but is repeated')
+      if (key !== null) keys.add(key)
+      look(isPair(item) ? item.value : item, path, depth + 1)
+    }
+    if (node.anchor !== undefined) open.delete(node.anchor)
+  }
+  look(contents, '', 0)
+  return (problems.list?.length ?? 0) === before
+}
+
+/** Dotted, with odd keys in brackets: `spec.parameters["a b"].targets[0]`. */
+export function join(where: string, key: string): string {
+  if (!/^[\w$/-]{1,64}$/.test(key)) return `${where}[${shown(key)}]`
+  return where === '' ? key : `${where}.${key}`
+}
