@@ -82,13 +82,13 @@ describe.each(stores)('A&AI on $name', (store) => {
       callbackUrl: `${receiver.url}/${id}`,
       ...more,
     })
-  const resourcesOf = (id: string) =>
+  const resourcesOf = (id: string, shown = 'data-source-version') =>
     [...aai.nodes]
       .filter(
         ([uri, node]) =>
           uri.includes('/k8s-resource/') && (node.labels as string[])[0] === `k8splugin.io/rb-instance-id=${id}`,
       )
-      .map(([, node]) => `${node.name} ${node['data-source-version']}`)
+      .map(([, node]) => `${node.name} ${node[shown]}`)
       .toSorted()
   const callbacks = (id: string) =>
     receiver.received.filter(({ path }) => path === `/${id}`).map(({ body }) => body.completionStatus)
@@ -130,6 +130,12 @@ describe.each(stores)('A&AI on $name', (store) => {
     await expect.poll(() => aai.nodes.get(vfModule)?.['operational-status']).toBe('out-of-service-path')
     await show('i', deployment('b'))
     await expect.poll(() => resourcesOf('i')).toEqual(['b 1'])
+    // What went and comes again as it was is new there.
+    await show('i', deployment('a', '2', 0), deployment('b'))
+    await expect.poll(() => resourcesOf('i')).toEqual(['a 2', 'b 1'])
+    // Of another version it has another id.
+    await show('i', { ...deployment('b'), GVK: { ...GVK, Version: 'v2' } })
+    await expect.poll(() => resourcesOf('i', 'version')).toEqual(['b v2'])
     expect(await belong('i', 'delete')).toBe(202)
     await receiver.until(() => callbacks('i').length === 2)
     expect(callbacks('i')).toEqual(['COMPLETED', 'COMPLETED'])
