@@ -35,6 +35,7 @@ import {
 } from '../store/resources.ts'
 import { countRollouts, pageRollouts, type RolloutFilter, rolloutByKeyArgs, rolloutsByKey } from '../store/rollouts.ts'
 import { narrow, seeChanges } from '../store/sight.ts'
+import { lagsOf } from '../store/sinks.ts'
 import {
   countDevices,
   type DeviceFilter,
@@ -197,6 +198,7 @@ function createReader(s: Snapshot) {
       pageReports(s, keys, page, until),
     ),
     reportCount: batched((keys: readonly number[], until: Revision | null) => countReports(s, keys, until)),
+    sinkLag: batched((keys: readonly number[]) => lagsOf(s, keys)),
     drift: remembered(() => audit(s)),
   }
 }

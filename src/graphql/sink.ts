@@ -41,10 +41,7 @@ export const Sink = builder.objectRef<SinkRow>('Sink').implement({
     cursor: t.expose('cursor', { type: 'Revision', description: 'Everything up to here has been told.' }),
     lag: t.int({
       description: 'Revisions that it has not been told, whether they concern it or not.',
-      resolve: async ({ kind, cursor, failures }, _, context) => {
-        const { revision } = (await context.reader()).head
-        return kind === 'WEBHOOK' || failures > 0 ? Math.max(0, revision - Math.max(cursor, 0)) : 0
-      },
+      resolve: async ({ key }, _, { reader }) => (await (await reader()).sinkLag(key)) ?? 0,
     }),
     failures: t.exposeInt('failures', { description: 'Failures in a row.' }),
     lastError: t.exposeString('lastError', {

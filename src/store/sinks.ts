@@ -9,7 +9,7 @@ import { DomainError } from '../domain/errors.ts'
 import type { Session } from './database.ts'
 import { isAnyOf, listParameter } from './parameters.ts'
 import { iso } from './recordset.ts'
-import { deliveries, resources, sinkMarks, sinks } from './schema.ts'
+import { deliveries, epochs, resources, sinkMarks, sinks } from './schema.ts'
 
 export const sinkKinds = ['CALLBACK', 'WEBHOOK', 'INVENTORY'] as const
 export type SinkKind = (typeof sinkKinds)[number]
@@ -162,17 +162,33 @@ export async function listSinks(
   return rows.map(toSink)
 }
 
-/** Of at most a thousand, those that fail first. A sink that is kept level lags only while its instance shows something newer. */
+/**
+ * Revisions that a sink has not been told: those that there are, and between two epochs there are none. One that is kept level lags only
+ * while its instance shows something newer.
+ */
+const lag = sql`(
+  select coalesce(sum(greatest(0, least(coalesce(${epochs.ended}, head.revision), newest.revision)
+    - greatest(${epochs.base}, head.tail, ${sinks.cursor}))), 0)
+  from ${epochs} cross join log_head head cross join lateral (select case when ${sinks.kind} = 'WEBHOOK' then head.revision else (
+    select max(${resources.revision}) from ${resources} where ${resources.instanceKey} = ${sinks.instanceKey}) end as revision) newest
+  where newest.revision is not null)::float8`
+
+export async function lagsOf(session: Session, keys: readonly number[]): Promise<Map<number, number>> {
+  const rows = await session.rows<{ key: number; lag: number }>(
+    sql`select ${sinks.key}, ${lag} as lag from ${sinks} where ${isAnyOf(sinks.key, keys, 'bigint')}`,
+  )
+  return new Map(rows.map((row) => [row.key, row.lag]))
+}
+
+/** Of at most a thousand, those that fail first. */
 export async function listSinkStates({
   session,
 }: {
   readonly session: Session
 }): Promise<{ key: number; kind: SinkKind; name: string; lag: number; failures: number }[]> {
   return session.rows(
-    sql`select ${sinks.key}, ${sinks.kind}, ${sinks.name}, ${sinks.failures}, greatest(0, case when ${sinks.kind} = 'WEBHOOK'
-        then (select revision from log_head) - ${sinks.cursor}
-        else coalesce((select max(${resources.revision}) from ${resources} where ${resources.instanceKey} = ${sinks.instanceKey}), 0) - ${sinks.cursor}
-      end)::float8 as lag from ${sinks} order by ${sinks.failures} desc, ${sinks.key} limit 1000`,
+    sql`select ${sinks.key}, ${sinks.kind}, ${sinks.name}, ${sinks.failures}, ${lag} as lag from ${sinks}
+      order by ${sinks.failures} desc, ${sinks.key} limit 1000`,
   )
 }
 

@@ -95,6 +95,11 @@ describe.each(stores)("k8splugin's callbacks on $name", (store) => {
     expect(body).toMatchObject({ name: 'one', 'last-notify-status': 200 })
   })
 
+  const lags = async (): Promise<Map<string, number>> => {
+    const { sinks } = await server.query('{ sinks { name lag } }')
+    return new Map(sinks.map(({ name, lag }: { name: string; lag: number }) => [name, lag]))
+  }
+
   it('are tried again until they are taken', async () => {
     await instance('j')
     await show('j', object('a', 1))
@@ -102,10 +107,12 @@ describe.each(stores)("k8splugin's callbacks on $name", (store) => {
     receiver.answer(500)
     await send('POST', '/j/status/subscription', { name: 'two', 'callback-url': receiver.url })
     await receiver.until((all) => all.length > before)
+    expect((await lags()).get('two')).toBeGreaterThan(0)
     await show('j', object('a', 2))
     receiver.answer(200)
     const all = await receiver.until((received) => received.length > before + 1)
     expect(all.at(-1)?.body['resource-changes']).toMatchObject({ created: [object('a', 2)] })
+    await expect.poll(async () => (await lags()).get('two')).toBe(0)
   })
 
   it('refuse what cannot be', async () => {
