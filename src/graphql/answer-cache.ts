@@ -7,7 +7,7 @@
  *                                       └────────────────────┴──▶ Yoga, as any other request; its answer is kept if it may be
  *
  * The head is read for each request, by one statement for all that wait for it: no answer is older than its question. Questions that are
- * the same and asked at once are executed once. What depends on the clock, or is written outside of batches, is never kept.
+ * the same and asked at once are executed once. What is written outside of batches is never kept.
  */
 import { createHash } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -232,7 +232,7 @@ function notModified(response: ServerResponse, { headers: { etag = '' } }: Answe
 
 const keepable = new WeakMap<DocumentNode, boolean>()
 
-/** Whether its answers are of the log's head and of nothing else: what viewers read, and of no time that the clock decides. */
+/** Whether its answers are of the log's head and of nothing else: what viewers read is, also of the past. */
 export function isOfHeadOnly(schema: GraphQLSchema, document: DocumentNode): boolean {
   const known = keepable.get(document)
   if (known !== undefined) return known
@@ -249,9 +249,6 @@ export function isOfHeadOnly(schema: GraphQLSchema, document: DocumentNode): boo
           accessOf(types.getFieldDef()) !== 'viewer'
         )
           isKept = false
-      },
-      [Kind.ARGUMENT](node) {
-        if (node.name.value === 'asOf') isKept = false
       },
     }),
   )

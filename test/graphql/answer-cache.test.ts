@@ -1,6 +1,7 @@
 /** An answer from memory is the one that executing would give, for whoever asks, at every moment. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { changeSink, createSink } from '../../src/store/sinks.ts'
 import { startApp } from '../support/app.ts'
 import { postgresStores, stores } from '../support/stores.ts'
 import { type Api, startApi } from './harness.ts'
@@ -49,6 +50,9 @@ describe.each(stores)('answers on $name', (store) => {
   const executed = async (query: string, as: string) => shown(await api.graphql.fetch(api.url, init(query, as)))
 
   it('are those of executing, byte for byte, whoever asks and whatever happened before', async () => {
+    const past = [`asOf: "${new Date().toISOString()}"`, 'atRevision: "3"'].map(
+      (when) => `{ deploymentCounts(${when}) { total installed revision } }`,
+    )
     const step = fc.oneof(
       {
         weight: 1,
@@ -59,7 +63,7 @@ describe.each(stores)('answers on $name', (store) => {
       },
       {
         weight: 4,
-        arbitrary: fc.record({ query: fc.constantFrom(...questions), as: fc.constantFrom(...people) }),
+        arbitrary: fc.record({ query: fc.constantFrom(...questions, ...past), as: fc.constantFrom(...people) }),
       },
     )
     await fc.assert(
@@ -125,6 +129,16 @@ describe.each(stores)('answers on $name', (store) => {
         return (await asked(query, 'admin')).text
       })
       .not.toBe(before.text)
+  })
+
+  it('show what is written outside of batches as it is', async () => {
+    const { session } = api.road.database
+    const hook = { kind: 'WEBHOOK', name: 'hook', instanceKey: null, url: 'https://hook.example' } as const
+    const { key } = await createSink(session, { ...hook, secret: null, filter: {}, settings: {}, cursor: 0 }, 0)
+    const sinks = async () => JSON.parse((await asked('{ sinks { name paused lag } }', 'admin')).text).data.sinks
+    expect(await sinks()).toMatchObject([{ name: 'hook', paused: false }])
+    await changeSink(session, key, { paused: true })
+    expect(await sinks()).toMatchObject([{ name: 'hook', paused: true }])
   })
 
   it('have an ETag, and need not be sent again while it is the same', async () => {
