@@ -271,8 +271,14 @@ describe.each(stores)('orchestration on $name', (store) => {
       ['pod-1', true, true],
       ['x', false, true],
     ])
+    // Of what the history still tells, it can still be shown what it is.
+    expect(await pruneHistory(road.database, 0, 100)).toBe(0)
+    expect(await stored()).toHaveLength(2)
     while ((await pruneHistory(road.database, Date.now() + 1_000, 100)) > 0);
     expect(await stored()).toEqual([['x', false, true]])
+    expect(
+      await session().run('select key from resource_details where key not in (select key from resources)'),
+    ).toEqual([])
     await picture(name, a, '3', [pod, observed('x')])
     expect(await stored()).toEqual([
       ['pod-1', false, true],

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import type { DeploymentState } from '../../src/domain/deployment.ts'
+import { recordAudit } from '../../src/ingest/commands/api-access.ts'
 import { registerDevices } from '../../src/ingest/commands/device.ts'
 import { recordReport } from '../../src/ingest/commands/report.ts'
 import { createTimekeeper, type Timekeeper, type TimekeeperOptions } from '../../src/ingest/timekeeper.ts'
@@ -152,10 +153,15 @@ describe.each(stores)('time on $name', (store) => {
 
   it('removes history that is older than it may be, and never the present', async () => {
     const { road, keeper, send, pass } = await open(store, { historyDays: 1 })
+    const line = { kind: 'MUTATION', who: 'a', credential: 'key', address: '', outcome: 'done', detail: null } as const
+    const audit = (action: string, at: number) => road.writer.submit(recordAudit([{ ...line, action, at, times: 1 }]))
+    const began = Date.now()
+    await audit('old', began - day)
     for (let n = 0; n < 5; n += 1) await send('old', n % 2 ? 'INSTALLED' : 'FAILED')
     const middle = await readHead(road.database.session)
     pass(day + 1)
     await send('fresh', 'INSTALLED')
+    await audit('fresh', began + day)
     await keeper().tick()
     const { session } = road.database
     const head = await readHead(session)
@@ -164,6 +170,7 @@ describe.each(stores)('time on $name', (store) => {
       { first_revision: middle.revision + 1 },
     ])
     expect(await session.run('select count(*) as n from reports')).toEqual([{ n: 1 }])
+    expect(await session.run('select action from audit_log')).toEqual([{ action: 'fresh' }])
     expect((await countDeployments(session, { of: 'fleet' }, {}, null)).get(0)).toMatchObject({
       failed: 1,
       installed: 1,

@@ -1,0 +1,82 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { recordReport } from '../../src/ingest/commands/report.ts'
+import { beginEpoch } from '../../src/store/epoch.ts'
+import { readHead } from '../../src/store/log-head.ts'
+import {
+  changeSink,
+  createSink,
+  deleteSink,
+  deliveriesOf,
+  lagsOf,
+  listSinkStates,
+  marksOf,
+  noteDelivery,
+  wantDelivery,
+  writeMarks,
+} from '../../src/store/sinks.ts'
+import { report } from '../support/reports.ts'
+import { createEmptyRoad, type Road } from '../support/road.ts'
+import { stores } from '../support/stores.ts'
+
+describe.each(stores)('sinks on $name', (store) => {
+  let road: Road
+  beforeAll(async () => {
+    road = await createEmptyRoad(store)
+  })
+  afterAll(() => road.close())
+
+  const session = () => road.database.session
+  const make = async (name: string, cursor = 0) => {
+    const sink = { kind: 'WEBHOOK', name, instanceKey: null, url: 'https://hook.example', secret: null } as const
+    return (await createSink(session(), { ...sink, filter: {}, settings: {}, cursor }, Date.now())).key
+  }
+  const send = (sinkKey: number, n: number, kept: number) => {
+    const outcome = { revision: n, body: '{}', lastStatus: 200, lastError: null }
+    return noteDelivery(session(), { sinkKey, eventId: `event-${n}`, ...outcome }, Date.now(), kept)
+  }
+  const sent = async (sinkKey: number) =>
+    (await deliveriesOf(session(), sinkKey, 100, null)).map(({ eventId }) => eventId)
+
+  it('keep their newest deliveries, and those that somebody wants again', async () => {
+    const [one, other] = [await make('one'), await make('other')]
+    await send(other, 1, 3)
+    for (let n = 1; n <= 4; n += 1) await send(one, n, 3)
+    expect(await sent(one)).toEqual(['event-4', 'event-3', 'event-2'])
+    const [, , oldest] = await deliveriesOf(session(), one, 100, null)
+    await wantDelivery(session(), oldest?.key ?? 0)
+    for (let n = 5; n <= 8; n += 1) await send(one, n, 3)
+    expect(await sent(one)).toEqual(['event-8', 'event-7', 'event-6', 'event-2'])
+    expect(await sent(other)).toEqual(['event-1'])
+  })
+
+  it('leave nothing behind when they are deleted', async () => {
+    const [gone, left] = [await make('gone'), await make('left')]
+    for (const key of [gone, left]) {
+      await send(key, 1, 3)
+      await writeMarks(session(), key, [{ resourceKey: 1, hash: 'h', detailHash: null, told: {} }], [])
+    }
+    await deleteSink(session(), gone)
+    expect([await sent(gone), await sent(left)]).toEqual([[], ['event-1']])
+    expect([(await marksOf(session(), gone)).size, (await marksOf(session(), left)).size]).toEqual([0, 1])
+  })
+
+  it('are deleted for a request only while it is the last that was made', async () => {
+    const key = await make('asked')
+    await changeSink(session(), key, { settings: { request: 'second' } })
+    expect(await deleteSink(session(), key, 'first')).toBeNull()
+    expect(await deleteSink(session(), key, 'second')).toMatchObject({ key })
+  })
+
+  it('lag by the revisions that there are, also over the end of an epoch', async () => {
+    const key = await make('behind', (await readHead(session())).revision)
+    const lag = async () => (await lagsOf(session(), [key])).get(key)
+    expect(await lag()).toBe(0)
+    await road.writer.submit(recordReport(report({ deploymentId: 'before' })))
+    expect(await lag()).toBe(1)
+    await road.database.transaction((own) => beginEpoch(own, Date.now() + 3_600_000))
+    expect(await lag()).toBe(1)
+    await road.writer.submit(recordReport(report({ deploymentId: 'after' })))
+    expect(await lag()).toBe(2)
+    expect(await listSinkStates(road.database)).toContainEqual(expect.objectContaining({ name: 'behind', lag: 2 }))
+  })
+})
