@@ -10,6 +10,8 @@ import { createDeviceAuth } from './auth/devices/device-auth.ts'
 import { createClusters } from './clusters/clusters.ts'
 import type { Config } from './config.ts'
 import { createFeed, type Feed } from './feed/feed.ts'
+import { createGit } from './git/git.ts'
+import { createHistory } from './git/history.ts'
 import { createGraphql } from './graphql/graphql.ts'
 import { readPersistedDocuments } from './graphql/persisted-documents.ts'
 import { schema } from './graphql/schema.ts'
@@ -132,6 +134,14 @@ export async function createApp({
     observe: metrics.limited,
     clock,
   })
+  const git = await createGit({
+    config: config.git,
+    history: createHistory(),
+    limits: config.limits.git,
+    refuse: gate.refuse,
+    log,
+    clock,
+  })
   // Behind a proxy the Host may be another one than the world knows.
   const origins = [...config.server.corsOrigins, ...(publicUrl === null ? [] : [new URL(publicUrl).origin])]
   const graphql = createGraphql({
@@ -181,6 +191,7 @@ export async function createApp({
   const server = createHttpServer({
     tls,
     devices,
+    git,
     database,
     writer,
     metrics,
@@ -220,6 +231,7 @@ export async function createApp({
     server.closeIdleConnections()
     await within(1_000, stopped)
     server.closeAllConnections()
+    await git.close()
     await database.close()
   }
 

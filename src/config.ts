@@ -5,7 +5,8 @@ import { z } from 'zod'
 import type { ApiAuthConfig } from './auth/api/api-auth.ts'
 import type { DeviceAuthConfig } from './auth/devices/device-auth.ts'
 import type { ClustersConfig } from './clusters/clusters.ts'
-import type { LimitsConfig } from './limits/limits.ts'
+import type { GitConfig } from './git/git.ts'
+import { defaultLimits, type LimitsConfig } from './limits/limits.ts'
 import type { AaiConfig } from './sinks/aai.ts'
 import type { StoreConfig } from './store/open.ts'
 
@@ -44,6 +45,7 @@ export interface Config {
     readonly aai: AaiConfig | null
   }
   readonly clusters: ClustersConfig
+  readonly git: GitConfig
   readonly logLevel: LogLevel
   readonly auth: { readonly device: DeviceAuthConfig; readonly api: ApiAuthConfig }
 }
@@ -127,6 +129,7 @@ const rate = setting('a number of requests a second from 1 to 1000000, or off', 
 const streams = setting('a whole number from 1 to 1000000, or off', (text) =>
   text === 'off' || isNumber(text, 1, 1_000_000) ? text : null,
 )
+const processes = setting('a whole number from 1 to 1000', (text) => (isNumber(text, 1, 1_000) ? Number(text) : null))
 const depth = setting('a whole number from 5 to 50', (text) => (isNumber(text, 5, 50) ? Number(text) : null))
 const cost = setting('a whole number from 1000 to 100000000', (text) =>
   isNumber(text, 1_000, 100_000_000) ? Number(text) : null,
@@ -194,6 +197,9 @@ const environment = z.object({
   AAI_EXCLUDE_KINDS: z.string().transform(listOf).default(['Pod', 'ReplicaSet', 'Event']),
   CLUSTERS: clusters.default([]),
   KUBECONFIG: z.string().nullable().default(null),
+  GIT: z.string().default('git'),
+  GIT_DIRECTORY: z.string().nullable().default(null),
+  GIT_PROCESSES: processes.default(defaultLimits.git.processes),
   LOG_LEVEL: logLevel.default('info'),
   DEVICE_AUTH: anyOf(['open', 'token', 'signature', 'mtls']).optional(),
   DEVICE_PROVISION: flag.default(false),
@@ -259,6 +265,7 @@ export function parseConfig(env: Environment): Config {
         device: numberUnlessOff(v.DEVICE_RATE ?? (isAmongFriends ? 'off' : '50')),
       },
       streams: numberUnlessOff(v.MAX_STREAMS ?? (isAmongFriends ? 'off' : '1000')),
+      git: { ...defaultLimits.git, processes: v.GIT_PROCESSES },
     },
     store: {
       url: v.DATABASE_URL,
@@ -288,6 +295,7 @@ export function parseConfig(env: Environment): Config {
       watched: v.CLUSTERS,
       kubeconfig: v.KUBECONFIG?.split(delimiter).filter((file) => file !== '') ?? null,
     },
+    git: { program: v.GIT === 'off' ? null : v.GIT, path: env.PATH ?? '', directory: v.GIT_DIRECTORY },
     logLevel: v.LOG_LEVEL,
     auth: {
       device: {

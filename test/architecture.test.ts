@@ -15,10 +15,11 @@ const allowed: Record<string, readonly string[]> = {
   feed: ['domain', 'store'],
   sinks: ['domain', 'store', 'feed'],
   clusters: ['domain', 'store', 'feed', 'ingest', 'dialects'],
+  git: ['domain', 'limits', 'store'],
   auth: ['domain', 'store', 'ingest'],
   graphql: ['domain', 'limits', 'dialects', 'store', 'feed', 'ingest', 'sinks', 'auth'],
   // Serves the page, and puts its documents together as it does.
-  rest: ['domain', 'limits', 'store', 'ingest', 'dialects', 'graphql', 'sinks', 'auth', 'dashboard'],
+  rest: ['domain', 'limits', 'store', 'ingest', 'dialects', 'graphql', 'sinks', 'auth', 'git', 'dashboard'],
   cli: ['domain', 'store', 'root'],
   // Runs in browsers, and knows the server by its public API only.
   dashboard: [],

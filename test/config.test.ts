@@ -20,6 +20,7 @@ describe('the configuration', () => {
         operation: { depth: 20, cost: 500_000, time: 15_000 },
         rates: { address: null, device: null },
         streams: null,
+        git: { processes: 8, time: 120_000, waiting: 15_000 },
       },
       store: { url: null, dataDir: './data', readLimit: 15_000 },
       retention: { historyDays: null, forgetRemovedDays: null },
@@ -27,6 +28,7 @@ describe('the configuration', () => {
       stalling: { factor: 3, after: 3600 },
       sinks: { allow: [], giveUpAfter: null, aai: null },
       clusters: { watched: [], kubeconfig: null },
+      git: { program: 'git', path: '', directory: null },
       logLevel: 'info',
       auth: {
         device: {
@@ -78,6 +80,9 @@ describe('the configuration', () => {
       AAI_EXCLUDE_KINDS: 'Pod',
       CLUSTERS: 'telco+edge-1=admin@edge-1, telco+edge-2',
       KUBECONFIG: '/etc/edge-1:/etc/edge-2',
+      GIT: '/opt/git/bin/git',
+      GIT_DIRECTORY: '/var/cache/rollcall',
+      GIT_PROCESSES: '3',
       LOG_LEVEL: 'debug',
       DEVICE_AUTH: 'open,token,signature,mtls',
       DEVICE_PROVISION: 'true',
@@ -115,6 +120,7 @@ describe('the configuration', () => {
         operation: { depth: 12, cost: 10_000, time: 5_000 },
         rates: { address: 100, device: null },
         streams: 20,
+        git: { processes: 3, time: 120_000, waiting: 15_000 },
       },
       store: { url: 'postgres://rollcall:secret@db.example/rollcall', dataDir: 'memory', readLimit: 15_000 },
       retention: { historyDays: 30.5, forgetRemovedDays: 7 },
@@ -140,6 +146,7 @@ describe('the configuration', () => {
         ],
         kubeconfig: ['/etc/edge-1', '/etc/edge-2'],
       },
+      git: { program: '/opt/git/bin/git', path: '', directory: '/var/cache/rollcall' },
       logLevel: 'debug',
       auth: {
         device: {
@@ -199,6 +206,7 @@ describe('the configuration', () => {
       AAI_URL: 'aai.example',
       AAI_VERSION: '11',
       CLUSTERS: 'telco+edge-1=a,telco+edge-1=b',
+      GIT_PROCESSES: '0',
       LOG_LEVEL: 'loud',
       DEVICE_PROVISION: 'perhaps',
       DEVICE_JWT_JWKS_URL: 'ftp://x',
@@ -226,6 +234,8 @@ describe('the configuration', () => {
       'AAI_INCLUDE_KINDS',
       'AAI_EXCLUDE_KINDS',
       'KUBECONFIG',
+      'GIT',
+      'GIT_DIRECTORY',
       'API_JWT_ISSUER',
       'API_JWT_AUDIENCE',
       'API_JWT_ROLES_CLAIM',

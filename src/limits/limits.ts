@@ -27,6 +27,7 @@ export type LimitName =
   | 'audits'
   | 'unlistedDocument'
   | 'slowRequest'
+  | 'gitProcesses'
 
 export interface OperationLimits {
   /** Fields within fields. */
@@ -44,17 +45,27 @@ export interface Rates {
   readonly address: number | null
 }
 
+export interface GitLimits {
+  /** At once. */
+  readonly processes: number
+  /** Milliseconds that one may last, and that somebody waits until there is room for his. */
+  readonly time: number
+  readonly waiting: number
+}
+
 export interface LimitsConfig {
   readonly operation: OperationLimits
   readonly rates: Rates
   /** WebSockets and event streams open at once, of one principal; null: any number. */
   readonly streams: number | null
+  readonly git: GitLimits
 }
 
 export const defaultLimits: LimitsConfig = {
   operation: { depth: 20, cost: 500_000, time: 15_000 },
   rates: { device: null, address: null },
   streams: null,
+  git: { processes: 8, time: 120_000, waiting: 15_000 },
 }
 
 /** Counts, and says what to throw. */
@@ -69,6 +80,7 @@ const passing: ReadonlySet<LimitName> = new Set<LimitName>([
   'streams',
   'operationsPerSocket',
   'audits',
+  'gitProcesses',
 ])
 
 export function createRefuse(observe: ObserveRefusal = () => undefined): Refuse {

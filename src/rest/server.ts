@@ -14,6 +14,7 @@ import { createRequestIds, type Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import { emcoMethods } from './emco.ts'
 import { answer, ClientGone, type Exchange, type Methods } from './exchange.ts'
+import { type GitDeps, gitMethods } from './git.ts'
 import { admit, answerGraphql, cutOffSlow, defaultPatience, type Patience, refuseForeignPage, secure } from './guard.ts'
 import { type HealthDeps, tellAlive, tellReady } from './health.ts'
 import { type K8spluginDeps, k8spluginMethods } from './k8splugin.ts'
@@ -24,7 +25,7 @@ import { type SessionDeps, sessionMethods } from './session.ts'
 import { keepInventory } from './subscriptions.ts'
 import type { TlsFiles } from './tls.ts'
 
-export interface ServerDeps extends ReportDeps, HealthDeps, K8spluginDeps, SessionDeps {
+export interface ServerDeps extends ReportDeps, HealthDeps, K8spluginDeps, SessionDeps, GitDeps {
   readonly log: Log
   readonly metrics: Metrics
   readonly auth: Pick<ApiAuth, 'identify' | 'signIn' | 'signOut'>
@@ -84,7 +85,7 @@ export function createHttpServer(deps: ServerDeps): Server {
           ? emcoMethods(deps, emco)
           : page.owns(exchange.path)
             ? ({ GET: { access: 'public', handle: page.sendAsset } } satisfies Methods)
-            : routes[exchange.path]
+            : (gitMethods(deps, exchange.path) ?? routes[exchange.path])
     if (!methods)
       throw new DomainError('NOT_FOUND', `there is nothing at ${exchange.path}: the README lists what there is`)
     const { [exchange.method]: named, GET: get }: Methods = methods

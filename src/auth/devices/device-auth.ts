@@ -39,6 +39,8 @@ export interface DeviceIdentity {
 export interface Presented {
   readonly request: IncomingMessage
   readonly body: Uint8Array
+  /** Whether a token may also come as the password of somebody, as Git's clients send it. */
+  readonly takesPassword?: boolean
 }
 
 export interface Found {
@@ -60,12 +62,17 @@ export interface Refused {
 
 export interface DeviceAuth {
   /** Throws CredentialRefused (INVALID_REQUEST, UNAUTHENTICATED, FORBIDDEN), or UNAVAILABLE. */
-  authenticate(request: IncomingMessage, body: Uint8Array): Promise<DeviceIdentity>
+  authenticate(request: IncomingMessage, body: Uint8Array, asking?: Asking): Promise<DeviceIdentity>
   /** A good credential that reported for somebody else: for the log and the metrics. */
   noteStranger(identity: DeviceIdentity, request: IncomingMessage, message: string): void
   /** What a 401 says of how to do it right (WWW-Authenticate). */
   readonly challenge: string
+  /** The same where a token may be a password. */
+  readonly passwordChallenge: string
 }
+
+/** `takesPassword`: of clients that show nothing until they are asked, so that nothing is not noted as refused. */
+export type Asking = Pick<Presented, 'takesPassword'>
 
 export interface DeviceAuthDeps {
   readonly config: DeviceAuthConfig
@@ -132,10 +139,13 @@ export function createDeviceAuth(deps: DeviceAuthDeps): DeviceAuth {
 
   return {
     challenge: asked.map((method) => expected[method].challenge).join(', '),
-    async authenticate(request, body) {
+    passwordChallenge: asked
+      .map((method) => (method === 'token' ? 'Basic realm="rollcall"' : expected[method].challenge))
+      .join(', '),
+    async authenticate(request, body, { takesPassword = false } = {}) {
       const found: DeviceIdentity[] = []
       for (const [method, identify] of ways) {
-        const identity = await ask(method, identify, { request, body })
+        const identity = await ask(method, identify, { request, body, takesPassword })
         if (identity) found.push(identity)
       }
       const [first] = found
@@ -145,7 +155,7 @@ export function createDeviceAuth(deps: DeviceAuthDeps): DeviceAuth {
       }
       if (isOpen) return anybody
       const error = new CredentialRefused('UNAUTHENTICATED', 'missing', missing)
-      note(asked[0] ?? 'open', request, error)
+      if (!takesPassword) note(asked[0] ?? 'open', request, error)
       throw error
     },
     noteStranger: ({ method, device }, request, message) =>

@@ -45,8 +45,8 @@ export function createTokenMethod({ database, admit, jwt, clock }: TokenDeps): I
     return token.device
   }
 
-  return async ({ request }) => {
-    const text = bearerOf(request)
+  return async ({ request, takesPassword = false }) => {
+    const text = bearerOf(request) ?? (takesPassword ? passwordOf(request) : null)
     if (text === null) return null
     return { device: await (ofSigned && looksLikeJwt(text) ? ofSigned(text) : ofIssued(text)) }
   }
@@ -74,12 +74,23 @@ function createSignedTokens(
   }
 }
 
+const token = /^[\w~+/.-]+=*$/
+
 /** Null: none. What claims to be one and is not is refused, not taken for nothing. */
 function bearerOf({ headers }: IncomingMessage): string | null {
   const { authorization } = headers
   if (authorization === undefined) return null
   const [, scheme = '', text = ''] = /^([^ ]+) *(.*)$/.exec(authorization) ?? []
   if (scheme.toLowerCase() !== 'bearer') return null
-  if (/^[\w~+/.-]+=*$/.test(text)) return text
+  if (token.test(text)) return text
   throw new CredentialRefused('UNAUTHENTICATED', 'malformed', 'Authorization must be "Bearer", a space and the token')
+}
+
+/** Of whichever user: the token says whose it is. */
+function passwordOf({ headers }: IncomingMessage): string | null {
+  const [, encoded = null] = /^basic +(\S+) *$/i.exec(headers.authorization ?? '') ?? []
+  if (encoded === null) return null
+  const [, password = ''] = /^[^:]*:(.*)$/s.exec(Buffer.from(encoded, 'base64').toString()) ?? []
+  if (token.test(password)) return password
+  throw new CredentialRefused('UNAUTHENTICATED', 'malformed', "the password must be the device's token")
 }

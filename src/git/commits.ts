@@ -1,0 +1,108 @@
+/**
+ * A history as the commands of `git fast-import`, one commit a version. What a commit is made of is in the history and nowhere else, so
+ * that its hash is the same on every replica, after every restart, and with every version of Git.
+ */
+import { fileOf } from './file-name.ts'
+import type { DocumentChange, Version } from './history.ts'
+
+/** What a tree holds: digests by deploymentId. */
+export type Tree = ReadonlyMap<string, string>
+
+export const branch = 'refs/heads/main'
+
+/** Before anything was desired: what a device that has nothing yet can clone. */
+export const firstVersion = 1n
+
+const committer = 'Rollcall <>'
+
+/** Documents are what their digests say, also where Git would rewrite ends of lines. */
+const attributes = '* -text\n'
+
+export function firstCommit(): string {
+  return [
+    `commit ${branch}\ncommitter ${committer} 0 +0000\n`,
+    text(message('Begin with nothing', firstVersion)),
+    file('.gitattributes', attributes),
+    file('manifest.json', manifest(firstVersion, new Map())),
+  ].join('')
+}
+
+/** `isNext`: it follows what the repository has, not another commit of the same import. */
+export function commit(version: Version, tree: Tree, isNext: boolean): string {
+  const time = `${Math.floor(version.at / 1000)} +0000`
+  return [
+    `commit ${branch}\nauthor ${ident(version.who)} ${time}\ncommitter ${committer} ${time}\n`,
+    text(message(oneLineEnding(version.why).trim() || describe(version.changes), version.version)),
+    isNext ? `from ${branch}^0\n` : '',
+    ...version.changes.map(({ deploymentId, document }) =>
+      document === null ? `D ${fileOf(deploymentId)}\n` : file(fileOf(deploymentId), document.content),
+    ),
+    file('manifest.json', manifest(version.version, tree)),
+  ].join('')
+}
+
+/** Without it an import that broke off is not taken. */
+export const done = 'done\n'
+
+export function grow(tree: Tree, changes: readonly DocumentChange[]): Tree {
+  const grown = new Map(tree)
+  for (const { deploymentId, document } of changes)
+    if (document === null) grown.delete(deploymentId)
+    else grown.set(deploymentId, document.digest)
+  return grown
+}
+
+/** Where a reader finds the version, and which file is whose. */
+function manifest(version: bigint, tree: Tree): string {
+  const deployments = [...tree]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([deploymentId, digest]) => ({ deploymentId, digest, path: fileOf(deploymentId) }))
+  // A number that JSON.stringify could not hold.
+  const list = JSON.stringify(deployments, null, 2).replaceAll('\n', '\n  ')
+  return `{\n  "manifestVersion": ${version},\n  "deployments": ${list}\n}\n`
+}
+
+function message(why: string, version: bigint): string {
+  return `${why}\n\nManifest-Version: ${version}\n`
+}
+
+const mostNames = 3
+
+/** For whoever gave no reason. */
+function describe(changes: readonly DocumentChange[]): string {
+  const parts = [
+    ['Declare', changes.filter(({ document }) => document !== null)],
+    ['Remove', changes.filter(({ document }) => document === null)],
+  ] as const
+  const said = parts
+    .filter(([, some]) => some.length > 0)
+    .map(([verb, some]) => {
+      const names = some.slice(0, mostNames).map(({ deploymentId }) => oneLine(deploymentId))
+      const more = some.length > mostNames ? ` and ${some.length - mostNames} more` : ''
+      return `${verb} ${names.join(', ')}${more}`
+    })
+  return said.join('; ') || 'Change nothing'
+}
+
+/** What Git can take for a name; it ends at the first "<". */
+function ident(who: string): string {
+  const name = oneLine(who.replaceAll(/[<>]/g, ' ')) || 'unknown'
+  return `${name} <${/^[^\s@]+@[^\s@]+$/.test(name) ? name : ''}>`
+}
+
+function oneLine(words: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there.
+  return words.replaceAll(/[\x00-\x20\x7f]+/g, ' ').trim()
+}
+
+function oneLineEnding(words: string): string {
+  return words.replaceAll('\0', '').replaceAll(/\r\n?/g, '\n')
+}
+
+function file(path: string, content: string): string {
+  return `M 100644 inline ${path}\n${text(content)}`
+}
+
+function text(content: string): string {
+  return `data ${Buffer.byteLength(content)}\n${content}\n`
+}

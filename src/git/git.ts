@@ -1,0 +1,180 @@
+/** Desired state over Git: a repository a device, read only, told by `git upload-pack`. */
+import { once } from 'node:events'
+import { PassThrough, type Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { DomainError } from '../domain/errors.ts'
+import { createDeadline } from '../limits/deadline.ts'
+import { createLanes } from '../limits/lanes.ts'
+import type { GitLimits, Refuse } from '../limits/limits.ts'
+import type { Log } from '../log.ts'
+import { createFolder } from './folder.ts'
+import type { History } from './history.ts'
+import { findGit, GitFailed, type GitProgram, type Protocol, type Run, type RunOptions } from './program.ts'
+import { createRepositories, Spoiled } from './repositories.ts'
+
+export interface GitConfig {
+  /** Null: devices are not served over Git. */
+  readonly program: string | null
+  readonly path: string
+  /** Where repositories may be kept; null: where the system has its temporary files. */
+  readonly directory: string | null
+}
+
+export interface GitDeps {
+  readonly config: GitConfig
+  readonly history: History
+  readonly limits: GitLimits
+  readonly refuse: Refuse
+  readonly log: Pick<Log, 'warn'>
+  readonly clock?: () => number
+}
+
+export interface Git {
+  /** What is told to whoever comes all the same; null: it is there. */
+  readonly missing: string | null
+  /** Calls `tell` with what Git answers, and waits until it has been told. */
+  uploadPack(device: string, request: UploadRequest, tell: (output: Readable) => Promise<void>): Promise<void>
+  close(): Promise<void>
+}
+
+export interface UploadRequest {
+  readonly protocol: Protocol
+  /** Null: which refs and capabilities there are is what is asked. */
+  readonly body: Uint8Array | null
+  /** Aborted when nobody waits any more. */
+  readonly signal: AbortSignal
+}
+
+/** Repositories that are kept, some hundred kilobytes each. */
+const mostRepositories = 1_000
+/** Processes at once for one device. */
+const mostOfOne = 2
+
+export async function createGit(deps: GitDeps): Promise<Git> {
+  const { config, log } = deps
+  if (config.program === null) return absent('it is switched off (GIT)')
+  const program = await findGit({ program: config.program, path: config.path })
+  if (program === null) {
+    log.warn({ program: config.program }, 'git is not installed here: devices cannot fetch their desired state with it')
+    return absent('git is not installed where the server runs')
+  }
+  return serveWith(program, deps)
+}
+
+function serveWith(program: GitProgram, { config, history, limits, refuse, log, clock = Date.now }: GitDeps): Git {
+  const folder = createFolder(config.directory)
+  const all = createLanes(limits.processes)
+  const each = createLanes(mostOfOne)
+
+  /** Room for one process; no longer than it is worth waiting for. */
+  async function enter(lanes: typeof all, whose: string, signal: AbortSignal): Promise<() => void> {
+    const late = new AbortController()
+    const timer = setTimeout(() => {
+      const message = 'more Git clients are served already than there is room for: come again'
+      late.abort(refuse('gitProcesses', message, { max: limits.processes }))
+    }, limits.waiting)
+    try {
+      return await lanes.enter(whose, AbortSignal.any([signal, late.signal]))
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  async function run(
+    command: readonly string[],
+    options: RunOptions,
+    work: (run: Run) => Promise<void>,
+  ): Promise<void> {
+    const leave = await enter(all, '', options.signal)
+    try {
+      await work(program.run(command, options))
+    } finally {
+      leave()
+    }
+  }
+  const repositories = createRepositories({
+    history,
+    run,
+    folder: folder.path,
+    time: limits.time,
+    most: mostRepositories,
+    clock,
+    log,
+  })
+
+  return {
+    missing: null,
+    async uploadPack(device, { protocol, body, signal: gone }, tell) {
+      const leave = await enter(each, device, gone)
+      const { signal: late, met } = createDeadline(limits.time, refuse)
+      const signal = AbortSignal.any([gone, late])
+      const command = [
+        'upload-pack',
+        '--stateless-rpc',
+        '--strict',
+        ...(body === null ? ['--advertise-refs'] : []),
+        '.',
+      ]
+      let told: Promise<void> | null = null
+      const serve = (): Promise<void> =>
+        repositories.use(device, (directory) =>
+          run(command, { directory, protocol, signal }, async ({ input, output, ended }) => {
+            input.end(body ?? undefined)
+            await begun(output, ended)
+            told = tell(buffered(output, signal))
+            told.catch(() => undefined)
+            await ended.catch(asSpoiled)
+          }),
+        )
+      try {
+        await serve().catch((error: unknown) => {
+          if (!(error instanceof Spoiled)) throw error
+          log.warn({ error }, 'git could not read a repository: it is made anew')
+          return told === null ? serve() : undefined
+        })
+        await told
+      } finally {
+        met()
+        leave()
+      }
+    },
+    async close() {
+      await program.close()
+      await folder.remove()
+    },
+  }
+}
+
+/** Bytes that whoever reads slowly is given without holding a process: almost any answer. */
+const readAhead = 4 << 20
+
+/** What was cut off does not look as if it were whole. */
+function buffered(output: Readable, signal: AbortSignal): Readable {
+  const buffer = new PassThrough({
+    highWaterMark: readAhead,
+    flush: (callback) => callback(signal.aborted ? signal.reason : null),
+  })
+  pipeline(output, buffer).catch(() => undefined)
+  return buffer
+}
+
+/** Until it answers: whether something is wrong with the repository shows before that. */
+async function begun(output: Readable, ended: Promise<void>): Promise<void> {
+  await Promise.race([once(output, 'readable'), ended.catch(asSpoiled)])
+  if (output.readableLength === 0) await ended.catch(asSpoiled)
+}
+
+/** By whoever tidies temporary folders, say. */
+function asSpoiled(error: unknown): never {
+  const isSpoiled = error instanceof GitFailed || (error as NodeJS.ErrnoException | null)?.code === 'ENOENT'
+  throw isSpoiled ? new Spoiled('git could not use it', { cause: error }) : error
+}
+
+function absent(why: string): Git {
+  const missing = `there is no Git here: ${why}`
+  return {
+    missing,
+    uploadPack: () => Promise.reject(new DomainError('NOT_FOUND', missing)),
+    close: () => Promise.resolve(),
+  }
+}

@@ -1,0 +1,144 @@
+/** Git itself, a process at a time: no shell, nothing of anybody's configuration, and it never outlives who asked for it. */
+import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import type { Readable, Writable } from 'node:stream'
+import { text } from 'node:stream/consumers'
+
+export interface GitProgram {
+  readonly version: string
+  /** `directory`: the repository, in which it runs. */
+  run(command: readonly string[], options: RunOptions): Run
+  /** Ends all that run. */
+  close(): Promise<void>
+}
+
+export interface RunOptions {
+  readonly directory: string
+  /** Of the protocol on the wire, as the client asked for it. */
+  readonly protocol?: Protocol
+  /** Aborting ends it. */
+  readonly signal: AbortSignal
+}
+
+export type Protocol = 0 | 1 | 2
+
+export interface Run {
+  readonly input: Writable
+  readonly output: Readable
+  /** Rejects with GitFailed, or with what the signal was aborted for. */
+  readonly ended: Promise<void>
+}
+
+/** It went wrong by itself. What it says is for the log: it may name places on this machine. */
+export class GitFailed extends Error {}
+
+export interface ProgramConfig {
+  readonly program: string
+  /** Where programs are looked for; empty: in the usual places. */
+  readonly path: string
+}
+
+/** -c is above what any file says, and names what only the one who runs it may decide. */
+const settings = {
+  'safe.directory': '*',
+  'core.hooksPath': '/dev/null',
+  // What is here can be made again.
+  'core.fsync': 'none',
+  'gc.auto': '0',
+  'fastimport.unpackLimit': '1',
+  'pack.threads': '1',
+}
+
+/** Characters of what it complains about. */
+const longestComplaint = 500
+
+/** Null: there is none. */
+export async function findGit({ program, path }: ProgramConfig): Promise<GitProgram | null> {
+  const environment = {
+    ...(path === '' ? {} : { PATH: path }),
+    LC_ALL: 'C',
+    GIT_CONFIG_NOSYSTEM: '1',
+    GIT_CONFIG_GLOBAL: '/dev/null',
+    GIT_ATTR_NOSYSTEM: '1',
+    GIT_TERMINAL_PROMPT: '0',
+    GIT_NO_REPLACE_OBJECTS: '1',
+  }
+  const version = await askVersion(program, environment)
+  if (version === null) return null
+  const running = new Set<Running>()
+  const given = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+
+  return {
+    version,
+    run(command, { directory, protocol = 0, signal }) {
+      signal.throwIfAborted()
+      const child = spawn(program, [...given, ...command], {
+        cwd: directory,
+        // A path of this machine is in nothing that it says.
+        env: {
+          ...environment,
+          HOME: directory,
+          GIT_DIR: '.',
+          ...(protocol && { GIT_PROTOCOL: `version=${protocol}` }),
+        },
+        stdio: ['pipe', 'pipe', 'pipe'],
+        // It has children of its own, which end with it as a group.
+        detached: true,
+      })
+      const run = follow(child, signal)
+      running.add(run)
+      const forget = () => void running.delete(run)
+      run.ended.then(forget, forget)
+      return run
+    },
+    async close() {
+      for (const { kill } of running) kill()
+      await Promise.allSettled([...running].map(({ ended }) => ended))
+    },
+  }
+}
+
+interface Running extends Run {
+  kill(): void
+}
+
+function follow(child: ChildProcessByStdio<Writable, Readable, Readable>, signal: AbortSignal): Running {
+  let isOver = child.pid === undefined
+  const kill = (): void => {
+    try {
+      if (!isOver) process.kill(-(child.pid as number), 'SIGKILL')
+    } catch {
+      // It has just ended by itself.
+    }
+  }
+  let complaint = ''
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+    complaint = (complaint + chunk).slice(0, longestComplaint)
+  })
+  // Whoever ends early does not read what is still written: why it ended says its code.
+  child.stdin.on('error', () => undefined)
+  child.stdout.on('error', () => undefined)
+  signal.addEventListener('abort', kill, { once: true })
+  const ended = once(child, 'close')
+    .then(([code, by]: (number | string | null)[]) => {
+      signal.throwIfAborted()
+      if (code !== 0) throw new GitFailed(`git ended with ${code ?? by}: ${complaint.trim()}`)
+    })
+    .finally(() => {
+      isOver = true
+      signal.removeEventListener('abort', kill)
+    })
+  ended.catch(() => undefined)
+  return { input: child.stdin, output: child.stdout, ended, kill }
+}
+
+async function askVersion(program: string, env: Readonly<Record<string, string>>): Promise<string | null> {
+  const child = spawn(program, ['--version'], { env, stdio: ['ignore', 'pipe', 'ignore'], timeout: 10_000 })
+  try {
+    const [said] = await Promise.all([text(child.stdout), once(child, 'close')])
+    const [, version = null] = /^git version (\S+)/.exec(said) ?? []
+    return version
+  } catch {
+    return null
+  }
+}

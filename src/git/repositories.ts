@@ -1,0 +1,216 @@
+/**
+ * A repository a device, made from its history when it is asked for, and brought up to date before each use. They are a cache: what is
+ * in them is in the database too, and comes out the same wherever it is made. So nothing here is repaired, and nothing is believed that
+ * another process has left:
+ *
+ *   none yet, or not of this history, or spoiled, or old ──▶ made anew beside the other, which goes when its last user does
+ *   behind ──▶ what is missing is added            as new as the history ──▶ used as it is
+ *
+ * Who comes while one is being looked after waits for the next look, which begins after he came: he sees all that was written before.
+ */
+import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { LRUCache } from 'lru-cache'
+import type { Log } from '../log.ts'
+import { branch, commit, done, firstCommit, firstVersion, grow, type Tree } from './commits.ts'
+import type { History, Stamp } from './history.ts'
+import type { Run, RunOptions } from './program.ts'
+
+export interface RepositoriesDeps {
+  readonly history: History
+  /** Runs Git when there is room for one more process. */
+  readonly run: (command: readonly string[], options: RunOptions, work: (run: Run) => Promise<void>) => Promise<void>
+  /** Where there is room for them. */
+  readonly folder: () => Promise<string>
+  /** Milliseconds that making one may take. */
+  readonly time: number
+  /** At most so many are kept; those that nobody has used for the longest go. */
+  readonly most: number
+  readonly clock: () => number
+  readonly log: Pick<Log, 'warn'>
+}
+
+export interface Repositories {
+  /** `work` gets the directory of one that has all that was committed before it was asked for. */
+  use<T>(device: string, work: (directory: string) => Promise<T>): Promise<T>
+}
+
+/** It was there, and was of no use: the next one gets another. */
+export class Spoiled extends Error {}
+
+interface Repository {
+  readonly directory: string
+  readonly madeAt: number
+  newest: Stamp
+  tree: Tree
+  /** Each is a file of its own, so that reading becomes slow with many. */
+  additions: number
+  users: number
+  isDropped: boolean
+}
+
+/** Milliseconds. Whoever tidies temporary folders takes what is older than some days. */
+const oldest = 24 * 3_600_000
+const mostAdditions = 50
+
+export function createRepositories({ history, run, folder, time, most, clock, log }: RepositoriesDeps): Repositories {
+  const held = new LRUCache<string, Repository>({ max: most, dispose: drop })
+  const looks = new Map<string, Look>()
+  let made = 0
+
+  function drop(repository: Repository): void {
+    repository.isDropped = true
+    if (repository.users === 0) remove(repository.directory)
+  }
+
+  function remove(directory: string): void {
+    rm(directory, { recursive: true, force: true }).catch((error: unknown) =>
+      log.warn({ error }, 'a repository that is not needed any more was not removed'),
+    )
+  }
+
+  async function look(device: string): Promise<Repository> {
+    const newest = (await history.newest(device)) ?? { version: firstVersion, at: 0 }
+    const there = held.get(device)
+    const isYoung = there !== undefined && clock() - there.madeAt < oldest && there.additions < mostAdditions
+    if (there && isYoung && isSame(there.newest, newest)) return there
+    if (there && isYoung && there.newest.version < newest.version && (await add(device, there))) return there
+    return make(device)
+  }
+
+  /** Whether it is up to date now; otherwise it is of another history, or something has happened to it. */
+  async function add(device: string, repository: Repository): Promise<boolean> {
+    try {
+      const isOfThis = await fill(device, repository, false)
+      repository.additions += 1
+      return isOfThis
+    } catch (error) {
+      log.warn({ error }, 'a repository could not be added to: it is made anew')
+      return false
+    }
+  }
+
+  async function make(device: string): Promise<Repository> {
+    made += 1
+    const directory = join(await folder(), String(made))
+    const repository: Repository = {
+      directory,
+      madeAt: clock(),
+      newest: { version: firstVersion, at: 0 },
+      tree: new Map(),
+      ...{ additions: 0, users: 0, isDropped: false },
+    }
+    try {
+      await prepare(directory)
+      await fill(device, repository, true)
+    } catch (error) {
+      remove(directory)
+      throw error
+    }
+    held.set(device, repository)
+    return repository
+  }
+
+  /** False, and nothing was added: the history is another one than that which the repository has the beginning of. */
+  async function fill(device: string, repository: Repository, isNew: boolean): Promise<boolean> {
+    let { newest, tree } = repository
+    const known = newest.version > firstVersion ? newest : null
+    let isOfThis = known === null
+    let broken: unknown = null
+
+    async function* commands(): AsyncGenerator<string> {
+      let isNext = !isNew
+      if (isNew) yield firstCommit()
+      for await (const version of history.since(device, known ? known.version : firstVersion + 1n)) {
+        if (known && !isOfThis) {
+          isOfThis = isSame(version, known)
+          if (isOfThis) continue
+          return
+        }
+        tree = grow(tree, version.changes)
+        yield commit(version, tree, isNext)
+        newest = { version: version.version, at: version.at }
+        isNext = false
+      }
+      if (isOfThis) yield done
+    }
+    async function* watched(): AsyncGenerator<string> {
+      try {
+        yield* commands()
+      } catch (error) {
+        broken = error
+        throw error
+      }
+    }
+    const options = { directory: repository.directory, signal: AbortSignal.timeout(time) }
+    await run(['fast-import', '--quiet', '--done', '--date-format=raw'], options, async ({ input, ended }) => {
+      const [, end] = await Promise.allSettled([pipeline(Readable.from(watched()), input), ended])
+      // Without "done" it fails, and that it did not come had a reason.
+      if (end.status === 'rejected' && isOfThis) throw broken ?? end.reason
+    })
+    if (!isOfThis) return false
+    repository.newest = newest
+    repository.tree = tree
+    return true
+  }
+
+  /** As of a moment not before now. */
+  function lookSoon(device: string): Promise<Repository> {
+    const current = looks.get(device)
+    if (current) {
+      current.next ??= current.result.then(
+        () => start(device),
+        () => start(device),
+      )
+      return current.next
+    }
+    return start(device)
+  }
+
+  function start(device: string): Promise<Repository> {
+    const begun: Look = { result: look(device), next: null }
+    looks.set(device, begun)
+    const over = (): void => {
+      if (begun.next === null) looks.delete(device)
+    }
+    begun.result.then(over, over)
+    return begun.result
+  }
+
+  return {
+    async use(device, work) {
+      let repository = await lookSoon(device)
+      while (repository.isDropped) repository = await lookSoon(device)
+      repository.users += 1
+      try {
+        return await work(repository.directory)
+      } catch (error) {
+        if (error instanceof Spoiled && held.peek(device) === repository) held.delete(device)
+        throw error
+      } finally {
+        repository.users -= 1
+        if (repository.isDropped && repository.users === 0) remove(repository.directory)
+      }
+    },
+  }
+}
+
+interface Look {
+  readonly result: Promise<Repository>
+  /** Of those who came too late for this one. */
+  next: Promise<Repository> | null
+}
+
+function isSame(a: Stamp, b: Stamp): boolean {
+  return a.version === b.version && a.at === b.at
+}
+
+/** What `git init` makes, and no more: no templates, no hooks. */
+async function prepare(directory: string): Promise<void> {
+  await mkdir(join(directory, 'objects'), { recursive: true })
+  await mkdir(join(directory, 'refs'))
+  await writeFile(join(directory, 'HEAD'), `ref: ${branch}\n`)
+  await writeFile(join(directory, 'config'), '[core]\n\trepositoryformatversion = 0\n\tbare = true\n')
+}

@@ -1,0 +1,178 @@
+/**
+ * Git's smart HTTP protocol, for reading: `/git/{deviceId}.git`. Git's clients show nothing of themselves until they are asked (401), and
+ * read what is wrong as plain text.
+ */
+import type { IncomingMessage } from 'node:http'
+import { pipeline } from 'node:stream/promises'
+import { promisify } from 'node:util'
+import { gunzip } from 'node:zlib'
+import type { DeviceAuth } from '../auth/devices/device-auth.ts'
+import { gatewayOf } from '../dialects/margo/device-id.ts'
+import { idProblem } from '../dialects/margo/text.ts'
+import { DomainError } from '../domain/errors.ts'
+import type { Git } from '../git/git.ts'
+import type { Protocol } from '../git/program.ts'
+import type { Gate } from '../limits/gate.ts'
+import { answer, type Exchange, type Methods, readBody } from './exchange.ts'
+import { toProblem } from './problem.ts'
+
+export interface GitDeps {
+  readonly git: Git
+  readonly devices: DeviceAuth
+  readonly gate: Pick<Gate, 'admitDevice'>
+}
+
+/** Bytes, also when they are unpacked: what a client has, line by line. */
+const bodyLimit = 4 << 20
+
+const uploadPack = 'git-upload-pack'
+const receivePack = 'git-receive-pack'
+
+/** Null: not one of Git's. */
+export function gitMethods(deps: GitDeps, path: string): Methods | null {
+  const [, encoded = '', service = ''] = /^\/git\/([^/]*)\.git(?:\/(.*))?$/.exec(path) ?? []
+  if (encoded === '') return null
+  const serve = (work: (exchange: Exchange, device: string) => Promise<void>) =>
+    ({
+      access: 'device',
+      handle: (exchange: Exchange) => plainly(exchange, () => work(exchange, nameOf(encoded))),
+    }) as const
+  switch (service) {
+    case 'info/refs':
+      return { GET: serve((exchange, device) => advertise(deps, exchange, device)) }
+    case uploadPack:
+      return { POST: serve((exchange, device) => upload(deps, exchange, device)) }
+    case receivePack:
+      return { POST: serve(() => Promise.reject(readOnly())) }
+    default:
+      return { GET: serve(() => Promise.reject(notForBrowsers(path))) }
+  }
+}
+
+async function advertise(deps: GitDeps, exchange: Exchange, device: string): Promise<void> {
+  const { request } = exchange
+  const service = new URLSearchParams(request.url?.split('?')[1]).get('service')
+  requireGit(deps)
+  if (service === receivePack) throw readOnly()
+  if (service !== uploadPack) throw notForBrowsers(exchange.path)
+  await admit(deps, exchange, device, new Uint8Array())
+  const protocol = protocolOf(request)
+  // The second version says so itself.
+  const greeting = protocol === 2 ? '' : `${packet(`# service=${uploadPack}\n`)}0000`
+  await tell(deps, exchange, device, { protocol, body: null }, 'advertisement', greeting)
+}
+
+async function upload(deps: GitDeps, exchange: Exchange, device: string): Promise<void> {
+  const { request } = exchange
+  requireGit(deps)
+  const type = request.headers['content-type']
+  if (type !== `application/x-${uploadPack}-request`)
+    throw new DomainError('UNSUPPORTED_MEDIA_TYPE', `a body of Content-Type ${type} is not what Git's clients send`)
+  const sent = await readBody(request, bodyLimit)
+  await admit(deps, exchange, device, sent)
+  const body = await unpacked(request, sent)
+  await tell(deps, exchange, device, { protocol: protocolOf(request), body }, 'result', '')
+}
+
+async function tell(
+  { git }: GitDeps,
+  { response }: Exchange,
+  device: string,
+  asked: { readonly protocol: Protocol; readonly body: Uint8Array | null },
+  kind: 'advertisement' | 'result',
+  greeting: string,
+): Promise<void> {
+  const gone = new AbortController()
+  response.once('close', () => gone.abort(new Error('the client has gone')))
+  if (response.destroyed) return
+  try {
+    await git.uploadPack(device, { ...asked, signal: gone.signal }, async (output) => {
+      response.writeHead(200, { 'content-type': `application/x-${uploadPack}-${kind}`, 'cache-control': 'no-cache' })
+      response.write(greeting)
+      await pipeline(output, response)
+    })
+  } catch (error) {
+    if (!response.destroyed) throw error
+  }
+}
+
+/** Whoever it is may read its own: what is behind a gateway is in the gateway's. */
+async function admit({ devices, gate }: GitDeps, exchange: Exchange, device: string, body: Uint8Array): Promise<void> {
+  const { request, response } = exchange
+  const identity = await devices.authenticate(request, body, { takesPassword: true }).catch((error: unknown) => {
+    if (error instanceof DomainError && error.code === 'UNAUTHENTICATED')
+      response.setHeader('www-authenticate', devices.passwordChallenge)
+    throw error
+  })
+  if (identity.device !== null && identity.device !== device) {
+    const message = `the repository of ${device} is not for ${identity.device}`
+    devices.noteStranger(identity, request, message)
+    throw new DomainError('FORBIDDEN', message)
+  }
+  if (device !== gatewayOf(device))
+    throw new DomainError('FORBIDDEN', `the desired state of ${device} is in the repository of ${gatewayOf(device)}`)
+  gate.admitDevice(device)
+}
+
+function nameOf(encoded: string): string {
+  let name = ''
+  try {
+    name = decodeURIComponent(encoded)
+  } catch {
+    throw new DomainError('SEMANTIC_ERROR', 'the name of the device must be percent-encoded UTF-8')
+  }
+  const problem = idProblem(name)
+  if (problem !== null) throw new DomainError('SEMANTIC_ERROR', `the name of the device ${problem}`)
+  return name
+}
+
+function requireGit({ git: { missing } }: GitDeps): void {
+  if (missing !== null) throw new DomainError('NOT_FOUND', `${missing}; fetch desired state from /api/v1/deployments`)
+}
+
+function readOnly(): DomainError {
+  return new DomainError('FORBIDDEN', 'this repository is read only: desired state is changed with declareDeployments')
+}
+
+function notForBrowsers(path: string): DomainError {
+  const [repository = ''] = /^\/git\/[^/]*\.git/.exec(path) ?? []
+  return new DomainError('NOT_FOUND', `${repository} is for Git over smart HTTP: git clone it`)
+}
+
+function protocolOf({ headers }: IncomingMessage): Protocol {
+  const [, version] = /(?:^|:)version=([12])(?:$|:)/.exec(String(headers['git-protocol'] ?? '')) ?? []
+  return version === '2' ? 2 : version === '1' ? 1 : 0
+}
+
+async function unpacked({ headers }: IncomingMessage, sent: Buffer): Promise<Uint8Array> {
+  const coding = headers['content-encoding'] ?? 'identity'
+  if (coding === 'identity') return sent
+  if (coding !== 'gzip' && coding !== 'x-gzip')
+    throw new DomainError('UNSUPPORTED_MEDIA_TYPE', `a body of Content-Encoding ${coding} is not understood here`)
+  return promisify(gunzip)(sent, { maxOutputLength: bodyLimit }).catch((error: NodeJS.ErrnoException) => {
+    throw error.code === 'ERR_BUFFER_TOO_LARGE'
+      ? new DomainError('TOO_LARGE', `the body is larger than the ${bodyLimit} bytes that are taken here`)
+      : new DomainError('INVALID_REQUEST', 'the body is not what gzip makes')
+  })
+}
+
+function packet(line: string): string {
+  return (line.length + 4).toString(16).padStart(4, '0') + line
+}
+
+/** Git shows a text to its user, and no other kind of answer. */
+async function plainly(exchange: Exchange, work: () => Promise<void>): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    const isGit = exchange.request.headers['user-agent']?.startsWith('git/')
+    if (!isGit || !(error instanceof DomainError) || exchange.response.headersSent) throw error
+    const { status, headers } = toProblem(error, exchange.id)
+    answer(exchange, status, 'text/plain; charset=utf-8', `${error.message}\n`, without(headers, 'content-type'))
+  }
+}
+
+function without(headers: Readonly<Record<string, string>>, name: string): Record<string, string> {
+  const { [name]: _, ...rest } = headers
+  return rest
+}
