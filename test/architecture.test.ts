@@ -34,6 +34,8 @@ const writes = [
   'store/stalling.ts',
   'store/tokens.ts',
   'store/save-api-access.ts',
+  'store/load-desired.ts',
+  'store/save-desired.ts',
 ]
 
 const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(

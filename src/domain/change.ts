@@ -1,4 +1,5 @@
 import type { DeploymentState, Digits, Millis, Readiness, Revision, StatusError } from './deployment.ts'
+import type { Convergence, Digest } from './desired.ts'
 import type { InstanceStatus } from './instance.ts'
 import type { LifecycleState } from './lifecycle.ts'
 import type { Presence, SyncStatus } from './resource.ts'
@@ -35,6 +36,13 @@ export type ChangeBody =
     }
   | { readonly kind: 'DEPLOYMENT_FORGOTTEN' }
   | { readonly kind: 'DEPLOYMENT_STALLED'; readonly stalled: boolean }
+  | {
+      readonly kind: 'CONVERGENCE_CHANGED'
+      readonly from: Convergence
+      readonly to: Convergence
+      readonly targetManifestVersion: Digits | null
+      readonly documentDigest: Digest | null
+    }
   | { readonly kind: 'CONNECTIVITY_CHANGED'; readonly from: Connectivity | null; readonly to: Connectivity }
   | {
       readonly kind: 'RESOURCE_STATUS_CHANGED'

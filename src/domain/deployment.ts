@@ -1,4 +1,5 @@
 /** The nouns of a deployment. States are Margo's ("Deployment Status", State field), in severity order nowhere: see rollup.ts. */
+import type { Desired } from './desired.ts'
 
 export const deploymentStates = ['PENDING', 'INSTALLING', 'INSTALLED', 'FAILED', 'REMOVING', 'REMOVED'] as const
 export type DeploymentState = (typeof deploymentStates)[number]
@@ -42,7 +43,7 @@ export interface OrderMarks {
 export const noMarks: OrderMarks = { adoptedManifestVersion: null, boot: null, seq: null, observedAt: null }
 
 /** What the log can unwind: every field of a deployment that a change may move. */
-export interface DeploymentImage {
+export interface DeploymentImage extends Desired {
   readonly targetKey: number
   readonly rolloutKey: number
   readonly instanceKey: number | null

@@ -1,6 +1,7 @@
 /** The log replayed: what a deployment was after some of an entry's changes. State = fold of the log, so this is also its proof. */
 import type { ChangeBody } from './change.ts'
 import type { Component, DeploymentImage, Millis, Revision } from './deployment.ts'
+import { nothingDesired } from './desired.ts'
 import { deriveState, isConsistent } from './rollup.ts'
 
 export interface FoldableEntry {
@@ -48,7 +49,7 @@ function foldFields(was: DeploymentImage, change: ChangeBody, entry: FoldableEnt
   switch (change.kind) {
     case 'DEPLOYMENT_STATE_CHANGED': {
       const { to: state, error, attempt, adoptedManifestVersion } = change
-      const returned = change.from === null ? { targetKey: entry.targetKey, forgottenAt: null } : {}
+      const returned = change.from === null ? { targetKey: entry.targetKey, forgottenAt: null, ...nothingDesired } : {}
       return { ...returned, state, error, attempt, adoptedManifestVersion }
     }
     case 'DEPLOYMENT_MOVED':
@@ -67,6 +68,10 @@ function foldFields(was: DeploymentImage, change: ChangeBody, entry: FoldableEnt
       return { forgottenAt: entry.at }
     case 'DEPLOYMENT_STALLED':
       return { stalled: change.stalled }
+    case 'CONVERGENCE_CHANGED': {
+      const { to: convergence, targetManifestVersion, documentDigest } = change
+      return { convergence, targetManifestVersion, documentDigest }
+    }
     case 'COMPONENT_STATE_CHANGED':
     case 'COMPONENT_REMOVED':
     case 'CONNECTIVITY_CHANGED':
@@ -130,6 +135,7 @@ function unborn(entry: FoldableEntry): DeploymentImage {
     components: [],
     attempt: 1,
     adoptedManifestVersion: null,
+    ...nothingDesired,
     stalled: false,
     reportedAt: null,
     changedAt: entry.at,

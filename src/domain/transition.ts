@@ -5,7 +5,8 @@
  *   older by a key both carry (order.ts)               STALE       none; only `reports` keeps it
  *   the same target, state, error, version, components UNCHANGED   none; last-heard and the marks move
  *   anything else                                      APPLIED     DEPLOYMENT_MOVED · DEPLOYMENT_STATE_CHANGED (state, error,
- *                                                                  attempt or version) · one for each component that differs
+ *                                                                  attempt or version) · one for each component that differs ·
+ *                                                                  CONVERGENCE_CHANGED
  *
  *   components: a non-empty list is the whole picture, an absent one goes (declared: back to PENDING); an empty list says nothing
  *   attempt:    + 1 when a terminal state (INSTALLED FAILED REMOVED) is followed by PENDING or INSTALLING
@@ -17,11 +18,13 @@ import {
   type Component,
   type Deployment,
   type DeploymentState,
+  type Digits,
   type Millis,
   noMarks,
   type Revision,
   type StatusError,
 } from './deployment.ts'
+import { convergenceOf, type Desired, type Digest, nothingDesired } from './desired.ts'
 import { orderReport } from './order.ts'
 import type { ComponentReport, OrderKey, StatusReport, Verdict } from './report.ts'
 import { deriveState, isConsistent } from './rollup.ts'
@@ -90,6 +93,7 @@ export function applyReport(
     : mergeComponents(shown, report.components, declaredComponents, changes, moment)
   return finish(changes, moment, {
     ...(known ?? blank(place, report.deploymentId, report.reporter)),
+    ...desiredOf(present),
     reporter: report.reporter,
     targetKey: place.targetKey,
     state: report.state,
@@ -155,6 +159,7 @@ export function applyDeclaration(
   const fresh = { state: 'PENDING', error: null, adoptedManifestVersion: null, claimed: false } as const
   return finish(changes, moment, {
     ...base,
+    ...desiredOf(present),
     ...(present ? {} : { ...fresh, targetKey: place.targetKey, marks: noMarks, receivedAt: moment.now }),
     application,
     applicationVersion,
@@ -164,6 +169,16 @@ export function applyDeclaration(
     attempt,
     forgottenAt: null,
   })
+}
+
+/** From that version of its device's manifest on it should run this document; null: it should not run any more. */
+export function desireDocument(
+  known: Deployment,
+  targetManifestVersion: Digits,
+  documentDigest: Digest | null,
+  moment: Moment,
+): Transition {
+  return finish([], moment, { ...known, targetManifestVersion, documentDigest }, known)
 }
 
 export function forgetDeployment(known: Deployment, moment: Moment): Transition {
@@ -182,12 +197,19 @@ export function stallDeployment(known: Deployment, moment: Moment): Transition {
   })
 }
 
-export function finish(made: readonly ChangeBody[], moment: Moment, next: Deployment): Transition {
-  if (made.length === 0) return { verdict: 'UNCHANGED', staleBy: null, deployment: next, changes: made }
+/** `was`: what was desired before, where that changes too. */
+export function finish(made: readonly ChangeBody[], moment: Moment, next: Deployment, was: Desired = next): Transition {
   const goesOn = next.stalled && made.some(isProgress)
-  const changes: readonly ChangeBody[] = goesOn ? [...made, { kind: 'DEPLOYMENT_STALLED', stalled: false }] : made
+  const convergence = convergenceOf(next)
+  const changes: readonly ChangeBody[] = [
+    ...made,
+    ...convergenceChanges(was, { ...next, convergence }),
+    ...(goesOn ? [{ kind: 'DEPLOYMENT_STALLED', stalled: false } as const] : []),
+  ]
+  if (changes.length === 0) return { verdict: 'UNCHANGED', staleBy: null, deployment: next, changes }
   const deployment = {
     ...next,
+    convergence,
     stalled: next.stalled && !goesOn,
     derivedState: deriveState(next.components),
     consistent: isConsistent(next.state, next.components),
@@ -195,6 +217,24 @@ export function finish(made: readonly ChangeBody[], moment: Moment, next: Deploy
     revision: moment.revision + changes.length - 1,
   }
   return { verdict: 'APPLIED', staleBy: null, deployment, changes }
+}
+
+function convergenceChanges(was: Desired, now: Desired): ChangeBody[] {
+  const { targetManifestVersion, documentDigest, convergence: to } = now
+  const isSame =
+    was.convergence === to &&
+    was.targetManifestVersion === targetManifestVersion &&
+    was.documentDigest === documentDigest
+  return isSame
+    ? []
+    : [{ kind: 'CONVERGENCE_CHANGED', from: was.convergence, to, targetManifestVersion, documentDigest }]
+}
+
+/** What is forgotten comes back without it. */
+function desiredOf(present: Deployment | null): Desired {
+  if (!present) return nothingDesired
+  const { targetManifestVersion, documentDigest, convergence } = present
+  return { targetManifestVersion, documentDigest, convergence }
 }
 
 function isProgress({ kind }: ChangeBody): boolean {
@@ -271,6 +311,7 @@ export function blank(place: Placement, deploymentId: string, reporter: string):
     claimed: false,
     attempt: 1,
     adoptedManifestVersion: null,
+    ...nothingDesired,
     stalled: false,
     reportedAt: null,
     receivedAt: 0,

@@ -12,6 +12,7 @@ import { Target } from './target.ts'
 import {
   ChangeKindEnum,
   ConnectivityEnum,
+  ConvergenceEnum,
   DeploymentStateEnum,
   InstanceStatusEnum,
   PresenceEnum,
@@ -30,6 +31,7 @@ const typeNames = {
   DEPLOYMENT_REVISED: 'DeploymentRevised',
   DEPLOYMENT_FORGOTTEN: 'DeploymentForgotten',
   DEPLOYMENT_STALLED: 'DeploymentStalled',
+  CONVERGENCE_CHANGED: 'ConvergenceChanged',
   CONNECTIVITY_CHANGED: 'ConnectivityChanged',
   RESOURCE_STATUS_CHANGED: 'ResourceStatusChanged',
   INSTANCE_STATUS_CHANGED: 'InstanceStatusChanged',
@@ -161,6 +163,29 @@ builder.objectRef<Of<'DEPLOYMENT_STALLED'>>(typeNames.DEPLOYMENT_STALLED).implem
   fields: (t) => ({
     deployment: t.field({ type: Deployment, description: deployment, resolve: deploymentNow }),
     stalled: t.exposeBoolean('stalled', { description: 'Whether it stalls now.' }),
+  }),
+})
+
+builder.objectRef<Of<'CONVERGENCE_CHANGED'>>(typeNames.CONVERGENCE_CHANGED).implement({
+  access: 'viewer',
+  description: 'A deployment came closer to what its device should run, or that has changed.',
+  interfaces: [Change],
+  fields: (t) => ({
+    deployment: t.field({ type: Deployment, description: deployment, resolve: deploymentNow }),
+    deploymentId: t.string({ description: deploymentId, resolve: idOf }),
+    fromConvergence: t.expose('from', { type: ConvergenceEnum, description: 'Before.' }),
+    toConvergence: t.expose('to', {
+      type: ConvergenceEnum,
+      description: 'Now. The same as before: only what it should run changed.',
+    }),
+    targetManifestVersion: t.exposeString('targetManifestVersion', {
+      nullable: true,
+      description: "The version of its device's manifest that says what it should run now.",
+    }),
+    documentDigest: t.exposeString('documentDigest', {
+      nullable: true,
+      description: 'Of the document it should run now; null: it should be removed.',
+    }),
   }),
 })
 

@@ -43,8 +43,8 @@ function streamCounts(context: Context, filter: DeploymentFilter): Source<Counts
   let sent: string | null = null
   return streamState(context, watchOptions(filter), async (reader, event) => {
     const counts = await loadCounts(reader, { of: 'fleet' }, filter, null)
-    const { revision: _, ...numbers } = counts
-    const shown = JSON.stringify(numbers)
+    const { revision: _, convergence, ...numbers } = counts
+    const shown = JSON.stringify([numbers, await convergence()])
     if (shown === sent) return { skip: true }
     sent = shown
     return { send: { cursor: event.cursor, coalesced: event.coalesced, counts } }
@@ -58,6 +58,7 @@ function watchOptions(filter: DeploymentFilter): WatchOptions {
     'DEPLOYMENT_FORGOTTEN',
     'DEPLOYMENT_MOVED',
     'DEPLOYMENT_REVISED',
+    'CONVERGENCE_CHANGED',
   ])
   const isByState = Object.keys(filter).every((field) => byState.has(field))
   return {
@@ -80,6 +81,7 @@ const byState = new Set<string>([
   'applications',
   'applicationVersions',
   'states',
+  'convergence',
 ] satisfies (keyof DeploymentFilter)[])
 
 function topicsFor(filter: DeploymentFilter): readonly Topic[] {

@@ -1,12 +1,28 @@
 import type { Revision } from '../domain/deployment.ts'
 import type { DeploymentFilter } from '../store/deployment-filter.ts'
-import type { StateCounts } from '../store/deployments.ts'
+import type { ConvergenceCounts, StateCounts } from '../store/deployments.ts'
 import { builder } from './builder.ts'
 import { DeploymentFilterRef, toDeploymentFilter } from './deployment-filter.ts'
 import type { Parent, Reader } from './loaders.ts'
 import { pastArgs, resolvePastArgs } from './past.ts'
 
-export type CountsAt = StateCounts & { readonly revision: Revision }
+/** `convergence` is counted when somebody asks for it. */
+export type CountsAt = StateCounts & {
+  readonly revision: Revision
+  readonly convergence: () => Promise<ConvergenceCounts>
+}
+
+const ConvergenceCountsRef = builder.objectRef<ConvergenceCounts>('ConvergenceCounts').implement({
+  access: 'viewer',
+  description: 'How many deployments there are in each relation to what their devices should run.',
+  fields: (t) => ({
+    converged: t.exposeInt('converged', { description: 'How many are CONVERGED.' }),
+    applying: t.exposeInt('applying', { description: 'How many are APPLYING.' }),
+    failed: t.exposeInt('failed', { description: 'How many FAILED on the version meant.' }),
+    stale: t.exposeInt('stale', { description: 'How many are STALE.' }),
+    unknown: t.exposeInt('unknown', { description: 'How many are UNKNOWN.' }),
+  }),
+})
 
 export const DeploymentCounts = builder.objectRef<CountsAt>('DeploymentCounts').implement({
   access: 'viewer',
@@ -22,6 +38,11 @@ export const DeploymentCounts = builder.objectRef<CountsAt>('DeploymentCounts').
     failed: t.exposeInt('failed', { description: 'How many are FAILED.' }),
     removing: t.exposeInt('removing', { description: 'How many are REMOVING.' }),
     removed: t.exposeInt('removed', { description: 'How many are REMOVED.' }),
+    convergence: t.field({
+      type: ConvergenceCountsRef,
+      description: 'The same deployments by how they compare with what their devices should run.',
+      resolve: (counts) => counts.convergence(),
+    }),
     revision: t.expose('revision', { type: 'Revision', description: 'As of which revision they hold.' }),
   }),
 })
@@ -33,7 +54,11 @@ export async function loadCounts(
   asOf: Revision | null,
 ): Promise<CountsAt> {
   const counts = (await reader.deploymentCounts(parent, filter, asOf)) ?? noCounts
-  return { ...counts, revision: asOf ?? reader.head.revision }
+  return {
+    ...counts,
+    revision: asOf ?? reader.head.revision,
+    convergence: async () => (await reader.convergenceCounts(parent, filter, asOf)) ?? noConvergence,
+  }
 }
 
 export function total(counts: StateCounts | undefined): number {
@@ -41,6 +66,7 @@ export function total(counts: StateCounts | undefined): number {
   return pending + installing + installed + failed + removing + removed
 }
 
+const noConvergence: ConvergenceCounts = { converged: 0, applying: 0, failed: 0, stale: 0, unknown: 0 }
 const noCounts: StateCounts = { pending: 0, installing: 0, installed: 0, failed: 0, removing: 0, removed: 0 }
 
 builder.queryField('deploymentCounts', (t) =>

@@ -1,9 +1,14 @@
+import { setImmediate } from 'node:timers/promises'
+import { parseApplicationDeployment } from '../dialects/margo/application-deployment.ts'
+import { digestOf } from '../dialects/margo/digest.ts'
 import type { Revision } from '../domain/deployment.ts'
+import { manifestOwner } from '../domain/desired.ts'
 import { declareDeployments } from '../ingest/commands/declare.ts'
 import type { DeploymentRow } from '../store/deployments.ts'
 import type { RolloutRow } from '../store/rollouts.ts'
 import { builder } from './builder.ts'
 import { Deployment } from './deployment.ts'
+import { desireOf } from './desire.ts'
 import { checkInput } from './input-check.ts'
 import { required } from './required.ts'
 import { Rollout } from './rollout.ts'
@@ -26,7 +31,14 @@ const DeploymentDeclaration = builder.inputType('DeploymentDeclaration', {
     deploymentId: t.string({ required: true, description: 'What its reports will call it.' }),
     application: t.string({ description: 'What is deployed.' }),
     applicationVersion: t.string({ description: 'Its version.' }),
-    components: t.stringList({ description: 'Names of its parts: PENDING until they are reported.' }),
+    components: t.stringList({
+      description:
+        'Names of its parts: PENDING until they are reported. With a document they are those of the document.',
+    }),
+    document: t.string({
+      description:
+        "Margo's ApplicationDeployment, YAML or JSON, that the device should fetch and apply, kept byte for byte; it names the application, too. At most 256 KiB.",
+    }),
   }),
 })
 
@@ -42,6 +54,7 @@ const DeclareDeploymentsInput = builder.inputType('DeclareDeploymentsInput', {
       required: true,
       description: 'The deployments, each once: 1 to 10,000.',
     }),
+    reason: t.string({ description: "Why: stands beside the new versions of the devices' manifests." }),
   }),
 })
 
@@ -75,19 +88,15 @@ builder.mutationField('declareDeployments', (t) =>
     description:
       'Says what should run where, all or nothing. They are PENDING until their first reports. Saying it again revises it.',
     args: { input: t.arg({ type: DeclareDeploymentsInput, required: true, description: 'The deployments.' }) },
-    resolve: (_, { input }, context) =>
-      attempt(['Conflict', 'Forbidden', 'InvalidInput'], problemsOf(input), async () => {
+    resolve: async (_, { input }, context) => {
+      const documents = await readDocuments(input.deployments)
+      return attempt(['Conflict', 'Forbidden', 'InvalidInput'], problemsOf(input, documents), async () => {
         const rollout = input.rollout ? { name: input.rollout.name, project: input.rollout.project ?? null } : null
         const declared = await context.write(
           declareDeployments(
             rollout,
-            input.deployments.map(({ deviceId, deploymentId, application, applicationVersion, components }) => ({
-              deviceId,
-              deploymentId,
-              application: application ?? null,
-              applicationVersion: applicationVersion ?? null,
-              components: components ?? null,
-            })),
+            input.deployments.map((declaration, index) => toDeclaration(declaration, documents[index] ?? null)),
+            desireOf(context, input.reason ?? null),
           ),
         )
         const { revision, rolloutKey, deploymentKeys } = declared
@@ -97,22 +106,66 @@ builder.mutationField('declareDeployments', (t) =>
           Promise.all(deploymentKeys.map(async (key) => required(await reader.deployment(key, null), 'deployment'))),
         ])
         return { type: 'DeclareDeploymentsSuccess' as const, revision, rollout: found ?? null, deployments }
-      }),
+      })
+    },
   }),
 )
 
-function problemsOf({ rollout, deployments }: typeof DeclareDeploymentsInput.$inferInput): readonly InputProblem[] {
+type DeclarationInput = typeof DeploymentDeclaration.$inferInput
+
+type Read = ReturnType<typeof parseApplicationDeployment>
+
+/** In their order, with pauses: a thousand documents must not keep everybody else waiting. */
+async function readDocuments(deployments: readonly DeclarationInput[]): Promise<readonly (Read | null)[]> {
+  const read: (Read | null)[] = []
+  for (const declaration of deployments) {
+    const { document } = declaration
+    read.push(typeof document === 'string' ? parseApplicationDeployment(document, declaration) : null)
+    if (read.length % 10 === 0) await setImmediate()
+  }
+  return read
+}
+
+function toDeclaration(input: DeclarationInput, read: Read | null) {
+  const { deviceId, deploymentId, applicationVersion, document } = input
+  const said = read?.problems === null ? read : null
+  return {
+    deviceId,
+    deploymentId,
+    application: input.application ?? said?.application ?? null,
+    applicationVersion: applicationVersion ?? null,
+    components: said?.components ?? input.components ?? null,
+    ...(typeof document === 'string' && { document: toDocument(document) }),
+  }
+}
+
+function toDocument(content: string) {
+  const bytes = Buffer.from(content)
+  return { content, digest: digestOf(bytes), size: bytes.length }
+}
+
+function problemsOf(
+  { rollout, deployments, reason }: typeof DeclareDeploymentsInput.$inferInput,
+  documents: readonly (Read | null)[],
+): readonly InputProblem[] {
   const check = checkInput()
   check.name(['rollout', 'name'], rollout?.name)
   check.name(['rollout', 'project'], rollout?.project)
+  check.text(['reason'], reason)
   if (deployments.length === 0) check.add(['deployments'], 'must not be empty')
   if (!check.list(['deployments'], deployments)) return check.problems
-  deployments.forEach(({ deviceId, deploymentId, application, applicationVersion, components }, index) => {
+  deployments.forEach((declaration, index) => {
+    const { deviceId, deploymentId, application, applicationVersion, components, document } = declaration
     const at = ['deployments', index]
     check.name([...at, 'deviceId'], deviceId)
     check.name([...at, 'deploymentId'], deploymentId)
     check.name([...at, 'application'], application)
     check.name([...at, 'applicationVersion'], applicationVersion)
+    if (typeof document === 'string') {
+      for (const { field, message } of documents[index]?.problems ?? [])
+        check.add([...at, 'document', ...field.split(/[.[\]]+/).filter(Boolean)], message)
+      if (components) check.add([...at, 'components'], 'must be left out: they are those of the document')
+    }
     if (!components) return
     if (components.length > maxComponents)
       check.add([...at, 'components'], `must have at most ${maxComponents} elements`)
@@ -126,6 +179,15 @@ function problemsOf({ rollout, deployments }: typeof DeclareDeploymentsInput.$in
     deployments.map((_, index) => ['deployments', index]),
     deployments.map(({ deviceId, deploymentId }) => JSON.stringify([deviceId, deploymentId])),
     'is there twice',
+  )
+  // A gateway's manifest lists each of them once, on whichever child it runs.
+  const documented = deployments.flatMap(({ deviceId, deploymentId, document }, index) =>
+    typeof document === 'string' ? [{ index, name: JSON.stringify([manifestOwner(deviceId), deploymentId]) }] : [],
+  )
+  check.unique(
+    documented.map(({ index }) => ['deployments', index, 'document']),
+    documented.map(({ name }) => name),
+    "is the second document of that deploymentId in one gateway's manifest",
   )
   return check.problems
 }

@@ -3,7 +3,7 @@ import { builder } from './builder.ts'
 import { givenFields } from './input.ts'
 import { LabelInput } from './label.ts'
 import { keysOf } from './node.ts'
-import { ConnectivityEnum, DeploymentStateEnum, ReadinessEnum } from './vocabulary.ts'
+import { ConnectivityEnum, ConvergenceEnum, DeploymentStateEnum, ReadinessEnum } from './vocabulary.ts'
 
 export const DeploymentFilterRef = builder.inputType('DeploymentFilter', {
   description:
@@ -19,6 +19,10 @@ export const DeploymentFilterRef = builder.inputType('DeploymentFilter', {
     applicationVersions: t.stringList({ description: "Applications' versions." }),
     states: t.field({ type: [DeploymentStateEnum], description: 'Reported states.' }),
     derivedStates: t.field({ type: [DeploymentStateEnum], description: 'States derived from the components.' }),
+    convergence: t.field({
+      type: [ConvergenceEnum],
+      description: 'How they compare with what their devices should run.',
+    }),
     readiness: t.field({ type: [ReadinessEnum], description: 'Readiness.' }),
     components: t.stringList({ description: 'Names of components, one of which it has.' }),
     errorCodes: t.stringList({ description: 'Codes of its own error or of one of its components.' }),

@@ -5,7 +5,8 @@ import { ChangeConnection, changesOf } from './change-list.ts'
 import { Component } from './component.ts'
 import { pageArgs, revisionPageArgs } from './connection.ts'
 import { Node } from './interfaces.ts'
-import type { Reader } from './loaders.ts'
+import { type Reader, shownVersions } from './loaders.ts'
+import { DesiredDocument } from './manifest.ts'
 import { pastArgs, resolvePastArgs } from './past.ts'
 import { ReportConnection, reportsOf } from './report.ts'
 import { required } from './required.ts'
@@ -22,7 +23,7 @@ import { Rollout } from './rollout.ts'
 import { RolloutInstance } from './rollout-instance.ts'
 import { StatusError } from './status-error.ts'
 import { Device, Target } from './target.ts'
-import { DeploymentStateEnum, ReadinessEnum } from './vocabulary.ts'
+import { ConvergenceEnum, DeploymentStateEnum, ReadinessEnum } from './vocabulary.ts'
 
 export const Deployment = builder.objectRef<DeploymentRow>('Deployment')
 
@@ -105,6 +106,34 @@ Deployment.implement({
       nullable: true,
       description:
         "The version of the desired state that the device works on, if it says so: a 64-bit number's digits.",
+    }),
+    targetManifestVersion: t.exposeString('targetManifestVersion', {
+      nullable: true,
+      description:
+        "The version of its device's manifest that last changed what it should run, or withdrew it; null: no document was declared.",
+    }),
+    desired: t.field({
+      type: DesiredDocument,
+      nullable: true,
+      description: 'The document that its device should apply; null: none, or it was withdrawn.',
+      resolve: async ({ key, documentDigest, targetManifestVersion, asOf }, _, { reader }) => {
+        if (documentDigest === null) return null
+        const documents = (await (await reader()).documentsOf(key, asOf === null ? 1 : shownVersions)) ?? []
+        return documents.find(({ since }) => String(since) === targetManifestVersion) ?? null
+      },
+    }),
+    desiredHistory: t.field({
+      type: [DesiredDocument],
+      description: 'The documents that its device should have applied, newest first: at most the last 100.',
+      resolve: async ({ key }, _, context) => {
+        const documents = (await (await context.reader()).documentsOf(key, shownVersions)) ?? []
+        context.spend(documents.length)
+        return documents
+      },
+    }),
+    convergence: t.expose('convergence', {
+      type: ConvergenceEnum,
+      description: 'How it compares with what its device should run.',
     }),
     stalled: t.exposeBoolean('stalled', { description: 'Whether it has been under way for too long.' }),
     reportedAt: t.expose('reportedAt', {

@@ -5,6 +5,7 @@
 import DataLoader from 'dataloader'
 import type { Change, ChangeFilter } from '../domain/change.ts'
 import type { Millis, Revision } from '../domain/deployment.ts'
+import { type Digest, firstManifestVersion } from '../domain/desired.ts'
 import type { RolloutName } from '../domain/rollout.ts'
 import { type Sight, sightKey } from '../domain/sight.ts'
 import type { Target, TargetKind } from '../domain/target.ts'
@@ -13,6 +14,7 @@ import { type ChangeScope, countChanges, pageChanges } from '../store/changes.ts
 import type { Snapshot } from '../store/database.ts'
 import type { DeploymentFilter } from '../store/deployment-filter.ts'
 import {
+  countConvergence,
   countDeployments,
   type DeploymentOrder,
   deploymentsByKey,
@@ -20,6 +22,7 @@ import {
   pageDeployments,
   type Scope,
 } from '../store/deployments.ts'
+import { contentsOf, documentsOf, manifestHistory, newestManifest, newestManifests } from '../store/desired.ts'
 import { actionsOf, instancesByKey, instancesOf } from '../store/instances.ts'
 import type { PageRequest } from '../store/page.ts'
 import { requireRetained, resolvePast } from '../store/past.ts'
@@ -47,6 +50,9 @@ import {
 
 /** `asOf`: the revision whose deployments it shows; null: the present. A target itself has no past. */
 export type TargetNode = Target & { readonly asOf: Revision | null }
+
+/** Of manifests and documents, whose history is kept for ever. */
+export const shownVersions = 100
 
 /** What a list belongs to. */
 export type Parent = { readonly of: 'fleet' } | { readonly of: 'rollout' | 'target' | 'instance'; readonly key: number }
@@ -93,6 +99,10 @@ function createReader(s: Snapshot) {
   )
   const counts = batched((keys: readonly number[], of: Scope['of'], filter: DeploymentFilter, asOf: Revision | null) =>
     countDeployments(s, scopeOf(of, keys), filter, asOf),
+  )
+  const convergence = batched(
+    (keys: readonly number[], of: Scope['of'], filter: DeploymentFilter, asOf: Revision | null) =>
+      countConvergence(s, scopeOf(of, keys), filter, asOf),
   )
   const devices = batched((keys: readonly number[], of: DeviceScope['of'], filter: DeviceFilter, page: PageRequest) =>
     pageDevices(s, deviceScopeOf(of, keys), filter, page),
@@ -157,6 +167,8 @@ function createReader(s: Snapshot) {
     ) => deployments(keyOf(parent), parent.of, filter, order, page, asOf),
     deploymentCounts: (parent: Parent, filter: DeploymentFilter, asOf: Revision | null) =>
       counts(keyOf(parent), parent.of, filter, asOf),
+    convergenceCounts: (parent: Parent, filter: DeploymentFilter, asOf: Revision | null) =>
+      convergence(keyOf(parent), parent.of, filter, asOf),
 
     target: async (key: number, asOf: Revision | null): Promise<TargetNode | undefined> => {
       // Only what is narrowed depends on when.
@@ -194,6 +206,19 @@ function createReader(s: Snapshot) {
     changeCount: (parent: ChangeParent, filter: ChangeFilter, until: Revision | null) =>
       changeCount(parent, parent.of, filter, until),
 
+    manifest: batched((keys: readonly number[]) => newestManifests(s, keys)),
+    /** The newest versions, newest first. */
+    manifestHistory: remembered(async (targetKey: number) => {
+      const newest = (await newestManifest(s, targetKey))?.version ?? firstManifestVersion
+      const history = await manifestHistory(s, targetKey, Math.max(firstManifestVersion, newest - shownVersions))
+      return history.toReversed()
+    }),
+    /** Newest first. */
+    documentsOf: batched((keys: readonly number[], limit: number) => documentsOf(s, keys, limit)),
+    documentContent: batched(
+      (digests: readonly Digest[]) => contentsOf(s, digests),
+      (_, index) => index,
+    ),
     reports: batched((keys: readonly number[], page: PageRequest, until: Revision | null) =>
       pageReports(s, keys, page, until),
     ),

@@ -1,5 +1,7 @@
+import type { Convergence } from '../domain/desired.ts'
 import { DomainError } from '../domain/errors.ts'
 import type { RolloutName } from '../domain/rollout.ts'
+import type { ConvergenceCounts } from '../store/deployments.ts'
 import type { RolloutRow } from '../store/rollouts.ts'
 import { builder } from './builder.ts'
 import { connect, implementConnection, pageArgs } from './connection.ts'
@@ -13,7 +15,13 @@ import { decodeNodeId } from './node.ts'
 import { pastArgs, resolvePastArgs } from './past.ts'
 import { resourceFields } from './resource.ts'
 import { LifecycleAction, RolloutInstance } from './rollout-instance.ts'
-import { InstanceStatusEnum, LifecycleStateEnum, ReadinessEnum, RolloutKindEnum } from './vocabulary.ts'
+import {
+  ConvergenceEnum,
+  InstanceStatusEnum,
+  LifecycleStateEnum,
+  ReadinessEnum,
+  RolloutKindEnum,
+} from './vocabulary.ts'
 
 export const Rollout = builder.objectRef<RolloutRow>('Rollout')
 
@@ -57,6 +65,13 @@ Rollout.implement({
       resolve: async ({ key, asOf }, _, { reader }) =>
         (await (await reader()).readinessSum({ of: 'rollout', key }, asOf)) ?? 'UNKNOWN',
     }),
+    convergence: t.field({
+      type: ConvergenceEnum,
+      description:
+        'How its deployments together compare with what their devices should run: the first that any of them is of FAILED, STALE, APPLYING, UNKNOWN, CONVERGED.',
+      resolve: async ({ key, asOf }, _, { reader }) =>
+        sumOfConvergence(await (await reader()).convergenceCounts({ of: 'rollout', key }, {}, asOf)),
+    }),
     actions: t.field({
       type: [LifecycleAction],
       description: 'All that users did with it, oldest first; kept for ever.',
@@ -97,6 +112,13 @@ Rollout.implement({
     }),
   }),
 })
+
+function sumOfConvergence(counts: ConvergenceCounts | undefined): Convergence {
+  const order = ['FAILED', 'STALE', 'APPLYING', 'UNKNOWN', 'CONVERGED'] as const
+  return (
+    order.find((convergence) => (counts?.[convergence.toLowerCase() as Lowercase<Convergence>] ?? 0) > 0) ?? 'UNKNOWN'
+  )
+}
 
 const RolloutConnection = implementConnection('Rollout', () => Rollout, 'rollouts')
 

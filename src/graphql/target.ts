@@ -1,3 +1,4 @@
+import { manifestOwner } from '../domain/desired.ts'
 import type { DeviceFilter } from '../store/targets.ts'
 import { builder } from './builder.ts'
 import { type Connection, connect, implementConnection, mapPage, type PageArguments, pageArgs } from './connection.ts'
@@ -8,6 +9,7 @@ import { givenFields } from './input.ts'
 import { Node } from './interfaces.ts'
 import { Label, LabelInput } from './label.ts'
 import type { TargetNode } from './loaders.ts'
+import { ManifestVersionRef, versionOf } from './manifest.ts'
 import { encodeNodeId } from './node.ts'
 import { ConnectivityEnum, TargetKindEnum } from './vocabulary.ts'
 
@@ -52,6 +54,18 @@ Device.implement({
     expectedInterval: t.exposeInt('expectedInterval', {
       nullable: true,
       description: 'Seconds between two signs of life that its owner promised; null: silence proves nothing.',
+    }),
+    manifestVersion: t.string({
+      nullable: true,
+      description:
+        'The newest version of what it should run; 1: nothing was ever declared. Null: its gateway fetches what it should run.',
+      resolve: async ({ key, name }, _, { reader }) =>
+        manifestOwner(name) === name ? versionOf(await (await reader()).manifest(key)) : null,
+    }),
+    manifests: t.field({
+      type: [ManifestVersionRef],
+      description: 'The versions of what it should run, newest first: at most the last 100.',
+      resolve: async ({ key }, _, { reader }) => (await reader()).manifestHistory(key),
     }),
     parent: t.field({
       type: Device,

@@ -1,5 +1,6 @@
 /** The enums (PRODUCT, "Vocabularies"): their values are the domain's own, each with its meaning. */
 import type { DeploymentState, Readiness } from '../domain/deployment.ts'
+import type { Convergence } from '../domain/desired.ts'
 import type { Verdict } from '../domain/report.ts'
 import type { Presence, SyncStatus } from '../domain/resource.ts'
 import type { RolloutKind } from '../domain/rollout.ts'
@@ -20,6 +21,17 @@ export const DeploymentStateEnum = builder.enumType('DeploymentState', {
     REMOVING: { description: 'Being removed.' },
     REMOVED: { description: 'Removed; nothing is left.' },
   } satisfies Described<DeploymentState>,
+})
+
+export const ConvergenceEnum = builder.enumType('Convergence', {
+  description: 'How what a device says it runs compares with what it should run.',
+  values: {
+    CONVERGED: { description: 'It has adopted the version meant, and installed (or removed) what that says.' },
+    APPLYING: { description: 'It has adopted the version meant, and is not done with it.' },
+    FAILED: { description: 'It failed on the version meant.' },
+    STALE: { description: 'Whatever it says, it says it of an older version than the one meant.' },
+    UNKNOWN: { description: 'Nobody declared a document, or the device does not say which version it has adopted.' },
+  } satisfies Described<Convergence>,
 })
 
 export const LifecycleStateEnum = builder.enumType('LifecycleState', {
@@ -154,6 +166,9 @@ export const ChangeKindEnum = builder.enumType('ChangeKind', {
     DEPLOYMENT_REVISED: { description: 'A deployment has another application, version or rollout.' },
     DEPLOYMENT_FORGOTTEN: { description: 'A deployment left all lists and counts.' },
     DEPLOYMENT_STALLED: { description: 'A deployment stalled, or goes on again.' },
+    CONVERGENCE_CHANGED: {
+      description: 'A deployment came closer to what its device should run, or that has changed.',
+    },
     RESOURCE_STATUS_CHANGED: { description: 'A Kubernetes object has another status.' },
     INSTANCE_STATUS_CHANGED: { description: 'A run of a rollout has another status.' },
     LIFECYCLE_ACTION_RECORDED: { description: 'A user did something with a rollout.' },

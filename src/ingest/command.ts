@@ -17,6 +17,10 @@ export interface Needs {
   readonly rollouts?: readonly RolloutName[]
   readonly targets?: readonly TargetName[]
   readonly orchestrated?: readonly OrchestratedNeed[]
+  /** What these devices should run. */
+  readonly manifests?: readonly string[]
+  /** What the devices should run that these deployments are desired of. */
+  readonly manifestsOf?: readonly number[]
 }
 
 export interface TargetName {

@@ -64,7 +64,9 @@ export function createKnown(capacity: number): Known {
           !need.identities &&
           !need.rollouts &&
           !need.targets &&
-          !need.orchestrated
+          !need.orchestrated &&
+          !need.manifests &&
+          !need.manifestsOf
         const known = isSimple ? (need.deployments ?? []).map(recallDeployment) : []
         const places = isSimple ? (need.devices ?? []).map((name) => devices.get(name)) : []
         const isKnown = isSimple && known.every((d) => d !== null) && places.every((target) => target !== undefined)

@@ -3,13 +3,8 @@
  * that must be written. Pure bookkeeping: commands decide, store/batch.ts writes.
  */
 import type { Change, ChangeBody } from '../domain/change.ts'
-import {
-  type Deployment,
-  type DeploymentState,
-  deploymentStates,
-  type Millis,
-  type Revision,
-} from '../domain/deployment.ts'
+import { type Counters, convergenceCounter, stateCounter, zeroCounters } from '../domain/counters.ts'
+import type { Deployment, Millis, Revision } from '../domain/deployment.ts'
 import type { Instance } from '../domain/instance.ts'
 import type { LifecycleAction } from '../domain/lifecycle.ts'
 import type { OrderKey, StatusReport, Verdict } from '../domain/report.ts'
@@ -18,14 +13,19 @@ import { newRollout, type Rollout, type RolloutName, rolloutIdentity } from '../
 import type { Target, TargetKind } from '../domain/target.ts'
 import type { Moment, Transition } from '../domain/transition.ts'
 import {
+  createDesiredState,
+  type DesiredEffects,
+  type DesiredState,
+  type LoadedDesired,
+  nothingLoaded,
+} from './desired.ts'
+import {
   createOrchestration,
   type LoadedOrchestration,
   nothingOrchestrated,
   type Orchestration,
   type OrchestrationEffects,
 } from './orchestration.ts'
-
-export type StateDelta = Record<DeploymentState, number>
 
 /** Whom an entry of the log is about, in its terms. */
 export interface Subject {
@@ -84,6 +84,7 @@ export interface Loaded {
   /** Targets by what else they are known by. */
   readonly identities?: ReadonlyMap<string, number>
   readonly orchestration?: LoadedOrchestration
+  readonly desired?: LoadedDesired
 }
 
 /** How much of a row moved: nothing but "heard again" leaves its indexes alone. */
@@ -118,6 +119,7 @@ export interface World {
   putRollout(rollout: Rollout): void
   deploymentsOfInstance(instanceKey: number): readonly Deployment[]
   readonly orchestration: Orchestration
+  readonly desired: DesiredState
   newKey(): number
   putTarget(target: Target, touch: Touch): void
   /** Takes a transition's outcome over: rows, counters and log. `known` is what the transition started from. */
@@ -141,8 +143,9 @@ export interface Effects {
   readonly targets: ReadonlyMap<number, { readonly row: Target; readonly touch: Touch }>
   readonly rollouts: ReadonlyMap<number, { readonly row: Rollout; readonly isNew: boolean }>
   readonly orchestration: OrchestrationEffects
-  readonly rolloutDeltas: ReadonlyMap<number, StateDelta>
-  readonly fleetDelta: StateDelta
+  readonly desired: DesiredEffects
+  readonly rolloutDeltas: ReadonlyMap<number, Counters>
+  readonly fleetDelta: Counters
   readonly revision: Revision
   readonly at: Millis
   readonly nextKey: number
@@ -163,14 +166,15 @@ export function createWorld(head: Head, loaded: Loaded, now: Millis, offlineAfte
   const rollouts = new Map(loaded.rollouts.map((rollout) => [identityOf(rollout), rollout]))
   const identities = new Map(loaded.identities)
   const orchestration = createOrchestration(loaded.orchestration ?? nothingOrchestrated)
+  const desired = createDesiredState(loaded.desired ?? nothingLoaded)
 
   const entries: Entry[] = []
   const reports: KeptReport[] = []
   const touchedDeployments = new Map<number, { row: Deployment; touch: Touch; repeats: number }>()
   const touchedTargets = new Map<number, { row: Target; touch: Touch }>()
   const touchedRollouts = new Map<number, { row: Rollout; isNew: boolean }>()
-  const rolloutDeltas = new Map<number, StateDelta>()
-  const fleetDelta = zeroDelta()
+  const rolloutDeltas = new Map<number, Counters>()
+  const fleetDelta = zeroCounters()
 
   const putPlace = (places: Map<string, Set<number>>, deployment: Deployment): void => {
     const place = nameOf(deployment.deploymentId, String(deployment.targetKey))
@@ -201,9 +205,11 @@ export function createWorld(head: Head, loaded: Loaded, now: Millis, offlineAfte
 
   const count = (deployment: Deployment | null, by: 1 | -1): void => {
     if (!deployment || deployment.forgottenAt !== null || !deployment.isCurrent) return
-    fleetDelta[deployment.state] += by
-    const delta = rolloutDeltas.get(deployment.rolloutKey) ?? zeroDelta()
-    delta[deployment.state] += by
+    const delta = rolloutDeltas.get(deployment.rolloutKey) ?? zeroCounters()
+    for (const counter of [stateCounter(deployment.state), convergenceCounter(deployment.convergence)]) {
+      fleetDelta[counter] += by
+      delta[counter] += by
+    }
     rolloutDeltas.set(deployment.rolloutKey, delta)
   }
 
@@ -267,6 +273,7 @@ export function createWorld(head: Head, loaded: Loaded, now: Millis, offlineAfte
     deploymentsOfInstance: (instanceKey) =>
       [...byKey.values()].filter((deployment) => deployment.instanceKey === instanceKey),
     orchestration,
+    desired,
     newKey: () => nextKey++,
     putTarget,
     commit(known, outcome, observedAt) {
@@ -348,7 +355,8 @@ export function createWorld(head: Head, loaded: Loaded, now: Millis, offlineAfte
       const written = { entries, reports, deployments: touchedDeployments, targets: touchedTargets }
       const orchestrated = orchestration.effects
       const counted = { rolloutDeltas, fleetDelta, revision, at, nextKey }
-      return { ...written, ...counted, rollouts: touchedRollouts, orchestration: orchestrated }
+      const held = { orchestration: orchestrated, desired: desired.effects }
+      return { ...written, ...counted, ...held, rollouts: touchedRollouts }
     },
   }
 }
@@ -369,14 +377,6 @@ export function changesOf(effects: Effects): Change[] {
     }
     return changes.map((body, index) => ({ ...shared, ...body, revision: firstRevision + index }))
   })
-}
-
-export function zeroDelta(): StateDelta {
-  return { PENDING: 0, INSTALLING: 0, INSTALLED: 0, FAILED: 0, REMOVING: 0, REMOVED: 0 }
-}
-
-export function isZeroDelta(delta: StateDelta): boolean {
-  return deploymentStates.every((state) => delta[state] === 0)
 }
 
 function stronger(known: Touch | undefined, touch: Touch): Touch {

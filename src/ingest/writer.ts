@@ -232,6 +232,7 @@ function joinLoaded(a: Loaded, b: Loaded): Loaded {
     rollouts: [...a.rollouts, ...b.rollouts],
     ...(b.identities && { identities: b.identities }),
     ...(b.orchestration && { orchestration: b.orchestration }),
+    ...(b.desired && { desired: b.desired }),
   }
 }
 

@@ -85,6 +85,10 @@ function ownFields(change: Change, targetOf: (key: number) => object | undefined
       return {}
     case 'DEPLOYMENT_STALLED':
       return { stalled: change.stalled }
+    case 'CONVERGENCE_CHANGED': {
+      const { from, to, targetManifestVersion, documentDigest } = change
+      return { fromConvergence: from, toConvergence: to, targetManifestVersion, documentDigest }
+    }
     case 'CONNECTIVITY_CHANGED':
       return { fromConnectivity: change.from, toConnectivity: change.to }
     case 'RESOURCE_STATUS_CHANGED': {

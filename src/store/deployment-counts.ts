@@ -1,9 +1,11 @@
 /**
- * Deployments by state. The counters of the fleet and of the rollouts answer without looking at any deployment, also for the
+ * Deployments by state, and by convergence. The counters of the fleet and of the rollouts answer without looking at any deployment, also for the
  * past: minus what the changed ones are now, plus what they were. Every other question counts what the list would show.
  */
 import { type SQL, sql } from 'drizzle-orm'
+import { type Counter, convergenceCounter, stateCounter } from '../domain/counters.ts'
 import { type DeploymentState, deploymentStates, type Revision } from '../domain/deployment.ts'
+import { type Convergence, convergences } from '../domain/desired.ts'
 import type { Session } from './database.ts'
 import { type DeploymentFilter, d, matchesDeployment, presentFields } from './deployment-filter.ts'
 import { fromPresent, fromThen, fromUnwound, isListed, ownedBy, parentsOf, type Scope } from './deployment-scope.ts'
@@ -11,57 +13,102 @@ import { listParameter } from './parameters.ts'
 import { openPast, type Past, present } from './past.ts'
 import { deployments, logHead, rollouts } from './schema.ts'
 
-export interface StateCounts {
-  readonly pending: number
-  readonly installing: number
-  readonly installed: number
-  readonly failed: number
-  readonly removing: number
-  readonly removed: number
+export type StateCounts = Readonly<Record<Lowercase<DeploymentState>, number>>
+export type ConvergenceCounts = Readonly<Record<Lowercase<Convergence>, number>>
+
+/** What is told apart: a column of deployments, and the counters beside each of its values. */
+interface Dimension<Value extends DeploymentState | Convergence> {
+  readonly column: 'state' | 'convergence'
+  /** The filter by its values. */
+  readonly field: 'states' | 'convergence'
+  readonly values: readonly Value[]
+  readonly counterOf: (value: Value) => Counter
 }
 
-interface CountRecord {
-  readonly parent: number
-  readonly state: DeploymentState
-  readonly n: number
+const byState: Dimension<DeploymentState> = {
+  column: 'state',
+  field: 'states',
+  values: deploymentStates,
+  counterOf: stateCounter,
+}
+const byConvergence: Dimension<Convergence> = {
+  column: 'convergence',
+  field: 'convergence',
+  values: convergences,
+  counterOf: convergenceCounter,
 }
 
 /** Zero-filled. */
-export async function countDeployments(
+export function countDeployments(
   session: Session,
   scope: Scope,
   filter: DeploymentFilter,
   asOf: Revision | null,
 ): Promise<Map<number, StateCounts>> {
+  return countBy(byState, session, scope, filter, asOf)
+}
+
+/** Zero-filled. */
+export function countConvergence(
+  session: Session,
+  scope: Scope,
+  filter: DeploymentFilter,
+  asOf: Revision | null,
+): Promise<Map<number, ConvergenceCounts>> {
+  return countBy(byConvergence, session, scope, filter, asOf)
+}
+
+interface CountRecord<Value> {
+  readonly parent: number
+  readonly value: Value
+  readonly n: number
+}
+
+async function countBy<Value extends DeploymentState | Convergence>(
+  by: Dimension<Value>,
+  session: Session,
+  scope: Scope,
+  filter: DeploymentFilter,
+  asOf: Revision | null,
+): Promise<Map<number, Record<Lowercase<Value>, number>>> {
   const past = asOf === null ? null : await openPast(session, asOf)
   // Counters count everybody's.
-  const counted = session.sight ? null : scopeOfCounters(scope, filter)
+  const counted = session.sight ? null : scopeOfCounters(by, scope, filter)
   const records = counted
-    ? await countEach(session, counted, fromCounters(counted, past))
-    : await countEach(session, scope, sql`select ${d.state}, 1 as n ${rowsOf(session, scope, filter, past)}`)
-  const totals = new Map(parentsOf(scope).map((parent) => [parent, noCounts()]))
-  for (const { parent, state, n } of records) {
-    if (filter.states && !filter.states.includes(state)) continue
+    ? await countEach<Value>(session, counted, fromCounters(by, counted, past))
+    : await countEach<Value>(
+        session,
+        scope,
+        sql`select ${d[by.column]} as value, 1 as n ${rowsOf(session, scope, filter, past)}`,
+      )
+  const totals = new Map(parentsOf(scope).map((parent) => [parent, noCounts(by)]))
+  const wanted: readonly string[] | undefined = filter[by.field]
+  for (const { parent, value, n } of records) {
+    if (wanted && !wanted.includes(value)) continue
     const counts = totals.get(scope.of === 'fleet' ? 0 : parent)
-    if (counts) counts[columnOf(state)] += n
+    if (counts) counts[nameOf(value)] += n
   }
   return totals
 }
 
 /** Whose counters together answer; null: they do not. */
-function scopeOfCounters(scope: Scope, filter: DeploymentFilter): Scope | null {
+function scopeOfCounters(
+  { field: own }: { readonly field: string },
+  scope: Scope,
+  filter: DeploymentFilter,
+): Scope | null {
   if (scope.of === 'target' || scope.of === 'instance') return null
-  if (presentFields(filter).some((field) => field !== 'states' && field !== 'rolloutKeys')) return null
+  if (presentFields(filter).some((field) => field !== own && field !== 'rolloutKeys')) return null
   const wanted = filter.rolloutKeys
   if (!wanted) return scope
   return { of: 'rollout', keys: scope.of === 'fleet' ? wanted : scope.keys.filter((key) => wanted.includes(key)) }
 }
 
-function countEach(session: Session, scope: Scope, counted: SQL): Promise<CountRecord[]> {
-  return session.rows<CountRecord>(
-    sql`select parent.key as parent, counted.state, sum(counted.n)::int as n
+function countEach<Value>(session: Session, scope: Scope, counted: SQL): Promise<CountRecord<Value>[]> {
+  return session.rows<CountRecord<Value>>(
+    sql`select parent.key as parent, counted.value, sum(counted.n)::int as n
       from unnest(${listParameter(parentsOf(scope), 'bigint')}) as parent(key)
-      cross join lateral (${counted}) as counted group by parent.key, counted.state`,
+      cross join lateral (${counted}) as counted group by parent.key, counted.value`,
   )
 }
 
@@ -70,27 +117,33 @@ function rowsOf(reader: Session, scope: Scope, filter: DeploymentFilter, past: P
   return past ? fromThen(past, scope, conditions) : fromPresent(scope, conditions)
 }
 
-function fromCounters(scope: Scope, past: Past | null): SQL {
-  const counters = sql`select counter.state, counter.n from ${scope.of === 'fleet' ? countersOf(logHead) : countersOf(rollouts)}
+function fromCounters<Value extends DeploymentState | Convergence>(
+  by: Dimension<Value>,
+  scope: Scope,
+  past: Past | null,
+): SQL {
+  const counters = sql`select counter.value, counter.n from ${scope.of === 'fleet' ? countersOf(by, logHead) : countersOf(by, rollouts)}
     where ${scope.of === 'fleet' ? sql`true` : sql`${rollouts.key} = parent.key`}`
   if (!past) return counters
   return sql`${counters}
-    union all select ${present.state}, -1 from ${deployments} ${present}
+    union all select ${present[by.column]}, -1 from ${deployments} ${present}
       where ${present.forgottenAt} is null and ${present.isCurrent} and ${present.revision} > ${past.revision}::bigint and ${ownedBy(scope, present)}
-    union all select ${d.state}, 1 ${fromUnwound(past, scope, [sql`${d.isCurrent}`])}`
+    union all select ${d[by.column]}, 1 ${fromUnwound(past, scope, [sql`${d.isCurrent}`])}`
 }
 
-function countersOf(table: typeof logHead | typeof rollouts): SQL {
-  const values = deploymentStates.map((state) => sql`(${state}::deployment_state, ${table[columnOf(state)]})`)
-  return sql`${table} cross join lateral (values ${sql.join(values, sql`, `)}) as counter(state, n)`
+function countersOf<Value extends DeploymentState | Convergence>(
+  { column, values, counterOf }: Dimension<Value>,
+  table: typeof logHead | typeof rollouts,
+): SQL {
+  const type = sql.raw(deployments[column].getSQLType())
+  const counters = values.map((value) => sql`(${value}::${type}, ${table[counterOf(value)]})`)
+  return sql`${table} cross join lateral (values ${sql.join(counters, sql`, `)}) as counter(value, n)`
 }
 
-type Column = Lowercase<DeploymentState>
-
-function columnOf(state: DeploymentState): Column {
-  return state.toLowerCase() as Column
+function nameOf<Value extends DeploymentState | Convergence>(value: Value): Lowercase<Value> {
+  return value.toLowerCase() as Lowercase<Value>
 }
 
-function noCounts(): Record<Column, number> {
-  return { pending: 0, installing: 0, installed: 0, failed: 0, removing: 0, removed: 0 }
+function noCounts<Value extends DeploymentState | Convergence>({ values }: Dimension<Value>) {
+  return Object.fromEntries(values.map((value) => [nameOf(value), 0])) as Record<Lowercase<Value>, number>
 }

@@ -2,6 +2,7 @@
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
 import type { DeploymentState, Millis, Readiness } from '../domain/deployment.ts'
+import type { Convergence } from '../domain/desired.ts'
 import type { Connectivity, Label } from '../domain/target.ts'
 import { all, containsText, either, hasAnyLabel, isAnyOf, isStorable, nothing, timeParameter } from './parameters.ts'
 import { deployments, instances, targets } from './schema.ts'
@@ -19,6 +20,7 @@ export interface DeploymentFilter {
   readonly applicationVersions?: readonly string[]
   readonly states?: readonly DeploymentState[]
   readonly derivedStates?: readonly DeploymentState[]
+  readonly convergence?: readonly Convergence[]
   readonly readiness?: readonly Readiness[]
   /** It has a component of that name. */
   readonly components?: readonly string[]
@@ -57,6 +59,7 @@ const conditions: {
   applicationVersions: (versions) => isAnyOf(d.applicationVersion, versions, 'text'),
   states: (states) => isAnyOf(d.state, states, 'deployment_state'),
   derivedStates: (states) => isAnyOf(d.derivedState, states, 'deployment_state'),
+  convergence: (values) => isAnyOf(d.convergence, values, 'convergence'),
   readiness: (readiness) => isAnyOf(d.readiness, readiness, 'readiness'),
   components: (names) => hasComponent(isAnyOf(sql`component ->> 'name'`, names, 'text')),
   errorCodes: (codes) => hasErrorWhere((error) => isAnyOf(sql`${error} ->> 'code'`, codes, 'text')),

@@ -1,8 +1,10 @@
 /** The first half of the writer's SQL: lock the log's head, then load all that a batch needs, in one query a table. */
+import { manifestOwner } from '../domain/desired.ts'
 import type { RolloutName } from '../domain/rollout.ts'
 import type { Needs, TargetName } from '../ingest/command.ts'
 import type { Head, Loaded } from '../ingest/world.ts'
 import type { Session } from './database.ts'
+import { loadDesired } from './load-desired.ts'
 import { loadOrchestration } from './load-orchestration.ts'
 import { storedIdentity } from './rollout-identity.ts'
 import {
@@ -33,6 +35,11 @@ const deploymentsByName = `select d.* from json_to_recordset($1::text::json) as 
 const deploymentsByDevice = `select d.* from json_to_recordset($1::text::json) as x("deploymentId" text, device text)
   join targets t on t.kind = 'DEVICE' and t.provider = '' and t.name = x.device
   join deployments d on d.target_key = t.key and d.deployment_id = x."deploymentId"`
+/** Those that the manifests of these devices list, on whichever child they run. */
+const deploymentsByManifest = `select d.* from json_to_recordset($1::text::json) as x("deploymentId" text, owner text)
+  join targets t on t.kind = 'DEVICE' and t.provider = '' and t.name = x.owner
+  join manifest_entries e on e.target_key = t.key and e.deployment_id = x."deploymentId" and e.until is null
+  join deployments d on d.key = e.deployment_key`
 const deploymentsByKey = `select d.* from deployments d
   where d.key in (select x::bigint from json_array_elements_text($1::text::json) x)`
 const deploymentsByReporter = `select d.* from deployments d
@@ -56,13 +63,15 @@ const rolloutsByIdentity = `select r.* from json_to_recordset($1::text::json) as
 export async function loadNeeds(session: Session, needs: readonly Needs[]): Promise<Loaded> {
   const named = needs.flatMap((need) => need.deployments ?? [])
   const elsewhere = named.filter((need) => need.anyReporter || need.device !== need.reporter)
+  const listed = needs.filter(({ manifests }) => manifests).flatMap((need) => need.deployments ?? [])
   const keys = needs.flatMap((need) => need.deploymentKeys ?? [])
   const reporters = needs.flatMap((need) => need.reporters ?? [])
   const devices = unique(needs.flatMap((need) => need.devices ?? []))
   const ask = <T extends object>(text: string, list: readonly unknown[]): Promise<T[]> =>
     list.length === 0 ? Promise.resolve([]) : session.run<T>(text, [JSON.stringify(list)])
 
-  const [held, deviceRows, placeRows, ...found] = await Promise.all([
+  const [desired, held, deviceRows, placeRows, ...found] = await Promise.all([
+    loadDesired(session, needs),
     ask<{ id: string; targetKey: number }>(holders, unique(needs.flatMap((need) => need.identities ?? []))),
     ask<TargetRecord>(needs.some((need) => need.ancestors) ? devicesAndAncestors : devicesByName, devices),
     ask<TargetRecord>(targetsByName, uniqueTargets(needs.flatMap((need) => need.targets ?? []))),
@@ -73,6 +82,10 @@ export async function loadNeeds(session: Session, needs: readonly Needs[]): Prom
     ask<DeploymentRecord>(
       deploymentsByDevice,
       elsewhere.map(({ deploymentId, device }) => ({ deploymentId, device })),
+    ),
+    ask<DeploymentRecord>(
+      deploymentsByManifest,
+      listed.map(({ deploymentId, device }) => ({ deploymentId, owner: manifestOwner(device) })),
     ),
     ask<DeploymentRecord>(deploymentsByKey, keys),
     ask<DeploymentRecord>(deploymentsByReporter, reporters),
@@ -101,6 +114,7 @@ export async function loadNeeds(session: Session, needs: readonly Needs[]): Prom
     rollouts: [...rolloutRows.map(toRollout), ...(orchestration?.rollouts ?? [])],
     ...(identities.size > 0 && { identities }),
     ...(orchestration && { orchestration }),
+    ...(desired && { desired }),
   }
 }
 

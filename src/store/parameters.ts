@@ -14,6 +14,7 @@ type ListType =
   | 'instance_status'
   | 'sync_status'
   | 'presence'
+  | 'convergence'
 
 export const nothing: SQL = sql`false`
 

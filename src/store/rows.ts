@@ -12,6 +12,7 @@ import type {
   Revision,
   StatusError,
 } from '../domain/deployment.ts'
+import type { Convergence, Digest } from '../domain/desired.ts'
 import type { Instance, InstanceGoal, InstanceStatus } from '../domain/instance.ts'
 import type { LifecycleAction, LifecycleState } from '../domain/lifecycle.ts'
 import type { ComponentReport, OrderKey, Verdict } from '../domain/report.ts'
@@ -38,6 +39,9 @@ export interface ImageRecord<Time> {
   readonly components: readonly Component[]
   readonly attempt: number
   readonly adopted_manifest_version: Digits | null
+  readonly target_manifest_version: Digits | null
+  readonly document_digest: Digest | null
+  readonly convergence: Convergence
   readonly stalled: boolean
   readonly reported_at: Time | null
   readonly changed_at: Time
@@ -88,6 +92,9 @@ export function toImageRecord(image: DeploymentImage): ImageRecord<string> {
     components: image.components,
     attempt: image.attempt,
     adopted_manifest_version: image.adoptedManifestVersion,
+    target_manifest_version: image.targetManifestVersion,
+    document_digest: image.documentDigest,
+    convergence: image.convergence,
     stalled: image.stalled,
     reported_at: toIso(image.reportedAt),
     changed_at: new Date(image.changedAt).toISOString(),
@@ -117,6 +124,9 @@ function imageOf(
     components: row.components,
     attempt: row.attempt,
     adoptedManifestVersion: row.adopted_manifest_version,
+    targetManifestVersion: row.target_manifest_version,
+    documentDigest: row.document_digest,
+    convergence: row.convergence,
     stalled: row.stalled,
     reportedAt,
     changedAt,

@@ -2,19 +2,20 @@
  * The second half of the writer's SQL: what a batch made, one statement a table, however many reports it had.
  * The statements do not wait for each other's answers; the transaction is the caller's.
  */
-import { type DeploymentImage, deploymentStates } from '../domain/deployment.ts'
+import { counters, isZero } from '../domain/counters.ts'
+import type { DeploymentImage } from '../domain/deployment.ts'
 import type { ResourceImage } from '../domain/resource.ts'
 import type { Statement } from '../ingest/command.ts'
-import { type Effects, type Entry, type Head, isZeroDelta, type KeptReport, type Touch } from '../ingest/world.ts'
+import type { Effects, Entry, Head, KeptReport, Touch } from '../ingest/world.ts'
 import { doorbellChannel, type Session } from './database.ts'
 import { insertOf, iso, recordOfFields, updateOf, type Write } from './recordset.ts'
 import { storedIdentity } from './rollout-identity.ts'
+import { saveDesired } from './save-desired.ts'
 import { saveOrchestration } from './save-orchestration.ts'
-import { batches, changeLog, deployments, reports, resources, rollouts, targets } from './schema.ts'
+import { batches, changeLog, deployments, logHead, reports, resources, rollouts, targets } from './schema.ts'
 
 const identity = ['key', 'kind', 'provider', 'name', 'deploymentId'] as const
 const isIdentity = (field: string): boolean => (identity as readonly string[]).includes(field)
-const stateColumns = deploymentStates.map((state) => state.toLowerCase())
 
 const targetWrites: Record<Touch, Write<object>> = {
   created: insertOf(targets),
@@ -34,15 +35,13 @@ const deploymentWrites: Record<Touch, Write<object>> = {
   changed: updateOf(deployments, { set: (field) => !isIdentity(field), add: ['repeats'] }),
   heard: updateOf(deployments, { set: (field) => heardFields.includes(field), add: ['repeats'] }),
 }
-const insertRollouts = insertOf(rollouts, {
-  except: ['pending', 'installing', 'installed', 'failed', 'removing', 'removed'],
-})
+const insertRollouts = insertOf(rollouts, { except: counters })
 const reviseRollouts = updateOf(rollouts, {
   set: (field) => ['compositeProfile', 'state', 'status', 'currentInstanceKey'].includes(field),
 })
 const countRollouts = updateOf(rollouts, {
   set: () => false,
-  add: ['pending', 'installing', 'installed', 'failed', 'removing', 'removed'],
+  add: counters,
 })
 const insertEntries = insertOf(changeLog)
 const insertReports = insertOf(reports)
@@ -50,7 +49,10 @@ const keepOutcome = insertOf(batches, {
   more: 'on conflict (id) do update set at = excluded.at, outcomes = excluded.outcomes',
 })
 const moveHead = `update log_head set revision = $1::bigint, at = $2::timestamptz, next_key = $3::bigint, writes = writes + 1,
-  ${stateColumns.map((column, i) => `${column} = ${column} + $${i + 4}::int`).join(', ')} where id = 1`
+  ${counters
+    .map((counter) => logHead[counter].name)
+    .map((column, i) => `${column} = ${column} + $${i + 4}::int`)
+    .join(', ')} where id = 1`
 
 const toImage = recordOfFields<typeof deployments, DeploymentImage>(deployments, [
   'targetKey',
@@ -67,6 +69,9 @@ const toImage = recordOfFields<typeof deployments, DeploymentImage>(deployments,
   'components',
   'attempt',
   'adoptedManifestVersion',
+  'targetManifestVersion',
+  'documentDigest',
+  'convergence',
   'stalled',
   'reportedAt',
   'changedAt',
@@ -112,7 +117,7 @@ export async function saveBatch(
       ),
     )
   const { writer: id, batch, results } = outcome
-  const fleetDelta = deploymentStates.map((state) => effects.fleetDelta[state])
+  const fleetDelta = counters.map((counter) => effects.fleetDelta[counter])
   const rows = [...effects.rollouts.values()]
   // The batch's first revision: its deployments must not be older than their rollout.
   const createdRevision = Math.min(before.revision + 1, effects.revision)
@@ -128,6 +133,7 @@ export async function saveBatch(
       rows.filter(({ isNew }) => !isNew).map(({ row }) => row),
     ),
     ...saveOrchestration(session, effects.orchestration),
+    ...saveDesired(session, effects.desired, effects.at),
     ...putTouched(
       deploymentWrites,
       [...effects.deployments.values()].map(({ row, repeats, touch }) => ({ touch, row: { ...row, repeats } })),
@@ -155,12 +161,7 @@ export async function findOutcome(session: Session, writer: string, batch: numbe
 }
 
 function rolloutDeltas(effects: Effects): object[] {
-  return [...effects.rolloutDeltas]
-    .filter(([, delta]) => !isZeroDelta(delta))
-    .map(([key, delta]) => ({
-      key,
-      ...Object.fromEntries(deploymentStates.map((state) => [state.toLowerCase(), delta[state]])),
-    }))
+  return [...effects.rolloutDeltas].filter(([, delta]) => !isZero(delta)).map(([key, delta]) => ({ key, ...delta }))
 }
 
 function entryRow({ subject, before, changes, firstRevision, observedAt }: Entry, at: number): object {

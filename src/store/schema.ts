@@ -21,6 +21,7 @@ import {
   uniqueIndex,
 } from 'drizzle-orm/pg-core'
 import { deploymentStates, readinesses } from '../domain/deployment.ts'
+import { convergences } from '../domain/desired.ts'
 import { instanceGoals, instanceStatuses } from '../domain/instance.ts'
 import { lifecycleStates } from '../domain/lifecycle.ts'
 import { verdicts } from '../domain/report.ts'
@@ -29,6 +30,7 @@ import { rolloutKinds } from '../domain/rollout.ts'
 import { connectivities, targetKinds } from '../domain/target.ts'
 
 export const deploymentState = pgEnum('deployment_state', deploymentStates)
+export const convergence = pgEnum('convergence', convergences)
 export const readiness = pgEnum('readiness', readinesses)
 export const connectivity = pgEnum('connectivity', connectivities)
 export const targetKind = pgEnum('target_kind', targetKinds)
@@ -47,14 +49,19 @@ const instant = (name: string) => timestamp(name, { withTimezone: true, precisio
 const u64 = (name: string) => numeric(name, { precision: 20, scale: 0 })
 const count = (name: string) => integer(name).notNull().default(0)
 
-/** Deployments by state: kept in the transaction that changes them (promise 4). */
-const stateCounts = {
+/** Deployments by state and by convergence (domain/counters.ts). */
+const deploymentCounters = {
   pending: count('pending'),
   installing: count('installing'),
   installed: count('installed'),
   failed: count('failed'),
   removing: count('removing'),
   removed: count('removed'),
+  convergenceConverged: count('convergence_converged'),
+  convergenceApplying: count('convergence_applying'),
+  convergenceFailed: count('convergence_failed'),
+  convergenceStale: count('convergence_stale'),
+  convergenceUnknown: count('convergence_unknown'),
 }
 
 /** The one row whose lock orders every write. Its counters are those of the whole fleet. */
@@ -73,7 +80,7 @@ export const logHead = pgTable('log_head', {
   writes: bigint('writes', { mode: 'number' }).notNull(),
   /** Which database this is (system identifier, timeline, table oid): another one means a restored copy. */
   identity: text('identity').notNull(),
-  ...stateCounts,
+  ...deploymentCounters,
 })
 
 /** Every epoch there was. `ended` is the newest revision it reached; null: the present one. */
@@ -171,7 +178,7 @@ export const rollouts = pgTable(
     state: lifecycleState('state'),
     status: instanceStatus('status'),
     currentInstanceKey: key('current_instance_key'),
-    ...stateCounts,
+    ...deploymentCounters,
   },
   (t) => [uniqueIndex('rollouts_identity').on(t.kind, t.identity)],
 )
@@ -318,6 +325,9 @@ export const deployments = pgTable(
     claimed: boolean('claimed').notNull(),
     attempt: integer('attempt').notNull(),
     adoptedManifestVersion: u64('adopted_manifest_version'),
+    targetManifestVersion: u64('target_manifest_version'),
+    documentDigest: text('document_digest'),
+    convergence: convergence('convergence').notNull().default('UNKNOWN'),
     stalled: boolean('stalled').notNull().default(false),
     reportedAt: instant('reported_at'),
     receivedAt: instant('received_at').notNull(),
@@ -411,6 +421,46 @@ export const reports = pgTable(
     primaryKey({ columns: [t.deploymentKey, t.key] }),
     // Retention looks for the oldest; the table is filled in that order, so a block range index is enough.
     index('reports_received').using('brin', t.receivedAt),
+  ],
+)
+
+/** What devices should run, byte for byte, by `sha256:` and the hash of it. Never removed: it is the trace of what was wanted. */
+export const desiredDocuments = pgTable('desired_documents', {
+  digest: text('digest').primaryKey(),
+  content: text('content').notNull(),
+})
+
+/** Every version of what a device should run but its first, which is empty. Never removed. */
+export const manifests = pgTable(
+  'manifests',
+  {
+    targetKey: key('target_key').notNull(),
+    version: bigint('version', { mode: 'number' }).notNull(),
+    at: instant('at').notNull(),
+    who: text('who').notNull(),
+    why: text('why').notNull(),
+    bundleDigest: text('bundle_digest'),
+    bundleSize: integer('bundle_size'),
+  },
+  (t) => [primaryKey({ columns: [t.targetKey, t.version] })],
+)
+
+/** Which document a deployment has in which versions: since <= version < until. */
+export const manifestEntries = pgTable(
+  'manifest_entries',
+  {
+    targetKey: key('target_key').notNull(),
+    deploymentId: text('deployment_id').notNull(),
+    since: bigint('since', { mode: 'number' }).notNull(),
+    until: bigint('until', { mode: 'number' }),
+    deploymentKey: key('deployment_key').notNull(),
+    deviceId: text('device_id').notNull(),
+    digest: text('digest').notNull(),
+    size: integer('size').notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.targetKey, t.deploymentId, t.since] }),
+    index('manifest_entries_deployment').on(t.deploymentKey, t.since),
   ],
 )
 

@@ -78,6 +78,7 @@ export function showChange(change: Change, { targets, rollouts }: Names): object
       return { ...about, what: String(change.stalled) }
     case 'DEPLOYMENT_FORGOTTEN':
       return about
+    case 'CONVERGENCE_CHANGED':
     case 'RESOURCE_STATUS_CHANGED':
     case 'INSTANCE_STATUS_CHANGED':
     case 'LIFECYCLE_ACTION_RECORDED':

@@ -1,9 +1,11 @@
 /** Declaring what should run, and forgetting what should no longer be spoken of. */
-import type { Deployment, Millis, Revision } from '../../domain/deployment.ts'
+import type { Deployment, Digits, Millis, Revision } from '../../domain/deployment.ts'
+import { type Digest, manifestOwner } from '../../domain/desired.ts'
 import { DomainError } from '../../domain/errors.ts'
 import { declaredRollout, implicitRollout } from '../../domain/rollout.ts'
-import { applyDeclaration, forgetDeployment } from '../../domain/transition.ts'
+import { applyDeclaration, desireDocument, forgetDeployment } from '../../domain/transition.ts'
 import type { Command } from '../command.ts'
+import type { Cause, DesiredDocument, DigestBundle } from '../desired.ts'
 import { ensureChild, parentName } from '../devices.ts'
 import type { World } from '../world.ts'
 
@@ -13,6 +15,8 @@ export interface DeploymentDeclaration {
   readonly application: string | null
   readonly applicationVersion: string | null
   readonly components: readonly string[] | null
+  /** What its device should fetch and apply; absent: says nothing. */
+  readonly document?: DesiredDocument
 }
 
 export interface Declared {
@@ -21,36 +25,65 @@ export interface Declared {
   readonly deploymentKeys: readonly number[]
 }
 
+/** For the manifests of devices that should run something else than before. */
+export interface Desire {
+  readonly cause: Cause
+  readonly bundle: DigestBundle
+}
+
+/** `desire`: of those with a document. */
 export function declareDeployments(
   rollout: { readonly name: string; readonly project: string | null } | null,
   deployments: readonly DeploymentDeclaration[],
+  desire: Desire | null = null,
 ): Command<Declared> {
   const named = rollout ? declaredRollout(rollout.name, rollout.project) : null
+  const documented = deployments.filter(({ document }) => document)
   return {
     needs: {
-      deployments: deployments.map(({ deploymentId, deviceId }) => ({
-        deploymentId,
-        reporter: deviceId,
-        device: deviceId,
-        anyReporter: true,
-        otherwise: implicitRollout(deploymentId),
-      })),
-      devices: deployments.flatMap(({ deviceId }) => [deviceId, parentName(deviceId) ?? deviceId]),
+      deployments: [
+        ...deployments.map(({ deploymentId, deviceId }) => ({
+          deploymentId,
+          reporter: deviceId,
+          device: deviceId,
+          anyReporter: true,
+          otherwise: implicitRollout(deploymentId),
+        })),
+        ...documented.flatMap(({ deploymentId, deviceId: device }) =>
+          manifestOwner(device) === device ? [] : [{ deploymentId, reporter: manifestOwner(device), device }],
+        ),
+      ],
+      devices: deployments.flatMap(({ deviceId }) => [
+        deviceId,
+        parentName(deviceId) ?? deviceId,
+        manifestOwner(deviceId),
+      ]),
       rollouts: named ? [named] : [],
+      ...(documented.length > 0 && { manifests: documented.map(({ deviceId }) => manifestOwner(deviceId)) }),
     },
     decide(world) {
       const rolloutKey = named ? world.ensureRollout(named).key : null
-      const deploymentKeys = deployments.map((declaration) => declare(world, declaration, rolloutKey))
-      return { revision: world.revision(), rolloutKey, deploymentKeys }
+      const declared = deployments.map((declaration) => declare(world, declaration, rolloutKey))
+      if (desire) desireDocuments(world, declared, desire)
+      return { revision: world.revision(), rolloutKey, deploymentKeys: declared.map(({ key }) => key) }
     },
   }
 }
 
-function declare(world: World, declaration: DeploymentDeclaration, rolloutKey: number | null): number {
+interface OneDeclared {
+  readonly declaration: DeploymentDeclaration
+  /** The deployment's. */
+  readonly key: number
+  /** The device whose manifest it would be in. */
+  readonly ownerKey: number
+}
+
+function declare(world: World, declaration: DeploymentDeclaration, rolloutKey: number | null): OneDeclared {
   const { deploymentId, deviceId } = declaration
   const parent = parentName(deviceId)
   const target = parent ? ensureChild(world, deviceId, parent) : world.ensureDevice(deviceId)
-  const known = findDeclared(world, deploymentId, deviceId, target.key)
+  const ownerKey = world.ensureDevice(manifestOwner(deviceId)).key
+  const known = findDeclared(world, declaration, target.key, ownerKey)
   const place = {
     key: known?.key ?? world.newKey(),
     targetKey: target.key,
@@ -58,34 +91,101 @@ function declare(world: World, declaration: DeploymentDeclaration, rolloutKey: n
   }
   const outcome = applyDeclaration(known, { ...declaration, reporter: deviceId, rolloutKey }, place, world.moment())
   world.commit(known, outcome, null)
-  return place.key
+  return { declaration, key: place.key, ownerKey }
 }
 
-/** The device's own, or whoever's runs on it; what was forgotten comes back only when nothing else is there. */
-function findDeclared(world: World, deploymentId: string, deviceId: string, targetKey: number): Deployment | null {
-  const own = world.deployment(deploymentId, deviceId)
-  const candidates = [...(own ? [own] : []), ...world.deploymentsOn(deploymentId, targetKey)]
+/**
+ * The device's own, or whoever's runs on it; with a document also the one that its gateway's manifest lists or its gateway reports,
+ * on whichever child: it should move. What was forgotten comes back only when nothing else is there.
+ */
+function findDeclared(
+  world: World,
+  { deploymentId, deviceId, document }: DeploymentDeclaration,
+  targetKey: number,
+  ownerKey: number,
+): Deployment | null {
+  const listed = document ? world.desired.entry(ownerKey, deploymentId) : null
+  const candidates = [
+    listed && world.deploymentByKey(listed.deploymentKey),
+    world.deployment(deploymentId, deviceId),
+    ...world.deploymentsOn(deploymentId, targetKey),
+    document ? world.deployment(deploymentId, manifestOwner(deviceId)) : null,
+  ].filter((deployment) => deployment !== null)
   return candidates.find((deployment) => deployment.forgottenAt === null) ?? candidates[0] ?? null
+}
+
+/** A version more for each device that should run something else: one, however many documents it is. */
+function desireDocuments(world: World, declared: readonly OneDeclared[], { cause, bundle }: Desire): void {
+  const news = declared.flatMap(({ declaration, key, ownerKey }) => {
+    const { deploymentId, deviceId, document } = declaration
+    const listed = world.desired.entry(ownerKey, deploymentId)
+    const isNews = document && !(listed?.digest === document.digest && listed.deploymentKey === key)
+    return isNews ? [{ ownerKey, entry: { deploymentId, deviceId, deploymentKey: key }, document }] : []
+  })
+  for (const [ownerKey, put] of Map.groupBy(news, ({ ownerKey }) => ownerKey)) {
+    const version = String(world.desired.change(ownerKey, { put, drop: [] }, cause, bundle))
+    for (const { entry, document } of put) setDesired(world, entry.deploymentKey, version, document.digest)
+  }
+}
+
+function setDesired(world: World, key: number, version: Digits, digest: Digest | null): void {
+  const known = world.deploymentByKey(key)
+  if (known) world.commit(known, desireDocument(known, version, digest, world.moment()), null)
+}
+
+/** They should not run any more: their documents leave the manifests of their devices. They stay in all lists until they are forgotten. */
+export function removeDeployments(
+  keys: readonly number[],
+  { cause, bundle }: Desire,
+): Command<{ readonly revision: Revision }> {
+  return {
+    needs: { deploymentKeys: keys, manifestsOf: keys },
+    decide(world) {
+      const known = keys.map((key, index) => {
+        const deployment = world.deploymentByKey(key)
+        if (!deployment) throw refusal('NOT_FOUND', 'there is no such deployment', index, 'names no deployment')
+        if (deployment.targetManifestVersion === null)
+          throw refusal(
+            'INVALID_REQUEST',
+            'only what was declared with a document can be removed: forget what is not there any more',
+            index,
+            'was not declared with a document',
+          )
+        return deployment
+      })
+      const listed = known.flatMap(({ key }) => world.desired.entryOf(key) ?? [])
+      for (const [ownerKey, entries] of Map.groupBy(listed, ({ targetKey }) => targetKey)) {
+        const drop = entries.map(({ deploymentId }) => deploymentId)
+        const version = String(world.desired.change(ownerKey, { put: [], drop }, cause, bundle))
+        for (const { deploymentKey } of entries) setDesired(world, deploymentKey, version, null)
+      }
+      return { revision: world.revision() }
+    },
+  }
 }
 
 export function forgetDeployments(keys: readonly number[]): Command<{ readonly revision: Revision }> {
   return {
     needs: { deploymentKeys: keys },
     decide(world) {
-      const missing = keys.findIndex((key) => !world.deploymentByKey(key))
-      if (missing >= 0)
-        throw new DomainError('NOT_FOUND', 'there is no such deployment', {
-          problems: [{ field: `ids[${missing}]`, message: 'names no deployment' }],
-        })
-      const orchestrated = keys.findIndex((key) => world.deploymentByKey(key)?.instanceKey !== null)
-      if (orchestrated >= 0)
-        throw new DomainError(
-          'INVALID_REQUEST',
-          'what an orchestrator runs cannot be forgotten: terminate its rollout',
-          {
-            problems: [{ field: `ids[${orchestrated}]`, message: 'is run by an orchestrator' }],
-          },
-        )
+      keys.forEach((key, index) => {
+        const known = world.deploymentByKey(key)
+        if (!known) throw refusal('NOT_FOUND', 'there is no such deployment', index, 'names no deployment')
+        if (known.instanceKey !== null)
+          throw refusal(
+            'INVALID_REQUEST',
+            'what an orchestrator runs cannot be forgotten: terminate its rollout',
+            index,
+            'is run by an orchestrator',
+          )
+        if (known.documentDigest !== null)
+          throw refusal(
+            'INVALID_REQUEST',
+            'what a device should run cannot be forgotten: remove it first',
+            index,
+            'should run: its device is told so until removeDeployments withdraws it',
+          )
+      })
       for (const key of keys) forget(world, key)
       return { revision: world.revision() }
     },
@@ -99,7 +199,7 @@ export function forgetRemoved(keys: readonly number[], before: Millis): Command<
     decide(world) {
       for (const key of keys) {
         const known = world.deploymentByKey(key)
-        if (known?.state === 'REMOVED' && known.changedAt < before) forget(world, key)
+        if (known?.state === 'REMOVED' && known.documentDigest === null && known.changedAt < before) forget(world, key)
       }
       return { revision: world.revision() }
     },
@@ -109,4 +209,8 @@ export function forgetRemoved(keys: readonly number[], before: Millis): Command<
 function forget(world: World, key: number): void {
   const known = world.deploymentByKey(key)
   if (known) world.commit(known, forgetDeployment(known, world.moment()), null)
+}
+
+function refusal(code: 'NOT_FOUND' | 'INVALID_REQUEST', message: string, index: number, problem: string): DomainError {
+  return new DomainError(code, message, { problems: [{ field: `ids[${index}]`, message: problem }] })
 }

@@ -1,0 +1,31 @@
+/** What is counted of deployments, of the fleet and of each rollout: in the transaction that changes them (promise 4). */
+import { type DeploymentState, deploymentStates } from './deployment.ts'
+import { type Convergence, convergences } from './desired.ts'
+
+type StateCounter = Lowercase<DeploymentState>
+type ConvergenceCounter = `convergence${Capitalize<Lowercase<Convergence>>}`
+export type Counter = StateCounter | ConvergenceCounter
+export type Counters = Record<Counter, number>
+
+export function stateCounter(state: DeploymentState): StateCounter {
+  return state.toLowerCase() as StateCounter
+}
+
+export function convergenceCounter(convergence: Convergence): ConvergenceCounter {
+  return `convergence${convergence.charAt(0)}${convergence.slice(1).toLowerCase()}` as ConvergenceCounter
+}
+
+export const counters: readonly Counter[] = [
+  ...deploymentStates.map(stateCounter),
+  ...convergences.map(convergenceCounter),
+]
+
+const zero = Object.fromEntries(counters.map((counter) => [counter, 0])) as Counters
+
+export function zeroCounters(): Counters {
+  return { ...zero }
+}
+
+export function isZero(delta: Counters): boolean {
+  return counters.every((counter) => delta[counter] === 0)
+}

@@ -1,0 +1,15 @@
+/** Who changes what devices should run, why, and what is made of it for them. */
+import { createBundle } from '../dialects/margo/bundle.ts'
+import { digestOf } from '../dialects/margo/digest.ts'
+import type { Desire } from '../ingest/commands/declare.ts'
+import type { Context } from './context.ts'
+
+export function desireOf({ identity }: Pick<Context, 'identity'>, reason: string | null): Desire {
+  return {
+    cause: { who: identity.name, why: reason ?? '' },
+    bundle: (documents) => {
+      const bytes = createBundle(documents)
+      return { digest: digestOf(bytes), size: bytes.length }
+    },
+  }
+}

@@ -1,0 +1,134 @@
+/** The part of a batch's unit of work that says what devices should run: pure bookkeeping, like world.ts, which owns it. */
+import { type Digest, firstManifestVersion, type Manifest, type ManifestEntry } from '../domain/desired.ts'
+
+export interface DesiredDocument {
+  readonly content: string
+  readonly digest: Digest
+  /** Bytes. */
+  readonly size: number
+}
+
+export interface LoadedDesired {
+  /** The newest version of each device that has had another than the first. */
+  readonly versions: ReadonlyMap<number, number>
+  /** Of those versions, with their documents. */
+  readonly entries: readonly (ManifestEntry & { readonly content: string })[]
+}
+
+export const nothingLoaded: LoadedDesired = { versions: new Map(), entries: [] }
+
+/** Who changes what a device should run, and why. */
+export interface Cause {
+  readonly who: string
+  readonly why: string
+}
+
+/** All documents of a version together, as devices fetch them. */
+export type DigestBundle = (documents: readonly { readonly deploymentId: string; readonly content: string }[]) => {
+  readonly digest: Digest
+  readonly size: number
+}
+
+export interface ManifestChange {
+  readonly put: readonly {
+    readonly entry: Omit<ManifestEntry, 'targetKey' | 'since' | 'until' | 'digest' | 'size'>
+    readonly document: DesiredDocument
+  }[]
+  /** Deployment ids. */
+  readonly drop: readonly string[]
+}
+
+export interface DesiredEffects {
+  readonly documents: ReadonlyMap<Digest, string>
+  readonly manifests: readonly Omit<Manifest, 'at'>[]
+  /** New ones, and those that have ended. */
+  readonly entries: Iterable<ManifestEntry>
+}
+
+export interface DesiredState {
+  version(targetKey: number): number
+  /** Of the newest version. */
+  entry(targetKey: number, deploymentId: string): ManifestEntry | null
+  entryOf(deploymentKey: number): ManifestEntry | null
+  /** Makes the device's next version, and says which that is. */
+  change(targetKey: number, change: ManifestChange, cause: Cause, bundle: DigestBundle): number
+  readonly effects: DesiredEffects
+}
+
+export function createDesiredState(loaded: LoadedDesired): DesiredState {
+  const versions = new Map(loaded.versions)
+  const current = new Map<number, Map<string, ManifestEntry & { readonly content: string }>>()
+  const byDeployment = new Map<number, ManifestEntry>()
+  const documents = new Map<Digest, string>()
+  const manifests: Omit<Manifest, 'at'>[] = []
+  const touched = new Map<string, ManifestEntry>()
+
+  const entriesOf = (targetKey: number) => {
+    const known = current.get(targetKey) ?? new Map<string, ManifestEntry & { readonly content: string }>()
+    current.set(targetKey, known)
+    return known
+  }
+  for (const entry of loaded.entries) {
+    entriesOf(entry.targetKey).set(entry.deploymentId, entry)
+    byDeployment.set(entry.deploymentKey, entry)
+  }
+  const touch = ({
+    targetKey,
+    deploymentId,
+    deploymentKey,
+    deviceId,
+    since,
+    until,
+    digest,
+    size,
+  }: ManifestEntry): void => {
+    touched.set(`${targetKey}/${since}/${deploymentId}`, {
+      targetKey,
+      deploymentId,
+      deploymentKey,
+      deviceId,
+      since,
+      until,
+      digest,
+      size,
+    })
+  }
+
+  return {
+    version: (targetKey) => versions.get(targetKey) ?? firstManifestVersion,
+    entry: (targetKey, deploymentId) => current.get(targetKey)?.get(deploymentId) ?? null,
+    entryOf: (deploymentKey) => byDeployment.get(deploymentKey) ?? null,
+    change(targetKey, { put, drop }, cause, bundle) {
+      const version = (versions.get(targetKey) ?? firstManifestVersion) + 1
+      versions.set(targetKey, version)
+      const entries = entriesOf(targetKey)
+      for (const deploymentId of [...drop, ...put.map(({ entry }) => entry.deploymentId)]) {
+        const former = entries.get(deploymentId)
+        if (!former) continue
+        touch({ ...former, until: version })
+        entries.delete(deploymentId)
+        byDeployment.delete(former.deploymentKey)
+      }
+      for (const { entry, document } of put) {
+        const { content, digest, size } = document
+        const added = { ...entry, targetKey, since: version, until: null, digest, size, content }
+        entries.set(entry.deploymentId, added)
+        byDeployment.set(entry.deploymentKey, added)
+        documents.set(digest, content)
+        touch(added)
+      }
+      const made = entries.size === 0 ? null : bundle([...entries.values()])
+      manifests.push({
+        targetKey,
+        version,
+        ...cause,
+        bundleDigest: made?.digest ?? null,
+        bundleSize: made?.size ?? null,
+      })
+      return version
+    },
+    get effects() {
+      return { documents, manifests, entries: touched.values() }
+    },
+  }
+}

@@ -1,0 +1,219 @@
+/** What devices should run, as they and their users read it. */
+import { type SQL, sql } from 'drizzle-orm'
+import type { Millis } from '../domain/deployment.ts'
+import { type Digest, firstManifestVersion, type Manifest, type ManifestEntry } from '../domain/desired.ts'
+import type { Session } from './database.ts'
+import { all, isAnyOf } from './parameters.ts'
+import { deployments, desiredDocuments, manifestEntries, manifests } from './schema.ts'
+import { seesPlace } from './sight.ts'
+
+interface ManifestRecord {
+  readonly target_key: number
+  readonly version: number
+  readonly at: Millis
+  readonly who: string
+  readonly why: string
+  readonly bundle_digest: Digest | null
+  readonly bundle_size: number | null
+}
+
+interface EntryRecord {
+  readonly target_key: number
+  readonly deployment_id: string
+  readonly deployment_key: number
+  readonly device_id: string
+  readonly since: number
+  readonly until: number | null
+  readonly digest: Digest
+  readonly size: number
+}
+
+/** The newest version; null: the first, empty one, of which there is no row. One indexed row is read. */
+export async function newestManifest(session: Session, targetKey: number): Promise<Manifest | null> {
+  const [row] = await session.rows<ManifestRecord>(
+    sql`select ${manifests}.* from ${manifests} where ${manifests.targetKey} = ${targetKey}::bigint
+      order by ${manifests.version} desc limit 1`,
+  )
+  return row ? toManifest(row) : null
+}
+
+/** Of many devices, by their keys. */
+export async function newestManifests(session: Session, keys: readonly number[]): Promise<Map<number, Manifest>> {
+  const rows = await session.rows<ManifestRecord>(
+    sql`select distinct on (${manifests.targetKey}) ${manifests}.* from ${manifests}
+      where ${isAnyOf(manifests.targetKey, keys, 'bigint')} order by ${manifests.targetKey}, ${manifests.version} desc`,
+  )
+  return new Map(rows.map((row) => [row.target_key, toManifest(row)]))
+}
+
+/** What a version lists, by deploymentId. */
+export async function entriesAt(session: Session, targetKey: number, version: number): Promise<ManifestEntry[]> {
+  const rows = await session.rows<EntryRecord>(
+    sql`select ${manifestEntries}.* from ${manifestEntries} where ${isListedAt(targetKey, version)}
+      order by ${manifestEntries.deploymentId} collate "C"`,
+  )
+  return rows.map(toEntry)
+}
+
+export interface DocumentAt extends ManifestEntry {
+  readonly content: string
+}
+
+/** The same with the documents themselves. */
+export async function documentsAt(session: Session, targetKey: number, version: number): Promise<DocumentAt[]> {
+  const rows = await session.rows<EntryRecord & { content: string }>(
+    sql`select ${manifestEntries}.*, ${desiredDocuments.content} from ${manifestEntries}
+      join ${desiredDocuments} on ${desiredDocuments.digest} = ${manifestEntries.digest}
+      where ${isListedAt(targetKey, version)} order by ${manifestEntries.deploymentId} collate "C"`,
+  )
+  return rows.map((row) => ({ ...toEntry(row), content: row.content }))
+}
+
+/** A document of any version of that device's; null: it never had it. */
+export async function findDocument(
+  session: Session,
+  targetKey: number,
+  deploymentId: string,
+  digest: Digest,
+): Promise<string | null> {
+  const [row] = await session.rows<{ content: string }>(
+    sql`select ${desiredDocuments.content} from ${desiredDocuments} where ${desiredDocuments.digest} = ${digest} and exists (
+      select 1 from ${manifestEntries} where ${manifestEntries.targetKey} = ${targetKey}::bigint
+        and ${manifestEntries.deploymentId} = ${deploymentId} and ${manifestEntries.digest} = ${digest})`,
+  )
+  return row?.content ?? null
+}
+
+/** The newest version whose documents together have that digest. */
+export async function findBundle(session: Session, targetKey: number, digest: Digest): Promise<Manifest | null> {
+  const [row] = await session.rows<ManifestRecord>(
+    sql`select ${manifests}.* from ${manifests}
+      where ${manifests.targetKey} = ${targetKey}::bigint and ${manifests.bundleDigest} = ${digest}
+      order by ${manifests.version} desc limit 1`,
+  )
+  return row ? toManifest(row) : null
+}
+
+export interface ManifestVersion extends Manifest {
+  /** What became different with it: a document, or null where a deployment is listed no more. */
+  readonly changes: readonly {
+    readonly deploymentId: string
+    readonly digest: Digest | null
+    readonly content: string | null
+  }[]
+}
+
+/** The versions after `after`, in their order, with what each changed. */
+export async function manifestHistory(
+  session: Session,
+  targetKey: number,
+  after: number = firstManifestVersion,
+  limit = 1_000,
+): Promise<ManifestVersion[]> {
+  const rows = await session.rows<ManifestRecord>(
+    sql`select ${manifests}.* from ${manifests}
+      where ${manifests.targetKey} = ${targetKey}::bigint and ${manifests.version} > ${after}::bigint
+      order by ${manifests.version} limit ${limit}`,
+  )
+  const last = rows.at(-1)?.version
+  if (last === undefined) return []
+  const own = sql`${manifestEntries.targetKey} = ${targetKey}::bigint`
+  const changes = await session.rows<{
+    version: number
+    deployment_id: string
+    digest: Digest | null
+    content: string | null
+  }>(
+    sql`select ${manifestEntries.since} as version, ${manifestEntries.deploymentId}, ${manifestEntries.digest}, ${desiredDocuments.content}
+        from ${manifestEntries} join ${desiredDocuments} on ${desiredDocuments.digest} = ${manifestEntries.digest}
+        where ${own} and ${isSeen(session, sql`${manifestEntries.deploymentKey}`)} and ${manifestEntries.since} > ${after}::bigint and ${manifestEntries.since} <= ${last}::bigint
+      union all
+      select gone.until, gone.deployment_id, null, null from ${manifestEntries} as gone
+        where gone.target_key = ${targetKey}::bigint and ${isSeen(session, sql`gone.deployment_key`)} and gone.until > ${after}::bigint and gone.until <= ${last}::bigint
+          and not exists (select 1 from ${manifestEntries} where ${own}
+            and ${manifestEntries.deploymentId} = gone.deployment_id and ${manifestEntries.since} = gone.until)`,
+  )
+  const byVersion = Map.groupBy(changes, ({ version }) => version)
+  return rows.map((row) => ({
+    ...toManifest(row),
+    changes: (byVersion.get(row.version) ?? [])
+      .map(({ deployment_id: deploymentId, digest, content }) => ({ deploymentId, digest, content }))
+      .toSorted((a, b) => (a.deploymentId < b.deploymentId ? -1 : 1)),
+  }))
+}
+
+/** A document's stay in the manifests, with who put it there. */
+export interface DocumentStay extends ManifestEntry {
+  readonly at: Millis
+  readonly who: string
+  readonly why: string
+}
+
+/** By deployment: the last `limit` documents that it was meant to run, newest first. */
+export async function documentsOf(
+  session: Session,
+  deploymentKeys: readonly number[],
+  limit: number,
+): Promise<Map<number, DocumentStay[]>> {
+  const e = manifestEntries
+  const rows = await session.rows<EntryRecord & { at: Millis; who: string; why: string }>(
+    sql`select * from (
+        select ${e}.*, ${manifests.at}, ${manifests.who}, ${manifests.why},
+          row_number() over (partition by ${e.deploymentKey} order by ${e.since} desc) as place
+        from ${e} join ${manifests} on ${manifests.targetKey} = ${e.targetKey} and ${manifests.version} = ${e.since}
+        where ${isAnyOf(e.deploymentKey, deploymentKeys, 'bigint')}) as stay
+      where stay.place <= ${limit} order by stay.deployment_key, stay.since desc`,
+  )
+  const stays = rows.map((row) => ({ ...toEntry(row), at: row.at, who: row.who, why: row.why }))
+  return Map.groupBy(stays, ({ deploymentKey }) => deploymentKey)
+}
+
+/** By the places of their digests in the list. */
+export async function contentsOf(session: Session, digests: readonly Digest[]): Promise<Map<number, string>> {
+  const rows = await session.rows<{ digest: Digest; content: string }>(
+    sql`select ${desiredDocuments}.* from ${desiredDocuments} where ${isAnyOf(desiredDocuments.digest, digests, 'text')}`,
+  )
+  const contents = new Map(rows.map(({ digest, content }) => [digest, content]))
+  return new Map(
+    digests.flatMap((digest, index) => (contents.has(digest) ? [[index, contents.get(digest) ?? '']] : [])),
+  )
+}
+
+/** Whoever sees less than everything is not told of others' deployments on the same device. */
+function isSeen(reader: Session, deploymentKey: SQL): SQL {
+  if (!reader.sight) return sql`true`
+  return sql`exists (select 1 from ${deployments} where ${deployments.key} = ${deploymentKey}
+    and ${all(seesPlace(reader, deployments))})`
+}
+
+function isListedAt(targetKey: number, version: number): SQL {
+  return sql`${manifestEntries.targetKey} = ${targetKey}::bigint and ${manifestEntries.since} <= ${version}::bigint
+    and (${manifestEntries.until} is null or ${manifestEntries.until} > ${version}::bigint)`
+}
+
+function toManifest(row: ManifestRecord): Manifest {
+  const { version, at, who, why } = row
+  return {
+    targetKey: row.target_key,
+    version,
+    at,
+    who,
+    why,
+    bundleDigest: row.bundle_digest,
+    bundleSize: row.bundle_size,
+  }
+}
+
+function toEntry(row: EntryRecord): ManifestEntry {
+  const { since, until, digest, size } = row
+  return {
+    targetKey: row.target_key,
+    deploymentId: row.deployment_id,
+    deploymentKey: row.deployment_key,
+    deviceId: row.device_id,
+    since,
+    until,
+    digest,
+    size,
+  }
+}
