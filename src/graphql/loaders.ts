@@ -27,15 +27,8 @@ import { actionsOf, instancesByKey, instancesOf } from '../store/instances.ts'
 import type { PageRequest } from '../store/page.ts'
 import { requireRetained, resolvePast } from '../store/past.ts'
 import { countReports, pageReports } from '../store/reports.ts'
-import {
-  countResources,
-  detailsOf,
-  pageResources,
-  type ResourceFilter,
-  type ResourceScope,
-  resourcesByKey,
-  sumOfReadiness,
-} from '../store/resources.ts'
+import type { ResourceFilter, ResourceScope } from '../store/resource-scope.ts'
+import { countResources, detailsOf, pageResources, resourcesByKey, sumOfReadiness } from '../store/resources.ts'
 import { countRollouts, pageRollouts, type RolloutFilter, rolloutByKeyArgs, rolloutsByKey } from '../store/rollouts.ts'
 import { narrow, seeChanges } from '../store/sight.ts'
 import { lagsOf } from '../store/sinks.ts'

@@ -1,7 +1,7 @@
 import type { Revision } from '../domain/deployment.ts'
 import type { Topic } from '../feed/hub.ts'
 import type { WatchOptions } from '../feed/watch-stream.ts'
-import type { ResourceFilter } from '../store/resources.ts'
+import type { ResourceFilter } from '../store/resource-scope.ts'
 import { builder } from './builder.ts'
 import type { Context } from './context.ts'
 import {

@@ -1,7 +1,8 @@
 /** Kubernetes objects: as the orchestrator applied them, and as the cluster shows them. */
 import type { Revision } from '../domain/deployment.ts'
 import { DomainError } from '../domain/errors.ts'
-import type { ResourceCounts as CountsRow, ResourceFilter, ResourceRow } from '../store/resources.ts'
+import type { ResourceFilter } from '../store/resource-scope.ts'
+import type { ResourceCounts as CountsRow, ResourceRow } from '../store/resources.ts'
 import { builder, type SchemaTypes } from './builder.ts'
 import { type Connection, connect, implementConnection, type PageArguments, pageArgs } from './connection.ts'
 import type { Context } from './context.ts'

@@ -1,5 +1,6 @@
 /** What operators do with sinks: webhooks are made here, callbacks and inventories by the calls of those who want them. */
-import type { Delivery as DeliveryRow, Sink as SinkRow } from '../store/sinks.ts'
+import type { Delivery as DeliveryRow } from '../store/deliveries.ts'
+import type { Sink as SinkRow } from '../store/sinks.ts'
 import { builder } from './builder.ts'
 import { ChangeFilterRef, toChangeFilter } from './change-list.ts'
 import { checkInput, type InputCheck } from './input-check.ts'

@@ -1,5 +1,6 @@
 /** Who outside is told: sinks as operators see them. A sink's secret never comes back out. */
-import type { Delivery as DeliveryRow, Sink as SinkRow } from '../store/sinks.ts'
+import type { Delivery as DeliveryRow } from '../store/deliveries.ts'
+import type { Sink as SinkRow } from '../store/sinks.ts'
 import { builder } from './builder.ts'
 import { SinkKindEnum } from './vocabulary.ts'
 

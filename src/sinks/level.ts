@@ -7,7 +7,7 @@ import type { Readiness, Revision } from '../domain/deployment.ts'
 import type { Snapshot } from '../store/database.ts'
 import type { Page, PageRequest } from '../store/page.ts'
 import { detailsOf, pageResources, type ResourceRow, sumOfReadiness } from '../store/resources.ts'
-import type { Mark } from '../store/sinks.ts'
+import type { Mark } from '../store/sink-marks.ts'
 
 export interface Shown {
   readonly resource: ResourceRow

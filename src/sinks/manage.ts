@@ -3,20 +3,18 @@ import { randomBytes } from 'node:crypto'
 import type { Revision } from '../domain/deployment.ts'
 import { DomainError } from '../domain/errors.ts'
 import type { Database } from '../store/database.ts'
+import { type Delivery, deliveriesOf, wantDelivery } from '../store/deliveries.ts'
 import { readRange } from '../store/log-head.ts'
 import {
   changeSink,
   createSink,
-  type Delivery,
   deleteSink,
-  deliveriesOf,
   listSinks,
   type Sink,
   type SinkFilter,
   type SinkKind,
   sinkKinds,
   sinksByKey,
-  wantDelivery,
 } from '../store/sinks.ts'
 
 export interface SinkManager {

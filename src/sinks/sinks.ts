@@ -10,8 +10,9 @@ import { randomUUID } from 'node:crypto'
 import type { Millis, Revision } from '../domain/deployment.ts'
 import type { Hub } from '../feed/hub.ts'
 import type { Database } from '../store/database.ts'
+import { wantedDeliveries } from '../store/deliveries.ts'
 import { readHead } from '../store/log-head.ts'
-import { holdSinks, noteAttempt, releaseSinks, type Sink, sinksBehind, wantedDeliveries } from '../store/sinks.ts'
+import { holdSinks, noteAttempt, releaseSinks, type Sink, sinksBehind } from '../store/sinks.ts'
 
 /** What one round of a sink came to. */
 export interface Round {

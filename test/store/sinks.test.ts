@@ -1,19 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { recordReport } from '../../src/ingest/commands/report.ts'
+import { deliveriesOf, noteDelivery, wantDelivery } from '../../src/store/deliveries.ts'
 import { beginEpoch } from '../../src/store/epoch.ts'
 import { readHead } from '../../src/store/log-head.ts'
-import {
-  changeSink,
-  createSink,
-  deleteSink,
-  deliveriesOf,
-  lagsOf,
-  listSinkStates,
-  marksOf,
-  noteDelivery,
-  wantDelivery,
-  writeMarks,
-} from '../../src/store/sinks.ts'
+import { marksOf, writeMarks } from '../../src/store/sink-marks.ts'
+import { changeSink, createSink, deleteSink, lagsOf, listSinkStates } from '../../src/store/sinks.ts'
 import { report } from '../support/reports.ts'
 import { createEmptyRoad, type Road } from '../support/road.ts'
 import { stores } from '../support/stores.ts'

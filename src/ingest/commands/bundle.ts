@@ -9,8 +9,9 @@ import type { Rollout, RolloutName } from '../../domain/rollout.ts'
 import { storeDocument } from '../../store/documents.ts'
 import type { Command } from '../command.ts'
 import { followDeployment, followInstance } from '../instances.ts'
+import { assess, blankResource, matchResource, putResource } from '../resources.ts'
 import type { World } from '../world.ts'
-import { applyPicture, assess, blankResource, matchResource, type ObservedObject, putResource } from './resources.ts'
+import { applyPicture, type ObservedObject } from './resources.ts'
 
 export interface BundleInstance {
   readonly instanceId: string

@@ -1,5 +1,4 @@
 /** Resources as an orchestrator applies them, and as a cluster shows them: one model, two sources (WIRE §2.3). */
-import type { Readiness } from '../../domain/deployment.ts'
 import { DomainError } from '../../domain/errors.ts'
 import type { Instance } from '../../domain/instance.ts'
 import type { Verdict } from '../../domain/report.ts'
@@ -7,9 +6,9 @@ import type { Resource, ResourceDetail, SyncStatus } from '../../domain/resource
 import type { Rollout } from '../../domain/rollout.ts'
 import type { Connectivity } from '../../domain/target.ts'
 import type { Assessment } from '../../readiness/assessment.ts'
-import { resourceReadiness } from '../../readiness/sum.ts'
 import type { Command, TargetName } from '../command.ts'
 import { followDeployment, followInstance } from '../instances.ts'
+import { assess, blankResource, matchResource, putResource, withAssessment } from '../resources.ts'
 import type { World } from '../world.ts'
 import type { LifecycleRolloutName } from './act.ts'
 
@@ -238,80 +237,6 @@ export function applyPicture(
   return world.revision() > before ? 'APPLIED' : 'UNCHANGED'
 }
 
-/** Group, kind and name; the version is ignored, and who does not tell its namespace is the one of that name. */
-export function matchResource(
-  candidates: readonly Resource[],
-  wanted: { readonly group: string; readonly kind: string; readonly namespace: string | null },
-): Resource | null {
-  const alike = candidates.filter(({ group, kind }) => group === wanted.group && kind === wanted.kind)
-  const exact = alike.find(({ namespace }) => namespace === wanted.namespace)
-  if (exact) return exact
-  if (wanted.namespace !== null) return alike.find(({ namespace }) => namespace === null) ?? null
-  const there = alike.filter(({ goneAt }) => goneAt === null)
-  return there.length === 1 ? (there[0] ?? null) : null
-}
-
-export function putResource(
-  world: World,
-  instance: Instance,
-  known: Resource | null,
-  next: Resource,
-  details: {
-    readonly detail?: ResourceDetail | null | undefined
-    readonly appliedDetail?: ResourceDetail | null | undefined
-  },
-): Verdict {
-  const { detail, appliedDetail } = details
-  if (detail !== undefined && (known?.detailHash ?? null) !== (detail?.hash ?? null))
-    world.orchestration.putDetail({ key: next.key, detail })
-  if (appliedDetail !== undefined && (known?.appliedDetailHash ?? null) !== (appliedDetail?.hash ?? null))
-    world.orchestration.putDetail({ key: next.key, appliedDetail })
-  const before = known && known.goneAt === null ? known : null
-  if (known && isSame(known, next)) {
-    if (known.detailHash !== next.detailHash || known.appliedDetailHash !== next.appliedDetailHash)
-      world.orchestration.putResource(next, known)
-    return 'UNCHANGED'
-  }
-  world.recordResource(next, known, instance, {
-    kind: 'RESOURCE_STATUS_CHANGED',
-    component: next.component,
-    fromSync: before?.sync ?? null,
-    toSync: next.sync,
-    fromPresence: before?.presence ?? null,
-    toPresence: next.presence,
-    fromReadiness: before?.readiness ?? null,
-    toReadiness: next.readiness,
-    reason: next.reason,
-  })
-  return 'APPLIED'
-}
-
-function isSame(a: Resource, b: Resource): boolean {
-  return (
-    a.version === b.version &&
-    a.namespace === b.namespace &&
-    a.sync === b.sync &&
-    a.presence === b.presence &&
-    a.readiness === b.readiness &&
-    a.reason === b.reason &&
-    a.message === b.message &&
-    a.showable === b.showable &&
-    a.goneAt === b.goneAt
-  )
-}
-
-/** Its readiness after its sync status or presence has changed: what its object said stays true while it is there. */
-export function assess(next: Resource, known: Resource): Resource {
-  const said: Assessment | null =
-    known.presence === 'PRESENT' ? { readiness: known.readiness, reason: known.reason, message: known.message } : null
-  return withAssessment(next, said)
-}
-
-function withAssessment(next: Resource, assessed: Assessment | null): Resource {
-  const { readiness, reason, message } = resourceReadiness(next, assessed)
-  return { ...next, readiness: readiness satisfies Readiness, reason, message }
-}
-
 function followAll(world: World, rollout: Rollout, instance: Instance, touched: ReadonlyMap<number, number>): void {
   for (const [targetKey, deploymentKey] of touched) {
     const latest = world.rolloutByKey(rollout.key) ?? rollout
@@ -323,47 +248,6 @@ function followAll(world: World, rollout: Rollout, instance: Instance, touched: 
 function deploymentKeyOf(world: World, instance: Instance, targetKey: number): number {
   const known = world.deploymentsOfInstance(instance.key).find((deployment) => deployment.targetKey === targetKey)
   return known?.key ?? world.newKey()
-}
-
-export function blankResource(
-  key: number,
-  rollout: Rollout,
-  instance: Instance,
-  deploymentKey: number,
-  targetKey: number,
-  {
-    component,
-    group,
-    version,
-    kind,
-    namespace,
-    name,
-  }: Pick<Resource, 'component' | 'group' | 'version' | 'kind' | 'namespace' | 'name'>,
-): Resource {
-  return {
-    key,
-    rolloutKey: rollout.key,
-    instanceKey: instance.key,
-    deploymentKey,
-    targetKey,
-    component,
-    group,
-    version,
-    kind,
-    namespace,
-    name,
-    sync: null,
-    presence: 'UNKNOWN',
-    readiness: 'UNKNOWN',
-    reason: null,
-    message: null,
-    showable: true,
-    changedAt: 0,
-    revision: 0,
-    goneAt: null,
-    detailHash: null,
-    appliedDetailHash: null,
-  }
 }
 
 function kindOf({ group, kind }: { readonly group: string; readonly kind: string }): string {

@@ -1,0 +1,124 @@
+/** One resource, whichever source tells of it: found again, assessed, put. */
+import type { Readiness } from '../domain/deployment.ts'
+import type { Instance } from '../domain/instance.ts'
+import type { Verdict } from '../domain/report.ts'
+import type { Resource, ResourceDetail } from '../domain/resource.ts'
+import type { Rollout } from '../domain/rollout.ts'
+import type { Assessment } from '../readiness/assessment.ts'
+import { resourceReadiness } from '../readiness/sum.ts'
+import type { World } from './world.ts'
+
+/** Group, kind and name; the version is ignored, and who does not tell its namespace is the one of that name. */
+export function matchResource(
+  candidates: readonly Resource[],
+  wanted: { readonly group: string; readonly kind: string; readonly namespace: string | null },
+): Resource | null {
+  const alike = candidates.filter(({ group, kind }) => group === wanted.group && kind === wanted.kind)
+  const exact = alike.find(({ namespace }) => namespace === wanted.namespace)
+  if (exact) return exact
+  if (wanted.namespace !== null) return alike.find(({ namespace }) => namespace === null) ?? null
+  const there = alike.filter(({ goneAt }) => goneAt === null)
+  return there.length === 1 ? (there[0] ?? null) : null
+}
+
+export function putResource(
+  world: World,
+  instance: Instance,
+  known: Resource | null,
+  next: Resource,
+  details: {
+    readonly detail?: ResourceDetail | null | undefined
+    readonly appliedDetail?: ResourceDetail | null | undefined
+  },
+): Verdict {
+  const { detail, appliedDetail } = details
+  if (detail !== undefined && (known?.detailHash ?? null) !== (detail?.hash ?? null))
+    world.orchestration.putDetail({ key: next.key, detail })
+  if (appliedDetail !== undefined && (known?.appliedDetailHash ?? null) !== (appliedDetail?.hash ?? null))
+    world.orchestration.putDetail({ key: next.key, appliedDetail })
+  const before = known && known.goneAt === null ? known : null
+  if (known && isSame(known, next)) {
+    if (known.detailHash !== next.detailHash || known.appliedDetailHash !== next.appliedDetailHash)
+      world.orchestration.putResource(next, known)
+    return 'UNCHANGED'
+  }
+  world.recordResource(next, known, instance, {
+    kind: 'RESOURCE_STATUS_CHANGED',
+    component: next.component,
+    fromSync: before?.sync ?? null,
+    toSync: next.sync,
+    fromPresence: before?.presence ?? null,
+    toPresence: next.presence,
+    fromReadiness: before?.readiness ?? null,
+    toReadiness: next.readiness,
+    reason: next.reason,
+  })
+  return 'APPLIED'
+}
+
+function isSame(a: Resource, b: Resource): boolean {
+  return (
+    a.version === b.version &&
+    a.namespace === b.namespace &&
+    a.sync === b.sync &&
+    a.presence === b.presence &&
+    a.readiness === b.readiness &&
+    a.reason === b.reason &&
+    a.message === b.message &&
+    a.showable === b.showable &&
+    a.goneAt === b.goneAt
+  )
+}
+
+/** Its readiness after its sync status or presence has changed: what its object said stays true while it is there. */
+export function assess(next: Resource, known: Resource): Resource {
+  const said: Assessment | null =
+    known.presence === 'PRESENT' ? { readiness: known.readiness, reason: known.reason, message: known.message } : null
+  return withAssessment(next, said)
+}
+
+export function withAssessment(next: Resource, assessed: Assessment | null): Resource {
+  const { readiness, reason, message } = resourceReadiness(next, assessed)
+  return { ...next, readiness: readiness satisfies Readiness, reason, message }
+}
+
+export function blankResource(
+  key: number,
+  rollout: Rollout,
+  instance: Instance,
+  deploymentKey: number,
+  targetKey: number,
+  {
+    component,
+    group,
+    version,
+    kind,
+    namespace,
+    name,
+  }: Pick<Resource, 'component' | 'group' | 'version' | 'kind' | 'namespace' | 'name'>,
+): Resource {
+  return {
+    key,
+    rolloutKey: rollout.key,
+    instanceKey: instance.key,
+    deploymentKey,
+    targetKey,
+    component,
+    group,
+    version,
+    kind,
+    namespace,
+    name,
+    sync: null,
+    presence: 'UNKNOWN',
+    readiness: 'UNKNOWN',
+    reason: null,
+    message: null,
+    showable: true,
+    changedAt: 0,
+    revision: 0,
+    goneAt: null,
+    detailHash: null,
+    appliedDetailHash: null,
+  }
+}
