@@ -3,7 +3,8 @@
  * (a transaction, a snapshot) would then write to a socket that is gone, or run in somebody else's session. So a connection that
  * is lost stays lost, everything on it fails, and whoever needs one opens another.
  *
- * Statements go one at a time: one that waits inside postgres.js would be sent on the next connection, outside its transaction.
+ * The writer's statements go one at a time: one that waits inside postgres.js would be sent on the next connection, outside its
+ * transaction. A reader's may follow each other unanswered, in one packet: what was answered on another connection is thrown away.
  */
 import postgres from 'postgres'
 import { isOutdatedPlan, StatementError } from './failure.ts'
@@ -29,6 +30,8 @@ export interface ConnectionOptions {
   readonly settings: Readonly<Record<string, string | number>>
   /** Milliseconds. A server that does not answer for so long is given up: the network may not say that it is gone. */
   readonly patience: number
+  /** Sends what is asked at once, without waiting for the answer to what was asked before. For reading only. */
+  readonly isPipelined?: boolean
   /** Tells the server, on another connection, to cancel what the process of that number does. */
   readonly cancelProcess?: (process: number) => void
   readonly notified?: (payload: string) => void
@@ -44,11 +47,13 @@ const types = Object.fromEntries(
 let opened = 0
 
 /** The first statement connects. */
-export function openConnection({ url, settings, patience, cancelProcess, notified }: ConnectionOptions): Connection {
+export function openConnection(options: ConnectionOptions): Connection {
+  const { url, settings, patience, isPipelined = false, cancelProcess, notified } = options
   opened += 1
   const number = opened
   let isLost = false
-  let isRunning = false
+  let running = 0
+  let timer: NodeJS.Timeout | undefined
   /** The server's, as its answers say. */
   let backend: number | null = null
   let listeners: (() => void)[] = []
@@ -76,22 +81,29 @@ export function openConnection({ url, settings, patience, cancelProcess, notifie
     client.end({ timeout: 0 }).catch(() => undefined)
   }
 
-  function inOrder<T>(send: () => Promise<T>): Promise<T> {
-    const result = last.then(async () => {
-      if (isLost) throw new StatementError('the connection to the database was lost', '08006')
-      const timer = setTimeout(lose, patience)
-      isRunning = true
-      try {
-        return await send()
-      } catch (error) {
-        // Every other statement that it has prepared would fail like this one: a new connection has none.
-        if (!isAnswer(error) || isOutdatedPlan(error)) lose()
-        throw error
-      } finally {
-        isRunning = false
-        clearTimeout(timer)
-      }
-    })
+  /** The server is waited for from when a statement is sent, or the one before it is answered. */
+  async function send<T>(ask: () => Promise<T>): Promise<T> {
+    if (isLost) throw lost()
+    running += 1
+    if (running === 1) timer = setTimeout(lose, patience)
+    try {
+      const answer = await ask()
+      if (isLost) throw lost()
+      return answer
+    } catch (error) {
+      // Every other statement that it has prepared would fail like this one: a new connection has none.
+      if (!isAnswer(error) || isOutdatedPlan(error)) lose()
+      throw error
+    } finally {
+      running -= 1
+      if (running > 0) timer?.refresh()
+      else clearTimeout(timer)
+    }
+  }
+
+  function sendInTurn<T>(ask: () => Promise<T>): Promise<T> {
+    if (isPipelined) return send(ask)
+    const result = last.then(() => send(ask))
     last = result.catch(() => undefined)
     return result
   }
@@ -102,13 +114,13 @@ export function openConnection({ url, settings, patience, cancelProcess, notifie
       return isLost
     },
     run: <T extends object>(text: string, parameters: readonly unknown[] = []) =>
-      inOrder(async () => {
+      sendInTurn(async () => {
         const rows = await client.unsafe(text, parameters as postgres.ParameterOrJSON<never>[], { prepare: true })
         backend ??= rows.state.pid
         return rows as unknown as T[]
       }),
     runAll: <T extends object>(text: string) =>
-      inOrder(async () => {
+      sendInTurn(async () => {
         const results = (await client.unsafe(text)) as unknown as (T[] & Pick<postgres.RowList<T[]>, 'state'>)[]
         const answer = results.at(-1)
         backend ??= answer?.state.pid ?? null
@@ -116,7 +128,7 @@ export function openConnection({ url, settings, patience, cancelProcess, notifie
       }),
     cancel() {
       if (isLost) return
-      const mustStop = isRunning && backend
+      const mustStop = running > 0 && backend
       lose()
       if (mustStop) cancelProcess?.(mustStop)
     },
@@ -130,6 +142,10 @@ export function openConnection({ url, settings, patience, cancelProcess, notifie
       isLost = true
     },
   }
+}
+
+function lost(): StatementError {
+  return new StatementError('the connection to the database was lost', '08006')
 }
 
 /** Whether the server answered and goes on: anything else leaves open what became of the statement. */

@@ -81,7 +81,9 @@ export async function openPglite(options: WorkerData, idleLimit = frozenAfter): 
         await turn.run('begin isolation level repeatable read read only')
         return turn.run<LogHead>(headText)
       }
-      return openSnapshot({ run: turn.run, begin, release: turn.end, signal })
+      // Nothing was written: whatever happens to the COMMIT, the turn is over.
+      const end = (): Promise<void> => turn.run('commit').then(turn.end, turn.end)
+      return openSnapshot({ run: turn.run, begin, end, signal })
     },
     transaction: (work) => inTurn((turn) => transact(turn.run, 1, work, beginWriting)),
     // Nobody else has this database: there is no other writer to hear of.

@@ -1,5 +1,5 @@
 /** PostgreSQL ≥ 15 by postgres.js: a pool for reading, one connection for the writer, one for the doorbell. */
-import { type Connection, openConnection } from './connection.ts'
+import { type Connection, type ConnectionOptions, openConnection } from './connection.ts'
 import { createPool } from './connection-pool.ts'
 import type { Database, LogHead, Session } from './database.ts'
 import { createDoorbell } from './doorbell.ts'
@@ -35,13 +35,13 @@ export function openPostgres({
   const connect = (
     limit: number,
     settings: Record<string, string | number>,
-    cancel?: (process: number) => void,
+    more: Pick<ConnectionOptions, 'isPipelined' | 'cancelProcess'> = {},
   ): Connection =>
     openConnection({
       url,
       settings: { statement_timeout: limit, ...settings },
       patience: limit + grace,
-      ...(cancel ? { cancelProcess: cancel } : {}),
+      ...more,
     })
   // Compiling a statement takes longer than any of them should.
   const readSettings = { idle_in_transaction_session_timeout: forgottenAfter, jit: 'off' }
@@ -57,7 +57,10 @@ export function openPostgres({
     // A frozen process's kernel goes on answering: this also ends whoever does not take what it asked for.
     tcp_user_timeout: frozenAfter,
   }
-  const pool = createPool(() => connect(readLimit, readSettings, cancelProcess), { size: readers, patience: waitLimit })
+  const pool = createPool(() => connect(readLimit, readSettings, { isPipelined: true, cancelProcess }), {
+    size: readers,
+    patience: waitLimit,
+  })
   const writer = createPool(() => connect(writeLimit, writeSettings), { size: 1, patience: writeLimit })
   const canceller = createPool(() => connect(grace, {}), { size: 1, patience: grace })
   const doorbell = createDoorbell((notified) => openConnection({ url, settings: {}, patience: grace, notified }))
@@ -92,7 +95,11 @@ export function openPostgres({
       return openSnapshot({
         run: connection.run,
         begin: () => connection.runAll<LogHead>(`begin isolation level repeatable read read only; ${headText}`),
-        release: () => pool.give(connection),
+        async end() {
+          // Nothing was written: nobody waits for the COMMIT, and whoever has the connection next begins behind it.
+          connection.runAll('commit').catch(() => undefined)
+          pool.give(connection)
+        },
         signal,
         cancel: connection.cancel,
       })

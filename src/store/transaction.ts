@@ -52,14 +52,14 @@ export interface SnapshotOptions {
   readonly run: Run
   /** Begins a read-only transaction and answers with the head. */
   readonly begin: () => Promise<LogHead[]>
-  /** Called exactly once. */
-  readonly release: () => void
+  /** Commits and gives the connection back. Called exactly once. */
+  readonly end: () => Promise<void>
   readonly signal?: AbortSignal | undefined
   /** Ends the statement that runs; without it, it is let run. */
   readonly cancel?: () => void
 }
 
-export async function openSnapshot({ run, begin, release, signal, cancel }: SnapshotOptions): Promise<Snapshot> {
+export async function openSnapshot({ run, begin, end, signal, cancel }: SnapshotOptions): Promise<Snapshot> {
   const use = limited(run)
   const runInTime: Run = (text, parameters) =>
     signal?.aborted ? Promise.reject(signal.reason) : orAborted(use.run(text, parameters), signal)
@@ -71,8 +71,7 @@ export async function openSnapshot({ run, begin, release, signal, cancel }: Snap
   const close = (): Promise<void> => {
     use.end()
     signal?.removeEventListener('abort', abort)
-    // Nothing was written: whatever happens to the COMMIT, the connection goes back.
-    closed ??= run('commit').then(release, release)
+    closed ??= end()
     return closed
   }
   try {
