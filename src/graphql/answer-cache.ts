@@ -4,7 +4,7 @@
  *
  *   plain request ──▶ who asks? ──▶ known question? ──▶ is the head still that of the answer? ──▶ the bytes
  *                                       │no                  │no
- *                                       └────────────────────┴──▶ Yoga, as any other request; its answer is kept if it may be
+ *                                       └────────────────────┴──▶ executed; the answer is kept if it may be
  *
  * The head is read for each request, by one statement for all that wait for it: no answer is older than its question. Questions that are
  * the same and asked at once are executed once. What is written outside of batches is never kept.
@@ -14,19 +14,20 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type DocumentNode, type GraphQLSchema, Kind, TypeInfo, visit, visitWithTypeInfo } from 'graphql'
 import { LRUCache } from 'lru-cache'
 import { ofHeaders, readCredentials } from '../auth/api/credentials.ts'
-import { rightsKey } from '../domain/identity.ts'
+import { type Identity, rightsKey } from '../domain/identity.ts'
 import type { Addresses } from '../limits/address.ts'
 import type { Database, LogHead } from '../store/database.ts'
 import { readHead } from '../store/log-head.ts'
 import { accessOf } from './access.ts'
 import type { Authentication } from './authentication.ts'
+import type { KnownDocuments } from './known-documents.ts'
 import { isOwnPage } from './origin.ts'
 
 export interface AnswerCache {
   /** Answers from memory, or lets `ask` answer. */
   handle(request: IncomingMessage, response: ServerResponse): void
-  /** What is being answered to this request is what it is at this head, and nothing else. */
-  note(request: IncomingMessage, head: LogHead): void
+  /** What is being answered to this request, by this document, is what it is at this head, and nothing else. */
+  note(request: IncomingMessage, head: LogHead, document: DocumentNode): void
 }
 
 export interface AnswerCacheDeps {
@@ -34,6 +35,8 @@ export interface AnswerCacheDeps {
   readonly identify: Authentication['identify']
   readonly addresses: Pick<Addresses, 'of'>
   readonly origins: readonly string[]
+  readonly documents: Pick<KnownDocuments, 'learn' | 'answer'>
+  /** Yoga. */
   readonly ask: (request: IncomingMessage, response: ServerResponse) => unknown
 }
 
@@ -42,24 +45,33 @@ const longestQuestion = 16 * 1024
 const longestAnswer = 1024 * 1024
 const mostBytes = 64 * 1024 * 1024
 
-interface Answer {
-  readonly stamp: string
+interface Whole {
   readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer
 }
 
+interface Answer extends Whole {
+  readonly stamp: string
+}
+
+interface Asked {
+  readonly key: string
+  readonly identity: Identity
+}
+
 export function createAnswerCache(deps: AnswerCacheDeps): AnswerCache {
-  const { database, identify, addresses, origins, ask } = deps
+  const { database, identify, addresses, origins, documents, ask } = deps
   const answers = new LRUCache<string, Answer>({ maxSize: mostBytes, sizeCalculation: ({ body }) => body.length + 512 })
   const underWay = new Map<string, Promise<void>>()
-  const stamps = new WeakMap<IncomingMessage, string>()
+  const notes = new WeakMap<IncomingMessage, { readonly stamp: string; readonly document: DocumentNode }>()
   const currentStamp = sharing(async () => stampOf(await readHead(database.session)))
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const question = await readQuestion(request)
     if (question === null) return
-    const key = await keyOf(request, question)
-    if (key === null) return void ask(request, response)
+    const asked = await identified(request, question)
+    if (asked === null) return void ask(request, response)
+    const { key, identity } = asked
     // Whoever asked the same just before may be about to answer it.
     for (let isFirst = true; ; isFirst = false) {
       const known = answers.get(key)
@@ -69,32 +81,47 @@ export function createAnswerCache(deps: AnswerCacheDeps): AnswerCache {
       await other
     }
     if (response.destroyed) return
-    const answering = new Promise<void>((resolve) => {
-      intercept(response, (whole) => {
-        resolve()
-        const stamp = stamps.get(request)
-        if (!whole || stamp === undefined || whole.body.length > longestAnswer) return null
-        const headers = { ...whole.headers, 'content-length': String(whole.body.length) }
-        const kept = { ...whole, headers, stamp }
-        answers.set(key, kept)
-        return etagMatches(request, kept) ? kept : null
-      })
-      response.once('close', resolve)
+    const answering = Promise.withResolvers<void>()
+    response.once('close', answering.resolve)
+    underWay.set(key, answering.promise)
+    answering.promise.then(() => {
+      if (underWay.get(key) === answering.promise) underWay.delete(key)
     })
-    underWay.set(key, answering)
-    answering.finally(() => {
-      if (underWay.get(key) === answering) underWay.delete(key)
+    const plain = await documents.answer(request, identity)
+    if (plain) {
+      const whole = { ...plain, headers: { ...plain.headers, etag: etagOf(plain) } }
+      const kept = keep(request, key, whole)
+      answering.resolve()
+      return send(request, response, kept)
+    }
+    intercept(response, (whole) => {
+      answering.resolve()
+      const note = notes.get(request)
+      if (!whole || !note) return null
+      const { etag: _, ...headers } = whole.headers
+      documents.learn(request, note.document, headers)
+      const kept = keep(request, key, whole)
+      return etagMatches(request, kept) ? kept : null
     })
     ask(request, response)
   }
 
+  /** Remembers it, if it may be. */
+  function keep(request: IncomingMessage, key: string, { headers, body }: Whole): Whole {
+    const whole = { headers: { ...headers, 'content-length': String(body.length) }, body }
+    const stamp = notes.get(request)?.stamp
+    if (stamp !== undefined && body.length <= longestAnswer) answers.set(key, { ...whole, stamp })
+    return whole
+  }
+
   /** Null: Yoga says what is wrong with it. */
-  async function keyOf(request: IncomingMessage, question: string): Promise<string | null> {
+  async function identified(request: IncomingMessage, question: string): Promise<Asked | null> {
     const get = ofHeaders(request.headers)
     const presented = readCredentials(get, addresses.of(request))
     if (presented.cookie !== null && presented.token === null && !isOwnPage(get, origins)) return null
     try {
-      return JSON.stringify([rightsKey(await identify(request, presented)), request.headers.accept ?? '', question])
+      const identity = await identify(request, presented)
+      return { identity, key: JSON.stringify([rightsKey(identity), request.headers.accept ?? '', question]) }
     } catch {
       return null
     }
@@ -108,7 +135,7 @@ export function createAnswerCache(deps: AnswerCacheDeps): AnswerCache {
         if (!response.headersSent && !response.destroyed) ask(request, response)
       })
     },
-    note: (request, head) => void stamps.set(request, stampOf(head)),
+    note: (request, head, document) => void notes.set(request, { stamp: stampOf(head), document }),
   }
 }
 
@@ -168,7 +195,7 @@ function sharing<T>(work: () => Promise<T>): () => Promise<T> {
 }
 
 /** Holds a whole answer back until it is known, so that it can be given its ETag. `whole`: null when it is none that can be kept. */
-function intercept(response: ServerResponse, finish: (whole: Omit<Answer, 'stamp'> | null) => Answer | null): void {
+function intercept(response: ServerResponse, finish: (whole: Whole | null) => Whole | null): void {
   const before = new Set(response.getHeaderNames())
   const parts: Buffer[] = []
   let isHeld = false
@@ -196,11 +223,10 @@ function intercept(response: ServerResponse, finish: (whole: Omit<Answer, 'stamp
       give()
       if (typeof chunk === 'string' || chunk instanceof Uint8Array) parts.push(Buffer.from(chunk as string))
       const body = Buffer.concat(parts)
-      const type = String(response.getHeader('content-type') ?? '')
       const headers: Record<string, string> = {}
       for (const name of response.getHeaderNames())
         if (!before.has(name) && name !== 'content-length') headers[name] = String(response.getHeader(name))
-      const etag = `"${createHash('sha256').update(type).update(body).digest('base64url').slice(0, 27)}"`
+      const etag = etagOf({ headers: { 'content-type': String(response.getHeader('content-type') ?? '') }, body })
       const unchanged = finish(isHeld ? { headers: { ...headers, etag }, body } : null)
       if (isHeld) response.setHeader('etag', etag)
       if (unchanged) return notModified(response, unchanged)
@@ -211,19 +237,24 @@ function intercept(response: ServerResponse, finish: (whole: Omit<Answer, 'stamp
   })
 }
 
-function send(request: IncomingMessage, response: ServerResponse, answer: Answer): void {
+function etagOf({ headers, body }: Whole): string {
+  const hash = createHash('sha256').update(headers['content-type'] ?? '')
+  return `"${hash.update(body).digest('base64url').slice(0, 27)}"`
+}
+
+function send(request: IncomingMessage, response: ServerResponse, answer: Whole): void {
   if (etagMatches(request, answer)) return void notModified(response, answer)
   response.writeHead(200, answer.headers)
   response.end(answer.body)
 }
 
-function etagMatches({ method, headers }: IncomingMessage, { headers: { etag = '' } }: Answer): boolean {
+function etagMatches({ method, headers }: IncomingMessage, { headers: { etag = '' } }: Whole): boolean {
   return (
     method === 'GET' && (headers['if-none-match'] ?? '').split(/, */).some((one) => one.replace(/^W\//, '') === etag)
   )
 }
 
-function notModified(response: ServerResponse, { headers: { etag = '' } }: Answer): ServerResponse {
+function notModified(response: ServerResponse, { headers: { etag = '' } }: Whole): ServerResponse {
   response.removeHeader('content-type')
   response.setHeader('etag', etag)
   response.statusCode = 304

@@ -4,15 +4,19 @@ import type { Duplex } from 'node:stream'
 import { type ApiAuth, openAuth } from '../auth/api/api-auth.ts'
 import { createGate, type Gate } from '../limits/gate.ts'
 import type { OperationLimits } from '../limits/limits.ts'
+import type { LogHead } from '../store/database.ts'
 import { createAnswerCache } from './answer-cache.ts'
 import { createAuthentication } from './authentication.ts'
 import type { ContextDeps } from './context.ts'
 import { createMaskError, type ErrorLog } from './errors.ts'
 import { createEventStreams } from './event-stream.ts'
+import { createKnownDocuments } from './known-documents.ts'
 import { createDocumentLimits } from './limits.ts'
+import { executeOperation } from './operation.ts'
 import { createFindDocument, type PersistedDocuments } from './persisted-documents.ts'
+import { schema } from './schema.ts'
 import { createWebSockets } from './websocket.ts'
-import { createGraphqlYoga } from './yoga.ts'
+import { createGraphqlYoga, optionsFor } from './yoga.ts'
 
 export interface GraphqlDeps extends Omit<ContextDeps, 'limits' | 'auth'> {
   readonly log: ErrorLog
@@ -65,13 +69,20 @@ export function createGraphql(options: GraphqlDeps): Graphql {
     authentication,
     gate,
     findDocument,
-    note: (request, head) => answers.note(request, head),
+    note: (request, head, document) => answers.note(request, head, document),
+    resultFor: (request) => documents.resultFor(request),
+  })
+  const documents = createKnownDocuments((request, identity, document, { query: _, variables, operationName }) => {
+    const note = (head: LogHead): void => answers.note(request, head, document)
+    const args = { schema, document, variableValues: variables, operationName }
+    return executeOperation(deps, args, identity, optionsFor(gate, identity, request, note))
   })
   const answers = createAnswerCache({
     database: options.database,
     identify: authentication.identify,
     addresses: gate.addresses,
     origins,
+    documents,
     ask: (request, response) => yoga(request, response),
   })
   const webSockets = createWebSockets(yoga, {

@@ -1,16 +1,18 @@
 /** HTTP: Yoga with our execution, our masking and our event streams. WebSockets use the same enveloped functions. */
 import type { IncomingMessage } from 'node:http'
 import { renderGraphiQL } from '@graphql-yoga/render-graphiql'
-import { GraphQLError } from 'graphql'
+import { type DocumentNode, GraphQLError } from 'graphql'
 import { createYoga, type Plugin } from 'graphql-yoga'
+import type { Identity } from '../domain/identity.ts'
 import type { Gate } from '../limits/gate.ts'
 import type { LogHead } from '../store/database.ts'
 import type { Authentication } from './authentication.ts'
 import type { ContextDeps } from './context.ts'
 import { createMaskError, type ErrorLog } from './errors.ts'
 import type { EventStreams } from './event-stream.ts'
+import type { KnownDocuments } from './known-documents.ts'
 import { documentCaches, maxBodySize, orRefusal, useLimits } from './limits.ts'
-import { executeOperation, subscribeOperation } from './operation.ts'
+import { type ExecuteOptions, executeOperation, subscribeOperation } from './operation.ts'
 import { type FindDocument, usePersistedDocuments } from './persisted-documents.ts'
 import { defaultQuery } from './playground.ts'
 import { schema } from './schema.ts'
@@ -28,7 +30,9 @@ export interface YogaOptions {
   /** Null: whatever is asked is executed. */
   readonly findDocument: FindDocument | null
   /** Told which answers stay true while the head stays. */
-  readonly note: (request: IncomingMessage, head: LogHead) => void
+  readonly note: (request: IncomingMessage, head: LogHead, document: DocumentNode) => void
+  /** What was executed before Yoga was asked, because its answer has errors. */
+  readonly resultFor: KnownDocuments['resultFor']
 }
 
 export type Yoga = ReturnType<typeof createGraphqlYoga>
@@ -60,7 +64,7 @@ export function createGraphqlYoga(deps: ContextDeps, options: YogaOptions) {
       authentication.plugin,
       ...(findDocument ? [usePersistedDocuments(findDocument)] : []),
       useLimits(deps.limits, introspection),
-      useExecution(deps, eventStreams, authentication, gate, options.note),
+      useExecution(deps, eventStreams, authentication, gate, options),
       eventStreams.plugin,
     ],
   })
@@ -71,18 +75,24 @@ function useExecution(
   eventStreams: EventStreams,
   { identityOf }: Authentication,
   gate: Gate,
-  note: YogaOptions['note'],
+  { note, resultFor }: Pick<YogaOptions, 'note' | 'resultFor'>,
 ): Plugin {
   const subscriptionDeps = { ...deps, shared: createSharedExecution() }
   return {
     onExecute({ args, setExecuteFn }) {
       const identity = identityOf(args.contextValue)
-      const principal = gate.principalOf(identity, requestOf(args.contextValue))
       const request = requestOf(args.contextValue)
-      const address = request && gate.addresses.of(request)
-      const enter = (signal: AbortSignal) => gate.enter(principal, signal)
-      const answered = (head: LogHead): void => void (request && note(request, head))
-      setExecuteFn((own) => executeOperation(deps, own, identity, { enter, address, answered }))
+      const executed = request && resultFor(request)
+      setExecuteFn(
+        (own) =>
+          executed ??
+          executeOperation(
+            deps,
+            own,
+            identity,
+            optionsFor(gate, identity, request, (head) => request && note(request, head, args.document)),
+          ),
+      )
     },
     onSubscribe({ args, setSubscribeFn }) {
       // A WebSocket has none.
@@ -98,6 +108,18 @@ function useExecution(
       })
     },
   }
+}
+
+/** The same for whoever executes. */
+export function optionsFor(
+  gate: Gate,
+  identity: Identity,
+  request: IncomingMessage | undefined,
+  answered: (head: LogHead) => void,
+): ExecuteOptions {
+  const principal = gate.principalOf(identity, request)
+  const address = request && gate.addresses.of(request)
+  return { address, answered, enter: (signal) => gate.enter(principal, signal) }
 }
 
 /** Of HTTP, and the one that a WebSocket began with. */

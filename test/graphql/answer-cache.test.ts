@@ -86,6 +86,54 @@ describe.each(stores)('answers on $name', (store) => {
     )
   })
 
+  it('are those of executing, byte for byte, also with variables that nobody sent before', async () => {
+    await api.report({ reporter: 'edge-1', deploymentId: 'd-1', state: 'INSTALLED' })
+    const documents = [
+      'query ($first: Int, $after: String) { deployments(first: $first, after: $after) { nodes { id state components { name } } pageInfo { endCursor } } }',
+      'query ($id: String!, $device: String) { deployment(deploymentId: $id, deviceId: $device) { state history { totalCount } } rollouts { nodes { name } } }',
+      'query ($skip: Boolean!) { __typename ... @skip(if: $skip) { revision } }',
+      'query ($at: Revision) { deploymentCounts(atRevision: $at) { total } }',
+      'query A($first: Int) { revision } query B($first: Int) { deployments(first: $first) { totalCount nodes { state } } }',
+      'mutation ($first: Int) { forgetDeployments(input: { deployments: [] }) { __typename } }',
+    ]
+    const wild = fc.constantFrom<unknown>(null, true, -1, 101, 2 ** 40, '', '\u0000', 'nothing', '999999999', [1], {})
+    const some = <T>(...usual: T[]) =>
+      fc.oneof({ weight: 6, arbitrary: fc.constantFrom<unknown>(...usual) }, { weight: 1, arbitrary: wild })
+    const variables = fc.record({
+      first: some(1, 2, 3, 50, 100, undefined),
+      after: some(null, undefined),
+      id: some('d-1', 'd-2', 'ü'),
+      device: some('edge-1', null, undefined),
+      skip: some(true, false),
+      at: some(null, undefined, '1'),
+      more: some(undefined),
+    })
+    const rest = fc.record(
+      {
+        operationName: fc.constantFrom<unknown>('A', 'B', 'C', null, 1),
+        extensions: fc.constantFrom<unknown>({ nonce: 1 }, { persistedQuery: { sha256Hash: 'x' } }, [], null),
+        more: fc.constant(1),
+      },
+      { requiredKeys: [] },
+    )
+    const request = fc.record({
+      query: fc.constantFrom(...documents),
+      variables: fc.oneof({ weight: 9, arbitrary: variables }, { weight: 1, arbitrary: wild }),
+      rest: fc.oneof({ weight: 4, arbitrary: fc.constant({}) }, { weight: 1, arbitrary: rest }),
+      accept: fc.constantFrom('application/json', 'application/graphql-response+json, application/json;q=0.9', '*/*'),
+      as: fc.constantFrom('admin', 'viewer', 'viewer/label:site=a', 'nobody'),
+    })
+    await fc.assert(
+      fc.asyncProperty(request, async ({ query, variables, rest, accept, as }) => {
+        const { headers, ...plain } = init('', as)
+        const sent = { ...plain, headers: { ...headers, accept }, body: JSON.stringify({ query, variables, ...rest }) }
+        const found = await shown(await fetch(api.url, sent))
+        expect(found).toEqual(await shown(await api.graphql.fetch(api.url, sent)))
+      }),
+      { numRuns: 400 },
+    )
+  })
+
   it('that are known cost one statement for all who ask at once, and none is older than its question', async () => {
     const query = '{ revision deployments { nodes { deploymentId state } } }'
     await api.report({ reporter: 'edge-1', deploymentId: 'd-2', state: 'INSTALLED' })
