@@ -61,6 +61,28 @@ describe.each(stores)('webhooks on $name', (store) => {
     expect(headers['webhook-signature']).toBe(`v1,${signature}`)
   })
 
+  it('post of resources only those of the kinds that are wanted, and of everything else all', async () => {
+    const put = (path: string, body: object) =>
+      fetch(`${server.url}/v1/instance/kinds${path}`, {
+        method: 'PUT',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      })
+    await webhook({
+      resourceKinds: ['Deployment'],
+      filter: { kinds: ['RESOURCE_STATUS_CHANGED', 'DEPLOYMENT_STATE_CHANGED'] },
+    })
+    const request = { 'rb-name': 'rb', 'rb-version': 'v1', 'profile-name': 'kinds', 'cloud-region': 'region' }
+    await put('', { request, namespace: 'ns', resources: [] })
+    const object = (Kind: string, name: string) => ({ name, GVK: { Group: '', Version: 'v1', Kind }, status: {} })
+    const pods = ['a', 'b', 'c'].map((name) => object('Pod', name))
+    await put('/status', { resourcesStatus: [...pods, object('Deployment', 'wanted'), object('Service', 'd')] })
+    await put('/status', { resourcesStatus: [] })
+    await report('last', 'pending')
+    const received = await receiver.until((all) => all.some(({ body }) => body.data.target?.name === 'last'))
+    expect(received.flatMap(({ body }) => body.data.resource?.kind ?? [])).toEqual(['Deployment', 'Deployment'])
+  })
+
   it('are tried again in order, while others go on; paused and resumed; sent again when asked', async () => {
     const { sink } = await webhook({ filter: { deviceIds: ['c'] } })
     const sinkNow = async () =>

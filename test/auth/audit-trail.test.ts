@@ -1,0 +1,52 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createAuditTrail, type Refusal } from '../../src/auth/audit-trail.ts'
+import { pageAuditLog } from '../../src/store/api-access.ts'
+import { createEmptyRoad, type Road } from '../support/road.ts'
+import { stores } from '../support/stores.ts'
+
+const refusal = (address: string, action = 'ask'): Refusal => ({
+  who: '',
+  credential: 'key',
+  address,
+  action,
+  outcome: 'unknown key',
+})
+
+describe.each(stores)('refused credentials on $name', (store) => {
+  let road: Road
+  beforeAll(async () => {
+    road = await createEmptyRoad(store)
+  })
+  afterAll(() => road.close())
+
+  /** A trail that writes only when it is closed. */
+  const open = () => createAuditTrail({ writer: road.writer, clock: () => 1_000, interval: 2 ** 30 })
+  const lines = async (action: string, size = 1_000) => {
+    const page = { size, after: null, before: null, backward: false }
+    const { edges } = await pageAuditLog(road.database.session, { actions: [action] }, page)
+    return edges.map(({ node: { address, times, outcome } }) => ({ address, times, outcome }))
+  }
+
+  it('that are alike are one line that says how many times, written at the latest when the server ends', async () => {
+    const trail = open()
+    for (let n = 0; n < 3; n += 1) trail.refused(refusal('192.0.2.1'))
+    trail.refused(refusal('192.0.2.2'))
+    expect(await lines('ask')).toEqual([])
+    await trail.close()
+    expect((await lines('ask')).toSorted((a, b) => a.times - b.times)).toEqual([
+      { address: '192.0.2.2', times: 1, outcome: 'unknown key' },
+      { address: '192.0.2.1', times: 3, outcome: 'unknown key' },
+    ])
+  })
+
+  it('of whoever comes as ever somebody else are counted together, and those that are known go on', async () => {
+    const trail = open()
+    for (let n = 0; n < 600; n += 1) trail.refused(refusal(`host-${n}`, 'flood'))
+    trail.refused(refusal('host-0', 'flood'))
+    await trail.close()
+    const own = await lines('flood')
+    expect(own).toHaveLength(500)
+    expect(own.find(({ address }) => address === 'host-0')).toMatchObject({ times: 2 })
+    expect(await lines('several')).toEqual([{ address: 'several', times: 100, outcome: 'refused' }])
+  })
+})
