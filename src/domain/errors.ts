@@ -9,6 +9,7 @@ export const errorCodes = {
   NOT_FOUND: { status: 404, retryable: false, title: 'Not Found' },
   NOT_FOUND_YET: { status: 404, retryable: true, title: 'Not Found' },
   METHOD_NOT_ALLOWED: { status: 405, retryable: false, title: 'Method Not Allowed' },
+  NOT_ACCEPTABLE: { status: 406, retryable: false, title: 'Not Acceptable' },
   CONFLICT: { status: 409, retryable: false, title: 'Conflict' },
   TOO_LARGE: { status: 413, retryable: false, title: 'Content Too Large' },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, retryable: false, title: 'Unsupported Media Type' },

@@ -17,6 +17,7 @@ import type { Writer } from '../ingest/writer.ts'
 import type { Gate } from '../limits/gate.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
+import { authenticate } from './device-caller.ts'
 import { answer, type Exchange, readBody, requireMediaType } from './exchange.ts'
 import { problemMembers } from './problem.ts'
 
@@ -57,13 +58,11 @@ interface NobodyYet {
 }
 type Caller = DeviceIdentity | NobodyYet
 
-async function identify({ devices }: ReportDeps, { request, response }: Exchange, body: Uint8Array): Promise<Caller> {
+async function identify(deps: ReportDeps, exchange: Exchange, body: Uint8Array): Promise<Caller> {
   try {
-    return await devices.authenticate(request, body)
+    return await authenticate(deps, exchange, body)
   } catch (refusal) {
     if (!(refusal instanceof DomainError) || refusal.code === 'INVALID_REQUEST') throw refusal
-    if (refusal.code === 'UNAUTHENTICATED' && devices.challenge)
-      response.setHeader('www-authenticate', devices.challenge)
     return { device: null, refusal }
   }
 }

@@ -5,6 +5,7 @@ import type { ApiAuth } from '../auth/api/api-auth.ts'
 import { ofHeaders, readCredentials } from '../auth/api/credentials.ts'
 import { matchEmcoRoute } from '../dialects/emco/routes.ts'
 import { matchK8spluginRoute } from '../dialects/k8splugin/routes.ts'
+import { matchDesiredRoute } from '../dialects/margo/desired-routes.ts'
 import { matchMargoRoute } from '../dialects/margo/routes.ts'
 import { DomainError } from '../domain/errors.ts'
 import { type Access, describeAccess, type Identity, may } from '../domain/identity.ts'
@@ -12,6 +13,7 @@ import { isOwnPage } from '../graphql/origin.ts'
 import type { Gate } from '../limits/gate.ts'
 import { createRequestIds, type Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
+import { createDesired } from './desired.ts'
 import { emcoMethods } from './emco.ts'
 import { answer, ClientGone, type Exchange, type Methods } from './exchange.ts'
 import { type GitDeps, gitMethods } from './git.ts'
@@ -43,6 +45,7 @@ export function createHttpServer(deps: ServerDeps): Server {
   const requestId = createRequestIds()
   const tellMetrics = async (exchange: Exchange) => answer(exchange, 200, metrics.contentType, await metrics.print())
   const page = createPage()
+  const tellDesired = createDesired(deps)
   const keep = (isDeleted: boolean): Methods => ({
     POST: { access: 'operator of all', handle: (exchange) => keepInventory(deps, exchange, isDeleted) },
   })
@@ -71,21 +74,23 @@ export function createHttpServer(deps: ServerDeps): Server {
     throw new DomainError('FORBIDDEN', `this needs ${describeAccess(access)}`)
   }
 
+  function methodsAt(path: string): Methods | undefined {
+    const status = matchMargoRoute(path)
+    if (status) return { POST: { access: 'device', handle: (exchange) => takeReport(deps, exchange, status) } }
+    const desired = matchDesiredRoute(path)
+    if (desired) return { GET: { access: 'device', handle: (exchange) => tellDesired(exchange, desired) } }
+    const k8splugin = matchK8spluginRoute(path)
+    if (k8splugin) return k8spluginMethods(deps, k8splugin)
+    const emco = matchEmcoRoute(path)
+    if (emco) return emcoMethods(deps, emco)
+    if (page.owns(path)) return { GET: { access: 'public', handle: page.sendAsset } }
+    return gitMethods(deps, path) ?? routes[path]
+  }
+
   async function route(exchange: Exchange): Promise<void> {
     admit(gate, exchange.request, exchange.path)
     refuseForeignPage(exchange.request, deps.origins)
-    const margo = matchMargoRoute(exchange.path)
-    const k8splugin = margo ? null : matchK8spluginRoute(exchange.path)
-    const emco = margo || k8splugin ? null : matchEmcoRoute(exchange.path)
-    const methods = margo
-      ? ({ POST: { access: 'device', handle: () => takeReport(deps, exchange, margo) } } satisfies Methods)
-      : k8splugin
-        ? k8spluginMethods(deps, k8splugin)
-        : emco
-          ? emcoMethods(deps, emco)
-          : page.owns(exchange.path)
-            ? ({ GET: { access: 'public', handle: page.sendAsset } } satisfies Methods)
-            : (gitMethods(deps, exchange.path) ?? routes[exchange.path])
+    const methods = methodsAt(exchange.path)
     if (!methods)
       throw new DomainError('NOT_FOUND', `there is nothing at ${exchange.path}: the README lists what there is`)
     const { [exchange.method]: named, GET: get }: Methods = methods

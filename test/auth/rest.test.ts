@@ -1,4 +1,4 @@
-/** Who may what over REST: every route, every role, with and without a narrower scope. Devices have their own tests. */
+/** Who may what over REST: every route, every role, with and without a narrower scope. What devices may have tests of their own beside. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type RunningApp, startApp } from '../support/app.ts'
 
@@ -8,13 +8,19 @@ const cluster = '/v2/cluster-providers/p/clusters/c'
 
 /** What each route asks for, once more. */
 const routes: readonly (readonly [
-  need: 'public' | 'viewer' | 'viewer of a part' | 'reporter' | 'operator',
+  need: 'public' | 'device' | 'viewer' | 'viewer of a part' | 'reporter' | 'operator',
   method: string,
   path: string,
 ])[] = [
   ['public', 'GET', '/'],
   ['public', 'GET', '/healthz'],
   ['public', 'GET', '/readyz'],
+  ['device', 'GET', '/api/v1/deployments'],
+  ['device', 'GET', '/api/v1/deployments/d/sha256:0'],
+  ['device', 'GET', '/api/v1/bundles/sha256:0'],
+  ['device', 'GET', '/api/v1/clients/edge/deployments'],
+  ['device', 'GET', '/margo/api/v1/clients/edge/deployments/d/sha256:0'],
+  ['device', 'GET', '/v1alpha2/margo/api/v1/clients/edge/bundles/sha256:0'],
   ['viewer', 'GET', '/metrics'],
   ['viewer', 'GET', `${group}/status`],
   ['viewer', 'GET', `${cluster}/status`],
@@ -46,7 +52,7 @@ describe('REST', () => {
   let server: RunningApp
   const keys = new Map<string, string>()
   beforeAll(async () => {
-    server = await startApp({ env: { API_AUTH: 'key', API_ADMIN_KEY: adminKey } })
+    server = await startApp({ env: { API_AUTH: 'key', API_ADMIN_KEY: adminKey, DEVICE_AUTH: 'token' } })
     for (const role of Object.keys(may))
       for (const scopes of [[], ['project:alpha'], ['label:site=munich']]) {
         const response = await server.post(
@@ -81,6 +87,11 @@ describe('REST', () => {
     for (const [name, key] of keys) {
       const [role = '', scope] = name.split('/')
       // Most of what another system's protocol shows or takes is of the whole fleet.
+      // What lets people and systems ask is no credential of a device.
+      if (need === 'device') {
+        expect([name, await send(method, path, key)]).toEqual([name, 401])
+        continue
+      }
       const isAllowed =
         need === 'viewer of a part' ? may[role]?.includes('viewer') : scope === undefined && may[role]?.includes(need)
       const status = await send(method, path, key)

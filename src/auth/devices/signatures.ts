@@ -1,10 +1,10 @@
 /**
  * Signed messages (RFC 9421) of clients whose public keys are registered. In this order:
  *
- *   no signature at all ──▶ none of ours · Content-Digest missing or not that of the body ──▶ 400 · cannot be read ──▶ 401
+ *   no signature at all ──▶ none of ours · Content-Digest missing (of what has a body) or not that of it ──▶ 400 · cannot be read ──▶ 401
  *   nobody's key ──▶ 403 · covers too little, too old, does not fit ──▶ 401 · its device revoked ──▶ 403 · used before ──▶ 401
  *
- * Used is what became a report: whoever was told to come again sends the same once more. A message is told from another by what was
+ * Used is what became a report: whoever was told to come again sends the same once more, and asking changes nothing, however often. A message is told from another by what was
  * signed, not by the signature, of which some kinds of keys have more than one for the same; who must say the same twice in a second
  * adds a nonce.
  */
@@ -53,7 +53,7 @@ export function createSignatureMethod({ database, config, publicUrl, clock }: Si
     const held = await findKey(id.toLowerCase())
     if (!held || held.publicKey === null) return null
     const until = requireFresh(one)
-    requireCoverage(one)
+    requireCoverage(one, message)
     const base = signatureBase(message, one.input)
     requireFit(held, one, base, message)
     if (held.revokedAt !== null) throw revoked(held.device)
@@ -99,8 +99,12 @@ export function createSignatureMethod({ database, config, publicUrl, clock }: Si
   }
 }
 
-/** That the body is the one that was signed shows its digest: one that we know must be there, and each that we know be right. */
+/**
+ * That the body is the one that was signed shows its digest: one that we know must be there, and each that we know be right.
+ * What only asks has no body, and needs none.
+ */
 function requireDigest({ request, body }: Presented): void {
+  if (onlyAsks(request.method) && body.length === 0 && request.headers['content-digest'] === undefined) return
   const digests = readDigests(request.headers['content-digest'])
   const known = ['sha-256', 'sha-512'].flatMap((name) => {
     const [value] = digests.get(name) ?? []
@@ -127,13 +131,18 @@ function readDigests(header: string | string[] | undefined): ReturnType<typeof p
   }
 }
 
+function onlyAsks(method: string | undefined): boolean {
+  return method === 'GET' || method === 'HEAD'
+}
+
 /** Whoever could change what was asked, or of whom, could make another message of it. */
-function requireCoverage({ input }: MessageSignature): void {
+function requireCoverage({ input }: MessageSignature, { derived }: Message): void {
   const covered = coveredBy(input)
+  const isWhole = covered.has('content-digest') || onlyAsks(derived.get('@method'))
   const isAimed =
     covered.has('@target-uri') ||
     (covered.has('@authority') && (covered.has('@path') || covered.has('@request-target')))
-  if (covered.has('@method') && covered.has('content-digest') && isAimed) return
+  if (covered.has('@method') && isWhole && isAimed) return
   throw refused(
     'signature',
     'it must cover "@method", "content-digest" and "@target-uri" (or "@authority" and "@path") at least',

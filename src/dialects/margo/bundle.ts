@@ -14,7 +14,7 @@ export interface BundledDocument {
   readonly content: string
 }
 
-export function createBundle(documents: readonly BundledDocument[]): Uint8Array {
+export function createBundle(documents: readonly BundledDocument[]): Buffer {
   if (documents.length === 0) throw new RangeError('Margo has no empty bundle')
   const files = documents
     .map(({ deploymentId, content }) => ({ name: nameEntry(deploymentId), content: Buffer.from(content) }))

@@ -19,10 +19,7 @@ export interface Manifest {
 }
 
 /** `base` is where the urls begin, with the prefix of the request: `/api/v1`, or `/margo/api/v1/clients/edge-1`. The same gives the same bytes, for ever. */
-export function createManifest(
-  manifest: Manifest,
-  base: string,
-): { readonly bytes: Uint8Array; readonly etag: string } {
+export function createManifest(manifest: Manifest, base: string): { readonly bytes: Buffer; readonly etag: string } {
   const bundle = manifest.bundle && {
     mediaType: bundleMediaType,
     ...describe(manifest.bundle),

@@ -17,7 +17,7 @@ export interface MargoRoute {
 
 /** The reference server puts every route behind /v1alpha2/margo, clients put the later three behind /margo too. */
 const reference = '(?:/v1alpha2/margo)?'
-const later = '(?:(?:/v1alpha2)?/margo)?'
+export const later = '(?:(?:/v1alpha2)?/margo)?'
 /** Where the route itself begins with /margo, the reference server's agents do not say it twice. */
 const sbi = '(?:/v1alpha2(?:/margo)?)?'
 
@@ -64,7 +64,7 @@ function id(group: string): string {
   return `(?<${group}>[^/]*)`
 }
 
-function readPathId(problems: Problems, field: string, encoded = ''): string | null {
+export function readPathId(problems: Problems, field: string, encoded = ''): string | null {
   try {
     return readId(problems, field, encoded.includes('%') ? decodeURIComponent(encoded) : encoded)
   } catch {

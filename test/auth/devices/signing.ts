@@ -41,6 +41,7 @@ export const newKey = {
 
 export interface SigningOptions {
   readonly url: string
+  readonly method?: string
   readonly body: string
   readonly components?: readonly string[]
   /** Parameters after the components; what is null is left out. */
@@ -53,13 +54,13 @@ export const digestOf = (body: string, name = 'sha-256') =>
 
 export const seconds = () => Math.floor(Date.now() / 1000)
 
-/** The headers of a POST that a Margo client of 2026 would send. */
+/** The headers of what a Margo client of 2026 would send; a POST unless it says otherwise. */
 export function signed(key: SigningKey, options: SigningOptions): Record<string, string> {
   const { body, components = ['@method', '@target-uri', '@authority', 'content-digest'] } = options
   const url = new URL(options.url)
   const digest = options.digest === undefined ? digestOf(body) : options.digest
   const values: Record<string, string> = {
-    '@method': 'POST',
+    '@method': options.method ?? 'POST',
     '@target-uri': options.url,
     '@authority': url.host,
     '@path': url.pathname,

@@ -1,0 +1,50 @@
+/** Which device it is that asks: by its credential, or, where everything is open, by what it calls itself. */
+import type { DeviceAuth, DeviceIdentity } from '../auth/devices/device-auth.ts'
+import { manifestOwner } from '../domain/desired.ts'
+import { DomainError } from '../domain/errors.ts'
+import type { Gate } from '../limits/gate.ts'
+import type { Exchange } from './exchange.ts'
+
+export interface CallerDeps {
+  readonly devices: DeviceAuth
+  readonly gate: Pick<Gate, 'admitDevice'>
+}
+
+/** Throws what a refused credential is; a 401 says how to do it right. */
+export async function authenticate(
+  { devices }: Pick<CallerDeps, 'devices'>,
+  { request, response }: Exchange,
+  body: Uint8Array,
+): Promise<DeviceIdentity> {
+  try {
+    return await devices.authenticate(request, body)
+  } catch (refusal) {
+    if (refusal instanceof DomainError && refusal.code === 'UNAUTHENTICATED' && devices.challenge)
+      response.setHeader('www-authenticate', devices.challenge)
+    throw refusal
+  }
+}
+
+const noBody = new Uint8Array()
+
+/** The client whose desired state may be told here: its own, to nobody else. `named` is the one of the path. */
+export async function requireClient(deps: CallerDeps, exchange: Exchange, named: string | null): Promise<string> {
+  const identity = await authenticate(deps, exchange, noBody)
+  const client = named ?? identity.device
+  // Whoever took an empty answer for its own would remove everything it runs.
+  if (client === null)
+    throw new DomainError(
+      'INVALID_REQUEST',
+      'nobody says who asks: show a credential, or name the client, as in /api/v1/clients/{clientId}/deployments',
+    )
+  if (identity.device !== null && identity.device !== client) {
+    const message = `the credential is that of ${identity.device}: what ${client} should run is not told to it`
+    deps.devices.noteStranger(identity, exchange.request, message)
+    throw new DomainError('FORBIDDEN', message)
+  }
+  const owner = manifestOwner(client)
+  if (owner !== client)
+    throw new DomainError('FORBIDDEN', `what ${client} should run is in the manifest of ${owner}, which fetches it`)
+  deps.gate.admitDevice(client)
+  return client
+}

@@ -1,0 +1,50 @@
+/** What devices are told that ask whether there is anything new: of many of them at once, one indexed row each. */
+import { sql } from 'drizzle-orm'
+import type { Millis } from '../domain/deployment.ts'
+import { type Digest, firstManifestVersion } from '../domain/desired.ts'
+import type { Session } from './database.ts'
+import { isAnyOf } from './parameters.ts'
+import { manifests, targets } from './schema.ts'
+
+export interface ManifestTip {
+  /** The device's. */
+  readonly key: number
+  readonly revokedAt: Millis | null
+  /** Of its newest manifest. */
+  readonly version: number
+  /** Null: it lists nothing. */
+  readonly bundle: { readonly digest: Digest; readonly size: number } | null
+}
+
+interface TipRecord {
+  readonly name: string
+  readonly key: number
+  readonly revoked_at: Millis | null
+  readonly version: number | null
+  readonly bundle_digest: Digest | null
+  readonly bundle_size: number | null
+}
+
+/** By name; those that are not there are no devices. */
+export async function findTips(session: Session, names: readonly string[]): Promise<Map<string, ManifestTip>> {
+  const rows = await session.rows<TipRecord>(
+    sql`select ${targets.name} as name, ${targets.key} as key, ${targets.revokedAt} as revoked_at,
+        tip.version, tip.bundle_digest, tip.bundle_size
+      from ${targets} left join lateral (
+        select ${manifests.version}, ${manifests.bundleDigest}, ${manifests.bundleSize} from ${manifests}
+        where ${manifests.targetKey} = ${targets.key} order by ${manifests.version} desc limit 1) as tip on true
+      where ${targets.kind} = 'DEVICE' and ${targets.provider} = '' and ${isAnyOf(targets.name, names, 'text')}`,
+  )
+  return new Map(rows.map((row) => [row.name, toTip(row)]))
+}
+
+function toTip({
+  key,
+  revoked_at: revokedAt,
+  version,
+  bundle_digest: digest,
+  bundle_size: size,
+}: TipRecord): ManifestTip {
+  const bundle = digest === null ? null : { digest, size: size ?? 0 }
+  return { key, revokedAt, version: version ?? firstManifestVersion, bundle }
+}
