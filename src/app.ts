@@ -21,6 +21,7 @@ import { createDeadline } from './limits/deadline.ts'
 import { createGate } from './limits/gate.ts'
 import type { Log } from './log.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
+import { repositoryPath } from './rest/git.ts'
 import { defaultPatience, type Patience } from './rest/guard.ts'
 import { readPageDocuments } from './rest/page-documents.ts'
 import { createHttpServer } from './rest/server.ts'
@@ -136,7 +137,7 @@ export async function createApp({
   })
   const git = await createGit({
     config: config.git,
-    history: createHistory(),
+    history: createHistory(database),
     limits: config.limits.git,
     refuse: gate.refuse,
     log,
@@ -154,6 +155,7 @@ export async function createApp({
     writer,
     feed,
     sinks: outgoing.manager,
+    repositoryOf: (device) => (git.missing === null ? `${publicUrl ?? ''}${repositoryPath(device)}` : null),
     log,
     graphiql: config.server.graphiql,
     initTimeout: patience.init,

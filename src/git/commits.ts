@@ -2,6 +2,7 @@
  * A history as the commands of `git fast-import`, one commit a version. What a commit is made of is in the history and nowhere else, so
  * that its hash is the same on every replica, after every restart, and with every version of Git.
  */
+import { firstManifestVersion } from '../domain/desired.ts'
 import { fileOf } from './file-name.ts'
 import type { DocumentChange, Version } from './history.ts'
 
@@ -10,20 +11,18 @@ export type Tree = ReadonlyMap<string, string>
 
 export const branch = 'refs/heads/main'
 
-/** Before anything was desired: what a device that has nothing yet can clone. */
-export const firstVersion = 1n
-
 const committer = 'Rollcall <>'
 
 /** Documents are what their digests say, also where Git would rewrite ends of lines. */
 const attributes = '* -text\n'
 
+/** Before anything was desired: what a device that has nothing yet can clone. */
 export function firstCommit(): string {
   return [
     `commit ${branch}\ncommitter ${committer} 0 +0000\n`,
-    text(message('Begin with nothing', firstVersion)),
+    text(message('Begin with nothing', firstManifestVersion)),
     file('.gitattributes', attributes),
-    file('manifest.json', manifest(firstVersion, new Map())),
+    file('manifest.json', manifest(firstManifestVersion, new Map())),
   ].join('')
 }
 
@@ -34,8 +33,8 @@ export function commit(version: Version, tree: Tree, isNext: boolean): string {
     `commit ${branch}\nauthor ${ident(version.who)} ${time}\ncommitter ${committer} ${time}\n`,
     text(message(oneLineEnding(version.why).trim() || describe(version.changes), version.version)),
     isNext ? `from ${branch}^0\n` : '',
-    ...version.changes.map(({ deploymentId, document }) =>
-      document === null ? `D ${fileOf(deploymentId)}\n` : file(fileOf(deploymentId), document.content),
+    ...version.changes.map(({ deploymentId, content }) =>
+      content === null ? `D ${fileOf(deploymentId)}\n` : file(fileOf(deploymentId), content),
     ),
     file('manifest.json', manifest(version.version, tree)),
   ].join('')
@@ -46,23 +45,21 @@ export const done = 'done\n'
 
 export function grow(tree: Tree, changes: readonly DocumentChange[]): Tree {
   const grown = new Map(tree)
-  for (const { deploymentId, document } of changes)
-    if (document === null) grown.delete(deploymentId)
-    else grown.set(deploymentId, document.digest)
+  for (const { deploymentId, digest } of changes)
+    if (digest === null) grown.delete(deploymentId)
+    else grown.set(deploymentId, digest)
   return grown
 }
 
 /** Where a reader finds the version, and which file is whose. */
-function manifest(version: bigint, tree: Tree): string {
+function manifest(version: number, tree: Tree): string {
   const deployments = [...tree]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([deploymentId, digest]) => ({ deploymentId, digest, path: fileOf(deploymentId) }))
-  // A number that JSON.stringify could not hold.
-  const list = JSON.stringify(deployments, null, 2).replaceAll('\n', '\n  ')
-  return `{\n  "manifestVersion": ${version},\n  "deployments": ${list}\n}\n`
+  return `${JSON.stringify({ manifestVersion: version, deployments }, null, 2)}\n`
 }
 
-function message(why: string, version: bigint): string {
+function message(why: string, version: number): string {
   return `${why}\n\nManifest-Version: ${version}\n`
 }
 
@@ -71,8 +68,8 @@ const mostNames = 3
 /** For whoever gave no reason. */
 function describe(changes: readonly DocumentChange[]): string {
   const parts = [
-    ['Declare', changes.filter(({ document }) => document !== null)],
-    ['Remove', changes.filter(({ document }) => document === null)],
+    ['Declare', changes.filter(({ content }) => content !== null)],
+    ['Remove', changes.filter(({ content }) => content === null)],
   ] as const
   const said = parts
     .filter(([, some]) => some.length > 0)

@@ -14,8 +14,8 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { LRUCache } from 'lru-cache'
 import type { Log } from '../log.ts'
-import { branch, commit, done, firstCommit, firstVersion, grow, type Tree } from './commits.ts'
-import type { History, Stamp } from './history.ts'
+import { branch, commit, done, firstCommit, grow, type Tree } from './commits.ts'
+import { beginning, type History, type Stamp } from './history.ts'
 import type { Run, RunOptions } from './program.ts'
 
 export interface RepositoriesDeps {
@@ -72,7 +72,7 @@ export function createRepositories({ history, run, folder, time, most, clock, lo
   }
 
   async function look(device: string): Promise<Repository> {
-    const newest = (await history.newest(device)) ?? { version: firstVersion, at: 0 }
+    const newest = (await history.newest(device)) ?? beginning
     const there = held.get(device)
     const isYoung = there !== undefined && clock() - there.madeAt < oldest && there.additions < mostAdditions
     if (there && isYoung && isSame(there.newest, newest)) return there
@@ -98,7 +98,7 @@ export function createRepositories({ history, run, folder, time, most, clock, lo
     const repository: Repository = {
       directory,
       madeAt: clock(),
-      newest: { version: firstVersion, at: 0 },
+      newest: beginning,
       tree: new Map(),
       ...{ additions: 0, users: 0, isDropped: false },
     }
@@ -116,14 +116,14 @@ export function createRepositories({ history, run, folder, time, most, clock, lo
   /** False, and nothing was added: the history is another one than that which the repository has the beginning of. */
   async function fill(device: string, repository: Repository, isNew: boolean): Promise<boolean> {
     let { newest, tree } = repository
-    const known = newest.version > firstVersion ? newest : null
+    const known = newest.version > beginning.version ? newest : null
     let isOfThis = known === null
     let broken: unknown = null
 
     async function* commands(): AsyncGenerator<string> {
       let isNext = !isNew
       if (isNew) yield firstCommit()
-      for await (const version of history.since(device, known ? known.version : firstVersion + 1n)) {
+      for await (const version of history.after(device, known ? known.version - 1 : newest.version)) {
         if (known && !isOfThis) {
           isOfThis = isSame(version, known)
           if (isOfThis) continue

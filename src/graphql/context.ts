@@ -23,6 +23,8 @@ export interface ContextDeps {
   readonly sinks: SinkManager
   readonly limits: DocumentLimits
   readonly auth: Pick<ApiAuth, 'recheck'>
+  /** Where the Git repository of what should run on a device is; null, or absent: there is none. */
+  readonly repositoryOf?: ((device: string) => string | null) | undefined
 }
 
 export interface Context {
@@ -31,6 +33,7 @@ export interface Context {
   readonly feed: ContextDeps['feed']
   /** Who outside is told. */
   readonly sinks: SinkManager
+  repositoryOf(device: string): string | null
   /** The `Last-Event-ID` that an EventSource reconnects with. */
   readonly lastEventId: string | null
   reader(): Promise<Reader>
@@ -107,6 +110,7 @@ export function createContext(
     see: identity.sight ? seeingOf(deps.database, identity.sight) : undefined,
     feed: deps.feed,
     sinks: deps.sinks,
+    repositoryOf: deps.repositoryOf ?? (() => null),
     lastEventId,
     async reader() {
       if (isClosed) throw new Error('the operation is over')

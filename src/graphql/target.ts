@@ -67,6 +67,12 @@ Device.implement({
       description: 'The versions of what it should run, newest first: at most the last 100.',
       resolve: async ({ key }, _, { reader }) => (await reader()).manifestHistory(key),
     }),
+    repository: t.string({
+      nullable: true,
+      description:
+        'Where Git finds what it should run: an address, or without PUBLIC_URL a path on this server. Behind a gateway, in the repository of that. Null: there is no Git here.',
+      resolve: ({ name }, _, { repositoryOf }) => repositoryOf(name),
+    }),
     parent: t.field({
       type: Device,
       nullable: true,

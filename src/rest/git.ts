@@ -7,8 +7,8 @@ import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import type { DeviceAuth } from '../auth/devices/device-auth.ts'
-import { gatewayOf } from '../dialects/margo/device-id.ts'
 import { idProblem } from '../dialects/margo/text.ts'
+import { manifestOwner } from '../domain/desired.ts'
 import { DomainError } from '../domain/errors.ts'
 import type { Git } from '../git/git.ts'
 import type { Protocol } from '../git/program.ts'
@@ -27,6 +27,11 @@ const bodyLimit = 4 << 20
 
 const uploadPack = 'git-upload-pack'
 const receivePack = 'git-receive-pack'
+
+/** Where what should run on this device is. */
+export function repositoryPath(device: string): string {
+  return `/git/${encodeURIComponent(manifestOwner(device))}.git`
+}
 
 /** Null: not one of Git's. */
 export function gitMethods(deps: GitDeps, path: string): Methods | null {
@@ -109,8 +114,11 @@ async function admit({ devices, gate }: GitDeps, exchange: Exchange, device: str
     devices.noteStranger(identity, request, message)
     throw new DomainError('FORBIDDEN', message)
   }
-  if (device !== gatewayOf(device))
-    throw new DomainError('FORBIDDEN', `the desired state of ${device} is in the repository of ${gatewayOf(device)}`)
+  if (device !== manifestOwner(device))
+    throw new DomainError(
+      'FORBIDDEN',
+      `the desired state of ${device} is in the repository of ${manifestOwner(device)}`,
+    )
   gate.admitDevice(device)
 }
 

@@ -11,7 +11,7 @@ export interface PlayedHistory extends History {
   /** As after a backup was restored: so many versions are left, and what follows is of another time. */
   restore(device: string, left: number): void
   /** How often it was read. */
-  readonly reads: { newest: number; since: number }
+  readonly reads: { newest: number; after: number }
   /** Throws, once, when so many versions have been read. */
   breakAfter: number | null
 }
@@ -20,7 +20,7 @@ const begin = Date.parse('2026-07-10T06:00:00.500Z')
 
 export function playHistory(): PlayedHistory {
   const versions = new Map<string, Version[]>()
-  const reads = { newest: 0, since: 0 }
+  const reads = { newest: 0, after: 0 }
   let delay = 0
   const history: PlayedHistory = {
     versions,
@@ -31,7 +31,7 @@ export function playHistory(): PlayedHistory {
       versions.set(device, list)
       const changes = Object.entries(contents).map(([deploymentId, content]) => change(deploymentId, content))
       const at = begin + list.length * 60_000 + delay
-      list.push({ version: BigInt(list.length + 2), at, who: 'ann', why, changes })
+      list.push({ version: list.length + 2, at, who: 'ann', why, changes })
     },
     restore(device, left) {
       versions.get(device)?.splice(left)
@@ -41,11 +41,11 @@ export function playHistory(): PlayedHistory {
       reads.newest += 1
       return versions.get(device)?.at(-1) ?? null
     },
-    async *since(device, version) {
-      reads.since += 1
+    async *after(device, version) {
+      reads.after += 1
       let read = 0
       for (const one of [...(versions.get(device) ?? [])]) {
-        if (one.version < version) continue
+        if (one.version <= version) continue
         if (read === history.breakAfter) {
           history.breakAfter = null
           throw new Error('the database has gone')
@@ -59,7 +59,7 @@ export function playHistory(): PlayedHistory {
 }
 
 export function change(deploymentId: string, content: string | null): DocumentChange {
-  return { deploymentId, document: content === null ? null : { digest: digestOf(content), content } }
+  return { deploymentId, content, digest: content === null ? null : digestOf(content) }
 }
 
 export function digestOf(content: string): string {

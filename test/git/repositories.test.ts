@@ -98,7 +98,7 @@ describe.skipIf(!hasGit)(hasGit ? 'repositories' : `repositories: skipped, ${why
     expect(new Set(together.map(String)).size).toBe(1)
     expect(played.runs).toBe(1)
     // The one who came first, and all others.
-    expect(played.history.reads).toEqual({ newest: 2, since: 1 })
+    expect(played.history.reads).toEqual({ newest: 2, after: 1 })
   })
 
   it('have what was written before somebody came, also while they are being looked after', async () => {
