@@ -5,6 +5,7 @@
 import type { Change, ChangeBody } from '../domain/change.ts'
 import { type Counters, convergenceCounter, stateCounter, zeroCounters } from '../domain/counters.ts'
 import type { Deployment, Millis, Revision } from '../domain/deployment.ts'
+import { manifestOwner } from '../domain/desired.ts'
 import type { Instance } from '../domain/instance.ts'
 import type { LifecycleAction } from '../domain/lifecycle.ts'
 import type { OrderKey, StatusReport, Verdict } from '../domain/report.ts'
@@ -100,6 +101,8 @@ export interface World {
   deployment(deploymentId: string, reporter: string): Deployment | null
   /** Those of that id that run on that device, whoever reports them; forgotten ones too. */
   deploymentsOn(deploymentId: string, targetKey: number): readonly Deployment[]
+  /** Those of that id that should run on that device's children, or should not any more. */
+  listedBy(gateway: string, deploymentId: string): readonly Deployment[]
   deploymentByKey(key: number): Deployment | null
   deploymentsOf(reporter: string): readonly Deployment[]
   device(name: string): Target | null
@@ -243,6 +246,11 @@ export function createWorld(head: Head, loaded: Loaded, now: Millis, offlineAfte
         .flatMap((key) => byKey.get(key) ?? [])
         .filter((deployment) => deployment.targetKey === targetKey)
         .toSorted((a, b) => a.key - b.key),
+    listedBy: (gateway, deploymentId) =>
+      [...byKey.values()].filter(
+        (d) =>
+          d.deploymentId === deploymentId && d.targetManifestVersion !== null && manifestOwner(d.reporter) === gateway,
+      ),
     deploymentByKey: (key) => byKey.get(key) ?? null,
     deploymentsOf: (reporter) => [...byKey.values()].filter((deployment) => deployment.reporter === reporter),
     device,

@@ -35,10 +35,10 @@ const deploymentsByName = `select d.* from json_to_recordset($1::text::json) as 
 const deploymentsByDevice = `select d.* from json_to_recordset($1::text::json) as x("deploymentId" text, device text)
   join targets t on t.kind = 'DEVICE' and t.provider = '' and t.name = x.device
   join deployments d on d.target_key = t.key and d.deployment_id = x."deploymentId"`
-/** Those that the manifests of these devices list, on whichever child they run. */
+/** Those that the manifests of these devices list or listed once, on whichever child they run. */
 const deploymentsByManifest = `select d.* from json_to_recordset($1::text::json) as x("deploymentId" text, owner text)
   join targets t on t.kind = 'DEVICE' and t.provider = '' and t.name = x.owner
-  join manifest_entries e on e.target_key = t.key and e.deployment_id = x."deploymentId" and e.until is null
+  join manifest_entries e on e.target_key = t.key and e.deployment_id = x."deploymentId"
   join deployments d on d.key = e.deployment_key`
 const deploymentsByKey = `select d.* from deployments d
   where d.key in (select x::bigint from json_array_elements_text($1::text::json) x)`
@@ -63,7 +63,7 @@ const rolloutsByIdentity = `select r.* from json_to_recordset($1::text::json) as
 export async function loadNeeds(session: Session, needs: readonly Needs[]): Promise<Loaded> {
   const named = needs.flatMap((need) => need.deployments ?? [])
   const elsewhere = named.filter((need) => need.anyReporter || need.device !== need.reporter)
-  const listed = needs.filter(({ manifests }) => manifests).flatMap((need) => need.deployments ?? [])
+  const listed = [...elsewhere, ...needs.filter(({ manifests }) => manifests).flatMap((need) => need.deployments ?? [])]
   const keys = needs.flatMap((need) => need.deploymentKeys ?? [])
   const reporters = needs.flatMap((need) => need.reporters ?? [])
   const devices = unique(needs.flatMap((need) => need.devices ?? []))

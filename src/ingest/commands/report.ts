@@ -32,7 +32,7 @@ export function recordReport(report: StatusReport, caller: string | null = null)
       refuseRevoked(world.device(reporter), world.device(device), ...(isForOthers ? [world.device(caller)] : []))
       const from = world.ensureDevice(reporter)
       const target = device === reporter ? from : ensureChild(world, device, parentName(device) ?? reporter)
-      const known = world.deployment(deploymentId, reporter) ?? declaredOn(world, deploymentId, target.key)
+      const known = world.deployment(deploymentId, reporter) ?? declaredOn(world, deploymentId, target.key, reporter)
       const place = {
         key: known?.key ?? world.newKey(),
         targetKey: target.key,
@@ -60,9 +60,17 @@ export function recordReport(report: StatusReport, caller: string | null = null)
   }
 }
 
-/** What was declared for that device and nobody has reported on yet: the first report takes it over, also a gateway's. */
-function declaredOn(world: World, deploymentId: string, targetKey: number): Deployment | null {
-  return world.deploymentsOn(deploymentId, targetKey).find((d) => !d.claimed && d.forgottenAt === null) ?? null
+/**
+ * What was declared for that device and nobody has reported on yet: the first report takes it over, also a gateway's. A gateway may
+ * also have put what its manifest lists on another child than the one it was declared for.
+ */
+function declaredOn(world: World, deploymentId: string, targetKey: number, reporter: string): Deployment | null {
+  const isFree = (d: Deployment): boolean => !d.claimed && d.forgottenAt === null
+  return (
+    world.deploymentsOn(deploymentId, targetKey).find(isFree) ??
+    world.listedBy(reporter, deploymentId).find(isFree) ??
+    null
+  )
 }
 
 function refuseRevoked(...devices: readonly (Target | null)[]): void {

@@ -1,0 +1,278 @@
+/** What devices should run, through the API: declared, changed, withdrawn, compared with what they say, counted and told. */
+import { readFileSync } from 'node:fs'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { digestOf } from '../../src/dialects/margo/digest.ts'
+import { stores } from '../support/stores.ts'
+import { transports } from './clients.ts'
+import { type Api, startApi } from './harness.ts'
+
+const sample = readFileSync(new URL('../fixtures/desired-state/release-candidate.yaml', import.meta.url), 'utf8')
+
+const problem = '... on UserError { message path } ... on InvalidInput { problems { path message } }'
+const shown = `id deploymentId state convergence targetManifestVersion adoptedManifestVersion application components { name state }
+  desired { digest content sizeBytes fromManifestVersion declaredBy reason }`
+const declare = `mutation ($input: DeclareDeploymentsInput!) { result: declareDeployments(input: $input) {
+  __typename ${problem} ... on DeclareDeploymentsSuccess { revision deployments { ${shown} } }
+} }`
+const remove = `mutation ($input: RemoveDeploymentsInput!) { result: removeDeployments(input: $input) {
+  __typename ${problem} ... on RemoveDeploymentsSuccess { revision deployments { ${shown} } }
+} }`
+const forget = `mutation ($input: ForgetDeploymentsInput!) { result: forgetDeployments(input: $input) { __typename ${problem} } }`
+
+/** An ApplicationDeployment of these components. */
+function documentOf(revision: string, ...components: string[]): string {
+  const list = components.map((name) => `      - name: ${name}\n        properties: { revision: ${revision} }\n`)
+  return `spec:\n  applicationId: pumps\n  deploymentProfile:\n    type: helm\n    components:\n${list.join('')}`
+}
+
+describe.each(stores)('what devices should run on $name', (store) => {
+  let api: Api
+  beforeAll(async () => {
+    api = await startApi({ store })
+  })
+  afterAll(() => api.close())
+
+  const run = async (mutation: string, input: object) => (await api.ask(mutation, { input })).result
+  const put = async (deviceId: string, deploymentId: string, document: string, reason?: string) => {
+    const result = await run(declare, { deployments: [{ deviceId, deploymentId, document }], reason })
+    expect(result.__typename).toBe('DeclareDeploymentsSuccess')
+    return result.deployments[0]
+  }
+  const find = async (deploymentId: string) =>
+    (await api.ask(`query ($id: String!) { deployment(deploymentId: $id) { ${shown} } }`, { id: deploymentId }))
+      .deployment
+  const say = (reporter: string, deploymentId: string, state: string, adoptedManifestVersion: string | null) =>
+    api.report({ reporter, deploymentId, state: state as 'INSTALLED', adoptedManifestVersion })
+
+  it('is kept byte for byte, and names the application and the components in their order', async () => {
+    const result = await run(declare, {
+      deployments: [{ deviceId: 'gateway-1/edge-7', deploymentId: 'pumps-north', document: sample }],
+      reason: 'spring release',
+    })
+    expect(result.deployments).toEqual([
+      {
+        id: expect.any(String),
+        deploymentId: 'pumps-north',
+        state: 'PENDING',
+        convergence: 'UNKNOWN',
+        targetManifestVersion: '2',
+        adoptedManifestVersion: null,
+        application: 'pump-station',
+        components: [{ name: 'control', state: 'PENDING' }],
+        desired: {
+          digest: digestOf(Buffer.from(sample)),
+          content: sample,
+          sizeBytes: Buffer.byteLength(sample),
+          fromManifestVersion: '2',
+          declaredBy: 'everyone',
+          reason: 'spring release',
+        },
+      },
+    ])
+    const { device } = await api.ask(
+      '{ device(deviceId: "gateway-1") { manifestVersion manifests { version who reason changes { deploymentId digest } } } }',
+    )
+    expect(device).toEqual({
+      manifestVersion: '2',
+      manifests: [
+        {
+          version: '2',
+          who: 'everyone',
+          reason: 'spring release',
+          changes: [{ deploymentId: 'pumps-north', digest: digestOf(Buffer.from(sample)) }],
+        },
+      ],
+    })
+    const child = await api.ask('{ device(deviceId: "gateway-1/edge-7") { manifestVersion } }')
+    expect(child.device.manifestVersion).toBeNull()
+  })
+
+  it('is compared with what the device says, in every relation there is', async () => {
+    await put('solo', 'c', documentOf('1', 'b', 'a'))
+    expect(await find('c')).toMatchObject({ convergence: 'UNKNOWN', components: [{ name: 'b' }, { name: 'a' }] })
+    await say('solo', 'c', 'PENDING', '2')
+    expect(await find('c')).toMatchObject({ convergence: 'APPLYING' })
+    await say('solo', 'c', 'FAILED', '2')
+    expect(await find('c')).toMatchObject({ convergence: 'FAILED' })
+    await say('solo', 'c', 'INSTALLED', '2')
+    expect(await find('c')).toMatchObject({ convergence: 'CONVERGED' })
+    await put('solo', 'c', documentOf('2', 'b', 'a'))
+    expect(await find('c')).toMatchObject({ convergence: 'STALE', state: 'INSTALLED', targetManifestVersion: '3' })
+    await say('solo', 'c', 'INSTALLED', '3')
+    expect(await find('c')).toMatchObject({ convergence: 'CONVERGED' })
+    // Something else on the same device: that the device works on it says nothing of this.
+    await put('solo', 'other', documentOf('1', 'x'))
+    expect(await find('c')).toMatchObject({ convergence: 'CONVERGED', targetManifestVersion: '3' })
+    expect(await find('other')).toMatchObject({ targetManifestVersion: '4' })
+  })
+
+  it('makes no new version of the same bytes, and one of several documents for one device', async () => {
+    await put('twice', 'same', documentOf('1', 'a'))
+    const again = await put('twice', 'same', documentOf('1', 'a'))
+    expect(again.targetManifestVersion).toBe('2')
+    await run(declare, {
+      deployments: ['p', 'q', 'r'].map((deploymentId) => ({
+        deviceId: 'twice',
+        deploymentId,
+        document: documentOf('1', deploymentId),
+      })),
+    })
+    expect((await api.ask('{ device(deviceId: "twice") { manifestVersion } }')).device.manifestVersion).toBe('3')
+  })
+
+  it('is withdrawn, and converges when it is gone', async () => {
+    const { id } = await put('leaver', 'leaving', documentOf('1', 'a'), 'in')
+    await say('leaver', 'leaving', 'INSTALLED', '2')
+    const refused = await run(forget, { ids: [id] })
+    expect(refused).toMatchObject({ __typename: 'InvalidInput', path: ['ids', '0'] })
+    expect(refused.message).toContain('remove it first')
+    const removed = await run(remove, { ids: [id], reason: 'out' })
+    expect(removed.deployments[0]).toMatchObject({ convergence: 'STALE', targetManifestVersion: '3', desired: null })
+    // Once more says nothing new.
+    expect((await run(remove, { ids: [id] })).revision).toBe(removed.revision)
+    await say('leaver', 'leaving', 'INSTALLED', '3')
+    expect(await find('leaving')).toMatchObject({ convergence: 'APPLYING' })
+    await say('leaver', 'leaving', 'REMOVED', '3')
+    expect(await find('leaving')).toMatchObject({ convergence: 'CONVERGED' })
+    const { deployment } = await api.ask(
+      '{ deployment(deploymentId: "leaving") { desiredHistory { fromManifestVersion untilManifestVersion reason content } } }',
+    )
+    expect(deployment.desiredHistory).toEqual([
+      { fromManifestVersion: '2', untilManifestVersion: '3', reason: 'in', content: documentOf('1', 'a') },
+    ])
+    expect((await run(forget, { ids: [id] })).__typename).toBe('ForgetDeploymentsSuccess')
+  })
+
+  it('refuses what cannot be meant, and names where', async () => {
+    const wrong =
+      'id: somebody-else\nspec:\n  deploymentProfile: { type: helm, components: [{ name: a }, { name: a }] }\n'
+    const invalid = await run(declare, {
+      deployments: [{ deviceId: 'bad', deploymentId: 'bad', document: wrong, components: ['a'] }],
+    })
+    expect(invalid.problems.map(({ path }: { path: string[] }) => path.join('.'))).toEqual([
+      'deployments.0.document.id',
+      'deployments.0.document.spec.deploymentProfile.components.1.name',
+      'deployments.0.components',
+    ])
+    const documented = (deviceId: string) => ({ deviceId, deploymentId: 'one', document: documentOf('1', 'a') })
+    expect(await run(declare, { deployments: [documented('g/1'), documented('g/2')] })).toMatchObject({
+      __typename: 'InvalidInput',
+      path: ['deployments', '1', 'document'],
+    })
+    expect(await api.ask('{ device(deviceId: "g") { name } }')).toEqual({ device: null })
+    await run(declare, { deployments: [{ deviceId: 'plain', deploymentId: 'plain' }] })
+    const { id } = await find('plain')
+    expect(await run(remove, { ids: [id] })).toMatchObject({ __typename: 'InvalidInput', path: ['ids', '0'] })
+    expect(await run(remove, { ids: ['nonsense'] })).toMatchObject({ __typename: 'NotFound', path: ['ids', '0'] })
+  })
+
+  it('moves with its gateway: declared for another child it is the same deployment', async () => {
+    const first = await put('mover/one', 'm', documentOf('1', 'a'))
+    await api.report({
+      reporter: 'mover',
+      deviceId: 'mover/one',
+      deploymentId: 'm',
+      state: 'INSTALLED',
+      adoptedManifestVersion: '2',
+    })
+    const second = await put('mover/two', 'm', documentOf('2', 'a'))
+    expect(second).toMatchObject({ id: first.id, convergence: 'STALE', targetManifestVersion: '3' })
+    await api.report({
+      reporter: 'mover',
+      deviceId: 'mover/two',
+      deploymentId: 'm',
+      state: 'INSTALLED',
+      adoptedManifestVersion: '3',
+    })
+    const { deployments } = await api.ask(
+      '{ deployments(filter: { deploymentIds: ["m"] }) { nodes { id convergence device { deviceId } } } }',
+    )
+    expect(deployments.nodes).toEqual([{ id: first.id, convergence: 'CONVERGED', device: { deviceId: 'mover/two' } }])
+  })
+
+  it.each(transports)('is filtered, counted and told as it moves over $name', async ({ name, watch }) => {
+    const rollout = `fleet over ${name}`
+    const devices = ['a', 'b', 'c'].map((letter) => `${letter} ${name}`)
+    const wanted = (revision: string) => ({
+      rollout: { name: rollout },
+      deployments: devices.map((deviceId) => ({
+        deviceId,
+        deploymentId: `of ${name}`,
+        document: documentOf(revision, 'a'),
+      })),
+    })
+    const { deployments, revision } = await run(declare, wanted('1'))
+    const ids = deployments.map(({ id }: { id: string }) => id)
+    const filter = { ids }
+    const counts = watch(
+      api.url,
+      'subscription ($filter: DeploymentFilter) { deploymentCounts(filter: $filter) { counts { installed convergence { converged applying failed stale unknown } } } }',
+      { filter },
+    )
+    const told = watch(
+      api.url,
+      `subscription ($after: Revision) { changes(after: $after, filter: { kinds: [CONVERGENCE_CHANGED] }) { change { kind ... on ConvergenceChanged {
+        deploymentId fromConvergence toConvergence targetManifestVersion documentDigest deployment { device { deviceId } } } } } }`,
+      { after: revision },
+    )
+    const seen = async () => (await counts.data()).deploymentCounts.counts
+    expect(await seen()).toMatchObject({ convergence: { unknown: 3 } })
+    await say(devices[0] ?? '', `of ${name}`, 'INSTALLED', '2')
+    expect(await seen()).toEqual({
+      installed: 1,
+      convergence: { converged: 1, applying: 0, failed: 0, stale: 0, unknown: 2 },
+    })
+    await run(declare, wanted('2'))
+    expect(await seen()).toEqual({
+      installed: 1,
+      convergence: { converged: 0, applying: 0, failed: 0, stale: 1, unknown: 2 },
+    })
+    const change = async () => (await told.data()).changes.change
+    expect(await change()).toEqual({
+      kind: 'CONVERGENCE_CHANGED',
+      deploymentId: `of ${name}`,
+      fromConvergence: 'UNKNOWN',
+      toConvergence: 'CONVERGED',
+      targetManifestVersion: '2',
+      documentDigest: digestOf(Buffer.from(documentOf('1', 'a'))),
+      deployment: { device: { deviceId: devices[0] } },
+    })
+    expect(await change()).toMatchObject({
+      fromConvergence: 'CONVERGED',
+      toConvergence: 'STALE',
+      targetManifestVersion: '3',
+    })
+    // Only what it should run has changed.
+    expect(await change()).toMatchObject({
+      fromConvergence: 'UNKNOWN',
+      toConvergence: 'UNKNOWN',
+      targetManifestVersion: '3',
+    })
+    await Promise.all([counts.close(), told.close()])
+
+    const answer = await api.ask(
+      `query ($filter: DeploymentFilter) {
+        deployments(filter: $filter) { totalCount nodes { convergence } }
+        deploymentCounts(filter: $filter) { total convergence { stale unknown } }
+        rollouts(filter: { names: ["${rollout}"] }) { nodes { convergence deploymentCounts { convergence { stale unknown } } } }
+      }`,
+      { filter: { ids, convergence: ['STALE'] } },
+    )
+    expect(answer).toEqual({
+      deployments: { totalCount: 1, nodes: [{ convergence: 'STALE' }] },
+      deploymentCounts: { total: 1, convergence: { stale: 1, unknown: 0 } },
+      rollouts: { nodes: [{ convergence: 'STALE', deploymentCounts: { convergence: { stale: 1, unknown: 2 } } }] },
+    })
+    const past = await api.ask(
+      `query ($at: Revision!, $filter: DeploymentFilter) {
+        deploymentCounts(filter: $filter, atRevision: $at) { convergence { stale unknown } }
+        deployments(filter: $filter, atRevision: $at) { nodes { targetManifestVersion desired { content } } } }`,
+      { at: revision, filter },
+    )
+    expect(past.deploymentCounts.convergence).toEqual({ stale: 0, unknown: 3 })
+    expect(past.deployments.nodes[0]).toEqual({
+      targetManifestVersion: '2',
+      desired: { content: documentOf('1', 'a') },
+    })
+  })
+})
