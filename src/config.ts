@@ -1,10 +1,40 @@
 /** The environment, parsed once: everything wrong with it is said in one message, and nothing else reads it. */
-import { isIP, isIPv4 } from 'node:net'
 import { delimiter } from 'node:path'
 import { z } from 'zod'
 import type { ApiAuthConfig } from './auth/api/api-auth.ts'
 import type { DeviceAuthConfig } from './auth/devices/device-auth.ts'
 import type { ClustersConfig } from './clusters/clusters.ts'
+import { contradictionsIn, type Environment, isLoopback } from './config-rules.ts'
+import {
+  aaiVersion,
+  allowList,
+  anyOf,
+  clusters,
+  cost,
+  databaseUrl,
+  days,
+  depth,
+  factor,
+  flag,
+  type LogLevel,
+  listOf,
+  logLevel,
+  numberUnlessOff,
+  operationSeconds,
+  origins,
+  port,
+  processes,
+  proxies,
+  publicUrl,
+  rate,
+  seconds,
+  secondsOrOff,
+  secret,
+  signatureWindow,
+  skew,
+  streams,
+  trustDomains,
+} from './config-values.ts'
 import type { GitConfig } from './git/git.ts'
 import { defaultLimits, type LimitsConfig } from './limits/limits.ts'
 import type { AaiConfig } from './sinks/aai.ts'
@@ -58,9 +88,6 @@ export interface TlsConfig {
   readonly clientCa: string | null
 }
 
-export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
-export type LogLevel = (typeof logLevels)[number]
-
 export class ConfigError extends Error {
   readonly problems: readonly string[]
 
@@ -70,93 +97,6 @@ export class ConfigError extends Error {
     this.problems = problems
   }
 }
-
-type Environment = Readonly<Record<string, string | undefined>>
-
-const port = setting('a port from 0 to 65535 (0 takes any free one)', (text) =>
-  /^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : null,
-)
-/** A hundred years: more than any history, and still a date. */
-const days = setting('a number of days greater than 0 and at most 36500', (text) =>
-  /^\d{1,5}(\.\d+)?$/.test(text) && Number(text) > 0 && Number(text) <= 36_500 ? Number(text) : null,
-)
-const seconds = setting('a whole number of seconds from 1 to 2147483647', (text) =>
-  /^\d{1,10}$/.test(text) && Number(text) >= 1 && Number(text) <= 2_147_483_647 ? Number(text) : null,
-)
-const skew = setting('a whole number of seconds from 0 to 600', (text) =>
-  /^\d{1,3}$/.test(text) && Number(text) <= 600 ? Number(text) : null,
-)
-const signatureWindow = setting('a whole number of seconds from 1 to 86400', (text) =>
-  isNumber(text, 1, 86_400) ? Number(text) : null,
-)
-const trustDomains = setting('trust domains such as fleet.example, separated by commas', (text) => {
-  const list = listOf(text)
-  return list.every((domain) => /^[a-z0-9._-]{1,255}$/.test(domain)) ? list : null
-})
-const factor = setting('a number from 1 to 1000, or off', (text) =>
-  text === 'off' || (/^\d{1,4}(\.\d+)?$/.test(text) && Number(text) >= 1 && Number(text) <= 1_000) ? text : null,
-)
-const secondsOrOff = setting('a whole number of seconds from 1 to 2147483647, or off', (text) =>
-  text === 'off' || (/^\d{1,10}$/.test(text) && Number(text) >= 1 && Number(text) <= 2_147_483_647) ? text : null,
-)
-const flag = setting(
-  'true or false',
-  (text) => ({ true: true, '1': true, false: false, '0': false })[text.toLowerCase()] ?? null,
-)
-const logLevel = setting(`one of ${logLevels.join(', ')}`, (text) => logLevels.find((level) => level === text) ?? null)
-const publicUrl = setting(
-  'an http or https address without query or fragment, such as https://rollcall.example',
-  (text) => {
-    const url = URL.parse(text)
-    return url && isWeb(url) && url.search === '' && url.hash === '' ? url.href.replace(/\/+$/, '') : null
-  },
-)
-const origins = setting('origins such as https://board.example, separated by commas, or *', (text) => {
-  const list = listOf(text)
-  return list.every((origin) => origin === '*' || isOrigin(origin)) ? list : null
-})
-const allowList = setting('host names, addresses and ranges such as 10.0.0.0/8, separated by commas', (text) => {
-  const list = listOf(text)
-  return list.every((entry) => isAddressOrRange(entry) || /^[\w.-]+$/.test(entry)) ? list : null
-})
-const proxies = setting('addresses and ranges such as 10.0.0.0/8, separated by commas', (text) => {
-  const list = listOf(text)
-  return list.every(isAddressOrRange) ? list : null
-})
-const rate = setting('a number of requests a second from 1 to 1000000, or off', (text) =>
-  text === 'off' || isNumber(text, 1, 1_000_000) ? text : null,
-)
-const streams = setting('a whole number from 1 to 1000000, or off', (text) =>
-  text === 'off' || isNumber(text, 1, 1_000_000) ? text : null,
-)
-const processes = setting('a whole number from 1 to 1000', (text) => (isNumber(text, 1, 1_000) ? Number(text) : null))
-const depth = setting('a whole number from 5 to 50', (text) => (isNumber(text, 5, 50) ? Number(text) : null))
-const cost = setting('a whole number from 1000 to 100000000', (text) =>
-  isNumber(text, 1_000, 100_000_000) ? Number(text) : null,
-)
-const operationSeconds = setting('a whole number of seconds from 1 to 600', (text) =>
-  isNumber(text, 1, 600) ? Number(text) : null,
-)
-const aaiVersion = setting('a version from 24 to 99', (text) =>
-  /^v?\d{2}$/.test(text) && Number(text.replace('v', '')) >= 24 ? Number(text.replace('v', '')) : null,
-)
-const clusters = setting(
-  'different clusters such as provider+name=context, separated by commas; a context is one of the kubeconfig',
-  (text) => {
-    const list = listOf(text).map((entry) => {
-      const [, provider = '', name = '', context = null] = /^([^+=]{1,256})\+([^=]{1,256})(?:=(.+))?$/.exec(entry) ?? []
-      return { provider, name, context }
-    })
-    const names = new Set(list.map(({ provider, name }) => `${provider}+${name}`))
-    return names.size === list.length && list.every(({ name }) => name !== '') ? list : null
-  },
-)
-/** Its value may hold a password, so it is never repeated. */
-const databaseUrl = z
-  .string()
-  .refine((text) => ['postgres:', 'postgresql:'].includes(URL.parse(text)?.protocol ?? ''), {
-    error: 'must be an address that begins with postgres://',
-  })
 
 /** Milliseconds. What the server reads for itself is not cut off where operations are. */
 const leastReadLimit = 15_000
@@ -230,13 +170,7 @@ export function parseConfig(env: Environment): Config {
   const given = Object.fromEntries(variables.map((name) => [name, env[name]?.trim() || undefined]))
   const parsed = environment.safeParse(given)
   const problems = parsed.error?.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`) ?? []
-  const host = given.HOST ?? '127.0.0.1'
-  problems.push(
-    ...missingChoices(host, given),
-    ...missingForTls(given),
-    ...missingForApi(given, methodsOf(given.API_AUTH)),
-    ...missingForDevices(given, methodsOf(given.DEVICE_AUTH)),
-  )
+  problems.push(...contradictionsIn(given))
   if (!parsed.success || problems.length > 0) throw new ConfigError(problems)
   const v = parsed.data
   const graphiql = v.GRAPHIQL ?? isLoopback(v.HOST)
@@ -332,149 +266,6 @@ export function parseConfig(env: Environment): Config {
       },
     },
   })
-}
-
-export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'))
-}
-
-/** Whoever opens the server to a network says so: being open to everyone there must not happen by leaving something out. */
-function missingChoices(host: string, given: Environment): string[] {
-  if (isLoopback(host)) return []
-  return [
-    ['DEVICE_AUTH', 'report'],
-    ['API_AUTH', 'ask'],
-  ].flatMap(([name = '', deed]) =>
-    given[name] === undefined
-      ? [
-          `${name} must be chosen when HOST (${host}) is not a loopback address: "open" lets everyone who reaches it ${deed}`,
-        ]
-      : [],
-  )
-}
-
-/** What the methods of API_AUTH need to work, and what would be without effect. */
-function missingForApi(given: Environment, methods: readonly string[]): string[] {
-  const problems: string[] = []
-  if (given.API_ADMIN_KEY !== undefined && !methods.includes('key'))
-    problems.push('API_ADMIN_KEY is of no use unless API_AUTH has "key"')
-  if (!methods.includes('jwt')) return [...problems, ...useless(given, 'API_JWT_', 'unless API_AUTH has "jwt"')]
-  if (given.API_JWT_JWKS_URL === undefined && given.API_JWT_SECRET === undefined)
-    problems.push('API_AUTH has "jwt": set either API_JWT_JWKS_URL or API_JWT_SECRET')
-  return [...problems, ...missingForTokens(given, 'API_JWT_')]
-}
-
-/** The same for DEVICE_AUTH. */
-function missingForDevices(given: Environment, methods: readonly string[]): string[] {
-  const jwt = 'DEVICE_JWT_'
-  const problems = [
-    ...(methods.includes('signature') ? [] : useless(given, 'SIGNATURE_', 'unless DEVICE_AUTH has "signature"')),
-    ...(methods.includes('mtls')
-      ? missingForCertificates(given)
-      : useless(given, 'SPIFFE_', 'unless DEVICE_AUTH has "mtls"')),
-  ]
-  if (!methods.includes('token')) return [...problems, ...useless(given, jwt, 'unless DEVICE_AUTH has "token"')]
-  problems.push(...missingForTokens(given, jwt))
-  if (given.DEVICE_JWT_JWKS_URL === undefined && given.DEVICE_JWT_SECRET === undefined)
-    problems.push(...useless(given, jwt, 'without DEVICE_JWT_JWKS_URL or DEVICE_JWT_SECRET'))
-  return problems
-}
-
-function missingForCertificates(given: Environment): string[] {
-  return given.TLS_CLIENT_CA === undefined && given.TRUSTED_PROXIES === undefined
-    ? [
-        'DEVICE_AUTH has "mtls": set TLS_CERT, TLS_KEY and TLS_CLIENT_CA, or TRUSTED_PROXIES if a proxy forwards certificates (Client-Cert)',
-      ]
-    : []
-}
-
-function missingForTls(given: Environment): string[] {
-  const [cert, key] = [given.TLS_CERT, given.TLS_KEY]
-  if (cert !== undefined && key !== undefined) return []
-  if (cert !== undefined || key !== undefined) return ['TLS_CERT and TLS_KEY belong together: set both']
-  return given.TLS_CLIENT_CA === undefined ? [] : ['TLS_CLIENT_CA is of no use without TLS_CERT and TLS_KEY']
-}
-
-function missingForTokens(given: Environment, prefix: string): string[] {
-  const [jwks, secretKey] = [given[`${prefix}JWKS_URL`], given[`${prefix}SECRET`]]
-  const problems: string[] = []
-  if (jwks !== undefined && secretKey !== undefined)
-    problems.push(`${prefix}JWKS_URL and ${prefix}SECRET are both set: set either`)
-  if (jwks !== undefined && (given[`${prefix}ISSUER`] === undefined || given[`${prefix}AUDIENCE`] === undefined))
-    problems.push(
-      `${prefix}JWKS_URL needs ${prefix}ISSUER and ${prefix}AUDIENCE: those keys sign tokens for others, too`,
-    )
-  return problems
-}
-
-/** Whoever sets it expects it to be in force. */
-function useless(given: Environment, prefix: string, why: string): string[] {
-  return variables
-    .filter((name) => name.startsWith(prefix) && given[name] !== undefined)
-    .map((name) => `${name} is of no use ${why}`)
-}
-
-function methodsOf(text = ''): readonly string[] {
-  return listOf(text)
-}
-
-function anyOf<Method extends string>(offered: readonly Method[]) {
-  const known = offered.map((method) => `"${method}"`).join(', ')
-  const expected = offered.length > 1 ? `any of ${known}` : known
-  return z.string().transform((text, context): readonly Method[] => {
-    const methods = listOf(text)
-    if (methods.length === 0) context.addIssue(`must be ${expected}, but is ${JSON.stringify(text)}`)
-    return methods.flatMap((method) => {
-      const found = offered.find((one) => one === method)
-      if (found !== undefined) return [found]
-      context.addIssue(`must be ${expected}, but is "${method}"`)
-      return []
-    })
-  })
-}
-
-/** Its value is never repeated. */
-function secret(length: number) {
-  return z.string().refine((text) => text.length >= length, { error: `must have at least ${length} characters` })
-}
-
-function setting<T>(expected: string, parse: (text: string) => T | null) {
-  return z.string().transform((text, context): T => {
-    const value = parse(text)
-    if (value !== null) return value
-    context.addIssue(`must be ${expected}, but is ${JSON.stringify(text)}`)
-    return z.NEVER
-  })
-}
-
-function numberUnlessOff(text: string): number | null {
-  return text === 'off' ? null : Number(text)
-}
-
-function listOf(text: string): readonly string[] {
-  return text
-    .split(',')
-    .map((part) => part.trim())
-    .filter((part) => part !== '')
-}
-
-function isAddressOrRange(text: string): boolean {
-  const [address = '', prefix = '0', ...more] = text.split('/')
-  const family = isIP(address)
-  return family !== 0 && more.length === 0 && /^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128)
-}
-
-function isNumber(text: string, least: number, most: number): boolean {
-  return /^\d{1,9}$/.test(text) && Number(text) >= least && Number(text) <= most
-}
-
-function isOrigin(text: string): boolean {
-  const url = URL.parse(text)
-  return url !== null && isWeb(url) && url.origin === text
-}
-
-function isWeb(url: URL): boolean {
-  return url.protocol === 'http:' || url.protocol === 'https:'
 }
 
 function freeze<T extends object>(value: T): T {

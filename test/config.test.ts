@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { ConfigError, isLoopback, parseConfig, variables } from '../src/config.ts'
+import { ConfigError, parseConfig, variables } from '../src/config.ts'
+import { isLoopback } from '../src/config-rules.ts'
 
 describe('the configuration', () => {
   it('needs nothing: it binds to loopback, keeps its data in ./data, and forgets nothing', () => {

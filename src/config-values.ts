@@ -1,0 +1,155 @@
+/** What a variable of the environment may say, and what is said of it when it does not. */
+import { isIP } from 'node:net'
+import { z } from 'zod'
+
+export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+export type LogLevel = (typeof logLevels)[number]
+
+export const port = setting('a port from 0 to 65535 (0 takes any free one)', (text) =>
+  /^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : null,
+)
+/** A hundred years: more than any history, and still a date. */
+export const days = setting('a number of days greater than 0 and at most 36500', (text) =>
+  /^\d{1,5}(\.\d+)?$/.test(text) && Number(text) > 0 && Number(text) <= 36_500 ? Number(text) : null,
+)
+export const seconds = setting('a whole number of seconds from 1 to 2147483647', (text) =>
+  /^\d{1,10}$/.test(text) && Number(text) >= 1 && Number(text) <= 2_147_483_647 ? Number(text) : null,
+)
+export const skew = setting('a whole number of seconds from 0 to 600', (text) =>
+  /^\d{1,3}$/.test(text) && Number(text) <= 600 ? Number(text) : null,
+)
+export const signatureWindow = setting('a whole number of seconds from 1 to 86400', (text) =>
+  isNumber(text, 1, 86_400) ? Number(text) : null,
+)
+export const trustDomains = setting('trust domains such as fleet.example, separated by commas', (text) => {
+  const list = listOf(text)
+  return list.every((domain) => /^[a-z0-9._-]{1,255}$/.test(domain)) ? list : null
+})
+export const factor = setting('a number from 1 to 1000, or off', (text) =>
+  text === 'off' || (/^\d{1,4}(\.\d+)?$/.test(text) && Number(text) >= 1 && Number(text) <= 1_000) ? text : null,
+)
+export const secondsOrOff = setting('a whole number of seconds from 1 to 2147483647, or off', (text) =>
+  text === 'off' || (/^\d{1,10}$/.test(text) && Number(text) >= 1 && Number(text) <= 2_147_483_647) ? text : null,
+)
+export const flag = setting(
+  'true or false',
+  (text) => ({ true: true, '1': true, false: false, '0': false })[text.toLowerCase()] ?? null,
+)
+export const logLevel = setting(
+  `one of ${logLevels.join(', ')}`,
+  (text) => logLevels.find((level) => level === text) ?? null,
+)
+export const publicUrl = setting(
+  'an http or https address without query or fragment, such as https://rollcall.example',
+  (text) => {
+    const url = URL.parse(text)
+    return url && isWeb(url) && url.search === '' && url.hash === '' ? url.href.replace(/\/+$/, '') : null
+  },
+)
+export const origins = setting('origins such as https://board.example, separated by commas, or *', (text) => {
+  const list = listOf(text)
+  return list.every((origin) => origin === '*' || isOrigin(origin)) ? list : null
+})
+export const allowList = setting('host names, addresses and ranges such as 10.0.0.0/8, separated by commas', (text) => {
+  const list = listOf(text)
+  return list.every((entry) => isAddressOrRange(entry) || /^[\w.-]+$/.test(entry)) ? list : null
+})
+export const proxies = setting('addresses and ranges such as 10.0.0.0/8, separated by commas', (text) => {
+  const list = listOf(text)
+  return list.every(isAddressOrRange) ? list : null
+})
+export const rate = setting('a number of requests a second from 1 to 1000000, or off', (text) =>
+  text === 'off' || isNumber(text, 1, 1_000_000) ? text : null,
+)
+export const streams = setting('a whole number from 1 to 1000000, or off', (text) =>
+  text === 'off' || isNumber(text, 1, 1_000_000) ? text : null,
+)
+export const processes = setting('a whole number from 1 to 1000', (text) =>
+  isNumber(text, 1, 1_000) ? Number(text) : null,
+)
+export const depth = setting('a whole number from 5 to 50', (text) => (isNumber(text, 5, 50) ? Number(text) : null))
+export const cost = setting('a whole number from 1000 to 100000000', (text) =>
+  isNumber(text, 1_000, 100_000_000) ? Number(text) : null,
+)
+export const operationSeconds = setting('a whole number of seconds from 1 to 600', (text) =>
+  isNumber(text, 1, 600) ? Number(text) : null,
+)
+export const aaiVersion = setting('a version from 24 to 99', (text) =>
+  /^v?\d{2}$/.test(text) && Number(text.replace('v', '')) >= 24 ? Number(text.replace('v', '')) : null,
+)
+export const clusters = setting(
+  'different clusters such as provider+name=context, separated by commas; a context is one of the kubeconfig',
+  (text) => {
+    const list = listOf(text).map((entry) => {
+      const [, provider = '', name = '', context = null] = /^([^+=]{1,256})\+([^=]{1,256})(?:=(.+))?$/.exec(entry) ?? []
+      return { provider, name, context }
+    })
+    const names = new Set(list.map(({ provider, name }) => `${provider}+${name}`))
+    return names.size === list.length && list.every(({ name }) => name !== '') ? list : null
+  },
+)
+/** Its value may hold a password, so it is never repeated. */
+export const databaseUrl = z
+  .string()
+  .refine((text) => ['postgres:', 'postgresql:'].includes(URL.parse(text)?.protocol ?? ''), {
+    error: 'must be an address that begins with postgres://',
+  })
+
+export function anyOf<Method extends string>(offered: readonly Method[]) {
+  const known = offered.map((method) => `"${method}"`).join(', ')
+  const expected = offered.length > 1 ? `any of ${known}` : known
+  return z.string().transform((text, context): readonly Method[] => {
+    const methods = listOf(text)
+    if (methods.length === 0) context.addIssue(`must be ${expected}, but is ${JSON.stringify(text)}`)
+    return methods.flatMap((method) => {
+      const found = offered.find((one) => one === method)
+      if (found !== undefined) return [found]
+      context.addIssue(`must be ${expected}, but is "${method}"`)
+      return []
+    })
+  })
+}
+
+/** Its value is never repeated. */
+export function secret(length: number) {
+  return z.string().refine((text) => text.length >= length, { error: `must have at least ${length} characters` })
+}
+
+function setting<T>(expected: string, parse: (text: string) => T | null) {
+  return z.string().transform((text, context): T => {
+    const value = parse(text)
+    if (value !== null) return value
+    context.addIssue(`must be ${expected}, but is ${JSON.stringify(text)}`)
+    return z.NEVER
+  })
+}
+
+export function numberUnlessOff(text: string): number | null {
+  return text === 'off' ? null : Number(text)
+}
+
+export function listOf(text: string): readonly string[] {
+  return text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '')
+}
+
+function isAddressOrRange(text: string): boolean {
+  const [address = '', prefix = '0', ...more] = text.split('/')
+  const family = isIP(address)
+  return family !== 0 && more.length === 0 && /^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128)
+}
+
+function isNumber(text: string, least: number, most: number): boolean {
+  return /^\d{1,9}$/.test(text) && Number(text) >= least && Number(text) <= most
+}
+
+function isOrigin(text: string): boolean {
+  const url = URL.parse(text)
+  return url !== null && isWeb(url) && url.origin === text
+}
+
+function isWeb(url: URL): boolean {
+  return url.protocol === 'http:' || url.protocol === 'https:'
+}
