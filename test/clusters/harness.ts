@@ -1,4 +1,5 @@
 /** A cluster, and watchers of it whose patience is a test's; all tests of a file share a road. */
+import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 import { type Clusters, type ClustersOptions, createClusters } from '../../src/clusters/clusters.ts'
 import type { LifecycleState } from '../../src/domain/lifecycle.ts'
 import { deploymentIntentGroup } from '../../src/domain/rollout.ts'
@@ -10,7 +11,8 @@ import { listResources } from '../../src/store/resources.ts'
 import { targetByName } from '../../src/store/targets.ts'
 import { newContext, shownDeployment } from '../support/emco.ts'
 import { type Kubernetes, startKubernetes } from '../support/kubernetes.ts'
-import type { Road } from '../support/road.ts'
+import { createEmptyRoad, type Road } from '../support/road.ts'
+import { type Store, stores } from '../support/stores.ts'
 
 export interface Watched {
   readonly road: Road
@@ -38,7 +40,33 @@ export interface Watched {
 
 type Closing = (close: () => Promise<void>) => void
 
-export async function openWatched(road: Road, closing: Closing): Promise<Watched> {
+/** A road on each store for all tests of the file; `open` begins a cluster on one, which ends with its test. */
+export function useWatched() {
+  const roads = new Map<Store, Road>()
+  const closing: (() => Promise<void>)[] = []
+  const close = async (): Promise<void> => {
+    for (const end of closing.splice(0).toReversed()) await end()
+  }
+  beforeAll(async () => {
+    for (const store of stores) roads.set(store, await createEmptyRoad(store))
+  })
+  afterAll(async () => {
+    for (const road of roads.values()) await road.close()
+  })
+  afterEach(close)
+
+  function open(store: Store | undefined = stores[0]): Promise<Watched> {
+    const road = store && roads.get(store)
+    if (!road) throw new Error('there is no store to test on')
+    return openWatched(road, (end) => void closing.push(end))
+  }
+  return { open, close }
+}
+
+/** When the stream is there, and everything that was listed has been taken. */
+export const isWatching = (cluster: Kubernetes) => expect.poll(() => cluster.watching).toBe(1)
+
+async function openWatched(road: Road, closing: Closing): Promise<Watched> {
   const cluster = await startKubernetes(closing)
   const context = newContext()
   const name = `edge-${context}`
