@@ -53,6 +53,17 @@ export async function ensureEpoch(session: Session, now: Millis, newestSeen: Rev
   }
 }
 
+/**
+ * A device takes no manifest that is older than the one it has, and it may have one that was lost: the versions of every device go
+ * on above those. What it should run stays as it is in this copy.
+ */
+const renewManifests = `insert into manifests (target_key, version, at, who, why, bundle_digest, bundle_size)
+  select t.key, coalesce(newest.version, 1) + 1000000, $1::timestamptz, 'rollcall',
+    'The database was restored from a copy: versions go on above those that were lost', newest.bundle_digest, newest.bundle_size
+  from targets t left join lateral (
+    select m.* from manifests m where m.target_key = t.key order by m.version desc limit 1) newest on true
+  where t.kind = 'DEVICE' and strpos(t.name, '/') = 0`
+
 export interface NewEpoch {
   readonly identity?: string
   /** The base lies above this as well. */
@@ -79,6 +90,7 @@ export async function beginEpoch(
     'update log_head set epoch_base = $1::bigint, revision = $1::bigint, identity = $2, writes = writes + 1 where id = 1',
     [base, identity ?? head.identity],
   )
+  await session.run(renewManifests, [iso(now)])
   await session.run('select pg_notify($1, $2)', [doorbellChannel, String(base)])
   return base
 }

@@ -22,6 +22,7 @@ import type { Database } from '../../src/store/database.ts'
 import { countConvergence } from '../../src/store/deployment-counts.ts'
 import { pageDeployments } from '../../src/store/deployments.ts'
 import { documentsAt, findBundle, manifestHistory, newestManifest } from '../../src/store/desired.ts'
+import { beginEpoch } from '../../src/store/epoch.ts'
 import { readHead } from '../../src/store/log-head.ts'
 import { targetByName } from '../../src/store/targets.ts'
 import { report } from '../support/reports.ts'
@@ -320,6 +321,44 @@ describe.each(stores)('what devices should run on $name', (store) => {
       }),
       { numRuns: store.name === 'PGlite' ? 25 : 15 },
     )
+  })
+
+  it('goes on above every version that a restored copy may have lost, and stays what it is', async () => {
+    const road = await createRoad(database)
+    const declare = (deviceId: string, content: string) =>
+      road.writer.submit(
+        declareDeployments(
+          null,
+          [
+            {
+              ...{ deviceId, deploymentId: 'kept', application: null, applicationVersion: null, components: null },
+              document: { content, digest: digestOf(content), size: content.length },
+            },
+          ],
+          desire,
+        ),
+      )
+    const newest = async (name: string) => {
+      const target = await targetByName(database.session, 'DEVICE', '', name)
+      const key = target?.key ?? -1
+      const manifest = await newestManifest(database.session, key)
+      const version = manifest?.version ?? 1
+      const documents = await documentsAt(database.session, key, version)
+      return { version, bundle: manifest?.bundleDigest, contents: documents.map(({ content }) => content) }
+    }
+    await declare('restored', 'a: 1')
+    // What is declared for it was lost with the rest.
+    await road.writer.submit(recordReport(report({ reporter: 'bare', deploymentId: 'lost' })))
+    const before = await newest('restored')
+    expect(before.version).toBe(2)
+    await database.transaction((session) => beginEpoch(session, Date.now()))
+    const after = await newest('restored')
+    expect(after).toEqual({ ...before, version: before.version + 1_000_000 })
+    expect((await newest('bare')).version).toBe(1_000_001)
+    await declare('restored', 'a: 2')
+    expect(await newest('restored')).toMatchObject({ version: after.version + 1, contents: ['a: 2'] })
+    road.feed.close()
+    await road.writer.drain()
   })
 
   async function holdManifests(model: ReturnType<typeof createModel>): Promise<void> {
