@@ -65,6 +65,24 @@ describe.each(stores)('commands on $name', (store) => {
     expect(row).toEqual({ repeats: 1, kept: 1 })
   })
 
+  it('change nothing of a deployment when they are stale, and are kept', async () => {
+    const at = (seq: string, state: StatusReport['state']) =>
+      send({ reporter: 'late', deploymentId: 'late', boot: 'b', seq, state })
+    const { revision } = await at('2', 'INSTALLED')
+    const before = await find('late')
+    expect(await at('1', 'FAILED')).toMatchObject({ verdict: 'STALE', staleBy: 'seq', revision })
+    expect(await find('late')).toEqual(before)
+    expect(await at('3', 'INSTALLED')).toEqual({ verdict: 'UNCHANGED', revision })
+    const kept = await road.database.session.run(
+      'select verdict::text, state::text from reports where deployment_key = $1::bigint order by key',
+      [before?.key ?? 0],
+    )
+    expect(kept).toEqual([
+      { verdict: 'APPLIED', state: 'INSTALLED' },
+      { verdict: 'STALE', state: 'FAILED' },
+    ])
+  })
+
   it('keep two devices with one deploymentId apart, in one rollout', async () => {
     await send({ deploymentId: 'shared', reporter: 'a', state: 'INSTALLED' })
     await send({ deploymentId: 'shared', reporter: 'b', state: 'FAILED' })
