@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import type { DeploymentState } from '../../src/domain/deployment.ts'
 import { declareDeployments, forgetDeployments } from '../../src/ingest/commands/declare.ts'
 import { recordReport } from '../../src/ingest/commands/report.ts'
+import { markStalled } from '../../src/ingest/commands/stall.ts'
 import { createTimekeeper, type Timekeeper } from '../../src/ingest/timekeeper.ts'
 import type { StallLimits } from '../../src/store/stalling.ts'
 import { openFresh } from '../support/databases.ts'
@@ -165,6 +166,18 @@ describe.each(stores)('standing still, on $name', (store) => {
     await pass(570)
     expect(await stalled()).toEqual([])
     await pass(90)
+    expect(await stalled()).toEqual(['slow'])
+  })
+
+  it('is not said of what has gone on since it was found', async () => {
+    const { road, send, stalled } = await open(store, { factor: null, after: null })
+    const { revision } = await send('slow', 'INSTALLING', 'web PENDING')
+    const [row] = await road.database.session.run<{ key: number }>('select key from deployments')
+    const mark = (at: number) => road.writer.submit(markStalled([{ key: row?.key ?? 0, revision: at }]))
+    const { revision: newest } = await send('slow', 'INSTALLING', 'web INSTALLING')
+    expect(await mark(revision)).toEqual({ marked: 0 })
+    expect(await stalled()).toEqual([])
+    expect(await mark(newest)).toEqual({ marked: 1 })
     expect(await stalled()).toEqual(['slow'])
   })
 
