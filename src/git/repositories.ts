@@ -13,6 +13,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { LRUCache } from 'lru-cache'
+import type { Deadline } from '../limits/deadline.ts'
 import type { Log } from '../log.ts'
 import { branch, commit, done, firstCommit, grow, type Tree } from './commits.ts'
 import { beginning, type History, type Stamp } from './history.ts'
@@ -24,8 +25,8 @@ export interface RepositoriesDeps {
   readonly run: (command: readonly string[], options: RunOptions, work: (run: Run) => Promise<void>) => Promise<void>
   /** Where there is room for them. */
   readonly folder: () => Promise<string>
-  /** Milliseconds that making one may take. */
-  readonly time: number
+  /** For as long as making one may take. */
+  readonly deadline: () => Deadline
   /** At most so many are kept; those that nobody has used for the longest go. */
   readonly most: number
   readonly clock: () => number
@@ -55,7 +56,15 @@ interface Repository {
 const oldest = 24 * 3_600_000
 const mostAdditions = 50
 
-export function createRepositories({ history, run, folder, time, most, clock, log }: RepositoriesDeps): Repositories {
+export function createRepositories({
+  history,
+  run,
+  folder,
+  deadline,
+  most,
+  clock,
+  log,
+}: RepositoriesDeps): Repositories {
   const held = new LRUCache<string, Repository>({ max: most, dispose: drop })
   const looks = new Map<string, Look>()
   let made = 0
@@ -94,7 +103,8 @@ export function createRepositories({ history, run, folder, time, most, clock, lo
 
   async function make(device: string): Promise<Repository> {
     made += 1
-    const directory = join(await folder(), String(made))
+    const name = String(made)
+    const directory = join(await folder(), name)
     const repository: Repository = {
       directory,
       madeAt: clock(),
@@ -144,12 +154,15 @@ export function createRepositories({ history, run, folder, time, most, clock, lo
         throw error
       }
     }
-    const options = { directory: repository.directory, signal: AbortSignal.timeout(time) }
+    const { signal, met } = deadline()
+    const options = { directory: repository.directory, signal }
     await run(['fast-import', '--quiet', '--done', '--date-format=raw'], options, async ({ input, ended }) => {
-      const [, end] = await Promise.allSettled([pipeline(Readable.from(watched()), input), ended])
+      pipeline(Readable.from(watched()), input).catch(() => undefined)
       // Without "done" it fails, and that it did not come had a reason.
-      if (end.status === 'rejected' && isOfThis) throw broken ?? end.reason
-    })
+      await ended.catch((error: unknown) => {
+        if (isOfThis) throw broken ?? error
+      })
+    }).finally(met)
     if (!isOfThis) return false
     repository.newest = newest
     repository.tree = tree
@@ -209,7 +222,8 @@ function isSame(a: Stamp, b: Stamp): boolean {
 
 /** What `git init` makes, and no more: no templates, no hooks. */
 async function prepare(directory: string): Promise<void> {
-  await mkdir(join(directory, 'objects'), { recursive: true })
+  await mkdir(directory)
+  await mkdir(join(directory, 'objects'))
   await mkdir(join(directory, 'refs'))
   await writeFile(join(directory, 'HEAD'), `ref: ${branch}\n`)
   await writeFile(join(directory, 'config'), '[core]\n\trepositoryformatversion = 0\n\tbare = true\n')

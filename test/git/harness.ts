@@ -1,7 +1,7 @@
 /** A history in memory, and what a commit of the repositories made from it shows. */
 import { createHash } from 'node:crypto'
 import type { DocumentChange, History, Version } from '../../src/git/history.ts'
-import { git } from '../support/git-client.ts'
+import { git, gitExactly } from '../support/git-client.ts'
 
 export interface PlayedHistory extends History {
   /** By device. */
@@ -79,7 +79,7 @@ export async function contentsAt(directory: string, commit = 'HEAD'): Promise<Re
     throw new Error(`the manifest names ${expected}, the tree has ${files}`)
   const contents: Record<string, string> = {}
   for (const { deploymentId, digest, path } of deployments) {
-    const content = await git(directory, 'cat-file', 'blob', `${commit}:${path}`)
+    const content = await gitExactly(directory, 'cat-file', 'blob', `${commit}:${path}`)
     if (digestOf(content) !== digest) throw new Error(`${path} is not what its digest says`)
     contents[deploymentId] = content
   }

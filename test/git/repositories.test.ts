@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { findGit } from '../../src/git/program.ts'
 import { createRepositories, type Repositories, type RepositoriesDeps, Spoiled } from '../../src/git/repositories.ts'
+import { createDeadline } from '../../src/limits/deadline.ts'
+import { createRefuse } from '../../src/limits/limits.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { git, hasGit, whyNoGit } from '../support/git-client.ts'
 import { contentsAt, hashesOf, type PlayedHistory, playHistory } from './harness.ts'
@@ -24,7 +26,7 @@ async function play(history = playHistory(), more: Partial<RepositoriesDeps> = {
   const repositories = createRepositories({
     history,
     folder: async () => folder,
-    time: 60_000,
+    deadline: () => createDeadline(60_000, createRefuse()),
     most: 100,
     clock: () => played.now,
     log: { warn: () => undefined },

@@ -27,10 +27,14 @@ const env = {
   GIT_COMMITTER_EMAIL: 'device@example',
 }
 
-/** What it says on stdout; otherwise an error with all that it said. */
+/** What it says on stdout, without the end of its last line; otherwise an error with all that it said. */
 export async function git(directory: string, ...words: readonly string[]): Promise<string> {
+  return (await gitExactly(directory, ...words)).replace(/\n$/, '')
+}
+
+export async function gitExactly(directory: string, ...words: readonly string[]): Promise<string> {
   const { stdout } = await promisify(execFile)('git', words, { cwd: directory, env, maxBuffer: 64 << 20 })
-  return stdout.trimEnd()
+  return stdout
 }
 
 /** What it complains of. */
