@@ -16,9 +16,11 @@ import type { DeploymentFilter } from '../store/deployment-filter.ts'
 import {
   countConvergence,
   countDeployments,
+  type DeploymentName,
   type DeploymentOrder,
   deploymentsByKey,
   findDeployments,
+  findManyDeployments,
   pageDeployments,
   type Scope,
 } from '../store/deployments.ts'
@@ -133,6 +135,14 @@ function createReader(s: Snapshot) {
       sumOfReadiness(s, resourceScopeOf(parents), asOf),
     resourceAnswerKey,
   )
+  // Each subscription to a deployment asks for its own, all of them when there is a commit.
+  const named = batched(
+    (names: readonly DeploymentName[]) => findManyDeployments(s, names),
+    (_, index) => index,
+  )
+  const namedInPast = remembered((deploymentId: string, deviceId: string | null, asOf: Revision) =>
+    findDeployments(s, deploymentId, deviceId, asOf),
+  )
   const keyOf = (parent: Parent): number => (parent.of === 'fleet' ? 0 : parent.key)
 
   return {
@@ -148,9 +158,8 @@ function createReader(s: Snapshot) {
       resolvePast(s, { asOf, atRevision: atRevision === null ? null : String(atRevision) }),
     ),
     deployment: batched((keys: readonly number[], asOf: Revision | null) => deploymentsByKey(s, keys, asOf)),
-    findDeployments: remembered((deploymentId: string, deviceId: string | null, asOf: Revision | null) =>
-      findDeployments(s, deploymentId, deviceId, asOf),
-    ),
+    findDeployments: async (deploymentId: string, deviceId: string | null, asOf: Revision | null) =>
+      asOf === null ? ((await named({ deploymentId, deviceId })) ?? []) : namedInPast(deploymentId, deviceId, asOf),
     deployments: (
       parent: Parent,
       filter: DeploymentFilter,

@@ -133,14 +133,15 @@ export function createWebSockets(yoga: Yoga, options: WebSocketOptions): WebSock
     }
   }
 
-  sockets.on('connection', open)
-
-  function open(socket: WebSocket, request: IncomingMessage): void {
+  function open(socket: WebSocket, request: IncomingMessage, cork: () => void): void {
     const over = protocol.opened(
       {
         protocol: socket.protocol,
         // A peer that is gone is told nothing, and that is nobody's failure.
-        send: (text) => new Promise((resolve) => socket.send(text, () => resolve())),
+        send(text) {
+          cork()
+          return new Promise((resolve) => socket.send(text, () => resolve()))
+        },
         close: (code, reason) => socket.close(code, reason),
         onMessage: (take) => void socket.on('message', (text) => take(String(text)).catch(fail)),
       },
@@ -194,7 +195,7 @@ export function createWebSockets(yoga: Yoga, options: WebSocketOptions): WebSock
         socket.end(`HTTP/1.1 429 Too Many Requests\r\n${again}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
         return
       }
-      sockets.handleUpgrade(request, socket, head, (client) => sockets.emit('connection', client, request))
+      sockets.handleUpgrade(request, socket, head, (client) => open(client, request, corking(socket)))
     },
     async dispose() {
       const cutOff = setTimeout(() => {
@@ -204,6 +205,20 @@ export function createWebSockets(yoga: Yoga, options: WebSocketOptions): WebSock
       await new Promise<void>((resolve) => sockets.close(() => resolve()))
       clearTimeout(cutOff)
     },
+  }
+}
+
+/** What is said to a socket in one turn goes out together: a commit may tell hundreds of its subscriptions something. */
+function corking(socket: Duplex): () => void {
+  let isCorked = false
+  return () => {
+    if (isCorked) return
+    isCorked = true
+    socket.cork()
+    setImmediate(() => {
+      isCorked = false
+      socket.uncork()
+    })
   }
 }
 

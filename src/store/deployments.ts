@@ -6,7 +6,7 @@ import { type DeploymentFilter, d, matchesDeployment } from './deployment-filter
 import { type DeploymentOrder, orders, selectByState } from './deployment-order.ts'
 import { fromPresent, fromUnwound, isListed, parentsOf, type Scope } from './deployment-scope.ts'
 import { type Page, type PageRequest, pageOf, type Select, sorted, within } from './page.ts'
-import { all, isAnyOf, isStorable, nothing } from './parameters.ts'
+import { all, isAnyOf, isStorable, listParameter, nothing } from './parameters.ts'
 import { fromPast, openPast, type Past, present } from './past.ts'
 import { type DeploymentRecord, toDeployment } from './rows.ts'
 import { deployments, targets } from './schema.ts'
@@ -57,6 +57,49 @@ function concerns(device: string): SQL {
   return sql`(${d.reporter} = ${device} or ${d.targetKey} in (
     select ${runningOn.key} from ${targets} ${runningOn}
     where ${runningOn.kind} = 'DEVICE' and ${runningOn.provider} = '' and ${runningOn.name} = ${device}))`
+}
+
+/** What findDeployments is asked for. */
+export interface DeploymentName {
+  readonly deploymentId: string
+  readonly deviceId: string | null
+}
+
+/** As findDeployments in the present, for many at once: those of `names[n]` are at `n`. */
+export async function findManyDeployments(
+  session: Session,
+  names: readonly DeploymentName[],
+): Promise<Map<number, DeploymentRow[]>> {
+  const [only] = names
+  if (only && names.length === 1)
+    return new Map([[0, await findDeployments(session, only.deploymentId, only.deviceId, null)]])
+  const found = new Map<number, DeploymentRow[]>(names.map((_, index) => [index, []]))
+  const asked = names
+    .map((name, index) => ({ ...name, index }))
+    .filter(({ deploymentId, deviceId }) => isStorable(deploymentId) && isStorable(deviceId ?? ''))
+  for (const some of [
+    asked.filter(({ deviceId }) => deviceId === null),
+    asked.filter(({ deviceId }) => deviceId !== null),
+  ]) {
+    if (some.length === 0) continue
+    const ids = some.map(({ deploymentId }) => deploymentId)
+    const devices = some.flatMap(({ deviceId }) => deviceId ?? [])
+    const indexes = some.map(({ index }) => index)
+    const rows =
+      devices.length === 0
+        ? sql`from unnest(${listParameter(ids, 'text')}, ${listParameter(indexes, 'bigint')}) as asked (id, index)
+            join ${deployments} ${d} on ${d.deploymentId} = asked.id where true`
+        : sql`from unnest(${listParameter(ids, 'text')}, ${listParameter(devices, 'text')}, ${listParameter(indexes, 'bigint')}) as asked (id, device, index)
+            left join ${targets} ${runningOn}
+              on ${runningOn.kind} = 'DEVICE' and ${runningOn.provider} = '' and ${runningOn.name} = asked.device
+            join ${deployments} ${d} on ${d.deploymentId} = asked.id
+            where (${d.reporter} = asked.device or ${d.targetKey} = ${runningOn.key})`
+    const records = await session.rows<DeploymentRecord & { readonly asked: number }>(
+      sql`select asked.index as asked, ${d}.* ${rows} and ${d.forgottenAt} is null and ${all(seesPlace(session, d))} order by ${d.key}`,
+    )
+    for (const { asked: index, ...record } of records) found.get(index)?.push(toRow(record, null))
+  }
+  return found
 }
 
 export async function pageDeployments(

@@ -37,6 +37,27 @@ describe.each(stores)('a crowd that watches the same on $name', (store) => {
     await Promise.all(streams.map((stream) => stream.close()))
   })
 
+  it.each([null, 'edge-1'])('costs few statements when each watches his own, of device %s', async (device) => {
+    const [{ watch } = expect.unreachable()] = transports
+    const ids = Array.from({ length: crowd }, (_, index) => `own-${device}-${index}`)
+    const reportAll = (state: 'PENDING' | 'INSTALLED') =>
+      Promise.all(ids.map((deploymentId) => api.report({ reporter: 'edge-1', deploymentId, state })))
+    await reportAll('PENDING')
+    const document = `subscription ($id: String!, $device: String) {
+      deployment(deploymentId: $id, deviceId: $device) { deployment { deploymentId state device { deviceId } } }
+    }`
+    const streams = ids.map((id) => watch(api.url, document, { id, device }))
+    await Promise.all(streams.map((stream) => stream.data()))
+    api.statements()
+    await reportAll('INSTALLED')
+    for (const [index, stream] of streams.entries())
+      expect(await stream.data()).toEqual({
+        deployment: { deployment: { deploymentId: ids[index], state: 'INSTALLED', device: { deviceId: 'edge-1' } } },
+      })
+    expect(api.statements()).toBeLessThan(crowd / 2)
+    await Promise.all(streams.map((stream) => stream.close()))
+  })
+
   it('is told of a change with what it links to by few reads', async () => {
     const [{ watch } = expect.unreachable()] = transports
     const document =

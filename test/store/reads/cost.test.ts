@@ -9,6 +9,7 @@ import {
   deploymentOrders,
   deploymentsByKey,
   findDeployments,
+  findManyDeployments,
   pageDeployments,
 } from '../../../src/store/deployments.ts'
 import { countReports, pageReports } from '../../../src/store/reports.ts'
@@ -46,6 +47,11 @@ describe.each(stores)('reads on $name', (store) => {
     const reads: Record<string, (session: Session) => Promise<unknown>> = {
       deploymentsByKey: (s) => deploymentsByKey(s, some, null),
       findDeployments: (s) => findDeployments(s, 'dep-7', 'device-7', null),
+      findManyDeployments: (s) =>
+        findManyDeployments(
+          s,
+          some.map((key) => ({ deploymentId: `dep-${key}`, deviceId: `device-${key}` })),
+        ),
       'pageDeployments of targets': (s) => pageDeployments(s, { of: 'target', keys: some }, {}, 'NAME', first, null),
       'countDeployments of targets': (s) => countDeployments(s, { of: 'target', keys: some }, {}, null),
       'countDeployments of rollouts': (s) => countDeployments(s, { of: 'rollout', keys: some }, {}, null),
@@ -117,6 +123,8 @@ describe.each(stores)('reads on $name', (store) => {
       'counts of devices': (s) => countDeployments(s, { of: 'target', keys: some }, {}, null),
       'counts a while ago': (s) => countDeployments(s, fleet, {}, recent),
       'one by id': (s) => findDeployments(s, 'dep-5', 'device-5', null),
+      'many by id': (s) => findManyDeployments(s, many(null)),
+      'many by id and device': (s) => findManyDeployments(s, many('device-')),
       'the first changes': (s) => pageChanges(s, fleet, {}, first, null),
       'the last changes': (s) => pageChanges(s, fleet, {}, last, null),
       'changes in the middle': (s) => pageChanges(s, fleet, {}, { ...first, after: String(base + 3 * size) }, null),
@@ -137,6 +145,8 @@ describe.each(stores)('reads on $name', (store) => {
           null,
         ),
     }
+    const many = (device: string | null) =>
+      [5, 6, 7, 8].map((n) => ({ deploymentId: `dep-${n}`, deviceId: device && `${device}${n}` }))
     const costs: Record<string, number> = {}
     for (const [name, read] of Object.entries(reads)) costs[name] = await rowsRead(read)
     const dear = Object.entries(costs).filter(([, rows]) => rows > 500)

@@ -9,6 +9,7 @@ import {
   type DeploymentOrder,
   deploymentOrders,
   findDeployments,
+  findManyDeployments,
   pageDeployments,
   type Scope,
 } from '../../../src/store/deployments.ts'
@@ -184,6 +185,23 @@ describe.each(stores)('lists and counts of deployments on $name', (store) => {
         )
         expect(found.map(({ key }) => key)).toEqual(expected.map(({ key }) => key))
       }
+    }
+  })
+
+  it('find many by their ids at once, as one by one', async () => {
+    const names = visible()
+      .flatMap(({ deploymentId, reporter, targetKey }) =>
+        [reporter, targets.get(targetKey)?.name ?? '', 'nobody', null, '\0'].map((deviceId) => ({
+          deploymentId,
+          deviceId,
+        })),
+      )
+      .concat({ deploymentId: '\0', deviceId: null }, { deploymentId: 'nothing "{}\\', deviceId: 'nobody' })
+    for (const some of [names, names.slice(0, 1), names.filter(({ deviceId }) => deviceId === null), []]) {
+      const found = await findManyDeployments(database.session, some)
+      expect(found.size).toBe(some.length)
+      for (const [index, { deploymentId, deviceId }] of some.entries())
+        expect(found.get(index)).toEqual(await findDeployments(database.session, deploymentId, deviceId, null))
     }
   })
 
