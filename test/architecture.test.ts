@@ -29,6 +29,7 @@ const allowed: Record<string, readonly string[]> = {
 /** What only the writer's side may import: everything else reads. */
 const writes = [
   'store/save.ts',
+  'store/save-profile.ts',
   'store/load.ts',
   'store/housekeeping.ts',
   'store/stalling.ts',

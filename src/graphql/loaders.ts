@@ -28,6 +28,7 @@ import { contentsOf, documentsOf, manifestHistory, newestManifest, newestManifes
 import { actionsOf, instancesByKey, instancesOf } from '../store/instances.ts'
 import type { PageRequest } from '../store/page.ts'
 import { requireRetained, resolvePast } from '../store/past.ts'
+import { profilesOf } from '../store/profiles.ts'
 import { countReports, pageReports } from '../store/reports.ts'
 import type { ResourceFilter, ResourceScope } from '../store/resource-scope.ts'
 import { countResources, detailsOf, pageResources, resourcesByKey, sumOfReadiness } from '../store/resources.ts'
@@ -208,6 +209,7 @@ function createReader(s: Snapshot) {
     changeCount: (parent: ChangeParent, filter: ChangeFilter, until: Revision | null) =>
       changeCount(parent, parent.of, filter, until),
 
+    profile: batched((keys: readonly number[]) => profilesOf(s, keys)),
     manifest: batched((keys: readonly number[]) => newestManifests(s, keys)),
     /** The newest versions, newest first. */
     manifestHistory: remembered(async (targetKey: number) => {

@@ -1,6 +1,7 @@
 import { manifestOwner } from '../domain/desired.ts'
 import type { DeviceFilter } from '../store/targets.ts'
 import { builder } from './builder.ts'
+import { DeviceCapabilities } from './capabilities.ts'
 import { type Connection, connect, implementConnection, mapPage, type PageArguments, pageArgs } from './connection.ts'
 import type { Context } from './context.ts'
 import { DeploymentCounts, loadCounts } from './counts.ts'
@@ -54,6 +55,18 @@ Device.implement({
     expectedInterval: t.exposeInt('expectedInterval', {
       nullable: true,
       description: 'Seconds between two signs of life that its owner promised; null: silence proves nothing.',
+    }),
+    onboardedAt: t.field({
+      type: 'DateTime',
+      nullable: true,
+      description: 'When it last introduced itself (onboarding); null: it never did.',
+      resolve: async ({ key }, _, { reader }) => (await (await reader()).profile(key))?.onboardedAt ?? null,
+    }),
+    capabilities: t.field({
+      type: DeviceCapabilities,
+      nullable: true,
+      description: 'What it said that it can run; null: nothing.',
+      resolve: async ({ key }, _, { reader }) => (await (await reader()).profile(key))?.capabilities ?? null,
     }),
     manifestVersion: t.string({
       nullable: true,

@@ -6,6 +6,7 @@ import { ofHeaders, readCredentials } from '../auth/api/credentials.ts'
 import { matchEmcoRoute } from '../dialects/emco/routes.ts'
 import { matchK8spluginRoute } from '../dialects/k8splugin/routes.ts'
 import { matchDesiredRoute } from '../dialects/margo/desired-routes.ts'
+import { matchDeviceRoute } from '../dialects/margo/device-routes.ts'
 import { matchMargoRoute } from '../dialects/margo/routes.ts'
 import { DomainError } from '../domain/errors.ts'
 import { type Access, describeAccess, type Identity, may } from '../domain/identity.ts'
@@ -19,6 +20,7 @@ import { answer, ClientGone, type Exchange, type Methods } from './exchange.ts'
 import { type GitDeps, gitMethods } from './git.ts'
 import { admit, answerGraphql, cutOffSlow, defaultPatience, type Patience, refuseForeignPage, secure } from './guard.ts'
 import { type HealthDeps, tellAlive, tellReady } from './health.ts'
+import { deviceMethods } from './introduce.ts'
 import { type K8spluginDeps, k8spluginMethods } from './k8splugin.ts'
 import { createPage } from './page.ts'
 import { toProblem } from './problem.ts'
@@ -79,6 +81,8 @@ export function createHttpServer(deps: ServerDeps): Server {
     if (status) return { POST: { access: 'device', handle: (exchange) => takeReport(deps, exchange, status) } }
     const desired = matchDesiredRoute(path)
     if (desired) return { GET: { access: 'device', handle: (exchange) => tellDesired(exchange, desired) } }
+    const device = matchDeviceRoute(path)
+    if (device) return deviceMethods(deps, device)
     const k8splugin = matchK8spluginRoute(path)
     if (k8splugin) return k8spluginMethods(deps, k8splugin)
     const emco = matchEmcoRoute(path)

@@ -424,6 +424,15 @@ export const reports = pgTable(
   ],
 )
 
+/** What a device said of itself, the newest of it: when it came, and what it can run, as it was sent. */
+export const deviceProfiles = pgTable('device_profiles', {
+  targetKey: key('target_key').primaryKey(),
+  onboardedAt: instant('onboarded_at'),
+  capabilities: text('capabilities'),
+  capabilitiesAt: instant('capabilities_at'),
+  generation: text('generation'),
+})
+
 /** What devices should run, byte for byte, by `sha256:` and the hash of it. Never removed: it is the trace of what was wanted. */
 export const desiredDocuments = pgTable('desired_documents', {
   digest: text('digest').primaryKey(),

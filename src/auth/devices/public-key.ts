@@ -17,8 +17,13 @@ export function readPublicKey(text: string): PublicKey | string {
   if (!key) return 'must be a public key or a certificate in PEM, or SubjectPublicKeyInfo in base64'
   if (algorithmsOf(key).length === 0)
     return 'must be an ECDSA key on P-256, an Ed25519 key, or an RSA key of 2048 to 8192 bits'
-  const der = key.export({ type: 'spki', format: 'der' })
-  return { id: createHash('sha256').update(der).digest('hex'), publicKey: der.toString('base64') }
+  return { id: keyIdOf(key), publicKey: key.export({ type: 'spki', format: 'der' }).toString('base64') }
+}
+
+export function keyIdOf(key: KeyObject): string {
+  return createHash('sha256')
+    .update(key.export({ type: 'spki', format: 'der' }))
+    .digest('hex')
 }
 
 export function keyOf(publicKey: string): KeyObject {

@@ -66,7 +66,8 @@ function readDocument(
   }
   is('id', document.id, expected.deploymentId, 'deploymentId')
   is('metadata.annotations.id', annotations?.id, expected.deploymentId, 'deploymentId')
-  is('metadata.deviceId', metadata?.deviceId, expected.deviceId, 'deviceId')
+  if (!isPlacedBy(metadata?.deviceId, expected.deviceId))
+    is('metadata.deviceId', metadata?.deviceId, expected.deviceId, 'deviceId')
 
   const older = readOptionalId(problems, 'metadata.annotations.applicationId', annotations?.applicationId)
   const newer = readOptionalId(problems, 'spec.applicationId', spec?.applicationId)
@@ -79,6 +80,13 @@ function readDocument(
   const components = spec === null ? [] : readProfile(problems, spec)
   if (spec !== null) checkParameters(problems, spec.parameters, components)
   return { problems: null, application: newer ?? older, components: components.filter((name) => name !== null) }
+}
+
+/** `gateway/*` leaves it to the gateway on which of its children it puts it. */
+function isPlacedBy(value: unknown, deviceId: string): boolean {
+  if (typeof value !== 'string' || !value.endsWith('/*')) return false
+  const gateway = value.slice(0, -2)
+  return deviceId === gateway || deviceId.startsWith(`${gateway}/`)
 }
 
 /** By position; null where the name is none. */

@@ -2,7 +2,7 @@
 import { complain, type Problems, refusal, shown } from './problems.ts'
 import { readId } from './text.ts'
 
-type Era = '2024' | '2025' | '2025-08' | '2025-10' | '2025-11' | '2025-12' | '1.0.0-rc.3'
+export type Era = '2024' | '2025' | '2025-08' | '2025-10' | '2025-11' | '2025-12' | '1.0.0-rc.3'
 
 export interface MargoRoute {
   readonly deploymentId: string
@@ -16,10 +16,10 @@ export interface MargoRoute {
 }
 
 /** The reference server puts every route behind /v1alpha2/margo, clients put the later three behind /margo too. */
-const reference = '(?:/v1alpha2/margo)?'
+export const reference = '(?:/v1alpha2/margo)?'
 export const later = '(?:(?:/v1alpha2)?/margo)?'
 /** Where the route itself begins with /margo, the reference server's agents do not say it twice. */
-const sbi = '(?:/v1alpha2(?:/margo)?)?'
+export const sbi = '(?:/v1alpha2(?:/margo)?)?'
 
 const matchers = [
   createMatcher('2024', 201, reference, '/device/{deviceId}/deployment/{deploymentId}/status'),
@@ -60,7 +60,7 @@ function createMatcher(era: Era, success: 200 | 201, prefix: string, template: s
   }
 }
 
-function id(group: string): string {
+export function id(group: string): string {
   return `(?<${group}>[^/]*)`
 }
 

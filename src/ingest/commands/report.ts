@@ -73,13 +73,13 @@ function declaredOn(world: World, deploymentId: string, targetKey: number, repor
   )
 }
 
-function refuseRevoked(...devices: readonly (Target | null)[]): void {
+export function refuseRevoked(...devices: readonly (Target | null)[]): void {
   const revoked = devices.find((device) => device && device.revokedAt !== null)
   if (revoked)
     throw new DomainError('FORBIDDEN', `device ${revoked.name} has been revoked: register it anew to let it report`)
 }
 
-function refuseStrangers(world: World, caller: string, devices: readonly string[]): void {
+export function refuseStrangers(world: World, caller: string, devices: readonly string[]): void {
   const stranger = devices.find((device) => !isBehind(world, device, caller))
   if (stranger !== undefined)
     throw new DomainError(
@@ -99,7 +99,7 @@ export function hearDevice(name: string): Command<null> {
   }
 }
 
-function hearKnown(world: World, name: string): void {
+export function hearKnown(world: World, name: string): void {
   const device = world.device(name)
   if (device && device.revokedAt === null) hear(world, device.key, null)
 }

@@ -35,6 +35,12 @@ describe('an ApplicationDeployment', () => {
     expect(parse(JSON.stringify(json, null, '\t'))).toMatchObject({ components: ['a'] })
   })
 
+  it('may leave it to a gateway where it runs', () => {
+    expect(parse(write({ top: 'metadata: { deviceId: gateway-1/* }' })).problems).toBeNull()
+    expect(fieldsOf(write({ top: 'metadata: { deviceId: gateway/* }' }))).toEqual(['metadata.deviceId'])
+    expect(fieldsOf(write({ top: 'metadata: { deviceId: /* }' }))).toEqual(['metadata.deviceId'])
+  })
+
   it('may use what YAML has for not repeating oneself', () => {
     const text = write({
       top: 'x: &same { repository: oci://r }',

@@ -1,0 +1,128 @@
+/**
+ * Where devices say that they are there, and what they can run. Neither is a way in: whoever needs a credential elsewhere needs it here,
+ * and gets none.
+ */
+import { X509Certificate } from 'node:crypto'
+import type { DeviceIdentity } from '../auth/devices/device-auth.ts'
+import { keyIdOf } from '../auth/devices/public-key.ts'
+import { clientOf, spiffeIdOf } from '../auth/devices/spiffe.ts'
+import type { DeviceRoute } from '../dialects/margo/device-routes.ts'
+import { parseCapabilities, parseOnboarding } from '../dialects/margo/introduction.ts'
+import { parseJson } from '../dialects/margo/json.ts'
+import { DomainError } from '../domain/errors.ts'
+import type { Command } from '../ingest/command.ts'
+import { spending } from '../ingest/commands/device.ts'
+import { forgetCapabilities, onboardDevice, recordCapabilities } from '../ingest/commands/introduce.ts'
+import { parentName } from '../ingest/devices.ts'
+import type { Writer } from '../ingest/writer.ts'
+import type { Database } from '../store/database.ts'
+import { findIdentities } from '../store/device-credentials.ts'
+import { hasCapabilities } from '../store/profiles.ts'
+import { authenticate, type CallerDeps } from './device-caller.ts'
+import { answer, type Exchange, type Methods, readBody, requireMediaType } from './exchange.ts'
+
+export interface IntroduceDeps extends CallerDeps {
+  readonly writer: Pick<Writer, 'submit'>
+  readonly database: Pick<Database, 'session'>
+}
+
+/** Bytes. */
+const bodyLimit = 256 << 10
+
+type CapabilitiesRoute = Extract<DeviceRoute, { kind: 'capabilities' }>
+
+export function deviceMethods(deps: IntroduceDeps, route: DeviceRoute): Methods {
+  if (route.kind === 'onboarding')
+    return { POST: { access: 'device', handle: (exchange) => takeOnboarding(deps, exchange) } }
+  const take = { access: 'device', handle: (exchange: Exchange) => takeCapabilities(deps, exchange, route) } as const
+  const drop = { access: 'device', handle: (exchange: Exchange) => dropCapabilities(deps, exchange, route) } as const
+  return { POST: take, PUT: take, ...(route.deviceId !== null && { DELETE: drop }) }
+}
+
+async function takeOnboarding(deps: IntroduceDeps, exchange: Exchange): Promise<void> {
+  requireMediaType(exchange.request, ['application/json'])
+  const body = await readBody(exchange.request, bodyLimit)
+  const caller = await authenticate(deps, exchange, body)
+  const { device } = caller
+  const sent = parseOnboarding(parseJson(body))
+  const certificate = sent === null ? null : readCertificate(sent)
+  const holder = certificate && (await holderOf(deps, certificate))
+  if (device !== null && holder !== null && holder !== device)
+    throw new DomainError(
+      'FORBIDDEN',
+      `the certificate is of a key of another device than ${device}, whose credential it came with`,
+    )
+  const clientId = device ?? holder ?? (certificate && nameOf(certificate))
+  if (clientId === null)
+    throw new DomainError(
+      'INVALID_REQUEST',
+      'certificate is missing: it is what a client is known by that shows no credential',
+    )
+  deps.gate.admitDevice(clientId)
+  await submit(deps, exchange, caller, onboardDevice(clientId, device))
+  answer(exchange, 201, 'application/json', JSON.stringify({ clientId }))
+}
+
+/** In base64, of the bytes or of the text that others have of it (PEM), or that text. */
+function readCertificate(text: string): X509Certificate {
+  try {
+    return new X509Certificate(text.includes('-----BEGIN') ? text : Buffer.from(text, 'base64'))
+  } catch (cause) {
+    throw new DomainError('INVALID_REQUEST', 'certificate must be an X.509 certificate in base64', { cause })
+  }
+}
+
+/** Whose registered key it is of. */
+async function holderOf({ database }: IntroduceDeps, { publicKey }: X509Certificate): Promise<string | null> {
+  const id = keyIdOf(publicKey)
+  return (await findIdentities(database.session, [id])).get(id)?.device ?? null
+}
+
+/** Where nobody is asked for more: what Margo calls the client in its certificate, else the key that only it has. */
+function nameOf({ subjectAltName, publicKey }: X509Certificate): string {
+  const spiffeId = spiffeIdOf(subjectAltName)
+  return (spiffeId && clientOf(spiffeId)) ?? keyIdOf(publicKey)
+}
+
+async function takeCapabilities(deps: IntroduceDeps, exchange: Exchange, route: CapabilitiesRoute): Promise<void> {
+  requireMediaType(exchange.request, ['application/json'])
+  const body = await readBody(exchange.request, bodyLimit)
+  const caller = await authenticate(deps, exchange, body)
+  const { id } = parseCapabilities(parseJson(body), route.deviceId)
+  const device = route.deviceId ?? route.reporter ?? caller.device ?? id
+  const reporter = route.reporter ?? caller.device ?? device
+  deps.gate.admitDevice(caller.device ?? reporter)
+  const { session } = deps.database
+  const parent = route.deviceId === null ? null : parentName(device)
+  if (parent !== null && !(await hasCapabilities(session, parent)))
+    throw new DomainError(
+      'NOT_FOUND_YET',
+      `${parent} has not said yet what it can run: a gateway does so before what is behind it`,
+    )
+  const isNew = route.era !== '1.0.0-rc.3' || !(await hasCapabilities(session, device))
+  const sent = { text: body.toString().replace(/^\uFEFF/, ''), generation: `margo/${route.era}` }
+  await submit(deps, exchange, caller, recordCapabilities(device, reporter, caller.device, sent))
+  answer(exchange, isNew ? 201 : 200, 'application/json', '{"acknowledgement":"received"}')
+}
+
+async function dropCapabilities(deps: IntroduceDeps, exchange: Exchange, route: CapabilitiesRoute): Promise<void> {
+  const caller = await authenticate(deps, exchange, await readBody(exchange.request, bodyLimit))
+  const device = route.deviceId ?? ''
+  const reporter = route.reporter ?? caller.device ?? device
+  deps.gate.admitDevice(caller.device ?? reporter)
+  await submit(deps, exchange, caller, forgetCapabilities(device, reporter, caller.device))
+  exchange.response.writeHead(204).end()
+}
+
+async function submit(
+  { writer, devices }: IntroduceDeps,
+  { request }: Exchange,
+  caller: DeviceIdentity,
+  command: Command<unknown>,
+): Promise<void> {
+  await writer.submit(spending(command, caller.proof)).catch((error: unknown) => {
+    if (caller.device !== null && error instanceof DomainError && error.code === 'FORBIDDEN')
+      devices.noteStranger(caller, request, error.message)
+    throw error
+  })
+}

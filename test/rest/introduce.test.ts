@@ -1,0 +1,263 @@
+/** Devices say that they are there and what they can run, each generation in its own way; none of it lets anybody in. */
+import { X509Certificate } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Certificates, createCertificates } from '../auth/devices/certificates.ts'
+import { lastHeard, refusals, registerAll, revoke } from '../auth/devices/devices.ts'
+import { newKey, signed } from '../auth/devices/signing.ts'
+import { type RunningApp, startApp } from '../support/app.ts'
+import { stores } from '../support/stores.ts'
+
+const properties = { id: 'press.hall-1', vendor: 'Presses', modelNumber: 'P-1', serialNumber: '0007' }
+const old = {
+  apiVersion: 'device.margo/v1',
+  kind: 'DeviceCapability',
+  properties: { ...properties, roles: ['standalone cluster'], resources: { memory: '64.0 GB', cpus: [{ cores: 24 }] } },
+}
+const middle = (id: string) => ({
+  apiVersion: 'device.margo.org/v1alpha1',
+  kind: 'DeviceCapabilitiesManifest',
+  properties: { ...properties, id, cpu: [{ cores: 4, architecture: 'arm64' }], memory: '8 Gi', otelCollector: true },
+})
+const today = (id: string) => ({
+  properties: { ...properties, id, cpus: [{ cores: 0.5 }], supportedDeploymentTypes: ['compose'] },
+  labels: { 'example.com/site': 'north' },
+  'x-presses-extensions': { pressure: 12345678901234567890n.toString() },
+})
+
+interface Answer {
+  readonly status: number
+  // biome-ignore lint/suspicious/noExplicitAny: what a test asked for, it knows.
+  readonly body: any
+}
+
+let certificates: Certificates
+beforeAll(async () => {
+  certificates = await createCertificates()
+})
+afterAll(() => certificates.remove())
+
+const talkingTo =
+  (app: () => RunningApp) =>
+  async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> => {
+    const response = await fetch(`${app().url}${path}`, {
+      method,
+      headers: { 'content-type': 'application/json', ...headers },
+      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    return { status: response.status, body: text && JSON.parse(text) }
+  }
+
+const profileOf = async (app: RunningApp, deviceId: string) => {
+  const query = `query ($id: String!) { device(deviceId: $id) { registered onboardedAt
+    capabilities { reportedAt generation vendor modelNumber serialNumber document } } }`
+  return (await app.query(query, { id: deviceId })).device
+}
+
+describe.each(stores)('on $name, where everything is open', (store) => {
+  let app: RunningApp
+  const send = talkingTo(() => app)
+  beforeAll(async () => {
+    app = await startApp({ store })
+  })
+  afterAll(() => app.stop())
+
+  it.each([
+    ['2024', 'POST', '/device/one/capabilities', old, 201],
+    ['2024', 'PUT', '/v1alpha2/margo/device/one/capabilities', old, 201],
+    ['2025', 'POST', '/api/v1/device/two/capabilities', old, 201],
+    ['2025-08', 'POST', '/margo/sbi/v1/device/three/capabilities', old, 201],
+    ['2025-10', 'PUT', '/v1alpha2/margo/sbi/v1/client/four/capabilities', middle('anything'), 201],
+    ['2025-11', 'POST', '/margo/api/v1/clients/five/capabilities', middle('anything'), 201],
+    ['2025-12', 'POST', '/v1alpha2/margo/api/v1/clients/six/capabilities/six', middle('six'), 201],
+    ['1.0.0-rc.3', 'PUT', '/api/v1/capabilities/seven', today('seven'), 201],
+    ['1.0.0-rc.3', 'PUT', '/api/v1/capabilities/seven', today('seven'), 200],
+    ['1.0.0-rc.3', 'POST', '/margo/api/v1/capabilities', today('eight'), 201],
+  ])('capabilities of %s: %s %s', async (era, method, path, body, status) => {
+    expect(await send(method, path, body)).toEqual({ status, body: { acknowledgement: 'received' } })
+    const [, device = 'eight'] = /\/(one|two|three|four|five|six|seven)\b/.exec(path) ?? []
+    expect(await profileOf(app, device)).toEqual({
+      registered: false,
+      onboardedAt: null,
+      capabilities: {
+        reportedAt: await lastHeard(app, device),
+        generation: `margo/${era}`,
+        vendor: 'Presses',
+        modelNumber: 'P-1',
+        serialNumber: '0007',
+        document: body,
+      },
+    })
+  })
+
+  it('capabilities of a child come after those of its gateway, and are withdrawn', async () => {
+    for (const path of ['/api/v1/clients/gw/capabilities/gw', '/api/v1/capabilities/gw2']) {
+      const [gateway = ''] = /gw2?$/.exec(path) ?? []
+      const early = await send('PUT', `${path}/child`, today(`${gateway}/child`))
+      expect([early.status, early.body.retryable]).toEqual([404, true])
+      expect((await send('PUT', path, today(gateway))).status).toBe(201)
+      expect((await send('PUT', `${path}/child`, today(`${gateway}/child`))).status).toBe(201)
+      expect((await send('PUT', `${path}%2Fother`, today(`${gateway}/other`))).status).toBe(201)
+      const { device } = await app.query(
+        `query ($id: String!) { device(deviceId: $id) { children { nodes { deviceId capabilities { vendor } } } } }`,
+        { id: gateway },
+      )
+      expect(device.children.nodes).toEqual([
+        { deviceId: `${gateway}/child`, capabilities: { vendor: 'Presses' } },
+        { deviceId: `${gateway}/other`, capabilities: { vendor: 'Presses' } },
+      ])
+      expect((await send('DELETE', `${path}/child`)).status).toBe(204)
+      expect((await profileOf(app, `${gateway}/child`)).capabilities).toBeNull()
+      expect((await send('DELETE', `${path}/never`)).status).toBe(404)
+    }
+  })
+
+  it.each([
+    [{ ...today('x'), kind: 'DeviceStatus' }, ['kind']],
+    [{}, ['properties']],
+    [{ properties: [] }, ['properties']],
+    [
+      { properties: { id: 'y' } },
+      ['properties.id', 'properties.vendor', 'properties.modelNumber', 'properties.serialNumber'],
+    ],
+    [
+      { properties: { ...properties, id: 'x', vendor: '', roles: 'all', resources: 7 }, labels: [] },
+      ['properties.vendor', 'properties.roles', 'properties.resources', 'labels'],
+    ],
+  ])('capabilities %j are refused field by field', async (body, fields) => {
+    const { status, body: problem } = await send('PUT', '/api/v1/capabilities/x', body)
+    expect([status, problem.errors.map(({ field }: { field: string }) => field)]).toEqual([422, fields])
+    expect(await profileOf(app, 'x')).toBeNull()
+  })
+
+  it('what is no JSON object, too large, or for nobody is refused', async () => {
+    const path = '/api/v1/capabilities/x'
+    expect((await send('PUT', path, '[]')).status).toBe(400)
+    expect((await send('PUT', path, '{')).status).toBe(400)
+    expect((await send('PUT', path, 'id: x', { 'content-type': 'text/yaml' })).status).toBe(415)
+    expect((await send('PUT', path, { ...today('x'), note: 'x'.repeat(300_000) })).status).toBe(413)
+    expect((await send('PUT', '/api/v1/capabilities/a//b', today('a//b'))).status).toBe(422)
+    expect((await send('GET', path)).status).toBe(405)
+    expect((await send('DELETE', '/device/one/capabilities')).status).toBe(405)
+  })
+
+  it('text that starts with a mark of its encoding is shown all the same', async () => {
+    expect((await send('PUT', '/api/v1/capabilities/bom', `\uFEFF${JSON.stringify(today('bom'))}`)).status).toBe(201)
+    expect((await profileOf(app, 'bom')).capabilities.document).toEqual(today('bom'))
+  })
+
+  it.each([
+    '/onboarding',
+    '/onboarding/',
+    '/v1alpha2/margo/onboarding/',
+    '/api/v1/onboarding',
+    '/margo/api/v1/onboarding/',
+    '/margo/sbi/v1/onboarding',
+    '/v1alpha2/margo/api/v1/onboarding',
+  ])('onboarding at %s makes a client known by its key, once', async (path) => {
+    const { cert } = await (await certificates.authority('any')).issue('some device')
+    const { raw, publicKey } = new X509Certificate(cert)
+    const id = await import('../../src/auth/devices/public-key.ts').then(({ keyIdOf }) => keyIdOf(publicKey))
+    const request = { apiVersion: 'onboarding.margo.org/v1alpha1', kind: 'OnboardingRequest' }
+    for (const certificate of [raw.toString('base64'), Buffer.from(cert).toString('base64'), cert])
+      expect(await send('POST', path, { ...request, certificate })).toEqual({ status: 201, body: { clientId: id } })
+    expect(await profileOf(app, id)).toEqual({
+      registered: false,
+      onboardedAt: await lastHeard(app, id),
+      capabilities: null,
+    })
+    expect((await send('GET', `/api/v1/clients/${id}/deployments`)).body).toMatchObject({ manifestVersion: 1 })
+  })
+
+  it('onboarding calls a client what its certificate calls it', async () => {
+    const names = 'URI:spiffe://fleet.example/margo/wfm/1/client/press-9'
+    const { cert } = await (await certificates.authority('any')).issue('press', { names })
+    expect((await send('POST', '/api/v1/onboarding', { certificate: cert })).body).toEqual({ clientId: 'press-9' })
+  })
+
+  it.each([
+    [{}, 400],
+    [{ certificate: null }, 400],
+    [{ certificate: 'AAAA' }, 400],
+    [{ certificate: '-----BEGIN CERTIFICATE-----' }, 400],
+    [{ certificate: 7 }, 422],
+    [{ kind: 'DeviceCapabilities', certificate: 'AAAA' }, 422],
+  ])('onboarding with %j is refused', async (body, status) => {
+    const answer = await send('POST', '/api/v1/onboarding', body)
+    expect([answer.status, answer.body.error]).toEqual([status, expect.stringMatching(/certificate|kind/)])
+  })
+})
+
+describe.each(stores)('on $name, where devices prove who they are', (store) => {
+  let app: RunningApp
+  const send = talkingTo(() => app)
+  const key = newKey['ecdsa-p256-sha256']()
+  let [press, other, gone] = ['', '', '']
+  const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+  beforeAll(async () => {
+    app = await startApp({ store, env: { DEVICE_AUTH: 'token,signature' } })
+    ;[press = '', other = '', gone = ''] = await registerAll(app, [
+      { deviceId: 'press' },
+      { deviceId: 'other', publicKeys: [key.publicKey] },
+      { deviceId: 'gone' },
+    ])
+    await revoke(app, 'gone')
+  })
+  afterAll(() => app.stop())
+
+  it('onboarding is no way in', async () => {
+    const { cert } = await (await certificates.authority('any')).issue('stranger', {
+      names: 'URI:spiffe://fleet.example/margo/wfm/1/client/press',
+    })
+    const body = { kind: 'OnboardingRequest', certificate: cert }
+    for (const path of ['/api/v1/onboarding', '/onboarding/', '/margo/sbi/v1/onboarding']) {
+      expect((await send('POST', path, body)).status).toBe(401)
+      expect((await send('POST', path, body, bearer('guessed'))).status).toBe(401)
+      expect((await send('POST', path, body, bearer(gone))).status).toBe(403)
+    }
+    expect((await profileOf(app, 'press')).onboardedAt).toBeNull()
+    // Its certificate is of a key that nobody registered: it stays one.
+    expect(await send('POST', '/api/v1/onboarding', body, bearer(press))).toEqual({
+      status: 201,
+      body: { clientId: 'press' },
+    })
+    expect((await profileOf(app, 'press')).onboardedAt).not.toBeNull()
+    expect(await app.query('{ devices { totalCount } }')).toEqual({ devices: { totalCount: 3 } })
+    expect(await send('POST', '/api/v1/onboarding', {}, bearer(other))).toEqual({
+      status: 201,
+      body: { clientId: 'other' },
+    })
+  })
+
+  it('a device tells of itself and of what is behind it, and of nobody else', async () => {
+    const before = await refusals(app, 'token', 'not-its-own')
+    expect((await send('PUT', '/api/v1/capabilities/press', today('press'))).status).toBe(401)
+    expect((await send('PUT', '/api/v1/capabilities/press', today('press'), bearer(gone))).status).toBe(403)
+    expect((await send('PUT', '/api/v1/capabilities/press', today('press'), bearer(press))).status).toBe(201)
+    expect((await send('PUT', '/api/v1/capabilities', today('anything'), bearer(press))).status).toBe(200)
+    expect((await profileOf(app, 'press')).capabilities.document).toEqual(today('anything'))
+    expect((await send('PUT', '/api/v1/capabilities/press/part', today('press/part'), bearer(press))).status).toBe(201)
+    for (const path of [
+      '/api/v1/capabilities/other',
+      '/device/other/capabilities',
+      '/api/v1/clients/other/capabilities',
+    ])
+      expect([path, (await send('PUT', path, today('other'), bearer(press))).status]).toEqual([path, 403])
+    expect((await send('PUT', '/api/v1/clients/press/capabilities/other', today('other'), bearer(press))).status).toBe(
+      403,
+    )
+    expect((await send('DELETE', '/api/v1/capabilities/press', undefined, bearer(other))).status).toBe(403)
+    expect((await send('DELETE', '/api/v1/capabilities/press/part', undefined, bearer(press))).status).toBe(204)
+    expect(await refusals(app, 'token', 'not-its-own')).toBe(before + 5)
+    expect((await profileOf(app, 'other')).capabilities).toBeNull()
+  })
+
+  it('what was signed is good once', async () => {
+    const body = JSON.stringify(today('other'))
+    const path = '/api/v1/capabilities/other'
+    const headers = signed(key, { url: `${app.url}${path}`, method: 'PUT', body })
+    expect((await send('PUT', path, body, headers)).status).toBe(201)
+    expect((await send('PUT', path, body, headers)).status).toBe(401)
+    expect((await send('PUT', path, body.replace('Presses', 'Thieves'), headers)).status).toBe(400)
+  })
+})
