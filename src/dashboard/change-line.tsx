@@ -1,12 +1,13 @@
 /** One change in a sentence: when, what, from which state to which, and why. */
 import type { ComponentChildren } from 'preact'
+import { ConvergenceMark } from './convergence.tsx'
 import { deploymentHref } from './deployment-table.tsx'
 import { type FragmentOf, graphql } from './graphql.ts'
 import { ReadinessMark, SyncMark } from './readiness.tsx'
 import { href } from './route.ts'
 import { ConnectivityMark, StateMark, toMark } from './state-mark.tsx'
 import { formatFull, formatSpan, formatTime } from './time.ts'
-import { type DeploymentState, sayStatus } from './words.ts'
+import { convergenceWords, type DeploymentState, sayStatus } from './words.ts'
 
 const whose = graphql(
   `fragment Whose on Deployment { id deploymentId reporter application applicationVersion target { name } }`,
@@ -23,6 +24,7 @@ export const changeFragment = graphql(
       ... on DeploymentRevised { application applicationVersion deployment { ...Whose } }
       ... on DeploymentForgotten { deployment { ...Whose } }
       ... on DeploymentStalled { stalled deployment { ...Whose } }
+      ... on ConvergenceChanged { fromConvergence toConvergence targetManifestVersion documentDigest deployment { ...Whose } }
       ... on ConnectivityChanged { fromConnectivity toConnectivity target { name ... on Device { deviceId } } }
       ... on InstanceStatusChanged { fromStatus toStatus instance { instanceId } }
       ... on LifecycleActionRecorded { action { state instanceId } rollout { id name } }
@@ -103,6 +105,8 @@ function tell(change: Change): ComponentChildren {
       return 'was forgotten'
     case 'DeploymentStalled':
       return change.stalled ? <StateMark of="STALLED" /> : 'goes on again'
+    case 'ConvergenceChanged':
+      return <ConvergenceStep change={change} />
     case 'ConnectivityChanged':
       return <ConnectivityMark of={change.toConnectivity} />
     case 'InstanceStatusChanged':
@@ -114,6 +118,30 @@ function tell(change: Change): ComponentChildren {
     default:
       return 'changed'
   }
+}
+
+/** Where only what is meant became another, that is all there is to say. */
+function ConvergenceStep({ change }: { readonly change: Extract<Change, { __typename: 'ConvergenceChanged' }> }) {
+  const { fromConvergence: from, toConvergence: to, targetManifestVersion: target, documentDigest } = change
+  const meant =
+    target === null
+      ? 'nothing is meant'
+      : documentDigest === null
+        ? `should not run any more since version ${target}`
+        : `should run version ${target}`
+  return (
+    <>
+      {from !== to && (
+        <span class="step">
+          <span class="muted">{convergenceWords[from].toLowerCase()}</span>
+          <span aria-hidden="true">→</span>
+          <span class="unseen">to</span>
+          <ConvergenceMark of={to} />
+        </span>
+      )}
+      <span class={from === to ? undefined : 'muted'}>{meant}</span>
+    </>
+  )
 }
 
 function ResourceStep({ change }: { readonly change: Extract<Change, { __typename: 'ResourceStatusChanged' }> }) {

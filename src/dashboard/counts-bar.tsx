@@ -3,17 +3,32 @@
 import { StateMark } from './state-mark.tsx'
 import { type Counts, countOf, type DeploymentState, deploymentStates, formatNumber, stateWords } from './words.ts'
 
-export function CountsBar({ counts, label }: { readonly counts: Counts; readonly label: string }) {
-  const present = deploymentStates.filter((state) => countOf(counts, state) > 0)
-  const words = present.map((state) => `${formatNumber(countOf(counts, state))} ${stateWords[state].toLowerCase()}`)
+interface BarProps {
+  readonly counts: Counts
+  /** So many of those INSTALLED are that of an older version than the one meant. */
+  readonly old?: number
+  readonly label: string
+}
+
+export function CountsBar({ counts, old = 0, label }: BarProps) {
+  const segments = deploymentStates
+    .flatMap((state) => {
+      const count = countOf(counts, state)
+      const whole = { name: state.toLowerCase(), word: stateWords[state], count }
+      if (state !== 'INSTALLED' || old === 0) return [whole]
+      const stale = { name: 'installed old', word: 'Installed, of an older version', count: Math.min(old, count) }
+      return [{ ...whole, count: count - stale.count }, stale]
+    })
+    .filter(({ count }) => count > 0)
+  const words = segments.map(({ word, count }) => `${formatNumber(count)} ${word.toLowerCase()}`)
   return (
     <div class="bar" role="img" aria-label={`${label}: ${words.join(', ') || 'none'}`}>
-      {present.map((state) => (
+      {segments.map(({ name, word, count }) => (
         <span
-          key={state}
-          class={`segment ${state.toLowerCase()}`}
-          style={{ flexGrow: countOf(counts, state) }}
-          title={`${stateWords[state]}: ${formatNumber(countOf(counts, state))}`}
+          key={name}
+          class={`segment ${name}`}
+          style={{ flexGrow: count }}
+          title={`${word}: ${formatNumber(count)}`}
         />
       ))}
     </div>

@@ -15,6 +15,7 @@ import { type FragmentOf, graphql, type ResultOf, type VariablesOf } from './gra
 export const rowFragment = graphql(`
   fragment Row on Deployment {
     id deploymentId reporter application applicationVersion state stalled attempt consistent revision changedAt
+    convergence adoptedManifestVersion targetManifestVersion
     error { code message }
     components { name state readiness error { code message } }
     target { __typename id name kind connectivity ... on Device { deviceId } }
@@ -52,6 +53,7 @@ const touchedDocument = graphql(`
         ... on DeploymentRevised { deployment { id } }
         ... on DeploymentForgotten { deployment { id } }
         ... on DeploymentStalled { deployment { id } }
+        ... on ConvergenceChanged { deployment { id } }
       }
     }
   }
@@ -233,6 +235,7 @@ const aboutDeployments = [
   'DEPLOYMENT_REVISED',
   'DEPLOYMENT_FORGOTTEN',
   'DEPLOYMENT_STALLED',
+  'CONVERGENCE_CHANGED',
 ] as const
 
 function newer(known: Row | undefined, row: Row): Row {

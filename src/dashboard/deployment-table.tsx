@@ -1,5 +1,6 @@
 /** Deployments as rows: what, where, how far, and why not. */
 import { useEffect, useMemo } from 'preact/hooks'
+import { Versions } from './convergence.tsx'
 import { createDeploymentRows, type ListOf, type Row } from './deployment-rows.ts'
 import { href, moment } from './route.ts'
 import { useIsNarrow } from './screen.ts'
@@ -51,7 +52,7 @@ export function DeploymentTable({ source, label, empty }: TableProps) {
           keyOf={(row) => row.id}
           rowHeight={isNarrow ? 64 : 44}
           label={label}
-          head={['Deployment', 'Where', 'State', 'Components', 'Changed']}
+          head={['Deployment', 'Where', 'State', 'Version', 'Components', 'Changed']}
           total={total ?? undefined}
           columns="deployments"
         >
@@ -77,11 +78,15 @@ export function DeploymentCells({ row }: { readonly row: Row }) {
       <Cell class="state">
         <StateMark of={toMark(row.state, row.error !== null)} />
         {row.stalled && <StateMark of="STALLED" />}
+        {row.convergence === 'STALE' && <StateMark of="STALE" />}
         {error && (
           <span class="why" title={`${error.code}: ${error.message}`}>
             {error.message || error.code}
           </span>
         )}
+      </Cell>
+      <Cell class="version number">
+        <Versions deployment={row} />
       </Cell>
       <Cell class="parts">
         {row.components.slice(0, 8).map(({ name, state, error: own }) => (

@@ -1,6 +1,6 @@
 /** A state is a shape, a word and a colour, in this order: any two of them may be missed. */
 import type { ComponentChildren } from 'preact'
-import { type Connectivity, connectivityWords, type DeploymentState, stateWords } from './words.ts'
+import { type Connectivity, connectivityWords, convergenceWords, type DeploymentState, stateWords } from './words.ts'
 
 export type Mark =
   | DeploymentState
@@ -11,6 +11,9 @@ export type Mark =
   | 'UNKNOWN'
   | 'WAITING'
   | 'INCONSISTENT'
+  | 'CONVERGED'
+  | 'APPLYING'
+  | 'STALE'
 
 const shapes: Readonly<Record<Mark, ComponentChildren>> = {
   PENDING: <circle cx="8" cy="8" r="5.2" class="line" />,
@@ -60,6 +63,25 @@ const shapes: Readonly<Record<Mark, ComponentChildren>> = {
   ONLINE: <path d="M3 11.5v1M6.4 9v3.5M9.8 6.5v6M13.2 4v8.5" class="line" />,
   RETRYING: <path d="M12.8 6.5A5.2 5.2 0 1 0 13 9.5M13 3v3.6H9.4" class="line" />,
   UNKNOWN: <path d="M5 8h.01M8 8h.01M11 8h.01" class="line" />,
+  // A target: hit, aimed at, missed.
+  CONVERGED: (
+    <>
+      <circle cx="8" cy="8" r="5.8" class="line" />
+      <circle cx="8" cy="8" r="2.5" class="fill" />
+    </>
+  ),
+  APPLYING: (
+    <>
+      <circle cx="8" cy="8" r="5.8" class="line" />
+      <path d="M8 4.6v5M5.8 7.6L8 9.8l2.2-2.2" class="line" />
+    </>
+  ),
+  STALE: (
+    <>
+      <circle cx="9.6" cy="6.4" r="4.6" class="line" />
+      <circle cx="3.2" cy="12.8" r="2.3" class="fill" />
+    </>
+  ),
   INCONSISTENT: <path d="M4 6h8M4 10h8M10.5 3.5l-5 9" class="line" />,
 }
 
@@ -67,6 +89,9 @@ const markWords: Readonly<Record<Mark, string>> = {
   ...stateWords,
   ...connectivityWords,
   STALLED: 'Stalled',
+  CONVERGED: convergenceWords.CONVERGED,
+  APPLYING: convergenceWords.APPLYING,
+  STALE: convergenceWords.STALE,
   WAITING: 'Waiting',
   INCONSISTENT: 'Components say otherwise',
 }

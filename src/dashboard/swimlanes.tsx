@@ -3,7 +3,7 @@
 import { useWidth } from './area-chart.tsx'
 import type { Change } from './change-line.tsx'
 import { formatSpan, formatTime } from './time.ts'
-import { type DeploymentState, stateWords } from './words.ts'
+import { convergenceWords, type DeploymentState, stateWords } from './words.ts'
 
 interface SwimlanesProps {
   readonly changes: readonly Change[]
@@ -16,12 +16,18 @@ interface SwimlanesProps {
 interface Segment {
   readonly from: number
   readonly to: number
-  readonly state: DeploymentState
+  /** Its colour, and its word. */
+  readonly mark: string
+  readonly word: string
 }
 
 const laneHeight = 26
 const barHeight = 12
 const whole = ''
+/** Against what is meant. No component is called that. */
+const meant = '\0'
+
+const nameOf = (lane: string): string => (lane === whole ? 'deployment' : lane === meant ? 'convergence' : lane)
 
 export function Swimlanes({ changes, to, isPart }: SwimlanesProps) {
   const [frame, width] = useWidth()
@@ -44,19 +50,19 @@ export function Swimlanes({ changes, to, isPart }: SwimlanesProps) {
         {names.map((name, index) => (
           <g key={name} transform={`translate(0 ${lane(index)})`}>
             <text x={0} y={gutter === 0 ? -1 : 13} class={name === whole ? 'lane whole' : 'lane'}>
-              {name === whole ? 'deployment' : shorten(name, gutter === 0 ? 40 : 17)}
+              {shorten(nameOf(name), gutter === 0 ? 40 : 17)}
             </text>
             {(lanes.get(name) ?? []).map((segment) => (
               <rect
                 key={segment.from}
-                class={`segment ${segment.state.toLowerCase()}`}
+                class={`segment ${segment.mark}`}
                 x={x(segment.from)}
                 y={3}
                 width={Math.max(x(segment.to) - x(segment.from) - 1, 2)}
                 height={name === whole ? barHeight + 2 : barHeight - 2}
                 rx={2}
               >
-                <title>{`${name || 'deployment'}: ${stateWords[segment.state]} for ${formatSpan(segment.to - segment.from)} from ${formatTime(segment.from)}`}</title>
+                <title>{`${nameOf(name)}: ${segment.word} for ${formatSpan(segment.to - segment.from)} from ${formatTime(segment.from)}`}</title>
               </rect>
             ))}
           </g>
@@ -91,21 +97,33 @@ function findLanes(changes: readonly Change[], end: number) {
       if (attempt > 0 && change.attempt > attempt) attempts.push(time)
       attempt = change.attempt
       if (change.from !== change.to || lanes.get(whole)?.length === 0)
-        close(whole, time).push({ from: time, to: end, state: change.to })
+        close(whole, time).push({ from: time, to: end, ...ofState(change.to) })
     }
     if (change.__typename === 'ComponentStateChanged' && (change.from !== change.to || !lanes.has(change.component)))
-      close(change.component, time).push({ from: time, to: end, state: change.to })
+      close(change.component, time).push({ from: time, to: end, ...ofState(change.to) })
+    if (
+      change.__typename === 'ConvergenceChanged' &&
+      (change.fromConvergence !== change.toConvergence || !lanes.has(meant))
+    )
+      close(meant, time).push({
+        from: time,
+        to: end,
+        mark: change.toConvergence.toLowerCase(),
+        word: convergenceWords[change.toConvergence],
+      })
     if (change.__typename === 'ComponentRemoved') close(change.component, time)
   }
   return { lanes, attempts }
 }
 
+const ofState = (state: DeploymentState): Pick<Segment, 'mark' | 'word'> => ({
+  mark: state.toLowerCase(),
+  word: stateWords[state],
+})
+
 const describe = (lanes: ReadonlyMap<string, readonly Segment[]>, from: number, end: number): string =>
   `From ${formatTime(from)} to ${formatTime(end)}. ${[...lanes]
-    .map(
-      ([name, segments]) =>
-        `${name || 'Deployment'}: ${segments.map(({ state }) => stateWords[state].toLowerCase()).join(', then ')}`,
-    )
+    .map(([name, segments]) => `${nameOf(name)}: ${segments.map(({ word }) => word.toLowerCase()).join(', then ')}`)
     .join('. ')}.`
 
 const shorten = (name: string, length: number): string =>

@@ -13,6 +13,7 @@ export type ChangeKind = EnumOf<'ChangeKind'>
 export type Readiness = EnumOf<'Readiness'>
 export type SyncStatus = EnumOf<'SyncStatus'>
 export type InstanceStatus = EnumOf<'InstanceStatus'>
+export type Convergence = EnumOf<'Convergence'>
 export type LifecycleState = EnumOf<'LifecycleState'>
 
 /** From done to not begun, as bars are read: what is well first, what failed beside it, what is left to do last. */
@@ -51,6 +52,18 @@ export const syncWords: Readonly<Record<SyncStatus, string>> = {
   RETRYING: 'Retrying',
   FAILED: 'Not applied',
   DELETED: 'Deleted',
+}
+
+/** What is well first, as with states. */
+export const convergenceOrder = ['CONVERGED', 'APPLYING', 'FAILED', 'STALE', 'UNKNOWN'] as const
+
+/** Against what it should run. */
+export const convergenceWords: Readonly<Record<Convergence, string>> = {
+  CONVERGED: 'Converged',
+  APPLYING: 'Applying',
+  FAILED: 'Failed on it',
+  STALE: 'Stale',
+  UNKNOWN: 'Not known',
 }
 
 /** INSTANTIATE_FAILED: Instantiate failed. */

@@ -131,6 +131,16 @@ Deployment.implement({
         return documents
       },
     }),
+    desiredDocument: t.field({
+      type: DesiredDocument,
+      nullable: true,
+      description: 'Of desiredHistory the newest with this digest; null: none has it.',
+      args: { digest: t.arg.string({ required: true, description: '`sha256:` and the hash of its exact bytes.' }) },
+      resolve: async ({ key }, { digest }, { reader }) => {
+        const documents = (await (await reader()).documentsOf(key, shownVersions)) ?? []
+        return documents.find((document) => document.digest === digest) ?? null
+      },
+    }),
     convergence: t.expose('convergence', {
       type: ConvergenceEnum,
       description: 'How it compares with what its device should run.',

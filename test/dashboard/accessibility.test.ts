@@ -5,6 +5,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type RunningApp, startApp } from '../support/app.ts'
 import { findChromium, openPage, startBrowser } from '../support/browser.ts'
+import { declare, documentOf, remove } from '../support/desired.ts'
 import { newContext, newGroup, shownDeployment } from '../support/emco.ts'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
@@ -13,6 +14,9 @@ interface Finding {
   readonly id: string
   readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[]
 }
+
+/** So many lines that nothing changes in that they are folded. */
+const padding = '# the same\n'.repeat(12)
 
 /** The page, and what is there once it is drawn. */
 const pages: readonly (readonly [string, string])[] = [
@@ -23,9 +27,11 @@ const pages: readonly (readonly [string, string])[] = [
   ['#/deployments', '.table .row'],
   ['#/deployment/p%2Bedge01/CONTEXT', '.resources .row'],
   ['#/deployment/edge-1/web-1', '.swimlanes svg'],
+  ['#/deployment/edge-1/meant', '.diff .folded'],
+  ['#/deployment/edge-1/withdrawn', '.diff .removed'],
   ['#/deployment/edge-1/nothing', 'main p'],
   ['#/devices', '.table .row'],
-  ['#/device/edge-1', '.changes li'],
+  ['#/device/edge-1', '.manifests li'],
   ['#/resources', '.table .row'],
   ['#/resource/RESOURCE', '.error-box'],
   ['#/feed', '.table .row'],
@@ -80,6 +86,18 @@ describe.runIf(findChromium())('to axe the dashboard is clean', () => {
       expect(
         (await server.post('/device/edge-1/deployment/web-1/status', { deploymentId: 'web-1', ...report })).status,
       ).toBe(201)
+
+    const meant = (deploymentId: string, revision: string) => ({
+      deviceId: 'edge-1',
+      deploymentId,
+      document: documentOf(deploymentId, revision) + padding,
+    })
+    const [, withdrawn = ''] = await declare(server, [meant('meant', '1'), meant('withdrawn', '1')], 'first')
+    const installed = { adoptedManifestVersion: 2, status: { state: 'installed' }, components: [] }
+    for (const deploymentId of ['meant', 'withdrawn'])
+      await server.post(`/device/edge-1/deployment/${deploymentId}/status`, { deploymentId, ...installed })
+    await declare(server, [meant('meant', '2')], 'because of what was found')
+    await remove(server, [withdrawn])
 
     const emco = newGroup(server)
     await emco.act('Created', 'Approved', `Instantiated ${ids.CONTEXT}`)

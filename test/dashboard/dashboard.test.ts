@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { openDatabase } from '../../src/store/open.ts'
 import { type RunningApp, startApp } from '../support/app.ts'
 import { findChromium, type OpenPage, openPage, startBrowser } from '../support/browser.ts'
+import { declare, documentOf, remove } from '../support/desired.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { startProgram } from '../support/program.ts'
 
@@ -70,6 +71,95 @@ describe.runIf(findChromium())('the dashboard', () => {
     await page.getByText('older by seq').waitFor()
     expect(await page.locator('[data-attempt="Attempt 2 began"]').count()).toBe(1)
     expect(complaints).toEqual([])
+  })
+
+  it('shows what should run beside what runs, as both change, and how two versions of it differ', async () => {
+    const [deviceId, deploymentId] = ['edge-5', 'meant']
+    const document = (revision: string) => ({ deviceId, deploymentId, document: documentOf(deploymentId, revision) })
+    const [id = ''] = await declare(server, [document('1.0.0')], 'first')
+    const { page, complaints } = await visit(`#/deployment/${deviceId}/${deploymentId}`)
+    const panel = page.getByRole('region', { name: 'Desired state' })
+    const verdict = (word: string) => page.getByRole('status').getByText(word, { exact: true }).waitFor()
+    await panel.getByText('It does not say which version it has adopted.').waitFor()
+    await adopt(2, 'installing')
+    await verdict('Applying')
+    await adopt(2, 'installed')
+    await verdict('Converged')
+
+    await declare(server, [document('2.0.0')], 'because of what was found')
+    await verdict('Stale')
+    await verdict('Installed')
+    await panel.getByText('it has not adopted version 3 yet').waitFor()
+    await panel.getByText('because of what was found').waitFor()
+    await panel.getByText('1 line added, 1 line removed').waitFor()
+    expect(await panel.locator('.diff .removed code').allTextContents()).toEqual([expect.stringContaining('1.0.0')])
+    expect(await panel.locator('.diff .added code').allTextContents()).toEqual([expect.stringContaining('2.0.0')])
+    await adopt(3, 'installed')
+    await verdict('Converged')
+
+    await remove(server, [id], 'the site closes')
+    await verdict('Stale')
+    await panel.getByText('Withdrawn: it should not run any more.').waitFor()
+    const whole = documentOf(deploymentId, '2.0.0').trimEnd().split('\n')
+    await panel.getByText(`0 lines added, ${whole.length} lines removed`).waitFor()
+    // Any two of them, and the address says which.
+    await panel.getByLabel('From version').selectOption('nothing')
+    await panel.getByLabel('To version').selectOption('2')
+    await panel.getByText(`${whole.length} lines added, 0 lines removed`).waitFor()
+    expect(page.url()).toContain('from=nothing&to=2')
+    await adopt(4, 'removed')
+    await verdict('Converged')
+
+    await page.goto(`${server.url}/#/device/${deviceId}`)
+    const manifests = page.getByRole('region', { name: 'What it should run' }).locator('.manifests > li')
+    await manifests.nth(2).waitFor()
+    expect(await manifests.allInnerTexts()).toEqual([
+      expect.stringMatching(/^4\b[\s\S]*the site closes[\s\S]*withdrawn meant/),
+      expect.stringMatching(/^3\b[\s\S]*because of what was found[\s\S]*declared meant/),
+      expect.stringMatching(/^2\b[\s\S]*first[\s\S]*declared meant/),
+    ])
+    expect(complaints).toEqual([])
+
+    async function adopt(adoptedManifestVersion: number, state: string): Promise<void> {
+      const body = { deploymentId, adoptedManifestVersion, status: { state }, components: [] }
+      expect((await server.post(`/device/${deviceId}/deployment/${deploymentId}/status`, body)).ok).toBe(true)
+    }
+  })
+
+  it('tells those that are installed from those that only say so of an older version', async () => {
+    const meant = (deviceId: string, revision: string) => ({
+      deviceId,
+      deploymentId: 'counted',
+      document: documentOf('counted', revision),
+    })
+    const devices = ['edge-61', 'edge-62', 'edge-63']
+    for (const deviceId of devices) {
+      await declare(server, [meant(deviceId, '1')])
+      const body = {
+        deploymentId: 'counted',
+        adoptedManifestVersion: 2,
+        status: { state: 'installed' },
+        components: [],
+      }
+      await server.post(`/device/${deviceId}/deployment/counted/status`, body)
+    }
+    const { page } = await visit('#/deployments?text=counted&convergence=STALE')
+    await page.getByText('No deployment is like that.').waitFor()
+    for (const deviceId of devices.slice(0, 2)) await declare(server, [meant(deviceId, '2')])
+    await page.getByText('2 deployments', { exact: true }).waitFor()
+    await page
+      .getByRole('row', { name: /edge-61/ })
+      .getByText('Stale')
+      .first()
+      .waitFor()
+    await page.getByRole('button', { name: 'Stale', exact: true }).click()
+    await page.getByRole('row', { name: /edge-63/ }).waitFor()
+    await page.goto(`${server.url}/#/`)
+    await page.getByRole('link', { name: /^Stale\s*\d/ }).click()
+    await page.getByRole('row', { name: /edge-62/ }).waitFor()
+    expect(page.url()).toContain('convergence=STALE')
+    await page.goto(`${server.url}/#/feed?kind=desired`)
+    await page.getByText('should run version 3').first().waitFor()
   })
 
   it('looks back as far as the slider is moved, and comes back', async () => {

@@ -4,14 +4,19 @@ import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { startApp } from '../support/app.ts'
 import { findChromium, openPage, startBrowser } from '../support/browser.ts'
+import { documentOf } from '../support/desired.ts'
 import { newContext, newGroup, shownDeployment } from '../support/emco.ts'
 import { temporaryFolder } from '../support/folder.ts'
+
+const declaration = `mutation Declare($document: String!) {
+  declareDeployments(input: { deployments: [{ deviceId: "edge-1", deploymentId: "meant", document: $document }] }) { __typename }
+}`
 
 // Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 it.runIf(findChromium())('shows every page, and the past', async () => {
   const PERSISTED_DOCUMENTS = join(temporaryFolder(), 'documents.json')
   const ids = 'query Ids { rollouts { nodes { id } } resources { nodes { id } } }'
-  writeFileSync(PERSISTED_DOCUMENTS, JSON.stringify([ids]))
+  writeFileSync(PERSISTED_DOCUMENTS, JSON.stringify([ids, declaration]))
   const server = await startApp({ env: { PERSISTED_DOCUMENTS } })
   onTestFinished(() => server.stop())
   const emco = newGroup(server)
@@ -24,6 +29,9 @@ it.runIf(findChromium())('shows every page, and the past', async () => {
     status: { state: 'installing' },
     components: [],
   })
+  expect((await server.post('/graphql', { query: declaration, variables: { document: documentOf('meant') } })).ok).toBe(
+    true,
+  )
   await expect(server.query('{ revision }')).rejects.toThrow('only documents that this server was given')
   const { rollouts, resources } = await server.query(ids)
   const browser = await startBrowser()
@@ -48,8 +56,9 @@ it.runIf(findChromium())('shows every page, and the past', async () => {
     [`#/rollout/${group.id}`, '.resources .row'],
     ['#/deployments', '.table .row'],
     ['#/deployment/edge-1/d', '.swimlanes svg'],
+    ['#/deployment/edge-1/meant', '.diff tr'],
     ['#/devices', '.table .row'],
-    ['#/device/edge-1', '.changes li'],
+    ['#/device/edge-1', '.manifests li'],
     ['#/resources', '.table .row'],
     [`#/resource/${resources.nodes[0].id}`, 'pre'],
     ['#/feed', '.table .row'],

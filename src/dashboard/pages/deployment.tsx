@@ -1,8 +1,10 @@
 /** One deployment: what it is, everything that happened to it, and what its reporter said. */
 import { useLiveAnswer } from '../answers.ts'
 import { Skew } from '../change-line.tsx'
+import { ConvergenceMark } from '../convergence.tsx'
 import { History, historyFragment, Reports, reportsFragment } from '../deployment-past.tsx'
 import { TargetLink } from '../deployment-table.tsx'
+import { DesiredState, desiredFragment } from '../desired-state.tsx'
 import { graphql, type ResultOf } from '../graphql.ts'
 import { ReadinessMark } from '../readiness.tsx'
 import { useResources } from '../resource-rows.ts'
@@ -19,7 +21,8 @@ const deploymentDocument = graphql(
     query Deployment($deploymentId: String!, $reporter: String, $asOf: DateTime) {
       revision
       deployment(deploymentId: $deploymentId, deviceId: $reporter, asOf: $asOf) {
-        id deploymentId reporter application applicationVersion state derivedState consistent stalled attempt adoptedManifestVersion
+        id deploymentId reporter application applicationVersion state derivedState consistent stalled attempt
+        ...Desired
         reportedAt receivedAt changedAt revision readiness
         error { code message source }
         components { id name state readiness changedAt error { code message source } }
@@ -31,7 +34,7 @@ const deploymentDocument = graphql(
       }
     }
   `,
-  [historyFragment, reportsFragment],
+  [desiredFragment, historyFragment, reportsFragment],
 )
 
 type Deployment = NonNullable<ResultOf<typeof deploymentDocument>['deployment']>
@@ -65,6 +68,7 @@ export function DeploymentPage({ steps: [reporter = '', deploymentId = ''] }: { 
         <Components deployment={deployment} />
         <Facts deployment={deployment} />
       </div>
+      <DesiredState deployment={deployment} />
       <section class="panel" aria-labelledby="timeline">
         <h2 id="timeline">Timeline</h2>
         <Swimlanes
@@ -110,6 +114,7 @@ function Head({ deployment }: { readonly deployment: Deployment }) {
       <p class="headline marks large" role="status">
         <StateMark of={toMark(deployment.state, error !== null)} />
         {deployment.stalled && <StateMark of="STALLED" />}
+        {deployment.convergence !== 'UNKNOWN' && <ConvergenceMark of={deployment.convergence} />}
         {deployment.target.connectivity === 'OFFLINE' && <StateMark of="OFFLINE">Device offline</StateMark>}
         {!deployment.consistent && deployment.derivedState && (
           <StateMark of="INCONSISTENT">{`Its components say ${stateWords[deployment.derivedState].toLowerCase()}`}</StateMark>
@@ -205,7 +210,12 @@ function Facts({ deployment }: { readonly deployment: Deployment }) {
         {deployment.adoptedManifestVersion && (
           <>
             <dt>Manifest version</dt>
-            <dd class="number">{deployment.adoptedManifestVersion}</dd>
+            <dd class="number">
+              {deployment.adoptedManifestVersion}
+              {deployment.convergence === 'STALE' && (
+                <span class="muted"> while {deployment.targetManifestVersion} is meant</span>
+              )}
+            </dd>
           </>
         )}
         <dt>Revision</dt>

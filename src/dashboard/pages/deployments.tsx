@@ -3,7 +3,14 @@ import type { DeploymentFilter, DeploymentOrder } from '../deployment-rows.ts'
 import { DeploymentTable, useDeploymentRows } from '../deployment-table.tsx'
 import { Choice, SearchField, Toggle, useFilters } from '../filters.tsx'
 import { at } from '../route.ts'
-import { type DeploymentState, deploymentStates, stateWords } from '../words.ts'
+import {
+  type Convergence,
+  convergenceOrder,
+  convergenceWords,
+  type DeploymentState,
+  deploymentStates,
+  stateWords,
+} from '../words.ts'
 
 const orders: Readonly<Record<DeploymentOrder, string>> = {
   CHANGED_DESC: 'Changed last',
@@ -37,11 +44,12 @@ export function FilteredDeployments({ scope, label }: FilteredProps) {
       <div
         class="filters"
         role="search"
-        data-filters="text state stalled offline error code"
+        data-filters="text state convergence stalled offline error code"
         aria-label="Filter deployments"
       >
         <SearchField label="Id, device, app, error" />
         <Choice name="state" label="State" options={stateOptions} />
+        <Choice name="convergence" label="Against what is meant" options={convergenceWords} />
         <Toggle name="stalled">Stalled</Toggle>
         <Toggle name="offline">Offline</Toggle>
         <Toggle name="error">With an error</Toggle>
@@ -76,12 +84,14 @@ function useDeploymentFilter(scope: DeploymentFilter): {
 } {
   const { text, one, many, isSet } = useFilters()
   const states = many('state', deploymentStates)
+  const convergence: Convergence[] = many('convergence', convergenceOrder)
   const order = one('order')
   const code = one('code')
   const search = text().trim()
   const filter: DeploymentFilter = {
     ...scope,
     ...(states.length > 0 ? { states } : {}),
+    ...(convergence.length > 0 ? { convergence } : {}),
     ...(search ? { text: search } : {}),
     ...(isSet('stalled') ? { stalled: true } : {}),
     ...(isSet('offline') ? { connectivity: ['OFFLINE'] } : {}),

@@ -4,6 +4,7 @@ import { useLiveAnswer } from '../answers.ts'
 import { ChangeLine, changeFragment } from '../change-line.tsx'
 import { CountsBar } from '../counts-bar.tsx'
 import { graphql } from '../graphql.ts'
+import { Manifests } from '../manifests.tsx'
 import { at, href } from '../route.ts'
 import { ConnectivityMark } from '../state-mark.tsx'
 import { formatAge, formatFull, formatSpan, now } from '../time.ts'
@@ -18,7 +19,8 @@ const deviceDocument = graphql(
       revision
       device(deviceId: $deviceId) {
         ...DeviceRow
-        expectedInterval
+        expectedInterval manifestVersion
+        manifests { version at who reason changes { deploymentId digest } }
         children(first: 100) { totalCount nodes { ...DeviceRow } }
       }
       changes(filter: { deviceIds: [$deviceId] }, last: 20) { nodes { ...Line } }
@@ -87,6 +89,12 @@ export function DevicePage({ steps: [deviceId = ''] }: { readonly steps: readonl
                   : 'no, it only reported'}
             </dd>
           </div>
+          {device.manifests.length > 0 && (
+            <div>
+              <dt>Manifest version</dt>
+              <dd class="number">{device.manifestVersion}</dd>
+            </div>
+          )}
           {device.labels.map(({ key, value }) => (
             <div key={key}>
               <dt>{key}</dt>
@@ -109,6 +117,7 @@ export function DevicePage({ steps: [deviceId = ''] }: { readonly steps: readonl
       )}
       <h2>Deployments</h2>
       <FilteredDeployments scope={scope} label="Its deployments" />
+      {device.manifests.length > 0 && <Manifests deviceId={deviceId} manifests={device.manifests} />}
       <section class="panel" aria-labelledby="changes">
         <h2 id="changes">
           Its last changes <a href={href(['feed'], { device: deviceId })}>live</a>

@@ -43,6 +43,7 @@ const kinds = {
     'DEPLOYMENT_FORGOTTEN',
   ],
   component: ['COMPONENT_STATE_CHANGED', 'COMPONENT_REMOVED'],
+  desired: ['CONVERGENCE_CHANGED'],
   connectivity: ['CONNECTIVITY_CHANGED'],
   rollout: ['INSTANCE_STATUS_CHANGED', 'LIFECYCLE_ACTION_RECORDED', 'RESOURCE_STATUS_CHANGED'],
 } as const
@@ -50,6 +51,7 @@ const kinds = {
 const kindWords = {
   deployment: 'Deployments',
   component: 'Components',
+  desired: 'Desired state',
   connectivity: 'Connectivity',
   rollout: 'Rollouts',
 } as const

@@ -1,6 +1,7 @@
 /** The fleet on one screen: how far, how fast, and what needs somebody. */
 import { useLiveAnswer, useStream } from '../answers.ts'
 import { AreaChart } from '../area-chart.tsx'
+import { AgainstWhatIsMeant } from '../convergence.tsx'
 import { CountsBar, CountsLegend } from '../counts-bar.tsx'
 import { rowFragment } from '../deployment-rows.ts'
 import { DeploymentCells } from '../deployment-table.tsx'
@@ -13,13 +14,14 @@ import { now } from '../time.ts'
 import { useWindow, windowWords } from '../time-bar.tsx'
 import { Trouble } from '../trouble.tsx'
 import { type Counts, formatNumber, formatShare, plural, readinessOrder } from '../words.ts'
-import { countsFragment, RolloutLine, type RolloutSummary, rolloutFragment } from './rollouts.tsx'
+import { countsFragment, installedFragment, RolloutLine, type RolloutSummary, rolloutFragment } from './rollouts.tsx'
 
 const overviewDocument = graphql(
   `
     query Overview($asOf: DateTime) {
       revision
       counts: deploymentCounts(asOf: $asOf) { ...Counts }
+      done: deploymentCounts(filter: { states: [INSTALLED] }, asOf: $asOf) { ...Installed }
       stalled: deploymentCounts(filter: { stalled: true }, asOf: $asOf) { total }
       waiting: deploymentCounts(filter: { states: [PENDING], hasError: true }, asOf: $asOf) { total }
       offline: devices(filter: { connectivity: [OFFLINE] }, first: 0) { totalCount }
@@ -28,7 +30,7 @@ const overviewDocument = graphql(
       rollouts(first: 6) { nodes { ...RolloutSummary } }
     }
   `,
-  [countsFragment, rowFragment, rolloutFragment],
+  [countsFragment, installedFragment, rowFragment, rolloutFragment],
 )
 
 const countsSubscription = graphql(`subscription FleetCounts { deploymentCounts { cursor counts { ...Counts } } }`, [
@@ -54,8 +56,13 @@ export function OverviewPage() {
           <span class="muted"> of {plural(wanted, 'deployment')} installed</span>
           <span class="number share">{formatShare(counts.installed, wanted)}</span>
         </h1>
-        <CountsBar counts={counts} label="Deployments by state" />
+        <CountsBar counts={counts} old={data.done.convergence.stale} label="Deployments by state" />
         <CountsLegend counts={counts} to={(state) => href(['deployments'], { state })} />
+        <AgainstWhatIsMeant
+          counts={counts.convergence}
+          installed={data.done}
+          to={(convergence) => href(['deployments'], { convergence })}
+        />
       </section>
 
       {isEmpty && <FirstReport />}

@@ -5,9 +5,10 @@ import { useAnswer, useStream } from '../answers.ts'
 import { AreaChart } from '../area-chart.tsx'
 import { Blocking } from '../blocking.tsx'
 import { ComponentCounts } from '../component-counts.tsx'
+import { AgainstWhatIsMeant } from '../convergence.tsx'
 import { CountsBar, CountsLegend } from '../counts-bar.tsx'
 import { useDeploymentRows } from '../deployment-table.tsx'
-import { graphql, type ResultOf } from '../graphql.ts'
+import { type FragmentOf, graphql, type ResultOf } from '../graphql.ts'
 import { chooseStep, usePoints } from '../past-points.ts'
 import { type Resource, useResources } from '../resource-rows.ts'
 import { ResourceList } from '../resources.tsx'
@@ -17,23 +18,35 @@ import { formatSpan, now } from '../time.ts'
 import { Trouble } from '../trouble.tsx'
 import { type Counts, formatNumber, formatShare, plural } from '../words.ts'
 import { FilteredDeployments } from './deployments.tsx'
-import { type RolloutSummary, rolloutFragment, rolloutKinds } from './rollouts.tsx'
+import { installedFragment, rolloutFragment, rolloutKinds } from './rollouts.tsx'
+
+const progressFragment = graphql(
+  `
+    fragment RolloutProgress on Rollout {
+      ...RolloutSummary
+      done: deploymentCounts(filter: { states: [INSTALLED] }) { ...Installed }
+    }
+  `,
+  [rolloutFragment, installedFragment],
+)
+
+type RolloutProgress = FragmentOf<typeof progressFragment>
 
 const rolloutDocument = graphql(
   `
     query Rollout($id: ID!, $asOf: DateTime) {
       revision
-      rollout(id: $id, asOf: $asOf) { ...RolloutSummary }
+      rollout(id: $id, asOf: $asOf) { ...RolloutProgress }
       first: changes(filter: { rolloutIds: [$id] }, first: 1) { nodes { at } }
       last: changes(filter: { rolloutIds: [$id] }, last: 1) { nodes { at } }
     }
   `,
-  [rolloutFragment],
+  [progressFragment],
 )
 
 const rolloutSubscription = graphql(
-  `subscription RolloutProgress($id: ID!) { rollout(id: $id) { cursor rollout { ...RolloutSummary } } }`,
-  [rolloutFragment],
+  `subscription RolloutProgress($id: ID!) { rollout(id: $id) { cursor rollout { ...RolloutProgress } } }`,
+  [progressFragment],
 )
 
 type Data = ResultOf<typeof rolloutDocument>
@@ -54,7 +67,7 @@ export function RolloutPage({ steps: [id = ''] }: { readonly steps: readonly str
 interface RolloutProps {
   /** As the address has it: in the past the rollout has another, for good. */
   readonly id: string
-  readonly rollout: RolloutSummary
+  readonly rollout: RolloutProgress
   readonly data: Data
 }
 
@@ -117,8 +130,13 @@ function Rollout({ id, rollout, data, resources = [], beside, matrix, children }
           <span class="muted"> of {plural(wanted, 'deployment')} installed</span>
           <span class="number share">{formatShare(counts.installed, wanted)}</span>
         </p>
-        <CountsBar counts={counts} label="Deployments by state" />
+        <CountsBar counts={counts} old={rollout.done.convergence.stale} label="Deployments by state" />
         <CountsLegend counts={counts} to={(state) => href(['rollout', id], { state })} />
+        <AgainstWhatIsMeant
+          counts={counts.convergence}
+          installed={rollout.done}
+          to={(convergence) => href(['rollout', id], { convergence })}
+        />
       </section>
       <div class="columns">
         <div>

@@ -1,5 +1,6 @@
 /** All rollouts, each with how far it is. */
 import { useLiveAnswer } from '../answers.ts'
+import { convergenceCountsFragment } from '../convergence.tsx'
 import { CountsBar } from '../counts-bar.tsx'
 import { Choice, SearchField, useFilters } from '../filters.tsx'
 import { type FragmentOf, graphql, type VariablesOf } from '../graphql.ts'
@@ -9,7 +10,19 @@ import { Trouble } from '../trouble.tsx'
 import { formatNumber, formatShare, plural } from '../words.ts'
 
 export const countsFragment = graphql(
-  `fragment Counts on DeploymentCounts { total pending installing installed failed removing removed revision }`,
+  `
+    fragment Counts on DeploymentCounts {
+      total pending installing installed failed removing removed revision
+      convergence { ...ConvergenceNumbers }
+    }
+  `,
+  [convergenceCountsFragment],
+)
+
+/** Of those that say that they are done: whether it is what was meant. */
+export const installedFragment = graphql(
+  `fragment Installed on DeploymentCounts { total convergence { ...ConvergenceNumbers } }`,
+  [convergenceCountsFragment],
 )
 
 export const rolloutFragment = graphql(
@@ -102,6 +115,9 @@ export function RolloutLine({ rollout }: { readonly rollout: RolloutSummary }) {
       <b class="number share">{formatShare(counts.installed, wanted)}</b>
       <span class="marks">
         {counts.failed > 0 && <StateMark of="FAILED">{`${formatNumber(counts.failed)} failed`}</StateMark>}
+        {counts.convergence.stale > 0 && (
+          <StateMark of="STALE">{`${formatNumber(counts.convergence.stale)} stale`}</StateMark>
+        )}
         {rollout.stalled.total > 0 && (
           <StateMark of="STALLED">{`${formatNumber(rollout.stalled.total)} stalled`}</StateMark>
         )}
