@@ -1,8 +1,10 @@
 /** What stands on the command line of `npm run rollcall`, checked before anything is asked. Pure. */
 import { parseArgs } from 'node:util'
 import { type DeploymentState, deploymentStates } from '../domain/deployment.ts'
+import { type Convergence, convergences } from '../domain/desired.ts'
 import { parseDuration, UsageError } from './arguments.ts'
 import { type RolloutKey, type Selection, watchable } from './selection.ts'
+import type { Goal } from './wait.ts'
 
 export const usage = `Usage: npm run --silent rollcall -- <command> [options]
 
@@ -19,10 +21,11 @@ Which deployments; those marked * may be repeated, and mean any of these:
   --deployment <id> *            --device <id> *           --label <key>=<value> *
   --state <state> *              --application <name> *    --component <name> *
   --error-code <code> *          --text <text>             --stalled
+  --convergence <how> *          converged, applying, failed, stale or unknown: against what its device should run
 
 wait:
   --for <state>                  pending, installing, installed, failed, removing or removed: all of the rollout's, the one
-                                 deployment's, or all that the options choose
+                                 deployment's, or all that the options choose; or converged: each is what was meant
   --timeout <time>               such as 90s, 5m or 1h (5m)
   --tolerate <n>                 so many FAILED ones are neither waited for nor a failure (0)
 
@@ -57,7 +60,7 @@ export type Task =
   | {
       readonly name: 'wait'
       readonly selection: Selection
-      readonly state: DeploymentState
+      readonly state: Goal
       /** Milliseconds. */
       readonly timeout: number
       readonly tolerate: number
@@ -98,7 +101,7 @@ function parseTask(verb: string | undefined, noun: string | undefined, id: strin
       return {
         name: 'wait',
         selection: requireChoice(selection),
-        state: stateOf('--for', values.for ?? ''),
+        state: goalOf(values.for ?? ''),
         timeout: parseDuration('--timeout', values.timeout ?? '5m'),
         tolerate: wholeNumber('--tolerate', values.tolerate ?? '0', 0),
       }
@@ -155,6 +158,7 @@ function parse(args: readonly string[]) {
         component: many,
         'error-code': many,
         text: one,
+        convergence: many,
         stalled: { type: 'boolean' },
         for: one,
         timeout: one,
@@ -178,6 +182,7 @@ function selectionOf(values: Values): Selection {
     deployments: values.deployment ?? [],
     devices: values.device ?? [],
     states: (values.state ?? []).map((text) => stateOf('--state', text)),
+    convergence: (values.convergence ?? []).map(convergenceOf),
     labels: (values.label ?? []).map(labelOf),
     applications: values.application ?? [],
     components: values.component ?? [],
@@ -200,7 +205,7 @@ function rolloutOf(values: Values): RolloutKey | null {
 }
 
 function refuseUnwatchable(values: Values): void {
-  const choosing = ['state', 'application', 'component', 'error-code', 'text', 'stalled'] as const
+  const choosing = ['state', 'convergence', 'application', 'component', 'error-code', 'text', 'stalled'] as const
   const wrong = choosing.find((name) => values[name] !== undefined)
   if (wrong)
     throw new UsageError(
@@ -209,7 +214,7 @@ function refuseUnwatchable(values: Values): void {
 }
 
 function requireChoice(selection: Selection): Selection {
-  const { states: _, stalled: __, ...choosing } = selection
+  const { states: _, convergence: __, stalled: ___, ...choosing } = selection
   if (Object.values(choosing).some((value) => value !== null && (typeof value !== 'object' || !isEmptyList(value))))
     return selection
   throw new UsageError('say what to wait for: --rollout, --deployment, --device, --label, --application or --text')
@@ -223,11 +228,23 @@ function isEmptyList(value: object): boolean {
   return Array.isArray(value) && value.length === 0
 }
 
-function stateOf(name: string, text: string): DeploymentState {
+function stateOf(name: string, text: string, others: readonly string[] = []): DeploymentState {
   const state = deploymentStates.find((known) => known === text.toUpperCase())
   if (state) return state
   throw new UsageError(
-    `${name} must be one of ${deploymentStates.join(', ').toLowerCase()}, but is ${JSON.stringify(text)}`,
+    `${name} must be one of ${[...deploymentStates, ...others].join(', ').toLowerCase()}, but is ${JSON.stringify(text)}`,
+  )
+}
+
+function goalOf(text: string): Goal {
+  return text.toUpperCase() === 'CONVERGED' ? 'CONVERGED' : stateOf('--for', text, ['CONVERGED'])
+}
+
+function convergenceOf(text: string): Convergence {
+  const convergence = convergences.find((known) => known === text.toUpperCase())
+  if (convergence) return convergence
+  throw new UsageError(
+    `--convergence must be one of ${convergences.join(', ').toLowerCase()}, but is ${JSON.stringify(text)}`,
   )
 }
 

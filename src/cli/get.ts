@@ -2,6 +2,7 @@
 import type { Api } from './api.ts'
 import { deploymentFilter, NotThereError, type RolloutKey, rolloutName, type Selection } from './selection.ts'
 import {
+  type CountData,
   type Counts,
   changeFields,
   countFields,
@@ -9,6 +10,7 @@ import {
   deploymentHead,
   deploymentRow,
   describeChange,
+  describeConvergence,
   describeCounts,
   describeError,
   readCounts,
@@ -54,7 +56,7 @@ interface ShownRollout {
   readonly name: string
   readonly project: string | null
   readonly kind: string
-  readonly deploymentCounts: Readonly<Record<string, number>>
+  readonly deploymentCounts: CountData
 }
 
 const rolloutFields = `id kind name project compositeApp compositeAppVersion provider deploymentCounts { ${countFields} }`
@@ -103,7 +105,7 @@ export async function getDeployment(
     `query Get($deploymentId: String!, $deviceId: String) {
       deployment(deploymentId: $deploymentId, deviceId: $deviceId) {
         ${deploymentFields.replace('components { name state }', '')}
-        application applicationVersion attempt derivedState consistent readiness adoptedManifestVersion reportedAt receivedAt
+        application applicationVersion attempt derivedState consistent readiness reportedAt receivedAt
         rollout { name }
         components { name state error { code message source } }
         history(last: 10) { nodes { ${changeFields('deploymentId target { name }')} } }
@@ -128,14 +130,15 @@ function describe(terminal: Terminal, deployment: OneDeployment): string[] {
       'state',
       `${inStateColour(terminal, state, state)}${stalled ? ' stalled' : ''}${attempt > 1 ? `, attempt ${attempt}` : ''}`,
     ],
+    ['convergence', describeConvergence(terminal, deployment)],
     ['error', describeError(error)],
-  ].filter(([, value]) => value !== '')
+  ].filter(([, value]) => value !== '' && value !== '-')
   const parts = components.map((c) => [c.name, inStateColour(terminal, c.state, c.state), describeError(c.error)])
   return [...table(facts), '', ...table(parts), '', ...history.nodes.map((change) => describeChange(terminal, change))]
 }
 
 export async function getCounts(api: Api, { terminal, isJson }: Output, selection: Selection): Promise<void> {
-  const { deploymentCounts, revision } = await api.ask<{ deploymentCounts: Record<string, number>; revision: string }>(
+  const { deploymentCounts, revision } = await api.ask<{ deploymentCounts: CountData; revision: string }>(
     `query Count($filter: DeploymentFilter) { deploymentCounts(filter: $filter) { ${countFields} } revision }`,
     { filter: await deploymentFilter(api, selection) },
   )

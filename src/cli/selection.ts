@@ -1,5 +1,6 @@
 /** Which deployments a command speaks of: the options that say so, and what the API is asked with. */
 import type { DeploymentState } from '../domain/deployment.ts'
+import type { Convergence } from '../domain/desired.ts'
 import type { Api } from './api.ts'
 
 export interface Selection {
@@ -7,6 +8,7 @@ export interface Selection {
   readonly deployments: readonly string[]
   readonly devices: readonly string[]
   readonly states: readonly DeploymentState[]
+  readonly convergence: readonly Convergence[]
   readonly labels: readonly { readonly key: string; readonly value: string }[]
   readonly applications: readonly string[]
   readonly components: readonly string[]
@@ -38,6 +40,7 @@ export async function deploymentFilter(api: Api, selection: Selection): Promise<
     deploymentIds: selection.deployments,
     deviceIds: selection.devices,
     states: selection.states,
+    convergence: selection.convergence,
     labels: selection.labels,
     applications: selection.applications,
     components: selection.components,

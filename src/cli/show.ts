@@ -1,5 +1,6 @@
 /** What deployments, rollouts and changes look like in a terminal, and the fields that takes. */
 import { type DeploymentState, deploymentStates, type StatusError } from '../domain/deployment.ts'
+import { type Convergence, convergences } from '../domain/desired.ts'
 import { inStateColour, paint, stateBar, type Terminal } from './terminal.ts'
 
 export interface ShownDeployment {
@@ -8,6 +9,9 @@ export interface ShownDeployment {
   readonly target: { readonly name: string }
   readonly state: DeploymentState
   readonly stalled: boolean
+  readonly convergence: Convergence
+  readonly adoptedManifestVersion: string | null
+  readonly targetManifestVersion: string | null
   readonly error: StatusError | null
   readonly components: readonly { readonly name: string; readonly state: DeploymentState }[]
   readonly changedAt: string
@@ -15,9 +19,9 @@ export interface ShownDeployment {
 }
 
 export const deploymentFields =
-  'id deploymentId target { name } state stalled error { code message source } components { name state } changedAt revision'
+  'id deploymentId target { name } state stalled convergence adoptedManifestVersion targetManifestVersion error { code message source } components { name state } changedAt revision'
 
-export const deploymentHead = ['DEPLOYMENT', 'ON', 'STATE', 'COMPONENTS', 'CHANGED', 'ERROR'] as const
+export const deploymentHead = ['DEPLOYMENT', 'ON', 'STATE', 'CONVERGENCE', 'COMPONENTS', 'CHANGED', 'ERROR'] as const
 
 export function deploymentRow(terminal: Terminal, deployment: ShownDeployment): string[] {
   const { deploymentId, target, state, stalled, error, components, changedAt } = deployment
@@ -26,10 +30,31 @@ export function deploymentRow(terminal: Terminal, deployment: ShownDeployment): 
     deploymentId,
     target.name,
     inStateColour(terminal, state, state) + (stalled ? paint(terminal, 'yellow', ' stalled') : ''),
+    describeConvergence(terminal, deployment),
     components.length === 0 ? '-' : `${installed}/${components.length}`,
     changedAt.slice(0, 19).replace('T', ' '),
     describeError(error),
   ]
+}
+
+/** Where nothing is meant: nothing. A stale one with the version it is on, and the one meant. */
+export function describeConvergence(terminal: Terminal, of: ShownDeployment): string {
+  const { convergence, adoptedManifestVersion: adopted, targetManifestVersion: target } = of
+  if (target === null) return '-'
+  if (convergence !== 'STALE') return inColour(terminal, convergence)
+  return `${inColour(terminal, convergence)} ${adopted} → ${target}`
+}
+
+const colours: Readonly<Record<Convergence, DeploymentState>> = {
+  CONVERGED: 'INSTALLED',
+  APPLYING: 'INSTALLING',
+  FAILED: 'FAILED',
+  STALE: 'REMOVING',
+  UNKNOWN: 'PENDING',
+}
+
+function inColour(terminal: Terminal, convergence: Convergence, text: string = convergence): string {
+  return inStateColour(terminal, colours[convergence], text)
 }
 
 export function describeError(error: StatusError | null): string {
@@ -41,14 +66,26 @@ export function oneLine(text: string): string {
   return text.replaceAll(/\p{Cc}+/gu, ' ')
 }
 
-export type Counts = Readonly<Record<DeploymentState | 'total', number>>
+export interface Counts extends Readonly<Record<DeploymentState | 'total', number>> {
+  readonly convergence: Readonly<Record<Convergence, number>>
+}
 
-export const countFields = `total ${deploymentStates.map((state) => state.toLowerCase()).join(' ')}`
+const fieldsOf = (names: readonly string[]): string => names.map((name) => name.toLowerCase()).join(' ')
+
+export const countFields = `total ${fieldsOf(deploymentStates)} convergence { ${fieldsOf(convergences)} }`
+
+/** As the API tells them. */
+export type CountData = Readonly<Record<string, number | Readonly<Record<string, number>>>>
 
 /** From the fields' names, which are lower case. */
-export function readCounts(fields: Readonly<Record<string, number>>): Counts {
-  const states = deploymentStates.map((state) => [state, fields[state.toLowerCase()] ?? 0])
-  return { ...Object.fromEntries(states), total: fields.total ?? 0 } as Counts
+export function readCounts({ convergence = {}, ...fields }: CountData): Counts {
+  const read = (names: readonly string[], from: CountData[string]): object =>
+    Object.fromEntries(names.map((name) => [name, (from as Readonly<Record<string, number>>)[name.toLowerCase()] ?? 0]))
+  return {
+    ...read(deploymentStates, fields as Readonly<Record<string, number>>),
+    total: fields.total ?? 0,
+    convergence: read(convergences, convergence),
+  } as Counts
 }
 
 export function describeCounts(terminal: Terminal, counts: Counts): string {
@@ -56,7 +93,11 @@ export function describeCounts(terminal: Terminal, counts: Counts): string {
     .filter((state) => counts[state] > 0)
     .map((state) => inStateColour(terminal, state, `${counts[state]} ${state.toLowerCase()}`))
   const bar = terminal.isLive && counts.total > 0 ? `${stateBar(terminal, counts, 30)} ` : ''
-  return `${bar}${counts.total} ${counts.total === 1 ? 'deployment' : 'deployments'}${parts.length > 0 ? `: ${parts.join(', ')}` : ''}`
+  const meant = convergences
+    .filter((name) => name !== 'UNKNOWN' && counts.convergence[name] > 0)
+    .map((name) => inColour(terminal, name, `${counts.convergence[name]} ${name.toLowerCase()}`))
+  const against = meant.length > 0 ? `; against what is meant: ${meant.join(', ')}` : ''
+  return `${bar}${counts.total} ${counts.total === 1 ? 'deployment' : 'deployments'}${parts.length > 0 ? `: ${parts.join(', ')}` : ''}${against}`
 }
 
 export interface ShownChange {
@@ -70,6 +111,9 @@ export interface ShownChange {
   readonly to?: string | null
   readonly fromConnectivity?: string | null
   readonly toConnectivity?: string
+  readonly fromConvergence?: string
+  readonly toConvergence?: string
+  readonly targetManifestVersion?: string | null
   readonly error?: StatusError | null
   readonly stalled?: boolean
 }
@@ -85,16 +129,19 @@ export function changeFields(deployment: string): string {
     ... on DeploymentRevised { application applicationVersion ${of} }
     ... on DeploymentForgotten { ${of} }
     ... on DeploymentStalled { stalled ${of} }
+    ... on ConvergenceChanged { fromConvergence toConvergence targetManifestVersion documentDigest ${of} }
     ... on ConnectivityChanged { fromConnectivity toConnectivity target { name } }`
 }
 
 export function describeChange(terminal: Terminal, change: ShownChange): string {
   const { at, kind, deployment, target, component, error } = change
-  const [from, to] = [change.from ?? change.fromConnectivity ?? null, change.to ?? change.toConnectivity ?? null]
+  const from = change.from ?? change.fromConnectivity ?? change.fromConvergence ?? null
+  const to = change.to ?? change.toConnectivity ?? change.toConvergence ?? null
   const subject = deployment ? `${deployment.deploymentId} on ${deployment.target.name}` : (target?.name ?? '')
   const arrow = to === null ? '' : `${from === null || from === to ? '' : `${from} → `}${shown(terminal, to)}`
   const stalled = change.stalled === undefined ? '' : change.stalled ? 'stalled' : 'goes on'
-  const what = [component, arrow || stalled || kind, describeError(error ?? null)].filter(Boolean).join('  ')
+  const meant = change.targetManifestVersion ? `version ${change.targetManifestVersion} is meant` : ''
+  const what = [component, arrow || stalled || kind, meant, describeError(error ?? null)].filter(Boolean).join('  ')
   return `${at.slice(0, 19).replace('T', ' ')}  ${subject}  ${what}`
 }
 

@@ -1,14 +1,18 @@
 /** `rollcall wait`: until everything chosen is in a state, until that has failed, or until the time is over. */
 import type { DeploymentState, StatusError } from '../domain/deployment.ts'
+import type { Convergence } from '../domain/desired.ts'
 import type { Api, Subscription } from './api.ts'
 import type { Output } from './get.ts'
 import { deploymentFilter, type Selection } from './selection.ts'
-import { type Counts, countFields, describeCounts, describeError, readCounts } from './show.ts'
+import { type CountData, type Counts, countFields, describeCounts, describeError, readCounts } from './show.ts'
 import { createScreen, type Terminal } from './terminal.ts'
+
+/** A state, or that each is what was meant. */
+export type Goal = DeploymentState | 'CONVERGED'
 
 export interface WaitTask {
   readonly selection: Selection
-  readonly state: DeploymentState
+  readonly state: Goal
   /** Milliseconds. */
   readonly timeout: number
   readonly tolerate: number
@@ -34,9 +38,12 @@ export function judge(
   { state, tolerate }: Pick<WaitTask, 'state' | 'tolerate'>,
 ): 'reached' | 'failed' | null {
   if (!counts || counts.total === 0) return null
-  const failed = state === 'FAILED' ? 0 : counts.FAILED
+  const isConvergence = state === 'CONVERGED'
+  const reached = isConvergence ? counts.convergence.CONVERGED : counts[state]
+  // What failed on an older version than the one meant has not failed on that.
+  const failed = isConvergence ? counts.convergence.FAILED : state === 'FAILED' ? 0 : counts.FAILED
   if (failed > tolerate) return 'failed'
-  return counts[state] + failed === counts.total && counts[state] > 0 ? 'reached' : null
+  return reached + failed === counts.total && reached > 0 ? 'reached' : null
 }
 
 export async function wait(
@@ -66,7 +73,7 @@ export async function wait(
     if (reason !== null && !isJson) screen.draw([`disconnected: ${reason}`])
   }
   try {
-    const subscription = await subscribe(api, task.selection, take)
+    const subscription = await subscribe(api, task, take)
     await api.follow({ ...subscription, interrupted: noteLost }, AbortSignal.any([over.signal, interrupted]))
   } finally {
     clearTimeout(late)
@@ -100,43 +107,68 @@ function describeSeen(seen: Seen | null): string {
 const failureFields = 'deploymentId target { name } error { code message source }'
 
 /** One deployment and one rollout can be waited for before they exist. */
-async function subscribe(api: Api, selection: Selection, take: (seen: Seen) => void): Promise<Subscription<never>> {
+async function subscribe(
+  api: Api,
+  { selection, state }: WaitTask,
+  take: (seen: Seen) => void,
+): Promise<Subscription<never>> {
   const [deploymentId] = selection.deployments
   const isOneOnly = selection.deployments.length === 1 && selection.devices.length <= 1 && !isNarrowed(selection)
-  if (deploymentId !== undefined && isOneOnly && !selection.rollout) return oneDeployment(selection, deploymentId, take)
+  if (deploymentId !== undefined && isOneOnly && !selection.rollout)
+    return oneDeployment(selection, deploymentId, state, take)
   const isWholeRollout = selection.deployments.length + selection.devices.length === 0 && !isNarrowed(selection)
-  if (selection.rollout && isWholeRollout) return wholeRollout(selection, take)
+  if (selection.rollout && isWholeRollout) return wholeRollout(selection, state, take)
   const filter = await deploymentFilter(api, selection)
   return {
     query: `subscription Wait($filter: DeploymentFilter) { deploymentCounts(filter: $filter) { counts { ${countFields} } } }`,
     variables: { filter },
-    next: ({ deploymentCounts }: { deploymentCounts: { counts: Record<string, number> } }) =>
+    next: ({ deploymentCounts }: { deploymentCounts: { counts: CountData } }) =>
       take({ counts: readCounts(deploymentCounts.counts), failures: [] }),
   }
 }
 
-function isNarrowed({ states, labels, applications, components, errorCodes, text, stalled }: Selection): boolean {
+function isNarrowed({
+  states,
+  convergence,
+  labels,
+  applications,
+  components,
+  errorCodes,
+  text,
+  stalled,
+}: Selection): boolean {
   return (
-    [states, labels, applications, components, errorCodes].some((list) => list.length > 0) ||
+    [states, convergence, labels, applications, components, errorCodes].some((list) => list.length > 0) ||
     text !== null ||
     stalled !== null
   )
 }
 
-function oneDeployment(selection: Selection, deploymentId: string, take: (seen: Seen) => void): Subscription<never> {
+function oneDeployment(
+  selection: Selection,
+  deploymentId: string,
+  goal: Goal,
+  take: (seen: Seen) => void,
+): Subscription<never> {
   return {
     query: `subscription Wait($deploymentId: String!, $deviceId: String) {
-      deployment(deploymentId: $deploymentId, deviceId: $deviceId) { deployment { state forgottenAt ${failureFields} } }
+      deployment(deploymentId: $deploymentId, deviceId: $deviceId) { deployment { state convergence forgottenAt ${failureFields} } }
     }`,
     variables: { deploymentId, deviceId: selection.devices[0] ?? null },
     next({
       deployment: { deployment },
     }: {
-      deployment: { deployment: (Failure & { state: DeploymentState }) | null }
+      deployment: { deployment: (Failure & { state: DeploymentState; convergence: Convergence }) | null }
     }) {
       if (!deployment) return take({ counts: null, failures: [] })
-      const counts = readCounts({ total: 1, [deployment.state.toLowerCase()]: 1 })
-      return take({ counts, failures: deployment.state === 'FAILED' ? [deployment] : [] })
+      const { state, convergence } = deployment
+      const counts = readCounts({
+        total: 1,
+        [state.toLowerCase()]: 1,
+        convergence: { [convergence.toLowerCase()]: 1 },
+      })
+      const hasFailed = (goal === 'CONVERGED' ? convergence : state) === 'FAILED'
+      return take({ counts, failures: hasFailed ? [deployment] : [] })
     },
   }
 }
@@ -144,19 +176,19 @@ function oneDeployment(selection: Selection, deploymentId: string, take: (seen: 
 interface RolloutData {
   readonly rollout: {
     readonly rollout: {
-      readonly deploymentCounts: Readonly<Record<string, number>>
+      readonly deploymentCounts: CountData
       readonly deployments: { readonly nodes: readonly Failure[] }
     } | null
   }
 }
 
-function wholeRollout({ rollout: key }: Selection, take: (seen: Seen) => void): Subscription<never> {
+function wholeRollout({ rollout: key }: Selection, goal: Goal, take: (seen: Seen) => void): Subscription<never> {
   return {
     query: `subscription Wait($key: RolloutKey!) {
       rollout(key: $key) {
         rollout {
           deploymentCounts { ${countFields} }
-          deployments(filter: { states: [FAILED] }, first: 5) { nodes { ${failureFields} } }
+          deployments(filter: { ${goal === 'CONVERGED' ? 'convergence' : 'states'}: [FAILED] }, first: 5) { nodes { ${failureFields} } }
         }
       }
     }`,

@@ -3,6 +3,7 @@ import type { Api } from './api.ts'
 import type { Output } from './get.ts'
 import { changeFilter, deploymentFilter, type Selection } from './selection.ts'
 import {
+  type CountData,
   type Counts,
   changeFields,
   countFields,
@@ -130,7 +131,7 @@ export async function watchTable(
         },
         signal,
       ),
-      api.follow<{ deploymentCounts: { counts: Record<string, number> } }>(
+      api.follow<{ deploymentCounts: { counts: CountData } }>(
         {
           query: `subscription Counts($filter: DeploymentFilter) {
             deploymentCounts(filter: $filter) { counts { ${countFields} } }

@@ -6,6 +6,7 @@ import { watchTable } from '../../src/cli/watch.ts'
 import { type RunningApp, startApp } from '../support/app.ts'
 import { standBetween } from '../support/between.ts'
 import { type Child, startNode } from '../support/child.ts'
+import { declare as declareDocuments, documentOf } from '../support/desired.ts'
 
 let server: RunningApp
 beforeAll(async () => {
@@ -50,9 +51,9 @@ describe('rollcall get and counts', () => {
     const child = rollcall('get', 'deployments', '--rollout', 'shown')
     expect(await child.ended).toBe(0)
     expect(child.lines).toHaveLength(4)
-    expect(child.lines[0]).toMatch(/^DEPLOYMENT +ON +STATE +COMPONENTS +CHANGED +ERROR$/)
+    expect(child.lines[0]).toMatch(/^DEPLOYMENT +ON +STATE +CONVERGENCE +COMPONENTS +CHANGED +ERROR$/)
     expect(child.lines[1]).toMatch(
-      /^get-2 +edge-get-2 +FAILED +0\/1 +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d +507: disk full \[2J$/,
+      /^get-2 +edge-get-2 +FAILED +- +0\/1 +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d +507: disk full \[2J$/,
     )
 
     const failed = rollcall('get', 'deployments', '--rollout', 'shown', '--state', 'failed', '--json')
@@ -139,6 +140,38 @@ describe('rollcall wait', () => {
     await report('tol-1', 'failed')
     await report('tol-2', 'installed')
     expect(await rollcall('wait', '--for=installed', '--rollout', 'tolerant', '--tolerate', '1').ended).toBe(0)
+  })
+
+  it('waits until everything is what was meant: an INSTALLED of an older version is not', async () => {
+    const meant = (id: string, revision: string) => ({
+      deviceId: `edge-${id}`,
+      deploymentId: id,
+      document: documentOf(id, revision),
+    })
+    const told = async (id: string, adoptedManifestVersion: number, state: string): Promise<void> => {
+      const body = { deploymentId: id, adoptedManifestVersion, status: { state }, components: [] }
+      expect((await server.post(`/device/edge-${id}/deployment/${id}/status`, body)).status).toBe(201)
+    }
+    await declareDocuments(server, [meant('meant-1', '1'), meant('meant-2', '1')])
+    await told('meant-1', 2, 'installed')
+    await told('meant-2', 2, 'installed')
+    await declareDocuments(server, [meant('meant-1', '2')])
+    const chosen = ['--deployment', 'meant-1', '--deployment', 'meant-2']
+    const stale = rollcall('get', 'deployments', '--convergence', 'stale', ...chosen)
+    expect(await stale.ended).toBe(0)
+    expect(stale.lines.slice(1)).toEqual([expect.stringMatching(/^meant-1 +edge-meant-1 +INSTALLED +STALE 2 → 3 /)])
+    expect(await rollcall('wait', '--for=installed', ...chosen).ended).toBe(0)
+    expect(await rollcall('wait', '--for=converged', '--timeout=1s', ...chosen).ended).toBe(2)
+
+    const all = rollcall('wait', '--for=converged', '--json', ...chosen)
+    const one = rollcall('wait', '--for=converged', '--deployment', 'meant-1')
+    await told('meant-1', 3, 'installing')
+    await told('meant-1', 3, 'installed')
+    expect([await all.ended, await one.ended]).toEqual([0, 0])
+    expect(JSON.parse(all.lines.at(-1) ?? '').counts.convergence).toMatchObject({ CONVERGED: 2, STALE: 0 })
+    await told('meant-1', 3, 'failed')
+    expect(await rollcall('wait', '--for=converged', ...chosen).ended).toBe(1)
+    expect(await rollcall('wait', '--for=converged', '--tolerate=1', ...chosen).ended).toBe(0)
   })
 
   it('waits for one deployment, and for whatever a filter chooses', async () => {
