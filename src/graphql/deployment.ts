@@ -10,15 +10,7 @@ import { DesiredDocument } from './manifest.ts'
 import { pastArgs, resolvePastArgs } from './past.ts'
 import { ReportConnection, reportsOf } from './report.ts'
 import { required } from './required.ts'
-import {
-  countResourcesOf,
-  ResourceConnection,
-  ResourceCounts,
-  resourceCountArgs,
-  resourceListArgs,
-  resourcesOf,
-  toResourceFilter,
-} from './resource.ts'
+import { resourceFields } from './resource.ts'
 import { Rollout } from './rollout.ts'
 import { RolloutInstance } from './rollout-instance.ts'
 import { StatusError } from './status-error.ts'
@@ -86,18 +78,9 @@ Deployment.implement({
       description: 'Its parts, in the order in which they were first heard of.',
       resolve: (deployment) => deployment.components.map((component) => ({ ...component, deployment })),
     }),
-    resources: t.field({
-      type: ResourceConnection,
-      description: 'Its Kubernetes objects.',
-      args: resourceListArgs(),
-      resolve: ({ key, asOf }, args, context) => resourcesOf(context, { of: 'deployment', key }, args, asOf),
-    }),
-    resourceCounts: t.field({
-      type: ResourceCounts,
-      description: 'Its Kubernetes objects counted by status.',
-      args: resourceCountArgs(),
-      resolve: async ({ key, asOf }, { filter }, context) =>
-        countResourcesOf(await context.reader(), { of: 'deployment', key }, toResourceFilter(filter), asOf),
+    ...resourceFields(t, ({ key, asOf }) => [{ of: 'deployment', key }, asOf], {
+      list: 'Its Kubernetes objects.',
+      counts: 'Its Kubernetes objects counted by status.',
     }),
     attempt: t.exposeInt('attempt', {
       description: 'Which try this is: 1, and one more each time a finished one begins again.',

@@ -5,7 +5,7 @@ import type { Instance, InstanceStatus } from '../domain/instance.ts'
 import type { LifecycleAction } from '../domain/lifecycle.ts'
 import type { Session } from './database.ts'
 import { all, isAnyOf, isStorable } from './parameters.ts'
-import { type ActionRecord, type InstanceRecord, toAction, toInstance } from './rows.ts'
+import { type ActionRecord, type InstanceRecord, toAction, toInstance } from './rows-orchestration.ts'
 import { changeLog, instances, lifecycleActions, rollouts } from './schema.ts'
 import { seesInstance } from './sight.ts'
 

@@ -6,22 +6,19 @@ import type { OrchestratedNeed } from '../ingest/command.ts'
 import type { LoadedOrchestration } from '../ingest/orchestration.ts'
 import type { Session } from './database.ts'
 import { storedIdentity } from './rollout-identity.ts'
+import { type DeploymentRecord, type RolloutRecord, toDeployment, toRollout } from './rows.ts'
 import {
   type ActionRecord,
   type BundleRecord,
-  type DeploymentRecord,
   type InstanceRecord,
   type ResourceRecord,
-  type RolloutRecord,
   type TallyRecord,
   toAction,
   toBundle,
-  toDeployment,
   toInstance,
   toResource,
-  toRollout,
   toTally,
-} from './rows.ts'
+} from './rows-orchestration.ts'
 
 const rolloutsNamed = `json_to_recordset($1::text::json) as x(kind rollout_kind, identity text)
   join rollouts r on r.kind = x.kind and r.identity = x.identity`

@@ -20,7 +20,7 @@ import {
   r,
   tallyOwner,
 } from './resource-scope.ts'
-import { type ResourceRecord, toResource } from './rows.ts'
+import { type ResourceRecord, toResource } from './rows-orchestration.ts'
 import { resourceDetails, resources, resourceTallies, targets } from './schema.ts'
 import { seesPlace } from './sight.ts'
 
