@@ -2,7 +2,7 @@
  * Where devices fetch what they should run: the manifest, each document by its digest, and all of them in one bundle.
  *
  * Nearly every request is a device that asks whether anything is new, and nothing is: that costs one indexed row, of as many devices at
- * once as ask at the time. The bytes of manifests are kept by what they are made of, not by whose they are or when they were made.
+ * once as ask at the time. What has once been told is known by its tag, by what it was made of, not by whose it is or when it was made.
  */
 import { LRUCache } from 'lru-cache'
 import { createLookup } from '../auth/devices/lookup.ts'
@@ -24,11 +24,13 @@ export interface DesiredDeps extends CallerDeps {
   readonly publicUrl: string | null
 }
 
-/** Bytes; those of ten thousand devices with a few deployments each are a quarter of it. */
-const mostKept = 64 << 20
-/** What a kept manifest takes beside its own bytes. */
+/** Some 350 bytes each. A fleet of which more are asked for in turn costs one statement more a poll. */
+const mostTags = 200_000
+/** Bytes, of manifests: for those who ask without saying what they have. One of a few deployments takes two thousand. */
+const mostKept = 32 << 20
 const overhead = 512
 
+type Headers = Readonly<Record<string, string>>
 type Kept = ReturnType<typeof createManifest>
 
 /** By whoever has a digest for a name, these are for ever what they are. */
@@ -37,6 +39,7 @@ const immutable = 'private, immutable, max-age=31536000'
 export function createDesired(deps: DesiredDeps): (exchange: Exchange, route: DesiredRoute) => Promise<void> {
   const { database, publicUrl } = deps
   const find = createLookup((names) => findTips(database.session, names))
+  const tags = new LRUCache<string, string>({ maxSize: mostTags, sizeCalculation: () => 1 })
   const kept = new LRUCache<string, Kept>({
     maxSize: mostKept,
     sizeCalculation: ({ bytes }) => bytes.length + overhead,
@@ -44,20 +47,19 @@ export function createDesired(deps: DesiredDeps): (exchange: Exchange, route: De
   /** Behind a proxy that serves us under a path of its own. */
   const root = publicUrl === null ? '' : new URL(publicUrl).pathname.replace(/\/$/, '')
 
-  async function manifestOf(tip: ManifestTip, base: string): Promise<Kept> {
-    const key = `${tip.version} ${tip.bundle?.digest} ${base}`
-    const known = kept.get(key)
-    if (known) return known
-    const { key: device, version, bundle } = tip
+  async function manifestOf({ key: device, version, bundle }: ManifestTip, base: string): Promise<Kept> {
     const deployments = bundle === null ? [] : await reach(() => entriesAt(database.session, device, version))
-    const made = createManifest({ version: String(version), deployments, bundle }, base)
-    kept.set(key, made)
-    return made
+    return createManifest({ version: String(version), deployments, bundle }, base)
   }
 
   async function tellManifest(exchange: Exchange, tip: ManifestTip, base: string): Promise<void> {
-    const { bytes, etag } = await manifestOf(tip, base)
-    tell(exchange, etag, manifestMediaType, bytes, { 'cache-control': 'private, no-cache', vary: 'Accept' })
+    const key = `${tip.version} ${tip.bundle?.digest} ${base}`
+    const headers = { 'cache-control': 'private, no-cache', vary: 'Accept' }
+    if (tellUnchanged(exchange, tags.get(key), headers)) return
+    const made = kept.get(key) ?? (await manifestOf(tip, base))
+    kept.set(key, made)
+    tags.set(key, made.etag)
+    tell(exchange, made.etag, manifestMediaType, made.bytes, headers)
   }
 
   async function bundleOf(device: number, digest: string): Promise<Buffer | null> {
@@ -96,17 +98,15 @@ function unknown(client: string): string {
   return `there is no device ${client}: it is known once it is registered, reports, or something is declared for it`
 }
 
-function tell(
-  exchange: Exchange,
-  etag: string,
-  type: string,
-  body: string | Buffer,
-  more: Record<string, string>,
-): void {
-  const { request, response } = exchange
-  const headers = { ...more, etag }
-  if (!hasAlready(request.headers['if-none-match'], etag)) answer(exchange, 200, type, body, headers)
-  else if (!response.headersSent && !response.destroyed) response.writeHead(304, headers).end()
+function tell(exchange: Exchange, etag: string, type: string, body: string | Buffer, more: Headers): void {
+  if (!tellUnchanged(exchange, etag, more)) answer(exchange, 200, type, body, { ...more, etag })
+}
+
+/** Whether that was all: the client has it. */
+function tellUnchanged({ request, response }: Exchange, etag: string | undefined, more: Headers): boolean {
+  if (etag === undefined || !hasAlready(request.headers['if-none-match'], etag)) return false
+  if (!response.headersSent && !response.destroyed) response.writeHead(304, { ...more, etag }).end()
+  return true
 }
 
 async function reach<T>(read: () => Promise<T>): Promise<T> {

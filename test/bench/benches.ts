@@ -1,5 +1,6 @@
 /** All benchmarks, in the order in which they run. */
 import { dashboard } from './benches/dashboard.ts'
+import { desired } from './benches/desired.ts'
 import { endToEnd } from './benches/end-to-end.ts'
 import { fanOut } from './benches/fan-out.ts'
 import { growth } from './benches/growth.ts'
@@ -21,6 +22,7 @@ export const benches: readonly Bench[] = [
   selective,
   liveQueries,
   endToEnd,
+  desired,
   resumeStorm,
   growth,
   memory,
