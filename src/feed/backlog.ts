@@ -1,6 +1,7 @@
 /**
  * Reading what a subscriber missed. Blocks have fixed borders, so a thousand that resume together read each block once:
- * whoever asks while it is being read, or soon after, gets the same one.
+ * whoever asks while it is being read, or soon after, gets the same one. What is in memory is given
+ * by the page, because it is held for each of them until he is told.
  */
 import type { Change } from '../domain/change.ts'
 import type { Revision } from '../domain/deployment.ts'
@@ -14,7 +15,11 @@ export interface BacklogPage {
 
 export type Backlog = (after: Revision) => Promise<BacklogPage>
 
-export function createBacklog(log: LogReader, hub: Hub, { blockSize = 2_048, blocks = 32 } = {}): Backlog {
+export function createBacklog(
+  log: LogReader,
+  hub: Hub,
+  { blockSize = 2_048, blocks = 32, pageSize = 256 } = {},
+): Backlog {
   const kept = new Map<number, Promise<BacklogPage>>()
   // What a lost epoch had written must not be told again.
   hub.subscribe({ topics: [], tell: () => {}, interrupted: () => kept.clear() })
@@ -41,8 +46,9 @@ export function createBacklog(log: LogReader, hub: Hub, { blockSize = 2_048, blo
   }
 
   return async (after) => {
-    const recent = hub.recent(after)
-    if (recent) return { changes: recent, upTo: hub.last }
+    const recent = hub.recent(after, pageSize)
+    if (recent)
+      return { changes: recent, upTo: recent.length < pageSize ? hub.last : (recent.at(-1)?.revision ?? after) }
     const { changes, upTo } = await block(Math.floor(after / blockSize))
     return { changes: changes.filter((change) => change.revision > after), upTo }
   }

@@ -122,8 +122,7 @@ export function createChangeStream(source: ChangeStreamSource, options: ChangeSt
       if (page.changes[0]?.revision !== from + 1) await check()
       // The check, or an interruption, may have moved the position meanwhile.
       if (position !== from || !isChecked) return
-      for (const change of page.changes)
-        if (matchesChange(filter, change)) queue.push({ cursor: change.revision, change, reset: null })
+      for (const change of page.changes) if (matchesChange(filter, change)) queue.push(eventOf(change))
       // Not simply `upTo`: between two epochs there are no revisions, and no cursor may come to lie there.
       position = page.changes.at(-1)?.revision ?? page.upTo
     }
@@ -157,7 +156,7 @@ export function createChangeStream(source: ChangeStreamSource, options: ChangeSt
         for (const change of changes) {
           if (position !== null && change.revision <= position) continue
           position = change.revision
-          if (matchesChange(filter, change)) queue.push({ cursor: change.revision, change, reset: null })
+          if (matchesChange(filter, change)) queue.push(eventOf(change))
         }
         if (queue.length > 0) iterator.wake()
       },
@@ -192,6 +191,17 @@ export function createChangeStream(source: ChangeStreamSource, options: ChangeSt
       iterator.wake()
     },
   })
+}
+
+const events = new WeakMap<Change, FeedEvent>()
+
+/** One for all who are told of it. */
+function eventOf(change: Change): FeedEvent {
+  const known = events.get(change)
+  if (known) return known
+  const event = { cursor: change.revision, change, reset: null }
+  events.set(change, event)
+  return event
 }
 
 /** Changes that are judged together. */

@@ -42,8 +42,8 @@ export interface Hub {
   /** Goes where the database is. */
   follow(head: LogHead): Promise<void>
   subscribe(subscriber: Subscriber): () => void
-  /** The changes after a revision, when they are still in memory. */
-  recent(after: Revision): readonly Change[] | null
+  /** The first of the changes after a revision, when they are still in memory. */
+  recent(after: Revision, limit: number): readonly Change[] | null
 }
 
 const pageSize = 1_000
@@ -149,11 +149,15 @@ export function createHub(log: LogReader, start: LogHead, memory = 10_000): Hub 
         }
       }
     },
-    recent(after) {
+    recent(after, limit) {
       if (after < ringStart) return null
-      let from = ring.length
-      while (from > 0 && (ring[from - 1]?.revision ?? 0) > after) from -= 1
-      return ring.slice(from)
+      let [from, to] = [0, ring.length]
+      while (from < to) {
+        const middle = (from + to) >> 1
+        if ((ring[middle]?.revision ?? 0) > after) to = middle
+        else from = middle + 1
+      }
+      return ring.slice(from, from + limit)
     },
   }
 }

@@ -38,6 +38,9 @@ export interface WebSockets {
 /** How long a socket may take to say goodbye. */
 const farewell = 1_000
 
+/** Bytes that a socket is given before anybody waits for it to take them: some messages of one turn, so that they go out together. */
+const ahead = 1024
+
 /** What is known of a socket. */
 interface Peer {
   readonly socket: WebSocket
@@ -140,6 +143,7 @@ export function createWebSockets(yoga: Yoga, options: WebSocketOptions): WebSock
         // A peer that is gone is told nothing, and that is nobody's failure.
         send(text) {
           cork()
+          if (socket.bufferedAmount < ahead) return void socket.send(text, () => undefined)
           return new Promise((resolve) => socket.send(text, () => resolve()))
         },
         close: (code, reason) => socket.close(code, reason),

@@ -1,6 +1,7 @@
 /** Connections taken and given back. At most so many; who finds none waits, but not for ever. */
 import type { Connection } from './connection.ts'
 import { StatementError } from './failure.ts'
+import { createPatience, type Patience } from './patience.ts'
 
 export interface ConnectionPool {
   /** `signal`: until when somebody waits for it. */
@@ -19,7 +20,7 @@ export interface PoolOptions {
 interface Waiting {
   readonly resolve: (connection: Connection) => void
   readonly reject: (error: unknown) => void
-  readonly timer: NodeJS.Timeout
+  readonly patience: Patience
 }
 
 export function createPool(open: () => Connection, { size, patience }: PoolOptions): ConnectionPool {
@@ -47,7 +48,7 @@ export function createPool(open: () => Connection, { size, patience }: PoolOptio
     const connection = idle.pop() ?? (all.size < size ? opened() : null)
     if (!connection) return
     const first = waiting.shift()
-    clearTimeout(first?.timer)
+    first?.patience.end()
     first?.resolve(connection)
   }
 
@@ -60,14 +61,11 @@ export function createPool(open: () => Connection, { size, patience }: PoolOptio
           const place = waiting.indexOf(entry)
           if (place < 0) return
           waiting.splice(place, 1)
-          clearTimeout(timer)
+          entry.patience.end()
           reject(reason)
         }
-        const timer = setTimeout(
-          () => giveUp(new StatementError('every connection to the database is in use', '53300')),
-          patience,
-        )
-        const entry: Waiting = { resolve, reject, timer }
+        const inUse = new StatementError('every connection to the database is in use', '53300')
+        const entry: Waiting = { resolve, reject, patience: createPatience(patience, () => giveUp(inUse)) }
         waiting.push(entry)
         signal?.addEventListener('abort', () => giveUp(signal.reason), { once: true })
         next()
@@ -80,8 +78,8 @@ export function createPool(open: () => Connection, { size, patience }: PoolOptio
     },
     async close() {
       isClosed = true
-      for (const { reject, timer } of waiting.splice(0)) {
-        clearTimeout(timer)
+      for (const { reject, patience } of waiting.splice(0)) {
+        patience.end()
         reject(new StatementError('the database is closed', '57P01'))
       }
       await Promise.all([...all].map((connection) => connection.close()))

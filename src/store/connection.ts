@@ -8,6 +8,7 @@
  */
 import postgres from 'postgres'
 import { isOutdatedPlan, StatementError } from './failure.ts'
+import { createPatience, type Patience } from './patience.ts'
 import { parsers } from './values.ts'
 
 export interface Connection {
@@ -53,7 +54,7 @@ export function openConnection(options: ConnectionOptions): Connection {
   const number = opened
   let isLost = false
   let running = 0
-  let timer: NodeJS.Timeout | undefined
+  let waiting: Patience | null = null
   /** The server's, as its answers say. */
   let backend: number | null = null
   let listeners: (() => void)[] = []
@@ -85,7 +86,7 @@ export function openConnection(options: ConnectionOptions): Connection {
   async function send<T>(ask: () => Promise<T>): Promise<T> {
     if (isLost) throw lost()
     running += 1
-    if (running === 1) timer = setTimeout(lose, patience)
+    if (running === 1) waiting = createPatience(patience, lose)
     try {
       const answer = await ask()
       if (isLost) throw lost()
@@ -96,8 +97,8 @@ export function openConnection(options: ConnectionOptions): Connection {
       throw error
     } finally {
       running -= 1
-      if (running > 0) timer?.refresh()
-      else clearTimeout(timer)
+      if (running > 0) waiting?.renew()
+      else waiting?.end()
     }
   }
 

@@ -11,7 +11,9 @@ import { startRollcall } from '../harness/process.ts'
 import { spread } from '../harness/statistics.ts'
 import { type Subscription, subscribe } from '../harness/subscription.ts'
 
-const subscribers = 1_000
+const crowd = 1_000
+/** In short rounds: with more of them each takes minutes. */
+const smallCrowd = 100
 /** Reports: each is an entry of three changes. */
 const reports = 3_334
 
@@ -22,15 +24,16 @@ const query = 'subscription ($after: Revision) { changes(after: $after) { cursor
 
 export const resumeStorm: Bench = {
   name: 'resume-storm',
-  title: `${subscribers.toLocaleString('en-US')} subscribers come back at once, ${(reports * 3).toLocaleString('en-US')} changes behind`,
+  title: `${crowd.toLocaleString('en-US')} subscribers (${smallCrowd} in short rounds) come back at once, ${(reports * 3).toLocaleString('en-US')} changes behind`,
   async run(lab) {
     const database = await lab.postgres()
     const url = await database.create('resume_storm')
     const server = await startRollcall({ DATABASE_URL: url })
     const sql = postgres(url, { max: 1, onnotice: () => {} })
     const wrong: string[] = []
-    const rounds: { reads: number; seconds: number; floor: number }[] = []
+    const rounds: { reads: number; seconds: number; floor: number; cpu: number }[] = []
     const fleet = createFleet(buildReports(reports), 1)
+    const subscribers = lab.isQuick ? smallCrowd : crowd
     try {
       const connection = await openConnection(server.port)
       for (let round = 0; round < (lab.isQuick ? 1 : 3); round += 1) {
@@ -42,11 +45,11 @@ export const resumeStorm: Bench = {
         const after = await revisionOf(server.url)
         const floor = await readOnce(sql, before)
         const rowsBefore = await rowsRead(sql)
-        const began = performance.now()
-        await storm(server.port, before, after, wrong)
+        const [began, used] = [performance.now(), server.cpu()]
+        await storm(server.port, subscribers, before, after, wrong)
         const seconds = (performance.now() - began) / 1000
-        const entries = reports
-        rounds.push({ reads: ((await rowsRead(sql)) - rowsBefore) / entries, seconds, floor })
+        const cpu = ((server.cpu() - used) * 1e6) / (subscribers * (after - before))
+        rounds.push({ reads: ((await rowsRead(sql)) - rowsBefore) / reports, seconds, floor, cpu })
       }
       connection.close()
       const over = (pick: (round: (typeof rounds)[number]) => number) => spread(rounds.map(pick))
@@ -63,6 +66,11 @@ export const resumeStorm: Bench = {
             'all had everything after',
             over(({ seconds }) => seconds),
             's',
+          ),
+          stated(
+            'server CPU for each delivery',
+            over(({ cpu }) => cpu),
+            'µs',
           ),
           stated(
             'the backlog read once by one statement',
@@ -82,7 +90,7 @@ export const resumeStorm: Bench = {
 }
 
 /** Resolves when everybody has everything. */
-async function storm(port: number, after: number, end: number, wrong: string[]): Promise<void> {
+async function storm(port: number, subscribers: number, after: number, end: number, wrong: string[]): Promise<void> {
   const open: Subscription[] = []
   let missing = subscribers
   await new Promise<void>((resolve, reject) => {
