@@ -15,7 +15,7 @@ const allowed: Record<string, readonly string[]> = {
   feed: ['domain', 'store'],
   sinks: ['domain', 'store', 'feed'],
   clusters: ['domain', 'store', 'feed', 'ingest', 'dialects'],
-  git: ['domain', 'limits', 'store'],
+  git: ['domain', 'limits', 'store', 'auth'],
   auth: ['domain', 'store', 'ingest'],
   graphql: ['domain', 'limits', 'dialects', 'store', 'feed', 'ingest', 'sinks', 'auth'],
   // Serves the page, and puts its documents together as it does.

@@ -1,11 +1,12 @@
 /** What the repositories are made from: the versions of a device's desired state, as they are kept. */
+import { createLookup } from '../auth/devices/lookup.ts'
 import type { Millis } from '../domain/deployment.ts'
 import { firstManifestVersion } from '../domain/desired.ts'
 import { DomainError } from '../domain/errors.ts'
 import type { Database } from '../store/database.ts'
-import { manifestHistory, newestManifest } from '../store/desired.ts'
+import { type ManifestVersion, manifestHistory } from '../store/desired.ts'
 import { isTransient } from '../store/failure.ts'
-import { targetByName } from '../store/targets.ts'
+import { findTips, requireTip } from '../store/manifest-tips.ts'
 
 /** Tells one history from another: a database that was restored may give the same number a second time. */
 export interface Stamp {
@@ -29,42 +30,38 @@ export interface DocumentChange {
 }
 
 export interface History {
-  /** Null: nothing was ever desired of it. */
-  newest(device: string): Promise<Stamp | null>
+  /** Of a device that may fetch what it should run. Throws NOT_FOUND_YET, FORBIDDEN, UNAVAILABLE. */
+  newest(device: string): Promise<Stamp>
   /** All after this one, in their order. */
   after(device: string, version: number): AsyncIterable<Version>
 }
+
+/** Before anything was desired. */
+export const beginning: Stamp = { version: firstManifestVersion, at: 0 }
 
 /** Versions that are read at a time: each may bring some hundred kilobytes. */
 const pageSize = 50
 
 export function createHistory({ session }: Pick<Database, 'session'>): History {
-  const keyOf = async (device: string) => (await targetByName(session, 'DEVICE', '', device))?.key ?? null
+  const find = createLookup((names) => findTips(session, names))
+  const tipOf = async (device: string) => requireTip(device, await find(device))
 
   return {
-    newest: (device) =>
-      reading(async () => {
-        const key = await keyOf(device)
-        return key === null ? null : newestManifest(session, key)
-      }),
+    newest: tipOf,
     async *after(device, version) {
-      const key = await reading(() => keyOf(device))
+      const { key } = await tipOf(device)
+      let page: readonly ManifestVersion[]
       let last = version
-      for (let size = key === null ? 0 : pageSize; size === pageSize; ) {
-        const page = await reading(() => manifestHistory(session, key ?? 0, last, pageSize))
+      do {
+        page = await manifestHistory(session, key, last, pageSize).catch(unreachable)
         yield* page
         last = page.at(-1)?.version ?? last
-        size = page.length
-      }
+      } while (page.length === pageSize)
     },
   }
 }
 
-export const beginning: Stamp = { version: firstManifestVersion, at: 0 }
-
-async function reading<T>(read: () => Promise<T>): Promise<T> {
-  return read().catch((cause: unknown) => {
-    if (!isTransient(cause)) throw cause
-    throw new DomainError('UNAVAILABLE', 'the database cannot be reached: come again later', { cause })
-  })
+function unreachable(cause: unknown): never {
+  if (!isTransient(cause)) throw cause
+  throw new DomainError('UNAVAILABLE', 'the database cannot be reached: come again later', { cause })
 }

@@ -81,7 +81,7 @@ export function createRepositories({
   }
 
   async function look(device: string): Promise<Repository> {
-    const newest = (await history.newest(device)) ?? beginning
+    const newest = await history.newest(device)
     const there = held.get(device)
     const isYoung = there !== undefined && clock() - there.madeAt < oldest && there.additions < mostAdditions
     if (there && isYoung && isSame(there.newest, newest)) return there

@@ -14,7 +14,7 @@ import { DomainError } from '../domain/errors.ts'
 import type { Database } from '../store/database.ts'
 import { documentsAt, entriesAt, findBundle, findDocument } from '../store/desired.ts'
 import { isTransient } from '../store/failure.ts'
-import { findTips, type ManifestTip } from '../store/manifest-tips.ts'
+import { findTips, type ManifestTip, requireTip } from '../store/manifest-tips.ts'
 import { accepts, hasAlready } from './conditions.ts'
 import { type CallerDeps, requireClient } from './device-caller.ts'
 import { answer, type Exchange } from './exchange.ts'
@@ -75,10 +75,7 @@ export function createDesired(deps: DesiredDeps): (exchange: Exchange, route: De
     if (route.kind === 'manifest' && !accepts(exchange.request.headers.accept, manifestMediaType))
       throw new DomainError('NOT_ACCEPTABLE', `a manifest is ${manifestMediaType}, which Accept does not allow`)
     const client = await requireClient(deps, exchange, route.clientId)
-    const tip = await find(client)
-    if (!tip) throw new DomainError('NOT_FOUND_YET', unknown(client))
-    if (tip.revokedAt !== null)
-      throw new DomainError('FORBIDDEN', `device ${client} has been revoked: register it anew to let it fetch`)
+    const tip = requireTip(client, await find(client))
     if (route.kind === 'manifest') return tellManifest(exchange, tip, `${root}${route.base}`)
 
     const { digest } = route
@@ -92,10 +89,6 @@ export function createDesired(deps: DesiredDeps): (exchange: Exchange, route: De
     const type = route.kind === 'bundle' ? bundleMediaType : 'application/yaml'
     tell(exchange, `"${digest}"`, type, content, { 'cache-control': immutable })
   }
-}
-
-function unknown(client: string): string {
-  return `there is no device ${client}: it is known once it is registered, reports, or something is declared for it`
 }
 
 function tell(exchange: Exchange, etag: string, type: string, body: string | Buffer, more: Headers): void {

@@ -1,5 +1,5 @@
 /** Which device it is that asks: by its credential, or, where everything is open, by what it calls itself. */
-import type { DeviceAuth, DeviceIdentity } from '../auth/devices/device-auth.ts'
+import type { Asking, DeviceAuth, DeviceIdentity } from '../auth/devices/device-auth.ts'
 import { manifestOwner } from '../domain/desired.ts'
 import { DomainError } from '../domain/errors.ts'
 import type { Gate } from '../limits/gate.ts'
@@ -15,12 +15,14 @@ export async function authenticate(
   { devices }: Pick<CallerDeps, 'devices'>,
   { request, response }: Exchange,
   body: Uint8Array,
+  asking: Asking = {},
 ): Promise<DeviceIdentity> {
+  const challenge = asking.takesPassword ? devices.passwordChallenge : devices.challenge
   try {
-    return await devices.authenticate(request, body)
+    return await devices.authenticate(request, body, asking)
   } catch (refusal) {
-    if (refusal instanceof DomainError && refusal.code === 'UNAUTHENTICATED' && devices.challenge)
-      response.setHeader('www-authenticate', devices.challenge)
+    if (refusal instanceof DomainError && refusal.code === 'UNAUTHENTICATED' && challenge)
+      response.setHeader('www-authenticate', challenge)
     throw refusal
   }
 }
@@ -28,8 +30,14 @@ export async function authenticate(
 const noBody = new Uint8Array()
 
 /** The client whose desired state may be told here: its own, to nobody else. `named` is the one of the path. */
-export async function requireClient(deps: CallerDeps, exchange: Exchange, named: string | null): Promise<string> {
-  const identity = await authenticate(deps, exchange, noBody)
+export async function requireClient(
+  deps: CallerDeps,
+  exchange: Exchange,
+  named: string | null,
+  body: Uint8Array = noBody,
+  asking: Asking = {},
+): Promise<string> {
+  const identity = await authenticate(deps, exchange, body, asking)
   const client = named ?? identity.device
   // Whoever took an empty answer for its own would remove everything it runs.
   if (client === null)

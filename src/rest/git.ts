@@ -6,21 +6,21 @@ import type { IncomingMessage } from 'node:http'
 import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
-import type { DeviceAuth } from '../auth/devices/device-auth.ts'
 import { idProblem } from '../dialects/margo/text.ts'
 import { manifestOwner } from '../domain/desired.ts'
 import { DomainError } from '../domain/errors.ts'
 import type { Git } from '../git/git.ts'
 import type { Protocol } from '../git/program.ts'
-import type { Gate } from '../limits/gate.ts'
+import { type CallerDeps, requireClient } from './device-caller.ts'
 import { answer, type Exchange, type Methods, readBody } from './exchange.ts'
 import { toProblem } from './problem.ts'
 
-export interface GitDeps {
+export interface GitDeps extends CallerDeps {
   readonly git: Git
-  readonly devices: DeviceAuth
-  readonly gate: Pick<Gate, 'admitDevice'>
 }
+
+const asking = { takesPassword: true }
+const noBody = new Uint8Array()
 
 /** Bytes, also when they are unpacked: what a client has, line by line. */
 const bodyLimit = 4 << 20
@@ -60,7 +60,7 @@ async function advertise(deps: GitDeps, exchange: Exchange, device: string): Pro
   requireGit(deps)
   if (service === receivePack) throw readOnly()
   if (service !== uploadPack) throw notForBrowsers(exchange.path)
-  await admit(deps, exchange, device, new Uint8Array())
+  await requireClient(deps, exchange, device, noBody, asking)
   const protocol = protocolOf(request)
   // The second version says so itself.
   const greeting = protocol === 2 ? '' : `${packet(`# service=${uploadPack}\n`)}0000`
@@ -74,7 +74,7 @@ async function upload(deps: GitDeps, exchange: Exchange, device: string): Promis
   if (type !== `application/x-${uploadPack}-request`)
     throw new DomainError('UNSUPPORTED_MEDIA_TYPE', `a body of Content-Type ${type} is not what Git's clients send`)
   const sent = await readBody(request, bodyLimit)
-  await admit(deps, exchange, device, sent)
+  await requireClient(deps, exchange, device, sent, asking)
   const body = await unpacked(request, sent)
   await tell(deps, exchange, device, { protocol: protocolOf(request), body }, 'result', '')
 }
@@ -99,27 +99,6 @@ async function tell(
   } catch (error) {
     if (!response.destroyed) throw error
   }
-}
-
-/** Whoever it is may read its own: what is behind a gateway is in the gateway's. */
-async function admit({ devices, gate }: GitDeps, exchange: Exchange, device: string, body: Uint8Array): Promise<void> {
-  const { request, response } = exchange
-  const identity = await devices.authenticate(request, body, { takesPassword: true }).catch((error: unknown) => {
-    if (error instanceof DomainError && error.code === 'UNAUTHENTICATED')
-      response.setHeader('www-authenticate', devices.passwordChallenge)
-    throw error
-  })
-  if (identity.device !== null && identity.device !== device) {
-    const message = `the repository of ${device} is not for ${identity.device}`
-    devices.noteStranger(identity, request, message)
-    throw new DomainError('FORBIDDEN', message)
-  }
-  if (device !== manifestOwner(device))
-    throw new DomainError(
-      'FORBIDDEN',
-      `the desired state of ${device} is in the repository of ${manifestOwner(device)}`,
-    )
-  gate.admitDevice(device)
 }
 
 function nameOf(encoded: string): string {

@@ -2,6 +2,7 @@
 import { sql } from 'drizzle-orm'
 import type { Millis } from '../domain/deployment.ts'
 import { type Digest, firstManifestVersion } from '../domain/desired.ts'
+import { DomainError } from '../domain/errors.ts'
 import type { Session } from './database.ts'
 import { isAnyOf } from './parameters.ts'
 import { manifests, targets } from './schema.ts'
@@ -12,8 +13,22 @@ export interface ManifestTip {
   readonly revokedAt: Millis | null
   /** Of its newest manifest. */
   readonly version: number
+  /** 0: of the first, which was never made. */
+  readonly at: Millis
   /** Null: it lists nothing. */
   readonly bundle: { readonly digest: Digest; readonly size: number } | null
+}
+
+/** Whose desired state may be fetched: of a device that is known, and was not revoked. */
+export function requireTip(device: string, tip: ManifestTip | null): ManifestTip {
+  if (!tip)
+    throw new DomainError(
+      'NOT_FOUND_YET',
+      `there is no device ${device}: it is known once it is registered, reports, or something is declared for it`,
+    )
+  if (tip.revokedAt !== null)
+    throw new DomainError('FORBIDDEN', `device ${device} has been revoked: register it anew to let it fetch`)
+  return tip
 }
 
 interface TipRecord {
@@ -21,6 +36,7 @@ interface TipRecord {
   readonly key: number
   readonly revoked_at: Millis | null
   readonly version: number | null
+  readonly at: Millis | null
   readonly bundle_digest: Digest | null
   readonly bundle_size: number | null
 }
@@ -29,9 +45,9 @@ interface TipRecord {
 export async function findTips(session: Session, names: readonly string[]): Promise<Map<string, ManifestTip>> {
   const rows = await session.rows<TipRecord>(
     sql`select ${targets.name} as name, ${targets.key} as key, ${targets.revokedAt} as revoked_at,
-        tip.version, tip.bundle_digest, tip.bundle_size
+        tip.version, tip.at, tip.bundle_digest, tip.bundle_size
       from ${targets} left join lateral (
-        select ${manifests.version}, ${manifests.bundleDigest}, ${manifests.bundleSize} from ${manifests}
+        select ${manifests.version}, ${manifests.at}, ${manifests.bundleDigest}, ${manifests.bundleSize} from ${manifests}
         where ${manifests.targetKey} = ${targets.key} order by ${manifests.version} desc limit 1) as tip on true
       where ${targets.kind} = 'DEVICE' and ${targets.provider} = '' and ${isAnyOf(targets.name, names, 'text')}`,
   )
@@ -42,9 +58,10 @@ function toTip({
   key,
   revoked_at: revokedAt,
   version,
+  at,
   bundle_digest: digest,
   bundle_size: size,
 }: TipRecord): ManifestTip {
   const bundle = digest === null ? null : { digest, size: size ?? 0 }
-  return { key, revokedAt, version: version ?? firstManifestVersion, bundle }
+  return { key, revokedAt, version: version ?? firstManifestVersion, at: at ?? 0, bundle }
 }

@@ -1,6 +1,6 @@
 /** A history in memory, and what a commit of the repositories made from it shows. */
 import { createHash } from 'node:crypto'
-import type { DocumentChange, History, Version } from '../../src/git/history.ts'
+import { beginning, type DocumentChange, type History, type Version } from '../../src/git/history.ts'
 import { git, gitExactly } from '../support/git-client.ts'
 
 export interface PlayedHistory extends History {
@@ -39,7 +39,7 @@ export function playHistory(): PlayedHistory {
     },
     async newest(device) {
       reads.newest += 1
-      return versions.get(device)?.at(-1) ?? null
+      return versions.get(device)?.at(-1) ?? beginning
     },
     async *after(device, version) {
       reads.after += 1

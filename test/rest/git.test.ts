@@ -46,6 +46,7 @@ describe.skipIf(!hasGit)(hasGit ? 'a repository of desired state' : `a repositor
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'rollcall-test-'))
     server = await startApp({ env: { GIT_DIRECTORY: folder } })
+    await registerAll(server, [{ deviceId: 'new' }])
   })
   afterAll(async () => {
     await server.stop()
@@ -64,6 +65,13 @@ describe.skipIf(!hasGit)(hasGit ? 'a repository of desired state' : `a repositor
       expect(await contentsAt(cloned)).toEqual({})
       expect(await git(cloned, 'fsck', '--strict')).toBe('')
     }
+  })
+
+  it('is there for no device that nobody knows, nor for one that was revoked', async () => {
+    await registerAll(server, [{ deviceId: 'gone' }])
+    await revoke(server, 'gone')
+    expect(await gitFails(temporaryFolder(), 'clone', at('nobody'))).toContain('there is no device nobody')
+    expect(await gitFails(temporaryFolder(), 'clone', at('gone'))).toContain('device gone has been revoked')
   })
 
   it('follows what is desired: each change is a commit that says who and why', async () => {
@@ -132,7 +140,7 @@ describe.skipIf(!hasGit)(hasGit ? 'a repository of desired state' : `a repositor
     const { device } = await server.query('{ device(deviceId: "gate/child") { repository } }')
     expect(device.repository).toBe('/git/gate.git')
     const said = await gitFails(temporaryFolder(), 'clone', at('gate/child'))
-    expect(said).toContain('the desired state of gate/child is in the repository of gate')
+    expect(said).toContain('what gate/child should run is in the manifest of gate')
   })
 
   it('has a file for each, whatever it is called, and every byte of it', async () => {
@@ -307,7 +315,9 @@ describe.skipIf(!hasGit)(hasGit ? 'whose repository it is' : `whose it is: skipp
   it('is not somebody else, nor a guess, nor one that was revoked', async () => {
     const [, other = '', gone = ''] = tokens
     const url = `${server.url}/git/one.git`
-    expect(await gitFails(temporaryFolder(), 'clone', as(url, other))).toContain('the repository of one is not for two')
+    expect(await gitFails(temporaryFolder(), 'clone', as(url, other))).toContain(
+      'the credential is that of two: what one should run is not told to it',
+    )
     expect(await gitFails(temporaryFolder(), 'clone', as(url, 'a-guess'))).toContain('Authentication failed')
     expect(await gitFails(temporaryFolder(), 'clone', as(url, 'not%20a%20token'))).toContain('Authentication failed')
     await revoke(server, 'gone')
@@ -342,7 +352,12 @@ describe.skipIf(!hasGit)('a repository of a server', () => {
   it('with room for one process serves whoever comes, and no device more often than it may', async () => {
     const server = await startApp({ env: { GIT_PROCESSES: '1', DEVICE_RATE: '1' } })
     onTestFinished(() => server.stop())
-    const clones = await Promise.all(['a', 'b', 'c'].map((device) => clone(`${server.url}/git/${device}.git`)))
+    const devices = ['a', 'b', 'c']
+    await registerAll(
+      server,
+      devices.map((deviceId) => ({ deviceId })),
+    )
+    const clones = await Promise.all(devices.map((device) => clone(`${server.url}/git/${device}.git`)))
     for (const cloned of clones) expect(await contentsAt(cloned)).toEqual({})
     const ask = () => fetch(`${server.url}/git/a.git/info/refs?service=git-upload-pack`)
     const answers = await Promise.all(Array.from({ length: 20 }, ask))
