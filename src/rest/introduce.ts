@@ -20,10 +20,12 @@ import { findIdentities } from '../store/device-credentials.ts'
 import { hasCapabilities } from '../store/profiles.ts'
 import { authenticate, type CallerDeps } from './device-caller.ts'
 import { answer, type Exchange, type Methods, readBody, requireMediaType } from './exchange.ts'
+import { authorityOf, type TlsFiles } from './tls.ts'
 
 export interface IntroduceDeps extends CallerDeps {
   readonly writer: Pick<Writer, 'submit'>
   readonly database: Pick<Database, 'session'>
+  readonly tls?: Pick<TlsFiles, 'cert'> | null
 }
 
 /** Bytes. */
@@ -34,9 +36,20 @@ type CapabilitiesRoute = Extract<DeviceRoute, { kind: 'capabilities' }>
 export function deviceMethods(deps: IntroduceDeps, route: DeviceRoute): Methods {
   if (route.kind === 'onboarding')
     return { POST: { access: 'device', handle: (exchange) => takeOnboarding(deps, exchange) } }
+  if (route.kind === 'certificate')
+    return { GET: { access: 'public', handle: (exchange) => tellAuthority(deps, exchange) } }
   const take = { access: 'device', handle: (exchange: Exchange) => takeCapabilities(deps, exchange, route) } as const
   const drop = { access: 'device', handle: (exchange: Exchange) => dropCapabilities(deps, exchange, route) } as const
   return { POST: take, PUT: take, ...(route.deviceId !== null && { DELETE: drop }) }
+}
+
+/** Whom to trust for our own certificate. Whoever asks for that without being certain of us yet does so at his own risk. */
+async function tellAuthority({ tls }: IntroduceDeps, exchange: Exchange): Promise<void> {
+  const authority = tls ? authorityOf(tls.cert) : null
+  if (authority === null)
+    throw new DomainError('NOT_FOUND', 'there is no certificate of an authority above that of this server (TLS_CERT)')
+  const certificate = Buffer.from(authority).toString('base64')
+  answer(exchange, 200, 'application/json', JSON.stringify({ certificate }))
 }
 
 async function takeOnboarding(deps: IntroduceDeps, exchange: Exchange): Promise<void> {

@@ -50,3 +50,9 @@ function isCertificate(pem: string): boolean {
     return false
   }
 }
+
+/** The topmost of the chain, if it is an authority's: in PEM. */
+export function authorityOf(chain: string): string | null {
+  const top = chain.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g)?.at(-1)
+  return top !== undefined && new X509Certificate(top).ca ? `${top}\n` : null
+}

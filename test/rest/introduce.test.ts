@@ -1,5 +1,7 @@
 /** Devices say that they are there and what they can run, each generation in its own way; none of it lets anybody in. */
 import { X509Certificate } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { request } from 'node:https'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Certificates, createCertificates } from '../auth/devices/certificates.ts'
 import { lastHeard, refusals, registerAll, revoke } from '../auth/devices/devices.ts'
@@ -259,5 +261,46 @@ describe.each(stores)('on $name, where devices prove who they are', (store) => {
     expect((await send('PUT', path, body, headers)).status).toBe(201)
     expect((await send('PUT', path, body, headers)).status).toBe(401)
     expect((await send('PUT', path, body.replace('Presses', 'Thieves'), headers)).status).toBe(400)
+  })
+})
+
+describe('whom to trust for the server’s certificate', () => {
+  const ask = (app: RunningApp, ca: string, path: string): Promise<Answer> =>
+    new Promise((resolve, reject) => {
+      const sent = request(`${app.url}${path}`, { ca }, (response) => {
+        response
+          .setEncoding('utf8')
+          .on('data', (text) => resolve({ status: response.statusCode ?? 0, body: JSON.parse(text) }))
+      })
+      sent.on('error', reject).end()
+    })
+
+  it('is told where it is known', async () => {
+    const authority = await certificates.authority('the fleet')
+    const server = await authority.issue('localhost', { names: 'DNS:localhost,IP:127.0.0.1' })
+    const path = `${server.files.cert}.chain`
+    await writeFile(path, `${server.cert}\n${authority.cert}`)
+    const tls = { DEVICE_AUTH: 'token', TLS_KEY: server.files.key }
+    const [chained, alone] = [
+      await startApp({ env: { ...tls, TLS_CERT: path } }),
+      await startApp({ env: { ...tls, TLS_CERT: server.files.cert } }),
+    ]
+    try {
+      for (const route of [
+        '/onboarding/certificate',
+        '/api/v1/onboarding/certificate',
+        '/margo/sbi/v1/onboarding/certificate',
+      ]) {
+        const { status, body } = await ask(chained, authority.cert, route)
+        expect([status, Buffer.from(body.certificate, 'base64').toString().trim()]).toEqual([
+          200,
+          authority.cert.trim(),
+        ])
+        expect((await ask(alone, authority.cert, route)).status).toBe(404)
+      }
+    } finally {
+      await chained.stop()
+      await alone.stop()
+    }
   })
 })

@@ -5,6 +5,7 @@ import { type Era, id, later, readPathId, reference, sbi } from './routes.ts'
 
 export type DeviceRoute =
   | { readonly kind: 'onboarding'; readonly era: Era }
+  | { readonly kind: 'certificate'; readonly era: Era }
   | {
       readonly kind: 'capabilities'
       readonly era: Era
@@ -17,9 +18,9 @@ export type DeviceRoute =
 const children = '(?<deviceId>.+)'
 
 const onboarding = [
-  ['2024', `${reference}/onboarding/?`],
-  ['2025', `${later}/api/v1/onboarding/?`],
-  ['2025-08', `${sbi}/margo/sbi/v1/onboarding/?`],
+  ['2024', `${reference}/onboarding`],
+  ['2025', `${later}/api/v1/onboarding`],
+  ['2025-08', `${sbi}/margo/sbi/v1/onboarding`],
 ] as const
 const capabilities = [
   ['2024', `${reference}/device/${id('reporter')}/capabilities`],
@@ -31,7 +32,12 @@ const capabilities = [
   ['1.0.0-rc.3', `${later}/api/v1/capabilities(?:/${children})?`],
 ] as const
 const matchers = [
-  ...onboarding.map(([era, pattern]) => ({ kind: 'onboarding' as const, era, pattern: new RegExp(`^${pattern}$`) })),
+  ...onboarding.map(([era, pattern]) => ({ kind: 'onboarding' as const, era, pattern: new RegExp(`^${pattern}/?$`) })),
+  ...onboarding.map(([era, pattern]) => ({
+    kind: 'certificate' as const,
+    era,
+    pattern: new RegExp(`^${pattern}/certificate$`),
+  })),
   ...capabilities.map(([era, pattern]) => ({
     kind: 'capabilities' as const,
     era,
@@ -44,7 +50,7 @@ export function matchDeviceRoute(path: string): DeviceRoute | null {
   if (!path.includes('/onboarding') && !path.includes('/capabilities')) return null
   for (const { kind, era, pattern } of matchers) {
     const found = pattern.exec(path)
-    if (found) return kind === 'onboarding' ? { kind, era } : { kind, era, ...readIds(found.groups ?? {}) }
+    if (found) return kind === 'capabilities' ? { kind, era, ...readIds(found.groups ?? {}) } : { kind, era }
   }
   return null
 }
