@@ -1,6 +1,9 @@
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type RunningApp, startApp } from '../support/app.ts'
 import { blocksOf, execute, hasCurl, readPage } from '../support/documentation.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { hasGit } from '../support/git-client.ts'
 
 let server: RunningApp
 beforeAll(async () => {
@@ -10,7 +13,11 @@ afterAll(() => server.stop())
 
 describe('docs/desired-state.md', () => {
   it.skipIf(!hasCurl && process.env.ROLLCALL_REQUIRE_POSTGRES !== '1')('answers what it says', async () => {
-    await execute(blocksOf(readPage('docs/desired-state.md')), { url: server.url })
+    const page = readPage('docs/desired-state.md')
+    // What is there where git is.
+    const told = hasGit ? page : page.replace(/^## With git\n.*?(?=^## )/ms, '')
+    const env = { DESIRED: join(temporaryFolder(), 'desired') }
+    await execute(blocksOf(told), { url: server.url, env })
     const { device } = await server.query('{ device(deviceId: "press-1") { manifestVersion capabilities { vendor } } }')
     expect(device).toEqual({ manifestVersion: '3', capabilities: { vendor: 'Presses' } })
   })
