@@ -47,6 +47,8 @@ export interface DesiredEffects {
 
 export interface DesiredState {
   version(targetKey: number): number
+  /** Bytes of the newest version's documents. */
+  size(targetKey: number): number
   /** Of the newest version. */
   entry(targetKey: number, deploymentId: string): ManifestEntry | null
   entryOf(deploymentKey: number): ManifestEntry | null
@@ -95,6 +97,7 @@ export function createDesiredState(loaded: LoadedDesired): DesiredState {
   }
 
   return {
+    size: (targetKey) => [...(current.get(targetKey)?.values() ?? [])].reduce((sum, { size }) => sum + size, 0),
     version: (targetKey) => versions.get(targetKey) ?? firstManifestVersion,
     entry: (targetKey, deploymentId) => current.get(targetKey)?.get(deploymentId) ?? null,
     entryOf: (deploymentKey) => byDeployment.get(deploymentKey) ?? null,

@@ -1,6 +1,6 @@
 /** Declaring what should run, and forgetting what should no longer be spoken of. */
 import type { Deployment, Digits, Millis, Revision } from '../../domain/deployment.ts'
-import { type Digest, manifestOwner } from '../../domain/desired.ts'
+import { type Digest, largestManifest, manifestOwner } from '../../domain/desired.ts'
 import { DomainError } from '../../domain/errors.ts'
 import { declaredRollout, implicitRollout } from '../../domain/rollout.ts'
 import { applyDeclaration, desireDocument, forgetDeployment } from '../../domain/transition.ts'
@@ -62,11 +62,29 @@ export function declareDeployments(
       ...(documented.length > 0 && { manifests: documented.map(({ deviceId }) => manifestOwner(deviceId)) }),
     },
     decide(world) {
+      refuseTooLarge(world, documented)
       const rolloutKey = named ? world.ensureRollout(named).key : null
       const declared = deployments.map((declaration) => declare(world, declaration, rolloutKey))
       if (desire) desireDocuments(world, declared, desire)
       return { revision: world.revision(), rolloutKey, deploymentKeys: declared.map(({ key }) => key) }
     },
+  }
+}
+
+/** All that a device should run is one archive, too, and is loaded whenever it changes. */
+function refuseTooLarge(world: World, documented: readonly DeploymentDeclaration[]): void {
+  for (const [owner, declared] of Map.groupBy(documented, ({ deviceId }) => manifestOwner(deviceId))) {
+    const key = world.device(owner)?.key ?? null
+    let size = key === null ? 0 : world.desired.size(key)
+    for (const { deploymentId, document } of declared) {
+      const former = key === null ? null : world.desired.entry(key, deploymentId)
+      size += (document?.size ?? 0) - (former?.size ?? 0)
+    }
+    if (size > largestManifest)
+      throw new DomainError(
+        'CONFLICT',
+        `what ${owner} should run would be ${size} bytes of documents, and may be ${largestManifest}: remove something first`,
+      )
   }
 }
 
