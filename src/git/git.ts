@@ -1,16 +1,19 @@
 /** Desired state over Git: a repository a device, read only, told by `git upload-pack`. */
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { PassThrough, type Readable } from 'node:stream'
+import { PassThrough, Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
+import { LRUCache } from 'lru-cache'
 import { DomainError } from '../domain/errors.ts'
 import { createDeadline } from '../limits/deadline.ts'
 import { createLanes } from '../limits/lanes.ts'
 import type { GitLimits, Refuse } from '../limits/limits.ts'
 import type { Log } from '../log.ts'
 import { createFolder } from './folder.ts'
-import type { History } from './history.ts'
+import type { History, Stamp } from './history.ts'
 import { findGit, GitFailed, type GitProgram, type Protocol, type Run, type RunOptions } from './program.ts'
-import { createRepositories, Spoiled } from './repositories.ts'
+import { createRepositories, type Held, isSame, Spoiled } from './repositories.ts'
 
 export interface GitConfig {
   /** Null: devices are not served over Git. */
@@ -102,37 +105,58 @@ function serveWith(program: GitProgram, { config, history, limits, refuse, log, 
     log,
   })
 
+  const listings = new LRUCache<string, Buffer>({ maxSize: mostListed, sizeCalculation: ({ length }) => length + 512 })
+
+  async function remember(listing: string, held: Held, output: Readable, ended: Promise<void>): Promise<Readable> {
+    const { newest } = held
+    const said = await buffer(output)
+    await ended.catch(asSpoiled)
+    if (isSame(newest, held.newest)) listings.set(keyOf(listing, newest), said)
+    return Readable.from([said])
+  }
+
+  const ask = (
+    { directory }: Held,
+    { protocol, body, signal }: UploadRequest,
+    answer: (output: Readable, ended: Promise<void>) => Promise<void>,
+  ): Promise<void> =>
+    run(
+      ['upload-pack', '--stateless-rpc', '--strict', ...(body === null ? ['--advertise-refs'] : []), '.'],
+      { directory, protocol, signal },
+      async ({ input, output, ended }) => {
+        input.end(body ?? undefined)
+        await begun(output, ended)
+        await answer(output, ended)
+      },
+    )
+
   return {
     missing: null,
-    async uploadPack(device, { protocol, body, signal: gone }, tell) {
-      const leave = await enter(each, device, gone)
+    async uploadPack(device, request, tell) {
+      const listing = listingOf(device, request)
+      const known = listing && listings.get(keyOf(listing, await history.newest(device)))
+      if (known) return tell(Readable.from([known]))
+      const leave = await enter(each, device, request.signal)
       const { signal: late, met } = createDeadline(limits.time, refuse)
-      const signal = AbortSignal.any([gone, late])
-      const command = [
-        'upload-pack',
-        '--stateless-rpc',
-        '--strict',
-        ...(body === null ? ['--advertise-refs'] : []),
-        '.',
-      ]
+      const answering = { ...request, signal: AbortSignal.any([request.signal, late]) }
       let told: Promise<void> | null = null
       const serve = (): Promise<void> =>
-        repositories.use(device, (directory) =>
-          run(command, { directory, protocol, signal }, async ({ input, output, ended }) => {
-            input.end(body ?? undefined)
-            await begun(output, ended)
-            told = tell(buffered(output, signal))
+        repositories.use(device, (held) =>
+          ask(held, answering, async (output, ended) => {
+            told = tell(listing ? await remember(listing, held, output, ended) : readAhead(output, answering.signal))
             told.catch(() => undefined)
             await ended.catch(asSpoiled)
           }),
         )
       try {
-        await serve().catch((error: unknown) => {
+        await serve().catch(async (error: unknown) => {
           if (!(error instanceof Spoiled)) throw error
-          log.warn({ error }, 'git could not read a repository: it is made anew')
-          return told === null ? serve() : undefined
+          if (told === null) await serve()
         })
         await told
+      } catch (error) {
+        // What git cannot do with a new one either is not the repository's fault.
+        throw error instanceof Spoiled ? new DomainError('INVALID_REQUEST', 'git has no answer to that') : error
       } finally {
         met()
         leave()
@@ -145,17 +169,38 @@ function serveWith(program: GitProgram, { config, history, limits, refuse, log, 
   }
 }
 
+/** Bytes: of a fleet that asks again and again, a few hundred for each device. */
+const mostListed = 16 << 20
+/** No client's question of that kind is longer. */
+const longestListing = 4_096
+
+/**
+ * Whether it is what nearly every request is, and what the answer then depends on beside the version: a device that asks which the newest
+ * commit is. While nothing is declared, git need not be asked again. Null: it is another one.
+ */
+function listingOf(device: string, { protocol, body }: UploadRequest): string | null {
+  if (body === null) return JSON.stringify([device, protocol])
+  const isListing = protocol === 2 && body.length <= longestListing && lsRefs.test(Buffer.from(body).toString('latin1'))
+  return isListing ? JSON.stringify([device, createHash('sha256').update(body).digest('base64')]) : null
+}
+
+const lsRefs = /^[0-9a-f]{4}command=ls-refs\n/
+
+function keyOf(listing: string, { version, at }: Stamp): string {
+  return `${listing} ${version} ${at}`
+}
+
 /** Bytes that whoever reads slowly is given without holding a process: almost any answer. */
-const readAhead = 4 << 20
+const mostAhead = 4 << 20
 
 /** What was cut off does not look as if it were whole. */
-function buffered(output: Readable, signal: AbortSignal): Readable {
-  const buffer = new PassThrough({
-    highWaterMark: readAhead,
+function readAhead(output: Readable, signal: AbortSignal): Readable {
+  const ahead = new PassThrough({
+    highWaterMark: mostAhead,
     flush: (callback) => callback(signal.aborted ? signal.reason : null),
   })
-  pipeline(output, buffer).catch(() => undefined)
-  return buffer
+  pipeline(output, ahead).catch(() => undefined)
+  return ahead
 }
 
 /** Until it answers: whether something is wrong with the repository shows before that. */

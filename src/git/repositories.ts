@@ -34,15 +34,20 @@ export interface RepositoriesDeps {
 }
 
 export interface Repositories {
-  /** `work` gets the directory of one that has all that was committed before it was asked for. */
-  use<T>(device: string, work: (directory: string) => Promise<T>): Promise<T>
+  /** `work` gets one that has all that was committed before it was asked for. */
+  use<T>(device: string, work: (held: Held) => Promise<T>): Promise<T>
+}
+
+export interface Held {
+  readonly directory: string
+  /** What it has; others may add to it meanwhile. */
+  readonly newest: Stamp
 }
 
 /** It was there, and was of no use: the next one gets another. */
 export class Spoiled extends Error {}
 
-interface Repository {
-  readonly directory: string
+interface Repository extends Held {
   readonly madeAt: number
   newest: Stamp
   tree: Tree
@@ -198,9 +203,12 @@ export function createRepositories({
       while (repository.isDropped) repository = await lookSoon(device)
       repository.users += 1
       try {
-        return await work(repository.directory)
+        return await work(repository)
       } catch (error) {
-        if (error instanceof Spoiled && held.peek(device) === repository) held.delete(device)
+        if (error instanceof Spoiled && held.peek(device) === repository) {
+          log.warn({ error }, 'a repository could not be used: it is made anew')
+          held.delete(device)
+        }
         throw error
       } finally {
         repository.users -= 1
@@ -216,14 +224,14 @@ interface Look {
   next: Promise<Repository> | null
 }
 
-function isSame(a: Stamp, b: Stamp): boolean {
+export function isSame(a: Stamp, b: Stamp): boolean {
   return a.version === b.version && a.at === b.at
 }
 
 /** What `git init` makes, and no more: no templates, no hooks. */
 async function prepare(directory: string): Promise<void> {
-  await mkdir(directory)
-  await mkdir(join(directory, 'objects'))
+  // Those above it may have been tidied away.
+  await mkdir(join(directory, 'objects'), { recursive: true, mode: 0o700 })
   await mkdir(join(directory, 'refs'))
   await writeFile(join(directory, 'HEAD'), `ref: ${branch}\n`)
   await writeFile(join(directory, 'config'), '[core]\n\trepositoryformatversion = 0\n\tbare = true\n')

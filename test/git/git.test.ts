@@ -1,10 +1,10 @@
 /** What it may use, and what it leaves behind. */
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, readdirSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
-import { text } from 'node:stream/consumers'
+import { buffer, text } from 'node:stream/consumers'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createGit, type Git } from '../../src/git/git.ts'
 import { createRefuse, type GitLimits } from '../../src/limits/limits.ts'
@@ -43,13 +43,27 @@ async function refs({ git }: Played, device = 'd', signal = never): Promise<stri
   return said
 }
 
+/** What a clone asks for: everything up to the first commit of all. */
+const clone = Buffer.from('0032want 3a118af6f1396f76be725463381ebeadbc16dabd\n00000009done\n')
+
+/** How its answer begins. */
+const packed = '0008NAK\nPACK'
+
+async function pack({ git }: Played, device = 'd', signal = never): Promise<string> {
+  let said = ''
+  await git.uploadPack(device, { protocol: 0, body: clone, signal }, async (output) => {
+    said = (await buffer(output)).toString('latin1')
+  })
+  return said.slice(0, packed.length)
+}
+
 /** One that has begun to be told, and goes on when `go` is called. */
 function hold({ git }: Played, device: string, signal = never) {
-  const { promise: let_, resolve: go } = Promise.withResolvers<void>()
+  const { promise: going, resolve: go } = Promise.withResolvers<void>()
   const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
-  const told = git.uploadPack(device, { protocol: 0, body: null, signal }, async (output: Readable) => {
+  const told = git.uploadPack(device, { protocol: 0, body: clone, signal }, async (output: Readable) => {
     begin()
-    await let_
+    await going
     await text(output)
   })
   told.catch(() => undefined)
@@ -61,7 +75,7 @@ describe.skipIf(!hasGit)(hasGit ? 'git' : `git: skipped, ${whyNoGit}`, () => {
     const played = await play({ processes: 1 })
     const slow = hold(played, 'slow')
     await slow.begun
-    expect(await refs(played)).toContain('refs/heads/main')
+    expect(await pack(played)).toBe(packed)
     slow.go()
     await slow.told
   })
@@ -70,11 +84,11 @@ describe.skipIf(!hasGit)(hasGit ? 'git' : `git: skipped, ${whyNoGit}`, () => {
     const played = await play({ waiting: 50 })
     const first = [hold(played, 'd'), hold(played, 'd')]
     await Promise.all(first.map(({ begun }) => begun))
-    await expect(refs(played)).rejects.toMatchObject({ code: 'TOO_MANY', facts: { limit: 'gitProcesses' } })
-    expect(await refs(played, 'other')).toContain('refs/heads/main')
+    await expect(pack(played)).rejects.toMatchObject({ code: 'TOO_MANY', facts: { limit: 'gitProcesses' } })
+    expect(await pack(played, 'other')).toBe(packed)
     for (const { go } of first) go()
     await Promise.all(first.map(({ told }) => told))
-    expect(await refs(played)).toContain('refs/heads/main')
+    expect(await pack(played)).toBe(packed)
   })
 
   it('does not wait for who has gone', async () => {
@@ -82,14 +96,14 @@ describe.skipIf(!hasGit)(hasGit ? 'git' : `git: skipped, ${whyNoGit}`, () => {
     const controller = new AbortController()
     const going = [hold(played, 'd', controller.signal), hold(played, 'd', controller.signal)]
     await Promise.all(going.map(({ begun }) => begun))
-    const waiting = refs(played, 'd', controller.signal)
+    const waiting = pack(played, 'd', controller.signal)
     controller.abort(new Error('gone'))
     await expect(waiting).rejects.toThrow('gone')
     for (const { go, told } of going) {
       go()
       await told.catch(() => undefined)
     }
-    expect(await refs(played)).toContain('refs/heads/main')
+    expect(await pack(played)).toBe(packed)
   })
 
   it('ends what lasts too long', async () => {
@@ -122,13 +136,31 @@ describe.skipIf(!hasGit)(hasGit ? 'git' : `git: skipped, ${whyNoGit}`, () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
+  it('is not asked again which the newest commit is while nothing new is desired', async () => {
+    const played = await play()
+    const first = await refs(played)
+    rmSync(played.folder, { recursive: true })
+    expect(await refs(played)).toBe(first)
+    expect(existsSync(played.folder)).toBe(false)
+    played.history.declare('d', { a: 'one' })
+    const second = await refs(played)
+    expect(second).not.toBe(first)
+    // As after a backup was restored.
+    played.history.restore('d', 0)
+    expect(await refs(played)).toBe(first)
+    played.history.declare('d', { a: 'other' })
+    expect(new Set([first, second, await refs(played)]).size).toBe(3)
+  })
+
   it('makes a repository anew that somebody has spoiled, before its client notices', async () => {
     const played = await play()
-    const before = await refs(played)
+    expect(await pack(played)).toBe(packed)
     const [own = ''] = readdirSync(played.folder)
-    spawnSync('rm', ['-rf', join(played.folder, own, '1', 'objects')])
-    expect(await refs(played)).toBe(before)
-    expect(played.warned).toEqual(['git could not read a repository: it is made anew'])
+    rmSync(join(played.folder, own, '1', 'objects'), { recursive: true })
+    expect(await pack(played)).toBe(packed)
+    expect(played.warned).toEqual(['a repository could not be used: it is made anew'])
+    rmSync(join(played.folder, own, '2'), { recursive: true })
+    expect(await pack(played)).toBe(packed)
   })
 
   it('takes away what a killed process has left, and nothing else', async () => {

@@ -40,9 +40,10 @@ async function play(history = playHistory(), more: Partial<RepositoriesDeps> = {
   return played
 }
 
-const hashes = ({ repositories }: Played, device = 'd') => repositories.use(device, hashesOf)
+const hashes = ({ repositories }: Played, device = 'd') =>
+  repositories.use(device, ({ directory }) => hashesOf(directory))
 const contents = ({ repositories }: Played, commit = 'HEAD') =>
-  repositories.use('d', (directory) => contentsAt(directory, commit))
+  repositories.use('d', ({ directory }) => contentsAt(directory, commit))
 
 describe.skipIf(!hasGit)(hasGit ? 'repositories' : `repositories: skipped, ${whyNoGit}`, () => {
   it('have a commit a version, with who, why and when', async () => {
@@ -51,7 +52,9 @@ describe.skipIf(!hasGit)(hasGit ? 'repositories' : `repositories: skipped, ${why
     played.history.declare('d', { a: 'two', b: 'three' }, 'Second\r\n\r\nAnd why.\n\nManifest-Version: 99')
     played.history.declare('d', { a: null })
     const format = '%an|%at|%s|%(trailers:key=Manifest-Version,valueonly,separator=%x2C)'
-    const log = await played.repositories.use('d', (directory) => git(directory, 'log', `--format=${format}`, 'main'))
+    const log = await played.repositories.use('d', ({ directory }) =>
+      git(directory, 'log', `--format=${format}`, 'main'),
+    )
     expect(log.split('\n')).toEqual([
       'ann|1783663320|Remove a|4',
       'ann|1783663260|Second|3',
@@ -61,7 +64,7 @@ describe.skipIf(!hasGit)(hasGit ? 'repositories' : `repositories: skipped, ${why
     expect(await contents(played)).toEqual({ b: 'three' })
     expect(await contents(played, 'HEAD~1')).toEqual({ a: 'two', b: 'three' })
     expect(await contents(played, 'HEAD~3')).toEqual({})
-    expect(await played.repositories.use('d', (directory) => git(directory, 'fsck', '--strict'))).toBe('')
+    expect(await played.repositories.use('d', ({ directory }) => git(directory, 'fsck', '--strict'))).toBe('')
   })
 
   it('are the same wherever and however they are made', async () => {
@@ -170,19 +173,21 @@ describe.skipIf(!hasGit)(hasGit ? 'repositories' : `repositories: skipped, ${why
       played.history.declare('d', { a: String(version) })
       await played.repositories.use('d', async () => undefined)
     }
-    const pieces = await played.repositories.use('d', async (directory) => readdirSync(join(directory, 'objects/pack')))
+    const pieces = await played.repositories.use('d', async ({ directory }) =>
+      readdirSync(join(directory, 'objects/pack')),
+    )
     expect(pieces.length).toBeLessThan(20)
     expect(await hashes(played)).toHaveLength(56)
   })
 
   it('go when nobody has used them for the longest, but not while somebody does', async () => {
     const played = await play(playHistory(), { most: 1 })
-    await played.repositories.use('a', async (directory) => {
+    await played.repositories.use('a', async ({ directory }) => {
       await hashes(played, 'b')
       expect(await hashesOf(directory)).toHaveLength(1)
       writeFileSync(join(directory, 'mark'), '')
     })
     await expect.poll(() => readdirSync(played.folder).length).toBe(1)
-    await played.repositories.use('a', async (directory) => expect(existsSync(join(directory, 'mark'))).toBe(false))
+    await played.repositories.use('a', async ({ directory }) => expect(existsSync(join(directory, 'mark'))).toBe(false))
   })
 })
