@@ -15,6 +15,7 @@ import { createHistory } from './git/history.ts'
 import { createGraphql } from './graphql/graphql.ts'
 import { readPersistedDocuments } from './graphql/persisted-documents.ts'
 import { schema } from './graphql/schema.ts'
+import { createAttendance } from './ingest/attendance.ts'
 import { createTimekeeper } from './ingest/timekeeper.ts'
 import { createWriter } from './ingest/writer.ts'
 import { createDeadline } from './limits/deadline.ts'
@@ -200,6 +201,7 @@ export async function createApp({
     auth,
     gate,
     publicUrl,
+    attendance: createAttendance({ writer, offlineAfter: config.offlineAfter, clock }),
     deadline: () => createDeadline(config.limits.operation.time, gate.refuse),
     origins,
     log,

@@ -50,8 +50,8 @@ export function manifestOwner(deviceId: string): string {
 /** Every device begins with this one, which is empty. Versions are of [1, 2^64-1] (WIRE §1.2). */
 export const firstManifestVersion = 1
 
-/** Bytes of documents in one of them: some sixty of the largest, or ten thousand small ones. */
-export const largestManifest = 16 << 20
+/** Bytes of documents in one of them: more than a hundred of the largest, or ten thousand small ones. */
+export const largestManifest = 32 << 20
 
 /** One version of what a device should run. */
 export interface Manifest {

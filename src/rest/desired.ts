@@ -11,6 +11,7 @@ import type { DesiredRoute } from '../dialects/margo/desired-routes.ts'
 import { digestOf } from '../dialects/margo/digest.ts'
 import { bundleMediaType, createManifest, manifestMediaType } from '../dialects/margo/manifest.ts'
 import { DomainError } from '../domain/errors.ts'
+import type { Attendance } from '../ingest/attendance.ts'
 import type { Database } from '../store/database.ts'
 import { documentsAt, entriesAt, findBundle, findDocument } from '../store/desired.ts'
 import { isTransient } from '../store/failure.ts'
@@ -22,6 +23,7 @@ import { answer, type Exchange } from './exchange.ts'
 export interface DesiredDeps extends CallerDeps {
   readonly database: Pick<Database, 'session'>
   readonly publicUrl: string | null
+  readonly attendance: Attendance
 }
 
 /** Some 350 bytes each. A fleet of which more are asked for in turn costs one statement more a poll. */
@@ -37,7 +39,7 @@ type Kept = ReturnType<typeof createManifest>
 const immutable = 'private, immutable, max-age=31536000'
 
 export function createDesired(deps: DesiredDeps): (exchange: Exchange, route: DesiredRoute) => Promise<void> {
-  const { database, publicUrl } = deps
+  const { database, publicUrl, attendance } = deps
   const find = createLookup((names) => findTips(database.session, names))
   const tags = new LRUCache<string, string>({ maxSize: mostTags, sizeCalculation: () => 1 })
   const kept = new LRUCache<string, Kept>({
@@ -76,6 +78,7 @@ export function createDesired(deps: DesiredDeps): (exchange: Exchange, route: De
       throw new DomainError('NOT_ACCEPTABLE', `a manifest is ${manifestMediaType}, which Accept does not allow`)
     const client = await requireClient(deps, exchange, route.clientId)
     const tip = requireTip(client, await find(client))
+    attendance.note(client, tip)
     if (route.kind === 'manifest') return tellManifest(exchange, tip, `${root}${route.base}`)
 
     const { digest } = route

@@ -14,7 +14,7 @@ import { isOwnPage } from '../graphql/origin.ts'
 import type { Gate } from '../limits/gate.ts'
 import { createRequestIds, type Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
-import { createDesired } from './desired.ts'
+import { createDesired, type DesiredDeps } from './desired.ts'
 import { emcoMethods } from './emco.ts'
 import { answer, ClientGone, type Exchange, type Methods } from './exchange.ts'
 import { type GitDeps, gitMethods } from './git.ts'
@@ -34,6 +34,7 @@ export interface ServerDeps extends ReportDeps, HealthDeps, K8spluginDeps, Sessi
   readonly metrics: Metrics
   readonly auth: Pick<ApiAuth, 'identify' | 'signIn' | 'signOut'>
   readonly gate: Gate
+  readonly attendance: DesiredDeps['attendance']
   /** Other sites' origins whose pages may use us; `*`: all. */
   readonly origins: readonly string[]
   readonly patience?: Patience | undefined

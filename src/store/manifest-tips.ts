@@ -11,6 +11,8 @@ export interface ManifestTip {
   /** The device's. */
   readonly key: number
   readonly revokedAt: Millis | null
+  readonly lastHeardAt: Millis | null
+  readonly expectedInterval: number | null
   /** Of its newest manifest. */
   readonly version: number
   /** 0: of the first, which was never made. */
@@ -35,6 +37,8 @@ interface TipRecord {
   readonly name: string
   readonly key: number
   readonly revoked_at: Millis | null
+  readonly last_heard_at: Millis | null
+  readonly expected_interval: number | null
   readonly version: number | null
   readonly at: Millis | null
   readonly bundle_digest: Digest | null
@@ -45,6 +49,7 @@ interface TipRecord {
 export async function findTips(session: Session, names: readonly string[]): Promise<Map<string, ManifestTip>> {
   const rows = await session.rows<TipRecord>(
     sql`select ${targets.name} as name, ${targets.key} as key, ${targets.revokedAt} as revoked_at,
+        ${targets.lastHeardAt} as last_heard_at, ${targets.expectedInterval} as expected_interval,
         tip.version, tip.at, tip.bundle_digest, tip.bundle_size
       from ${targets} left join lateral (
         select ${manifests.version}, ${manifests.at}, ${manifests.bundleDigest}, ${manifests.bundleSize} from ${manifests}
@@ -54,14 +59,15 @@ export async function findTips(session: Session, names: readonly string[]): Prom
   return new Map(rows.map((row) => [row.name, toTip(row)]))
 }
 
-function toTip({
-  key,
-  revoked_at: revokedAt,
-  version,
-  at,
-  bundle_digest: digest,
-  bundle_size: size,
-}: TipRecord): ManifestTip {
-  const bundle = digest === null ? null : { digest, size: size ?? 0 }
-  return { key, revokedAt, version: version ?? firstManifestVersion, at: at ?? 0, bundle }
+function toTip(row: TipRecord): ManifestTip {
+  const { key, bundle_digest: digest, bundle_size: size } = row
+  return {
+    key,
+    revokedAt: row.revoked_at,
+    lastHeardAt: row.last_heard_at,
+    expectedInterval: row.expected_interval,
+    version: row.version ?? firstManifestVersion,
+    at: row.at ?? 0,
+    bundle: digest === null ? null : { digest, size: size ?? 0 },
+  }
 }

@@ -186,6 +186,17 @@ describe.each(stores)('desired state over HTTP on $name', (store) => {
     expect([posted.status, posted.header('allow')]).toEqual([405, 'GET'])
   })
 
+  it('is a sign of life to ask for it', async () => {
+    await declare(server, [{ deviceId: 'edge-8', deploymentId: 'eight', document: documentOf('eight') }])
+    const heard = async () => (await server.query('{ device(deviceId: "edge-8") { lastHeardAt } }')).device.lastHeardAt
+    expect(await heard()).toBeNull()
+    const { etag } = await manifestOf('edge-8')
+    await expect.poll(heard, { timeout: 5_000 }).not.toBeNull()
+    const first = await heard()
+    await get('/api/v1/clients/edge-8/deployments', { 'if-none-match': etag })
+    expect(await heard()).toBe(first)
+  })
+
   it('costs one row for who has it already, and no document ever', async () => {
     const path = '/api/v1/clients/edge-1/deployments'
     const { etag } = await get(path)

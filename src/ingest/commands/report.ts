@@ -90,10 +90,14 @@ export function refuseStrangers(world: World, caller: string, devices: readonly 
 
 /** A request with a good credential that reported nothing that could be taken: its device is alive all the same. */
 export function hearDevice(name: string): Command<null> {
+  return hearDevices([name])
+}
+
+export function hearDevices(names: readonly string[]): Command<null> {
   return {
-    needs: { devices: [name] },
+    needs: { devices: names },
     decide(world) {
-      hearKnown(world, name)
+      for (const name of names) hearKnown(world, name)
       return null
     },
   }

@@ -1,0 +1,44 @@
+/**
+ * Signs of life that are no reports, such as asking whether there is anything new: those of many devices in one write, and of each device
+ * no oftener than somebody needs to know.
+ */
+import type { Millis } from '../domain/deployment.ts'
+import { hearDevices } from './commands/report.ts'
+import type { Writer } from './writer.ts'
+
+export interface AttendanceOptions {
+  readonly writer: Pick<Writer, 'submit'>
+  /** Seconds of silence after which any device is taken for offline; null: none is. */
+  readonly offlineAfter: number | null
+  readonly clock: () => number
+  /** Milliseconds that signs of life wait for others. */
+  readonly delay?: number
+}
+
+/** Milliseconds. A device that promised to be heard is noted four times in that time. */
+const oftenEnough = 60_000
+
+export interface Attendance {
+  note(device: string, known: { readonly lastHeardAt: Millis | null; readonly expectedInterval: number | null }): void
+}
+
+export function createAttendance({ writer, offlineAfter, clock, delay = 1_000 }: AttendanceOptions): Attendance {
+  const present = new Set<string>()
+
+  function tell(): void {
+    const devices = [...present]
+    present.clear()
+    // Whoever is still there comes again.
+    writer.submit(hearDevices(devices)).catch(() => undefined)
+  }
+
+  return {
+    note(device, { lastHeardAt, expectedInterval }) {
+      const promised = expectedInterval ?? offlineAfter
+      const enough = promised === null ? oftenEnough : Math.min(oftenEnough, promised * 250)
+      if (lastHeardAt !== null && clock() - lastHeardAt < enough) return
+      if (present.size === 0) setTimeout(tell, delay).unref()
+      present.add(device)
+    },
+  }
+}
