@@ -28,8 +28,12 @@ import type { Source, SourceEvent } from './source-event.ts'
 /** On a result of `changes`: the cursor of its event. JSON does not show it; copies of the result keep it. */
 export const resumeFrom: unique symbol = Symbol('resumeFrom')
 
+/** On a result that was made of its event alone: nothing was read, and its reader sees everything. */
+export const isOfEvent: unique symbol = Symbol('isOfEvent')
+
 export interface EventResult extends ExecutionResult {
   readonly [resumeFrom]?: Revision
+  readonly [isOfEvent]?: boolean
 }
 
 export type EventResults = AsyncIterableIterator<EventResult>
@@ -180,7 +184,9 @@ async function executeEvent(
   try {
     const work = Promise.resolve(executeSubscriptionEvent({ ...args, rootValue: event, contextValue }))
     const result = bounded(contextValue, await inTime(contextValue, work))
-    return event.resumeFrom === null ? result : { ...result, [resumeFrom]: event.resumeFrom }
+    if (event.resumeFrom === null) return result
+    const isItsOwn = !result.errors && identity.sight === null && (await contextValue.head()) === null
+    return { ...result, [resumeFrom]: event.resumeFrom, [isOfEvent]: isItsOwn }
   } finally {
     await contextValue.close()
   }

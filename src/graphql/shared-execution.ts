@@ -3,12 +3,14 @@
  * first of them executes is the others' too, and so is its text. Never longer than it is true:
  *
  *   a state    is read from a snapshot that all who are due share: the result lives with that snapshot
- *   a change   links to what is present when it is told: the result is for those who are told in the same moment
+ *   a change   links to what is present when it is told: the result is for those who are told in the same moment; when nothing was read for
+ *              it, it is also theirs who are told later (a crowd that resumes is never in step)
  */
 import type { DocumentNode, FormattedExecutionResult } from 'graphql'
+import { LRUCache } from 'lru-cache'
 import type { Change } from '../domain/change.ts'
 import type { Revision } from '../domain/deployment.ts'
-import type { EventResult } from './operation.ts'
+import { type EventResult, isOfEvent } from './operation.ts'
 import type { SourceEvent } from './source-event.ts'
 
 /** Who may share: the same parsed document (the parser keeps them), operation, variables and rights. */
@@ -23,11 +25,19 @@ export interface SharedExecution {
 
 type Results = Map<string, Promise<EventResult>>
 
+/** Characters of the operations whose results are kept for those who come later, each with what a result may take. */
+const keptText = 2 * 1024 * 1024
+const resultText = 1024
+
 export function createSharedExecution(): SharedExecution {
   const documents = new WeakMap<DocumentNode, number>()
   let lastDocument = 0
   const ofStates = new WeakMap<object, Results>()
   const ofChanges: Results = new Map()
+  const kept = new LRUCache<string, { readonly change: unknown; readonly result: Promise<EventResult> }>({
+    maxSize: keptText,
+    sizeCalculation: (_, text) => text.length + resultText,
+  })
 
   function resultsOf(snapshot: object): Results {
     const known = ofStates.get(snapshot)
@@ -49,12 +59,18 @@ export function createSharedExecution(): SharedExecution {
     execute({ document, operation }, event, execute) {
       const results = event.snapshot ? resultsOf(event.snapshot) : ofChanges
       const key = `${numberOf(document)} ${identityOf(event)} ${operation}`
-      const known = results.get(key)
+      const { change } = event.payload as { readonly change?: Change | null }
+      const before = event.snapshot ? undefined : kept.get(key)
+      const known = before && before.change === change ? before.result : results.get(key)
       if (known) return known
       const result = execute()
       results.set(key, result)
+      if (event.snapshot) return result
       const forget = (): void => void setImmediate(() => results.delete(key))
-      if (!event.snapshot) result.then(forget, forget)
+      result.then((value) => {
+        if (value[isOfEvent]) kept.set(key, { change, result })
+        forget()
+      }, forget)
       return result
     },
   }

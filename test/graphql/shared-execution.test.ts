@@ -1,5 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { parse } from 'graphql'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { ReportOutcome } from '../../src/domain/report.ts'
+import { isOfEvent } from '../../src/graphql/operation.ts'
+import { createSharedExecution } from '../../src/graphql/shared-execution.ts'
 import { stores } from '../support/stores.ts'
 import { transports } from './clients.ts'
 import { type Api, startApi } from './harness.ts'
@@ -89,4 +92,34 @@ describe.each(stores)('a crowd that watches the same on $name', (store) => {
     expect(answers).toEqual([{ deploymentId: 'one' }, { deploymentId: 'two' }, { state: 'PENDING' }])
     await Promise.all(streams.map((stream) => stream.close()))
   })
+})
+
+describe('the result of a change', () => {
+  const event = (change: object | null) => ({
+    payload: { cursor: 7, change, reset: null },
+    resumeFrom: 7,
+    snapshot: null,
+    release: () => {},
+  })
+  const turn = () => new Promise<void>((resolve) => setImmediate(() => setImmediate(resolve)))
+  const [document, change] = [parse('{ a }'), {}]
+
+  it.each([
+    { isItsOwn: true, later: change, executions: 1 },
+    { isItsOwn: false, later: change, executions: 2 },
+    { isItsOwn: true, later: {}, executions: 2 },
+  ])(
+    'made of it alone ($isItsOwn) costs those who are told later $executions',
+    async ({ isItsOwn, later, executions }) => {
+      const shared = createSharedExecution()
+      const execute = vi.fn(async () => ({ data: {}, [isOfEvent]: isItsOwn }))
+      const tell = (about: object) => shared.execute({ document, operation: '' }, event(about), execute)
+      const first = await Promise.all([tell(change), tell(change)])
+      expect(first[1]).toBe(first[0])
+      expect(execute).toHaveBeenCalledTimes(1)
+      await turn()
+      await tell(later)
+      expect(execute).toHaveBeenCalledTimes(executions)
+    },
+  )
 })
