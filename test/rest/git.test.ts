@@ -9,13 +9,22 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { createRandom } from '../../src/simulate/random.ts'
+import { documentsAt, entriesAt } from '../../src/store/desired.ts'
+import { findTips } from '../../src/store/manifest-tips.ts'
+import { createCertificates } from '../auth/devices/certificates.ts'
 import { registerAll, revoke } from '../auth/devices/devices.ts'
 import { contentsAt, hashesOf } from '../git/harness.ts'
 import { type RunningApp, startApp } from '../support/app.ts'
 import { declare, remove } from '../support/desired.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { git, gitFails, hasGit, startGit, whyNoGit } from '../support/git-client.ts'
-import { postgresStores } from '../support/stores.ts'
+import { postgresStores, stores } from '../support/stores.ts'
+
+interface Listed {
+  readonly deploymentId: string
+  readonly digest: string
+}
 
 /** The least that is a document, and something that tells one from another. */
 function documentOf(value: string, more = ''): string {
@@ -349,6 +358,35 @@ describe.skipIf(!hasGit)(hasGit ? 'whose repository it is' : `whose it is: skipp
   })
 })
 
+describe.skipIf(!hasGit)('a client certificate', () => {
+  it('shows whose repository it is', async () => {
+    const certificates = await createCertificates()
+    onTestFinished(() => certificates.remove())
+    const fleet = await certificates.authority('the fleet')
+    const { files } = await fleet.issue('rollcall', { names: 'IP:127.0.0.1' })
+    const server = await startApp({
+      env: {
+        DEVICE_AUTH: 'mtls',
+        DEVICE_PROVISION: 'true',
+        SPIFFE_TRUST_DOMAIN: 'fleet.example',
+        TLS_CERT: files.cert,
+        TLS_KEY: files.key,
+        TLS_CLIENT_CA: fleet.files.cert,
+      },
+    })
+    onTestFinished(() => server.stop())
+    const names = (device: string) => `URI:spiffe://fleet.example/margo/wfm/1/client/${device}`
+    const own = (await fleet.issue('press', { names: names('press') })).files
+    const trusting = ['-c', `http.sslCAInfo=${fleet.files.cert}`]
+    const showing = [...trusting, '-c', `http.sslCert=${own.cert}`, '-c', `http.sslKey=${own.key}`]
+    expect(await contentsAt(await clone(`${server.url}/git/press.git`, ...showing))).toEqual({})
+    const folder = temporaryFolder()
+    const other = `${server.url}/git/other.git`
+    expect(await gitFails(folder, ...showing, 'clone', other)).toContain('the credential is that of press')
+    expect(await gitFails(folder, ...trusting, 'clone', other)).toContain('could not read Username')
+  })
+})
+
 describe.skipIf(!hasGit)('a repository of a server', () => {
   it('with room for one process serves whoever comes, and no device more often than it may', async () => {
     const server = await startApp({ env: { GIT_PROCESSES: '1', DEVICE_RATE: '1' } })
@@ -379,6 +417,59 @@ describe.skipIf(!hasGit)('a repository of a server', () => {
       const warnings = server.logged.filter(({ msg }) => String(msg).startsWith('git is not installed'))
       expect(warnings).toHaveLength(program === 'off' ? 0 : 1)
     }
+  })
+})
+
+describe.each(stores)('a history on $name', (store) => {
+  it.skipIf(!hasGit)('is what every version listed, whatever was declared and removed', async () => {
+    const server = await startApp({ store })
+    onTestFinished(() => server.stop())
+    const random = createRandom('a history')
+    const ids = new Map<string, string>()
+    const places = ['gate', 'gate/left', 'gate/right'].flatMap((deviceId) =>
+      ['a', 'B', 'c/d'].map((name) => ({ deviceId, deploymentId: `${deviceId} ${name}` })),
+    )
+    const folder = temporaryFolder()
+    for (let step = 0; step < 25; step++) {
+      const some = places.filter(() => random.chance(0.3))
+      const there = some.filter(({ deploymentId }) => ids.has(deploymentId))
+      if (random.chance(0.3)) {
+        await remove(
+          server,
+          there.map(({ deploymentId }) => ids.get(deploymentId) ?? ''),
+        )
+        for (const { deploymentId } of there) ids.delete(deploymentId)
+      } else if (some.length > 0) {
+        const declared = await declare(
+          server,
+          some.map((place) => ({ ...place, document: documentOf(String(random.pick([1, 2, 3]))) })),
+        )
+        for (const [index, { deploymentId }] of some.entries()) ids.set(deploymentId, declared[index] ?? '')
+      }
+      // Made at some time, and added to at others.
+      if (step === 10) await git(folder, 'clone', '-q', `${server.url}/git/gate.git`, 'clone')
+      if (step > 10 && random.chance(0.3)) await git(join(folder, 'clone'), 'pull', '-q', '--ff-only')
+    }
+    const cloned = join(folder, 'clone')
+    await git(cloned, 'pull', '-q', '--ff-only')
+    const { session } = server.app.database
+    const { key = 0, version = 0 } = (await findTips(session, ['gate'])).get('gate') ?? {}
+    const commits = (await git(cloned, 'log', '--reverse', '--format=%H')).split('\n')
+    expect(commits).toHaveLength(version)
+    for (const [index, commit] of commits.entries()) {
+      const listed = JSON.parse(await git(cloned, 'show', `${commit}:manifest.json`))
+      const entries = (await entriesAt(session, key, index + 1)).map(({ deploymentId, digest }) => [
+        deploymentId,
+        digest,
+      ])
+      expect([listed.manifestVersion, listed.deployments.map((one: Listed) => [one.deploymentId, one.digest])]).toEqual(
+        [index + 1, entries],
+      )
+    }
+    const documents = await documentsAt(session, key, version)
+    expect(await contentsAt(cloned)).toEqual(
+      Object.fromEntries(documents.map(({ deploymentId, content }) => [deploymentId, content])),
+    )
   })
 })
 
