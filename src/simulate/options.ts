@@ -5,13 +5,14 @@ import type { SimulationOptions } from './simulation.ts'
 
 export const usage = `Usage: npm run simulate -- [options]
 
-Plays a fleet of devices, and an orchestrator that rolls out to Kubernetes clusters, against a running Rollcall, and checks in the end
-that the server knows what it has acknowledged.
+Plays a fleet of devices, an orchestrator that rolls out to Kubernetes clusters, and devices that fetch what they should run, against
+a running Rollcall, and checks in the end that the server knows what it has acknowledged.
 
   --url URL          where the server is (http://127.0.0.1:4000)
   --devices N        how many devices (500)
   --rollouts N       how many rollouts they take part in (3)
   --clusters N       on how many clusters composite applications are rolled out, updated and terminated (6); 0: none
+  --agents N         how many devices fetch what they should run, and apply it (12); 0: none
   --seed N           the same seed makes the same fleet do the same (1)
   --speed N          so many times as fast as people and networks are (1)
   --duration TIME    how long, such as 90s, 2m or 1h; without it until Ctrl-C
@@ -35,6 +36,7 @@ export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv, no
     devices: wholeNumber('--devices', values.devices, 1, 100_000),
     rollouts: wholeNumber('--rollouts', values.rollouts, 1, 50),
     clusters: wholeNumber('--clusters', values.clusters, 0, 1_000),
+    agents: wholeNumber('--agents', values.agents, 0, 10_000),
     seed: wholeNumber('--seed', values.seed, 0, Number.MAX_SAFE_INTEGER),
     speed: positive('--speed', values.speed),
     duration: values.duration === undefined ? null : parseDuration('--duration', values.duration),
@@ -52,6 +54,7 @@ function parse(args: readonly string[]) {
         devices: { type: 'string', default: '500' },
         rollouts: { type: 'string', default: '3' },
         clusters: { type: 'string', default: '6' },
+        agents: { type: 'string', default: '12' },
         seed: { type: 'string', default: '1' },
         speed: { type: 'string', default: '1' },
         duration: { type: 'string' },

@@ -57,7 +57,16 @@ export function createProgress(api: Api, terminal: Terminal, title: string): Pro
     else screen.print(`${Math.round((Date.now() - began) / 1_000)} s: ${lines.slice(1).join('; ')}`)
   }
 
-  function describe({ ledger, observer, deployments, clusters, sent, failedTries, underWay }: Running): string[] {
+  function describe({
+    ledger,
+    observer,
+    deployments,
+    clusters,
+    agents,
+    sent,
+    failedTries,
+    underWay,
+  }: Running): string[] {
     const { APPLIED, UNCHANGED, STALE, REFUSED } = ledger.verdicts
     const reports = APPLIED + UNCHANGED + STALE
     const seconds = Math.round((Date.now() - began) / 1_000)
@@ -67,8 +76,9 @@ export function createProgress(api: Api, terminal: Terminal, title: string): Pro
       `${APPLIED} applied, ${UNCHANGED} unchanged, ${STALE} stale, ${REFUSED} refused; a subscriber was told ${observer.received} changes`,
       ...(counts ? [bar(counts)] : []),
       ...describeClusters(clusters.ledger),
+      ...describeAgents(agents),
       ...(interruption === null ? [] : [paint(terminal, 'yellow', `disconnected: ${interruption}`)]),
-      ...[...ledger.differences, ...clusters.ledger.differences]
+      ...[...ledger.differences, ...clusters.ledger.differences, ...agents.ledger.differences]
         .slice(-2)
         .map((difference) => paint(terminal, 'red', difference)),
     ]
@@ -152,6 +162,15 @@ export function createProgress(api: Api, terminal: Terminal, title: string): Pro
   }
 }
 
+function describeAgents({ ledger: { accounts, counts }, pulling }: Running['agents']): string[] {
+  if (accounts.size === 0) return []
+  const { orders, polls, fetched, reports } = counts
+  const how = pulling > 0 ? ` (${pulling} with git)` : ''
+  return [
+    `${accounts.size} agents${how} asked ${polls} times what they should run, and it was new ${fetched} times; ${orders} orders, ${reports} reports`,
+  ]
+}
+
 function inWords(numbers: Readonly<Record<string, number>>): string {
   const parts = Object.entries(numbers).flatMap(([name, n]) => (n > 0 ? [`${n} ${name}`] : []))
   return parts.length > 0 ? parts.join(', ') : 'none'
@@ -161,10 +180,13 @@ const mostShown = 20
 
 export function describeFindings({ differences, deployments, reports, changes, ...more }: Findings): string {
   const { groups, instances, resources } = more.clusters
-  const uncertain = more.uncertain + more.clusters.uncertain
+  const uncertain = more.uncertain + more.clusters.uncertain + more.agents.uncertain
   const devices = `${deployments} deployments, ${reports} of their reports and ${changes} of their changes`
   const others = groups > 0 ? `, ${groups} intent groups with ${instances} instances and ${resources} resources` : ''
-  const checked = `Checked ${devices}${others}`
+  const { agents, convergence } = more.agents
+  const told = Object.entries(convergence).flatMap(([name, n]) => (n > 0 ? [`${n} ${name}`] : []))
+  const fetching = agents > 0 ? `, ${agents} agents (${told.join(', ')})` : ''
+  const checked = `Checked ${devices}${others}${fetching}`
   const allowance = uncertain > 0 ? ` (${uncertain} with allowance: an answer was lost)` : ''
   if (differences.length === 0)
     return `${checked}${allowance}: everything that was acknowledged is there, and nothing else.`
@@ -183,8 +205,8 @@ export async function runInTerminal(options: SimulationOptions): Promise<number>
   }
   process.on('SIGINT', interrupt)
   process.on('SIGTERM', interrupt)
-  const { url, token, devices, rollouts, clusters, seed, run } = options
-  const title = `${devices} devices, ${rollouts} rollouts, ${clusters} clusters, seed ${seed}, run ${run}, at ${url}`
+  const { url, token, devices, rollouts, clusters, agents, seed, run } = options
+  const title = `${devices} devices, ${rollouts} rollouts, ${clusters} clusters, ${agents} agents, seed ${seed}, run ${run}, at ${url}`
   const progress = createProgress(createApi(url, token), terminalOf(process.stderr), title)
   const findings = await simulate(options, stop.signal, progress.begin).finally(progress.end)
   console.log(describeFindings(findings))

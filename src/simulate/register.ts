@@ -1,7 +1,7 @@
 /** What an operator does before anything is rolled out: devices registered, deployments declared, through the public API. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Api, ApiError } from '../cli/api.ts'
-import type { Fleet, SimulatedDeployment, SimulatedRollout } from './fleet.ts'
+import type { Fleet, SimulatedDeployment, SimulatedDevice, SimulatedRollout } from './fleet.ts'
 
 export interface Enrolled {
   /** By reporter; only of those that were not registered before. */
@@ -48,7 +48,12 @@ interface RegisteredData {
   }
 }
 
-async function registerAll(api: Api, { devices }: Fleet): Promise<Pick<Enrolled, 'tokens' | 'unreachable'>> {
+type Registered = Pick<SimulatedDevice, 'deviceId' | 'reporter' | 'site' | 'model'>
+
+export async function registerAll(
+  api: Api,
+  { devices }: { readonly devices: readonly Registered[] },
+): Promise<Pick<Enrolled, 'tokens' | 'unreachable'>> {
   const tokens = new Map<string, string>()
   const unreachable: string[] = []
   const gateways = new Map(

@@ -2,10 +2,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
 export interface PatientRequest {
-  readonly method: 'POST' | 'PUT'
+  readonly method: 'GET' | 'POST' | 'PUT'
   readonly url: string
-  readonly body: string
+  readonly body?: string
   readonly token: string | undefined
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 export interface Answered {
@@ -42,19 +43,24 @@ export async function sendPatiently(
   return null
 }
 
-async function attempt({ method, url, body, token }: PatientRequest, signal: AbortSignal): Promise<Response | null> {
+async function attempt(
+  { method, url, body, token, headers }: PatientRequest,
+  signal: AbortSignal,
+): Promise<Response | null> {
   try {
     const response = await fetch(url, {
       method,
       headers: {
-        'content-type': 'application/json',
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        ...headers,
       },
-      body,
+      body: body ?? null,
       signal: AbortSignal.any([signal, AbortSignal.timeout(patience)]),
     })
     // An answer is one only when all of it is there.
-    return new Response(await response.arrayBuffer(), response)
+    const bytes = await response.arrayBuffer()
+    return new Response(bytes.byteLength === 0 ? null : bytes, response)
   } catch {
     return null
   }

@@ -3,6 +3,10 @@
  * the server checked. A reporter sends one request after the other; different ones send at once.
  */
 import { type Api, createApi } from '../cli/api.ts'
+import { type AgentFindings, checkAgents } from './agents/check.ts'
+import { type AgentLedger, createAgentLedger } from './agents/ledger.ts'
+import { planAgents } from './agents/plan.ts'
+import { type Agents, startAgents } from './agents/play.ts'
 import type { Report } from './bodies.ts'
 import { checkServer, type DeviceFindings } from './check.ts'
 import { type ClusterFindings, checkClusters } from './clusters/check.ts'
@@ -20,11 +24,14 @@ import { createStage, type Stage } from './stage.ts'
 
 export interface Findings extends DeviceFindings {
   readonly clusters: ClusterFindings
+  readonly agents: AgentFindings
 }
 
 export interface SimulationOptions extends FleetSize {
   /** On so many an orchestrator rolls out composite applications; 0: there is none. */
   readonly clusters: number
+  /** So many devices fetch what they should run; 0: none. */
+  readonly agents: number
   readonly url: string
   /** For the GraphQL API, where it asks who one is. */
   readonly token?: string
@@ -41,6 +48,7 @@ export interface Running {
   readonly observer: Observer
   readonly deployments: number
   readonly clusters: { readonly ledger: ClusterLedger; readonly rolloutIds: readonly string[] }
+  readonly agents: { readonly ledger: AgentLedger; readonly pulling: number }
   /** Requests sent by devices, and tries that ended without an answer or with "not now". */
   readonly sent: () => number
   readonly failedTries: () => number
@@ -62,6 +70,7 @@ export async function simulate(
   const ledger = createLedger(fleet.deployments)
   const groups = planGroups(options)
   const clusterLedger = createClusterLedger(groups)
+  const agentLedger = createAgentLedger(planAgents(options))
   const { tokens, rolloutIds, revision, declaredRevision, unreachable } = await enrol(api, fleet)
   for (const deviceId of unreachable) ledger.foundUnreachable(deviceId)
 
@@ -69,6 +78,7 @@ export async function simulate(
   const abandon = new AbortController()
   let sent = 0
   let failedTries = 0
+  let agents: Agents | undefined
   const tryFailed = (): void => {
     failedTries += 1
   }
@@ -86,6 +96,7 @@ export async function simulate(
       },
       ...patiently,
     })
+    agents = await startAgents({ api, token, seed, run: options.run, ledger: agentLedger, ...patiently })
     const over = duration === null ? stop : AbortSignal.any([stop, AbortSignal.timeout(duration)])
     const stage = createStage(speed, over)
     const send = async (reports: readonly Report[], isHeld: boolean): Promise<void> => {
@@ -100,19 +111,30 @@ export async function simulate(
       observer,
       deployments: fleet.deployments.length,
       clusters: { ledger: clusterLedger, rolloutIds: [...groupIds.values()] },
+      agents: { ledger: agentLedger, pulling: agents.pulling },
       sent: () => sent,
       failedTries: () => failedTries,
       underWay: () => stage.underWay,
     })
-    await Promise.all([playFleet(stage, fleet, seed, send), playClusters(stage, groups, seed, orchestrator)])
+    await Promise.all([
+      playFleet(stage, fleet, seed, send),
+      playClusters(stage, groups, seed, orchestrator),
+      agents.play(stage),
+    ])
     const late = setTimeout(() => abandon.abort(), patience)
-    await stage.drain().finally(() => clearTimeout(late))
+    await stage
+      .drain()
+      .then(() => agents?.settle())
+      .finally(() => clearTimeout(late))
     await observer.reach(Math.max(ledger.newestRevision, declaredRevision), patience)
     const found = await checkServer(api, rolloutIds, ledger, observer)
     const clusters = await checkClusters(api, groupIds, clusterLedger)
-    return { ...found, differences: [...found.differences, ...clusters.differences], clusters }
+    const fetching = await checkAgents(api, agentLedger, options.run)
+    const differences = [...found.differences, ...clusters.differences, ...fetching.differences]
+    return { ...found, differences, clusters, agents: fetching }
   } finally {
     ended.abort()
+    await agents?.close()
   }
 }
 

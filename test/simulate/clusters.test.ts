@@ -113,7 +113,7 @@ describe.each(stores)('a simulated orchestrator, on $name', (store) => {
     const stop = new AbortController()
     let timer: NodeJS.Timeout | undefined
     runs += 1
-    const size = { devices: 1, rollouts: 1, clusters: 3, seed: 7, run: `clusters-${runs}` }
+    const size = { devices: 1, rollouts: 1, clusters: 3, agents: 0, seed: 7, run: `clusters-${runs}` }
     return await simulate({ url, ...size, speed: 60, duration: null }, stop.signal, (running) => {
       timer = setInterval(() => {
         if (isEnough(running) || running.clusters.ledger.differences.length > 0) stop.abort()

@@ -21,7 +21,7 @@ async function play(url: string, acknowledged: number): Promise<{ findings: Find
   let running: Running | undefined
   let timer: NodeJS.Timeout | undefined
   runs += 1
-  const size = { devices: 30, rollouts: 2, clusters: 0, seed: 7, run: `run-${runs}` }
+  const size = { devices: 30, rollouts: 2, clusters: 0, agents: 0, seed: 7, run: `run-${runs}` }
   const findings = await simulate({ url, ...size, speed: 60, duration: null }, stop.signal, (begun) => {
     running = begun
     timer = setInterval(() => {

@@ -10,6 +10,13 @@ export interface Between {
   close(): Promise<void>
 }
 
+const passedOn = ['content-type', 'content-encoding', 'accept', 'if-none-match', 'git-protocol']
+const passedBack = ['content-type', 'etag', 'retry-after']
+
+function some(names: readonly string[], read: (name: string) => string | null | undefined): Record<string, string> {
+  return Object.fromEntries(names.flatMap((name) => [[name, read(name)]]).filter(([, value]) => value))
+}
+
 export interface Passing {
   readonly path: string
   readonly body: string
@@ -33,22 +40,30 @@ export async function standBetween(
     for await (const chunk of incoming) chunks.push(chunk)
     const body = Buffer.concat(chunks).toString()
     const path = incoming.url ?? ''
-    const pass = async (): Promise<{ status: number; body: string }> => {
+    const passWhole = async (): Promise<{ response: Response; bytes: Buffer }> => {
       const response = await fetch(`${url}${path}`, {
         method: incoming.method ?? 'GET',
-        headers: { 'content-type': incoming.headers['content-type'] ?? 'application/json' },
-        ...(body ? { body } : {}),
+        headers: {
+          'content-type': 'application/json',
+          ...some(passedOn, (name) => incoming.headers[name]?.toString()),
+        },
+        ...(chunks.length > 0 ? { body: Buffer.concat(chunks) } : {}),
       })
-      return { status: response.status, body: await response.text() }
+      return { response, bytes: Buffer.from(await response.arrayBuffer()) }
+    }
+    const pass: Passing['pass'] = async () => {
+      const { response, bytes } = await passWhole()
+      return { status: response.status, body: bytes.toString() }
     }
     const answer: Passing['answer'] = (status, text, headers = {}) => {
       outgoing.writeHead(status, { 'content-type': 'application/json', ...headers }).end(text)
     }
     const cut = (): void => void outgoing.destroy()
-    const isReport = path === '/reports' || path.endsWith('/status') || isOrchestrators(path)
-    if (isReport && (await meddle({ path, body, pass, answer, cut }))) return
-    const passed = await pass()
-    answer(passed.status, passed.body)
+    const isMeant = path === '/reports' || path.endsWith('/status') || isOrchestrators(path) || isFetched(path)
+    if (isMeant && (await meddle({ path, body, pass, answer, cut }))) return
+    const { response, bytes } = await passWhole()
+    const headers = some(passedBack, (name) => response.headers.get(name))
+    outgoing.writeHead(response.status, { 'content-type': 'application/json', ...headers }).end(bytes)
   }
 
   const sockets = new Set<() => void>()
@@ -94,6 +109,11 @@ export async function standBetween(
         for (const cut of sockets) cut()
       }),
   }
+}
+
+/** What a device should run: its manifest, or a document. */
+function isFetched(path: string): boolean {
+  return /^\/api\/v1\/clients\/[^/]+\/deployments(\/[^/]+\/sha256:[^/]+)?$/.test(path)
 }
 
 /** A fact on EMCO's routes. */

@@ -1,0 +1,189 @@
+/**
+ * A device's client. Each time that it wakes it goes on with what it is at, or asks what it should run:
+ *
+ *   ask ── unchanged ──▸ sleep
+ *    └── a new version ──▸ a job a document that is another or gone ── each wake one step, reported ──▸ applied
+ *
+ * Its reports come twice now and then, some never, some so late that the next one overtakes them. What ends a job always comes.
+ */
+import { parse } from 'yaml'
+import type { DeploymentState } from '../../domain/deployment.ts'
+import { createRandom } from '../random.ts'
+import { type Patience, sendPatiently } from '../requests.ts'
+import type { Fetched, Fetcher } from './fetch.ts'
+import { type AgentLedger, digestOf, type Outcome } from './ledger.ts'
+import { isBroken, type SimulatedAgent } from './plan.ts'
+
+export interface Agent {
+  wake(): Promise<void>
+  /** Goes on until it knows nothing to do; without it the end would find everybody in the middle of something. */
+  settle(): Promise<void>
+}
+
+export interface AgentOptions extends Patience {
+  readonly url: string
+  readonly token: string | undefined
+  readonly agent: SimulatedAgent
+  readonly seed: number
+  readonly fetcher: Fetcher
+  readonly ledger: AgentLedger
+}
+
+interface Job {
+  readonly deploymentId: string
+  readonly version: number
+  /** Null: it is removed. */
+  readonly digest: string | null
+  readonly components: readonly string[]
+  readonly steps: DeploymentState[]
+  readonly outcome: Outcome
+}
+
+interface Report {
+  readonly job: Job
+  readonly state: DeploymentState
+  readonly seq: number
+}
+
+type Told = 'new' | 'again' | 'late'
+
+export function createAgent({ url, token, agent, seed, fetcher, ledger, ...patience }: AgentOptions): Agent {
+  const random = createRandom(`${seed}/agent/${agent.name}`)
+  const jobs: Job[] = []
+  /** What it runs, by deploymentId, with the components that it has. */
+  const running = new Map<string, { readonly digest: string; readonly components: readonly string[] }>()
+  let version = 0
+  let seq = 0
+  let late: Report | null = null
+
+  async function ask(): Promise<boolean> {
+    const fetched = await fetcher.fetch().catch((error: Error) => {
+      ledger.differ(agent, error.message)
+      return null
+    })
+    if (fetched === null) return false
+    ledger.counts.polls += 1
+    if (fetched === 'unchanged') return true
+    ledger.counts.fetched += 1
+    if (fetched.version <= version)
+      ledger.differ(agent, `after version ${version} it is told version ${fetched.version}`)
+    // Before there is anything, there is nothing to stay on.
+    if (!agent.isKeptBack || running.size === 0) adopt(fetched)
+    return true
+  }
+
+  function adopt(fetched: Fetched): void {
+    version = fetched.version
+    for (const [deploymentId, content] of fetched.documents) {
+      const digest = digestOf(content)
+      if (running.get(deploymentId)?.digest === digest) continue
+      const { components, revisions } = readDocument(content)
+      const outcome = revisions.some(isBroken) ? 'FAILED' : 'INSTALLED'
+      jobs.push({ deploymentId, version, digest, components, steps: ['PENDING', 'INSTALLING', outcome], outcome })
+      running.set(deploymentId, { digest, components })
+    }
+    for (const [deploymentId, { components }] of running) {
+      if (fetched.documents.has(deploymentId)) continue
+      const steps: DeploymentState[] = ['REMOVING', 'REMOVED']
+      jobs.push({ deploymentId, version, digest: null, components, steps, outcome: 'REMOVED' })
+      running.delete(deploymentId)
+    }
+  }
+
+  /** False: the simulation ended first. */
+  async function goOn(job: Job): Promise<boolean> {
+    const [state] = job.steps
+    if (state === undefined) return true
+    seq += 1
+    const report: Report = { job, state, seq }
+    const isLast = job.steps.length === 1
+    const fate = isLast ? 1 : random.next()
+    if (fate < 0.05) {
+      // Lost, and nobody knows.
+    } else if (fate < 0.15 && late === null) late = report
+    else {
+      if (!(await tell(report, 'new'))) return false
+      if (random.chance(0.1) && !(await tell(report, 'again'))) return false
+      // Of another deployment it would not be late.
+      if (late?.job === job) {
+        if (!(await tell(late, 'late'))) return false
+        late = null
+      }
+    }
+    job.steps.shift()
+    if (!isLast) return true
+    late = null
+    jobs.shift()
+    const { deploymentId, digest, outcome } = job
+    ledger.applied(agent, deploymentId, { version: job.version, digest, outcome })
+    return true
+  }
+
+  async function tell({ job, state, seq: own }: Report, how: Told): Promise<boolean> {
+    const error = { code: 'HELM-7', message: `the chart of ${job.deploymentId} cannot be rendered` }
+    const whyIfFailed = state === 'FAILED' ? { error } : {}
+    const body = {
+      deploymentId: job.deploymentId,
+      adoptedManifestVersion: job.version,
+      status: { state: state.toLowerCase(), ...whyIfFailed },
+      components: job.components.map((name) => ({ name, state: state.toLowerCase(), ...whyIfFailed })),
+      rollcall: { seq: own, boot: 'b1' },
+    }
+    const path = `/api/v1/clients/${encodeURIComponent(agent.deviceId)}/deployments/${encodeURIComponent(job.deploymentId)}/status`
+    const answered = await sendPatiently(
+      { method: 'POST', url: `${url}${path}`, body: JSON.stringify(body), token },
+      patience,
+    )
+    if (!answered) {
+      ledger.unanswered(agent)
+      return false
+    }
+    ledger.counts.reports += 1
+    const answer = (await answered.response.json().catch(() => ({}))) as { verdict?: string; detail?: string }
+    const expected = { new: 'APPLIED', again: 'UNCHANGED', late: 'STALE' }[how]
+    if (!answered.response.ok)
+      ledger.differ(agent, `a good report was refused: HTTP ${answered.response.status} ${answer.detail ?? ''}`)
+    else if (answer.verdict !== expected && !answered.isRepeat)
+      ledger.differ(
+        agent,
+        `the verdict on ${state} of ${job.deploymentId} was ${answer.verdict}, but should be ${expected}`,
+      )
+    return true
+  }
+
+  const wake = async (): Promise<boolean> => {
+    const [job] = jobs
+    return job ? goOn(job) : ask()
+  }
+
+  return {
+    async wake() {
+      await wake()
+    },
+    async settle() {
+      while (jobs.length > 0 && (await wake())) {
+        // Step by step.
+      }
+      if (await ask())
+        while (jobs.length > 0 && (await wake())) {
+          // The same for what came last.
+        }
+    },
+  }
+}
+
+interface DocumentBody {
+  readonly spec: {
+    readonly deploymentProfile: {
+      readonly components: readonly { readonly name: string; readonly properties: { readonly revision: string } }[]
+    }
+  }
+}
+
+function readDocument(content: string): {
+  readonly components: readonly string[]
+  readonly revisions: readonly string[]
+} {
+  const { components } = (parse(content) as DocumentBody).spec.deploymentProfile
+  return { components: components.map(({ name }) => name), revisions: components.map((one) => one.properties.revision) }
+}
