@@ -22,6 +22,7 @@ describe.each(stores)('fetching on $name', (store) => {
   let app: RunningApp
   let token = ''
   let stolen = ''
+  let part = ''
   const key = newKey['ecdsa-p256-sha256']()
   beforeAll(async () => {
     app = await startApp({
@@ -33,7 +34,7 @@ describe.each(stores)('fetching on $name', (store) => {
         SPIFFE_TRUST_DOMAIN: 'fleet.example',
       },
     })
-    ;[token = '', stolen = ''] = await registerAll(app, [
+    ;[token = '', stolen = '', , part = ''] = await registerAll(app, [
       { deviceId: 'press', publicKeys: [key.publicKey] },
       { deviceId: 'stolen' },
       { deviceId: 'other' },
@@ -94,6 +95,13 @@ describe.each(stores)('fetching on $name', (store) => {
     const path = ofClient('other')
     await get(path, bearer(token))
     expect(await refusals(app, 'token', 'not-its-own')).toBeGreaterThan(before)
+  })
+
+  it('of a child is its gateway’s to do, also with the child’s own credential', async () => {
+    for (const path of [own, ofClient('press/part')]) {
+      const { status, body } = await get(path, bearer(part))
+      expect([status, body.error]).toEqual([403, expect.stringContaining('in the manifest of press')])
+    }
   })
 
   it('needs a credential, and a good one', async () => {
