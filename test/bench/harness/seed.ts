@@ -26,7 +26,7 @@ export async function seedFleet(url: string, deployments: number): Promise<void>
           key + ${3 * deployments} + i % ${rollouts} as rollout, base + 3 * i + 1 as first, now()::timestamptz(3) as at
         from head, generate_series(0, ${deployments - 1}) as i;
       insert into targets (key, kind, name, last_heard_at) select target, 'DEVICE', device, at from fleet;
-      insert into rollouts (key, kind, identity, name, created_revision, pending, installing, installed, failed)
+      insert into rollouts (key, kind, identity, name, created_revision, ${counters})
         select rollout, 'MARGO_DEPLOYMENT', '[null,null,null,null,"' || id || '"]', id, min(first), ${counts}
         from fleet group by rollout, id;
       insert into deployments (key, deployment_id, reporter, target_key, rollout_key, state, derived_state, consistent, components,
@@ -43,7 +43,7 @@ export async function seedFleet(url: string, deployments: number): Promise<void>
       insert into reports (deployment_key, key, verdict, received_at, state, revision, dialect)
         select deployment, report, 'APPLIED', at, state, first + 2, 'margo' from fleet;
       update log_head set revision = base + ${3 * deployments}, next_key = key + ${3 * deployments + rollouts}, at = now(),
-        (pending, installing, installed, failed) = (select ${counts} from fleet) from head;
+        (${counters}) = (select ${counts} from fleet) from head;
       commit;
     `)
     await sql.unsafe('vacuum analyze')
@@ -52,9 +52,12 @@ export async function seedFleet(url: string, deployments: number): Promise<void>
   }
 }
 
-const counts = ['PENDING', 'INSTALLING', 'INSTALLED', 'FAILED']
-  .map((state) => `count(*) filter (where state = '${state}')`)
-  .join(', ')
+/** Nothing was declared of any of them. */
+const counters = 'pending, installing, installed, failed, convergence_unknown'
+const counts = [
+  ...['PENDING', 'INSTALLING', 'INSTALLED', 'FAILED'].map((state) => `count(*) filter (where state = '${state}')`),
+  'count(*)',
+].join(', ')
 
 function component(name: string, revision: string): string {
   return `json_build_object('name', '${name}', 'state', state, 'error', null, 'changedAt', (extract(epoch from at) * 1000)::bigint, 'revision', ${revision})`
