@@ -2,6 +2,7 @@
 import { expect, it, onTestFinished } from 'vitest'
 import { startApp } from '../support/app.ts'
 import { findChromium, openPage, startBrowser } from '../support/browser.ts'
+import { documentOf } from '../support/desired.ts'
 
 const key = 'an-admin-key-for-tests-only'
 
@@ -44,4 +45,38 @@ it.runIf(findChromium())('signs in with a key, reads and follows, signs out', as
   await field.waitFor()
   expect(await page.getByText('secret').count()).toBe(0)
   expect(await page.context().cookies()).toEqual([])
+})
+
+// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
+it.runIf(findChromium())('shows who may not read documents everything but them, and says so', async () => {
+  const server = await startApp({ env: { API_AUTH: 'key', API_ADMIN_KEY: key } })
+  onTestFinished(() => server.stop())
+  const ask = async (query: string, variables: object = {}) => {
+    const response = await server.post('/graphql', { query, variables }, { authorization: `Bearer ${key}` })
+    return ((await response.json()) as { data: Record<string, { key?: string }> }).data
+  }
+  await ask(
+    `mutation ($document: String!) { declareDeployments(input: { reason: "as agreed", deployments: [
+      { deviceId: "edge-1", deploymentId: "meant", document: $document }
+    ] }) { __typename } }`,
+    { document: documentOf('meant', '7.7.7') },
+  )
+  const made = await ask(
+    'mutation { createApiKey(input: { name: "reader", roles: [VIEWER] }) { ... on CreateApiKeySuccess { key } } }',
+  )
+  const browser = await startBrowser()
+  onTestFinished(() => browser.close())
+  for (const [credential, shown] of [
+    [made.createApiKey?.key ?? '', 'What documents say is for operators'],
+    [key, '7.7.7'],
+  ] as const) {
+    const { page, close } = await openPage(browser, `${server.url}/#/deployment/edge-1/meant`)
+    await page.getByLabel('API key or token').fill(credential)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    const panel = page.getByRole('region', { name: 'Desired state' })
+    await panel.getByText('as agreed').waitFor()
+    await panel.getByText(shown).waitFor()
+    expect(await panel.getByText('7.7.7').count()).toBe(shown === '7.7.7' ? 1 : 0)
+    await close()
+  }
 })

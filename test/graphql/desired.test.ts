@@ -120,6 +120,27 @@ describe.each(stores)('what devices should run on $name', (store) => {
     expect((await api.ask('{ device(deviceId: "twice") { manifestVersion } }')).device.manifestVersion).toBe('3')
   })
 
+  it('is found among all that it was, by its digest', async () => {
+    const [first, second] = [documentOf('1', 'a'), documentOf('2', 'a')]
+    await put('edge-found', 'found', first)
+    await put('edge-found', 'found', second)
+    const one = async (digest: string) =>
+      (
+        await api.ask(
+          `query ($digest: String!) { deployment(deploymentId: "found") {
+            desiredHistory { digest } desiredDocument(digest: $digest) { content fromManifestVersion untilManifestVersion }
+          } }`,
+          { digest },
+        )
+      ).deployment
+    expect(await one(digestOf(first))).toEqual({
+      desiredHistory: [{ digest: digestOf(second) }, { digest: digestOf(first) }],
+      desiredDocument: { content: first, fromManifestVersion: '2', untilManifestVersion: '3' },
+    })
+    expect((await one(digestOf(second))).desiredDocument).toMatchObject({ content: second, untilManifestVersion: null })
+    expect((await one(digestOf(sample))).desiredDocument).toBeNull()
+  })
+
   it('is withdrawn, and converges when it is gone', async () => {
     const { id } = await put('leaver', 'leaving', documentOf('1', 'a'), 'in')
     await say('leaver', 'leaving', 'INSTALLED', '2')

@@ -89,10 +89,10 @@ export function DevicePage({ steps: [deviceId = ''] }: { readonly steps: readonl
                   : 'no, it only reported'}
             </dd>
           </div>
-          {device.manifests.length > 0 && (
+          {(device.manifests.length > 0 || device.manifestVersion === null) && (
             <div>
               <dt>Manifest version</dt>
-              <dd class="number">{device.manifestVersion}</dd>
+              <dd class="number">{device.manifestVersion ?? 'its gateway fetches what it should run'}</dd>
             </div>
           )}
           {device.labels.map(({ key, value }) => (
