@@ -101,7 +101,7 @@ interface AgainstProps extends Pick<LegendProps, 'to'> {
 /** Under the bar of states. Nothing where nothing is meant. */
 export function AgainstWhatIsMeant({ counts, installed, to }: AgainstProps) {
   if (!isMeant(counts)) return null
-  const { converged, stale } = installed.convergence
+  const { converged, stale, unknown } = installed.convergence
   return (
     <div class="against">
       <p>
@@ -110,6 +110,11 @@ export function AgainstWhatIsMeant({ counts, installed, to }: AgainstProps) {
         {stale > 0 && (
           <>
             , <b class="number">{formatNumber(stale)}</b> {stale === 1 ? 'says' : 'say'} it of an older one
+          </>
+        )}
+        {unknown > 0 && (
+          <>
+            ; of <b class="number">{formatNumber(unknown)}</b> that is not known
           </>
         )}
       </p>

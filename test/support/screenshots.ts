@@ -46,6 +46,10 @@ try {
     await picture(url, `rollout-${colorScheme}`, `#/rollout/${rollout}`, '.causes li', colorScheme)
     await picture(url, `clusters-${colorScheme}`, `#/rollout/${group}`, '.matrix', colorScheme)
   }
+  // After the others: it is no part of their fleet.
+  const meant = await playDesired(url)
+  for (const colorScheme of ['light', 'dark'] as const)
+    await picture(url, `desired-${colorScheme}`, meant, '.diff tr', colorScheme)
 } finally {
   await browser.close()
   await app.close()
@@ -142,6 +146,60 @@ async function playGroup(url: string): Promise<string> {
   return rollout.id
 }
 
+/** A device that is on a version older than the one meant: the address of its deployment. */
+async function playDesired(url: string): Promise<string> {
+  const api = createApi(url)
+  const [deviceId, deploymentId] = ['press-07', 'line-vision']
+  const declare = (revision: string, reason: string, more = '') =>
+    api.ask(`mutation ($input: DeclareDeploymentsInput!) { declareDeployments(input: $input) { __typename } }`, {
+      input: {
+        rollout: { name: 'line-vision-autumn' },
+        reason,
+        deployments: [{ deviceId, deploymentId, document: visionDocument(deploymentId, revision, more) }],
+      },
+    })
+  await declare('3.1.4', 'commissioning of line 7')
+  for (const state of ['installing', 'installed']) {
+    const components = ['camera-feed', 'model-server'].map((name) => ({ name, state }))
+    const body = { deploymentId, adoptedManifestVersion: 2, status: { state }, components }
+    await fetch(`${url}/api/v1/clients/${deviceId}/deployments/${deploymentId}/status`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+  }
+  await declare('3.2.0', 'the new model finds scratches, too', '    confidence:\n      value: 0.82\n')
+  return `#/deployment/${deviceId}/${deploymentId}`
+}
+
+function visionDocument(id: string, revision: string, more: string): string {
+  return `apiVersion: application.margo.org/v1alpha1
+kind: ApplicationDeployment
+metadata:
+  annotations:
+    id: ${id}
+    applicationId: line-vision
+  name: line-vision
+  namespace: plant
+spec:
+  deploymentProfile:
+    type: helm
+    components:
+      - name: camera-feed
+        properties:
+          repository: oci://registry.example/charts/camera-feed
+          revision: 1.9.2
+      - name: model-server
+        properties:
+          repository: oci://registry.example/charts/model-server
+          revision: ${revision}
+          wait: true
+  parameters:
+    site:
+      value: hamburg
+${more}`
+}
+
 async function picture(
   url: string,
   name: string,
@@ -157,8 +215,8 @@ async function picture(
   const element = page.locator(drawn).first()
   await element.waitFor()
   await page.waitForLoadState('networkidle')
-  if (drawn === '.matrix')
-    await page.locator('#matrix').evaluate((title) => scrollTo(0, title.getBoundingClientRect().top - 110))
+  const title = { '.matrix': '#matrix', '.diff tr': '#desired' }[drawn]
+  if (title) await page.locator(title).evaluate((element) => scrollTo(0, element.getBoundingClientRect().top - 110))
   await page.evaluate(() => new Promise((drawnTwice) => requestAnimationFrame(() => requestAnimationFrame(drawnTwice))))
   const path = join(folder, `${name}.png`)
   await page.screenshot({ path })
