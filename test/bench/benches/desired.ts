@@ -50,7 +50,7 @@ export const desired: Bench = {
         (program: Program, requests: readonly Buffer[], db = true) =>
         (isWarmUp: boolean) =>
           closedLoop(polling(requests), { server: program, ...(db && { database }) }, isWarmUp ? 1 : lab.seconds)
-      const reads = countReads(url)
+      const reads = await countReads(url)
       const samples = await interleave(
         {
           ours: measure(server, named),
@@ -154,12 +154,12 @@ async function readTags(
 }
 
 /** From now on: how often the database looked into the tables. */
-function countReads(url: string): () => Promise<{ polls: number; documents: number }> {
+async function countReads(url: string): Promise<() => Promise<{ polls: number; documents: number }>> {
   const read = async () => {
+    // What a connection has counted it tells when it has been idle for ten seconds, at the latest.
+    await new Promise((resolve) => setTimeout(resolve, 11_000))
     const sql = postgres(url, { max: 1 })
     try {
-      // What others have counted is told a second after they are done.
-      await new Promise((resolve) => setTimeout(resolve, 1_500))
       const rows = await sql<{ name: string; scans: number }[]>`select relname as name,
         (coalesce(seq_scan, 0) + coalesce(idx_scan, 0))::int as scans from pg_stat_user_tables`
       const of = (name: string) => rows.find((row) => row.name === name)?.scans ?? 0
@@ -168,9 +168,9 @@ function countReads(url: string): () => Promise<{ polls: number; documents: numb
       await sql.end()
     }
   }
-  const before = read()
+  const before = await read()
   return async () => {
-    const [then, now] = [await before, await read()]
-    return { polls: now.polls - then.polls, documents: now.documents - then.documents }
+    const now = await read()
+    return { polls: now.polls - before.polls, documents: now.documents - before.documents }
   }
 }
