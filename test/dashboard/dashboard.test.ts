@@ -85,6 +85,7 @@ describe.runIf(findChromium())('the dashboard', () => {
     await verdict('Applying')
     await adopt(2, 'installed')
     await verdict('Converged')
+    const then = new Date().toISOString()
 
     await declare(server, [document('2.0.0')], 'because of what was found')
     await verdict('Stale')
@@ -109,6 +110,15 @@ describe.runIf(findChromium())('the dashboard', () => {
     expect(page.url()).toContain('from=nothing&to=2')
     await adopt(4, 'removed')
     await verdict('Converged')
+
+    // The past knows no later versions.
+    await page.goto(`${server.url}/#/deployment/${deviceId}/${deploymentId}?at=${then}`)
+    await verdict('Installed')
+    await panel.getByText('It runs what is meant.').waitFor()
+    expect(await panel.getByLabel('To version').locator('option').allTextContents()).toEqual([
+      expect.stringMatching(/^version 2,/),
+      expect.stringMatching(/^nothing/),
+    ])
 
     await page.goto(`${server.url}/#/device/${deviceId}`)
     const manifests = page.getByRole('region', { name: 'What it should run' }).locator('.manifests > li')
