@@ -16,18 +16,25 @@ interface ManifestsProps {
   readonly deviceId: string
   /** Newest first. */
   readonly manifests: readonly ManifestVersion[]
+  /** Where git finds them: an address, or a path on this server; null: nowhere. */
+  readonly repository: string | null
 }
 
 /** So many are shown at first; and of one that changed much, so many of its deployments. */
 const [first, most] = [8, 6]
 
-export function Manifests({ deviceId, manifests }: ManifestsProps) {
+export function Manifests({ deviceId, manifests, repository }: ManifestsProps) {
   const [isAll, setIsAll] = useState(false)
   return (
     <section class="panel" aria-labelledby="manifests">
       <h2 id="manifests">
         What it should run <small class="muted number">{formatNumber(manifests.length)} versions, newest first</small>
       </h2>
+      {repository !== null && (
+        <p class="muted repository">
+          Each is a commit: <code>git clone {new URL(repository.replace(/^\//, ''), document.baseURI).href}</code>
+        </p>
+      )}
       <ol class="manifests">
         {manifests.slice(0, isAll ? undefined : first).map(({ version, at, who, reason, changes }) => (
           <li key={version}>

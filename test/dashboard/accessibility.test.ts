@@ -92,6 +92,11 @@ describe.runIf(findChromium())('to axe the dashboard is clean', () => {
       deploymentId,
       document: documentOf(deploymentId, revision) + padding,
     })
+    const properties = {
+      ...{ id: 'edge-1', vendor: 'Presses', modelNumber: 'P-400', serialNumber: '0007' },
+      ...{ cpus: [{ cores: 4, architecture: 'arm64' }], memory: '8Gi', supportedDeploymentTypes: ['helm'] },
+    }
+    expect((await server.post('/api/v1/capabilities/edge-1', { properties })).ok).toBe(true)
     const [, withdrawn = ''] = await declare(server, [meant('meant', '1'), meant('withdrawn', '1')], 'first')
     const installed = { adoptedManifestVersion: 2, status: { state: 'installed' }, components: [] }
     for (const deploymentId of ['meant', 'withdrawn'])

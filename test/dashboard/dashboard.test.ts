@@ -128,6 +128,14 @@ describe.runIf(findChromium())('the dashboard', () => {
       expect.stringMatching(/^3\b[\s\S]*because of what was found[\s\S]*declared meant/),
       expect.stringMatching(/^2\b[\s\S]*first[\s\S]*declared meant/),
     ])
+    const properties = {
+      ...{ id: deviceId, vendor: 'Presses', modelNumber: 'P-400', serialNumber: '0007' },
+      ...{ cpus: [{ cores: 4, architecture: 'arm64' }], memory: '8Gi', supportedDeploymentTypes: ['helm'] },
+    }
+    expect((await server.post(`/api/v1/capabilities/${deviceId}`, { properties })).ok).toBe(true)
+    await page.reload()
+    await page.getByText('Presses P-400').waitFor()
+    await page.getByRole('region', { name: 'What it can run' }).getByText('"arm64"').waitFor()
     expect(complaints).toEqual([])
 
     async function adopt(adoptedManifestVersion: number, state: string): Promise<void> {

@@ -19,7 +19,8 @@ const deviceDocument = graphql(
       revision
       device(deviceId: $deviceId) {
         ...DeviceRow
-        expectedInterval manifestVersion
+        expectedInterval manifestVersion repository onboardedAt
+        capabilities { vendor modelNumber serialNumber reportedAt document }
         manifests { version at who reason changes { deploymentId digest } }
         children(first: 100) { totalCount nodes { ...DeviceRow } }
       }
@@ -89,6 +90,23 @@ export function DevicePage({ steps: [deviceId = ''] }: { readonly steps: readonl
                   : 'no, it only reported'}
             </dd>
           </div>
+          {device.capabilities && (
+            <div>
+              <dt>Says it is</dt>
+              <dd>
+                {device.capabilities.vendor} {device.capabilities.modelNumber}{' '}
+                <span class="muted">{device.capabilities.serialNumber}</span>
+              </dd>
+            </div>
+          )}
+          {device.onboardedAt && (
+            <div>
+              <dt>Introduced itself</dt>
+              <dd class="number" title={formatFull(device.onboardedAt)}>
+                {formatAge(device.onboardedAt, now.value)}
+              </dd>
+            </div>
+          )}
           {(device.manifests.length > 0 || device.manifestVersion === null) && (
             <div>
               <dt>Manifest version</dt>
@@ -117,7 +135,21 @@ export function DevicePage({ steps: [deviceId = ''] }: { readonly steps: readonl
       )}
       <h2>Deployments</h2>
       <FilteredDeployments scope={scope} label="Its deployments" />
-      {device.manifests.length > 0 && <Manifests deviceId={deviceId} manifests={device.manifests} />}
+      {device.manifests.length > 0 && (
+        <Manifests deviceId={deviceId} manifests={device.manifests} repository={device.repository} />
+      )}
+      {device.capabilities && (
+        <section class="panel" aria-labelledby="capabilities">
+          <h2 id="capabilities">
+            What it can run{' '}
+            <small class="muted" title={formatFull(device.capabilities.reportedAt)}>
+              as it said {formatAge(device.capabilities.reportedAt, now.value)}
+            </small>
+          </h2>
+          {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard. */}
+          <pre tabIndex={0}>{JSON.stringify(device.capabilities.document, null, 2)}</pre>
+        </section>
+      )}
       <section class="panel" aria-labelledby="changes">
         <h2 id="changes">
           Its last changes <a href={href(['feed'], { device: deviceId })}>live</a>
