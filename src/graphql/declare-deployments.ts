@@ -1,9 +1,14 @@
 import { setImmediate } from 'node:timers/promises'
-import { parseApplicationDeployment } from '../dialects/margo/application-deployment.ts'
+import {
+  type ApplicationDeployment,
+  parseApplicationDeployment,
+  type RefusedDocument,
+} from '../dialects/margo/application-deployment.ts'
 import { digestOf } from '../dialects/margo/digest.ts'
 import type { Revision } from '../domain/deployment.ts'
 import { manifestOwner } from '../domain/desired.ts'
 import { declareDeployments } from '../ingest/commands/declare.ts'
+import type { DesiredDocument } from '../ingest/desired.ts'
 import type { DeploymentRow } from '../store/deployments.ts'
 import type { RolloutRow } from '../store/rollouts.ts'
 import { builder } from './builder.ts'
@@ -113,35 +118,48 @@ builder.mutationField('declareDeployments', (t) =>
 
 type DeclarationInput = typeof DeploymentDeclaration.$inferInput
 
-type Read = ReturnType<typeof parseApplicationDeployment>
+interface Read {
+  readonly document: DesiredDocument
+  readonly said: ApplicationDeployment | RefusedDocument
+}
 
-/** In their order, with pauses: a thousand documents must not keep everybody else waiting. */
+/** Milliseconds. */
+const longestTurn = 10
+
+/** In their order, with pauses: a thousand documents must not keep everybody else waiting. One that is there again is read once. */
 async function readDocuments(deployments: readonly DeclarationInput[]): Promise<readonly (Read | null)[]> {
+  const texts = new Map<string, ReturnType<typeof readText>>()
   const read: (Read | null)[] = []
+  let since = performance.now()
   for (const declaration of deployments) {
-    const { document } = declaration
-    read.push(typeof document === 'string' ? parseApplicationDeployment(document, declaration) : null)
-    if (read.length % 10 === 0) await setImmediate()
+    const { document: text } = declaration
+    const known = typeof text === 'string' ? (texts.get(text) ?? readText(text)) : null
+    if (known && typeof text === 'string') texts.set(text, known)
+    read.push(known && { document: known.document, said: known.parse(declaration) })
+    if (performance.now() - since < longestTurn) continue
+    await setImmediate()
+    since = performance.now()
   }
   return read
 }
 
+function readText(content: string) {
+  const bytes = Buffer.from(content)
+  const document: DesiredDocument = { content, digest: digestOf(bytes), size: bytes.length }
+  return { document, parse: parseApplicationDeployment(content) }
+}
+
 function toDeclaration(input: DeclarationInput, read: Read | null) {
-  const { deviceId, deploymentId, applicationVersion, document } = input
-  const said = read?.problems === null ? read : null
+  const { deviceId, deploymentId, applicationVersion } = input
+  const said = read?.said.problems === null ? read.said : null
   return {
     deviceId,
     deploymentId,
     application: input.application ?? said?.application ?? null,
     applicationVersion: applicationVersion ?? null,
     components: said?.components ?? input.components ?? null,
-    ...(typeof document === 'string' && { document: toDocument(document) }),
+    ...(read && { document: read.document }),
   }
-}
-
-function toDocument(content: string) {
-  const bytes = Buffer.from(content)
-  return { content, digest: digestOf(bytes), size: bytes.length }
 }
 
 function problemsOf(
@@ -162,7 +180,7 @@ function problemsOf(
     check.name([...at, 'application'], application)
     check.name([...at, 'applicationVersion'], applicationVersion)
     if (typeof document === 'string') {
-      for (const { field, message } of documents[index]?.problems ?? [])
+      for (const { field, message } of documents[index]?.said.problems ?? [])
         check.add([...at, 'document', ...field.split(/[.[\]]+/).filter(Boolean)], message)
       if (components) check.add([...at, 'components'], 'must be left out: they are those of the document')
     }

@@ -1,5 +1,5 @@
 /** What commands need to know of what devices should run: the newest version of each, with its documents. */
-import type { ManifestEntry } from '../domain/desired.ts'
+import type { Digest, ManifestEntry } from '../domain/desired.ts'
 import type { Needs } from '../ingest/command.ts'
 import type { LoadedDesired } from '../ingest/desired.ts'
 import type { Session } from './database.ts'
@@ -12,18 +12,25 @@ const owners = `select t.key from json_array_elements_text($1::text::json) x
 const newestVersions = `select o.key as "targetKey", newest.version from (${owners}) o
   cross join lateral (select m.version from manifests m where m.target_key = o.key order by m.version desc limit 1) newest`
 const currentEntries = `select e.target_key as "targetKey", e.deployment_id as "deploymentId", e.deployment_key as "deploymentKey",
-    e.device_id as "deviceId", e.since, e.until, e.digest, e.size, d.content
-  from (${owners}) o join manifest_entries e on e.target_key = o.key and e.until is null
-  join desired_documents d on d.digest = e.digest`
+    e.device_id as "deviceId", e.since, e.until, e.digest, e.size
+  from (${owners}) o join manifest_entries e on e.target_key = o.key and e.until is null`
+/** Each once: a rollout's devices have the same. */
+const currentDocuments = `select d.digest, d.content from desired_documents d where d.digest in (
+  select e.digest from (${owners}) o join manifest_entries e on e.target_key = o.key and e.until is null)`
 
 export async function loadDesired(session: Session, needs: readonly Needs[]): Promise<LoadedDesired | null> {
   const names = [...new Set(needs.flatMap(({ manifests }) => manifests ?? []))]
   const keys = [...new Set(needs.flatMap(({ manifestsOf }) => manifestsOf ?? []))]
   if (names.length === 0 && keys.length === 0) return null
   const parameters = [JSON.stringify(names), JSON.stringify(keys)]
-  const [versions, entries] = await Promise.all([
+  const [versions, entries, documents] = await Promise.all([
     session.run<{ targetKey: number; version: number }>(newestVersions, parameters),
-    session.run<ManifestEntry & { content: string }>(currentEntries, parameters),
+    session.run<ManifestEntry>(currentEntries, parameters),
+    session.run<{ digest: Digest; content: string }>(currentDocuments, parameters),
   ])
-  return { versions: new Map(versions.map(({ targetKey, version }) => [targetKey, version])), entries }
+  const contents = new Map(documents.map(({ digest, content }) => [digest, content]))
+  return {
+    versions: new Map(versions.map(({ targetKey, version }) => [targetKey, version])),
+    entries: entries.map((entry) => ({ ...entry, content: contents.get(entry.digest) ?? '' })),
+  }
 }

@@ -21,20 +21,28 @@ export interface RefusedDocument {
   readonly problems: readonly FieldProblem[]
 }
 
+/** What it is declared for. */
+export interface Expected {
+  readonly deploymentId: string
+  readonly deviceId: string
+}
+
 /**
- * `expected` is the deployment that it is declared for: what it says of itself must be that. What the generations differ in is optional,
- * and what none of them knows is ignored; the device gets the text as it is.
+ * Reading the text is nearly all of the work, and is done once for however many it is declared for. What it says of itself must be what
+ * is expected. What the generations differ in is optional, and what none of them knows is ignored; the device gets the text as it is.
  */
 export function parseApplicationDeployment(
   text: string,
-  expected: { readonly deploymentId: string; readonly deviceId: string },
-): ApplicationDeployment | RefusedDocument {
-  const problems: Problems = { list: null }
-  const parsed = readText(problems, text)
-  const document = isObject(parsed) ? readDocument(problems, parsed, expected) : null
-  if (document !== null && problems.list === null) return document
-  if (problems.list === null) complain(problems, '', `must be an ApplicationDeployment, but is ${shown(parsed)}`)
-  return { problems: (problems.list ?? []).slice(0, mostProblems) }
+): (expected: Expected) => ApplicationDeployment | RefusedDocument {
+  const ofText: Problems = { list: null }
+  const parsed = readText(ofText, text)
+  return (expected) => {
+    const problems: Problems = { list: ofText.list && [...ofText.list] }
+    const document = isObject(parsed) ? readDocument(problems, parsed, expected) : null
+    if (document !== null && problems.list === null) return document
+    if (problems.list === null) complain(problems, '', `must be an ApplicationDeployment, but is ${shown(parsed)}`)
+    return { problems: (problems.list ?? []).slice(0, mostProblems) }
+  }
 }
 
 function readText(problems: Problems, text: string): unknown {
@@ -47,11 +55,7 @@ function readText(problems: Problems, text: string): unknown {
   return undefined
 }
 
-function readDocument(
-  problems: Problems,
-  document: Body,
-  expected: { readonly deploymentId: string; readonly deviceId: string },
-): ApplicationDeployment {
+function readDocument(problems: Problems, document: Body, expected: Expected): ApplicationDeployment {
   if (!isAbsent(document.kind) && document.kind !== 'ApplicationDeployment')
     complain(problems, 'kind', `must be ApplicationDeployment, but is ${shown(document.kind)}`)
   if (!isAbsent(document.apiVersion) && typeof document.apiVersion !== 'string')

@@ -5,7 +5,7 @@ import { largestDocument, parseApplicationDeployment } from '../../../src/dialec
 
 const folder = new URL('../../fixtures/desired-state/', import.meta.url)
 const expected = { deploymentId: 'pumps-north', deviceId: 'gateway-1/edge-7' }
-const parse = (text: string) => parseApplicationDeployment(text, expected)
+const parse = (text: string) => parseApplicationDeployment(text)(expected)
 const problemsOf = (text: string) => parse(text).problems ?? []
 const fieldsOf = (text: string) => problemsOf(text).map(({ field }) => field)
 

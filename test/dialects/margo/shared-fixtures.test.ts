@@ -75,12 +75,12 @@ describe.skipIf(!present && !required)('desired state of the field', () => {
   it('has a document that is one of ours', () => {
     const text = readFileSync(new URL('ApplicationDeployment-rc3-style-helm.yaml', desired), 'utf8')
     const expected = { deploymentId: 'a3e2f5dc-912e-494f-8395-52cf3769bc06', deviceId: 'gateway-01/edge-01' }
-    expect(parseApplicationDeployment(text, expected)).toEqual({
+    expect(parseApplicationDeployment(text)(expected)).toEqual({
       problems: null,
       application: 'com-northstartida-digitron-orchestrator',
       components: ['database-services', 'digitron-orchestrator'],
     })
-    const other = parseApplicationDeployment(text, { ...expected, deviceId: 'gateway-01/edge-02' })
+    const other = parseApplicationDeployment(text)({ ...expected, deviceId: 'gateway-01/edge-02' })
     expect(other.problems?.map(({ field }) => field)).toEqual(['metadata.deviceId'])
   })
 
