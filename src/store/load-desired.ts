@@ -3,20 +3,22 @@ import type { Digest, ManifestEntry } from '../domain/desired.ts'
 import type { Needs } from '../ingest/command.ts'
 import type { LoadedDesired } from '../ingest/desired.ts'
 import type { Session } from './database.ts'
+import { deviceNamed } from './each.ts'
 
 /** The devices meant: by name, and those that these deployments are desired of. */
-const owners = `select t.key from json_array_elements_text($1::text::json) x
-    join targets t on t.kind = 'DEVICE' and t.provider = '' and t.name = x
+const owners = `select t.key from json_array_elements_text($1::text::json) x ${deviceNamed('x')}
   union select e.target_key from json_array_elements_text($2::text::json) x
-    join manifest_entries e on e.deployment_key = x::bigint and e.until is null`
+    cross join lateral (select e.target_key from manifest_entries e
+      where e.deployment_key = x::bigint and e.until is null offset 0) e`
 const newestVersions = `select o.key as "targetKey", newest.version from (${owners}) o
   cross join lateral (select m.version from manifests m where m.target_key = o.key order by m.version desc limit 1) newest`
+const current = `(${owners}) o cross join lateral (select e.* from manifest_entries e
+    where e.target_key = o.key and e.until is null offset 0) e`
 const currentEntries = `select e.target_key as "targetKey", e.deployment_id as "deploymentId", e.deployment_key as "deploymentKey",
-    e.device_id as "deviceId", e.since, e.until, e.digest, e.size
-  from (${owners}) o join manifest_entries e on e.target_key = o.key and e.until is null`
+    e.device_id as "deviceId", e.since, e.until, e.digest, e.size from ${current}`
 /** Each once: a rollout's devices have the same. */
-const currentDocuments = `select d.digest, d.content from desired_documents d where d.digest in (
-  select e.digest from (${owners}) o join manifest_entries e on e.target_key = o.key and e.until is null)`
+const currentDocuments = `select d.digest, d.content from (select distinct e.digest from ${current}) e
+  cross join lateral (select d.* from desired_documents d where d.digest = e.digest offset 0) d`
 
 export async function loadDesired(session: Session, needs: readonly Needs[]): Promise<LoadedDesired | null> {
   const names = [...new Set(needs.flatMap(({ manifests }) => manifests ?? []))]

@@ -4,6 +4,7 @@ import type { RolloutName } from '../domain/rollout.ts'
 import type { Needs, TargetName } from '../ingest/command.ts'
 import type { Head, Loaded } from '../ingest/world.ts'
 import type { Session } from './database.ts'
+import { deviceNamed } from './each.ts'
 import { loadDesired } from './load-desired.ts'
 import { loadOrchestration } from './load-orchestration.ts'
 import { storedIdentity } from './rollout-identity.ts'
@@ -31,22 +32,24 @@ export async function lockHead(session: Session): Promise<LockedHead> {
 }
 
 const deploymentsByName = `select d.* from json_to_recordset($1::text::json) as x("deploymentId" text, reporter text)
-  join deployments d on d.deployment_id = x."deploymentId" and d.reporter = x.reporter and d.instance_key is null`
+  cross join lateral (select d.* from deployments d
+    where d.reporter = x.reporter and d.deployment_id = x."deploymentId" and d.instance_key is null offset 0) d`
 const deploymentsByDevice = `select d.* from json_to_recordset($1::text::json) as x("deploymentId" text, device text)
-  join targets t on t.kind = 'DEVICE' and t.provider = '' and t.name = x.device
-  join deployments d on d.target_key = t.key and d.deployment_id = x."deploymentId"`
+  ${deviceNamed('x.device')}
+  cross join lateral (select d.* from deployments d
+    where d.target_key = t.key and d.deployment_id = x."deploymentId" offset 0) d`
 /** Those that the manifests of these devices list or listed once, on whichever child they run. */
 const deploymentsByManifest = `select d.* from json_to_recordset($1::text::json) as x("deploymentId" text, owner text)
-  join targets t on t.kind = 'DEVICE' and t.provider = '' and t.name = x.owner
-  join manifest_entries e on e.target_key = t.key and e.deployment_id = x."deploymentId"
-  join deployments d on d.key = e.deployment_key`
+  ${deviceNamed('x.owner')}
+  cross join lateral (select distinct e.deployment_key from manifest_entries e
+    where e.target_key = t.key and e.deployment_id = x."deploymentId" offset 0) e
+  cross join lateral (select d.* from deployments d where d.key = e.deployment_key offset 0) d`
 const deploymentsByKey = `select d.* from deployments d
   where d.key in (select x::bigint from json_array_elements_text($1::text::json) x)`
 const deploymentsByReporter = `select d.* from deployments d
   where d.instance_key is null and d.reporter in (select x from json_array_elements_text($1::text::json) x)`
 
-const devicesByName = `select t.* from json_array_elements_text($1::text::json) x
-  join targets t on t.kind = 'DEVICE' and t.provider = '' and t.name = x`
+const devicesByName = `select t.* from json_array_elements_text($1::text::json) x ${deviceNamed('x')}`
 const targetsByName = `select t.* from json_to_recordset($1::text::json) as x(kind target_kind, provider text, name text)
   join targets t on t.kind = x.kind and t.provider = x.provider and t.name = x.name`
 const targetsByKey = `select t.* from targets t

@@ -48,7 +48,7 @@ describe('the plan of what agents should run', () => {
       if (document === null) continue
       const expected = { deploymentId: id, deviceId: order.agent.deviceId }
       const { components } = parse(document).spec.deploymentProfile
-      expect(parseApplicationDeployment(document, expected)).toMatchObject({
+      expect(parseApplicationDeployment(document)(expected)).toMatchObject({
         problems: null,
         components: components.map(({ name }: { name: string }) => name),
       })

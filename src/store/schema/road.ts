@@ -159,7 +159,7 @@ export const deployments = pgTable(
     uniqueIndex('deployments_reporter').on(t.reporter, t.deploymentId).where(sql`instance_key is null`),
     uniqueIndex('deployments_place').on(t.instanceKey, t.targetKey).where(sql`instance_key is not null`),
     index('deployments_id').on(t.deploymentId, t.key),
-    index('deployments_target').on(t.targetKey),
+    index('deployments_target').on(t.targetKey, t.deploymentId),
     index('deployments_rollout').on(t.rolloutKey, t.revision).where(sql`forgotten_at is null`),
     index('deployments_revision').on(t.revision).where(sql`forgotten_at is null`),
     index('deployments_state').on(t.state, t.revision).where(sql`forgotten_at is null`),

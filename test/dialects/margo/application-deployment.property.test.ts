@@ -7,7 +7,7 @@ import { parseApplicationDeployment } from '../../../src/dialects/margo/applicat
 const expected = { deploymentId: 'pumps', deviceId: 'edge-1' }
 
 function judge(text: string) {
-  const outcome = parseApplicationDeployment(text, expected)
+  const outcome = parseApplicationDeployment(text)(expected)
   if (outcome.problems === null) {
     expect(outcome.components.length).toBeGreaterThan(0)
     expect(new Set(outcome.components).size).toBe(outcome.components.length)
