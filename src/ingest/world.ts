@@ -88,6 +88,12 @@ export interface Loaded {
   readonly desired?: LoadedDesired
 }
 
+/** Keys by deploymentId and target, and by deploymentId and whose manifest they would be in. */
+interface Names {
+  readonly places: Map<string, Set<number>>
+  readonly owners: Map<string, Set<number>>
+}
+
 /** How much of a row moved: nothing but "heard again" leaves its indexes alone. */
 export type Touch = 'created' | 'changed' | 'heard'
 
@@ -101,8 +107,8 @@ export interface World {
   deployment(deploymentId: string, reporter: string): Deployment | null
   /** Those of that id that run on that device, whoever reports them; forgotten ones too. */
   deploymentsOn(deploymentId: string, targetKey: number): readonly Deployment[]
-  /** Those of that id that should run on that device's children, or should not any more. */
-  listedBy(gateway: string, deploymentId: string): readonly Deployment[]
+  /** Those of that id that its manifest lists or once listed, and nobody has reported on: the one that should run is the first. */
+  freeOf(owner: string, deploymentId: string): readonly Deployment[]
   deploymentByKey(key: number): Deployment | null
   deploymentsOf(reporter: string): readonly Deployment[]
   device(name: string): Target | null
@@ -162,7 +168,7 @@ export function createWorld(head: Head, loaded: Loaded, now: Millis, offlineAfte
   const byKey = new Map(loaded.deployments.map((deployment) => [deployment.key, deployment]))
   const byName = new Map(loaded.deployments.filter(isReported).map((d) => [nameOf(d.deploymentId, d.reporter), d.key]))
   /** Made when first asked for: a report that finds its own never does. Those that have moved away stay in it. */
-  let byPlace: Map<string, Set<number>> | null = null
+  let names: Names | null = null
   const targets = new Map(loaded.targets.map((target) => [target.key, target]))
   const devices = new Map(loaded.targets.filter((t) => t.kind === 'DEVICE').map((target) => [target.name, target.key]))
   const others = new Map(loaded.targets.filter((t) => t.kind !== 'DEVICE').map((t) => [placeName(t), t.key]))
@@ -179,18 +185,21 @@ export function createWorld(head: Head, loaded: Loaded, now: Millis, offlineAfte
   const rolloutDeltas = new Map<number, Counters>()
   const fleetDelta = zeroCounters()
 
-  const putPlace = (places: Map<string, Set<number>>, deployment: Deployment): void => {
-    const place = nameOf(deployment.deploymentId, String(deployment.targetKey))
-    const there = places.get(place)
-    if (there) there.add(deployment.key)
-    else places.set(place, new Set([deployment.key]))
+  const putName = (names: Map<string, Set<number>>, name: string, key: number): void => {
+    const there = names.get(name)
+    if (there) there.add(key)
+    else names.set(name, new Set([key]))
   }
-
-  const places = (): ReadonlyMap<string, ReadonlySet<number>> => {
-    if (byPlace) return byPlace
-    byPlace = new Map()
-    for (const deployment of byKey.values()) putPlace(byPlace, deployment)
-    return byPlace
+  const put = (index: Names, { key, deploymentId, targetKey, reporter }: Deployment): void => {
+    putName(index.places, nameOf(deploymentId, String(targetKey)), key)
+    putName(index.owners, nameOf(deploymentId, manifestOwner(reporter)), key)
+  }
+  const found = (by: keyof Names, deploymentId: string, name: string): Deployment[] => {
+    if (!names) {
+      names = { places: new Map(), owners: new Map() }
+      for (const deployment of byKey.values()) put(names, deployment)
+    }
+    return [...(names[by].get(nameOf(deploymentId, name)) ?? [])].flatMap((key) => byKey.get(key) ?? [])
   }
 
   const targetByKey = (key: number): Target => {
@@ -242,15 +251,13 @@ export function createWorld(head: Head, loaded: Loaded, now: Millis, offlineAfte
     moment: () => ({ now, at, revision: revision + 1 }),
     deployment: (deploymentId, reporter) => byKey.get(byName.get(nameOf(deploymentId, reporter)) ?? -1) ?? null,
     deploymentsOn: (deploymentId, targetKey) =>
-      [...(places().get(nameOf(deploymentId, String(targetKey))) ?? [])]
-        .flatMap((key) => byKey.get(key) ?? [])
+      found('places', deploymentId, String(targetKey))
         .filter((deployment) => deployment.targetKey === targetKey)
         .toSorted((a, b) => a.key - b.key),
-    listedBy: (gateway, deploymentId) =>
-      [...byKey.values()].filter(
-        (d) =>
-          d.deploymentId === deploymentId && d.targetManifestVersion !== null && manifestOwner(d.reporter) === gateway,
-      ),
+    freeOf: (owner, deploymentId) =>
+      found('owners', deploymentId, owner)
+        .filter((d) => d.targetManifestVersion !== null && isFree(d))
+        .toSorted((a, b) => Number(b.documentDigest !== null) - Number(a.documentDigest !== null) || a.key - b.key),
     deploymentByKey: (key) => byKey.get(key) ?? null,
     deploymentsOf: (reporter) => [...byKey.values()].filter((deployment) => deployment.reporter === reporter),
     device,
@@ -293,7 +300,7 @@ export function createWorld(head: Head, loaded: Loaded, now: Millis, offlineAfte
       if (known && known.reporter !== deployment.reporter) byName.delete(nameOf(known.deploymentId, known.reporter))
       if (isReported(deployment)) byName.set(nameOf(deployment.deploymentId, deployment.reporter), deployment.key)
       byKey.set(deployment.key, deployment)
-      if (byPlace) putPlace(byPlace, deployment)
+      if (names) put(names, deployment)
       if (changes.length === 0) return
       record({
         observedAt,
@@ -398,6 +405,11 @@ function nameOf(deploymentId: string, reporter: string): string {
 
 function identityOf(rollout: RolloutName): string {
   return `${rollout.kind}${rolloutIdentity(rollout)}`
+}
+
+/** Declared, and nobody has reported on it yet. */
+export function isFree({ claimed, forgottenAt }: Deployment): boolean {
+  return !claimed && forgottenAt === null
 }
 
 /** Not run by an orchestrator: those are found by their instance and target. */

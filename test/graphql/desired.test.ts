@@ -211,6 +211,25 @@ describe.each(stores)('what devices should run on $name', (store) => {
     expect(deployments.nodes).toEqual([{ id: first.id, convergence: 'CONVERGED', device: { deviceId: 'mover/two' } }])
   })
 
+  it('moves also when it was withdrawn before anybody reported on it', async () => {
+    const { id } = await put('early/one', 'e', documentOf('1', 'a'))
+    await run(remove, { ids: [id] })
+    expect(await put('early/two', 'e', documentOf('1', 'a'))).toMatchObject({ id, targetManifestVersion: '4' })
+    await api.report({
+      reporter: 'early',
+      deviceId: 'early/two',
+      deploymentId: 'e',
+      state: 'INSTALLED',
+      adoptedManifestVersion: '4',
+    })
+    expect(await find('e')).toMatchObject({ id, convergence: 'CONVERGED' })
+    // What a child has reported by itself stays its own.
+    const own = await put('early/three', 'own', documentOf('1', 'a'))
+    await say('early/three', 'own', 'INSTALLED', '5')
+    await run(remove, { ids: [own.id] })
+    expect((await put('early/four', 'own', documentOf('1', 'a'))).id).not.toBe(own.id)
+  })
+
   it.each(transports)('is filtered, counted and told as it moves over $name', async ({ name, watch }) => {
     const rollout = `fleet over ${name}`
     const devices = ['a', 'b', 'c'].map((letter) => `${letter} ${name}`)

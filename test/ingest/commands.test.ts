@@ -170,12 +170,17 @@ describe.each(stores)('commands on $name', (store) => {
   })
 
   it('let a declaration find what is there before what is forgotten', async () => {
-    const child = { reporter: 'gw8', deviceId: 'gw8/child', deploymentId: 'late', state: 'INSTALLED' } as const
-    const first = await declare('gw8/child', 'late')
+    const child = {
+      reporter: 'gw8',
+      deviceId: 'gw8/child',
+      deploymentId: 'brought back late',
+      state: 'INSTALLED',
+    } as const
+    const first = await declare('gw8/child', 'brought back late')
     await road.writer.submit(forgetDeployments(first.deploymentKeys))
     await send(child)
-    const again = await declare('gw8/child', 'late')
-    expect(await findDeployments(road.database.session, 'late', null, null)).toMatchObject([
+    const again = await declare('gw8/child', 'brought back late')
+    expect(await findDeployments(road.database.session, 'brought back late', null, null)).toMatchObject([
       { reporter: 'gw8', state: 'INSTALLED', rolloutKey: again.rolloutKey },
     ])
   })

@@ -113,8 +113,8 @@ function declare(world: World, declaration: DeploymentDeclaration, rolloutKey: n
 }
 
 /**
- * The device's own, or whoever's runs on it; with a document also the one that its gateway's manifest lists or its gateway reports,
- * on whichever child: it should move. What was forgotten comes back only when nothing else is there.
+ * The device's own, or whoever's runs on it; with a document also the one that its gateway's manifest lists, its gateway reports, or
+ * that was withdrawn before anybody reported it, on whichever child: it should move. What was forgotten comes back only when nothing else is there.
  */
 function findDeclared(
   world: World,
@@ -127,7 +127,12 @@ function findDeclared(
     listed && world.deploymentByKey(listed.deploymentKey),
     world.deployment(deploymentId, deviceId),
     ...world.deploymentsOn(deploymentId, targetKey),
-    document ? world.deployment(deploymentId, manifestOwner(deviceId)) : null,
+    ...(document
+      ? [
+          world.deployment(deploymentId, manifestOwner(deviceId)),
+          ...world.freeOf(manifestOwner(deviceId), deploymentId),
+        ]
+      : []),
   ].filter((deployment) => deployment !== null)
   return candidates.find((deployment) => deployment.forgottenAt === null) ?? candidates[0] ?? null
 }

@@ -7,7 +7,7 @@ import type { Target } from '../../domain/target.ts'
 import { applyReport } from '../../domain/transition.ts'
 import type { Command } from '../command.ts'
 import { ensureChild, isBehind, isNamedBehind, parentName } from '../devices.ts'
-import type { World } from '../world.ts'
+import { isFree, type World } from '../world.ts'
 
 /** Margo's gateway error code for "child device unreachable". */
 const childUnreachable = '102'
@@ -65,12 +65,10 @@ export function recordReport(report: StatusReport, caller: string | null = null)
  * also have put what its manifest lists on another child than the one it was declared for.
  */
 function declaredOn(world: World, deploymentId: string, targetKey: number, reporter: string): Deployment | null {
-  const isFree = (d: Deployment): boolean => !d.claimed && d.forgottenAt === null
-  return (
-    world.deploymentsOn(deploymentId, targetKey).find(isFree) ??
-    world.listedBy(reporter, deploymentId).find(isFree) ??
-    null
-  )
+  const onTarget = world.deploymentsOn(deploymentId, targetKey).find(isFree)
+  // What is listed was loaded only for who speaks of another.
+  const isOfItself = world.targetByKey(targetKey).name === reporter
+  return onTarget ?? (isOfItself ? null : (world.freeOf(reporter, deploymentId)[0] ?? null))
 }
 
 export function refuseRevoked(...devices: readonly (Target | null)[]): void {
