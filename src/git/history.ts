@@ -4,7 +4,7 @@ import type { Millis } from '../domain/deployment.ts'
 import { firstManifestVersion } from '../domain/desired.ts'
 import { DomainError } from '../domain/errors.ts'
 import type { Database } from '../store/database.ts'
-import { type ManifestVersion, manifestHistory } from '../store/desired.ts'
+import { manifestHistory } from '../store/desired.ts'
 import { isTransient } from '../store/failure.ts'
 import { findTips, requireTip } from '../store/manifest-tips.ts'
 
@@ -50,7 +50,7 @@ export function createHistory({ session }: Pick<Database, 'session'>): History {
     newest: tipOf,
     async *after(device, version) {
       const { key } = await tipOf(device)
-      let page: readonly ManifestVersion[]
+      let page: readonly Version[]
       let last = version
       do {
         page = await manifestHistory(session, key, last, pageSize).catch(unreachable)

@@ -24,7 +24,7 @@ import {
   pageDeployments,
   type Scope,
 } from '../store/deployments.ts'
-import { contentsOf, documentsOf, manifestHistory, newestManifest, newestManifests } from '../store/desired.ts'
+import { contentsOf, documentsOf, manifestVersions, newestManifest, newestManifests } from '../store/desired.ts'
 import { actionsOf, instancesByKey, instancesOf } from '../store/instances.ts'
 import type { PageRequest } from '../store/page.ts'
 import { requireRetained, resolvePast } from '../store/past.ts'
@@ -212,10 +212,10 @@ function createReader(s: Snapshot) {
     profile: batched((keys: readonly number[]) => profilesOf(s, keys)),
     manifest: batched((keys: readonly number[]) => newestManifests(s, keys)),
     /** The newest versions, newest first. */
-    manifestHistory: remembered(async (targetKey: number) => {
+    manifestVersions: remembered(async (targetKey: number) => {
       const newest = (await newestManifest(s, targetKey))?.version ?? firstManifestVersion
-      const history = await manifestHistory(s, targetKey, Math.max(firstManifestVersion, newest - shownVersions))
-      return history.toReversed()
+      const after = Math.max(firstManifestVersion, newest - shownVersions)
+      return (await manifestVersions(s, targetKey, after, shownVersions)).toReversed()
     }),
     /** Newest first. */
     documentsOf: batched((keys: readonly number[], limit: number) => documentsOf(s, keys, limit)),

@@ -12,8 +12,11 @@ export const DesiredDocument = builder.objectRef<DocumentStay>('DesiredDocument'
     content: t.string({
       access: 'operator',
       description: 'The document as it was declared. It may hold what only its users should know.',
-      resolve: async ({ digest }, _, { reader }) =>
-        required(await (await reader()).documentContent(digest), 'document'),
+      resolve: async ({ digest, size }, _, context) => {
+        // A hundred lines of text are not one row.
+        context.spend(Math.ceil(size / 1024))
+        return required(await (await context.reader()).documentContent(digest), 'document')
+      },
     }),
     sizeBytes: t.exposeInt('size', { description: 'How long it is.' }),
     fromManifestVersion: t.string({

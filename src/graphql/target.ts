@@ -78,7 +78,11 @@ Device.implement({
     manifests: t.field({
       type: [ManifestVersionRef],
       description: 'The versions of what it should run, newest first: at most the last 100.',
-      resolve: async ({ key }, _, { reader }) => (await reader()).manifestHistory(key),
+      resolve: async ({ key }, _, context) => {
+        const versions = await (await context.reader()).manifestVersions(key)
+        context.spend(versions.reduce((sum, { changes }) => sum + 1 + changes.length, 0))
+        return versions
+      },
     }),
     repository: t.string({
       nullable: true,

@@ -94,21 +94,23 @@ export async function findBundle(session: Session, targetKey: number, digest: Di
   return row ? toManifest(row) : null
 }
 
-export interface ManifestVersion extends Manifest {
-  /** What became different with it: a document, or null where a deployment is listed no more. */
-  readonly changes: readonly {
-    readonly deploymentId: string
-    readonly digest: Digest | null
-    readonly content: string | null
-  }[]
+interface DocumentChange {
+  readonly deploymentId: string
+  /** Null: it is listed no more. */
+  readonly digest: Digest | null
 }
 
-/** The versions after `after`, in their order, with what each changed. */
-export async function manifestHistory(
+export interface ManifestVersion<Change = DocumentChange> extends Manifest {
+  /** What became different with it. */
+  readonly changes: readonly Change[]
+}
+
+/** The versions after `after`, in their order, with what each changed. Whoever sees less is told of those that changed something he sees. */
+export async function manifestVersions(
   session: Session,
   targetKey: number,
-  after: number = firstManifestVersion,
-  limit = 1_000,
+  after: number,
+  limit: number,
 ): Promise<ManifestVersion[]> {
   const rows = await session.rows<ManifestRecord>(
     sql`select ${manifests}.* from ${manifests}
@@ -118,27 +120,45 @@ export async function manifestHistory(
   const last = rows.at(-1)?.version
   if (last === undefined) return []
   const own = sql`${manifestEntries.targetKey} = ${targetKey}::bigint`
-  const changes = await session.rows<{
-    version: number
-    deployment_id: string
-    digest: Digest | null
-    content: string | null
-  }>(
-    sql`select ${manifestEntries.since} as version, ${manifestEntries.deploymentId}, ${manifestEntries.digest}, ${desiredDocuments.content}
-        from ${manifestEntries} join ${desiredDocuments} on ${desiredDocuments.digest} = ${manifestEntries.digest}
+  const changes = await session.rows<{ version: number; deployment_id: string; digest: Digest | null }>(
+    sql`select ${manifestEntries.since} as version, ${manifestEntries.deploymentId}, ${manifestEntries.digest}
+        from ${manifestEntries}
         where ${own} and ${isSeen(session, sql`${manifestEntries.deploymentKey}`)} and ${manifestEntries.since} > ${after}::bigint and ${manifestEntries.since} <= ${last}::bigint
       union all
-      select gone.until, gone.deployment_id, null, null from ${manifestEntries} as gone
+      select gone.until, gone.deployment_id, null from ${manifestEntries} as gone
         where gone.target_key = ${targetKey}::bigint and ${isSeen(session, sql`gone.deployment_key`)} and gone.until > ${after}::bigint and gone.until <= ${last}::bigint
           and not exists (select 1 from ${manifestEntries} where ${own}
             and ${manifestEntries.deploymentId} = gone.deployment_id and ${manifestEntries.since} = gone.until)`,
   )
   const byVersion = Map.groupBy(changes, ({ version }) => version)
-  return rows.map((row) => ({
-    ...toManifest(row),
-    changes: (byVersion.get(row.version) ?? [])
-      .map(({ deployment_id: deploymentId, digest, content }) => ({ deploymentId, digest, content }))
-      .toSorted((a, b) => (a.deploymentId < b.deploymentId ? -1 : 1)),
+  return rows
+    .filter(({ version }) => !session.sight || byVersion.has(version))
+    .map((row) => ({
+      ...toManifest(row),
+      changes: (byVersion.get(row.version) ?? [])
+        .map(({ deployment_id: deploymentId, digest }) => ({ deploymentId, digest }))
+        .toSorted((a, b) => (a.deploymentId < b.deploymentId ? -1 : 1)),
+    }))
+}
+
+/** The same with the documents themselves. */
+export async function manifestHistory(
+  session: Session,
+  targetKey: number,
+  after: number = firstManifestVersion,
+  limit = 1_000,
+): Promise<ManifestVersion<DocumentChange & { readonly content: string | null }>[]> {
+  const versions = await manifestVersions(session, targetKey, after, limit)
+  const digests = [...new Set(versions.flatMap(({ changes }) => changes.flatMap(({ digest }) => digest ?? [])))]
+  const contents = new Map(
+    [...(await contentsOf(session, digests))].map(([place, content]) => [digests[place], content]),
+  )
+  return versions.map((version) => ({
+    ...version,
+    changes: version.changes.map((change) => ({
+      ...change,
+      content: change.digest === null ? null : (contents.get(change.digest) ?? null),
+    })),
   }))
 }
 

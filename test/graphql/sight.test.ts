@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { declareDeployments, forgetDeployments } from '../../src/ingest/commands/declare.ts'
 import { registerDevices } from '../../src/ingest/commands/device.ts'
+import { documentOf } from '../support/desired.ts'
 import { stores } from '../support/stores.ts'
 import { type Stream, transports } from './clients.ts'
 import { type Api, startApi } from './harness.ts'
@@ -182,6 +183,37 @@ describe.each(stores)('a narrowed reader on $name', (store) => {
     const past = `query ($at: Revision) { deployment(deploymentId: "mover", atRevision: $at) { rollout { name } device { deviceId labels { key } connectivity } } }`
     expect(await api.ask(past, { at }, alpha)).toEqual({
       deployment: { rollout: { name: 'seen' }, device: { deviceId: 'm-3', labels: [], connectivity: 'UNKNOWN' } },
+    })
+  })
+
+  it('is told what its own should run, and by whom and why, and of no other project on the same device', async () => {
+    await register(api, 'm-3', 'munich')
+    const want = (project: string, deploymentId: string) =>
+      api.ask('mutation ($input: DeclareDeploymentsInput!) { declareDeployments(input: $input) { __typename } }', {
+        input: {
+          rollout: { name: `wanted by ${project}`, project },
+          deployments: [{ deviceId: 'm-3', deploymentId, document: documentOf(deploymentId) }],
+          reason: `for ${deploymentId}`,
+        },
+      })
+    await want('alpha', 'press')
+    await want('beta', 'hidden-press')
+    await want('alpha', 'lathe')
+    const manifests = async (who: string) =>
+      (await api.ask('{ device(deviceId: "m-3") { manifests { version reason changes { deploymentId } } } }', {}, who))
+        .device.manifests
+    const said = (version: string, deploymentId: string) => ({
+      version,
+      reason: `for ${deploymentId}`,
+      changes: [{ deploymentId }],
+    })
+    expect(await manifests(alpha)).toEqual([said('4', 'lathe'), said('2', 'press')])
+    expect(await manifests('viewer')).toEqual([said('4', 'lathe'), said('3', 'hidden-press'), said('2', 'press')])
+    const content = '{ deployment(deploymentId: "press") { desired { content } } }'
+    expect((await api.ask(content, {}, 'operator/project:alpha')).deployment.desired.content).toBe(documentOf('press'))
+    await expect(api.ask(content, {}, alpha)).rejects.toThrow('needs the role operator')
+    expect(await api.ask('{ deployment(deploymentId: "hidden-press") { id } }', {}, 'operator/project:alpha')).toEqual({
+      deployment: null,
     })
   })
 
