@@ -101,15 +101,18 @@ Deployment.implement({
       description: 'The document that its device should apply; null: none, or it was withdrawn.',
       resolve: async ({ key, documentDigest, targetManifestVersion, asOf }, _, { reader }) => {
         if (documentDigest === null) return null
-        const documents = (await (await reader()).documentsOf(key, asOf === null ? 1 : shownVersions)) ?? []
-        return documents.find(({ since }) => String(since) === targetManifestVersion) ?? null
+        // Now it is the newest of them, so that those of many are read together.
+        const upTo = asOf === null ? null : targetManifestVersion
+        const [document = null] = (await (await reader()).documentsOf(key, 1, upTo)) ?? []
+        return document
       },
     }),
     desiredHistory: t.field({
       type: [DesiredDocument],
-      description: 'The documents that its device should have applied, newest first: at most the last 100.',
-      resolve: async ({ key }, _, context) => {
-        const documents = (await (await context.reader()).documentsOf(key, shownVersions)) ?? []
+      description: 'The documents that its device should have applied until then, newest first: at most the last 100.',
+      resolve: async ({ key, asOf, targetManifestVersion }, _, context) => {
+        const upTo = asOf === null ? null : (targetManifestVersion ?? '0')
+        const documents = (await (await context.reader()).documentsOf(key, shownVersions, upTo)) ?? []
         context.spend(documents.length)
         return documents
       },
@@ -120,7 +123,7 @@ Deployment.implement({
       description: 'Of desiredHistory the newest with this digest; null: none has it.',
       args: { digest: t.arg.string({ required: true, description: '`sha256:` and the hash of its exact bytes.' }) },
       resolve: async ({ key }, { digest }, { reader }) => {
-        const documents = (await (await reader()).documentsOf(key, shownVersions)) ?? []
+        const documents = (await (await reader()).documentsOf(key, shownVersions, null)) ?? []
         return documents.find((document) => document.digest === digest) ?? null
       },
     }),

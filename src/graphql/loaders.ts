@@ -4,7 +4,7 @@
  */
 import DataLoader from 'dataloader'
 import type { Change, ChangeFilter } from '../domain/change.ts'
-import type { Millis, Revision } from '../domain/deployment.ts'
+import type { Digits, Millis, Revision } from '../domain/deployment.ts'
 import { type Digest, firstManifestVersion } from '../domain/desired.ts'
 import type { RolloutName } from '../domain/rollout.ts'
 import { type Sight, sightKey } from '../domain/sight.ts'
@@ -218,7 +218,9 @@ function createReader(s: Snapshot) {
       return (await manifestVersions(s, targetKey, after, shownVersions)).toReversed()
     }),
     /** Newest first. */
-    documentsOf: batched((keys: readonly number[], limit: number) => documentsOf(s, keys, limit)),
+    documentsOf: batched((keys: readonly number[], limit: number, upTo: Digits | null) =>
+      documentsOf(s, keys, limit, upTo),
+    ),
     documentContent: batched(
       (digests: readonly Digest[]) => contentsOf(s, digests),
       (_, index) => index,

@@ -1,6 +1,6 @@
 /** What devices should run, as they and their users read it. */
 import { type SQL, sql } from 'drizzle-orm'
-import type { Millis } from '../domain/deployment.ts'
+import type { Digits, Millis } from '../domain/deployment.ts'
 import { type Digest, firstManifestVersion, type Manifest, type ManifestEntry } from '../domain/desired.ts'
 import type { Session } from './database.ts'
 import { all, isAnyOf } from './parameters.ts'
@@ -169,11 +169,12 @@ export interface DocumentStay extends ManifestEntry {
   readonly why: string
 }
 
-/** By deployment: the last `limit` documents that it was meant to run, newest first. */
+/** By deployment: the last `limit` documents that it was meant to run, newest first. `upTo`: those of later versions aside. */
 export async function documentsOf(
   session: Session,
   deploymentKeys: readonly number[],
   limit: number,
+  upTo: Digits | null,
 ): Promise<Map<number, DocumentStay[]>> {
   const e = manifestEntries
   const rows = await session.rows<EntryRecord & { at: Millis; who: string; why: string }>(
@@ -181,7 +182,8 @@ export async function documentsOf(
         select ${e}.*, ${manifests.at}, ${manifests.who}, ${manifests.why},
           row_number() over (partition by ${e.deploymentKey} order by ${e.since} desc) as place
         from ${e} join ${manifests} on ${manifests.targetKey} = ${e.targetKey} and ${manifests.version} = ${e.since}
-        where ${isAnyOf(e.deploymentKey, deploymentKeys, 'bigint')}) as stay
+        where ${isAnyOf(e.deploymentKey, deploymentKeys, 'bigint')}
+          and ${upTo === null ? sql`true` : sql`${e.since} <= ${upTo}::bigint`}) as stay
       where stay.place <= ${limit} order by stay.deployment_key, stay.since desc`,
   )
   const stays = rows.map((row) => ({ ...toEntry(row), at: row.at, who: row.who, why: row.why }))

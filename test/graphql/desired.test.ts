@@ -141,6 +141,24 @@ describe.each(stores)('what devices should run on $name', (store) => {
     expect((await one(digestOf(sample))).desiredDocument).toBeNull()
   })
 
+  it('is in the past what it was then, however much has followed', async () => {
+    await put('often', 'often', documentOf('0', 'a'))
+    const { revision } = await api.ask('{ revision }')
+    for (let n = 1; n <= 101; n += 1) await put('often', 'often', documentOf(String(n), 'a'))
+    const asked = 'desired { content } desiredHistory { content }'
+    const { now, past } = await api.ask(
+      `query ($at: Revision!) { now: deployment(deploymentId: "often") { ${asked} }
+        past: deployment(deploymentId: "often", atRevision: $at) { ${asked} } }`,
+      { at: revision },
+    )
+    expect(past).toEqual({
+      desired: { content: documentOf('0', 'a') },
+      desiredHistory: [{ content: documentOf('0', 'a') }],
+    })
+    expect(now.desired.content).toBe(documentOf('101', 'a'))
+    expect(now.desiredHistory).toHaveLength(100)
+  })
+
   it('is withdrawn, and converges when it is gone', async () => {
     const { id } = await put('leaver', 'leaving', documentOf('1', 'a'), 'in')
     await say('leaver', 'leaving', 'INSTALLED', '2')
