@@ -163,6 +163,7 @@ export const deployments = pgTable(
     index('deployments_rollout').on(t.rolloutKey, t.revision).where(sql`forgotten_at is null`),
     index('deployments_revision').on(t.revision).where(sql`forgotten_at is null`),
     index('deployments_state').on(t.state, t.revision).where(sql`forgotten_at is null`),
+    index('deployments_convergence').on(t.convergence, t.revision).where(sql`forgotten_at is null`),
     index('deployments_forgotten').on(t.revision).where(sql`forgotten_at is not null`),
     index('deployments_instance').on(t.instanceKey, t.revision).where(sql`instance_key is not null`),
   ],

@@ -1,0 +1,1 @@
+CREATE INDEX "deployments_convergence" ON "deployments" USING btree ("convergence","revision") WHERE forgotten_at is null;
