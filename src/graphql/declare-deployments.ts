@@ -162,6 +162,12 @@ function toDeclaration(input: DeclarationInput, read: Read | null) {
   }
 }
 
+/** Of `spec.parameters["a.b"].targets[0]`: each key as it is. */
+function pathOf(field: string): string[] {
+  const parts = field.match(/"(?:[^"\\]|\\.)*"|[^.[\]]+/g) ?? []
+  return parts.map((part) => (part.startsWith('"') ? String(JSON.parse(part)) : part))
+}
+
 function problemsOf(
   { rollout, deployments, reason }: typeof DeclareDeploymentsInput.$inferInput,
   documents: readonly (Read | null)[],
@@ -181,7 +187,7 @@ function problemsOf(
     check.name([...at, 'applicationVersion'], applicationVersion)
     if (typeof document === 'string') {
       for (const { field, message } of documents[index]?.said.problems ?? [])
-        check.add([...at, 'document', ...field.split(/[.[\]]+/).filter(Boolean)], message)
+        check.add([...at, 'document', ...pathOf(field)], message)
       if (components) check.add([...at, 'components'], 'must be left out: they are those of the document')
     }
     if (!components) return

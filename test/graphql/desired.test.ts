@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { digestOf } from '../../src/dialects/margo/digest.ts'
+import { pruneHistory } from '../../src/store/housekeeping.ts'
 import { stores } from '../support/stores.ts'
 import { transports } from './clients.ts'
 import { type Api, startApi } from './harness.ts'
@@ -193,6 +194,12 @@ describe.each(stores)('what devices should run on $name', (store) => {
       'deployments.0.document.spec.deploymentProfile.components.1.name',
       'deployments.0.components',
     ])
+    const odd = `${documentOf('1', 'a')}  parameters: { 'a.b "c"': { targets: [{}] } }\n`
+    expect(
+      await run(declare, { deployments: [{ deviceId: 'bad', deploymentId: 'bad', document: odd }] }),
+    ).toMatchObject({
+      path: ['deployments', '0', 'document', 'spec', 'parameters', 'a.b "c"', 'targets', '0', 'pointer'],
+    })
     const documented = (deviceId: string) => ({ deviceId, deploymentId: 'one', document: documentOf('1', 'a') })
     expect(await run(declare, { deployments: [documented('g/1'), documented('g/2')] })).toMatchObject({
       __typename: 'InvalidInput',
@@ -246,6 +253,25 @@ describe.each(stores)('what devices should run on $name', (store) => {
     await say('early/three', 'own', 'INSTALLED', '5')
     await run(remove, { ids: [own.id] })
     expect((await put('early/four', 'own', documentOf('1', 'a'))).id).not.toBe(own.id)
+  })
+
+  it('is kept when the history is not', async () => {
+    const [first, second] = [documentOf('1', 'a'), documentOf('2', 'a')]
+    await put('kept', 'kept', first, 'one')
+    await put('kept', 'kept', second, 'two')
+    const shown = async () => {
+      const asked =
+        '{ deployment(deploymentId: "kept") { desiredHistory { content reason } device { manifests { version reason } } } }'
+      return (await api.ask(asked)).deployment
+    }
+    const before = await shown()
+    expect(before.desiredHistory).toEqual([
+      { content: second, reason: 'two' },
+      { content: first, reason: 'one' },
+    ])
+    expect(before.device.manifests).toHaveLength(2)
+    expect(await pruneHistory(api.road.database, Date.now() + 60_000, 10_000)).toBeGreaterThan(0)
+    expect(await shown()).toEqual(before)
   })
 
   it.each(transports)('is filtered, counted and told as it moves over $name', async ({ name, watch }) => {
