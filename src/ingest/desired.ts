@@ -74,26 +74,8 @@ export function createDesiredState(loaded: LoadedDesired): DesiredState {
     entriesOf(entry.targetKey).set(entry.deploymentId, entry)
     byDeployment.set(entry.deploymentKey, entry)
   }
-  const touch = ({
-    targetKey,
-    deploymentId,
-    deploymentKey,
-    deviceId,
-    since,
-    until,
-    digest,
-    size,
-  }: ManifestEntry): void => {
-    touched.set(`${targetKey}/${since}/${deploymentId}`, {
-      targetKey,
-      deploymentId,
-      deploymentKey,
-      deviceId,
-      since,
-      until,
-      digest,
-      size,
-    })
+  const touch = (entry: ManifestEntry): void => {
+    touched.set(`${entry.targetKey}/${entry.since}/${entry.deploymentId}`, entry)
   }
 
   return {
