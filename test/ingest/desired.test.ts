@@ -24,7 +24,9 @@ import { pageDeployments } from '../../src/store/deployments.ts'
 import { documentsAt, findBundle, manifestHistory, newestManifest } from '../../src/store/desired.ts'
 import { beginEpoch } from '../../src/store/epoch.ts'
 import { readHead } from '../../src/store/log-head.ts'
+import { type DeploymentRecord, toDeployment } from '../../src/store/rows.ts'
 import { targetByName } from '../../src/store/targets.ts'
+import { foldAll } from '../store/reads/history.ts'
 import { report } from '../support/reports.ts'
 import { createRoad, type Road } from '../support/road.ts'
 import { type EmptyStore, stores } from '../support/stores.ts'
@@ -402,7 +404,7 @@ describe.each(stores)('what devices should run on $name', (store) => {
     }
   }
 
-  /** Every move is told, by what it was before. */
+  /** Every move is told, by what it was before, and all of them together are what is there. */
   async function holdLog(start: number): Promise<void> {
     const changes = await readLog(database.session, start, 100_000)
     const last = new Map<number, Convergence>()
@@ -413,5 +415,9 @@ describe.each(stores)('what devices should run on $name', (store) => {
       expect(change.from).toBe(last.get(key) ?? 'UNKNOWN')
       last.set(key, change.to)
     }
+    const rows = await database.session.run<DeploymentRecord>('select * from deployments')
+    const present = new Map(rows.map(toDeployment).map((deployment) => [deployment.key, deployment]))
+    for (const [key, { convergence, targetManifestVersion, documentDigest }] of foldAll(changes, Infinity))
+      expect(present.get(key)).toMatchObject({ convergence, targetManifestVersion, documentDigest })
   }
 })

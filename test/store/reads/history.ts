@@ -1,6 +1,8 @@
 /** A fleet's random but repeatable life, written by the writer: what the reads are held against. */
-import type { Deployment, DeploymentState, Millis, Revision } from '../../../src/domain/deployment.ts'
+import type { Change } from '../../../src/domain/change.ts'
+import type { Deployment, DeploymentImage, DeploymentState, Millis, Revision } from '../../../src/domain/deployment.ts'
 import { deploymentStates } from '../../../src/domain/deployment.ts'
+import { imageAt } from '../../../src/domain/fold.ts'
 import type { StatusReport } from '../../../src/domain/report.ts'
 import { declareDeployments, forgetDeployments } from '../../../src/ingest/commands/declare.ts'
 import { registerDevices } from '../../../src/ingest/commands/device.ts'
@@ -179,4 +181,28 @@ export async function inSnapshot<T>(database: Database, read: (snapshot: Snapsho
   } finally {
     await snapshot.close()
   }
+}
+
+/**
+ * The log replayed: every deployment that it tells of, as it was at that revision. From nothing, one change after
+ * the other: `before` plays no part in it.
+ */
+export function foldAll(changes: readonly Change[], until: Revision): Map<number, DeploymentImage> {
+  const images = new Map<number, DeploymentImage>()
+  for (const change of changes) {
+    if (change.revision > until || change.deploymentKey === null) continue
+    const { deploymentKey, targetKey, rolloutKey, instanceKey, revision: firstRevision, at, observedAt } = change
+    const entry = {
+      firstRevision,
+      at,
+      observedAt,
+      targetKey: targetKey ?? 0,
+      rolloutKey: rolloutKey ?? 0,
+      instanceKey,
+      changes: [change],
+    }
+    const image = imageAt(images.get(deploymentKey) ?? null, entry, firstRevision)
+    if (image) images.set(deploymentKey, image)
+  }
+  return images
 }

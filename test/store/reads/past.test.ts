@@ -1,7 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Change } from '../../../src/domain/change.ts'
 import type { Deployment, DeploymentImage, Revision } from '../../../src/domain/deployment.ts'
-import { imageAt } from '../../../src/domain/fold.ts'
 import { readLog } from '../../../src/store/changes.ts'
 import type { Database } from '../../../src/store/database.ts'
 import {
@@ -13,7 +11,7 @@ import {
 } from '../../../src/store/deployments.ts'
 import { resolvePast } from '../../../src/store/past.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
-import { inSnapshot, type Life, live } from './history.ts'
+import { foldAll, inSnapshot, type Life, live } from './history.ts'
 import { countsOf } from './reference.ts'
 
 const firstPage = { size: 100, after: null, before: null, backward: false }
@@ -133,27 +131,6 @@ function pastOf(deployment: Deployment | undefined): Partial<Deployment> | undef
 
 function withoutClock({ reportedAt: _, ...image }: DeploymentImage): Partial<DeploymentImage> {
   return image
-}
-
-/** From nothing, one change after the other: `before` plays no part in it. */
-function foldAll(changes: readonly Change[], until: Revision): Map<number, DeploymentImage> {
-  const images = new Map<number, DeploymentImage>()
-  for (const change of changes) {
-    if (change.revision > until || change.deploymentKey === null) continue
-    const { deploymentKey, targetKey, rolloutKey, instanceKey, revision: firstRevision, at, observedAt } = change
-    const entry = {
-      firstRevision,
-      at,
-      observedAt,
-      targetKey: targetKey ?? 0,
-      rolloutKey: rolloutKey ?? 0,
-      instanceKey,
-      changes: [change],
-    }
-    const image = imageAt(images.get(deploymentKey) ?? null, entry, firstRevision)
-    if (image) images.set(deploymentKey, image)
-  }
-  return images
 }
 
 function unique<T>(list: readonly T[]): T[] {
