@@ -61,7 +61,7 @@ export function timeParameter(time: Millis): SQL {
   return sql`${new Date(within).toISOString()}::timestamptz`
 }
 
-/** PostgreSQL's text cannot hold U+0000, so nothing stored equals or contains it. */
+/** PostgreSQL's text holds neither U+0000 nor half a surrogate pair, so nothing stored equals or contains one; as JSON both are refused. */
 export function isStorable(item: string | number): boolean {
-  return typeof item === 'number' || !item.includes('\0')
+  return typeof item === 'number' || (!item.includes('\0') && item.isWellFormed())
 }

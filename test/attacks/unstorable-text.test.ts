@@ -1,0 +1,143 @@
+/** Text that no store can hold, in every place of the schema that takes text: an answer or a refusal, never a failure of ours. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import {
+  type GraphQLField,
+  type GraphQLInputObjectType,
+  type GraphQLInputType,
+  type GraphQLNamedType,
+  type GraphQLObjectType,
+  getNamedType,
+  isEnumType,
+  isInputObjectType,
+  isInterfaceType,
+  isLeafType,
+  isListType,
+  isNonNullType,
+  isObjectType,
+  isRequiredArgument,
+  isScalarType,
+  isUnionType,
+} from 'graphql'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { schema } from '../../src/graphql/schema.ts'
+import { type RunningApp, startApp } from '../support/app.ts'
+import { stores } from '../support/stores.ts'
+
+type Place = (inner: string) => string
+interface Case {
+  readonly query: string
+  readonly variables: Readonly<Record<string, unknown>>
+}
+
+/** From Query to every object type that is reached without required arguments, the shortest way. */
+function ways(): ReadonlyMap<GraphQLObjectType, Place> {
+  const root = schema.getQueryType() as GraphQLObjectType
+  const found = new Map<GraphQLObjectType, Place>([[root, (inner) => `{ ${inner} }`]])
+  for (const [type, place] of found)
+    for (const field of Object.values(type.getFields())) {
+      const named = getNamedType(field.type)
+      if (field.args.some(isRequiredArgument)) continue
+      const types = isObjectType(named)
+        ? [named]
+        : isInterfaceType(named) || isUnionType(named)
+          ? schema.getPossibleTypes(named)
+          : []
+      for (const one of types)
+        if (!found.has(one))
+          found.set(one, (inner) =>
+            place(`${field.name} { ${one === named ? inner : `... on ${one.name} { ${inner} }`} }`),
+          )
+    }
+  return found
+}
+
+/** Every value of this type with `text` at one of its leaves, and the least elsewhere. */
+function withText(type: GraphQLInputType, text: string, depth = 3): readonly unknown[] {
+  if (isNonNullType(type)) return withText(type.ofType, text, depth)
+  if (isListType(type)) return withText(type.ofType, text, depth).map((value) => [value])
+  if (isScalarType(type)) return ['String', 'ID'].includes(type.name) ? [text] : []
+  if (!isInputObjectType(type) || depth === 0) return []
+  return Object.values(type.getFields()).flatMap((field) =>
+    withText(field.type, text, depth - 1).map((value) => ({ ...required(type), [field.name]: value })),
+  )
+}
+
+function required(type: GraphQLInputObjectType): Readonly<Record<string, unknown>> {
+  const fields = Object.values(type.getFields()).filter((field) => isNonNullType(field.type))
+  return Object.fromEntries(fields.map((field) => [field.name, least(field.type)]))
+}
+
+function least(type: GraphQLInputType): unknown {
+  if (isNonNullType(type)) return least(type.ofType)
+  if (isListType(type)) return []
+  if (isInputObjectType(type)) return required(type)
+  return isEnumType(type) ? type.getValues()[0]?.name : type.name === 'Int' ? 1 : 'x'
+}
+
+function casesOf(place: Place, field: GraphQLField<unknown, unknown>, text: string): Case[] {
+  const given = (name: string) => field.args.filter((arg) => arg.name === name || isRequiredArgument(arg))
+  return field.args.flatMap((arg) =>
+    withText(arg.type, text).map((value) => {
+      const args = given(arg.name)
+      const declared = args.map(({ name, type: of }) => `$${name}: ${of}`).join(', ')
+      const passed = args.map(({ name }) => `${name}: $${name}`).join(', ')
+      return {
+        query: `query (${declared}) ${place(`${field.name}(${passed}) ${selectionOf(getNamedType(field.type))}`)}`,
+        variables: Object.fromEntries(args.map((one) => [one.name, one === arg ? value : least(one.type)])),
+      }
+    }),
+  )
+}
+
+/** Of a connection also its rows and their number, so that its statements run. */
+function selectionOf(type: GraphQLNamedType): string {
+  if (isLeafType(type)) return ''
+  const names = isObjectType(type) ? Object.keys(type.getFields()) : []
+  return `{ __typename ${names.includes('nodes') ? 'nodes { __typename }' : ''} ${names.includes('totalCount') ? 'totalCount' : ''} }`
+}
+
+const cases = ['a\0b', '\ud800', 'a\udc00+b'].flatMap((text) =>
+  [...ways()].flatMap(([type, place]) =>
+    Object.values(type.getFields()).flatMap((field) => casesOf(place, field, text)),
+  ),
+)
+
+describe.each(stores)('on %s', (store) => {
+  let server: RunningApp
+  beforeAll(async () => {
+    server = await startApp({ store })
+    await server.post('/reports', {
+      reports: [
+        {
+          deviceId: 'edge-1',
+          deploymentId: 'd-1',
+          status: { state: 'installed' },
+          components: [{ name: 'web', state: 'installed' }],
+        },
+      ],
+    })
+    await fetch(`${server.url}/v1/instance/i-1`, {
+      method: 'PUT',
+      headers: { 'content-type': 'application/json' },
+      body: readFileSync(join(import.meta.dirname, '../fixtures/k8splugin/instance.json')),
+    })
+  })
+  afterAll(() => server.stop())
+
+  it('is never sent to the store', async () => {
+    expect(cases.length).toBeGreaterThan(200)
+    const failed: unknown[] = []
+    for (const request of cases) {
+      const response = await server.post('/graphql', request)
+      const text = await response.text()
+      if (
+        response.status >= 500 ||
+        /INTERNAL_SERVER_ERROR|UNAVAILABLE|GRAPHQL_VALIDATION_FAILED|Syntax Error/.test(text)
+      )
+        failed.push({ request, text })
+    }
+    expect(failed).toEqual([])
+    expect(server.logged.filter(({ level }) => level === 'error')).toEqual([])
+  })
+})
