@@ -68,6 +68,7 @@ function serveWith(program: GitProgram, { config, history, limits, refuse, log, 
   const folder = createFolder(config.directory)
   const all = createLanes(limits.processes)
   const each = createLanes(mostOfOne)
+  let isClosing = false
 
   /** Room for one process; no longer than it is worth waiting for. */
   async function enter(lanes: typeof all, whose: string, signal: AbortSignal): Promise<() => void> {
@@ -90,15 +91,25 @@ function serveWith(program: GitProgram, { config, history, limits, refuse, log, 
   ): Promise<void> {
     const leave = await enter(all, '', options.signal)
     try {
-      await work(program.run(command, options))
+      requireOpen()
+      // What was ended with the server is nobody's fault.
+      await work(program.run(command, options)).finally(requireOpen)
     } finally {
       leave()
     }
   }
+
+  function requireOpen(): void {
+    if (isClosing) throw new DomainError('UNAVAILABLE', 'the server is being stopped: come again later')
+  }
+
   const repositories = createRepositories({
     history,
     run,
-    folder: folder.path,
+    async folder() {
+      requireOpen()
+      return folder.path()
+    },
     deadline: () => createDeadline(limits.time, refuse),
     most: mostRepositories,
     clock,
@@ -163,6 +174,7 @@ function serveWith(program: GitProgram, { config, history, limits, refuse, log, 
       }
     },
     async close() {
+      isClosing = true
       await program.close()
       await folder.remove()
     },

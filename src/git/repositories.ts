@@ -13,6 +13,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { LRUCache } from 'lru-cache'
+import { DomainError } from '../domain/errors.ts'
 import type { Deadline } from '../limits/deadline.ts'
 import type { Log } from '../log.ts'
 import { branch, commit, done, firstCommit, grow, type Tree } from './commits.ts'
@@ -101,6 +102,8 @@ export function createRepositories({
       repository.additions += 1
       return isOfThis
     } catch (error) {
+      // No room, or no database: making it anew would need more of it.
+      if (error instanceof DomainError) throw error
       log.warn({ error }, 'a repository could not be added to: it is made anew')
       return false
     }

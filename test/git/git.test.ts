@@ -136,6 +136,52 @@ describe.skipIf(!hasGit)(hasGit ? 'git' : `git: skipped, ${whyNoGit}`, () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
+  it('begins nothing anew while it ends', async () => {
+    const played = await play()
+    const { git, history, folder } = played
+    await refs(played)
+    const { promise: asked, resolve: ask } = Promise.withResolvers<void>()
+    let reads = 0
+    history.newest = async () => ({ version: 2, at: 0 })
+    history.after = async function* () {
+      reads += 1
+      ask()
+      await new Promise(() => undefined)
+    }
+    const adding = refs(played)
+    adding.catch(() => undefined)
+    await asked
+    await git.close()
+    await expect(adding).rejects.toMatchObject({ code: 'UNAVAILABLE' })
+    await expect(pack(played, 'another')).rejects.toMatchObject({ code: 'UNAVAILABLE' })
+    expect(reads).toBe(1)
+    expect(readdirSync(folder)).toEqual([])
+  })
+
+  it('makes nothing anew because there was no room to add to it', async () => {
+    const played = await play({ processes: 1, waiting: 50 })
+    const { history } = played
+    await refs(played)
+    const { promise: going, resolve: go } = Promise.withResolvers<void>()
+    const { promise: asked, resolve: ask } = Promise.withResolvers<void>()
+    const { after } = history
+    history.after = async function* (device, version) {
+      if (device === 'slow') {
+        ask()
+        await going
+      }
+      yield* after(device, version)
+    }
+    const slow = refs(played, 'slow')
+    await asked
+    history.declare('d', { a: 'one' })
+    await expect(refs(played)).rejects.toMatchObject({ code: 'TOO_MANY' })
+    go()
+    await slow
+    expect(await refs(played)).not.toBe(await refs(played, 'slow'))
+    expect(played.warned).toEqual([])
+  })
+
   it('is not asked again which the newest commit is while nothing new is desired', async () => {
     const played = await play()
     const first = await refs(played)
