@@ -76,25 +76,30 @@ async function takeOnboarding(deps: IntroduceDeps, exchange: Exchange): Promise<
   answer(exchange, 201, 'application/json', JSON.stringify({ clientId }))
 }
 
+interface Certified {
+  readonly names: string | undefined
+  readonly keyId: string
+}
+
 /** In base64, of the bytes or of the text that others have of it (PEM), or that text. */
-function readCertificate(text: string): X509Certificate {
+function readCertificate(text: string): Certified {
   try {
-    return new X509Certificate(text.includes('-----BEGIN') ? text : Buffer.from(text, 'base64'))
+    const certificate = new X509Certificate(text.includes('-----BEGIN') ? text : Buffer.from(text, 'base64'))
+    return { names: certificate.subjectAltName, keyId: keyIdOf(certificate.publicKey) }
   } catch (cause) {
     throw new DomainError('INVALID_REQUEST', 'certificate must be an X.509 certificate in base64', { cause })
   }
 }
 
 /** Whose registered key it is of. */
-async function holderOf({ database }: IntroduceDeps, { publicKey }: X509Certificate): Promise<string | null> {
-  const id = keyIdOf(publicKey)
-  return (await findIdentities(database.session, [id])).get(id)?.device ?? null
+async function holderOf({ database }: IntroduceDeps, { keyId }: Certified): Promise<string | null> {
+  return (await findIdentities(database.session, [keyId])).get(keyId)?.device ?? null
 }
 
 /** Where nobody is asked for more: what Margo calls the client in its certificate, else the key that only it has. */
-function nameOf({ subjectAltName, publicKey }: X509Certificate): string {
-  const spiffeId = spiffeIdOf(subjectAltName)
-  return (spiffeId && clientOf(spiffeId)) ?? keyIdOf(publicKey)
+function nameOf({ names, keyId }: Certified): string {
+  const spiffeId = spiffeIdOf(names)
+  return (spiffeId && clientOf(spiffeId)) ?? keyId
 }
 
 async function takeCapabilities(deps: IntroduceDeps, exchange: Exchange, route: CapabilitiesRoute): Promise<void> {

@@ -171,6 +171,15 @@ describe.each(stores)('on $name, where everything is open', (store) => {
     expect((await send('GET', `/api/v1/clients/${id}/deployments`)).body).toMatchObject({ manifestVersion: 1 })
   })
 
+  it('onboarding takes no certificate whose key cannot be read', async () => {
+    const { cert } = await (await certificates.authority('any')).issue('broken')
+    const { raw } = new X509Certificate(cert)
+    const point = raw.indexOf(Buffer.from('03420004', 'hex')) + 10
+    raw[point] = (raw[point] ?? 0) ^ 1
+    const answer = await send('POST', '/api/v1/onboarding', { certificate: raw.toString('base64') })
+    expect([answer.status, answer.body.error]).toEqual([400, expect.stringContaining('certificate must be')])
+  })
+
   it('onboarding calls a client what its certificate calls it', async () => {
     const names = 'URI:spiffe://fleet.example/margo/wfm/1/client/press-9'
     const { cert } = await (await certificates.authority('any')).issue('press', { names })
