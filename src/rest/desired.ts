@@ -14,7 +14,6 @@ import { DomainError } from '../domain/errors.ts'
 import type { Attendance } from '../ingest/attendance.ts'
 import type { Database } from '../store/database.ts'
 import { documentsAt, entriesAt, findBundle, findDocument } from '../store/desired.ts'
-import { isTransient } from '../store/failure.ts'
 import { findTips, type ManifestTip, requireTip } from '../store/manifest-tips.ts'
 import { accepts, hasAlready } from './conditions.ts'
 import { type CallerDeps, requireClient } from './device-caller.ts'
@@ -50,7 +49,7 @@ export function createDesired(deps: DesiredDeps): (exchange: Exchange, route: De
   const root = publicUrl === null ? '' : new URL(publicUrl).pathname.replace(/\/$/, '')
 
   async function manifestOf({ key: device, version, bundle }: ManifestTip, base: string): Promise<Kept> {
-    const deployments = bundle === null ? [] : await reach(() => entriesAt(database.session, device, version))
+    const deployments = bundle === null ? [] : await entriesAt(database.session, device, version)
     return createManifest({ version: String(version), deployments, bundle }, base)
   }
 
@@ -82,11 +81,10 @@ export function createDesired(deps: DesiredDeps): (exchange: Exchange, route: De
     if (route.kind === 'manifest') return tellManifest(exchange, tip, `${root}${route.base}`)
 
     const { digest } = route
-    const content = await reach<string | Buffer | null>(() =>
+    const content =
       route.kind === 'bundle'
-        ? bundleOf(tip.key, digest)
-        : findDocument(database.session, tip.key, route.deploymentId, digest),
-    )
+        ? await bundleOf(tip.key, digest)
+        : await findDocument(database.session, tip.key, route.deploymentId, digest)
     // Also where another device has it.
     if (content === null) throw new DomainError('NOT_FOUND', `there is no ${route.kind} ${digest} of ${client}`)
     const type = route.kind === 'bundle' ? bundleMediaType : 'application/yaml'
@@ -103,13 +101,4 @@ function tellUnchanged({ request, response }: Exchange, etag: string | undefined
   if (etag === undefined || !hasAlready(request.headers['if-none-match'], etag)) return false
   if (!response.headersSent && !response.destroyed) response.writeHead(304, { ...more, etag }).end()
   return true
-}
-
-async function reach<T>(read: () => Promise<T>): Promise<T> {
-  try {
-    return await read()
-  } catch (cause) {
-    if (!isTransient(cause)) throw cause
-    throw new DomainError('UNAVAILABLE', 'the database cannot be reached: ask again later', { cause })
-  }
 }

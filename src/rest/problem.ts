@@ -1,6 +1,7 @@
 /** Errors as HTTP says them: RFC 9457 problem+json, with what Margo's clients look for (WIRE §1.3). One of the two translations. */
 import { DomainError, type ErrorCode, errorCodes, type FieldProblem } from '../domain/errors.ts'
 import { retryAfter } from '../limits/gate.ts'
+import { isTransient } from '../store/failure.ts'
 
 const margo = 'https://docs.margo.org/specification/problem-types#'
 const types: Partial<Record<ErrorCode, string>> = {
@@ -18,6 +19,7 @@ export interface Problem {
 /** `id` is what an unexpected error can be found by in the log; of such an error nothing else is said. */
 export function toProblem(error: unknown, id: string): Problem {
   if (error instanceof DomainError) return describe(error.code, error.message, error.problems, error.facts)
+  if (isTransient(error)) return describe('UNAVAILABLE', 'the database cannot be reached: come again later', [], {})
   const detail = unexpected(id)
   const body = {
     type: 'about:blank',

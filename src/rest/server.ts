@@ -14,6 +14,7 @@ import { isOwnPage } from '../graphql/origin.ts'
 import type { Gate } from '../limits/gate.ts'
 import { createRequestIds, type Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
+import { isTransient } from '../store/failure.ts'
 import { createDesired, type DesiredDeps } from './desired.ts'
 import { emcoMethods } from './emco.ts'
 import { answer, ClientGone, type Exchange, type Methods } from './exchange.ts'
@@ -111,8 +112,11 @@ export function createHttpServer(deps: ServerDeps): Server {
     const { status, headers, body } = problem
     if (status === 413) gate.refuse('bodySize', 'the body was not read')
     if (exchange.method === 'POST') metrics.reportRefused(status)
-    if (!(error instanceof DomainError))
-      log.error({ requestId: exchange.id, path: exchange.path, error }, 'a request met an unexpected error')
+    if (!(error instanceof DomainError)) {
+      const facts = { requestId: exchange.id, path: exchange.path, error }
+      if (isTransient(error)) log.warn(facts, 'a request came while the database was away')
+      else log.error(facts, 'a request met an unexpected error')
+    }
     // Half an answer must not look like a whole one.
     if (exchange.response.headersSent) return void exchange.response.destroy()
     const { 'content-type': type = 'application/problem+json', ...more } = headers

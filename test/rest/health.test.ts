@@ -88,6 +88,29 @@ describe.runIf(findPostgres())('while PostgreSQL is away', () => {
       deployment: { state: 'INSTALLED', attempt: 1 },
     })
   })
+
+  it.each([
+    ['GET', '/v2/projects/p/composite-apps/a/v1/deployment-intent-groups/d/status'],
+    ['GET', '/v1/instance/i/status'],
+    ['GET', '/v1/instance/i'],
+    ['GET', '/api/v1/clients/edge-1/deployments'],
+    ['GET', '/git/edge-1.git/info/refs?service=git-upload-pack'],
+    [
+      'PUT',
+      '/api/v1/capabilities/edge-1',
+      { properties: { id: 'edge-1', vendor: 'v', modelNumber: 'm', serialNumber: 's' } },
+    ],
+  ])('tells whoever comes with %s %s to come again', async (method, address, sent: object | null = null) => {
+    await postgres.stop('immediate')
+    const response = await fetch(server.url + address, {
+      method,
+      ...(sent && { body: JSON.stringify(sent), headers: { 'content-type': 'application/json' } }),
+    })
+    expect([response.status, response.headers.get('retry-after')]).toEqual([503, expect.stringMatching(/^\d+$/)])
+    expect(await response.json()).toMatchObject({ status: 503, retryable: true })
+    await postgres.start()
+    await expect.poll(async () => (await fetch(`${server.url}/readyz`)).status).toBe(200)
+  })
 })
 
 async function unreadiness({ url }: RunningApp): Promise<unknown> {
