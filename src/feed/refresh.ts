@@ -3,11 +3,13 @@
  * the commits and not the watchers. The hub is brought up to the snapshot's revision first, so that what a stream is told
  * (`changes`) and what it reads (the object) end at the same revision.
  */
-import type { Database, Snapshot } from '../store/database.ts'
+import type { Revision } from '../domain/deployment.ts'
+import type { Database, LogHead, Snapshot } from '../store/database.ts'
 import type { Hub } from './hub.ts'
 
 export interface SharedSnapshot {
   readonly snapshot: Snapshot
+  readonly revision: Revision
   /** The last one to release closes it. Releasing twice does nothing. */
   release(): void
 }
@@ -28,9 +30,10 @@ export function createRefresher(database: Database, hub: Hub, concurrency = 2): 
     const joined = waiting
     waiting = []
     try {
-      const snapshot = await openAtHub()
+      const { snapshot, revision } = await openAtHub()
       let readers = joined.length
-      for (const { resolve } of joined) resolve({ snapshot, release: once(() => --readers === 0 && finish(snapshot)) })
+      for (const { resolve } of joined)
+        resolve({ snapshot, revision, release: once(() => --readers === 0 && finish(snapshot)) })
     } catch (error) {
       open -= 1
       for (const { reject } of joined) reject(error)
@@ -39,17 +42,17 @@ export function createRefresher(database: Database, hub: Hub, concurrency = 2): 
   }
 
   /** A snapshot that the hub is not behind of. */
-  async function openAtHub(): Promise<Snapshot> {
+  async function openAtHub(): Promise<Pick<SharedSnapshot, 'snapshot' | 'revision'>> {
     for (;;) {
       const snapshot = await database.snapshot()
-      const { revision } = snapshot.head
-      if (hub.last >= revision) return snapshot
+      const { revision } = await headOf(snapshot)
+      if (hub.last >= revision) return { snapshot, revision }
       // The hub reads the log on a connection of its own. Embedded, there is only the one that the snapshot holds.
       const isAlone = database.kind === 'pglite'
       if (isAlone) await snapshot.close()
       try {
         await hub.reach(revision)
-        if (!isAlone) return snapshot
+        if (!isAlone) return { snapshot, revision }
       } catch (error) {
         await snapshot.close()
         throw error
@@ -75,6 +78,15 @@ export function createRefresher(database: Database, hub: Hub, concurrency = 2): 
       schedule()
       return shared
     },
+  }
+}
+
+async function headOf(snapshot: Snapshot): Promise<LogHead> {
+  try {
+    return await snapshot.head
+  } catch (error) {
+    await snapshot.close()
+    throw error
   }
 }
 

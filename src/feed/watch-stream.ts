@@ -73,8 +73,7 @@ export function createWatchStream(
         shared.release()
         return 'end'
       }
-      const { snapshot, release } = shared
-      const revision = snapshot.head.revision
+      const { snapshot, revision, release } = shared
       const isFirst = cursor === 0
       const told = commits.filter((commit) => endOf(commit) > cursor && endOf(commit) <= revision)
       commits = commits.filter((commit) => endOf(commit) > revision)

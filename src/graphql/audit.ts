@@ -34,13 +34,13 @@ builder.queryFields((t) => ({
     resolve: (_, __, context) =>
       context.audit(async () => {
         const reader = await context.reader()
-        return { revision: reader.head.revision, drift: await reader.drift() }
+        return { revision: (await reader.head).revision, drift: await reader.drift() }
       }),
   }),
   revision: t.field({
     access: 'viewer',
     type: 'Revision',
     description: 'As of which revision this whole answer is: `changes(after:)` with it continues without a gap.',
-    resolve: async (_, __, context) => (await context.reader()).head.revision,
+    resolve: async (_, __, context) => (await (await context.reader()).head).revision,
   }),
 }))

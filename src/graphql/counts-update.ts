@@ -43,7 +43,7 @@ function streamCounts(context: Context, filter: DeploymentFilter): Source<Counts
   let sent: string | null = null
   return streamState(context, watchOptions(filter), async (reader, event) => {
     const counts = await loadCounts(reader, { of: 'fleet' }, filter, null)
-    const { revision: _, convergence, ...numbers } = counts
+    const { asOf: _, convergence, ...numbers } = counts
     const shown = JSON.stringify([numbers, await convergence()])
     if (shown === sent) return { skip: true }
     sent = shown

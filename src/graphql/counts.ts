@@ -1,6 +1,7 @@
+import type { Counters } from '../domain/counters.ts'
 import type { Revision } from '../domain/deployment.ts'
-import type { DeploymentFilter } from '../store/deployment-filter.ts'
-import type { ConvergenceCounts, StateCounts } from '../store/deployments.ts'
+import { type DeploymentFilter, presentFields } from '../store/deployment-filter.ts'
+import { type ConvergenceCounts, countsOfCounters, type StateCounts } from '../store/deployments.ts'
 import { builder } from './builder.ts'
 import { DeploymentFilterRef, toDeploymentFilter } from './deployment-filter.ts'
 import type { Parent, Reader } from './loaders.ts'
@@ -8,7 +9,8 @@ import { pastArgs, resolvePastArgs } from './past.ts'
 
 /** `convergence` is counted when somebody asks for it. */
 export type CountsAt = StateCounts & {
-  readonly revision: Revision
+  /** Null: as of now. */
+  readonly asOf: Revision | null
   readonly convergence: () => Promise<ConvergenceCounts>
 }
 
@@ -43,20 +45,30 @@ export const DeploymentCounts = builder.objectRef<CountsAt>('DeploymentCounts').
       description: 'The same deployments by how they compare with what their devices should run.',
       resolve: (counts) => counts.convergence(),
     }),
-    revision: t.expose('revision', { type: 'Revision', description: 'As of which revision they hold.' }),
+    revision: t.field({
+      type: 'Revision',
+      description: 'As of which revision they hold.',
+      resolve: async ({ asOf }, _, { reader }) => asOf ?? (await (await reader()).head).revision,
+    }),
   }),
 })
 
+/** `counters`: those of the parent, which say the same when nothing is filtered, and need not be read. */
 export async function loadCounts(
   reader: Reader,
   parent: Parent,
   filter: DeploymentFilter,
   asOf: Revision | null,
+  counters: Counters | null = null,
 ): Promise<CountsAt> {
+  if (counters && presentFields(filter).length === 0) {
+    const { states, convergence } = countsOfCounters(counters)
+    return { ...states, asOf, convergence: async () => convergence }
+  }
   const counts = (await reader.deploymentCounts(parent, filter, asOf)) ?? noCounts
   return {
     ...counts,
-    revision: asOf ?? reader.head.revision,
+    asOf,
     convergence: async () => (await reader.convergenceCounts(parent, filter, asOf)) ?? noConvergence,
   }
 }

@@ -188,7 +188,7 @@ export async function countResourcesOf(
   asOf: Revision | null,
 ): Promise<ResourceCountsAt> {
   const counts = required(await reader.resourceCounts(parent, filter, asOf), 'counts')
-  return { ...counts, revision: asOf ?? reader.head.revision }
+  return { ...counts, revision: asOf ?? (await reader.head).revision }
 }
 
 /** What shows the resources of something that has some. `parentOf`: which are its own, and as of when. */

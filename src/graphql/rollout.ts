@@ -1,7 +1,7 @@
 import type { Convergence } from '../domain/desired.ts'
 import { DomainError } from '../domain/errors.ts'
 import type { RolloutName } from '../domain/rollout.ts'
-import type { ConvergenceCounts } from '../store/deployments.ts'
+import { type ConvergenceCounts, countsOfCounters } from '../store/deployments.ts'
 import type { RolloutRow } from '../store/rollouts.ts'
 import { builder } from './builder.ts'
 import { connect, implementConnection, pageArgs } from './connection.ts'
@@ -69,8 +69,10 @@ Rollout.implement({
       type: ConvergenceEnum,
       description:
         'How its deployments together compare with what their devices should run: the first that any of them is of FAILED, STALE, APPLYING, UNKNOWN, CONVERGED.',
-      resolve: async ({ key, asOf }, _, { reader }) =>
-        sumOfConvergence(await (await reader()).convergenceCounts({ of: 'rollout', key }, {}, asOf)),
+      resolve: async ({ key, asOf, counters }, _, { reader }) => {
+        if (counters) return sumOfConvergence(countsOfCounters(counters).convergence)
+        return sumOfConvergence(await (await reader()).convergenceCounts({ of: 'rollout', key }, {}, asOf))
+      },
     }),
     actions: t.field({
       type: [LifecycleAction],
@@ -107,8 +109,8 @@ Rollout.implement({
       type: DeploymentCounts,
       description: 'Its deployments counted by state.',
       args: { filter: t.arg({ type: DeploymentFilterRef, description: 'Which of them to count.' }) },
-      resolve: async ({ key, asOf }, { filter }, context) =>
-        loadCounts(await context.reader(), { of: 'rollout', key }, toDeploymentFilter(filter), asOf),
+      resolve: async ({ key, asOf, counters }, { filter }, context) =>
+        loadCounts(await context.reader(), { of: 'rollout', key }, toDeploymentFilter(filter), asOf, counters),
     }),
   }),
 })

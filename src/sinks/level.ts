@@ -43,7 +43,7 @@ export async function readLevel(
     if (!page?.hasNextPage || after === null) break
   }
   const sums = await sumOfReadiness(snapshot, scope, null)
-  return { revision: snapshot.head.revision, readiness: sums.get(instanceKey) ?? 'UNKNOWN', shown }
+  return { revision: (await snapshot.head).revision, readiness: sums.get(instanceKey) ?? 'UNKNOWN', shown }
 }
 
 export interface Difference<Told> {

@@ -4,6 +4,7 @@ import { type Counters, convergenceCounter, counters, stateCounter, zeroCounters
 import type { DeploymentState } from '../domain/deployment.ts'
 import type { Convergence } from '../domain/desired.ts'
 import type { Session } from './database.ts'
+import { toCounters } from './rows.ts'
 import { deployments, logHead, resources, resourceTallies, rollouts } from './schema.ts'
 
 export interface Drift {
@@ -20,13 +21,13 @@ type CountersRecord = Readonly<Record<string, unknown>> & { readonly key: number
 export async function audit(session: Session, step = 5_000): Promise<Drift[]> {
   const recounted = await recount(session, step)
   const [fleet] = await session.rows<Readonly<Record<string, unknown>>>(sql`select ${logHead}.* from ${logHead}`)
-  const drift = fleet ? compare('fleet', countersOf(fleet), sumOf([...recounted.values()])) : []
+  const drift = fleet ? compare('fleet', toCounters(fleet), sumOf([...recounted.values()])) : []
   for (let from = 0; ; ) {
     const rows = await session.rows<CountersRecord>(
       sql`select ${rollouts}.* from ${rollouts} where ${rollouts.key} > ${from}::bigint order by ${rollouts.key} limit ${step}`,
     )
     for (const row of rows) {
-      drift.push(...compare(`rollout:${row.name}`, countersOf(row), recounted.get(row.key) ?? zeroCounters()))
+      drift.push(...compare(`rollout:${row.name}`, toCounters(row), recounted.get(row.key) ?? zeroCounters()))
       recounted.delete(row.key)
     }
     const last = rows.at(-1)
@@ -131,9 +132,4 @@ function sumOf(list: readonly Counters[]): Counters {
   const sum = zeroCounters()
   for (const counts of list) for (const counter of counters) sum[counter] += counts[counter]
   return sum
-}
-
-/** A row's, whose columns have other names. */
-function countersOf(row: Readonly<Record<string, unknown>>): Counters {
-  return Object.fromEntries(counters.map((counter) => [counter, Number(row[logHead[counter].name])])) as Counters
 }

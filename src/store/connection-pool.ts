@@ -64,8 +64,8 @@ export function createPool(open: () => Connection, { size, patience }: PoolOptio
           entry.patience.end()
           reject(reason)
         }
-        const inUse = new StatementError('every connection to the database is in use', '53300')
-        const entry: Waiting = { resolve, reject, patience: createPatience(patience, () => giveUp(inUse)) }
+        const inUse = (): void => giveUp(new StatementError('every connection to the database is in use', '53300'))
+        const entry: Waiting = { resolve, reject, patience: createPatience(patience, inUse) }
         waiting.push(entry)
         signal?.addEventListener('abort', () => giveUp(signal.reason), { once: true })
         next()

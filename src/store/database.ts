@@ -31,9 +31,12 @@ export interface LogHead {
   readonly writes: number
 }
 
-/** A repeatable-read, read-only transaction: everything it answers is as of `head.revision`. Close it exactly once. */
+/**
+ * A repeatable-read, read-only transaction: everything it answers is as of the revision of its head. What is asked need not wait for
+ * its beginning: it follows it unanswered, and when that fails, fails with it. Close it exactly once.
+ */
 export interface Snapshot extends Session {
-  readonly head: LogHead
+  readonly head: Promise<LogHead>
   close(): Promise<void>
 }
 

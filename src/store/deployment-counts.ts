@@ -3,7 +3,7 @@
  * past: minus what the changed ones are now, plus what they were. Every other question counts what the list would show.
  */
 import { type SQL, sql } from 'drizzle-orm'
-import { type Counter, convergenceCounter, stateCounter } from '../domain/counters.ts'
+import { type Counter, type Counters, convergenceCounter, stateCounter } from '../domain/counters.ts'
 import { type DeploymentState, deploymentStates, type Revision } from '../domain/deployment.ts'
 import { type Convergence, convergences } from '../domain/desired.ts'
 import type { Session } from './database.ts'
@@ -56,6 +56,20 @@ export function countConvergence(
   asOf: Revision | null,
 ): Promise<Map<number, ConvergenceCounts>> {
   return countBy(byConvergence, session, scope, filter, asOf)
+}
+
+/** What a rollout's own counters say: the same as the counts of all its deployments. */
+export function countsOfCounters(counters: Counters): {
+  readonly states: StateCounts
+  readonly convergence: ConvergenceCounts
+} {
+  return { states: countsIn(byState, counters), convergence: countsIn(byConvergence, counters) }
+}
+
+function countsIn<Value extends DeploymentState | Convergence>(by: Dimension<Value>, counters: Counters) {
+  const counts = noCounts(by)
+  for (const value of by.values) counts[nameOf(value)] = counters[by.counterOf(value)]
+  return counts
 }
 
 interface CountRecord<Value> {

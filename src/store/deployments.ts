@@ -12,7 +12,13 @@ import { type DeploymentRecord, toDeployment } from './rows.ts'
 import { deployments, targets } from './schema.ts'
 import { seesPlace } from './sight.ts'
 
-export { type ConvergenceCounts, countConvergence, countDeployments, type StateCounts } from './deployment-counts.ts'
+export {
+  type ConvergenceCounts,
+  countConvergence,
+  countDeployments,
+  countsOfCounters,
+  type StateCounts,
+} from './deployment-counts.ts'
 export { type DeploymentOrder, deploymentOrders } from './deployment-order.ts'
 export type { Scope } from './deployment-scope.ts'
 

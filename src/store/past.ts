@@ -14,7 +14,7 @@ import type { Millis, Revision } from '../domain/deployment.ts'
 import { DomainError } from '../domain/errors.ts'
 import { imageAt } from '../domain/fold.ts'
 import { badArgument, parseRevision } from './cursor.ts'
-import type { Session, Snapshot } from './database.ts'
+import type { LogHead, Session, Snapshot } from './database.ts'
 import { d } from './deployment-filter.ts'
 import { timeParameter } from './parameters.ts'
 import { type ImageRecord, toImage, toImageRecord } from './rows.ts'
@@ -33,20 +33,22 @@ export async function resolvePast(
 
 /** The revision itself, when what follows it is all there: a cursor to read on from, or a moment to look back to. */
 export async function requireRetained(snapshot: Snapshot, revision: Revision): Promise<Revision> {
-  const { epochBase, revision: newest, tail } = snapshot.head
+  const head = await snapshot.head
+  const { epochBase, revision: newest, tail } = head
   if (revision >= Math.max(epochBase, tail) && revision <= newest) return revision
-  if (revision < tail || revision > newest) throw expired(`revision ${revision}`, snapshot)
+  if (revision < tail || revision > newest) throw expired(`revision ${revision}`, head)
   const [epoch] = await snapshot.rows<{ ended: Revision | null }>(
     sql`select ${epochs.ended} from ${epochs} where ${epochs.base} <= ${revision}::bigint order by ${epochs.base} desc limit 1`,
   )
-  if (!epoch || (epoch.ended !== null && revision > epoch.ended)) throw expired(`revision ${revision}`, snapshot)
+  if (!epoch || (epoch.ended !== null && revision > epoch.ended)) throw expired(`revision ${revision}`, head)
   return revision
 }
 
 async function newestAt(snapshot: Snapshot, asOf: Millis): Promise<Revision> {
-  const { revision, tail, tailAt, at } = snapshot.head
+  const head = await snapshot.head
+  const { revision, tail, tailAt, at } = head
   if (asOf >= at) return revision
-  if (asOf < tailAt) throw expired(`what was known at ${new Date(asOf).toISOString()}`, snapshot)
+  if (asOf < tailAt) throw expired(`what was known at ${new Date(asOf).toISOString()}`, head)
   const [entry] = await snapshot.rows<{ last_revision: Revision }>(
     sql`select ${changeLog.lastRevision} from ${changeLog} where ${changeLog.at} <= ${timeParameter(asOf)}
       order by ${changeLog.at} desc, ${changeLog.firstRevision} desc limit 1`,
@@ -54,7 +56,7 @@ async function newestAt(snapshot: Snapshot, asOf: Millis): Promise<Revision> {
   return entry?.last_revision ?? tail
 }
 
-function expired(what: string, { head }: Snapshot): DomainError {
+function expired(what: string, head: LogHead): DomainError {
   return new DomainError('HISTORY_EXPIRED', `${what} is not part of the history that is kept`, {
     facts: {
       oldestRevision: String(head.tail),

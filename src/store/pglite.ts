@@ -78,8 +78,9 @@ export async function openPglite(options: WorkerData, idleLimit = frozenAfter): 
     async snapshot(signal) {
       const turn = await turns.take(signal)
       const begin = async (): Promise<LogHead[]> => {
-        await turn.run('begin isolation level repeatable read read only')
-        return turn.run<LogHead>(headText)
+        const begun = turn.run('begin isolation level repeatable read read only')
+        const [, head] = await Promise.all([begun, turn.run<LogHead>(headText)])
+        return head
       }
       // Nothing was written: whatever happens to the COMMIT, the turn is over.
       const end = (): Promise<void> => turn.run('commit').then(turn.end, turn.end)

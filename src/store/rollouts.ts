@@ -1,4 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm'
+import type { Counters } from '../domain/counters.ts'
 import type { Revision } from '../domain/deployment.ts'
 import type { InstanceStatus } from '../domain/instance.ts'
 import type { LifecycleState } from '../domain/lifecycle.ts'
@@ -8,12 +9,16 @@ import { actionsOf, instancesOf } from './instances.ts'
 import { type Order, type Page, type PageRequest, pageOf, sorted, within } from './page.ts'
 import { all, containsText, isAnyOf } from './parameters.ts'
 import { storedIdentity } from './rollout-identity.ts'
-import { type RolloutRecord, toRollout } from './rows.ts'
+import { type RolloutRecord, toCounters, toRollout } from './rows.ts'
 import { deployments, rollouts } from './schema.ts'
 import { seesPlace, seesRollout } from './sight.ts'
 
 /** `asOf` null: as it is now; else as it was at that revision. */
-export type RolloutRow = Rollout & { readonly asOf: Revision | null }
+export interface RolloutRow extends Rollout {
+  readonly asOf: Revision | null
+  /** Its deployments counted; null: of the past, or for who sees less than all of them, somebody has to count. */
+  readonly counters: Counters | null
+}
 
 /** Any of these within a field, all fields together; an absent field asks nothing, an empty list matches nothing. */
 export interface RolloutFilter {
@@ -41,7 +46,7 @@ export async function rolloutsByKey(
   const rows = await session.rows<RolloutRecord>(
     sql`select ${rollouts}.* from ${rollouts} where ${isAnyOf(rollouts.key, keys, 'bigint')} and ${existedAt(session, asOf)}`,
   )
-  const found = await asThen(session, rows.map(toRollout), asOf)
+  const found = await asThen(session, rows, asOf)
   return new Map(found.map((rollout) => [rollout.key, rollout]))
 }
 
@@ -58,7 +63,7 @@ export async function rolloutByKeyArgs(
       order by ${rollouts.kind} limit 1`,
   )
   if (!row) return null
-  const [rollout] = await asThen(session, [toRollout(row)], asOf)
+  const [rollout] = await asThen(session, [row], asOf)
   return rollout ?? null
 }
 
@@ -68,7 +73,7 @@ export async function rolloutByName(session: Session, name: RolloutName): Promis
     sql`select ${rollouts}.* from ${rollouts}
       where ${rollouts.kind} = ${name.kind}::rollout_kind and ${rollouts.identity} = ${storedIdentity(name)}`,
   )
-  return row ? { ...toRollout(row), asOf: null } : null
+  return row ? toRow(session, row) : null
 }
 
 /** Newest first; implicit rollouts only while they have a deployment. */
@@ -83,7 +88,7 @@ export async function pageRollouts(
     page,
     select: (stretch) =>
       sql`select ${rollouts}.* ${fromListed(session, filter, within(newestFirst, stretch))} ${sorted(newestFirst, stretch)}`,
-    toNode: (row) => ({ ...toRollout(row), asOf: null }),
+    toNode: (row) => toRow(session, row),
   })
   return pages.get(0) ?? { edges: [], hasNextPage: false, hasPreviousPage: false }
 }
@@ -94,15 +99,33 @@ export async function countRollouts(session: Session, filter: RolloutFilter): Pr
 }
 
 /** What a rollout's users and its current instance had come to. */
-async function asThen(session: Session, found: readonly Rollout[], asOf: Revision | null): Promise<RolloutRow[]> {
+async function asThen(
+  session: Session,
+  records: readonly RolloutRecord[],
+  asOf: Revision | null,
+): Promise<RolloutRow[]> {
+  const found = records.map((record) => toRow(session, record))
+  if (asOf === null) return found
   const living = found.filter(({ state }) => state !== null).map(({ key }) => key)
-  if (asOf === null || living.length === 0) return found.map((rollout) => ({ ...rollout, asOf }))
+  if (living.length === 0) return found.map((rollout) => ({ ...rollout, asOf, counters: null }))
   const [actions, instances] = await Promise.all([actionsOf(session, living, asOf), instancesOf(session, living, asOf)])
   return found.map((rollout) => {
     const current = instances.get(rollout.key)?.at(-1) ?? null
     const state = actions.get(rollout.key)?.at(-1)?.state ?? null
-    return { ...rollout, state, status: current?.status ?? null, currentInstanceKey: current?.key ?? null, asOf }
+    return {
+      ...rollout,
+      state,
+      status: current?.status ?? null,
+      currentInstanceKey: current?.key ?? null,
+      asOf,
+      counters: null,
+    }
   })
+}
+
+/** As it is now. */
+function toRow(reader: Session, record: RolloutRecord): RolloutRow {
+  return { ...toRollout(record), asOf: null, counters: reader.sight ? null : toCounters(record) }
 }
 
 /** And whoever asks sees it, or saw it then. */

@@ -1,5 +1,6 @@
 /** Rows as a Session answers them (columns as in schema.ts, times as Millis), and what they are in the domain. */
 import type { Change, ChangeBody } from '../domain/change.ts'
+import { type Counters, counters, zeroCounters } from '../domain/counters.ts'
 import type {
   Component,
   Deployment,
@@ -19,6 +20,7 @@ import type { ComponentReport, OrderKey, Verdict } from '../domain/report.ts'
 import type { Rollout, RolloutKind } from '../domain/rollout.ts'
 import type { Connectivity, Label, Target, TargetKind } from '../domain/target.ts'
 import type { ReportRow } from './reports.ts'
+import { rollouts } from './schema.ts'
 
 /** What change_log.before holds. There times are ISO 8601, in a row of deployments they are Millis. */
 export interface ImageRecord<Time> {
@@ -195,6 +197,16 @@ export function toRollout(row: RolloutRecord): Rollout {
     status,
     currentInstanceKey: row.current_instance_key,
   }
+}
+
+const counterColumns = counters.map((counter) => [counter, rollouts[counter].name] as const)
+
+/** Of a row of rollouts, or of the log's head. */
+export function toCounters(row: object): Counters {
+  const columns = row as Readonly<Record<string, unknown>>
+  const found = zeroCounters()
+  for (const [counter, column] of counterColumns) found[counter] = Number(columns[column])
+  return found
 }
 
 /** What all changes of an entry share, with the present names of whom they concern. */

@@ -50,7 +50,7 @@ export async function transact<T>(
 
 export interface SnapshotOptions {
   readonly run: Run
-  /** Begins a read-only transaction and answers with the head. */
+  /** Begins a read-only transaction and answers with the head; what is run next follows it at once. */
   readonly begin: () => Promise<LogHead[]>
   /** Commits and gives the connection back. Called exactly once. */
   readonly end: () => Promise<void>
@@ -59,10 +59,23 @@ export interface SnapshotOptions {
   readonly cancel?: () => void
 }
 
-export async function openSnapshot({ run, begin, end, signal, cancel }: SnapshotOptions): Promise<Snapshot> {
+export function openSnapshot({ run, begin, end, signal, cancel }: SnapshotOptions): Snapshot {
   const use = limited(run)
-  const runInTime: Run = (text, parameters) =>
-    signal?.aborted ? Promise.reject(signal.reason) : orAborted(use.run(text, parameters), signal)
+  const head = orAborted(begin(), signal).then(([first]) => {
+    if (!first) throw new Error('the database has no log head: it was not migrated')
+    return first
+  })
+  // Whoever reads is told.
+  head.catch(() => undefined)
+  const runBehind: Run = <T extends object>(text: string, parameters?: readonly unknown[]) => {
+    if (signal?.aborted) return Promise.reject<T[]>(signal.reason)
+    const answer = use.run<T>(text, parameters)
+    answer.catch(() => undefined)
+    return orAborted(
+      head.then(() => answer),
+      signal,
+    )
+  }
   let closed: Promise<void> | null = null
   const abort = (): void => {
     cancel?.()
@@ -74,16 +87,9 @@ export async function openSnapshot({ run, begin, end, signal, cancel }: Snapshot
     closed ??= end()
     return closed
   }
-  try {
-    signal?.addEventListener('abort', abort)
-    signal?.throwIfAborted()
-    const [head] = await orAborted(begin(), signal)
-    if (!head) throw new Error('the database has no log head: it was not migrated')
-    return { ...sessionOf(runInTime), head, close }
-  } catch (error) {
-    await close()
-    throw error
-  }
+  if (signal?.aborted) abort()
+  else signal?.addEventListener('abort', abort)
+  return { ...sessionOf(runBehind), head, close }
 }
 
 function limited(run: Run): { readonly run: Run; end(): void } {

@@ -259,7 +259,7 @@ describe.each(stores)('a watched state on $name', (store) => {
     const stream = road.feed.watch({ topics: ['deployment:d-1'] })
     const { value: first } = await stream.next()
     expect(first).toMatchObject({ cursor: before, coalesced: 0, changes: [] })
-    expect(first?.snapshot.head.revision).toBe(before)
+    expect((await first?.snapshot.head)?.revision).toBe(before)
     first?.release()
     const next = stream.next()
     await change(road, 'another')
@@ -267,7 +267,7 @@ describe.each(stores)('a watched state on $name', (store) => {
     const { value: second } = await next
     expect(second?.changes.map((c: { revision: number }) => c.revision)).toEqual([revision])
     expect(second?.cursor).toBeGreaterThanOrEqual(revision)
-    expect(second?.snapshot.head.revision).toBe(second?.cursor)
+    expect((await second?.snapshot.head)?.revision).toBe(second?.cursor)
     second?.release()
     await stream.return?.()
   })

@@ -70,7 +70,7 @@ describe('statements of a query', () => {
     ],
     ['{ deployments(first: 100) { totalCount nodes { id } } }', 2],
     ['{ deployments(first: 100) { nodes { target { name } device { deviceId } } } }', 2],
-    ['{ deployments(first: 100) { nodes { rollout { name deploymentCounts { total } } } } }', 3],
+    ['{ deployments(first: 100) { nodes { rollout { name deploymentCounts { total } } } } }', 2],
     [
       '{ deployments(first: 100) { nodes { rollout { deployments(first: 5) { nodes { id device { deviceId } } } } } } }',
       4,
@@ -85,6 +85,7 @@ describe('statements of a query', () => {
     ['{ devices(first: 100) { nodes { parent { deviceId } children { totalCount nodes { deviceId } } } } }', 4],
     ['{ devices(first: 100) { nodes { deploymentCounts { total } deployments { nodes { id } } } } }', 3],
     ['{ rollouts(first: 100) { nodes { deploymentCounts { total } deployments { nodes { id } totalCount } } } }', 3],
+    ['{ rollouts(first: 100) { nodes { convergence deploymentCounts { total convergence { stale } } } } }', 1],
     ['{ changes(first: 100) { nodes { kind } } }', 1],
     ['{ rollouts(first: 100) { nodes { actions { state } instances { instanceId status } } } }', 3],
     ['{ rollouts(first: 100) { nodes { readiness resourceCounts { total } } } }', 3],

@@ -19,7 +19,7 @@ export interface Retained {
 
 /** Of the present. */
 export async function expectPresent(snapshot: Snapshot, model: Model): Promise<void> {
-  expect(snapshot.head.revision).toBe(model.revision())
+  expect((await snapshot.head).revision).toBe(model.revision())
   const names = await readNames(snapshot)
   expect(new Set(names.targets.values())).toEqual(new Set(model.devices.keys()))
   expect(new Set(names.rollouts.values())).toEqual(model.rollouts)
@@ -38,7 +38,7 @@ export async function expectPresent(snapshot: Snapshot, model: Model): Promise<v
 
 /** Of the log, and of every moment that it can still tell of. */
 export async function expectPast(snapshot: Snapshot, model: Model, { tail, tailAt }: Retained): Promise<void> {
-  expect(snapshot.head).toMatchObject({ tail, tailAt })
+  expect(await snapshot.head).toMatchObject({ tail, tailAt })
   const names = await readNames(snapshot)
   const log = await readLog(snapshot, tail, 10_000)
   const expected = model.log.filter(({ revision }) => revision > tail)

@@ -32,6 +32,7 @@ describe.skipIf(!findPostgres())('when PostgreSQL goes away and comes back', () 
 
   it('everything that was under way fails, nothing else does, and nothing was half written', async () => {
     const [used, unused] = [await database.snapshot(), await database.snapshot()]
+    await Promise.all([used.head, unused.head])
     const transaction = database.transaction(async (session) => {
       await session.run(insert)
       await server.stop('immediate')
@@ -42,7 +43,10 @@ describe.skipIf(!findPostgres())('when PostgreSQL goes away and comes back', () 
     await expect(used.run('select 1')).rejects.toEqual(lost)
     await used.close()
     await unused.close()
-    await expect(database.snapshot()).rejects.toEqual(lost)
+    const failed = await database.snapshot()
+    await expect(failed.head).rejects.toEqual(lost)
+    await expect(failed.run('select 1')).rejects.toEqual(lost)
+    await failed.close()
     await expect(database.ping()).rejects.toEqual(lost)
     await expect(database.transaction((session) => session.run(insert))).rejects.toEqual(lost)
     await server.start()
@@ -107,6 +111,7 @@ describe.each(postgresStores)('a connection on $name', (store) => {
     const database = await openFresh(store)
     const full = openHere({ url: await urlOf(database), readers: 1 })
     const forgotten = await full.snapshot()
+    await forgotten.head
     const waiting = full.ping()
     await database.session.run(
       `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and state = 'idle in transaction'`,

@@ -22,7 +22,7 @@ describe.each(stores)('the changes on $name', (store) => {
   beforeAll(async () => {
     empty = await store.create()
     database = await empty.open()
-    start = await inSnapshot(database, async ({ head }) => head.revision)
+    start = await inSnapshot(database, async ({ head }) => (await head).revision)
     const { moments } = await live(database, 3, 90)
     log = await readLog(database.session, start, 10_000)
     const last = moments.at(-1)?.deployments ?? []

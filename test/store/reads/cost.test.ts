@@ -34,7 +34,7 @@ describe.each(stores)('reads on $name', (store) => {
   beforeAll(async () => {
     empty = await store.create()
     database = await empty.open()
-    base = await inSnapshot(database, async ({ head }) => head.revision)
+    base = await inSnapshot(database, async ({ head }) => (await head).revision)
     await database.transaction((session) => fill(session, base))
     await database.transaction((session) => session.run('analyze'))
   })

@@ -11,11 +11,11 @@ it.each(stores)('the past reaches back over epochs, and has nothing between them
   const empty = await store.create()
   const database = await empty.open()
   try {
-    const start = await inSnapshot(database, async ({ head }) => head.revision)
+    const start = await inSnapshot(database, async ({ head }) => (await head).revision)
     const before = (await live(database, 41, 15)).moments.at(-1)
     const ended = before?.revision ?? 0
     await database.transaction((session) => beginEpoch(session, Date.now() + 60_000))
-    const base = await inSnapshot(database, async ({ head }) => head.revision)
+    const base = await inSnapshot(database, async ({ head }) => (await head).revision)
     const after = (await live(database, 42, 15)).moments.at(-1)
     const head = after?.revision ?? 0
     expect(base).toBeGreaterThan(ended + 1)

@@ -25,7 +25,7 @@ describe.each(stores)('the past on $name', (store) => {
   beforeAll(async () => {
     empty = await store.create()
     database = await empty.open()
-    start = await inSnapshot(database, async ({ head }) => head.revision)
+    start = await inSnapshot(database, async ({ head }) => (await head).revision)
     life = await live(database, 11, 60)
   })
   afterAll(async () => {
@@ -95,8 +95,10 @@ describe.each(stores)('the past on $name', (store) => {
         expect(await resolvePast(snapshot, { asOf: at, atRevision: null })).toBe(newest)
       }
       expect(await resolvePast(snapshot, { asOf: null, atRevision: null })).toBeNull()
-      expect(await resolvePast(snapshot, { asOf: Date.now() + 1e9, atRevision: null })).toBe(snapshot.head.revision)
-      const { revision } = snapshot.head
+      expect(await resolvePast(snapshot, { asOf: Date.now() + 1e9, atRevision: null })).toBe(
+        (await snapshot.head).revision,
+      )
+      const { revision } = await snapshot.head
       expect(await resolvePast(snapshot, { asOf: null, atRevision: String(revision) })).toBe(revision)
       expect(await resolvePast(snapshot, { asOf: null, atRevision: String(start) })).toBe(start)
     })
@@ -106,10 +108,10 @@ describe.each(stores)('the past on $name', (store) => {
     await inSnapshot(database, async (snapshot) => {
       const refuse = (asOf: number | null, atRevision: string | null, code: string) =>
         expect(resolvePast(snapshot, { asOf, atRevision })).rejects.toMatchObject({ code })
-      await refuse(null, String(snapshot.head.revision + 1), 'HISTORY_EXPIRED')
+      await refuse(null, String((await snapshot.head).revision + 1), 'HISTORY_EXPIRED')
       await refuse(null, String(start - 1), 'HISTORY_EXPIRED')
       await refuse(null, '99999999999999999999999', 'HISTORY_EXPIRED')
-      await refuse(snapshot.head.tailAt - 1, null, 'HISTORY_EXPIRED')
+      await refuse((await snapshot.head).tailAt - 1, null, 'HISTORY_EXPIRED')
       await refuse(null, '12x', 'BAD_USER_INPUT')
       await refuse(0, '12', 'BAD_USER_INPUT')
     })

@@ -3,7 +3,12 @@ import type { Revision } from '../../../src/domain/deployment.ts'
 import { declareDeployments, forgetDeployments } from '../../../src/ingest/commands/declare.ts'
 import { recordReport } from '../../../src/ingest/commands/report.ts'
 import type { Database } from '../../../src/store/database.ts'
-import { countDeployments, pageDeployments } from '../../../src/store/deployments.ts'
+import {
+  countConvergence,
+  countDeployments,
+  countsOfCounters,
+  pageDeployments,
+} from '../../../src/store/deployments.ts'
 import {
   countRollouts,
   pageRollouts,
@@ -12,6 +17,7 @@ import {
   rolloutByKeyArgs,
   rolloutsByKey,
 } from '../../../src/store/rollouts.ts'
+import { narrow } from '../../../src/store/sight.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
 import { inSnapshot, liveBy, pickerOf, randomReport } from './history.ts'
 
@@ -125,6 +131,24 @@ describe.each(stores)('rollouts on $name', (store) => {
     expect(counts.get(999_999)).toMatchObject({ installed: 0 })
   })
 
+  it('carry their counters, which say what counting says, where their reader sees all of the present', async () => {
+    const rows = await listed({})
+    const keys = rows.map(({ key }) => key)
+    const [states, convergence] = await Promise.all(
+      [countDeployments, countConvergence].map((count) => count(database.session, { of: 'rollout', keys }, {}, null)),
+    )
+    for (const { key, counters } of rows) {
+      const told = counters && countsOfCounters(counters)
+      expect(told).toEqual({ states: states?.get(key), convergence: convergence?.get(key) })
+    }
+    expect(rows.some(({ counters }) => counters?.pending === 1)).toBe(true)
+    for (const past of (await rolloutsByKey(database.session, keys, forgotten)).values())
+      expect(past.counters).toBeNull()
+    const ofPlant = narrow(database.session, { labels: null, projects: ['plant'] })
+    const [seen] = (await pageRollouts(ofPlant, {}, firstPage)).edges
+    expect(seen?.node).toMatchObject({ name: 'Summer_1', counters: null })
+  })
+
   async function listed(filter: RolloutFilter): Promise<RolloutRow[]> {
     return (await pageRollouts(database.session, filter, firstPage)).edges.map(({ node }) => node)
   }
@@ -133,5 +157,5 @@ describe.each(stores)('rollouts on $name', (store) => {
     return (await listed(filter)).map(({ name }) => name)
   }
 
-  const head = (): Promise<Revision> => inSnapshot(database, async (snapshot) => snapshot.head.revision)
+  const head = (): Promise<Revision> => inSnapshot(database, async (snapshot) => (await snapshot.head).revision)
 })
