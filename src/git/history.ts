@@ -39,8 +39,8 @@ export interface History {
 /** Before anything was desired. */
 export const beginning: Stamp = { version: firstManifestVersion, at: 0 }
 
-/** Versions that are read at a time: each may bring some hundred kilobytes. */
-const pageSize = 50
+/** What is read at a time: so many versions, of so many bytes together. One may have more by itself. */
+const page = { limit: 50, bytes: 4 << 20 }
 
 export function createHistory({ session }: Pick<Database, 'session'>): History {
   const find = createLookup((names) => findTips(session, names))
@@ -49,14 +49,13 @@ export function createHistory({ session }: Pick<Database, 'session'>): History {
   return {
     newest: tipOf,
     async *after(device, version) {
-      const { key } = await tipOf(device)
-      let page: readonly Version[]
+      const { key, version: newest } = await tipOf(device)
       let last = version
-      do {
-        page = await manifestHistory(session, key, last, pageSize).catch(unreachable)
-        yield* page
-        last = page.at(-1)?.version ?? last
-      } while (page.length === pageSize)
+      while (last < newest) {
+        const versions: readonly Version[] = await manifestHistory(session, key, last, page).catch(unreachable)
+        yield* versions
+        last = versions.at(-1)?.version ?? newest
+      }
     },
   }
 }

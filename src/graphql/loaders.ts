@@ -5,7 +5,7 @@
 import DataLoader from 'dataloader'
 import type { Change, ChangeFilter } from '../domain/change.ts'
 import type { Digits, Millis, Revision } from '../domain/deployment.ts'
-import { type Digest, firstManifestVersion } from '../domain/desired.ts'
+import type { Digest } from '../domain/desired.ts'
 import type { RolloutName } from '../domain/rollout.ts'
 import { type Sight, sightKey } from '../domain/sight.ts'
 import type { Target, TargetKind } from '../domain/target.ts'
@@ -24,7 +24,7 @@ import {
   pageDeployments,
   type Scope,
 } from '../store/deployments.ts'
-import { contentsOf, documentsOf, manifestVersions, newestManifest, newestManifests } from '../store/desired.ts'
+import { contentsOf, documentsOf, lastManifestVersions, newestManifests } from '../store/desired.ts'
 import { actionsOf, instancesByKey, instancesOf } from '../store/instances.ts'
 import type { PageRequest } from '../store/page.ts'
 import { requireRetained, resolvePast } from '../store/past.ts'
@@ -212,11 +212,7 @@ function createReader(s: Snapshot) {
     profile: batched((keys: readonly number[]) => profilesOf(s, keys)),
     manifest: batched((keys: readonly number[]) => newestManifests(s, keys)),
     /** The newest versions, newest first. */
-    manifestVersions: remembered(async (targetKey: number) => {
-      const newest = (await newestManifest(s, targetKey))?.version ?? firstManifestVersion
-      const after = Math.max(firstManifestVersion, newest - shownVersions)
-      return (await manifestVersions(s, targetKey, after, shownVersions)).toReversed()
-    }),
+    manifestVersions: remembered((targetKey: number) => lastManifestVersions(s, targetKey, shownVersions)),
     /** Newest first. */
     documentsOf: batched((keys: readonly number[], limit: number, upTo: Digits | null) =>
       documentsOf(s, keys, limit, upTo),

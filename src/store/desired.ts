@@ -28,16 +28,7 @@ interface EntryRecord {
   readonly size: number
 }
 
-/** The newest version; null: the first, empty one, of which there is no row. One indexed row is read. */
-export async function newestManifest(session: Session, targetKey: number): Promise<Manifest | null> {
-  const [row] = await session.rows<ManifestRecord>(
-    sql`select ${manifests}.* from ${manifests} where ${manifests.targetKey} = ${targetKey}::bigint
-      order by ${manifests.version} desc limit 1`,
-  )
-  return row ? toManifest(row) : null
-}
-
-/** Of many devices, by their keys. */
+/** The newest versions, by their devices' keys. Of the first, empty one there is no row. */
 export async function newestManifests(session: Session, keys: readonly number[]): Promise<Map<number, Manifest>> {
   const rows = await session.rows<ManifestRecord>(
     sql`select distinct on (${manifests.targetKey}) ${manifests}.* from ${manifests}
@@ -98,6 +89,8 @@ interface DocumentChange {
   readonly deploymentId: string
   /** Null: it is listed no more. */
   readonly digest: Digest | null
+  /** Bytes of its document. */
+  readonly size: number
 }
 
 export interface ManifestVersion<Change = DocumentChange> extends Manifest {
@@ -120,12 +113,17 @@ export async function manifestVersions(
   const last = rows.at(-1)?.version
   if (last === undefined) return []
   const own = sql`${manifestEntries.targetKey} = ${targetKey}::bigint`
-  const changes = await session.rows<{ version: number; deployment_id: string; digest: Digest | null }>(
-    sql`select ${manifestEntries.since} as version, ${manifestEntries.deploymentId}, ${manifestEntries.digest}
+  const changes = await session.rows<{
+    version: number
+    deployment_id: string
+    digest: Digest | null
+    size: number
+  }>(
+    sql`select ${manifestEntries.since} as version, ${manifestEntries.deploymentId}, ${manifestEntries.digest}, ${manifestEntries.size}
         from ${manifestEntries}
         where ${own} and ${isSeen(session, sql`${manifestEntries.deploymentKey}`)} and ${manifestEntries.since} > ${after}::bigint and ${manifestEntries.since} <= ${last}::bigint
       union all
-      select gone.until, gone.deployment_id, null from ${manifestEntries} as gone
+      select gone.until, gone.deployment_id, null, 0 from ${manifestEntries} as gone
         where gone.target_key = ${targetKey}::bigint and ${isSeen(session, sql`gone.deployment_key`)} and gone.until > ${after}::bigint and gone.until <= ${last}::bigint
           and not exists (select 1 from ${manifestEntries} where ${own}
             and ${manifestEntries.deploymentId} = gone.deployment_id and ${manifestEntries.since} = gone.until)`,
@@ -136,19 +134,32 @@ export async function manifestVersions(
     .map((row) => ({
       ...toManifest(row),
       changes: (byVersion.get(row.version) ?? [])
-        .map(({ deployment_id: deploymentId, digest }) => ({ deploymentId, digest }))
+        .map(({ deployment_id: deploymentId, digest, size }) => ({ deploymentId, digest, size }))
         .toSorted((a, b) => (a.deploymentId < b.deploymentId ? -1 : 1)),
     }))
 }
 
-/** The same with the documents themselves. */
+/** The last `limit` of them, newest first. They are not numbered without gaps: a restored database goes on far above. */
+export async function lastManifestVersions(
+  session: Session,
+  targetKey: number,
+  limit: number,
+): Promise<ManifestVersion[]> {
+  const [before] = await session.rows<{ version: number }>(
+    sql`select ${manifests.version} as version from ${manifests} where ${manifests.targetKey} = ${targetKey}::bigint
+      order by ${manifests.version} desc offset ${limit} limit 1`,
+  )
+  return (await manifestVersions(session, targetKey, before?.version ?? firstManifestVersion, limit)).toReversed()
+}
+
+/** The same with the documents themselves: at most `limit` versions, and no more of them than have so many bytes together. */
 export async function manifestHistory(
   session: Session,
   targetKey: number,
   after: number = firstManifestVersion,
-  limit = 1_000,
+  { limit = 1_000, bytes = Number.POSITIVE_INFINITY } = {},
 ): Promise<ManifestVersion<DocumentChange & { readonly content: string | null }>[]> {
-  const versions = await manifestVersions(session, targetKey, after, limit)
+  const versions = within(bytes, await manifestVersions(session, targetKey, after, limit))
   const digests = [...new Set(versions.flatMap(({ changes }) => changes.flatMap(({ digest }) => digest ?? [])))]
   const contents = new Map(
     [...(await contentsOf(session, digests))].map(([place, content]) => [digests[place], content]),
@@ -160,6 +171,16 @@ export async function manifestHistory(
       content: change.digest === null ? null : (contents.get(change.digest) ?? null),
     })),
   }))
+}
+
+/** The first of them, and those after it for which there is room. */
+function within(bytes: number, versions: readonly ManifestVersion[]): readonly ManifestVersion[] {
+  let held = 0
+  const end = versions.findIndex(({ changes }, index) => {
+    held += changes.reduce((sum, { size }) => sum + size, 0)
+    return index > 0 && held > bytes
+  })
+  return end < 0 ? versions : versions.slice(0, end)
 }
 
 /** A document's stay in the manifests, with who put it there. */

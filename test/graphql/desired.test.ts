@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { digestOf } from '../../src/dialects/margo/digest.ts'
+import { beginEpoch } from '../../src/store/epoch.ts'
 import { pruneHistory } from '../../src/store/housekeeping.ts'
 import { stores } from '../support/stores.ts'
 import { transports } from './clients.ts'
@@ -44,6 +45,18 @@ describe.each(stores)('what devices should run on $name', (store) => {
       .deployment
   const say = (reporter: string, deploymentId: string, state: string, adoptedManifestVersion: string | null) =>
     api.report({ reporter, deploymentId, state: state as 'INSTALLED', adoptedManifestVersion })
+
+  it('has the versions before those that a restored copy of the database may have lost', async () => {
+    await put('restored', 'before', documentOf('1', 'a'), 'before')
+    await api.road.database.transaction((session) => beginEpoch(session, Date.now()))
+    await put('restored', 'after', documentOf('1', 'a'), 'after')
+    const { device } = await api.ask('{ device(deviceId: "restored") { manifests { version reason } } }')
+    expect(device.manifests).toEqual([
+      { version: '1000003', reason: 'after' },
+      { version: '1000002', reason: expect.stringContaining('restored') },
+      { version: '2', reason: 'before' },
+    ])
+  })
 
   it('is kept byte for byte, and names the application and the components in their order', async () => {
     const result = await run(declare, {

@@ -21,7 +21,7 @@ import { readLog } from '../../src/store/changes.ts'
 import type { Database } from '../../src/store/database.ts'
 import { countConvergence } from '../../src/store/deployment-counts.ts'
 import { pageDeployments } from '../../src/store/deployments.ts'
-import { documentsAt, findBundle, manifestHistory, newestManifest } from '../../src/store/desired.ts'
+import { documentsAt, findBundle, manifestHistory, newestManifests } from '../../src/store/desired.ts'
 import { beginEpoch } from '../../src/store/epoch.ts'
 import { readHead } from '../../src/store/log-head.ts'
 import { type DeploymentRecord, toDeployment } from '../../src/store/rows.ts'
@@ -343,7 +343,7 @@ describe.each(stores)('what devices should run on $name', (store) => {
     const newest = async (name: string) => {
       const target = await targetByName(database.session, 'DEVICE', '', name)
       const key = target?.key ?? -1
-      const manifest = await newestManifest(database.session, key)
+      const manifest = (await newestManifests(database.session, [key])).get(key)
       const version = manifest?.version ?? 1
       const documents = await documentsAt(database.session, key, version)
       return { version, bundle: manifest?.bundleDigest, contents: documents.map(({ content }) => content) }
@@ -368,7 +368,7 @@ describe.each(stores)('what devices should run on $name', (store) => {
     for (const [owner, { version, past }] of model.manifests) {
       const target = await targetByName(session, 'DEVICE', '', owner)
       const key = target?.key ?? -1
-      expect((await newestManifest(session, key))?.version ?? 1).toBe(version)
+      expect((await newestManifests(session, [key])).get(key)?.version ?? 1).toBe(version)
       const replayed = new Map<string, string>()
       const history = await manifestHistory(session, key)
       expect(history.map((one) => one.version)).toEqual([...past.keys()])
