@@ -1,6 +1,6 @@
 /**
  * Signs of life that are no reports, such as asking whether there is anything new: those of many devices in one write, and of each device
- * no oftener than somebody needs to know.
+ * no oftener than somebody needs to know. None waits so long that its device would seem silent.
  */
 import type { Millis } from '../domain/deployment.ts'
 import { hearDevices } from './commands/report.ts'
@@ -24,8 +24,10 @@ export interface Attendance {
 
 export function createAttendance({ writer, offlineAfter, clock, delay = 1_000 }: AttendanceOptions): Attendance {
   const present = new Set<string>()
+  let timer: NodeJS.Timeout | undefined
 
   function tell(): void {
+    clearTimeout(timer)
     const devices = [...present]
     present.clear()
     // Whoever is still there comes again.
@@ -37,8 +39,10 @@ export function createAttendance({ writer, offlineAfter, clock, delay = 1_000 }:
       const promised = expectedInterval ?? offlineAfter
       const enough = promised === null ? oftenEnough : Math.min(oftenEnough, promised * 250)
       if (lastHeardAt !== null && clock() - lastHeardAt < enough) return
-      if (present.size === 0) setTimeout(tell, delay).unref()
+      if (present.size === 0) timer = setTimeout(tell, delay).unref()
       present.add(device)
+      const left = promised === null || lastHeardAt === null ? null : lastHeardAt + promised * 1_000 - clock()
+      if (left !== null && left <= delay) tell()
     },
   }
 }

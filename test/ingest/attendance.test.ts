@@ -55,6 +55,19 @@ it.each([
   expect(written).toEqual([['due']])
 })
 
+it('do not wait for others until a promise is broken', () => {
+  const attendance = attend()
+  attendance.note('early', ago(null))
+  attendance.note('in time', ago(8_999, 10))
+  expect(written).toEqual([])
+  attendance.note('just in time', ago(9_000, 10))
+  expect(written).toEqual([['early', 'in time', 'just in time']])
+  attendance.note('late', ago(11_000, 10))
+  expect(written.slice(1)).toEqual([['late']])
+  vi.advanceTimersByTime(minute)
+  expect(written).toHaveLength(2)
+})
+
 it('that cannot be written are forgotten: who is there comes again', async () => {
   fails = true
   const attendance = attend()
