@@ -5,7 +5,7 @@
  * once as ask at the time. What has once been told is known by its tag, by what it was made of, not by whose it is or when it was made.
  */
 import { LRUCache } from 'lru-cache'
-import { createLookup } from '../auth/devices/lookup.ts'
+import type { Lookup } from '../auth/devices/lookup.ts'
 import { createBundle } from '../dialects/margo/bundle.ts'
 import type { DesiredRoute } from '../dialects/margo/desired-routes.ts'
 import { digestOf } from '../dialects/margo/digest.ts'
@@ -14,7 +14,7 @@ import { DomainError } from '../domain/errors.ts'
 import type { Attendance } from '../ingest/attendance.ts'
 import type { Database } from '../store/database.ts'
 import { documentsAt, entriesAt, findBundle, findDocument } from '../store/desired.ts'
-import { findTips, type ManifestTip, requireTip } from '../store/manifest-tips.ts'
+import { type ManifestTip, requireTip } from '../store/manifest-tips.ts'
 import { accepts, hasAlready } from './conditions.ts'
 import { type CallerDeps, requireClient } from './device-caller.ts'
 import { answer, type Exchange } from './exchange.ts'
@@ -23,6 +23,7 @@ export interface DesiredDeps extends CallerDeps {
   readonly database: Pick<Database, 'session'>
   readonly publicUrl: string | null
   readonly attendance: Attendance
+  readonly findTip: Lookup<ManifestTip>
 }
 
 /** Some 350 bytes each. A fleet of which more are asked for in turn costs one statement more a poll. */
@@ -38,8 +39,7 @@ type Kept = ReturnType<typeof createManifest>
 const immutable = 'private, immutable, max-age=31536000'
 
 export function createDesired(deps: DesiredDeps): (exchange: Exchange, route: DesiredRoute) => Promise<void> {
-  const { database, publicUrl, attendance } = deps
-  const find = createLookup((names) => findTips(database.session, names))
+  const { database, publicUrl, attendance, findTip } = deps
   const tags = new LRUCache<string, string>({ maxSize: mostTags, sizeCalculation: () => 1 })
   const kept = new LRUCache<string, Kept>({
     maxSize: mostKept,
@@ -76,7 +76,7 @@ export function createDesired(deps: DesiredDeps): (exchange: Exchange, route: De
     if (route.kind === 'manifest' && !accepts(exchange.request.headers.accept, manifestMediaType))
       throw new DomainError('NOT_ACCEPTABLE', `a manifest is ${manifestMediaType}, which Accept does not allow`)
     const client = await requireClient(deps, exchange, route.clientId)
-    const tip = requireTip(client, await find(client))
+    const tip = requireTip(client, await findTip(client))
     attendance.note(client, tip)
     if (route.kind === 'manifest') return tellManifest(exchange, tip, `${root}${route.base}`)
 

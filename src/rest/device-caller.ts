@@ -50,9 +50,13 @@ export async function requireClient(
     deps.devices.noteStranger(identity, exchange.request, message)
     throw new DomainError('FORBIDDEN', message)
   }
+  requireOwner(client)
+  deps.gate.admitDevice(client)
+  return client
+}
+
+export function requireOwner(client: string): void {
   const owner = manifestOwner(client)
   if (owner !== client)
     throw new DomainError('FORBIDDEN', `what ${client} should run is in the manifest of ${owner}, which fetches it`)
-  deps.gate.admitDevice(client)
-  return client
 }

@@ -11,15 +11,14 @@ import { manifestOwner } from '../domain/desired.ts'
 import { DomainError } from '../domain/errors.ts'
 import type { Git } from '../git/git.ts'
 import type { Protocol } from '../git/program.ts'
-import { type CallerDeps, requireClient } from './device-caller.ts'
 import { answer, type Exchange, type Methods, readBody } from './exchange.ts'
+import { type GitCallerDeps, isGit, requireReader } from './git-caller.ts'
 import { toProblem } from './problem.ts'
 
-export interface GitDeps extends CallerDeps {
+export interface GitDeps extends GitCallerDeps {
   readonly git: Git
 }
 
-const asking = { takesPassword: true }
 const noBody = new Uint8Array()
 
 /** Bytes, also when they are unpacked: what a client has, line by line. */
@@ -60,7 +59,7 @@ async function advertise(deps: GitDeps, exchange: Exchange, device: string): Pro
   requireGit(deps)
   if (service === receivePack) throw readOnly()
   if (service !== uploadPack) throw notForBrowsers(exchange.path)
-  await requireClient(deps, exchange, device, noBody, asking)
+  await requireReader(deps, exchange, device, noBody)
   const protocol = protocolOf(request)
   // The second version says so itself.
   const greeting = protocol === 2 ? '' : `${packet(`# service=${uploadPack}\n`)}0000`
@@ -74,7 +73,7 @@ async function upload(deps: GitDeps, exchange: Exchange, device: string): Promis
   if (type !== `application/x-${uploadPack}-request`)
     throw new DomainError('UNSUPPORTED_MEDIA_TYPE', `a body of Content-Type ${type} is not what Git's clients send`)
   const sent = await readBody(request, bodyLimit)
-  await requireClient(deps, exchange, device, sent, asking)
+  await requireReader(deps, exchange, device, sent)
   const body = await unpacked(request, sent)
   await tell(deps, exchange, device, { protocol: protocolOf(request), body }, 'result', '')
 }
@@ -152,8 +151,8 @@ async function plainly(exchange: Exchange, work: () => Promise<void>): Promise<v
   try {
     await work()
   } catch (error) {
-    const isGit = exchange.request.headers['user-agent']?.startsWith('git/')
-    if (!isGit || !(error instanceof DomainError) || exchange.response.headersSent) throw error
+    if (!isGit(exchange.request.headers) || !(error instanceof DomainError) || exchange.response.headersSent)
+      throw error
     const { status, headers } = toProblem(error, exchange.id)
     answer(exchange, status, 'text/plain; charset=utf-8', `${error.message}\n`, without(headers, 'content-type'))
   }

@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type RequestListener, type Server, 
 import { createServer as createTlsServer, type ServerOptions } from 'node:https'
 import type { ApiAuth } from '../auth/api/api-auth.ts'
 import { ofHeaders, readCredentials } from '../auth/api/credentials.ts'
+import { createLookup } from '../auth/devices/lookup.ts'
 import { matchEmcoRoute } from '../dialects/emco/routes.ts'
 import { matchK8spluginRoute } from '../dialects/k8splugin/routes.ts'
 import { matchDesiredRoute } from '../dialects/margo/desired-routes.ts'
@@ -15,7 +16,8 @@ import type { Gate } from '../limits/gate.ts'
 import { createRequestIds, type Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import { isTransient } from '../store/failure.ts'
-import { createDesired, type DesiredDeps } from './desired.ts'
+import { findTips } from '../store/manifest-tips.ts'
+import { createDesired } from './desired.ts'
 import { emcoMethods } from './emco.ts'
 import { answer, ClientGone, type Exchange, type Methods } from './exchange.ts'
 import { type GitDeps, gitMethods } from './git.ts'
@@ -30,12 +32,11 @@ import { type SessionDeps, sessionMethods } from './session.ts'
 import { keepInventory } from './subscriptions.ts'
 import type { TlsFiles } from './tls.ts'
 
-export interface ServerDeps extends ReportDeps, HealthDeps, K8spluginDeps, SessionDeps, GitDeps {
+export interface ServerDeps extends ReportDeps, HealthDeps, K8spluginDeps, SessionDeps, Omit<GitDeps, 'findTip'> {
   readonly log: Log
   readonly metrics: Metrics
-  readonly auth: Pick<ApiAuth, 'identify' | 'signIn' | 'signOut'>
+  readonly auth: Pick<ApiAuth, 'identify' | 'signIn' | 'signOut' | 'takesKeys' | 'isKey'>
   readonly gate: Gate
-  readonly attendance: DesiredDeps['attendance']
   /** Other sites' origins whose pages may use us; `*`: all. */
   readonly origins: readonly string[]
   readonly patience?: Patience | undefined
@@ -49,7 +50,9 @@ export function createHttpServer(deps: ServerDeps): Server {
   const requestId = createRequestIds()
   const tellMetrics = async (exchange: Exchange) => answer(exchange, 200, metrics.contentType, await metrics.print())
   const page = createPage()
-  const tellDesired = createDesired(deps)
+  const findTip = createLookup((names) => findTips(deps.database.session, names))
+  const fetching = { ...deps, findTip }
+  const tellDesired = createDesired(fetching)
   const keep = (isDeleted: boolean): Methods => ({
     POST: { access: 'operator of all', handle: (exchange) => keepInventory(deps, exchange, isDeleted) },
   })
@@ -90,7 +93,7 @@ export function createHttpServer(deps: ServerDeps): Server {
     const emco = matchEmcoRoute(path)
     if (emco) return emcoMethods(deps, emco)
     if (page.owns(path)) return { GET: { access: 'public', handle: page.sendAsset } }
-    return gitMethods(deps, path) ?? routes[path]
+    return gitMethods(fetching, path) ?? routes[path]
   }
 
   async function route(exchange: Exchange): Promise<void> {

@@ -383,7 +383,7 @@ describe.skipIf(!hasGit)('a client certificate', () => {
     const folder = temporaryFolder()
     const other = `${server.url}/git/other.git`
     expect(await gitFails(folder, ...showing, 'clone', other)).toContain('the credential is that of press')
-    expect(await gitFails(folder, ...trusting, 'clone', other)).toContain('could not read Username')
+    expect(await gitFails(folder, ...trusting, 'clone', other)).toContain('send a client certificate')
   })
 })
 

@@ -21,7 +21,7 @@ import type { Database } from '../../store/database.ts'
 import { looksLikeJwt } from '../signed-token.ts'
 import type { Presented } from './credentials.ts'
 import { createJwtVerifier, type JwtConfig } from './jwt.ts'
-import { hashOf, isSameHash, newCookie } from './keys.ts'
+import { hashOf, isSameHash, looksLikeApiKey, newCookie } from './keys.ts'
 
 export type ApiAuthMethod = 'open' | 'key' | 'jwt'
 
@@ -36,6 +36,10 @@ export interface ApiAuthConfig {
 export interface ApiAuth {
   /** Throws UNAUTHENTICATED. */
   identify(presented: Presented): Promise<Identity>
+  /** Whether keys are asked for. */
+  readonly takesKeys: boolean
+  /** Whether this can be nothing but a key, good or not: no device has a token like it. */
+  isKey(text: string): boolean
   /** Calls back once, when the credential is no longer good; what it answers ends that. */
   follow(identity: Identity, end: () => void): () => void
   signIn(
@@ -197,6 +201,9 @@ export function createApiAuth(deps: ApiAuthDeps): ApiAuth {
 
   return {
     identify,
+    takesKeys: methods.includes('key'),
+    isKey: (text) =>
+      methods.includes('key') && (looksLikeApiKey(text) || (adminHash !== null && isSameHash(hashOf(text), adminHash))),
     follow(identity, ended) {
       if (identity.credential.kind === 'none' || identity.credential.kind === 'adminKey') return () => {}
       const follower = { identity, end: ended }

@@ -9,9 +9,16 @@ export interface NewKey {
   readonly hash: string
 }
 
+const prefix = 'rollcall_key_'
+
 export function newApiKey(): NewKey {
-  const text = `rollcall_key_${random(32)}`
+  const text = `${prefix}${random(32)}`
   return { id: random(9), text, hash: hashOf(text) }
+}
+
+/** A device's token may begin like one, but is shorter. */
+export function looksLikeApiKey(text: string): boolean {
+  return text.startsWith(prefix) && text.length === prefix.length + 43
 }
 
 export function newCookie(): { readonly text: string; readonly hash: string } {

@@ -4,6 +4,7 @@ import type { IncomingMessage } from 'node:http'
 import { hashDeviceToken } from '../../ingest/device-token.ts'
 import type { Database } from '../../store/database.ts'
 import { findTokens } from '../../store/device-credentials.ts'
+import { passwordIn } from '../password.ts'
 import { claimOf, createTokenVerifier, looksLikeJwt, type SignedTokenConfig, TokenRefused } from '../signed-token.ts'
 import type { Identify } from './device-auth.ts'
 import { createLookup } from './lookup.ts'
@@ -88,9 +89,7 @@ function bearerOf({ headers }: IncomingMessage): string | null {
 
 /** Of whichever user: the token says whose it is. */
 function passwordOf({ headers }: IncomingMessage): string | null {
-  const [, encoded = null] = /^basic +(\S+) *$/i.exec(headers.authorization ?? '') ?? []
-  if (encoded === null) return null
-  const [, password = ''] = /^[^:]*:(.*)$/s.exec(Buffer.from(encoded, 'base64').toString()) ?? []
-  if (token.test(password)) return password
+  const password = passwordIn(headers.authorization)
+  if (password === null || token.test(password)) return password
   throw new CredentialRefused('UNAUTHENTICATED', 'malformed', "the password must be the device's token")
 }

@@ -1,0 +1,65 @@
+/** Who may be told over Git what a device should run: the device itself, or, with a key to the API, whoever may read documents. */
+import type { ApiAuth } from '../auth/api/api-auth.ts'
+import { ofHeaders, readCredentials } from '../auth/api/credentials.ts'
+import type { Lookup } from '../auth/devices/lookup.ts'
+import { passwordIn } from '../auth/password.ts'
+import { DomainError } from '../domain/errors.ts'
+import { describeAccess, may } from '../domain/identity.ts'
+import type { Attendance } from '../ingest/attendance.ts'
+import type { Gate } from '../limits/gate.ts'
+import { type ManifestTip, requireTip } from '../store/manifest-tips.ts'
+import { type CallerDeps, requireClient, requireOwner } from './device-caller.ts'
+import type { Exchange } from './exchange.ts'
+
+export interface GitCallerDeps extends CallerDeps {
+  readonly auth: Pick<ApiAuth, 'identify' | 'takesKeys' | 'isKey'>
+  readonly gate: Pick<Gate, 'admitDevice' | 'addresses'>
+  readonly attendance: Attendance
+  readonly findTip: Lookup<ManifestTip>
+}
+
+const asking = { takesPassword: true }
+
+/** A repository has all documents of its device. */
+const access = 'operator of all'
+
+export async function requireReader(
+  deps: GitCallerDeps,
+  exchange: Exchange,
+  device: string,
+  body: Uint8Array,
+): Promise<void> {
+  try {
+    if (await showsKey(deps, exchange)) return requireOwner(device)
+    await requireClient(deps, exchange, device, body, asking)
+  } catch (refusal) {
+    throw refusal instanceof DomainError && refusal.code === 'UNAUTHENTICATED' ? ask(deps, exchange, refusal) : refusal
+  }
+  deps.attendance.note(device, requireTip(device, await deps.findTip(device)))
+}
+
+/** Whether it came with a key, and a good one. */
+async function showsKey({ auth, gate }: GitCallerDeps, { request }: Exchange): Promise<boolean> {
+  const shown = readCredentials(ofHeaders(request.headers), gate.addresses.of(request))
+  const token = shown.token ?? passwordIn(request.headers.authorization)
+  if (token === null || !auth.isKey(token)) return false
+  const identity = await auth.identify({ ...shown, token, cookie: null })
+  if (!may(identity, access)) throw new DomainError('FORBIDDEN', `this needs ${describeAccess(access)}`)
+  return true
+}
+
+/** Where no password would help, Git is not made to ask for one: it shows its user what is missing. */
+function ask({ devices, auth }: GitCallerDeps, { request, response }: Exchange, refusal: DomainError): DomainError {
+  const basic = 'Basic realm="rollcall"'
+  const known = devices.passwordChallenge
+  const helps = auth.takesKeys || known.includes(basic)
+  if (!helps && isGit(request.headers)) return new DomainError('FORBIDDEN', refusal.message, { cause: refusal })
+  const challenges = known.includes(basic) || !helps ? [known] : [basic, known]
+  response.setHeader('www-authenticate', challenges.filter((one) => one !== '').join(', '))
+  return refusal
+}
+
+/** Its own client. */
+export function isGit(headers: { readonly 'user-agent'?: string | undefined }): boolean {
+  return headers['user-agent']?.startsWith('git/') ?? false
+}
