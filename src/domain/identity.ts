@@ -59,9 +59,16 @@ export function describeAccess(access: Access): string {
 }
 
 /** Two who have the same may be told the same. */
-export function rightsKey({ roles: held, sight }: Identity): string {
-  return JSON.stringify([[...held].sort(), sightKey(sight)])
+export function rightsKey(identity: Identity): string {
+  let key = rightsKeys.get(identity)
+  if (key === undefined) {
+    key = JSON.stringify([[...identity.roles].sort(), sightKey(identity.sight)])
+    rightsKeys.set(identity, key)
+  }
+  return key
 }
+
+const rightsKeys = new WeakMap<Identity, string>()
 
 function parts(access: Exclude<Access, 'anyone'>): readonly [Role, boolean] {
   const [role, isOfAll] = access.split(' ', 2)

@@ -24,8 +24,8 @@ import type { KnownDocuments } from './known-documents.ts'
 import { isOwnPage } from './origin.ts'
 
 export interface AnswerCache {
-  /** Answers from memory, or lets `ask` answer. */
-  handle(request: IncomingMessage, response: ServerResponse): void
+  /** Answers from memory, or lets `ask` answer. `headers`: what the answer says besides. */
+  handle(request: IncomingMessage, response: ServerResponse, headers?: Headers): void
   /** What is being answered to this request, by this document, is what it is at this head, and nothing else. */
   note(request: IncomingMessage, head: LogHead, document: DocumentNode): void
 }
@@ -45,8 +45,10 @@ const longestQuestion = 16 * 1024
 const longestAnswer = 1024 * 1024
 const mostBytes = 64 * 1024 * 1024
 
+type Headers = Readonly<Record<string, string>>
+
 interface Whole {
-  readonly headers: Readonly<Record<string, string>>
+  readonly headers: Headers
   readonly body: Buffer
 }
 
@@ -60,22 +62,26 @@ interface Asked {
 }
 
 export function createAnswerCache(deps: AnswerCacheDeps): AnswerCache {
-  const { database, identify, addresses, origins, documents, ask } = deps
+  const { database, identify, addresses, origins, documents } = deps
   const answers = new LRUCache<string, Answer>({ maxSize: mostBytes, sizeCalculation: ({ body }) => body.length + 512 })
   const underWay = new Map<string, Promise<void>>()
   const notes = new WeakMap<IncomingMessage, { readonly stamp: string; readonly document: DocumentNode }>()
   const currentStamp = sharing(async () => stampOf(await readHead(database.session)))
 
-  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  function ask(request: IncomingMessage, response: ServerResponse, headers: Headers): void {
+    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
+    deps.ask(request, response)
+  }
+
+  async function answer(request: IncomingMessage, response: ServerResponse, headers: Headers): Promise<void> {
     const question = await readQuestion(request)
-    if (question === null) return
     const asked = await identified(request, question)
-    if (asked === null) return void ask(request, response)
+    if (asked === null) return ask(request, response, headers)
     const { key, identity } = asked
     // Whoever asked the same just before may be about to answer it.
     for (let isFirst = true; ; isFirst = false) {
       const known = answers.get(key)
-      if (known && known.stamp === (await currentStamp())) return send(request, response, known)
+      if (known && known.stamp === (await currentStamp())) return send(request, response, known, headers)
       const other = underWay.get(key)
       if (!other || !isFirst) break
       await other
@@ -92,8 +98,9 @@ export function createAnswerCache(deps: AnswerCacheDeps): AnswerCache {
       const whole = { ...plain, headers: { ...plain.headers, etag: etagOf(plain) } }
       const kept = keep(request, key, whole)
       answering.resolve()
-      return send(request, response, kept)
+      return send(request, response, kept, headers)
     }
+    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
     intercept(response, (whole) => {
       answering.resolve()
       const note = notes.get(request)
@@ -103,7 +110,7 @@ export function createAnswerCache(deps: AnswerCacheDeps): AnswerCache {
       const kept = keep(request, key, whole)
       return etagMatches(request, kept) ? kept : null
     })
-    ask(request, response)
+    deps.ask(request, response)
   }
 
   /** Remembers it, if it may be. */
@@ -121,18 +128,18 @@ export function createAnswerCache(deps: AnswerCacheDeps): AnswerCache {
     if (presented.cookie !== null && presented.token === null && !isOwnPage(get, origins)) return null
     try {
       const identity = await identify(request, presented)
-      return { identity, key: JSON.stringify([rightsKey(identity), request.headers.accept ?? '', question]) }
+      return { identity, key: `${rightsKey(identity)}\n${request.headers.accept ?? ''}\n${question}` }
     } catch {
       return null
     }
   }
 
   return {
-    handle(request, response) {
-      if (!isPlain(request, origins)) return void ask(request, response)
-      answer(request, response).catch(() => {
+    handle(request, response, headers = {}) {
+      if (!isPlain(request, origins)) return ask(request, response, headers)
+      answer(request, response, headers).catch(() => {
         // The database is away, or the request is: who executes it knows what to say.
-        if (!response.headersSent && !response.destroyed) ask(request, response)
+        if (!response.headersSent && !response.destroyed) ask(request, response, headers)
       })
     },
     note: (request, head, document) => void notes.set(request, { stamp: stampOf(head), document }),
@@ -155,8 +162,8 @@ function isPlain({ method, headers, url = '' }: IncomingMessage, origins: readon
   )
 }
 
-/** Null: it was never finished. Whoever reads it next finds it in `body`, as Node's frameworks leave it there. */
-function readQuestion(request: IncomingMessage & { body?: Buffer }): Promise<string | null> {
+/** Never, when it is never finished. Whoever reads it next finds it in `body`, as Node's frameworks leave it there. */
+function readQuestion(request: IncomingMessage & { body?: Buffer }): Promise<string> {
   if (request.method === 'GET') return Promise.resolve(request.url ?? '')
   const parts: Buffer[] = []
   return new Promise((resolve) => {
@@ -166,8 +173,6 @@ function readQuestion(request: IncomingMessage & { body?: Buffer }): Promise<str
       request.body = parts.length === 1 && first ? first : Buffer.concat(parts)
       resolve(request.body.toString('latin1'))
     })
-    // After its end that changes nothing any more.
-    request.on('close', () => resolve(null))
   })
 }
 
@@ -242,10 +247,11 @@ function etagOf({ headers, body }: Whole): string {
   return `"${hash.update(body).digest('base64url').slice(0, 27)}"`
 }
 
-function send(request: IncomingMessage, response: ServerResponse, answer: Whole): void {
-  if (etagMatches(request, answer)) return void notModified(response, answer)
-  response.writeHead(200, answer.headers)
-  response.end(answer.body)
+/** All headers at once: Node checks those that are set one by one twice. */
+function send(request: IncomingMessage, response: ServerResponse, answer: Whole, headers: Headers): void {
+  const isKnown = etagMatches(request, answer)
+  if (!isKnown) response.writeHead(200, { ...headers, ...answer.headers }).end(answer.body)
+  else response.writeHead(304, { ...headers, etag: answer.headers.etag }).end()
 }
 
 function etagMatches({ method, headers }: IncomingMessage, { headers: { etag = '' } }: Whole): boolean {

@@ -39,7 +39,8 @@ export interface GraphqlDeps extends Omit<ContextDeps, 'limits' | 'auth'> {
 }
 
 export interface Graphql {
-  handle(request: IncomingMessage, response: ServerResponse): void
+  /** `headers`: what the answer says besides. */
+  handle(request: IncomingMessage, response: ServerResponse, headers?: Readonly<Record<string, string>>): void
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
   fetch(input: string, init?: RequestInit): Promise<Response>
   /** Ends every stream so that its client reconnects elsewhere. Before the feed ends them, which would say that all was told. */

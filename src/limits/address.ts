@@ -29,6 +29,7 @@ export function createAddresses(proxies: readonly string[]): Addresses {
 
   function addressOf(request: Hop): string {
     let address = peerOf(request)
+    if (proxies.length === 0) return address
     const { 'x-forwarded-for': forwarded } = request.headers
     const chain = (Array.isArray(forwarded) ? forwarded.join(',') : (forwarded ?? ''))
       .split(',')

@@ -22,17 +22,13 @@ export interface Patience {
 /** A backlog over a slow line takes a while. */
 export const defaultPatience: Patience = { headers: 15_000, request: 60_000, reading: 60_000, init: 3_000 }
 
-/** Nothing here is a page unless it says so: a page brings a policy of its own. */
-const headers = {
+/** What every answer says. Nothing here is a page unless it says so: a page brings a policy of its own. */
+export const safeHeaders = {
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'cross-origin-resource-policy': 'same-origin',
   'referrer-policy': 'same-origin',
   'x-content-type-options': 'nosniff',
   'x-frame-options': 'DENY',
-}
-
-export function secure(response: ServerResponse): void {
-  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
 }
 
 /** Probes come from everywhere, and must not be told that somebody else was too fast. */
@@ -49,8 +45,13 @@ export function refuseForeignPage({ method, headers: given }: IncomingMessage, o
 }
 
 /** A refusal at the door, as GraphQL's clients read it. */
-export function answerGraphql(response: ServerResponse, error: DomainError): void {
+export function answerGraphql(
+  response: ServerResponse,
+  error: DomainError,
+  headers: Readonly<Record<string, string>>,
+): void {
   response.writeHead(errorCodes[error.code].status, {
+    ...headers,
     'content-type': 'application/json; charset=utf-8',
     'retry-after': String(retryAfter(error.facts)),
   })

@@ -21,7 +21,15 @@ import { createDesired } from './desired.ts'
 import { emcoMethods } from './emco.ts'
 import { answer, ClientGone, type Exchange, type Methods } from './exchange.ts'
 import { type GitDeps, gitMethods } from './git.ts'
-import { admit, answerGraphql, cutOffSlow, defaultPatience, type Patience, refuseForeignPage, secure } from './guard.ts'
+import {
+  admit,
+  answerGraphql,
+  cutOffSlow,
+  defaultPatience,
+  type Patience,
+  refuseForeignPage,
+  safeHeaders,
+} from './guard.ts'
 import { type HealthDeps, tellAlive, tellReady } from './health.ts'
 import { deviceMethods } from './introduce.ts'
 import { type K8spluginDeps, k8spluginMethods } from './k8splugin.ts'
@@ -42,7 +50,12 @@ export interface ServerDeps extends ReportDeps, HealthDeps, K8spluginDeps, Sessi
   readonly patience?: Patience | undefined
   /** Null: in the clear. */
   readonly tls?: TlsFiles | null
-  readonly graphql: (request: IncomingMessage, response: ServerResponse) => unknown
+  /** `headers`: what its answer says besides. */
+  readonly graphql: (
+    request: IncomingMessage,
+    response: ServerResponse,
+    headers: Readonly<Record<string, string>>,
+  ) => unknown
 }
 
 export function createHttpServer(deps: ServerDeps): Server {
@@ -126,15 +139,19 @@ export function createHttpServer(deps: ServerDeps): Server {
     answer(exchange, status, type, body, more)
   }
 
-  function askGraphql(request: IncomingMessage, response: ServerResponse): void {
+  function askGraphql(
+    request: IncomingMessage,
+    response: ServerResponse,
+    headers: Readonly<Record<string, string>>,
+  ): void {
     try {
       gate.admit(request)
     } catch (error) {
       if (!(error instanceof DomainError)) throw error
-      answerGraphql(response, error)
+      answerGraphql(response, error, headers)
       return
     }
-    deps.graphql(request, response)
+    deps.graphql(request, response, headers)
   }
 
   // How often it looks for those who are late, beside how long they may be.
@@ -144,13 +161,12 @@ export function createHttpServer(deps: ServerDeps): Server {
     const query = url.indexOf('?')
     const path = query < 0 ? url : url.slice(0, query)
     const id = requestId(request.headers['x-request-id'])
-    response.setHeader('x-request-id', id)
-    if (deps.isClosing()) response.setHeader('connection', 'close')
-    secure(response)
+    const headers = { ...safeHeaders, 'x-request-id': id, ...(deps.isClosing() ? { connection: 'close' } : {}) }
     if (path === '/graphql') {
-      askGraphql(request, response)
+      askGraphql(request, response, headers)
       return
     }
+    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
     const exchange: Exchange = { request, response, method: request.method ?? 'GET', path, id }
     route(exchange).catch((error: unknown) => fail(exchange, error))
   }
