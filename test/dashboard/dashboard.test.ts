@@ -176,6 +176,8 @@ describe.runIf(findChromium())('the dashboard', () => {
     await page.getByRole('link', { name: /^Stale\s*\d/ }).click()
     await page.getByRole('row', { name: /edge-62/ }).waitFor()
     expect(page.url()).toContain('convergence=STALE')
+    await page.goto(`${server.url}/#/rollouts?text=counted`)
+    await page.getByRole('img', { name: 'counted: 1 installed, 2 installed, of an older version' }).waitFor()
     await page.goto(`${server.url}/#/feed?kind=desired`)
     await page.getByText('should run version 3').first().waitFor()
   })

@@ -31,6 +31,7 @@ export const rolloutFragment = graphql(
       id name kind project state status compositeApp compositeAppVersion
       deploymentCounts { ...Counts }
       stalled: deploymentCounts(filter: { stalled: true }) { total }
+      old: deploymentCounts(filter: { states: [INSTALLED], convergence: [STALE] }) { total }
     }
   `,
   [countsFragment],
@@ -107,7 +108,7 @@ export function RolloutLine({ rollout }: { readonly rollout: RolloutSummary }) {
     <div class="rollout-line">
       <a href={href(['rollout', rollout.id])}>{rollout.name}</a>
       <small class="muted kind">{[rolloutKinds[rollout.kind], rollout.project].filter(Boolean).join(' · ')}</small>
-      <CountsBar counts={counts} label={rollout.name} />
+      <CountsBar counts={counts} old={rollout.old.total} label={rollout.name} />
       <span class="number so-far">
         {formatNumber(counts.installed)}
         <span class="muted"> of {formatNumber(wanted)}</span>
