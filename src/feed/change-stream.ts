@@ -19,7 +19,7 @@ import { isTransient } from '../store/failure.ts'
 import type { Backlog } from './backlog.ts'
 import { continuation, expiredTo, type LogRange } from './cursor.ts'
 import type { Hub, Topic } from './hub.ts'
-import { createIterator } from './iterator.ts'
+import { createIterator, type WakingIterator } from './iterator.ts'
 
 export interface FeedEvent {
   readonly cursor: Revision
@@ -43,32 +43,53 @@ export interface ChangeStreamOptions {
   readonly after: Revision | null
   /** What its subscriber is told of each of these changes; null: nothing. Absent: all of it. */
   readonly see?: ((changes: readonly Change[]) => Promise<readonly (Change | null)[]>) | undefined
+  /** Goes on from where another one with the same filter stood, whatever `after` says. */
+  readonly from?: ChangePosition | undefined
+  /** Called when there is nothing to tell for now. */
+  readonly quiet?: (() => void) | undefined
 }
 
-export interface ChangeStream extends AsyncIterableIterator<FeedEvent> {
+export interface ChangePosition {
+  readonly position: Revision | null
+  readonly delivered: Revision
+  readonly judged: readonly FeedEvent[]
+  readonly queue: readonly FeedEvent[]
+  readonly isAttached: boolean
+  readonly isChecked: boolean
+  readonly isOver: boolean
+}
+
+export interface ChangeStream extends WakingIterator<FeedEvent> {
   /** Tells a quiet subscriber how far it has come, so that its cursor never grows old. */
   bookmark(): void
+  /** Everything has been told, and somebody waits for more. */
+  isQuiet(): boolean
+  /** Where it stood before the event that it gave last, with all that followed. */
+  before(): ChangePosition
 }
 
 export function createChangeStream(source: ChangeStreamSource, options: ChangeStreamOptions): ChangeStream {
   const { hub, backlog } = source
-  const { filter, see } = options
+  const { filter, see, from } = options
   const isFiltered = see !== undefined || Object.keys(filter).length > 0
-  const queue: FeedEvent[] = []
+  const queue: FeedEvent[] = [...(from?.queue ?? [])]
   /** What was judged, and may be told; without `see` everything goes through the queue alone. */
-  let judged: FeedEvent[] = []
+  let judged: FeedEvent[] = [...(from?.judged ?? [])]
   let isJudging = false
   let overflows = 0
   /** Everything up to here was delivered, is queued, or did not match. */
-  let position = options.after
-  let delivered = options.after ?? 0
+  let position = from ? from.position : options.after
+  let delivered = from?.delivered ?? options.after ?? 0
+  /** What was given last, and how much had been delivered before it. */
+  let given: { readonly event: FeedEvent; readonly after: Revision } | null = null
   let detach: (() => void) | null = null
-  let isChecked = false
-  let hasBegun = false
-  let isOver = false
+  let isChecked = from?.isChecked ?? false
+  let hasBegun = from !== undefined
+  let isOver = from?.isOver ?? false
 
   const iterator = createIterator<FeedEvent>({
     async pull(closed) {
+      given = null
       try {
         while (judged.length === 0 && !closed()) {
           while (queue.length === 0 && !isOver && detach === null && !closed()) await catchUp()
@@ -82,11 +103,19 @@ export function createChangeStream(source: ChangeStreamSource, options: ChangeSt
         return 'wait'
       }
       const event = see ? judged.shift() : queue.shift()
-      if (event) delivered = event.cursor
+      if (event) {
+        given = { event, after: delivered }
+        delivered = event.cursor
+      }
       return event ?? (isOver ? 'end' : 'wait')
     },
-    close: stop,
+    close() {
+      isOver = true
+      stop()
+    },
+    waits: options.quiet,
   })
+  if (from?.isAttached) attach()
 
   async function judge(seen: NonNullable<ChangeStreamOptions['see']>): Promise<void> {
     const batch = queue.splice(0, judgedAtOnce)
@@ -149,10 +178,14 @@ export function createChangeStream(source: ChangeStreamSource, options: ChangeSt
   }
 
   function attach(): void {
+    // It may have been closed while something was read.
+    if (isOver) return
     detach = hub.subscribe({
       topics: topicsFor(filter),
       tell(changes) {
         if (queue.length > source.capacity) return overflow()
+        // Whatever came before did not match, and was delivered in so far.
+        if (isDone()) delivered = Math.max(delivered, (changes[0]?.revision ?? 0) - 1)
         for (const change of changes) {
           if (position !== null && change.revision <= position) continue
           position = change.revision
@@ -182,10 +215,27 @@ export function createChangeStream(source: ChangeStreamSource, options: ChangeSt
     detach = null
   }
 
+  /** All that it was told it has told. */
+  function isDone(): boolean {
+    return detach !== null && !isOver && queue.length + judged.length === 0 && !isJudging
+  }
+
   return Object.assign(iterator, {
+    isQuiet: () => isDone() && position !== null && position <= hub.last && iterator.isWaiting(),
+    before() {
+      const again = given ? [given.event] : []
+      return {
+        position,
+        delivered: given?.after ?? delivered,
+        judged: see ? [...again, ...judged] : [],
+        queue: see ? [...queue] : [...again, ...queue],
+        isAttached: detach !== null,
+        isChecked,
+        isOver,
+      }
+    },
     bookmark() {
-      if (!isFiltered || detach === null || queue.length + judged.length > 0 || isJudging || delivered >= hub.last)
-        return
+      if (!isFiltered || !isDone() || delivered >= hub.last) return
       position = hub.last
       queue.push({ cursor: hub.last, change: null, reset: null })
       iterator.wake()

@@ -4,22 +4,25 @@ import { readLog } from '../store/changes.ts'
 import type { Database, LogHead } from '../store/database.ts'
 import { readHead, readRange } from '../store/log-head.ts'
 import { createBacklog } from './backlog.ts'
-import { type ChangeStream, type ChangeStreamOptions, createChangeStream, type FeedEvent } from './change-stream.ts'
+import { type ChangeStream, type ChangeStreamOptions, createChangeStream } from './change-stream.ts'
 import type { LogRange } from './cursor.ts'
 import { createHub, type Hub } from './hub.ts'
 import { createRefresher } from './refresh.ts'
-import { createWatchStream, type WatchEvent, type WatchOptions } from './watch-stream.ts'
+import { createWatchStream, type WatchOptions, type WatchStream } from './watch-stream.ts'
 
 export interface Feed {
   readonly hub: Hub
   readonly subscribers: { readonly changes: number; readonly states: number }
   /** Every change after `after`, once, in order; null: from now on. Expired cursors are told, never skipped over. */
-  changes(options: ChangeStreamOptions): AsyncIterableIterator<FeedEvent>
+  changes(options: ChangeStreamOptions): Carried<ChangeStream>
   /** The present, then again whenever something in `topics` changed. Release each event when it has been read. */
-  watch(options: WatchOptions): AsyncIterableIterator<WatchEvent>
+  watch(options: WatchOptions): Carried<WatchStream>
   /** Ends every stream. */
   close(): void
 }
+
+/** One stream may tell a whole crowd: each of them counts. */
+export type Carried<Stream> = Stream & { carry(subscribers: number): void }
 
 export interface FeedOptions {
   readonly database: Database
@@ -44,8 +47,8 @@ export async function createFeed(options: FeedOptions): Promise<Feed> {
   const hub = createHub(log, await log.head())
   const backlog = createBacklog(log, hub)
   const refresher = createRefresher(database, hub)
-  const changeStreams = new Set<ChangeStream>()
-  const watchStreams = new Set<AsyncIterableIterator<WatchEvent>>()
+  const changeStreams = new Map<ChangeStream, number>()
+  const watchStreams = new Map<WatchStream, number>()
 
   async function follow(): Promise<void> {
     const seen = hub.last
@@ -89,7 +92,7 @@ export async function createFeed(options: FeedOptions): Promise<Feed> {
   })
   const poll = setInterval(catchUp, pollInterval)
   const bookmarks = setInterval(() => {
-    for (const stream of changeStreams) stream.bookmark()
+    for (const stream of changeStreams.keys()) stream.bookmark()
   }, bookmarkInterval)
 
   // All who ask while the answer is on its way share it: it is taken after each of them asked.
@@ -113,10 +116,10 @@ export async function createFeed(options: FeedOptions): Promise<Feed> {
     hub,
     subscribers: {
       get changes() {
-        return changeStreams.size
+        return sum(changeStreams.values())
       },
       get states() {
-        return watchStreams.size
+        return sum(watchStreams.values())
       },
     },
     changes(wanted) {
@@ -128,7 +131,7 @@ export async function createFeed(options: FeedOptions): Promise<Feed> {
     close() {
       clearInterval(poll)
       clearInterval(bookmarks)
-      for (const stream of [...changeStreams, ...watchStreams]) void stream.return?.()
+      for (const stream of [...changeStreams.keys(), ...watchStreams.keys()]) void stream.return?.()
     },
   }
 }
@@ -138,19 +141,28 @@ function isRestored(head: LogHead, seen: Revision): boolean {
   return head.revision < seen && head.epochBase <= seen
 }
 
-/** Keeps an iterator in a set until it is over. */
-function tracked<T, S extends AsyncIterableIterator<T>>(set: Set<S>, stream: S): S {
+function sum(numbers: Iterable<number>): number {
+  let total = 0
+  for (const number of numbers) total += number
+  return total
+}
+
+/** Keeps an iterator among the others until it is over. */
+function tracked<T, S extends AsyncIterableIterator<T>>(streams: Map<S, number>, stream: S): Carried<S> {
   const { next, return: end } = stream
-  set.add(stream)
+  streams.set(stream, 1)
   return Object.assign(stream, {
     async next() {
       const result = await next.call(stream)
-      if (result.done) set.delete(stream)
+      if (result.done) streams.delete(stream)
       return result
     },
     return() {
-      set.delete(stream)
+      streams.delete(stream)
       return end?.call(stream) ?? Promise.resolve({ done: true, value: undefined })
+    },
+    carry(subscribers: number) {
+      if (streams.has(stream)) streams.set(stream, subscribers)
     },
   })
 }

@@ -5,12 +5,16 @@
 export interface WakingIterator<T> extends AsyncIterableIterator<T> {
   /** Asks `pull` again, if somebody is waiting. */
   wake(): void
+  /** Its consumer waits, and there was nothing for it. */
+  isWaiting(): boolean
   return(): Promise<IteratorResult<T>>
 }
 
 export interface IteratorSource<T> {
   /** The next value, 'wait' until woken, or 'end'. Never called while an earlier call is under way. */
   pull(closed: () => boolean): Promise<T | 'wait' | 'end'>
+  /** Called when it begins to wait. */
+  waits?: (() => void) | undefined
   /** Called once. */
   close(): void
 }
@@ -40,7 +44,11 @@ export function createIterator<T extends object>(source: IteratorSource<T>): Wak
         const value = await source.pull(() => isClosed)
         if (isClosed || value === 'end') break
         if (value !== 'wait') return { done: false, value }
-        if (!wasWoken) await new Promise<void>((resolve) => (wakeUp = resolve))
+        if (!wasWoken) {
+          const woken = new Promise<void>((resolve) => (wakeUp = resolve))
+          source.waits?.()
+          await woken
+        }
         wakeUp = null
       }
     } catch (error) {
@@ -69,5 +77,6 @@ export function createIterator<T extends object>(source: IteratorSource<T>): Wak
       return Promise.reject(error)
     },
     wake,
+    isWaiting: () => wakeUp !== null && !wasWoken && !isClosed,
   }
 }

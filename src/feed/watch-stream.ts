@@ -25,6 +25,23 @@ export interface WatchEvent {
 export interface WatchOptions {
   readonly topics: readonly Topic[]
   readonly matches?: (change: Change) => boolean
+  /** Goes on from where another one with the same topics stood. Absent: begins with the present. */
+  readonly from?: WatchPosition | undefined
+  /** Called when there is nothing to tell for now. */
+  readonly quiet?: (() => void) | undefined
+}
+
+export interface WatchPosition {
+  readonly cursor: Revision
+  readonly commits: readonly (readonly Change[])[]
+  readonly merged: number
+}
+
+export interface WatchStream extends WakingIterator<WatchEvent> {
+  /** Everything has been told, and somebody waits for more. */
+  isQuiet(): boolean
+  /** Where it stood before the event that it gave last, with all that followed. */
+  before(): WatchPosition
 }
 
 export interface WatchStreamSource {
@@ -37,12 +54,14 @@ export interface WatchStreamSource {
 
 export function createWatchStream(
   source: WatchStreamSource,
-  { topics, matches = () => true }: WatchOptions,
-): WakingIterator<WatchEvent> {
-  let commits: (readonly Change[])[] = []
+  { topics, matches = () => true, from, quiet }: WatchOptions,
+): WatchStream {
+  let commits: (readonly Change[])[] = [...(from?.commits ?? [])]
   let isDue = true
-  let cursor = 0
-  let merged = 0
+  let cursor = from?.cursor ?? 0
+  let merged = from?.merged ?? 0
+  /** Of the last event. */
+  let given: WatchPosition = nothing
 
   const detach = source.hub.subscribe({
     topics,
@@ -66,6 +85,7 @@ export function createWatchStream(
 
   const iterator = createIterator<WatchEvent>({
     async pull(closed) {
+      given = nothing
       if (!isDue) return 'wait'
       const shared = await present()
       if (shared === null) return 'wait'
@@ -78,6 +98,7 @@ export function createWatchStream(
       const told = commits.filter((commit) => endOf(commit) > cursor && endOf(commit) <= revision)
       commits = commits.filter((commit) => endOf(commit) > revision)
       isDue = commits.length > 0
+      given = { cursor, commits: told, merged }
       cursor = revision
       const coalesced = Math.max(merged + told.length - 1, 0)
       merged = 0
@@ -85,6 +106,7 @@ export function createWatchStream(
       return { cursor, coalesced, changes: told.flat(), snapshot, release }
     },
     close: detach,
+    waits: quiet,
   })
 
   async function present(): Promise<SharedSnapshot | null> {
@@ -98,8 +120,17 @@ export function createWatchStream(
     }
   }
 
-  return iterator
+  return Object.assign(iterator, {
+    isQuiet: () => !isDue && iterator.isWaiting(),
+    before: () => ({
+      cursor: given.cursor,
+      commits: [...given.commits, ...commits],
+      merged: given.merged + merged,
+    }),
+  })
 }
+
+const nothing: WatchPosition = { cursor: 0, commits: [], merged: 0 }
 
 function endOf(commit: readonly Change[]): Revision {
   return commit.at(-1)?.revision ?? 0

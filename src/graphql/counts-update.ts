@@ -40,15 +40,18 @@ builder.subscriptionField('deploymentCounts', (t) =>
 )
 
 function streamCounts(context: Context, filter: DeploymentFilter): Source<CountsUpdateRow> {
-  let sent: string | null = null
-  return streamState(context, watchOptions(filter), async (reader, event) => {
-    const counts = await loadCounts(reader, { of: 'fleet' }, filter, null)
-    const { asOf: _, convergence, ...numbers } = counts
-    const shown = JSON.stringify([numbers, await convergence()])
-    if (shown === sent) return { skip: true }
-    sent = shown
-    return { send: { cursor: event.cursor, coalesced: event.coalesced, counts } }
-  })
+  // What it remembers: the numbers that were sent.
+  return streamState<CountsUpdateRow, string>(
+    context,
+    watchOptions(filter),
+    async (reader, event, { memory: sent }) => {
+      const counts = await loadCounts(reader, { of: 'fleet' }, filter, null)
+      const { asOf: _, convergence, ...numbers } = counts
+      const shown = JSON.stringify([numbers, await convergence()])
+      if (shown === sent) return { skip: true }
+      return { send: { cursor: event.cursor, coalesced: event.coalesced, counts }, memory: shown }
+    },
+  )
 }
 
 /** Which changes can move a number. The narrowest field of the filter is the feed's index. */

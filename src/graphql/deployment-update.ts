@@ -6,7 +6,7 @@ import { Change } from './change.ts'
 import type { Context } from './context.ts'
 import { Deployment, theOne } from './deployment.ts'
 import type { Source } from './source-event.ts'
-import { streamState } from './state-stream.ts'
+import { type React, streamState } from './state-stream.ts'
 
 interface DeploymentUpdateRow {
   readonly cursor: Revision
@@ -55,16 +55,17 @@ function streamDeployment(
   deploymentId: string,
   deviceId: string | null,
 ): Source<DeploymentUpdateRow> {
-  let shown: readonly number[] | null = null
-  return streamState(context, { topics: [`deployment:${deploymentId}`] }, async (reader, event) => {
+  // What it remembers: the keys of those that were shown.
+  const react: React<DeploymentUpdateRow, readonly number[]> = async (reader, event, { memory: shown }) => {
     const found = await reader.findDeployments(deploymentId, deviceId, null)
     const concerned = new Set([...(shown ?? []), ...found.map(({ key }) => key)])
     // Others may report the same id: what happens to theirs is not this one's story.
     const changes = event.changes.filter(({ deploymentKey }) => deploymentKey !== null && concerned.has(deploymentKey))
     const isNews = shown === null || event.changes.length === 0 || changes.length > 0
-    shown = found.map(({ key }) => key)
-    if (!isNews) return { skip: true }
+    const memory = found.map(({ key }) => key)
+    if (!isNews) return { skip: true, memory }
     const { cursor, coalesced } = event
-    return { send: { cursor, coalesced, deploymentId, found, changes } }
-  })
+    return { send: { cursor, coalesced, deploymentId, found, changes }, memory }
+  }
+  return streamState(context, { topics: [`deployment:${deploymentId}`] }, react)
 }

@@ -1,6 +1,6 @@
 import type { Revision } from '../domain/deployment.ts'
 import { DomainError } from '../domain/errors.ts'
-import type { FeedEvent as FeedEventRow } from '../feed/change-stream.ts'
+import type { ChangePosition, FeedEvent as FeedEventRow } from '../feed/change-stream.ts'
 import { builder } from './builder.ts'
 import { Change } from './change.ts'
 import { ChangeFilterRef, toChangeFilter } from './change-list.ts'
@@ -52,20 +52,29 @@ builder.subscriptionField('changes', (t) =>
 )
 
 function streamChanges(
-  { feed, see }: Context,
+  context: Pick<Context, 'feed' | 'see'>,
   filter: ReturnType<typeof toChangeFilter>,
   after: Revision | null,
+  from?: ChangePosition,
 ): Source<FeedEventRow> {
-  const start = after === null ? feed.hub.last : null
-  const changes = feed.changes({ filter, after, see })
-  return createSource(
-    async () => {
+  const { feed, see } = context
+  let quiet = (): void => undefined
+  const changes = feed.changes({ filter, after, see, from, quiet: () => quiet() })
+  return createSource({
+    start: after === null ? feed.hub.last : null,
+    async pull() {
       const { done, value } = await changes.next()
       return done ? null : { payload: value, resumeFrom: value.cursor, snapshot: null, release: () => {} }
     },
-    async () => changes.return?.(),
-    start,
-  )
+    close: () => changes.return(),
+    isQuiet: changes.isQuiet,
+    standing: () => '',
+    fork: () => streamChanges(context, filter, after, changes.before()),
+    whenQuiet(tell) {
+      quiet = tell
+    },
+    carry: changes.carry,
+  })
 }
 
 function resumedFrom({ lastEventId }: Context): Revision | null {

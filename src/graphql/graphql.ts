@@ -8,13 +8,15 @@ import type { LogHead } from '../store/database.ts'
 import { createAnswerCache } from './answer-cache.ts'
 import { createAuthentication } from './authentication.ts'
 import type { ContextDeps } from './context.ts'
+import { createCrowds } from './crowd.ts'
 import { createMaskError, type ErrorLog } from './errors.ts'
 import { createEventStreams } from './event-stream.ts'
 import { createKnownDocuments } from './known-documents.ts'
 import { createDocumentLimits } from './limits.ts'
-import { executeOperation } from './operation.ts'
+import { executeOperation, type SubscriptionDeps, subscribeOperation } from './operation.ts'
 import { createFindDocument, type PersistedDocuments } from './persisted-documents.ts'
 import { schema } from './schema.ts'
+import { createSharedExecution } from './shared-execution.ts'
 import { createWebSockets } from './websocket.ts'
 import { createGraphqlYoga, optionsFor } from './yoga.ts'
 
@@ -57,7 +59,13 @@ export function createGraphql(options: GraphqlDeps): Graphql {
     origins = [],
     keepAlive,
   } = options
-  const deps: ContextDeps = { ...options, auth, limits: createDocumentLimits(options.limits, gate.refuse) }
+  const deps: SubscriptionDeps = {
+    ...options,
+    auth,
+    limits: createDocumentLimits(options.limits, gate.refuse),
+    shared: createSharedExecution(),
+    crowds: createCrowds(),
+  }
   const authentication = createAuthentication(auth, origins, gate.addresses)
   const findDocument = options.documents ? createFindDocument(options.documents, gate.refuse) : null
   const eventStreams = createEventStreams(authentication.follow, createMaskError(log), keepAlive)
@@ -91,6 +99,7 @@ export function createGraphql(options: GraphqlDeps): Graphql {
     gate,
     origins,
     findDocument,
+    subscribe: (args, identity) => subscribeOperation(deps, args, identity),
     keepAlive,
     initTimeout: options.initTimeout,
     maskError: createMaskError(log),

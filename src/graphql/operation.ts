@@ -20,6 +20,7 @@ import type { LogHead } from '../store/database.ts'
 import { refuseOperation } from './access.ts'
 import { isOfHeadOnly } from './answer-cache.ts'
 import { type Context, type ContextDeps, type ContextOptions, createContext } from './context.ts'
+import type { Crowds, Listener } from './crowd.ts'
 import { asRefusal } from './limits.ts'
 import type { Costing } from './operation-cost.ts'
 import type { SharedExecution } from './shared-execution.ts'
@@ -36,7 +37,10 @@ export interface EventResult extends ExecutionResult {
   readonly [isOfEvent]?: boolean
 }
 
-export type EventResults = AsyncIterableIterator<EventResult>
+export interface EventResults extends AsyncIterableIterator<EventResult> {
+  /** Has what comes told to a listener, instead of asking for it. Call what it returns to leave. */
+  tell(listener: Listener): () => void
+}
 
 export interface ExecuteOptions extends Pick<ContextOptions, 'enter' | 'address'> {
   /** Told when the answer is of this head and of nothing else: it stays true while the head stays. */
@@ -95,6 +99,7 @@ function validateWithin<Validated extends Costing>(
 
 export interface SubscriptionDeps extends ContextDeps {
   readonly shared: SharedExecution
+  readonly crowds: Crowds
 }
 
 export interface SubscribeOptions {
@@ -136,39 +141,93 @@ async function subscribe(
   if (!('schema' in validated) || !(Symbol.asyncIterator in source)) return source as ExecutionResult
   const events = source as Source<unknown>
   if (events.start !== null) options.begins?.(events.start)
-  const sharing = {
-    document: args.document,
-    operation: JSON.stringify([args.operationName, args.variableValues, rightsKey(identity)]),
-  }
+  const operation = JSON.stringify([args.operationName, args.variableValues, rightsKey(identity)])
+  const key = deps.shared.keyOf(args.document, operation)
   const execute = (event: SourceEvent): Promise<EventResult> =>
-    deps.shared.execute(sharing, event, () => executeEvent(deps, validated, event, identity)).finally(event.release)
-  return executeEach(events, execute, options.ended)
+    deps.shared.execute(key, event, () => executeEvent(deps, validated, event, identity)).finally(event.release)
+  return createResults(
+    (listener) => deps.crowds.join(key, events, execute, listener),
+    () => void events.return(),
+    options.ended,
+  )
 }
 
-function executeEach(
-  events: Source<unknown>,
-  execute: (event: SourceEvent) => Promise<EventResult>,
+/** `join`: begins. `cancel`: instead of that. */
+function createResults(
+  join: (listener: Listener) => () => void,
+  cancel: () => void,
   ended: () => void = () => undefined,
 ): EventResults {
   const over = { done: true, value: undefined } as const
+  let leave: (() => void) | null = null
+  let asked: PromiseWithResolvers<IteratorResult<EventResult>> | null = null
+  let isFree: (() => void) | null = null
+  let isOver = false
+  let failure: { readonly error: unknown } | null = null
+
+  function finish(): void {
+    if (isOver) return
+    isOver = true
+    ended()
+  }
+
+  const tell: EventResults['tell'] = ({ take, end, fail }) => {
+    leave = join({
+      take,
+      end() {
+        finish()
+        end()
+      },
+      fail(error) {
+        finish()
+        fail(error)
+      },
+    })
+    return () => void quit()
+  }
+
+  /** Asked for one after another: busy until the next one is asked for. */
+  const asking: Listener = {
+    take(value) {
+      asked?.resolve({ done: false, value })
+      asked = null
+      return new Promise((resolve) => (isFree = resolve))
+    },
+    end: () => asked?.resolve(over),
+    fail(error) {
+      if (asked) asked.reject(error)
+      else failure = { error }
+    },
+  }
+
+  function quit(): typeof over {
+    const [begun, waiting] = [leave, asked]
+    finish()
+    if (begun) begun()
+    else cancel()
+    waiting?.resolve(over)
+    return over
+  }
+
   return {
+    tell,
     [Symbol.asyncIterator]() {
       return this
     },
-    async next() {
-      const { done, value: event } = await events.next()
-      if (!done) return { done: false, value: await execute(event) }
-      ended()
-      return over
+    next() {
+      const failed = failure
+      failure = null
+      if (failed) return Promise.reject(failed.error)
+      if (isOver) return Promise.resolve(over)
+      asked = Promise.withResolvers()
+      const { promise } = asked
+      isFree?.()
+      if (leave === null) tell(asking)
+      return promise
     },
-    async return() {
-      ended()
-      await events.return()
-      return over
-    },
+    return: async () => quit(),
     async throw(error) {
-      ended()
-      await events.return()
+      quit()
       throw error
     },
   }

@@ -44,15 +44,18 @@ builder.subscriptionField('resourceCounts', (t) =>
 )
 
 function streamCounts(context: Context, filter: ResourceFilter): Source<ResourceCountsUpdateRow> {
-  let sent: string | null = null
-  return streamState(context, watchOptions(filter), async (reader, event) => {
-    const counts = await countResourcesOf(reader, { of: 'fleet' }, filter, null)
-    const { revision: _, ...numbers } = counts
-    const shown = JSON.stringify(numbers)
-    if (shown === sent) return { skip: true }
-    sent = shown
-    return { send: { cursor: event.cursor, coalesced: event.coalesced, counts } }
-  })
+  // What it remembers: the numbers that were sent.
+  return streamState<ResourceCountsUpdateRow, string>(
+    context,
+    watchOptions(filter),
+    async (reader, event, { memory: sent }) => {
+      const counts = await countResourcesOf(reader, { of: 'fleet' }, filter, null)
+      const { revision: _, ...numbers } = counts
+      const shown = JSON.stringify(numbers)
+      if (shown === sent) return { skip: true }
+      return { send: { cursor: event.cursor, coalesced: event.coalesced, counts }, memory: shown }
+    },
+  )
 }
 
 /** A new run takes the old one's place in the counts, which is a change of a run. The narrowest field is the feed's index. */

@@ -9,7 +9,7 @@ import type { Context } from './context.ts'
 import type { Reader } from './loaders.ts'
 import { findRollout, Rollout, type RolloutWanted, rolloutArgs, wantedRollout } from './rollout.ts'
 import type { Source } from './source-event.ts'
-import { streamState } from './state-stream.ts'
+import { type React, streamState } from './state-stream.ts'
 
 interface RolloutUpdateRow {
   readonly cursor: Revision
@@ -54,33 +54,32 @@ builder.subscriptionField('rollout', (t) =>
 
 /** By name it may not be there yet: births are watched until it is, and from then on only what concerns it. */
 function streamRollout(context: Context, wanted: RolloutWanted): Source<RolloutUpdateRow> {
-  let followed = wanted.by === 'id' ? wanted.key : null
-  let isFirst = true
-  let sentUpTo: Revision = 0
-  let isBorn = false
-
+  const known = wanted.by === 'id' ? wanted.key : null
   // Who sees less may come to see it by what is no birth: a move.
   const unborn: WatchOptions = { topics: [context.identity.sight ? 'all' : 'births'] }
-  return streamState(context, followed === null ? unborn : topic(followed), async (reader, event) => {
+  const react: React<RolloutUpdateRow, Followed> = async (reader, event, { memory, sentUpTo }) => {
     const { cursor, coalesced } = event
+    const { followed, isBorn } = memory ?? { followed: known, isBorn: false }
     const rollout = await findRollout(
       reader,
       followed === null ? wanted : { by: 'id', key: followed, asOf: null },
       null,
     )
-    if (rollout && followed === null) {
-      followed = rollout.key
-      isBorn = !isFirst
-      return { follow: topic(followed) }
-    }
-    if (!rollout && !isFirst && event.changes.length > 0 && followed === null) return { skip: true }
+    if (rollout && followed === null)
+      return { follow: topic(rollout.key), memory: { followed: rollout.key, isBorn: sentUpTo > 0 } }
+    if (!rollout && sentUpTo > 0 && event.changes.length > 0 && followed === null) return { skip: true }
     // Its first changes came before anybody could know its key.
     const changes = isBorn ? await changesSince(reader, sentUpTo, followed ?? 0) : event.changes
-    isFirst = false
-    isBorn = false
-    sentUpTo = cursor
-    return { send: { cursor, coalesced, rollout, changes } }
-  })
+    return { send: { cursor, coalesced, rollout, changes }, memory: { followed, isBorn: false } }
+  }
+  return streamState(context, known === null ? unborn : topic(known), react)
+}
+
+interface Followed {
+  /** Null: it is not there yet. */
+  readonly followed: number | null
+  /** It came to be since what was sent last. */
+  readonly isBorn: boolean
 }
 
 /** Further changes of a rollout that was just made are left to its history. */

@@ -13,14 +13,10 @@ import type { Revision } from '../domain/deployment.ts'
 import { type EventResult, isOfEvent } from './operation.ts'
 import type { SourceEvent } from './source-event.ts'
 
-/** Who may share: the same parsed document (the parser keeps them), operation, variables and rights. */
-export interface Sharing {
-  readonly document: DocumentNode
-  readonly operation: string
-}
-
 export interface SharedExecution {
-  execute(sharing: Sharing, event: SourceEvent, execute: () => Promise<EventResult>): Promise<EventResult>
+  /** Who may share: the same parsed document (the parser keeps them), operation, variables and rights. */
+  keyOf(document: DocumentNode, operation: string): string
+  execute(key: string, event: SourceEvent, execute: () => Promise<EventResult>): Promise<EventResult>
 }
 
 type Results = Map<string, Promise<EventResult>>
@@ -56,9 +52,10 @@ export function createSharedExecution(): SharedExecution {
   }
 
   return {
-    execute({ document, operation }, event, execute) {
+    keyOf: (document, operation) => `${numberOf(document)} ${operation}`,
+    execute(operation, event, execute) {
       const results = event.snapshot ? resultsOf(event.snapshot) : ofChanges
-      const key = `${numberOf(document)} ${identityOf(event)} ${operation}`
+      const key = `${identityOf(event)} ${operation}`
       const { change } = event.payload as { readonly change?: Change | null }
       const before = event.snapshot ? undefined : kept.get(key)
       const known = before && before.change === change ? before.result : results.get(key)

@@ -13,20 +13,37 @@ export interface SourceEvent<Payload = unknown> {
 }
 
 /** Each has one consumer that calls `return` exactly when it loses interest. */
-export interface Source<Payload> extends AsyncIterableIterator<SourceEvent<Payload>> {
+export interface Source<Payload> extends AsyncIterableIterator<SourceEvent<Payload>>, Forkable<Payload> {
   return(): Promise<IteratorResult<SourceEvent<Payload>>>
   /** For a stream of changes that was not told where to begin: where it does, or a little before. */
   readonly start: Revision | null
 }
 
+/** What it takes to tell a crowd by one source: crowd.ts. */
+interface Forkable<Payload> {
+  /** Everything has been told, and somebody waits for more. */
+  isQuiet(): boolean
+  /** Of one that is quiet. Two of the same operation with the same standing will tell the same. */
+  standing(): string
+  /** Another one, which stands where this one stood before its last event: for who could not take that. */
+  fork(): Source<Payload>
+  /** Whom to call each time that it becomes quiet. */
+  whenQuiet(tell: () => void): void
+  /** So many are told what it tells. */
+  carry(subscribers: number): void
+}
+
+export interface SourceOptions<Payload> extends Forkable<Payload> {
+  readonly start?: Revision | null
+  pull(): Promise<SourceEvent<Payload> | null>
+  close(): Promise<unknown>
+}
+
 /** By hand and not by a generator, whose `return` would wait for the event that may never come. */
-export function createSource<Payload>(
-  pull: () => Promise<SourceEvent<Payload> | null>,
-  close: () => Promise<unknown>,
-  start: Revision | null = null,
-): Source<Payload> {
+export function createSource<Payload>({ start = null, pull, close, ...rest }: SourceOptions<Payload>): Source<Payload> {
   const over = { done: true, value: undefined } as const
   return {
+    ...rest,
     start,
     [Symbol.asyncIterator]() {
       return this

@@ -1,7 +1,7 @@
 /** WebSocket: graphql-transport-ws on Yoga's enveloped functions, so limits, execution and masking are those of HTTP. */
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { type ExecutionArgs, type ExecutionResult, GraphQLError } from 'graphql'
+import { type ExecutionArgs, type ExecutionResult, GraphQLError, getOperationAST } from 'graphql'
 import { handleProtocols, makeServer } from 'graphql-ws'
 import { type WebSocket, WebSocketServer } from 'ws'
 import type { ApiAuth } from '../auth/api/api-auth.ts'
@@ -11,8 +11,10 @@ import type { Identity } from '../domain/identity.ts'
 import { type Gate, retryAfter } from '../limits/gate.ts'
 import { formatError, formatResult, type MaskError } from './errors.ts'
 import { asRefusal, maxMessageSize, maxOperationsPerSocket, maxUnread, orRefusal } from './limits.ts'
+import type { EventResult, EventResults } from './operation.ts'
 import { isAllowedOrigin } from './origin.ts'
 import type { FindDocument } from './persisted-documents.ts'
+import { textOf } from './shared-execution.ts'
 import type { Yoga } from './yoga.ts'
 
 export interface WebSocketOptions {
@@ -23,6 +25,7 @@ export interface WebSocketOptions {
   readonly maskError: MaskError
   /** Null: whatever is asked is executed. */
   readonly findDocument: FindDocument | null
+  readonly subscribe: (args: ExecutionArgs, identity: Identity) => Promise<EventResults | ExecutionResult>
   /** Milliseconds between pings; a peer that has not answered by the next one is dead. */
   readonly keepAlive?: number | undefined
   /** Milliseconds until a socket must have said who it is. */
@@ -41,10 +44,14 @@ const farewell = 1_000
 /** Bytes that a socket is given before anybody waits for it to take them: some messages of one turn, so that they go out together. */
 const ahead = 1024
 
+const asText = { binary: false } as const
+
 /** What is known of a socket. */
 interface Peer {
   readonly socket: WebSocket
   readonly request: IncomingMessage
+  /** Resolves when he may be told more; undefined: at once. */
+  readonly send: (message: string | Buffer) => Promise<void> | undefined
   /** Null: he has not said who he is. */
   identity: Identity | null
   /** What is executed for it, completed by its client or not. */
@@ -52,17 +59,18 @@ interface Peer {
 }
 
 export function createWebSockets(yoga: Yoga, options: WebSocketOptions): WebSockets {
-  const { auth, gate, origins, maskError, findDocument, keepAlive = 12_000, initTimeout = 3_000 } = options
+  const { auth, gate, origins, maskError, findDocument, subscribe, keepAlive = 12_000, initTimeout = 3_000 } = options
   const sockets = new WebSocketServer({
     noServer: true,
     perMessageDeflate: false,
     maxPayload: maxMessageSize,
     handleProtocols,
   })
+  const cork = createCork()
   const protocol = makeServer<Record<string, unknown>, Peer>({
     connectionInitWaitTimeout: initTimeout,
-    execute: (args) => enveloped(args).execute(args),
-    subscribe: (args) => enveloped(args).subscribe(args),
+    execute: (args) => operationOf(args)(args),
+    subscribe: (args) => operationOf(args)(args),
     async onConnect({ connectionParams, extra: peer }) {
       const { socket, request } = peer
       const [payload, headers] = [ofPayload(connectionParams), ofHeaders(request.headers)]
@@ -87,27 +95,26 @@ export function createWebSockets(yoga: Yoga, options: WebSocketOptions): WebSock
         return false
       }
     },
-    async onSubscribe({ subscriptions, extra: peer }, _, payload) {
+    async onSubscribe({ subscriptions, extra: peer }, id, payload) {
       if (Math.max(Object.keys(subscriptions).length - 1, peer.executing) >= maxOperationsPerSocket) {
         const message = `a socket may have ${maxOperationsPerSocket} operations under way at most: complete some first`
         return [asRefusal(gate.refuse('operationsPerSocket', message, { max: maxOperationsPerSocket }))]
       }
       try {
         orRefusal(() => gate.admit(peer.request))
-        const { schema, parse, validate, contextFactory, execute, subscribe } = yoga.getEnveloped({
-          identity: peer.identity,
-          req: peer.request,
-        })
+        const { identity } = peer
+        const { schema, parse, validate, contextFactory, execute } = yoga.getEnveloped({ identity, req: peer.request })
         const { operationName, variables } = payload
         const document = parse(orRefusal(() => findDocument?.(payload) ?? payload.query))
         const errors: readonly GraphQLError[] = validate(schema, document)
         if (errors.length > 0) return errors
-        const contextValue = await contextFactory()
-        const rootValue: Enveloped = {
-          execute: (args) => counted(peer, () => execute(args)),
-          subscribe: (args) => orAnswered(() => subscribe(args)),
+        const args = { schema, document, operationName, variableValues: variables }
+        if (identity && getOperationAST(document, operationName)?.operation === 'subscription') {
+          const rootValue: Operation = () => orAnswered(async () => told(peer, id, await subscribe(args, identity)))
+          return { ...args, contextValue: null, rootValue }
         }
-        return { schema, document, operationName, variableValues: variables, contextValue, rootValue }
+        const rootValue: Operation = (own) => counted(peer, () => execute(own))
+        return { ...args, contextValue: await contextFactory(), rootValue }
       } catch (error) {
         // Thrown on, a syntax error would close the socket and with it everybody else's operations.
         return [maskError(error)]
@@ -127,6 +134,46 @@ export function createWebSockets(yoga: Yoga, options: WebSocketOptions): WebSock
     }
   }
 
+  /** graphql-ws asks for the first result, and is answered when all is over: the results in between are sent past it. */
+  function told(peer: Peer, id: string, results: EventResults | ExecutionResult) {
+    if (!(Symbol.asyncIterator in results)) return masked(results)
+    const { promise, resolve, reject } = Promise.withResolvers<IteratorResult<ExecutionResult>>()
+    const over = { done: true, value: undefined } as const
+    let leave = (): unknown => results.return?.()
+    return {
+      [Symbol.asyncIterator]() {
+        return this
+      },
+      next() {
+        leave = results.tell({
+          take: (result) => peer.send(messageOf(id, result)),
+          end: () => resolve(over),
+          fail: (error) => reject(maskError(error)),
+        })
+        return promise
+      },
+      return() {
+        leave()
+        resolve(over)
+        return promise
+      },
+    }
+  }
+
+  const masked = (result: ExecutionResult): ExecutionResult =>
+    result.errors ? { ...result, errors: result.errors.map(maskError) } : result
+
+  /** The one that was made last: a crowd is told the same, and most clients begin to count at the same number. */
+  let made: { readonly id: string; readonly result: EventResult; readonly message: Buffer } | null = null
+
+  function messageOf(id: string, result: EventResult): Buffer {
+    if (made?.result === result && made.id === id) return made.message
+    const payload = textOf(result, (own) => formatResult(masked(own)))
+    const message = Buffer.from(`{"id":${JSON.stringify(id)},"type":"next","payload":${payload}}`)
+    made = { id, result, message }
+    return message
+  }
+
   async function counted<T>(peer: Peer, work: () => Promise<T> | T): Promise<T | ExecutionResult> {
     peer.executing += 1
     try {
@@ -136,20 +183,22 @@ export function createWebSockets(yoga: Yoga, options: WebSocketOptions): WebSock
     }
   }
 
-  function open(socket: WebSocket, request: IncomingMessage, cork: () => void): void {
+  function open(socket: WebSocket, request: IncomingMessage, stream: Duplex): void {
+    // A peer that is gone is told nothing, and that is nobody's failure.
+    function send(message: string | Buffer): Promise<void> | undefined {
+      cork(stream)
+      if (socket.bufferedAmount < ahead) return void socket.send(message, asText)
+      return new Promise((resolve) => socket.send(message, asText, () => resolve()))
+    }
+
     const over = protocol.opened(
       {
         protocol: socket.protocol,
-        // A peer that is gone is told nothing, and that is nobody's failure.
-        send(text) {
-          cork()
-          if (socket.bufferedAmount < ahead) return void socket.send(text, () => undefined)
-          return new Promise((resolve) => socket.send(text, () => resolve()))
-        },
+        send,
         close: (code, reason) => socket.close(code, reason),
         onMessage: (take) => void socket.on('message', (text) => take(String(text)).catch(fail)),
       },
-      { socket, request, identity: null, executing: 0 },
+      { socket, request, send, identity: null, executing: 0 },
     )
     let isAlive = true
     const pings = setInterval(() => {
@@ -199,7 +248,7 @@ export function createWebSockets(yoga: Yoga, options: WebSocketOptions): WebSock
         socket.end(`HTTP/1.1 429 Too Many Requests\r\n${again}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
         return
       }
-      sockets.handleUpgrade(request, socket, head, (client) => open(client, request, corking(socket)))
+      sockets.handleUpgrade(request, socket, head, (client) => open(client, request, socket))
     },
     async dispose() {
       const cutOff = setTimeout(() => {
@@ -213,22 +262,25 @@ export function createWebSockets(yoga: Yoga, options: WebSocketOptions): WebSock
 }
 
 /** What is said to a socket in one turn goes out together: a commit may tell hundreds of its subscriptions something. */
-function corking(socket: Duplex): () => void {
-  let isCorked = false
-  return () => {
-    if (isCorked) return
-    isCorked = true
-    socket.cork()
-    setImmediate(() => {
-      isCorked = false
-      socket.uncork()
-    })
+function createCork(): (stream: Duplex) => void {
+  let corked: Duplex[] = []
+
+  function uncork(): void {
+    const streams = corked
+    corked = []
+    for (const stream of streams) stream.uncork()
+  }
+
+  return (stream) => {
+    if (stream.writableCorked > 0) return
+    stream.cork()
+    if (corked.push(stream) === 1) setImmediate(uncork)
   }
 }
 
-type Enveloped = Pick<ReturnType<Yoga['getEnveloped']>, 'execute' | 'subscribe'>
+/** It belongs to the operation, so its arguments carry it. */
+type Operation = (args: ExecutionArgs) => Promise<ExecutionResult | AsyncIterableIterator<ExecutionResult>>
 
-/** They belong to the operation, so its arguments carry them. */
-function enveloped(args: ExecutionArgs): Enveloped {
-  return args.rootValue as Enveloped
+function operationOf(args: ExecutionArgs): Operation {
+  return args.rootValue as Operation
 }

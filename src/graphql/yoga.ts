@@ -7,16 +7,14 @@ import type { Identity } from '../domain/identity.ts'
 import type { Gate } from '../limits/gate.ts'
 import type { LogHead } from '../store/database.ts'
 import type { Authentication } from './authentication.ts'
-import type { ContextDeps } from './context.ts'
 import { createMaskError, type ErrorLog } from './errors.ts'
 import type { EventStreams } from './event-stream.ts'
 import type { KnownDocuments } from './known-documents.ts'
 import { documentCaches, maxBodySize, orRefusal, useLimits } from './limits.ts'
-import { type ExecuteOptions, executeOperation, subscribeOperation } from './operation.ts'
+import { type ExecuteOptions, executeOperation, type SubscriptionDeps, subscribeOperation } from './operation.ts'
 import { type FindDocument, usePersistedDocuments } from './persisted-documents.ts'
 import { defaultQuery } from './playground.ts'
 import { schema } from './schema.ts'
-import { createSharedExecution } from './shared-execution.ts'
 
 export interface YogaOptions {
   readonly log: ErrorLog
@@ -37,7 +35,7 @@ export interface YogaOptions {
 
 export type Yoga = ReturnType<typeof createGraphqlYoga>
 
-export function createGraphqlYoga(deps: ContextDeps, options: YogaOptions) {
+export function createGraphqlYoga(deps: SubscriptionDeps, options: YogaOptions) {
   const { log, graphiql, introspection, origins, eventStreams, authentication, gate, findDocument } = options
   const maskError = createMaskError(log)
   return createYoga({
@@ -71,13 +69,12 @@ export function createGraphqlYoga(deps: ContextDeps, options: YogaOptions) {
 }
 
 function useExecution(
-  deps: ContextDeps,
+  deps: SubscriptionDeps,
   eventStreams: EventStreams,
   { identityOf }: Authentication,
   gate: Gate,
   { note, resultFor }: Pick<YogaOptions, 'note' | 'resultFor'>,
 ): Plugin {
-  const subscriptionDeps = { ...deps, shared: createSharedExecution() }
   return {
     onExecute({ args, setExecuteFn }) {
       const identity = identityOf(args.contextValue)
@@ -94,17 +91,16 @@ function useExecution(
           ),
       )
     },
+    // Of event streams: WebSockets subscribe for themselves.
     onSubscribe({ args, setSubscribeFn }) {
-      // A WebSocket has none.
-      const request = args.contextValue.request as Request | undefined
-      const lastEventId = request?.headers.get('last-event-id') ?? null
-      const begins = (at: number): void => void (request && eventStreams.begins(request, at))
+      const request = args.contextValue.request as Request
+      const lastEventId = request.headers.get('last-event-id')
+      const begins = (at: number): void => eventStreams.begins(request, at)
       const identity = identityOf(args.contextValue)
       const principal = gate.principalOf(identity, requestOf(args.contextValue))
       setSubscribeFn(async (own) => {
-        // A socket was counted when it was opened, whatever is subscribed to on it.
-        const ended = request && orRefusal(() => gate.openStream(principal))
-        return subscribeOperation(subscriptionDeps, own, identity, { lastEventId, begins, ...(ended ? { ended } : {}) })
+        const ended = orRefusal(() => gate.openStream(principal))
+        return subscribeOperation(deps, own, identity, { lastEventId, begins, ended })
       })
     },
   }

@@ -1,11 +1,14 @@
 import { parse } from 'graphql'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { WebSocket } from 'ws'
 import type { ReportOutcome } from '../../src/domain/report.ts'
 import { isOfEvent } from '../../src/graphql/operation.ts'
 import { createSharedExecution } from '../../src/graphql/shared-execution.ts'
+import { registerDevices } from '../../src/ingest/commands/device.ts'
 import { stores } from '../support/stores.ts'
 import { transports } from './clients.ts'
 import { type Api, startApi } from './harness.ts'
+import { namedAuth } from './identities.ts'
 
 const crowd = 40
 
@@ -68,7 +71,7 @@ describe.each(stores)('a crowd that watches the same on $name', (store) => {
     const streams = Array.from({ length: crowd }, () => watch(api.url, document))
     const first = streams.map((stream) => stream.data())
     await expect.poll(() => api.road.feed.subscribers.changes).toBe(crowd)
-    await expect.poll(() => api.road.feed.hub.size).toBe(crowd + 1)
+    await expect.poll(() => api.road.feed.hub.size).toBe(2)
     api.statements()
     await api.report({ deploymentId: 'linked', state: 'FAILED' })
     const told = await Promise.all(first)
@@ -94,6 +97,119 @@ describe.each(stores)('a crowd that watches the same on $name', (store) => {
   })
 })
 
+describe('what a crowd is told', () => {
+  const opened: WebSocket[] = []
+  afterEach(() => {
+    for (const socket of opened.splice(0)) socket.terminate()
+  })
+
+  /** The payloads of one subscription, as they come over the wire. */
+  async function listen(api: Api, id: string, query: string, { variables = {}, as = 'admin' } = {}) {
+    const socket = new WebSocket(api.url.replace('http', 'ws'), 'graphql-transport-ws')
+    opened.push(socket)
+    const texts: string[] = []
+    const [start, end] = [`{"id":${JSON.stringify(id)},"type":"next","payload":`, '}']
+    socket.on('message', (message) => {
+      const text = String(message)
+      if (text === '{"type":"connection_ack"}')
+        return socket.send(JSON.stringify({ id, type: 'subscribe', payload: { query, variables } }))
+      expect(text.slice(0, start.length)).toBe(start)
+      texts.push(text.slice(start.length, -end.length))
+    })
+    await new Promise((resolve, reject) => socket.on('open', resolve).on('error', reject))
+    const payload = { authorization: `Bearer ${as}` }
+    socket.send(JSON.stringify({ type: 'connection_init', payload }))
+    return {
+      async next() {
+        await expect.poll(() => texts.length).toBeGreaterThan(0)
+        return texts.shift() ?? expect.unreachable()
+      },
+    }
+  }
+
+  it('is what somebody is told who is alone, also where something fails', async () => {
+    let isFailing = false
+    const api = await startApi({
+      graphql: ({ database }) => ({
+        database: {
+          session: database.session,
+          snapshot: (signal) => (isFailing ? Promise.reject(new Error('secret')) : database.snapshot(signal)),
+        },
+      }),
+    })
+    await api.report({ reporter: 'gw-1', deviceId: 'd-1', deploymentId: 'twice', state: 'PENDING' })
+    const documents = [
+      'subscription { deployment(deploymentId: "twice") { coalesced deployment { state target { name } } changes { kind at } } }',
+      'subscription { changes { cursor change { kind ... on DeploymentStateChanged { deployment { state } } } } }',
+      'subscription { deploymentCounts { cursor counts { total pending failed convergence { unknown } } } }',
+    ]
+    const crowds = await Promise.all(
+      documents.map(async (document) => [
+        ...(await Promise.all(['1', '1', 'é"\\\u2028', '7'].map((id) => listen(api, id, document)))),
+        // Another document to the parser, and so alone.
+        await listen(api, '1', `${document} # alone`),
+      ]),
+    )
+    const same = async (index: number): Promise<string> => {
+      const texts = await Promise.all((crowds[index] ?? []).map((one) => one.next()))
+      // Each failure of ours has an id.
+      const [first = '', ...others] = texts.map((text) => text.replaceAll(/[\da-f-]{36}/g, '<id>'))
+      for (const text of others) expect(text).toBe(first)
+      return first
+    }
+    await same(0)
+    await same(2)
+    await expect.poll(() => api.road.feed.subscribers).toMatchObject({ changes: 5, states: 10 })
+    // Two lines for each document, and the backlog.
+    await expect.poll(() => api.road.feed.hub.size).toBe(7)
+    await api.report({ reporter: 'gw-1', deviceId: 'd-1', deploymentId: 'twice', state: 'FAILED' })
+    expect(JSON.parse(await same(0))).toMatchObject({ data: { deployment: { deployment: { state: 'FAILED' } } } })
+    expect(JSON.parse(await same(1))).toMatchObject({ data: { changes: { change: { deployment: {} } } } })
+    expect(JSON.parse(await same(2))).toMatchObject({ data: { deploymentCounts: { counts: { failed: 1 } } } })
+    isFailing = true
+    await api.report({ reporter: 'gw-2', deviceId: 'd-2', deploymentId: 'twice', state: 'PENDING' })
+    expect(JSON.parse(await same(0))).toMatchObject({
+      data: { deployment: { coalesced: 0, deployment: null } },
+      errors: [{ path: ['deployment', 'deployment'] }],
+    })
+    const masked = { message: "Unexpected error <id>: it is in the server's log.", extensions: { id: '<id>' } }
+    expect(JSON.parse(await same(1))).toMatchObject({
+      data: { changes: { change: null } },
+      errors: [{ ...masked, path: ['changes', 'change', 'deployment'] }],
+    })
+    await same(2)
+    // Once for all of the crowd, and once for who is alone.
+    expect(api.logged).toHaveLength(2)
+    await api.close()
+  })
+
+  it('is nothing that others asked for, or may see', async () => {
+    const api = await startApi({ graphql: { auth: namedAuth } })
+    const document =
+      'subscription ($id: String!) { deployment(deploymentId: $id) { deployment { deploymentId state } } }'
+    const told = (deploymentId: string, state: string) =>
+      JSON.stringify({ data: { deployment: { deployment: { deploymentId, state } } } })
+    const nothing = '{"data":{"deployment":{"deployment":null}}}'
+    const whose = ['a', 'b', 'a', 'b'].map((id) => ({ variables: { id }, as: 'viewer' }))
+    const narrow = { variables: { id: 'a' }, as: 'viewer/label:site=munich' }
+    const [one, two, three, four, elsewhere, elsewhereToo] = await Promise.all(
+      [...whose, narrow, narrow].map((options) => listen(api, '1', document, options)),
+    )
+    if (!one || !two || !three || !four || !elsewhere || !elsewhereToo) return expect.unreachable()
+    for (const each of [one, two, three, four, elsewhere, elsewhereToo]) expect(await each.next()).toBe(nothing)
+    // Of `a`, of `b`, of the narrowed; and the backlog.
+    await expect.poll(() => api.road.feed.hub.size).toBe(4)
+    for (const id of ['a', 'b']) await api.report({ reporter: 'oslo-1', deploymentId: id, state: 'PENDING' })
+    for (const each of [one, three]) expect(await each.next()).toBe(told('a', 'PENDING'))
+    for (const each of [two, four]) expect(await each.next()).toBe(told('b', 'PENDING'))
+    const device = { deviceId: 'm-1', name: null, parent: null, expectedInterval: null, tokenHash: 'hash' }
+    await api.road.writer.submit(registerDevices([{ ...device, labels: [{ key: 'site', value: 'munich' }] }]))
+    await api.report({ reporter: 'm-1', deploymentId: 'a', state: 'INSTALLED' })
+    for (const each of [elsewhere, elsewhereToo]) expect(await each.next()).toBe(told('a', 'INSTALLED'))
+    await api.close()
+  })
+})
+
 describe('the result of a change', () => {
   const event = (change: object | null) => ({
     payload: { cursor: 7, change, reset: null },
@@ -113,7 +229,7 @@ describe('the result of a change', () => {
     async ({ isItsOwn, later, executions }) => {
       const shared = createSharedExecution()
       const execute = vi.fn(async () => ({ data: {}, [isOfEvent]: isItsOwn }))
-      const tell = (about: object) => shared.execute({ document, operation: '' }, event(about), execute)
+      const tell = (about: object) => shared.execute(shared.keyOf(document, ''), event(about), execute)
       const first = await Promise.all([tell(change), tell(change)])
       expect(first[1]).toBe(first[0])
       expect(execute).toHaveBeenCalledTimes(1)

@@ -1,0 +1,311 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { Change } from '../../src/domain/change.ts'
+import { everyone } from '../../src/domain/identity.ts'
+import { createBacklog } from '../../src/feed/backlog.ts'
+import { createChangeStream } from '../../src/feed/change-stream.ts'
+import { createHub, type LogReader } from '../../src/feed/hub.ts'
+import { createWatchStream } from '../../src/feed/watch-stream.ts'
+import { type Crowds, createCrowds } from '../../src/graphql/crowd.ts'
+import { createSource, type Source } from '../../src/graphql/source-event.ts'
+import { type React, streamState } from '../../src/graphql/state-stream.ts'
+import type { Snapshot } from '../../src/store/database.ts'
+
+/** What a deployment's changes are told by: nothing but the feed, over a log in memory. */
+function createWorld() {
+  // No log is empty, or its head would be no cursor.
+  const log: Change[] = [
+    { revision: 1, kind: 'DEPLOYMENT_STALLED', ...subject, deploymentId: other } as unknown as Change,
+  ]
+  const headNow = () => ({ revision: log.length, epochBase: 0, tail: 0, tailAt: 0, at: 0, writes: 0 })
+  const reader: LogReader = {
+    head: async () => headNow(),
+    read: async (after: number, limit: number, until = log.length) => log.slice(after, Math.min(until, after + limit)),
+  }
+  const hub = createHub(reader, headNow())
+  const backlog = createBacklog(reader, hub)
+  const range = async () => ({ head: log.length, tail: 0, epochs: [{ base: 0, ended: null }] })
+  const refresher = {
+    async join() {
+      const { revision } = headNow()
+      await hub.reach(revision)
+      return { snapshot: {} as Snapshot, revision, release: () => {} }
+    },
+  }
+  const rest = { whenBack: () => {}, capacity: 1_000 }
+  const carry = (): void => {}
+  return {
+    hub,
+    log,
+    /** A commit of such changes; of another replica: the hub hears of it later. */
+    commit(deployments: readonly string[], isElsewhere = false) {
+      const since = log.length
+      for (const deploymentId of deployments)
+        log.push({
+          revision: log.length + 1,
+          kind: 'DEPLOYMENT_STALLED',
+          ...subject,
+          deploymentId,
+        } as unknown as Change)
+      if (!isElsewhere) hub.publish(since, log.slice(since))
+    },
+    feed: {
+      hub,
+      watch: (options: Parameters<typeof createWatchStream>[1]) =>
+        Object.assign(createWatchStream({ hub, refresher, ...rest }, options), { carry }),
+      changes: (options: Parameters<typeof createChangeStream>[1]) =>
+        Object.assign(createChangeStream({ hub, backlog, range, ...rest }, options), { carry }),
+    },
+  }
+}
+
+type World = ReturnType<typeof createWorld>
+
+const subject = {
+  targetName: null,
+  fromTargetName: null,
+  rolloutKey: null,
+  fromRolloutKey: null,
+  instanceId: null,
+  labels: [],
+}
+const [watched, unseen, other] = ['watched', 'unseen', 'other']
+
+/** An update: which changes, how many commits, and what it was when it was told before. */
+interface Update {
+  readonly cursor: number
+  readonly revisions: readonly number[]
+  readonly coalesced: number
+  readonly value: number
+  readonly before: number | null
+}
+
+/** A state: how many of the watched there were. What happens to the unseen is passed over, when nothing else happened. */
+function watchState({ feed, log }: World, executed: () => void): Source<unknown> {
+  const react: React<Update, number> = async (_, { cursor, coalesced, changes }, { memory }) => {
+    executed()
+    await Promise.resolve()
+    if (changes.length > 0 && changes.every(({ deploymentId }) => deploymentId === unseen)) return { skip: true }
+    const value = log.filter(({ revision, deploymentId }) => revision <= cursor && deploymentId === watched).length
+    const revisions = changes.map(({ revision }) => revision)
+    return { send: { cursor, revisions, coalesced, value, before: memory }, memory: value }
+  }
+  const topics = [`deployment:${watched}`, `deployment:${unseen}`] as const
+  return streamState({ feed: feed as never, identity: everyone }, { topics }, react)
+}
+
+function watchChanges({ feed, log }: World, executed: () => void): Source<unknown> {
+  const from = (position?: ReturnType<ReturnType<World['feed']['changes']>['before']>): Source<unknown> => {
+    let quiet = (): void => {}
+    const filter = { deploymentIds: [watched] }
+    const changes = feed.changes({ filter, after: log.length, from: position, quiet: () => quiet() })
+    return createSource({
+      async pull() {
+        executed()
+        const { done, value } = await changes.next()
+        return done ? null : { payload: value, resumeFrom: value.cursor, snapshot: null, release: () => {} }
+      },
+      close: () => changes.return(),
+      isQuiet: changes.isQuiet,
+      standing: () => '',
+      fork: () => from(changes.before()),
+      whenQuiet(tell) {
+        quiet = tell
+      },
+      carry: () => {},
+    })
+  }
+  return from()
+}
+
+/** Somebody who is told, as quickly as he reads. */
+function join<Told>(crowds: Crowds, key: string, source: Source<unknown>) {
+  const told: Told[] = []
+  let isSlow = false
+  let isBusy = false
+  let read = (): void => {}
+  const leave = crowds.join(key, source, async ({ payload }) => ({ data: payload }) as never, {
+    take({ data }) {
+      expect(isBusy, 'nobody is told while he is busy').toBe(false)
+      told.push(data as Told)
+      if (!isSlow) return
+      isBusy = true
+      return new Promise((resolve) => {
+        read = () => {
+          isBusy = false
+          resolve()
+        }
+      })
+    },
+    end: () => expect.unreachable(),
+    fail: (error) => expect.unreachable(String(error)),
+  })
+  return {
+    told,
+    leave,
+    /** The next that he is told makes him busy. */
+    tire() {
+      isSlow = true
+    },
+    wake() {
+      isSlow = false
+      read()
+    },
+  }
+}
+
+const settle = async (): Promise<void> => {
+  for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve))
+}
+
+const who = fc.array(fc.constantFrom(watched, unseen, other), { minLength: 1, maxLength: 3 })
+const step = fc.oneof(
+  {
+    weight: 8,
+    arbitrary: fc.record({
+      do: fc.constantFrom('commit', 'commit elsewhere'),
+      who,
+      turns: fc.constantFrom(0, 3, 9, 200),
+    }),
+  },
+  { weight: 5, arbitrary: fc.record({ do: fc.constantFrom('join', 'tire', 'tire', 'wake', 'leave'), nth: fc.nat(3) }) },
+)
+type Step = typeof step extends fc.Arbitrary<infer One> ? One : never
+const steps = fc.array(step, { maxLength: 50, size: 'max' })
+
+describe('a crowd, whoever comes, goes, and is slow', () => {
+  async function play<Told>(
+    taken: readonly Step[],
+    watch: (world: World, executed: () => void) => Source<unknown>,
+    check: (told: readonly Told[], joinedAt: number, world: World) => void,
+  ): Promise<void> {
+    const world = createWorld()
+    const crowds = createCrowds()
+    const members: { readonly at: number; readonly member: ReturnType<typeof join<Told>> }[] = []
+    const come = (): void =>
+      void members.push({
+        at: world.log.length,
+        member: join<Told>(
+          crowds,
+          'all',
+          watch(world, () => {}),
+        ),
+      })
+    come()
+    for (const one of taken) {
+      if ('who' in one) {
+        world.commit(one.who, one.do === 'commit elsewhere')
+        for (let turn = 0; turn < one.turns; turn += 1) await Promise.resolve()
+      } else if (one.do === 'join') come()
+      else if (one.do === 'leave') members.splice(one.nth, 1)[0]?.member.leave()
+      else members[one.nth]?.member[one.do as 'tire' | 'wake']()
+    }
+    await world.hub.reach(world.log.length)
+    for (const { member } of members) member.wake()
+    await settle()
+    // In step again at the latest when they are told something.
+    world.commit([watched])
+    await settle()
+    await settle()
+    for (const { at, member } of members) check(member.told, at, world)
+    // The backlog listens, too.
+    expect(world.hub.size).toBe(members.length > 0 ? 2 : 1)
+    for (const { member } of members) member.leave()
+    expect(world.hub.size).toBe(1)
+  }
+
+  it('is told each change once, in order', async () => {
+    await fc.assert(
+      fc.asyncProperty(steps, (taken) =>
+        play<{ cursor: number }>(taken, watchChanges, (told, joinedAt, { log }) => {
+          const expected = log.filter(({ revision, deploymentId }) => revision > joinedAt && deploymentId === watched)
+          expect(told.map(({ cursor }) => cursor)).toEqual(expected.map(({ revision }) => revision))
+        }),
+      ),
+      { numRuns: 150 },
+    )
+  })
+
+  it('is told a state with all that led to it, and how much was merged', async () => {
+    await fc.assert(
+      fc.asyncProperty(steps, (taken) =>
+        play<Update>(taken, watchState, (told, _, { log }) => {
+          const [first, ...rest] = told
+          if (!first) return expect.unreachable('there is always a present')
+          expect(first).toMatchObject({ revisions: [], coalesced: 0, before: null })
+          const revisions = rest.flatMap((update) => update.revisions)
+          expect(revisions).toEqual([...new Set(revisions)].sort((a, b) => a - b))
+          const due = log.filter(({ revision, deploymentId }) => revision > first.cursor && deploymentId === watched)
+          expect(revisions.filter((revision) => log[revision - 1]?.deploymentId === watched)).toEqual(
+            due.map(({ revision }) => revision),
+          )
+          for (const [index, update] of rest.entries()) {
+            expect(update.before).toBe(told[index]?.value)
+            expect(update.cursor).toBeGreaterThan(told[index]?.cursor ?? 0)
+            expect(update.coalesced).toBeLessThan(update.revisions.length)
+          }
+          expect(told.at(-1)?.value).toBe(log.filter(({ deploymentId }) => deploymentId === watched).length)
+        }),
+      ),
+      { numRuns: 150 },
+    )
+  })
+
+  it('costs what one costs', async () => {
+    const world = createWorld()
+    const crowds = createCrowds()
+    let executions = 0
+    const executed = (): void => {
+      executions += 1
+    }
+    const members = Array.from({ length: 20 }, () => join<Update>(crowds, 'all', watchState(world, executed)))
+    await settle()
+    executions = 0
+    for (let commit = 1; commit <= 3; commit += 1) {
+      world.commit([watched])
+      await settle()
+    }
+    expect(executions).toBe(3)
+    // And the very same.
+    for (const { told } of members)
+      for (const [index, update] of told.slice(1).entries()) expect(update).toBe(members[0]?.told[index + 1])
+  })
+
+  it('has one who does not read wait for nobody but himself, and come back', async () => {
+    const world = createWorld()
+    const crowds = createCrowds()
+    const [slow, ...quick] = Array.from({ length: 5 }, () =>
+      join<Update>(
+        crowds,
+        'all',
+        watchState(world, () => {}),
+      ),
+    )
+    if (!slow) return expect.unreachable()
+    await settle()
+    slow.tire()
+    for (let commit = 1; commit <= 4; commit += 1) {
+      world.commit([watched])
+      await settle()
+      for (const { told } of quick) expect(told.at(-1)).toMatchObject({ value: commit, coalesced: 0 })
+    }
+    expect(slow.told.at(-1)).toMatchObject({ value: 1 })
+    slow.wake()
+    await settle()
+    expect(slow.told.at(-1)).toEqual({ cursor: 5, revisions: [3, 4, 5], coalesced: 2, value: 4, before: 1 })
+    expect(world.hub.size).toBe(2)
+  })
+
+  it('of other operations is told by other lines', async () => {
+    const world = createWorld()
+    const crowds = createCrowds()
+    for (const key of ['one', 'two', 'one'])
+      join(
+        crowds,
+        key,
+        watchState(world, () => {}),
+      )
+    await settle()
+    expect(world.hub.size).toBe(3)
+  })
+})
