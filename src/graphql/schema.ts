@@ -28,7 +28,10 @@ import './declare-deployments.ts'
 import './forget-deployments.ts'
 import './remove-deployments.ts'
 import './sink.ts'
-import './orchestration-mutations.ts'
+import './record-action.ts'
+import './report-connectivity.ts'
+import './report-resource-bundle-state.ts'
+import './report-resources.ts'
 import './sink-mutations.ts'
 
 builder.queryType({ description: 'What there is. One query is answered as of one revision.' })
