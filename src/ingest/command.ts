@@ -57,8 +57,8 @@ export interface DeploymentNeed {
 }
 
 /**
- * One write, decided under the lock. `decide` throws a DomainError before it changes anything in the world, or not at all.
- * Its result is kept in the database until the batch's outcome is certain: no secrets in it.
+ * One write, decided under the lock, or on what is true if nobody else writes: perhaps more than once. `decide` throws a DomainError
+ * before it changes anything in the world, or not at all.
  */
 export interface Command<Result> {
   readonly needs: Needs

@@ -1,9 +1,13 @@
 /**
- * The writer: one ordered transaction a batch, one batch in flight, the next is whatever queued meanwhile.
+ * The writer: one ordered transaction a batch, the next is whatever queued meanwhile.
  *
  *   submit → queue → [ lock head · load · decide each in order · save · NOTIFY · COMMIT ] → answer, then tell the feed
  *
  * Revisions are handed out under the lock of log_head, so revision order = commit order across replicas.
+ *
+ * While nobody else writes, what a batch leaves is known before it is committed. So a batch of reports of known deployments is decided
+ * on that, and sent as one statement which is nothing unless its predecessor wrote last (save-at-once.ts): the database writes one while the
+ * next is decided. When one does not succeed, neither do those behind it; all are then taken again in order, as above.
  *
  *   the transaction …                what follows
  *   commits                          each command's own answer (a DomainError is one)
@@ -16,11 +20,12 @@ import type { Change } from '../domain/change.ts'
 import type { Millis } from '../domain/deployment.ts'
 import { DomainError, type ErrorCode } from '../domain/errors.ts'
 import type { Database, Session } from '../store/database.ts'
-import { loadNeeds, lockHead } from '../store/load.ts'
-import { findOutcome, saveBatch } from '../store/save.ts'
-import type { Command } from './command.ts'
+import { type LockedHead, loadNeeds, lockHead } from '../store/load.ts'
+import { type BatchName, isWritten, saveBatch, stampOf } from '../store/save.ts'
+import { saveAtOnce } from '../store/save-at-once.ts'
+import type { Command, Statement } from './command.ts'
 import { createKnown } from './known.ts'
-import { changesOf, createWorld, type Loaded } from './world.ts'
+import { changesOf, createWorld, type Effects, type Loaded } from './world.ts'
 
 export interface Writer {
   /** Resolves after COMMIT. Rejects with the command's DomainError, or UNAVAILABLE when it could not be decided. */
@@ -61,8 +66,12 @@ type Outcome =
   | { readonly ok: unknown }
   | { readonly refused: ErrorCode; readonly message: string; readonly more: Pick<DomainError, 'problems' | 'facts'> }
 
+/** The latest try to write a batch. */
 interface Attempt {
-  /** An earlier try lost its connection, and it has not been looked up yet whether it was committed. */
+  /** Each has a number of its own: what is lost and still comes must not be taken for what was tried again. */
+  number: number
+  outcomes: readonly Outcome[]
+  /** It lost its connection, and it has not been looked up yet whether it was committed. */
   isUncertain: boolean
 }
 
@@ -71,6 +80,27 @@ interface Written {
   /** Tells whoever listens. */
   announce(): void
 }
+
+interface Decided {
+  readonly outcomes: readonly Outcome[]
+  readonly also: readonly Statement[]
+  readonly effects: Effects
+}
+
+/** A batch that was sent and is not answered yet. */
+interface Flight extends Written {
+  readonly batch: readonly Waiting[]
+  readonly number: number
+  readonly began: number
+  readonly landed: Promise<Landing>
+}
+
+type Landing = 'written' | 'not written' | 'unknown'
+
+/** More would not make the database quicker, and only be smaller batches. */
+const mostFlights = 2
+
+const leastHalf = 32
 
 export function createWriter(options: WriterOptions): Writer {
   const {
@@ -91,45 +121,148 @@ export function createWriter(options: WriterOptions): Writer {
   /** Once a batch has waited in vain, those after it are told at once, until one gets through. */
   let isReachable = true
   let isDraining = false
-  let flight: Promise<void> | null = null
+  let work: Promise<void> | null = null
+  const flights: Flight[] = []
+  /** Where the head is when all flights have landed, as far as we know; null: nobody knows, or others write, too. */
+  let head: LockedHead | null = null
+  let arrived = (): void => {}
 
   async function run(): Promise<void> {
-    while (queue.length > 0) {
+    while (queue.length > 0 || flights.length > 0) {
+      const [first] = flights
+      if (first && (queue.length === 0 || flights.length >= mostFlights)) {
+        const arrival = new Promise<void>((resolve) => {
+          arrived = resolve
+        })
+        const landing = await Promise.race(flights.length >= mostFlights ? [first.landed] : [first.landed, arrival])
+        if (landing) await land()
+        continue
+      }
       // Whoever can be answered in this turn of the event loop joins the batch.
       await new Promise(setImmediate)
-      await process(queue.splice(0, batchSize))
+      // Many are taken in halves: the second is decided while the first is written.
+      const isHalved = head !== null && flights.length === 0 && queue.length >= 2 * leastHalf
+      const batch = queue.splice(0, isHalved ? Math.min(Math.ceil(queue.length / 2), batchSize) : batchSize)
+      if (takeOff(batch)) continue
+      while (flights.length > 0) await land()
+      await process(batch)
     }
-    flight = null
+    work = null
   }
 
-  async function process(batch: readonly Waiting[]): Promise<void> {
+  /** Sends a batch of which everything is known. False: it is not one. */
+  function takeOff(batch: readonly Waiting[]): boolean {
+    const before = head
+    if (before === null || checked === null) return false
+    const recalled = known.recall(batch.map(({ command }) => command.needs))
+    if (recalled.missing.length > 0) return false
+    const began = performance.now()
+    const name = { writer, batch: batchNumber + 1 }
+    const made = decideAll(batch, before, recalled.loaded)
+    const statement = made && made.also.length === 0 && saveAtOnce(before, recalled.loaded, made.effects, name)
+    if (!statement) return false
     batchNumber += 1
+    const { effects, outcomes } = made
+    head = headAfter(before, effects, name)
+    known.remember(recalled.loaded, effects, head.writes)
+    const landed = database.append(checked, statement.text, statement.parameters).then(
+      (rows): Landing => (rows.length > 0 ? 'written' : 'not written'),
+      (error: unknown): Landing => (options.isTransient(error) ? 'unknown' : 'not written'),
+    )
+    const announce = (): void => {
+      newestSeen = effects.revision
+      options.committed(before.revision, changesOf(effects), effects.at)
+    }
+    flights.push({ batch, number: name.batch, outcomes, announce, began, landed })
+    return true
+  }
+
+  /** What a batch makes; null: one of its commands fails for no good reason, which is found out on the ordinary way. */
+  function decideAll(batch: readonly Waiting[], before: LockedHead, loaded: Loaded): Decided | null {
+    try {
+      return decideEach(batch, before, loaded)
+    } catch {
+      return null
+    }
+  }
+
+  function decideEach(batch: readonly Waiting[], before: LockedHead, loaded: Loaded): Decided {
+    const world = createWorld(before, loaded, clock(), offlineAfter)
+    const outcomes = batch.map(({ command }) => decide(command, world))
+    const also = batch.flatMap(({ command }, index) => {
+      const outcome = outcomes[index]
+      return outcome && 'ok' in outcome ? (command.also?.(outcome.ok) ?? []) : []
+    })
+    return { outcomes, also, effects: world.effects }
+  }
+
+  /** Waits for the oldest flight; when it has failed, for all of them, and takes what was not written again. */
+  async function land(): Promise<void> {
+    const [first] = flights
+    if (!first) return
+    if ((await first.landed) === 'written') {
+      flights.shift()
+      conclude(first.batch, first, first.began)
+      return
+    }
+    forget()
+    const all = flights.splice(0)
+    const landings = await Promise.all(all.map(({ landed }) => landed))
+    let isRefuted = false
+    for (const [index, { batch, number, outcomes }] of all.entries()) {
+      const attempt: Attempt = { number, outcomes, isUncertain: landings[index] !== 'not written' && !isRefuted }
+      if (!(await process(batch, attempt))) {
+        // As long as one may still come, so may those behind it.
+        for (const later of all.slice(index + 1)) fail(later.batch, unreachable())
+        return
+      }
+      isRefuted ||= attempt.number !== number
+    }
+  }
+
+  function forget(): void {
+    known.forget()
+    head = null
+  }
+
+  function conclude(batch: readonly Waiting[], written: Written, began: number): void {
+    settle(batch, written.outcomes)
+    written.announce()
+    options.observe?.({ size: batch.length, seconds: (performance.now() - began) / 1000 })
+  }
+
+  /** False: nobody knows yet whether it was written. */
+  async function process(
+    batch: readonly Waiting[],
+    attempt: Attempt = { number: batchNumber + 1, outcomes: [], isUncertain: false },
+  ): Promise<boolean> {
     const began = performance.now()
     const deadline = clock() + (isReachable ? patience : 0)
-    const attempt: Attempt = { isUncertain: false }
     for (let tries = 0; ; tries += 1) {
       let written: Written
       try {
         written = await transact(batch, attempt)
       } catch (error) {
         checked = null
-        known.forget()
+        forget()
         // While it may have been committed it is not divided: its parts would have other numbers, and could not be found.
-        if (!options.isTransient(error) && !attempt.isUncertain) return await isolate(batch, error)
+        if (!options.isTransient(error) && !attempt.isUncertain) {
+          await isolate(batch, error)
+          return true
+        }
         attempt.isUncertain = true
         // Once more in any case: it may have been us who stood still.
         if ((clock() >= deadline && (tries > 0 || !isReachable)) || isDraining) {
           isReachable = false
-          return fail(batch, unavailable('the database cannot be reached', error))
+          fail(batch, unreachable(error))
+          return false
         }
         await new Promise((resolve) => setTimeout(resolve, Math.min(50 * 2 ** tries, 1_000)))
         continue
       }
       // Outside: nothing that fails from here on may write it again.
-      settle(batch, written.outcomes)
-      written.announce()
-      options.observe?.({ size: batch.length, seconds: (performance.now() - began) / 1000 })
-      return
+      conclude(batch, written, began)
+      return true
     }
   }
 
@@ -138,36 +271,35 @@ export function createWriter(options: WriterOptions): Writer {
       const { connection } = session
       if (connection !== checked) {
         // In an older copy, a count of writes that is the same says nothing.
-        known.forget()
+        forget()
         await options.checkIdentity(session, newestSeen)
       }
-      const head = await lockHead(session)
-      const earlier = attempt.isUncertain ? await findOutcome(session, writer, batchNumber) : null
-      attempt.isUncertain = false
+      const before = await lockHead(session)
       // It was committed after all: the feed has not heard of it, and reads it from the log.
-      if (earlier)
+      if (attempt.isUncertain && (await isWritten(session, { writer, batch: attempt.number })))
         return {
           connection,
-          outcomes: earlier as readonly Outcome[],
-          announce: () => options.committed(head.revision, [], head.at),
+          outcomes: attempt.outcomes,
+          announce: () => options.committed(before.revision, [], before.at),
         }
-      known.checkUnchanged(head.writes)
+      attempt.isUncertain = false
+      const isAlone = before.stamp === stampOf({ writer, batch: batchNumber })
+      known.checkUnchanged(before.writes)
       const recalled = known.recall(batch.map(({ command }) => command.needs))
       const loaded = joinLoaded(recalled.loaded, await loadNeeds(session, recalled.missing))
-      const world = createWorld(head, loaded, clock(), offlineAfter)
-      const results = batch.map(({ command }) => decide(command, world))
-      const also = batch.flatMap(({ command }, index) => {
-        const result = results[index]
-        return result && 'ok' in result ? (command.also?.(result.ok) ?? []) : []
-      })
-      const effects = world.effects
-      await saveBatch(session, head, effects, { writer, batch: batchNumber, results }, also)
+      const { effects, outcomes, also } = decideEach(batch, before, loaded)
+      batchNumber += 1
+      attempt.number = batchNumber
+      attempt.outcomes = outcomes
+      const name = { writer, batch: batchNumber }
+      await saveBatch(session, before, effects, name, also)
       const announce = (): void => {
-        known.remember(loaded, effects, head.writes + 1)
+        known.remember(loaded, effects, before.writes + 1)
+        head = isAlone ? headAfter(before, effects, name) : null
         newestSeen = effects.revision
-        options.committed(head.revision, changesOf(effects), effects.at)
+        options.committed(before.revision, changesOf(effects), effects.at)
       }
-      return { connection, outcomes: results, announce }
+      return { connection, outcomes, announce }
     })
     checked = written.connection
     isReachable = true
@@ -201,17 +333,22 @@ export function createWriter(options: WriterOptions): Writer {
       if (queue.length >= capacity) return Promise.reject(unavailable('too many reports are waiting to be written'))
       return new Promise<Result>((resolve, reject) => {
         queue.push({ command: command as Command<unknown>, resolve: resolve as (result: unknown) => void, reject })
-        flight ??= run()
+        arrived()
+        work ??= run()
       })
     },
     async drain() {
       isDraining = true
-      await flight
+      await work
     },
     get queued() {
       return queue.length
     },
   }
+}
+
+function headAfter({ writes }: LockedHead, { revision, at, nextKey }: Effects, name: BatchName): LockedHead {
+  return { revision, at, nextKey, writes: writes + 1, stamp: stampOf(name) }
 }
 
 function decide(command: Command<unknown>, world: ReturnType<typeof createWorld>): Outcome {
@@ -234,6 +371,10 @@ function joinLoaded(a: Loaded, b: Loaded): Loaded {
     ...(b.orchestration && { orchestration: b.orchestration }),
     ...(b.desired && { desired: b.desired }),
   }
+}
+
+function unreachable(cause?: unknown): DomainError {
+  return unavailable('the database cannot be reached', cause)
 }
 
 function unavailable(reason: string, cause?: unknown): DomainError {

@@ -4,10 +4,10 @@
  * is lost stays lost, everything on it fails, and whoever needs one opens another.
  *
  * The writer's statements go one at a time: one that waits inside postgres.js would be sent on the next connection, outside its
- * transaction. A reader's may follow each other unanswered, in one packet: what was answered on another connection is thrown away.
+ * transaction; unless each is a transaction, and nothing when done too late (append). A reader's may follow each other unanswered, in one packet: what was answered on another connection is thrown away.
  */
 import postgres from 'postgres'
-import { isOutdatedPlan, StatementError } from './failure.ts'
+import { isOutdatedPlan, lost } from './failure.ts'
 import { createPatience, type Patience } from './patience.ts'
 import { parsers } from './values.ts'
 
@@ -17,6 +17,8 @@ export interface Connection {
   readonly isLost: boolean
   /** Prepared, with parameters. */
   run<T extends object>(text: string, parameters?: readonly unknown[]): Promise<T[]>
+  /** The same, of a transaction of its own: sent at once, behind those that are not answered yet. */
+  append<T extends object>(text: string, parameters: readonly unknown[]): Promise<T[]>
   /** Unprepared text of several statements: the rows of the last one. */
   runAll<T extends object>(text: string): Promise<T[]>
   /** Ends the statement that runs, on the server too. The connection is lost by that: a late cancellation must hit nobody else. */
@@ -109,17 +111,24 @@ export function openConnection(options: ConnectionOptions): Connection {
     return result
   }
 
+  async function ask<T extends object>(text: string, parameters: readonly unknown[]): Promise<T[]> {
+    const rows = await client.unsafe(text, parameters as postgres.ParameterOrJSON<never>[], { prepare: true })
+    backend ??= rows.state.pid
+    return rows as unknown as T[]
+  }
+
   return {
     number,
     get isLost() {
       return isLost
     },
     run: <T extends object>(text: string, parameters: readonly unknown[] = []) =>
-      sendInTurn(async () => {
-        const rows = await client.unsafe(text, parameters as postgres.ParameterOrJSON<never>[], { prepare: true })
-        backend ??= rows.state.pid
-        return rows as unknown as T[]
-      }),
+      sendInTurn(() => ask<T>(text, parameters)),
+    append<T extends object>(text: string, parameters: readonly unknown[]) {
+      const result = send(() => ask<T>(text, parameters))
+      last = Promise.allSettled([last, result])
+      return result
+    },
     runAll: <T extends object>(text: string) =>
       sendInTurn(async () => {
         const results = (await client.unsafe(text)) as unknown as (T[] & Pick<postgres.RowList<T[]>, 'state'>)[]
@@ -143,10 +152,6 @@ export function openConnection(options: ConnectionOptions): Connection {
       isLost = true
     },
   }
-}
-
-function lost(): StatementError {
-  return new StatementError('the connection to the database was lost', '08006')
 }
 
 /** Whether the server answered and goes on: anything else leaves open what became of the statement. */

@@ -50,6 +50,12 @@ export interface Database {
   snapshot(signal?: AbortSignal): Promise<Snapshot>
   /** A READ COMMITTED transaction on the writer's own connection; committed when it returns, rolled back when it throws. */
   transaction<T>(work: (session: WritingSession) => Promise<T>): Promise<T>
+  /**
+   * A statement that is a transaction of its own, on the writer's connection of that number, behind what was asked there before and
+   * without waiting for the answers to that. Fails as if the connection were lost when it is another by now. Of one that is lost with it
+   * on its way, it may still be done later: it has to see to it itself that this does no harm.
+   */
+  append<T extends object>(connection: number, text: string, parameters: readonly unknown[]): Promise<T[]>
   /** Calls `ring` with the newest revision on each NOTIFY, and with null after each (re)connection: read the log then. */
   listen(ring: (revision: Revision | null) => void): Promise<void>
   ping(): Promise<void>

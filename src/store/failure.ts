@@ -11,6 +11,10 @@ export class StatementError extends Error {
   }
 }
 
+export function lost(): StatementError {
+  return new StatementError('the connection to the database was lost', '08006')
+}
+
 /**
  * SQLSTATEs that say the session is gone or was put aside (a frozen holder of a lock, a restart, a failover, a time-out), or that
  * the server lacks something (a full disk, memory): nothing is wrong with the statement.

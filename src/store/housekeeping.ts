@@ -69,6 +69,8 @@ export async function findEnded(session: Session, before: Millis, limit: number)
  */
 export async function pruneHistory(database: Database, before: Millis, step: number): Promise<number> {
   return database.transaction(async (session) => {
+    // How many are that old is known of the values alone: without them, whole tables would be read.
+    await session.run('set local plan_cache_mode = auto')
     await lockHead(session)
     const [cut] = await session.run<{ revision: Revision | null; at: Millis | null; entries: number }>(
       `select max(last_revision) as revision, max(at) as at, count(*)::int as entries from (

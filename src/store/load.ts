@@ -20,10 +20,12 @@ import {
 export interface LockedHead extends Head {
   /** Committed batches, of all replicas. */
   readonly writes: number
+  /** Of the last of them. */
+  readonly stamp: string
 }
 
 /** A statement of its own: what follows it in the transaction sees everything that earlier holders committed. */
-const lockHeadText = 'select revision, at, next_key as "nextKey", writes from log_head where id = 1 for update'
+const lockHeadText = 'select revision, at, next_key as "nextKey", writes, stamp from log_head where id = 1 for update'
 
 export async function lockHead(session: Session): Promise<LockedHead> {
   const [head] = await session.run<LockedHead>(lockHeadText)

@@ -87,6 +87,7 @@ export async function openPglite(options: WorkerData, idleLimit = frozenAfter): 
       return openSnapshot({ run: turn.run, begin, end, signal })
     },
     transaction: (work) => inTurn((turn) => transact(turn.run, 1, work, beginWriting)),
+    append: (_connection, text, parameters) => session.run(text, parameters),
     // Nobody else has this database: there is no other writer to hear of.
     async listen(ring) {
       ring(null)

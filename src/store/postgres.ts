@@ -3,6 +3,7 @@ import { type Connection, type ConnectionOptions, openConnection } from './conne
 import { createPool } from './connection-pool.ts'
 import type { Database, LogHead, Session } from './database.ts'
 import { createDoorbell } from './doorbell.ts'
+import { lost } from './failure.ts'
 import { headText } from './log-head.ts'
 import { openSnapshot, sessionOf, transact } from './transaction.ts'
 
@@ -49,6 +50,8 @@ export function openPostgres({
     // A batch touches some rows of large tables, by their keys; the planner does not know how few and would read them all.
     enable_hashjoin: 'off',
     enable_mergejoin: 'off',
+    // So plans are the same whatever the values: making one takes longer than writing a small batch.
+    plan_cache_mode: 'force_generic_plan',
     jit: 'off',
     idle_in_transaction_session_timeout: frozenAfter,
     tcp_keepalives_idle: 5,
@@ -108,6 +111,16 @@ export function openPostgres({
       const connection = await writer.take()
       try {
         return await transact(connection.run, connection.number, work)
+      } finally {
+        writer.give(connection)
+      }
+    },
+    async append<T extends object>(number: number, text: string, parameters: readonly unknown[]) {
+      const connection = await writer.take()
+      // Given back unanswered: whoever has it next comes behind it.
+      try {
+        if (connection.number !== number) throw lost()
+        return connection.append<T>(text, parameters)
       } finally {
         writer.give(connection)
       }

@@ -1,4 +1,7 @@
-/** Set-based writes: one statement a table, its rows as one JSON text, however many there are. */
+/**
+ * Set-based writes: one statement a table, however many rows. A parameter is a column of all the rows, which costs both sides a third of
+ * what the rows as one JSON text do: no names, and nothing is parsed twice.
+ */
 import { getTableColumns, getTableName } from 'drizzle-orm'
 import { type PgColumn, type PgTable, PgTimestampString } from 'drizzle-orm/pg-core'
 
@@ -6,19 +9,25 @@ type Field<T extends PgTable> = keyof T['_']['columns'] & string
 
 export interface Write<Row> {
   readonly text: string
-  /** A row as the statement takes it: members named as the columns, times in ISO 8601. */
-  toRecord(row: Row): object
+  /** The same within a larger statement: its parameters from that one on, and done once for each row of `when`. */
+  textFrom(first: number, when: string): string
+  /** How many parameters it has. */
+  readonly width: number
+  parameters(rows: readonly Row[]): readonly string[]
 }
 
-/** `insert into … ` the rows of $1. */
+/** `insert into … ` the rows. */
 export function insertOf<T extends PgTable, Row extends object>(
   table: T,
   options: { readonly except?: readonly Field<T>[]; readonly more?: string } = {},
 ): Write<Row> {
   const columns = columnsOf(table, (field) => !options.except?.includes(field))
-  const names = columns.map(([, column]) => column.name).join(', ')
-  const text = `insert into ${getTableName(table)} (${names}) select ${names} from ${recordset(columns)} ${options.more ?? ''}`
-  return { text, toRecord: recordOf(columns) }
+  const names = columns.map(([, { name }]) => name).join(', ')
+  const values = columns.map(([, column]) => valueIn(column)).join(', ')
+  return writeOf(
+    columns,
+    (rows) => `insert into ${getTableName(table)} (${names}) select ${values} from ${rows} ${options.more ?? ''}`,
+  )
 }
 
 /** `update …`: rows of the same key get the given columns, and `added` ones are added to what is there. */
@@ -29,13 +38,14 @@ export function updateOf<T extends PgTable, Row extends object>(
   const key = columnsOf(table, (field) => field === 'key')
   const added = columnsOf(table, (field) => options.add?.includes(field) ?? false)
   const set = columnsOf(table, (field) => field !== 'key' && !options.add?.includes(field) && options.set(field))
-  const all = [...key, ...set, ...added]
   const assignments = [
-    ...set.map(([, { name }]) => `${name} = x.${name}`),
+    ...set.map(([, column]) => `${column.name} = ${valueIn(column)}`),
     ...added.map(([, { name }]) => `${name} = t.${name} + x.${name}`),
   ].join(', ')
-  const text = `update ${getTableName(table)} as t set ${assignments} from ${recordset(all)} where t.key = x.key`
-  return { text, toRecord: recordOf(all) }
+  return writeOf(
+    [...key, ...set, ...added],
+    (rows) => `update ${getTableName(table)} as t set ${assignments} from ${rows} where t.key = x.key`,
+  )
 }
 
 /** Some columns of a row as JSON: what the log keeps as `before`. */
@@ -43,7 +53,17 @@ export function recordOfFields<T extends PgTable, Row extends object>(
   table: T,
   fields: readonly Field<T>[],
 ): (row: Row) => object {
-  return recordOf(columnsOf(table, (field) => fields.includes(field)))
+  const members = columnsOf(table, (field) => fields.includes(field)).map(
+    ([field, column]) => [field, column.name, column instanceof PgTimestampString] as const,
+  )
+  return (row) => {
+    const record: Record<string, unknown> = {}
+    for (const [field, name, isTime] of members) {
+      const value = row[field as keyof Row] as unknown
+      record[name] = isTime && typeof value === 'number' ? iso(value) : value
+    }
+    return record
+  }
 }
 
 export function iso(time: number): string {
@@ -57,23 +77,56 @@ function columnsOf<T extends PgTable>(table: T, wanted: (field: Field<T>) => boo
   return Object.entries(columns).filter(([field]) => wanted(field as Field<T>))
 }
 
-function recordOf<Row extends object>(columns: readonly NamedColumn[]): (row: Row) => object {
-  const members = columns.map(([field, column]) => ({
-    field,
-    name: column.name,
-    isTime: column instanceof PgTimestampString,
-  }))
-  return (row) => {
-    const record: Record<string, unknown> = {}
-    for (const { field, name, isTime } of members) {
-      const value = row[field as keyof Row] as unknown
-      record[name] = isTime && typeof value === 'number' ? iso(value) : value
-    }
-    return record
+function writeOf<Row extends object>(columns: readonly NamedColumn[], textOf: (rows: string) => string): Write<Row> {
+  const names = columns.map(([, { name }]) => name).join(', ')
+  const rowsFrom = (first: number): string =>
+    `unnest(${columns.map(([, column], index) => listOf(column, first + index)).join(', ')}) as x(${names})`
+  return {
+    text: textOf(rowsFrom(1)),
+    textFrom: (first, when) => textOf(`${when}, ${rowsFrom(first)}`),
+    width: columns.length,
+    parameters: (rows) =>
+      columns.map(([field, column]) => {
+        const values = rows.map((row) => row[field as keyof Row] as unknown)
+        return isJson(column) ? encodeJson(values) : encodeList(values, column instanceof PgTimestampString)
+      }),
   }
 }
 
-function recordset(columns: readonly NamedColumn[]): string {
-  const typed = columns.map(([, column]) => `${column.name} ${column.getSQLType()}`)
-  return `json_to_recordset($1::text::json) as x(${typed.join(', ')})`
+/**
+ * JSON has no control characters in it, so they part texts of JSON that need no quotes around, and none of theirs doubled.
+ * Every column's values begin and end at the same places: null is a value.
+ */
+const [between, nothing] = ['\x1f', '\x02']
+
+function listOf(column: PgColumn, number: number): string {
+  return isJson(column) ? `string_to_array($${number}, e'\\x1f', e'\\x02')` : `$${number}::${column.getSQLType()}[]`
+}
+
+function valueIn(column: PgColumn): string {
+  return isJson(column) ? `x.${column.name}::${column.getSQLType()}` : `x.${column.name}`
+}
+
+function isJson(column: PgColumn): boolean {
+  return column.dataType === 'json'
+}
+
+function encodeJson(values: readonly unknown[]): string {
+  return values.map((value) => (value === null || value === undefined ? nothing : JSON.stringify(value))).join(between)
+}
+
+function encodeList(values: readonly unknown[], areTimes: boolean): string {
+  let list = ''
+  for (const value of values) {
+    if (list !== '') list += ','
+    if (value === null || value === undefined) list += 'NULL'
+    else if (typeof value === 'string') list += quoted(value)
+    else if (areTimes) list += `"${iso(value as number)}"`
+    else list += String(value)
+  }
+  return `{${list}}`
+}
+
+function quoted(text: string): string {
+  return `"${/["\\]/.test(text) ? text.replace(/["\\]/g, '\\$&') : text}"`
 }

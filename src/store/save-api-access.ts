@@ -42,7 +42,7 @@ const sessions = insertOf(apiSessions)
 const entries = insertOf(auditLog, { except: ['key'] })
 
 export function insertApiKey(key: NewApiKey): Statement {
-  return { text: keys.text, parameters: [JSON.stringify([keys.toRecord(key)])] }
+  return { text: keys.text, parameters: keys.parameters([key]) }
 }
 
 export function withdrawApiKey(id: string, at: Millis): readonly Statement[] {
@@ -59,7 +59,7 @@ export function withdrawApiKey(id: string, at: Millis): readonly Statement[] {
 export function insertSession(session: NewSession, now: Millis): readonly Statement[] {
   return [
     { text: 'delete from api_sessions where expires_at < $1::timestamptz', parameters: [iso(now)] },
-    { text: sessions.text, parameters: [JSON.stringify([sessions.toRecord(session)])] },
+    { text: sessions.text, parameters: sessions.parameters([session]) },
   ]
 }
 
@@ -68,5 +68,5 @@ export function deleteSession(hash: string): Statement {
 }
 
 export function insertAudit(list: readonly AuditEntry[]): Statement {
-  return { text: entries.text, parameters: [JSON.stringify(list.map(entries.toRecord))] }
+  return { text: entries.text, parameters: entries.parameters(list) }
 }

@@ -13,7 +13,7 @@ const putEntries = insertOf(manifestEntries, {
 
 export function saveDesired(session: Session, effects: DesiredEffects, at: Millis): Promise<unknown>[] {
   const put = <Row extends object>(write: Write<Row>, rows: readonly Row[]): Promise<unknown>[] =>
-    rows.length === 0 ? [] : [session.run(write.text, [JSON.stringify(rows.map(write.toRecord))])]
+    rows.length === 0 ? [] : [session.run(write.text, write.parameters(rows))]
   return [
     ...put(
       keepDocuments,

@@ -39,7 +39,7 @@ const putAppliedDetails = `insert into resource_details (key, applied_detail, ap
 
 export function saveOrchestration(session: Session, effects: OrchestrationEffects): Promise<unknown>[] {
   const put = <Row extends object>(write: Write<Row>, rows: readonly Row[]): Promise<unknown>[] =>
-    rows.length === 0 ? [] : [session.run(write.text, [JSON.stringify(rows.map(write.toRecord))])]
+    rows.length === 0 ? [] : [session.run(write.text, write.parameters(rows))]
   const putEach = <Row extends object>(
     insert: Write<Row>,
     update: Write<Row>,

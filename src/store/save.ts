@@ -17,7 +17,7 @@ import { batches, changeLog, deployments, logHead, reports, resources, rollouts,
 const identity = ['key', 'kind', 'provider', 'name', 'deploymentId'] as const
 const isIdentity = (field: string): boolean => (identity as readonly string[]).includes(field)
 
-const targetWrites: Record<Touch, Write<object>> = {
+export const targetWrites: Record<Touch, Write<object>> = {
   created: insertOf(targets),
   changed: updateOf(targets, { set: (field) => !isIdentity(field) }),
   heard: updateOf(targets, { set: (field) => field === 'lastHeardAt' }),
@@ -30,7 +30,7 @@ const heardFields: readonly string[] = [
   'receivedAt',
   'marks',
 ]
-const deploymentWrites: Record<Touch, Write<object>> = {
+export const deploymentWrites: Record<Touch, Write<object>> = {
   created: insertOf(deployments),
   changed: updateOf(deployments, { set: (field) => !isIdentity(field), add: ['repeats'] }),
   heard: updateOf(deployments, { set: (field) => heardFields.includes(field), add: ['repeats'] }),
@@ -39,20 +39,28 @@ const insertRollouts = insertOf(rollouts, { except: counters })
 const reviseRollouts = updateOf(rollouts, {
   set: (field) => ['compositeProfile', 'state', 'status', 'currentInstanceKey'].includes(field),
 })
-const countRollouts = updateOf(rollouts, {
+export const countRollouts = updateOf(rollouts, {
   set: () => false,
   add: counters,
 })
-const insertEntries = insertOf(changeLog)
-const insertReports = insertOf(reports)
-const keepOutcome = insertOf(batches, {
+export const insertEntries = insertOf(changeLog)
+export const insertReports = insertOf(reports)
+export const keepName = insertOf(batches, {
   more: 'on conflict (id) do update set at = excluded.at, outcomes = excluded.outcomes',
 })
-const moveHead = `update log_head set revision = $1::bigint, at = $2::timestamptz, next_key = $3::bigint, writes = writes + 1,
+/** Its own parameters are the first. */
+export const moveHead = `update log_head set revision = $1::bigint, at = $2::timestamptz, next_key = $3::bigint, stamp = $4, writes = writes + 1,
   ${counters
     .map((counter) => logHead[counter].name)
-    .map((column, i) => `${column} = ${column} + $${i + 4}::int`)
+    .map((column, i) => `${column} = ${column} + $${i + 5}::int`)
     .join(', ')} where id = 1`
+
+export const headWidth = 4 + counters.length
+
+export function headRow(effects: Effects, stamp: string): readonly unknown[] {
+  const fleetDelta = counters.map((counter) => effects.fleetDelta[counter])
+  return [effects.revision, iso(effects.at), effects.nextKey, stamp, ...fleetDelta]
+}
 
 const toImage = recordOfFields<typeof deployments, DeploymentImage>(deployments, [
   'targetKey',
@@ -93,22 +101,25 @@ const toResourceImage = recordOfFields<typeof resources, ResourceImage>(resource
   'goneAt',
 ])
 
-/** What a writer remembers of its latest batch, so that a lost COMMIT can be settled instead of repeated. */
-export interface BatchOutcome {
+/** A writer's batches have growing numbers: its latest is kept, so that a lost COMMIT can be settled instead of repeated. */
+export interface BatchName {
   readonly writer: string
   readonly batch: number
-  readonly results: readonly unknown[]
+}
+
+export function stampOf({ writer, batch }: BatchName): string {
+  return `${writer}/${batch}`
 }
 
 export async function saveBatch(
   session: Session,
   before: Head,
   effects: Effects,
-  outcome: BatchOutcome,
+  name: BatchName,
   also: readonly Statement[],
 ): Promise<void> {
   const put = <Row extends object>(write: Write<Row>, rows: readonly Row[]): Promise<unknown>[] =>
-    rows.length === 0 ? [] : [session.run(write.text, [JSON.stringify(rows.map(write.toRecord))])]
+    rows.length === 0 ? [] : [session.run(write.text, write.parameters(rows))]
   const putTouched = (writes: Record<Touch, Write<object>>, rows: readonly { touch: Touch; row: object }[]) =>
     (['created', 'changed', 'heard'] as const).flatMap((touch) =>
       put(
@@ -116,8 +127,6 @@ export async function saveBatch(
         rows.filter((row) => row.touch === touch).map(({ row }) => row),
       ),
     )
-  const { writer: id, batch, results } = outcome
-  const fleetDelta = counters.map((counter) => effects.fleetDelta[counter])
   const rows = [...effects.rollouts.values()]
   // The batch's first revision: its deployments must not be older than their rollout.
   const createdRevision = Math.min(before.revision + 1, effects.revision)
@@ -144,27 +153,31 @@ export async function saveBatch(
       effects.entries.map((entry) => entryRow(entry, effects.at)),
     ),
     ...put(insertReports, effects.reports.map(reportRow)),
-    ...put(keepOutcome, [{ id, at: effects.at, outcomes: { batch, results } }]),
+    ...put(keepName, [nameRow(name, effects.at)]),
     ...also.map(({ text, parameters }) => session.run(text, parameters)),
-    session.run(moveHead, [effects.revision, iso(effects.at), effects.nextKey, ...fleetDelta]),
+    session.run(moveHead, headRow(effects, stampOf(name))),
     ...(effects.revision > before.revision
       ? [session.run('select pg_notify($1, $2)', [doorbellChannel, String(effects.revision)])]
       : []),
   ])
 }
 
-/** The results of this writer's batch of that number, if it was committed after all. */
-export async function findOutcome(session: Session, writer: string, batch: number): Promise<readonly unknown[] | null> {
+/** Whether a batch was committed after all. Of one writer none is that follows one that is not. */
+export async function isWritten(session: Session, { writer, batch }: BatchName): Promise<boolean> {
   const text = 'select outcomes from batches where id = $1'
-  const [row] = await session.run<{ outcomes: { batch: number; results: unknown[] } }>(text, [writer])
-  return row && row.outcomes.batch === batch ? row.outcomes.results : null
+  const [row] = await session.run<{ outcomes: { batch: number } }>(text, [writer])
+  return row !== undefined && row.outcomes.batch >= batch
 }
 
-function rolloutDeltas(effects: Effects): object[] {
+export function nameRow({ writer: id, batch }: BatchName, at: number): object {
+  return { id, at, outcomes: { batch } }
+}
+
+export function rolloutDeltas(effects: Effects): object[] {
   return [...effects.rolloutDeltas].filter(([, delta]) => !isZero(delta)).map(([key, delta]) => ({ key, ...delta }))
 }
 
-function entryRow({ subject, before, changes, firstRevision, observedAt }: Entry, at: number): object {
+export function entryRow({ subject, before, changes, firstRevision, observedAt }: Entry, at: number): object {
   const { target, fromTarget, ...keys } = subject
   return {
     ...keys,
@@ -179,7 +192,7 @@ function entryRow({ subject, before, changes, firstRevision, observedAt }: Entry
   }
 }
 
-function reportRow({ report, ...kept }: KeptReport): object {
+export function reportRow({ report, ...kept }: KeptReport): object {
   const { observedAt: reportedAt, components, ...said } = report
   return { ...said, ...kept, reportedAt, components: kept.verdict === 'STALE' ? components : null }
 }

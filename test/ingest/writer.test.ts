@@ -3,11 +3,13 @@ import { DomainError } from '../../src/domain/errors.ts'
 import type { Command } from '../../src/ingest/command.ts'
 import { recordReport } from '../../src/ingest/commands/report.ts'
 import type { WriterOptions } from '../../src/ingest/writer.ts'
+import { createRandom } from '../../src/simulate/random.ts'
 import type { Database } from '../../src/store/database.ts'
 import { readHead } from '../../src/store/log-head.ts'
 import { report } from '../support/reports.ts'
 import { createRoad, type Road } from '../support/road.ts'
-import { type Store, stores } from '../support/stores.ts'
+import { expectSound } from '../support/soundness.ts'
+import { postgresStores, type Store, stores } from '../support/stores.ts'
 
 const closing: (() => Promise<void>)[] = []
 afterEach(async () => {
@@ -96,6 +98,10 @@ describe.each(stores)('the writer on $name', (store) => {
     let statements = 0
     const road = await open(store, {}, (database) => ({
       ...database,
+      append: (...asked) => {
+        statements += 1
+        return database.append(...asked)
+      },
       transaction: (work) =>
         database.transaction((session) =>
           work({
@@ -107,18 +113,98 @@ describe.each(stores)('the writer on $name', (store) => {
           }),
         ),
     }))
-    const send = async (count: number, state: 'PENDING' | 'INSTALLED') => {
+    const send = async (first: number, count: number, state: 'PENDING' | 'INSTALLED') => {
       statements = 0
       await Promise.all(
         Array.from({ length: count }, (_, n) =>
-          road.writer.submit(recordReport(report({ reporter: `r-${n}`, deploymentId: `d-${n}`, state }))),
+          road.writer.submit(
+            recordReport(report({ reporter: `r-${first + n}`, deploymentId: `d-${first + n}`, state })),
+          ),
         ),
       )
       return statements
     }
     // The first batch of a connection also looks which database it is.
-    await send(100, 'PENDING')
-    const many = await send(100, 'INSTALLED')
-    expect(await send(1, 'PENDING')).toBe(many)
+    await send(0, 1, 'PENDING')
+    const many = await send(100, 100, 'PENDING')
+    expect(await send(200, 1, 'PENDING')).toBe(many)
+    // One for each half of those that are known.
+    expect(await send(100, 100, 'INSTALLED')).toBe(2)
+    expect(await send(200, 1, 'INSTALLED')).toBe(1)
+  })
+
+  it('makes of reports in one statement each what it makes of them in a transaction', async () => {
+    const states = ['PENDING', 'INSTALLING', 'INSTALLED', 'FAILED', 'REMOVING', 'REMOVED'] as const
+    const play = async (append: (database: Database) => Database['append']) => {
+      const road = await open(store, { clock: () => 4_000_000_000_000 }, (database) => ({
+        ...database,
+        append: append(database),
+      }))
+      const { epochBase } = await readHead(road.database.session)
+      const { pick, chance, index } = createRandom('reports')
+      const verdicts: unknown[] = []
+      for (let round = 0; round < 30; round += 1) {
+        const commands = Array.from({ length: 12 }, () => {
+          const n = index(5)
+          const error = chance(0.3) ? { code: '1', message: 'say "\\no\u0001{,}" \n' } : null
+          const component = { name: pick(['a', 'b "c"']), state: pick(states), error }
+          return recordReport(
+            report({
+              reporter: `r-${n}`,
+              deploymentId: `d-${n}`,
+              state: pick(states),
+              error,
+              components: chance(0.5) ? [] : [component],
+              adoptedManifestVersion: chance(0.2) ? String(round) : null,
+              seq: chance(0.3) ? String(index(30)) : null,
+              boot: pick([null, 'b "1"', 'b\\2\u001f\u0002', 'NULL', '']),
+              observedAt: chance(0.3) ? 999_999_000_000 + round : null,
+            }),
+          )
+        })
+        const answers = await Promise.all(commands.map((command) => road.writer.submit(command)))
+        for (const { revision: _, ...answer } of answers) verdicts.push(answer)
+      }
+      const tables = ['deployments', 'targets', 'rollouts', 'change_log', 'reports'].map((table) =>
+        road.database.session.run<{ row: string }>(`select t::text as row from ${table} t order by 1`),
+      )
+      const rows = (await Promise.all(tables)).flat().map(({ row }) => row)
+      expect(rows.length).toBeGreaterThan(300)
+      // Where revisions begin is the only thing in which they may differ.
+      return {
+        verdicts,
+        rows: rows.map((row) => row.replace(/\d{16}/g, (digits) => String(Number(digits) - epochBase))),
+      }
+    }
+    let appended = 0
+    const atOnce = await play((database) => (...asked) => {
+      appended += 1
+      return database.append(...asked)
+    })
+    expect(appended).toBeGreaterThan(20)
+    // As if somebody else had written: nothing was done.
+    const inTransactions = await play(() => async () => [])
+    expect(atOnce).toEqual(inTransactions)
+  })
+})
+
+describe.each(postgresStores)('two writers on $name', (store) => {
+  it('do nothing on what they knew before the other wrote', async () => {
+    const empty = await store.create()
+    closing.push(() => empty.drop())
+    const [one, other] = [await createRoad(await empty.open()), await createRoad(await empty.open())]
+    closing.push(one.close, other.close)
+    const submit = ({ writer }: Road, state: 'INSTALLING' | 'INSTALLED') =>
+      Promise.all(
+        Array.from({ length: 100 }, (_, n) =>
+          writer.submit(recordReport(report({ reporter: `r-${n}`, deploymentId: `d-${n}`, state }))),
+        ),
+      )
+    for (const state of ['INSTALLING', 'INSTALLED', 'INSTALLING', 'INSTALLED'] as const) await submit(one, state)
+    await submit(other, 'INSTALLING')
+    const [repeated, changed] = [await submit(one, 'INSTALLING'), await submit(one, 'INSTALLED')]
+    expect(new Set(repeated.map(({ verdict }) => verdict))).toEqual(new Set(['UNCHANGED']))
+    expect(new Set(changed.map(({ verdict }) => verdict))).toEqual(new Set(['APPLIED']))
+    await expectSound(one.database)
   })
 })

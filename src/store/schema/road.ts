@@ -43,6 +43,8 @@ export const logHead = pgTable('log_head', {
   nextKey: key('next_key').notNull(),
   /** Committed batches, also those that spent no revision: equal before and after means that nobody else has written. */
   writes: bigint('writes', { mode: 'number' }).notNull(),
+  /** Which batch wrote last, of whichever writer: the next of the same one may follow unanswered, and is nothing if it does not follow. */
+  stamp: text('stamp').notNull().default(''),
   /** Which database this is (system identifier, timeline, table oid): another one means a restored copy. */
   identity: text('identity').notNull(),
   ...deploymentCounters,
@@ -64,7 +66,7 @@ export const leases = pgTable('leases', {
   since: instant('since').notNull(),
 })
 
-/** Batches whose outcome may still be asked for by a writer that lost its connection while committing. */
+/** Each writer's latest batch: one that lost its connection while committing asks whether it was. `outcomes` is {batch: its number}. */
 export const batches = pgTable('batches', {
   id: text('id').primaryKey(),
   at: instant('at').notNull(),

@@ -23,10 +23,17 @@ async function behindWire(store: Store, checked = (): void => {}): Promise<{ roa
   return { road, wire }
 }
 
+/** A batch in one statement commits with it. */
+function isAtOnce({ statement }: Passing): boolean {
+  return statement.startsWith('with head as (update log_head')
+}
+
 /** Of the writer's transactions alone: snapshots commit too. */
 function writersCommit(): (passing: Passing) => boolean {
   let isWriting = false
-  return ({ statement, moment }) => {
+  return (passing) => {
+    const { statement, moment } = passing
+    if (isAtOnce(passing)) return true
     if (statement.includes('for update')) isWriting = true
     if (!isWriting || statement !== 'commit') return false
     if (moment === 'answered') isWriting = false
@@ -59,6 +66,52 @@ describe.each(postgresStores)('a connection lost with COMMIT on its way on $name
     await expect.poll(() => follower.revisions()).toEqual(revisionsBetween(revision, revision + 3))
     await follower.leave()
   })
+
+  it.each([
+    { moment: 'answered', of: 'the first', written: 1 },
+    { moment: 'answered', of: 'the second', written: 2 },
+    { moment: 'asked', of: 'the first', written: 0 },
+    { moment: 'asked', of: 'the second', written: 1 },
+  ] as const)(
+    'that was $moment of $of of two batches on their way is settled for both',
+    async ({ moment, of, written }) => {
+      const { road, wire } = await behindWire(store)
+      const submit = (device: number, state: 'INSTALLED' | 'INSTALLING') =>
+        road.writer.submit(recordReport(report({ reporter: `r-${device}`, deploymentId: `d-${device}`, state })))
+      // From the third batch on they are known, and it is known that nobody else writes.
+      for (let n = 0; n < 3; n += 1)
+        await Promise.all(
+          Array.from({ length: 100 }, (_, device) => submit(device, n % 2 ? 'INSTALLED' : 'INSTALLING')),
+        )
+      const before = await readHead(road.database.session)
+      const follower = follow(road, before.revision)
+      let [cuts, seen, sent] = [0, 0, 0]
+      wire.watch((passing) => {
+        if (!isAtOnce(passing)) return 'pass'
+        if (passing.moment === 'asked') sent += 1
+        if (passing.moment !== moment || cuts > 0) return 'pass'
+        seen += 1
+        if (seen < (of === 'the first' ? 1 : 2)) return 'pass'
+        cuts += 1
+        return 'cut'
+      })
+      const outcomes = await Promise.all(Array.from({ length: 100 }, (_, device) => submit(device, 'INSTALLED')))
+      expect(cuts).toBe(1)
+      expect(sent).toBeGreaterThanOrEqual(Math.max(written, 1))
+      const { revision } = before
+      const told = outcomes.map((outcome) => outcome.revision).toSorted((a, b) => a - b)
+      expect(told).toEqual(revisionsBetween(revision, revision + 100))
+      const rows = await road.database.session.run('select distinct attempt, repeats::int from deployments')
+      expect(rows).toEqual([{ attempt: 2, repeats: 0 }])
+      expect(await readHead(road.database.session)).toMatchObject({
+        revision: revision + 100,
+        writes: before.writes + 2,
+      })
+      await expect.poll(() => follower.revisions()).toEqual(revisionsBetween(revision, revision + 100))
+      await follower.leave()
+      await expectSound(road.database)
+    },
+  )
 
   it('is looked up before anything else, even if that fails at first', async () => {
     let isLost = false
