@@ -53,6 +53,39 @@ export function Toggle({ name, children }: { readonly name: string; readonly chi
   )
 }
 
+/** What a link has narrowed the list to, to be taken away. */
+export function Narrowed({ name, children }: { readonly name: string; readonly children: string }) {
+  const { set } = useFilters()
+  return (
+    <button type="button" class="toggle" aria-pressed="true" onClick={() => set({ [name]: null, after: null })}>
+      {children} ✕
+    </button>
+  )
+}
+
+/** Under a list that is read a page at a time. */
+export function Pager({
+  page,
+}: {
+  readonly page: { readonly hasNextPage: boolean; readonly endCursor: string | null } | undefined
+}) {
+  const { one, set } = useFilters()
+  return (
+    <div class="pager">
+      {one('after') && (
+        <button type="button" onClick={() => set({ after: null })}>
+          First page
+        </button>
+      )}
+      {page?.hasNextPage && (
+        <button type="button" onClick={() => set({ after: page.endCursor })}>
+          Next page
+        </button>
+      )}
+    </div>
+  )
+}
+
 /** Typing goes into the address when it pauses: not every letter is a question. */
 export function SearchField({ label, name = 'text' }: { readonly label: string; readonly name?: string }) {
   const { text } = useFilters()

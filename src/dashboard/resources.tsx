@@ -1,7 +1,7 @@
 /** Kubernetes objects: whether they were put there, whether they do their work, and if not, why. */
 import { useMemo } from 'preact/hooks'
 import { TargetLink } from './deployment-table.tsx'
-import { Choice, SearchField, useFilters } from './filters.tsx'
+import { Choice, Narrowed, SearchField, useFilters } from './filters.tsx'
 import { ReadinessMark, SyncMark } from './readiness.tsx'
 import { isWanted, type Resource, type Resources, type Wanted } from './resource-rows.ts'
 import { href, moment } from './route.ts'
@@ -54,16 +54,8 @@ export function ResourceList({ source, label, empty }: ResourceListProps) {
         <SearchField label="Name, reason, cluster" name="object" />
         <Choice name="readiness" label="Readiness" options={readinessWords} />
         <Choice name="sync" label="Sync" options={syncWords} />
-        {app !== null && (
-          <button type="button" class="toggle" aria-pressed="true" onClick={() => set({ app: null })}>
-            App {app} ✕
-          </button>
-        )}
-        {cluster !== null && (
-          <button type="button" class="toggle" aria-pressed="true" onClick={() => set({ cluster: null })}>
-            On {cluster} ✕
-          </button>
-        )}
+        {app !== null && <Narrowed name="app">{`App ${app}`}</Narrowed>}
+        {cluster !== null && <Narrowed name="cluster">{`On ${cluster}`}</Narrowed>}
         <label class="order">
           <span>Kind</span>
           <select value={one('kind') ?? ''} onChange={(event) => set({ kind: event.currentTarget.value })}>

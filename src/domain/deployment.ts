@@ -1,5 +1,5 @@
 /** The nouns of a deployment. States are Margo's ("Deployment Status", State field), in severity order nowhere: see rollup.ts. */
-import type { Desired } from './desired.ts'
+import { type Desired, nothingDesired } from './desired.ts'
 
 export const deploymentStates = ['PENDING', 'INSTALLING', 'INSTALLED', 'FAILED', 'REMOVING', 'REMOVED'] as const
 export type DeploymentState = (typeof deploymentStates)[number]
@@ -65,6 +65,26 @@ export interface DeploymentImage extends Desired {
   readonly revision: Revision
   readonly forgottenAt: Millis | null
 }
+
+/** Before anybody has said anything of it. */
+export const newborn = {
+  instanceKey: null,
+  isCurrent: true,
+  application: null,
+  applicationVersion: null,
+  state: 'PENDING',
+  derivedState: null,
+  consistent: true,
+  error: null,
+  readiness: 'UNKNOWN',
+  components: [],
+  attempt: 1,
+  adoptedManifestVersion: null,
+  ...nothingDesired,
+  stalled: false,
+  reportedAt: null,
+  forgottenAt: null,
+} as const satisfies Partial<DeploymentImage>
 
 /** One deployment as the database holds it now. `key` is ours; `deploymentId` and `reporter` are the world's. */
 export interface Deployment extends DeploymentImage {

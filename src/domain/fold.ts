@@ -1,6 +1,6 @@
 /** The log replayed: what a deployment was after some of an entry's changes. State = fold of the log, so this is also its proof. */
 import type { ChangeBody } from './change.ts'
-import type { Component, DeploymentImage, Millis, Revision } from './deployment.ts'
+import { type Component, type DeploymentImage, type Millis, newborn, type Revision } from './deployment.ts'
 import { nothingDesired } from './desired.ts'
 import { deriveState, isConsistent } from './rollup.ts'
 
@@ -119,27 +119,6 @@ function foldComponents(
   }
 }
 
-function unborn(entry: FoldableEntry): DeploymentImage {
-  return {
-    targetKey: entry.targetKey,
-    rolloutKey: entry.rolloutKey,
-    instanceKey: entry.instanceKey,
-    isCurrent: true,
-    application: null,
-    applicationVersion: null,
-    state: 'PENDING',
-    derivedState: null,
-    consistent: true,
-    error: null,
-    readiness: 'UNKNOWN',
-    components: [],
-    attempt: 1,
-    adoptedManifestVersion: null,
-    ...nothingDesired,
-    stalled: false,
-    reportedAt: null,
-    changedAt: entry.at,
-    revision: entry.firstRevision,
-    forgottenAt: null,
-  }
+function unborn({ targetKey, rolloutKey, instanceKey, at, firstRevision }: FoldableEntry): DeploymentImage {
+  return { ...newborn, targetKey, rolloutKey, instanceKey, changedAt: at, revision: firstRevision }
 }

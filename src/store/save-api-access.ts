@@ -1,18 +1,12 @@
 /** API keys, sessions and the audit log: each a statement of the transaction that decides it. Keys and cookies only as hashes. */
 import type { Millis } from '../domain/deployment.ts'
 import type { Statement } from '../ingest/command.ts'
+import type { ApiKeyRow } from './api-access.ts'
 import { insertOf, iso } from './recordset.ts'
 import { apiKeys, apiSessions, auditLog } from './schema.ts'
 
-export interface NewApiKey {
-  readonly id: string
+export interface NewApiKey extends Omit<ApiKeyRow, 'revokedAt'> {
   readonly hash: string
-  readonly name: string
-  readonly roles: readonly string[]
-  readonly scopes: readonly string[]
-  readonly createdAt: Millis
-  readonly createdBy: string
-  readonly expiresAt: Millis | null
 }
 
 export interface NewSession {

@@ -182,6 +182,15 @@ describe.runIf(findChromium())('the dashboard', () => {
     await page.getByText('should run version 3').first().waitFor()
   })
 
+  it('begins a list anew when what a link has narrowed it to is taken away', async () => {
+    const { devices } = await server.query('{ devices(first: 1) { pageInfo { endCursor } } }')
+    const after = encodeURIComponent(devices.pageInfo.endCursor)
+    const { page } = await visit(`#/devices?label=wing%3Deast&after=${after}`)
+    await page.getByRole('button', { name: 'First page' }).waitFor()
+    await page.getByRole('button', { name: /^wing: east/ }).click()
+    await expect.poll(() => page.url()).toBe(`${server.url}/#/devices`)
+  })
+
   it('looks back as far as the slider is moved, and comes back', async () => {
     const { page, complaints } = await visit('#/deployment/edge-1/hello')
     await page.getByRole('status').getByText('Installed').waitFor()

@@ -1,7 +1,7 @@
 /** All deployments, filtered and searched; thousands scroll smoothly. */
 import type { DeploymentFilter, DeploymentOrder } from '../deployment-rows.ts'
 import { DeploymentTable, useDeploymentRows } from '../deployment-table.tsx'
-import { Choice, SearchField, Toggle, useFilters } from '../filters.tsx'
+import { Choice, Narrowed, SearchField, Toggle, useFilters } from '../filters.tsx'
 import { at } from '../route.ts'
 import {
   type Convergence,
@@ -53,11 +53,7 @@ export function FilteredDeployments({ scope, label }: FilteredProps) {
         <Toggle name="stalled">Stalled</Toggle>
         <Toggle name="offline">Offline</Toggle>
         <Toggle name="error">With an error</Toggle>
-        {code !== null && (
-          <button type="button" class="toggle" aria-pressed="true" onClick={() => set({ code: null })}>
-            Error {code} ✕
-          </button>
-        )}
+        {code !== null && <Narrowed name="code">{`Error ${code}`}</Narrowed>}
         <label class="order">
           <span>Order</span>
           <select value={orderBy} onChange={(event) => set({ order: event.currentTarget.value })}>

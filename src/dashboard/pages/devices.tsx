@@ -1,7 +1,7 @@
 /** Devices: can they be reached, when were they heard, and how are their deployments. */
 import { useLiveAnswer } from '../answers.ts'
 import { CountsBar } from '../counts-bar.tsx'
-import { Choice, SearchField, useFilters } from '../filters.tsx'
+import { Choice, Narrowed, Pager, SearchField, useFilters } from '../filters.tsx'
 import { type FragmentOf, graphql } from '../graphql.ts'
 import { at, href } from '../route.ts'
 import { ConnectivityMark } from '../state-mark.tsx'
@@ -34,7 +34,7 @@ const devicesDocument = graphql(
 type DeviceRow = FragmentOf<typeof deviceFragment>
 
 export function DevicesPage() {
-  const { text, many, one, set } = useFilters()
+  const { text, many, one } = useFilters()
   const connectivity = many('connectivity', Object.keys(connectivityWords) as Connectivity[])
   const search = text().trim()
   const label = parseLabel(one('label'))
@@ -51,11 +51,7 @@ export function DevicesPage() {
       <div class="filters" role="search" aria-label="Filter devices">
         <SearchField label="Id or name" />
         <Choice name="connectivity" label="Connectivity" options={connectivityWords} />
-        {label && (
-          <button type="button" class="toggle" aria-pressed="true" onClick={() => set({ label: null })}>
-            {label.key}: {label.value} ✕
-          </button>
-        )}
+        {label && <Narrowed name="label">{`${label.key}: ${label.value}`}</Narrowed>}
       </div>
       {at.value && (
         <p class="note">What is said of devices is always the present: only their deployments have a past.</p>
@@ -66,18 +62,7 @@ export function DevicesPage() {
       </p>
       <DeviceTable devices={data?.devices.nodes ?? []} label="Devices" />
       {data && data.devices.nodes.length === 0 && <p class="empty">No device is like that.</p>}
-      <div class="pager">
-        {after && (
-          <button type="button" onClick={() => set({ after: null })}>
-            First page
-          </button>
-        )}
-        {data?.devices.pageInfo.hasNextPage && (
-          <button type="button" onClick={() => set({ after: data.devices.pageInfo.endCursor })}>
-            Next page
-          </button>
-        )}
-      </div>
+      <Pager page={data?.devices.pageInfo} />
     </>
   )
 }

@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef } from 'preact/hooks'
 import { type ChangeFilter, perFrame, useAnswer } from '../answers.ts'
 import { follow } from '../api.ts'
 import { type Change, ChangeLine, changeFragment } from '../change-line.tsx'
-import { Choice, useFilters } from '../filters.tsx'
+import { Choice, Narrowed, useFilters } from '../filters.tsx'
 import { graphql } from '../graphql.ts'
 import { at } from '../route.ts'
 import { useIsNarrow } from '../screen.ts'
@@ -59,7 +59,7 @@ const kindWords = {
 const stateOptions = Object.fromEntries(deploymentStates.map((state) => [state, stateWords[state]]))
 
 export function FeedPage() {
-  const { many, one, set } = useFilters()
+  const { many, one } = useFilters()
   const chosen = many('kind', Object.keys(kinds) as (keyof typeof kinds)[])
   const to = many('state', deploymentStates)
   const device = one('device')
@@ -74,11 +74,7 @@ export function FeedPage() {
       <div class="filters" role="search" aria-label="Filter changes">
         <Choice name="kind" label="About" options={kindWords} />
         <Choice name="state" label="To" options={stateOptions} />
-        {device !== null && (
-          <button type="button" class="toggle" aria-pressed="true" onClick={() => set({ device: null })}>
-            On {device} ✕
-          </button>
-        )}
+        {device !== null && <Narrowed name="device">{`On ${device}`}</Narrowed>}
       </div>
       {at.value && <p class="note">The feed is always of the present.</p>}
       <Feed key={JSON.stringify(filter)} filter={filter} />

@@ -2,7 +2,7 @@
 import { useLiveAnswer } from '../answers.ts'
 import { convergenceCountsFragment } from '../convergence.tsx'
 import { CountsBar } from '../counts-bar.tsx'
-import { Choice, SearchField, useFilters } from '../filters.tsx'
+import { Choice, Pager, SearchField, useFilters } from '../filters.tsx'
 import { type FragmentOf, graphql, type VariablesOf } from '../graphql.ts'
 import { href } from '../route.ts'
 import { StateMark } from '../state-mark.tsx'
@@ -60,7 +60,7 @@ export const rolloutKinds: Readonly<Record<Kind, string>> = {
 }
 
 export function RolloutsPage() {
-  const { text, many, one, set } = useFilters()
+  const { text, many, one } = useFilters()
   const kinds = many('kind', Object.keys(rolloutKinds) as Kind[])
   const search = text()
   const filter = { ...(kinds.length > 0 ? { kinds } : {}), ...(search ? { text: search } : {}) }
@@ -85,18 +85,7 @@ export function RolloutsPage() {
         ))}
       </ul>
       {data && data.rollouts.nodes.length === 0 && <p class="empty">No rollout is like that.</p>}
-      <div class="pager">
-        {after && (
-          <button type="button" onClick={() => set({ after: null })}>
-            First page
-          </button>
-        )}
-        {data?.rollouts.pageInfo.hasNextPage && (
-          <button type="button" onClick={() => set({ after: data.rollouts.pageInfo.endCursor })}>
-            Next page
-          </button>
-        )}
-      </div>
+      <Pager page={data?.rollouts.pageInfo} />
     </>
   )
 }
