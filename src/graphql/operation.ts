@@ -146,20 +146,25 @@ async function subscribe(
   const execute = (event: SourceEvent): Promise<EventResult> =>
     deps.shared.execute(key, event, () => executeEvent(deps, validated, event, identity)).finally(event.release)
   return createResults(
-    (listener) => deps.crowds.join(key, events, execute, listener),
-    () => void events.return(),
+    {
+      join: (listener) => deps.crowds.join(key, events, execute, listener),
+      cancel: () => void events.return(),
+    },
     options.ended,
   )
 }
 
-/** `join`: begins. `cancel`: instead of that. */
-function createResults(
-  join: (listener: Listener) => () => void,
-  cancel: () => void,
-  ended: () => void = () => undefined,
-): EventResults {
+interface Beginning {
+  join(listener: Listener): () => void
+  /** Instead of that. */
+  cancel(): void
+}
+
+/** What it takes to begin is let go of then: most of an idle subscription's memory. */
+function createResults(begin: Beginning, ended: () => void = () => undefined): EventResults {
   const over = { done: true, value: undefined } as const
-  let leave: (() => void) | null = null
+  let beginning: Beginning | null = begin
+  let leave = (): void => beginning?.cancel()
   let asked: PromiseWithResolvers<IteratorResult<EventResult>> | null = null
   let isFree: (() => void) | null = null
   let isOver = false
@@ -172,7 +177,7 @@ function createResults(
   }
 
   const tell: EventResults['tell'] = ({ take, end, fail }) => {
-    leave = join({
+    const listener: Listener = {
       take,
       end() {
         finish()
@@ -182,7 +187,9 @@ function createResults(
         finish()
         fail(error)
       },
-    })
+    }
+    if (beginning) leave = beginning.join(listener)
+    beginning = null
     return () => void quit()
   }
 
@@ -201,10 +208,9 @@ function createResults(
   }
 
   function quit(): typeof over {
-    const [begun, waiting] = [leave, asked]
+    const waiting = asked
     finish()
-    if (begun) begun()
-    else cancel()
+    leave()
     waiting?.resolve(over)
     return over
   }
@@ -222,7 +228,7 @@ function createResults(
       asked = Promise.withResolvers()
       const { promise } = asked
       isFree?.()
-      if (leave === null) tell(asking)
+      if (beginning) tell(asking)
       return promise
     },
     return: async () => quit(),

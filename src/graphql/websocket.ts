@@ -110,11 +110,9 @@ export function createWebSockets(yoga: Yoga, options: WebSocketOptions): WebSock
         if (errors.length > 0) return errors
         const args = { schema, document, operationName, variableValues: variables }
         if (identity && getOperationAST(document, operationName)?.operation === 'subscription') {
-          const rootValue: Operation = () => orAnswered(async () => told(peer, id, await subscribe(args, identity)))
-          return { ...args, contextValue: null, rootValue }
+          return { ...args, contextValue: null, rootValue: subscribing(peer, id, identity) }
         }
-        const rootValue: Operation = (own) => counted(peer, () => execute(own))
-        return { ...args, contextValue: await contextFactory(), rootValue }
+        return { ...args, contextValue: await contextFactory(), rootValue: executing(peer, execute) }
       } catch (error) {
         // Thrown on, a syntax error would close the socket and with it everybody else's operations.
         return [maskError(error)]
@@ -134,22 +132,34 @@ export function createWebSockets(yoga: Yoga, options: WebSocketOptions): WebSock
     }
   }
 
+  // Functions of their own: what they are made in is not kept for as long as a subscription lasts.
+  function subscribing(peer: Peer, id: string, identity: Identity): Operation {
+    return (args) => orAnswered(async () => told(peer, id, await subscribe(args, identity)))
+  }
+
+  function executing(peer: Peer, execute: ReturnType<Yoga['getEnveloped']>['execute']): Operation {
+    return (args) => counted(peer, () => execute(args))
+  }
+
   /** graphql-ws asks for the first result, and is answered when all is over: the results in between are sent past it. */
   function told(peer: Peer, id: string, results: EventResults | ExecutionResult) {
     if (!(Symbol.asyncIterator in results)) return masked(results)
     const { promise, resolve, reject } = Promise.withResolvers<IteratorResult<ExecutionResult>>()
     const over = { done: true, value: undefined } as const
-    let leave = (): unknown => results.return?.()
+    let beginning: EventResults | null = results
+    let leave = (): unknown => beginning?.return?.()
     return {
       [Symbol.asyncIterator]() {
         return this
       },
       next() {
-        leave = results.tell({
-          take: (result) => peer.send(messageOf(id, result)),
-          end: () => resolve(over),
-          fail: (error) => reject(maskError(error)),
-        })
+        if (beginning)
+          leave = beginning.tell({
+            take: (result) => peer.send(messageOf(id, result)),
+            end: () => resolve(over),
+            fail: (error) => reject(maskError(error)),
+          })
+        beginning = null
         return promise
       },
       return() {
