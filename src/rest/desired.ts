@@ -12,12 +12,13 @@ import { digestOf } from '../dialects/margo/digest.ts'
 import { bundleMediaType, createManifest, manifestMediaType } from '../dialects/margo/manifest.ts'
 import { DomainError } from '../domain/errors.ts'
 import type { Attendance } from '../ingest/attendance.ts'
+import { createLanes } from '../limits/lanes.ts'
 import type { Database } from '../store/database.ts'
 import { documentsAt, entriesAt, findBundle, findDocument } from '../store/desired.ts'
 import { type ManifestTip, requireTip } from '../store/manifest-tips.ts'
 import { accepts, hasAlready } from './conditions.ts'
 import { type CallerDeps, requireClient } from './device-caller.ts'
-import { answer, type Exchange } from './exchange.ts'
+import { answer, ClientGone, type Exchange } from './exchange.ts'
 
 export interface DesiredDeps extends CallerDeps {
   readonly database: Pick<Database, 'session'>
@@ -35,11 +36,15 @@ const overhead = 512
 type Headers = Readonly<Record<string, string>>
 type Kept = ReturnType<typeof createManifest>
 
+/** Each may be as large as all documents of a manifest. */
+const mostBundlesOfOne = 2
+
 /** By whoever has a digest for a name, these are for ever what they are. */
 const immutable = 'private, immutable, max-age=31536000'
 
 export function createDesired(deps: DesiredDeps): (exchange: Exchange, route: DesiredRoute) => Promise<void> {
   const { database, publicUrl, attendance, findTip } = deps
+  const bundles = createLanes(mostBundlesOfOne)
   const tags = new LRUCache<string, string>({ maxSize: mostTags, sizeCalculation: () => 1 })
   const kept = new LRUCache<string, Kept>({
     maxSize: mostKept,
@@ -63,13 +68,23 @@ export function createDesired(deps: DesiredDeps): (exchange: Exchange, route: De
     tell(exchange, made.etag, manifestMediaType, made.bytes, headers)
   }
 
-  async function bundleOf(device: number, digest: string): Promise<Buffer | null> {
-    const { session } = database
-    const manifest = await findBundle(session, device, digest)
-    if (!manifest) return null
-    const bytes = createBundle(await documentsAt(session, device, manifest.version))
+  /** It is held until it has been read. */
+  async function tellBundle(exchange: Exchange, client: string, device: number, digest: string): Promise<void> {
+    const missing = new DomainError('NOT_FOUND', `there is no bundle ${digest} of ${client}`)
+    const manifest = await findBundle(database.session, device, digest)
+    if (!manifest) throw missing
+    const headers = { 'cache-control': immutable }
+    if (tellUnchanged(exchange, `"${digest}"`, headers)) return
+    const { response } = exchange
+    const gone = new AbortController()
+    response.once('close', () => gone.abort(new ClientGone('the client has gone')))
+    if (response.destroyed) return
+    const leave = await bundles.enter(client, gone.signal)
+    response.once('close', leave)
+    const bytes = createBundle(await documentsAt(database.session, device, manifest.version))
     // Whoever cannot have what he was told of has the documents one by one.
-    return digestOf(bytes) === digest ? bytes : null
+    if (digestOf(bytes) !== digest) throw missing
+    answer(exchange, 200, bundleMediaType, bytes, { ...headers, etag: `"${digest}"` })
   }
 
   return async (exchange, route) => {
@@ -81,14 +96,11 @@ export function createDesired(deps: DesiredDeps): (exchange: Exchange, route: De
     if (route.kind === 'manifest') return tellManifest(exchange, tip, `${root}${route.base}`)
 
     const { digest } = route
-    const content =
-      route.kind === 'bundle'
-        ? await bundleOf(tip.key, digest)
-        : await findDocument(database.session, tip.key, route.deploymentId, digest)
+    if (route.kind === 'bundle') return tellBundle(exchange, client, tip.key, digest)
+    const content = await findDocument(database.session, tip.key, route.deploymentId, digest)
     // Also where another device has it.
-    if (content === null) throw new DomainError('NOT_FOUND', `there is no ${route.kind} ${digest} of ${client}`)
-    const type = route.kind === 'bundle' ? bundleMediaType : 'application/yaml'
-    tell(exchange, `"${digest}"`, type, content, { 'cache-control': immutable })
+    if (content === null) throw new DomainError('NOT_FOUND', `there is no document ${digest} of ${client}`)
+    tell(exchange, `"${digest}"`, 'application/yaml', content, { 'cache-control': immutable })
   }
 }
 

@@ -1,8 +1,10 @@
 /** What devices fetch: bytes that are what their digests say, each device its own, and next to nothing for who has them already. */
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
 import { gunzipSync } from 'node:zlib'
 import { PgDialect } from 'drizzle-orm/pg-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { Database } from '../../src/store/database.ts'
 import { type RunningApp, startApp } from '../support/app.ts'
 import { declare, documentOf, remove } from '../support/desired.ts'
@@ -153,6 +155,41 @@ describe.each(stores)('desired state over HTTP on $name', (store) => {
     const [{ digest }] = deployments
     for (const path of [`five/sha256:${'0'.repeat(64)}`, `six/${digest}`, `five/${digest.toUpperCase()}`, 'five/x'])
       expect([path, (await get(`/api/v1/clients/edge-5/deployments/${path}`)).status]).toEqual([path, 404])
+  })
+
+  it('is given to one device in two bundles at once, however slowly it reads, and to others meanwhile', async () => {
+    // More than what sockets hold.
+    const filler = `# ${'x'.repeat(250_000)}`
+    for (const part of ['a', 'b'])
+      await declare(
+        server,
+        Array.from({ length: 40 }, (_, n) => ({
+          deviceId: 'slow',
+          deploymentId: `${part}${n}`,
+          document: `${documentOf(`${part}${n}`)}${filler}`,
+        })),
+      )
+    const { bundle } = (await manifestOf('slow')).json()
+    const ask = (): Socket => {
+      const socket = connect(server.port, '127.0.0.1').pause()
+      onTestFinished(() => void socket.destroy())
+      socket.write(`GET ${bundle.url} HTTP/1.1\r\nHost: x\r\n\r\n`)
+      return socket
+    }
+    const slow = [ask(), ask()]
+    for (const socket of slow) await once(socket, 'readable')
+    const third = ask()
+    let isTold = false
+    third.once('readable', () => {
+      isTold = true
+    })
+    const other = (await manifestOf('edge-1')).json()
+    for (let n = 0; n < 30; n++) expect((await get(other.bundle.url)).status).toBe(200)
+    // Whoever has it already waits for nobody.
+    expect((await get(bundle.url, { 'if-none-match': `"${bundle.digest}"` })).status).toBe(304)
+    expect(isTold).toBe(false)
+    slow[0]?.destroy()
+    await expect.poll(() => isTold).toBe(true)
   })
 
   it('is told of a revoked device no more', async () => {
