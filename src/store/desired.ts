@@ -190,7 +190,7 @@ export interface DocumentStay extends ManifestEntry {
   readonly why: string
 }
 
-/** By deployment: the last `limit` documents that it was meant to run, newest first. `upTo`: those of later versions aside. */
+/** By deployment: the last `limit` documents that it was meant to run, newest first, in whichever device's manifest. `upTo`: those of later versions aside. */
 export async function documentsOf(
   session: Session,
   deploymentKeys: readonly number[],
@@ -201,11 +201,11 @@ export async function documentsOf(
   const rows = await session.rows<EntryRecord & { at: Millis; who: string; why: string }>(
     sql`select * from (
         select ${e}.*, ${manifests.at}, ${manifests.who}, ${manifests.why},
-          row_number() over (partition by ${e.deploymentKey} order by ${e.since} desc) as place
+          row_number() over (partition by ${e.deploymentKey} order by ${manifests.at} desc, ${e.since} desc) as place
         from ${e} join ${manifests} on ${manifests.targetKey} = ${e.targetKey} and ${manifests.version} = ${e.since}
         where ${isAnyOf(e.deploymentKey, deploymentKeys, 'bigint')}
           and ${upTo === null ? sql`true` : sql`${e.since} <= ${upTo}::bigint`}) as stay
-      where stay.place <= ${limit} order by stay.deployment_key, stay.since desc`,
+      where stay.place <= ${limit} order by stay.deployment_key, stay.place`,
   )
   const stays = rows.map((row) => ({ ...toEntry(row), at: row.at, who: row.who, why: row.why }))
   return Map.groupBy(stays, ({ deploymentKey }) => deploymentKey)

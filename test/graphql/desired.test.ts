@@ -268,6 +268,36 @@ describe.each(stores)('what devices should run on $name', (store) => {
     expect((await put('early/four', 'own', documentOf('1', 'a'))).id).not.toBe(own.id)
   })
 
+  it('is in one manifest at a time, also of a deployment that was moved to a device with another', async () => {
+    const listed = async (deviceId: string) => {
+      const asked =
+        'query ($id: String!) { device(deviceId: $id) { manifests { version changes { deploymentId digest } } } }'
+      return (await api.ask(asked, { id: deviceId })).device.manifests
+    }
+    const place = async (deviceId: string) =>
+      api.report({ reporter: 'hub', deviceId, deploymentId: 'moving', state: 'INSTALLED', adoptedManifestVersion: '1' })
+    const [first, second] = [documentOf('1', 'a'), documentOf('2', 'a')]
+    await place('wing')
+    const { id } = await put('wing', 'moving', first)
+    await place('hub')
+    const deployments = [{ deviceId: 'hub', deploymentId: 'moving', document: second }]
+    expect(await run(declare, { deployments })).toMatchObject({
+      __typename: 'Conflict',
+      message: expect.stringContaining('moving'),
+    })
+    expect(await listed('hub')).toEqual([])
+    await run(remove, { ids: [id] })
+    const moved = await put('hub', 'moving', second)
+    expect([moved.id, moved.desired]).toEqual([id, expect.objectContaining({ content: second })])
+    expect(await listed('wing')).toEqual([
+      { version: '3', changes: [{ deploymentId: 'moving', digest: null }] },
+      { version: '2', changes: [{ deploymentId: 'moving', digest: digestOf(first) }] },
+    ])
+    expect(await listed('hub')).toEqual([
+      { version: '2', changes: [{ deploymentId: 'moving', digest: digestOf(second) }] },
+    ])
+  })
+
   it('is kept when the history is not', async () => {
     const [first, second] = [documentOf('1', 'a'), documentOf('2', 'a')]
     await put('kept', 'kept', first, 'one')

@@ -1,6 +1,6 @@
 /** Declaring what should run, and forgetting what should no longer be spoken of. */
 import type { Deployment, Digits, Millis, Revision } from '../../domain/deployment.ts'
-import { type Digest, largestManifest, manifestOwner } from '../../domain/desired.ts'
+import { type Digest, largestManifest, type ManifestEntry, manifestOwner } from '../../domain/desired.ts'
 import { DomainError } from '../../domain/errors.ts'
 import { declaredRollout, implicitRollout } from '../../domain/rollout.ts'
 import { applyDeclaration, desireDocument, forgetDeployment } from '../../domain/transition.ts'
@@ -63,6 +63,7 @@ export function declareDeployments(
     },
     decide(world) {
       refuseTooLarge(world, documented)
+      refuseListedElsewhere(world, documented)
       const rolloutKey = named ? world.ensureRollout(named).key : null
       const declared = deployments.map((declaration) => declare(world, declaration, rolloutKey))
       if (desire) desireDocuments(world, declared, desire)
@@ -77,7 +78,7 @@ function refuseTooLarge(world: World, documented: readonly DeploymentDeclaration
     const key = world.device(owner)?.key ?? null
     let size = key === null ? 0 : world.desired.size(key)
     for (const { deploymentId, document } of declared) {
-      const former = key === null ? null : world.desired.entry(key, deploymentId)
+      const former = listedIn(world, key, deploymentId)
       size += (document?.size ?? 0) - (former?.size ?? 0)
     }
     if (size > largestManifest)
@@ -86,6 +87,25 @@ function refuseTooLarge(world: World, documented: readonly DeploymentDeclaration
         `what ${owner} should run would be ${size} bytes of documents, and may be ${largestManifest}: remove something first`,
       )
   }
+}
+
+/** It was moved to a device with a manifest of its own, and the one that lists it would go on listing it. */
+function refuseListedElsewhere(world: World, documented: readonly DeploymentDeclaration[]): void {
+  for (const declaration of documented) {
+    const { deploymentId, deviceId } = declaration
+    const ownerKey = world.device(manifestOwner(deviceId))?.key ?? null
+    const known = findDeclared(world, declaration, world.device(deviceId)?.key ?? null, ownerKey)
+    if (!known || known.documentDigest === null || listedIn(world, ownerKey, deploymentId)?.deploymentKey === known.key)
+      continue
+    throw new DomainError(
+      'CONFLICT',
+      `${deploymentId} is in the manifest of the device that it was declared for before it ran on ${deviceId}: remove it first`,
+    )
+  }
+}
+
+function listedIn(world: World, ownerKey: number | null, deploymentId: string): ManifestEntry | null {
+  return ownerKey === null ? null : world.desired.entry(ownerKey, deploymentId)
 }
 
 interface OneDeclared {
@@ -119,14 +139,14 @@ function declare(world: World, declaration: DeploymentDeclaration, rolloutKey: n
 function findDeclared(
   world: World,
   { deploymentId, deviceId, document }: DeploymentDeclaration,
-  targetKey: number,
-  ownerKey: number,
+  targetKey: number | null,
+  ownerKey: number | null,
 ): Deployment | null {
-  const listed = document ? world.desired.entry(ownerKey, deploymentId) : null
+  const listed = document ? listedIn(world, ownerKey, deploymentId) : null
   const candidates = [
     listed && world.deploymentByKey(listed.deploymentKey),
     world.deployment(deploymentId, deviceId),
-    ...world.deploymentsOn(deploymentId, targetKey),
+    ...(targetKey === null ? [] : world.deploymentsOn(deploymentId, targetKey)),
     ...(document
       ? [
           world.deployment(deploymentId, manifestOwner(deviceId)),
