@@ -7,7 +7,7 @@ import { alias } from 'drizzle-orm/pg-core'
 import type { ChangeFilter } from '../domain/change.ts'
 import type { Revision } from '../domain/deployment.ts'
 import type { Session } from './database.ts'
-import { all, either, hasAnyLabel, isAnyOf, listParameter } from './parameters.ts'
+import { all, either, hasAnyLabel, isAnyOf, keptLimit, listParameter } from './parameters.ts'
 import { changeLog, deployments, instances, targets } from './schema.ts'
 import { seesPlace, seesSubject } from './sight.ts'
 
@@ -55,8 +55,8 @@ export function selectChanges({ from, to, reversed, limit }: ChangeStretch, cond
 
 function inOrder(first: SQL, ord: SQL, reversed: boolean, limit: number): SQL {
   return reversed
-    ? sql`order by ${first} desc, ${ord} desc limit ${limit}`
-    : sql`order by ${first}, ${ord} limit ${limit}`
+    ? sql`order by ${first} desc, ${ord} desc limit ${keptLimit(limit)}`
+    : sql`order by ${first}, ${ord} limit ${keptLimit(limit)}`
 }
 
 /** `select …` with the present names of whom they concern: `change` is rows of selectChanges or selectEntries. */

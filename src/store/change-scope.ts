@@ -57,5 +57,8 @@ export function parentsOf(scope: ChangeScope): readonly Parent[] {
 
 export function fromParents(scope: ChangeScope): SQL {
   const parents = parentsOf(scope).filter(({ name }) => name === undefined || isStorable(name))
+  const [only] = parents
+  if (only && parents.length === 1)
+    return sql`(select ${only.key}::bigint as key, ${only.deployment_key ?? null}::bigint as deployment_key, ${only.name ?? null}::text as name) as parent`
   return sql`json_to_recordset(${JSON.stringify(parents)}::text::json) as parent(key bigint, deployment_key bigint, name text)`
 }

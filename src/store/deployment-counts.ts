@@ -9,7 +9,7 @@ import { type Convergence, convergences } from '../domain/desired.ts'
 import type { Session } from './database.ts'
 import { type DeploymentFilter, d, matchesDeployment, presentFields } from './deployment-filter.ts'
 import { fromPresent, fromThen, fromUnwound, isListed, ownedBy, parentsOf, type Scope } from './deployment-scope.ts'
-import { listParameter } from './parameters.ts'
+import { asParents } from './parameters.ts'
 import { openPast, type Past, present } from './past.ts'
 import { deployments, logHead, rollouts } from './schema.ts'
 
@@ -121,7 +121,7 @@ function scopeOfCounters(
 function countEach<Value>(session: Session, scope: Scope, counted: SQL): Promise<CountRecord<Value>[]> {
   return session.rows<CountRecord<Value>>(
     sql`select parent.key as parent, counted.value, sum(counted.n)::int as n
-      from unnest(${listParameter(parentsOf(scope), 'bigint')}) as parent(key)
+      from ${asParents(parentsOf(scope))}
       cross join lateral (${counted}) as counted group by parent.key, counted.value`,
   )
 }

@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
 import { type Deployment, deploymentStates, type Revision } from '../domain/deployment.ts'
 import type { Session } from './database.ts'
-import { type DeploymentFilter, d, matchesDeployment } from './deployment-filter.ts'
+import { type DeploymentFilter, d, matchesDeployment, presentFields } from './deployment-filter.ts'
 import { type DeploymentOrder, orders, selectByState } from './deployment-order.ts'
 import { fromPresent, fromUnwound, isListed, parentsOf, type Scope } from './deployment-scope.ts'
 import { type Page, type PageRequest, pageOf, type Select, sorted, within } from './page.ts'
@@ -48,22 +48,22 @@ export async function findDeployments(
   deviceId: string | null,
   asOf: Revision | null,
 ): Promise<DeploymentRow[]> {
-  const past = asOf === null ? null : await openPast(session, asOf)
-  const isNamed = (row: typeof d | typeof present): SQL =>
-    isStorable(deploymentId) ? sql`${row.deploymentId} = ${deploymentId}` : nothing
-  const rows = past ? fromPast(past, isNamed(present)) : sql`from ${deployments} ${d} where ${isNamed(d)}`
+  if (asOf === null) return (await findManyDeployments(session, [{ deploymentId, deviceId }])).get(0) ?? []
+  const past = await openPast(session, asOf)
+  const isNamed = isStorable(deploymentId) ? sql`${present.deploymentId} = ${deploymentId}` : nothing
   const records = await session.rows<DeploymentRecord>(
-    sql`select ${d}.* ${rows} and ${d.forgottenAt} is null and ${all([...seesPlace(session, d), ...(deviceId === null ? [] : [concerns(deviceId)])])} order by ${d.key}`,
+    sql`select ${d}.* ${fromPast(past, isNamed)} and ${d.forgottenAt} is null and ${all([...seesPlace(session, d), ...(deviceId === null ? [] : [concerns(deviceId)])])} order by ${d.key}`,
   )
   return records.map((record) => toRow(record, past))
 }
 
 function concerns(device: string): SQL {
   if (!isStorable(device)) return nothing
-  return sql`(${d.reporter} = ${device} or ${d.targetKey} in (
-    select ${runningOn.key} from ${targets} ${runningOn}
-    where ${runningOn.kind} = 'DEVICE' and ${runningOn.provider} = '' and ${runningOn.name} = ${device}))`
+  return sql`(${d.reporter} = ${device} or ${d.targetKey} = (
+    select ${runningOn.key} from ${targets} ${runningOn} where ${isDevice} and ${runningOn.name} = ${device}))`
 }
+
+const isDevice = sql`${runningOn.kind} = 'DEVICE' and ${runningOn.provider} = ''`
 
 /** What findDeployments is asked for. */
 export interface DeploymentName {
@@ -71,14 +71,16 @@ export interface DeploymentName {
   readonly deviceId: string | null
 }
 
-/** As findDeployments in the present, for many at once: those of `names[n]` are at `n`. */
+const isReported = sql`${d.deploymentId} = asked.id and ${d.reporter} = asked.device`
+
+/**
+ * As findDeployments in the present, for many at once: those of `names[n]` are at `n`. An id may be that of thousands of devices, so
+ * each pair is looked up by an index of both (and there is one for each kind of reporter).
+ */
 export async function findManyDeployments(
   session: Session,
   names: readonly DeploymentName[],
 ): Promise<Map<number, DeploymentRow[]>> {
-  const [only] = names
-  if (only && names.length === 1)
-    return new Map([[0, await findDeployments(session, only.deploymentId, only.deviceId, null)]])
   const found = new Map<number, DeploymentRow[]>(names.map((_, index) => [index, []]))
   const asked = names
     .map((name, index) => ({ ...name, index }))
@@ -94,18 +96,29 @@ export async function findManyDeployments(
     const rows =
       devices.length === 0
         ? sql`from unnest(${listParameter(ids, 'text')}, ${listParameter(indexes, 'bigint')}) as asked (id, index)
-            join ${deployments} ${d} on ${d.deploymentId} = asked.id where true`
-        : sql`from unnest(${listParameter(ids, 'text')}, ${listParameter(devices, 'text')}, ${listParameter(indexes, 'bigint')}) as asked (id, device, index)
-            left join ${targets} ${runningOn}
-              on ${runningOn.kind} = 'DEVICE' and ${runningOn.provider} = '' and ${runningOn.name} = asked.device
-            join ${deployments} ${d} on ${d.deploymentId} = asked.id
-            where (${d.reporter} = asked.device or ${d.targetKey} = ${runningOn.key})`
+            join ${deployments} ${d} on ${d.deploymentId} = asked.id`
+        : sql`from ${asPairs(ids, devices, indexes)}
+            cross join lateral (
+              (select ${d}.* from ${deployments} ${d} where ${isReported} and ${d.instanceKey} is null offset 0)
+              union all
+              (select ${d}.* from ${deployments} ${d} where ${isReported} and ${d.instanceKey} is not null offset 0)
+              union all
+              (select ${d}.* from ${targets} ${runningOn} join ${deployments} ${d} on ${d.targetKey} = ${runningOn.key}
+                where ${isDevice} and ${runningOn.name} = asked.device and ${d.deploymentId} = asked.id and ${d.reporter} <> asked.device offset 0)
+            ) as ${d}`
     const records = await session.rows<DeploymentRecord & { readonly asked: number }>(
-      sql`select asked.index as asked, ${d}.* ${rows} and ${d.forgottenAt} is null and ${all(seesPlace(session, d))} order by ${d.key}`,
+      sql`select asked.index as asked, ${d}.* ${rows} where ${d.forgottenAt} is null and ${all(seesPlace(session, d))} order by ${d.key}`,
     )
     for (const { asked: index, ...record } of records) found.get(index)?.push(toRow(record, null))
   }
   return found
+}
+
+/** A single one is told as such: the planner takes any list for ten, and would plan anew each time. */
+function asPairs(ids: readonly string[], devices: readonly string[], indexes: readonly number[]): SQL {
+  return ids.length === 1
+    ? sql`(select ${ids[0]}::text as id, ${devices[0]}::text as device, ${indexes[0]}::bigint as index) as asked`
+    : sql`unnest(${listParameter(ids, 'text')}, ${listParameter(devices, 'text')}, ${listParameter(indexes, 'bigint')}) as asked (id, device, index)`
 }
 
 export async function pageDeployments(
@@ -121,6 +134,7 @@ export async function pageDeployments(
     parents: parentsOf(scope),
     order: orders[order],
     page,
+    isWhole: presentFields(filter).length === 0 && asOf === null && !session.sight,
     select: selectFor(session, scope, filter, order, past),
     toNode: (record) => toRow(record, past),
   })

@@ -9,7 +9,7 @@
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { readCursor, writeCursor } from './cursor.ts'
 import type { Session } from './database.ts'
-import { listParameter } from './parameters.ts'
+import { asKeptParents, asParents, keptLimit } from './parameters.ts'
 
 /** One page of a connection: 1..100 rows (its caller checks), from the front or from the back of what `after` and `before` leave. */
 export interface PageRequest {
@@ -48,7 +48,7 @@ export type Side = 'after' | 'before' | 'upTo' | 'from'
 export interface Stretch {
   readonly bounds: readonly { readonly side: Side; readonly place: Place }[]
   readonly reversed: boolean
-  readonly limit: number
+  readonly limit: SQL
 }
 
 /** The rows of one parent (the SQL may mention parent.key) within a stretch, in its direction. */
@@ -69,22 +69,25 @@ export async function pageOf<T, Row extends object>(
     readonly order: Order<T>
     readonly page: PageRequest
     readonly select: Select
+    /** Nothing is filtered: one plan is as good for every list. */
+    readonly isWhole?: boolean
     readonly toNode: (row: Row) => T
   },
 ): Promise<Map<number, Page<T>>> {
-  const { parents, order, page, select, toNode } = query
+  const { parents, order, page, select, isWhole = false, toNode } = query
+  const limit = (rows: number): SQL => (isWhole ? keptLimit(rows) : sql`${rows}`)
   const after = page.after === null ? null : readCursor(order, page.after, 'after')
   const before = page.before === null ? null : readCursor(order, page.before, 'before')
   const bounds = [
     ...(after ? [{ side: 'after', place: after } as const] : []),
     ...(before ? [{ side: 'before', place: before } as const] : []),
   ]
-  const behind = after && select({ bounds: [{ side: 'upTo', place: after }], reversed: true, limit: 1 })
-  const ahead = before && select({ bounds: [{ side: 'from', place: before }], reversed: false, limit: 1 })
+  const behind = after && select({ bounds: [{ side: 'upTo', place: after }], reversed: true, limit: limit(1) })
+  const ahead = before && select({ bounds: [{ side: 'from', place: before }], reversed: false, limit: limit(1) })
   const rows = await session.rows<PageRecord & Row>(
     sql`select parent.key as page_parent, ${exists(behind)} as page_behind, ${exists(ahead)} as page_ahead, page_row.*
-      from unnest(${listParameter(parents, 'bigint')}) as parent(key)
-      left join lateral (${select({ bounds, reversed: page.backward, limit: page.size + 1 })}) as page_row on true`,
+      from ${isWhole ? asKeptParents(parents) : asParents(parents)}
+      left join lateral (${select({ bounds, reversed: page.backward, limit: limit(page.size + 1) })}) as page_row on true`,
   )
   const byParent = Map.groupBy(rows, (row) => row.page_parent)
   return new Map(

@@ -24,6 +24,28 @@ export function listParameter(list: readonly (string | number)[], type: ListType
   return sql`${`{${elements.join(',')}}`}::${sql.raw(type)}[]`
 }
 
+/** A row `parent` with its `key` for each. */
+export function asParents(keys: readonly number[]): SQL {
+  return sql`unnest(${listParameter(keys, 'bigint')}) as parent(key)`
+}
+
+/** The same; a single one is told as such, because the planner takes any list for ten and would not keep its plan. */
+export function asKeptParents(keys: readonly number[]): SQL {
+  const [only] = keys
+  return keys.length === 1 ? sql`(select ${only}::bigint as key) as parent` : asParents(keys)
+}
+
+/** What is usually asked for, and one more, which tells whether there is more. */
+const usualLimits: ReadonlySet<number> = new Set([1, 2, 6, 11, 21, 26, 51, 101])
+
+/**
+ * A limit that is part of the text, when it is a usual one: the planner keeps a plan only if it knows the limit, and plans anew each time
+ * otherwise, which takes as long as a page. For lists whose plan does not depend on what is asked for: it is then made blindly.
+ */
+export function keptLimit(rows: number): SQL {
+  return usualLimits.has(rows) ? sql.raw(String(rows)) : sql`${rows}`
+}
+
 /** One element compares with `=`, so that an index also gives the order within it. */
 export function isAnyOf(value: SQLWrapper, list: readonly (string | number)[], type: ListType): SQL {
   const [only] = list

@@ -3,7 +3,7 @@ import type { DeploymentState, Digits, Millis, Revision, StatusError } from '../
 import type { ComponentReport, OrderKey, Verdict } from '../domain/report.ts'
 import type { Session } from './database.ts'
 import { type Order, type Page, type PageRequest, pageOf, sorted, within } from './page.ts'
-import { all, listParameter } from './parameters.ts'
+import { all, asParents } from './parameters.ts'
 import { type ReportRecord, toReport } from './rows.ts'
 import { changeLog, logHead, reports } from './schema.ts'
 import { seesReport } from './sight.ts'
@@ -45,6 +45,7 @@ export function pageReports(
     parents: [...new Set(deploymentKeys)],
     order: asHeard,
     page,
+    isWhole: true,
     select: (stretch) =>
       sql`select ${reports}.* ${fromReports(session, until, within(asHeard, stretch))} ${sorted(asHeard, stretch)}`,
     toNode: toReport,
@@ -59,7 +60,7 @@ export async function countReports(
 ): Promise<Map<number, number>> {
   const rows = await session.rows<{ parent: number; n: number }>(
     sql`select parent.key as parent, counted.n
-      from unnest(${listParameter([...new Set(deploymentKeys)], 'bigint')}) as parent(key)
+      from ${asParents([...new Set(deploymentKeys)])}
       cross join lateral (select count(*)::int as n ${fromReports(session, until, [])}) as counted`,
   )
   return new Map(rows.map(({ parent, n }) => [parent, n]))

@@ -8,7 +8,7 @@ import type { Readiness, Revision } from '../domain/deployment.ts'
 import type { Presence, Resource, SyncStatus } from '../domain/resource.ts'
 import type { Session } from './database.ts'
 import { type Order, type Page, type PageRequest, pageOf, sorted, within } from './page.ts'
-import { all, isAnyOf, listParameter } from './parameters.ts'
+import { all, asParents, isAnyOf } from './parameters.ts'
 import {
   fromListed,
   fromRows,
@@ -84,7 +84,7 @@ export async function countResources(
       ${r.readiness}, count(*)::int as n ${fromListed(session, scope, filter, asOf, [])} group by 1, 2, 3`
   const rows = await session.rows<CountRecord>(
     sql`select parent.key as parent, counted.sync, counted.presence, counted.readiness, sum(counted.n)::int as n
-      from unnest(${listParameter(parentsOf(scope), 'bigint')}) as parent(key)
+      from ${asParents(parentsOf(scope))}
       cross join lateral (${counted}) as counted group by 1, 2, 3, 4`,
   )
   const totals = new Map(parentsOf(scope).map((parent) => [parent, noCounts()]))
@@ -113,7 +113,7 @@ export async function sumOfReadiness(
           where ${tallyOwner(scope, {})} and ${resourceTallies.n} > 0 and ${takesPart(resourceTallies, sql`${resourceTallies.sync}`)}`
       : sql`select ${r.readiness} ${fromListed(session, scope, {}, asOf, [takesPart(r, sql`coalesce(${r.sync}::text, 'NONE')`)])}`
   const rows = await session.rows<{ parent: number; readiness: Readiness }>(
-    sql`select distinct parent.key as parent, counted.readiness from unnest(${listParameter(parentsOf(scope), 'bigint')}) as parent(key)
+    sql`select distinct parent.key as parent, counted.readiness from ${asParents(parentsOf(scope))}
       cross join lateral (${counted}) as counted`,
   )
   const byParent = Map.groupBy(rows, ({ parent }) => parent)

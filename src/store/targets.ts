@@ -3,7 +3,7 @@ import type { Revision } from '../domain/deployment.ts'
 import type { Connectivity, Label, Target, TargetKind } from '../domain/target.ts'
 import type { Session } from './database.ts'
 import { type Order, type Page, type PageRequest, pageOf, sorted, within } from './page.ts'
-import { all, containsText, hasAnyLabel, isAnyOf, isStorable, listParameter } from './parameters.ts'
+import { all, asParents, containsText, hasAnyLabel, isAnyOf, isStorable } from './parameters.ts'
 import { type TargetRecord, toTarget } from './rows.ts'
 import { targets } from './schema.ts'
 import { seesTarget } from './sight.ts'
@@ -86,7 +86,7 @@ export async function countDevices(
 ): Promise<Map<number, number>> {
   const parents = parentsOf(scope)
   const rows = await session.rows<{ parent: number; n: number }>(
-    sql`select parent.key as parent, counted.n from unnest(${listParameter(parents, 'bigint')}) as parent(key)
+    sql`select parent.key as parent, counted.n from ${asParents(parents)}
       cross join lateral (select count(*)::int as n ${fromDevices(session, scope, filter, [])}) as counted`,
   )
   return new Map(rows.map(({ parent, n }) => [parent, n]))

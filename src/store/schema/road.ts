@@ -159,6 +159,7 @@ export const deployments = pgTable(
   (t) => [
     // What an orchestrator runs and what a device reports are never the same deployment, whatever their names are.
     uniqueIndex('deployments_reporter').on(t.reporter, t.deploymentId).where(sql`instance_key is null`),
+    index('deployments_orchestrator').on(t.reporter, t.deploymentId).where(sql`instance_key is not null`),
     uniqueIndex('deployments_place').on(t.instanceKey, t.targetKey).where(sql`instance_key is not null`),
     index('deployments_id').on(t.deploymentId, t.key),
     index('deployments_target').on(t.targetKey, t.deploymentId),

@@ -1,6 +1,6 @@
 /** What a read costs: one statement however many parents, and few rows however large the fleet. */
 import { type SQL, sql } from 'drizzle-orm'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { Revision } from '../../../src/domain/deployment.ts'
 import { countChanges, pageChanges, readLog } from '../../../src/store/changes.ts'
 import type { Database, Session } from '../../../src/store/database.ts'
@@ -12,6 +12,7 @@ import {
   findManyDeployments,
   pageDeployments,
 } from '../../../src/store/deployments.ts'
+import { openDatabase } from '../../../src/store/open.ts'
 import { countReports, pageReports } from '../../../src/store/reports.ts'
 import { pageRollouts, rolloutByKeyArgs, rolloutsByKey } from '../../../src/store/rollouts.ts'
 import { pageDevices, targetByName, targetsByKey } from '../../../src/store/targets.ts'
@@ -153,6 +154,48 @@ describe.each(stores)('reads on $name', (store) => {
     expect(dear).toEqual([])
   })
 
+  it('look at few rows also by a plan that was made for any values', async () => {
+    const blind = await openBlind()
+    const [mode] = await blind.session.run('show plan_cache_mode')
+    expect(mode).toEqual({ plan_cache_mode: 'force_generic_plan' })
+    const costs: Record<string, number> = {}
+    for (const order of deploymentOrders) {
+      for (const request of [first, last])
+        costs[`${order} ${request.backward}`] = await rowsRead(
+          (s) => pageDeployments(s, fleet, {}, order, request, null),
+          blind,
+        )
+      costs[`${order} in the middle`] = await rowsRead((s) => middle(s, order), blind)
+    }
+    const histories = { of: 'deployment', keys: [5] } as const
+    Object.assign(costs, {
+      'a rollout': await rowsRead(
+        (s) => pageDeployments(s, { of: 'rollout', keys: [spring] }, {}, 'CHANGED_DESC', first, null),
+        blind,
+      ),
+      'a history': await rowsRead((s) => pageChanges(s, histories, {}, first, null), blind),
+      'the log': await rowsRead((s) => pageChanges(s, fleet, {}, last, null), blind),
+      'the reports': await rowsRead((s) => pageReports(s, [5], first, null), blind),
+      'one of many': await rowsRead((s) => findDeployments(s, 'everywhere', `device-${size}`, null), blind),
+    })
+    expect(Object.entries(costs).filter(([, rows]) => rows > 500)).toEqual([])
+  })
+
+  /** Whose every plan is made without knowing what is asked for. */
+  async function openBlind(): Promise<Database> {
+    if (empty.config.url === null) {
+      // PGlite has one connection.
+      await database.session.run('set plan_cache_mode = force_generic_plan')
+      onTestFinished(async () => void (await database.session.run('reset plan_cache_mode')))
+      return database
+    }
+    const url = new URL(empty.config.url)
+    url.searchParams.set('plan_cache_mode', 'force_generic_plan')
+    const blind = await openDatabase({ ...empty.config, url: url.href })
+    onTestFinished(() => blind.close())
+    return blind
+  }
+
   async function middle(session: Session, order: (typeof deploymentOrders)[number]): Promise<void> {
     const pages = await pageDeployments(database.session, fleet, {}, order, { ...first, size: 100 }, null)
     const after = pages.get(0)?.edges.at(-1)?.cursor ?? null
@@ -160,18 +203,21 @@ describe.each(stores)('reads on $name', (store) => {
   }
 
   /** All the rows that the statements' scans came by. */
-  async function rowsRead(read: (session: Session) => Promise<unknown>): Promise<number> {
+  async function rowsRead(
+    read: (session: Session) => Promise<unknown>,
+    { session }: Pick<Database, 'session'> = database,
+  ): Promise<number> {
     let rows = 0
     const explained: Session = {
       async rows<T extends object>(query: SQL) {
-        const [answer] = await database.session.rows<Explained>(sql`explain (analyze, format json) ${query}`)
+        const [answer] = await session.rows<Explained>(sql`explain (analyze, format json) ${query}`)
         rows += rowsOf(answer?.['QUERY PLAN'][0]?.Plan)
-        return database.session.rows<T>(query)
+        return session.rows<T>(query)
       },
       async run<T extends object>(text: string, parameters: readonly unknown[] = []) {
-        const [answer] = await database.session.run<Explained>(`explain (analyze, format json) ${text}`, parameters)
+        const [answer] = await session.run<Explained>(`explain (analyze, format json) ${text}`, parameters)
         rows += rowsOf(answer?.['QUERY PLAN'][0]?.Plan)
-        return database.session.run<T>(text, parameters)
+        return session.run<T>(text, parameters)
       },
     }
     await read(explained)

@@ -1,0 +1,1 @@
+CREATE INDEX "deployments_orchestrator" ON "deployments" USING btree ("reporter","deployment_id") WHERE instance_key is not null;
