@@ -118,18 +118,22 @@ function readProfile(problems: Problems, spec: Body): readonly (string | null)[]
   })
 }
 
-/** What a parameter is to be set to is the device's business; that it has somewhere to go is ours. */
+/**
+ * What a parameter is to be set to is the device's business; that it has somewhere to go is ours. What YAML repeats by its name is
+ * looked at once: otherwise a small text would be a large one.
+ */
 function checkParameters(problems: Problems, given: unknown, components: readonly (string | null)[]): void {
   const known = new Set<unknown>(components)
+  const [targets, names] = [listsOf(problems), listsOf(problems)]
   const parameters = readMapping(problems, 'spec.parameters', given, false) ?? {}
   for (const [name, item] of Object.entries(parameters)) {
     const where = join('spec.parameters', name)
     const parameter = readMapping(problems, where, item, true)
-    for (const [target, at] of list(problems, `${where}.targets`, parameter?.targets)) {
+    for (const [target, at] of targets(`${where}.targets`, parameter?.targets)) {
       const named = readMapping(problems, at, target, true)
       if (named !== null && (typeof named.pointer !== 'string' || named.pointer === ''))
         complain(problems, `${at}.pointer`, `must be a string that is not empty, but is ${shown(named.pointer)}`)
-      for (const [component, field] of list(problems, `${at}.components`, named?.components))
+      for (const [component, field] of names(`${at}.components`, named?.components))
         if (components.length > 0 && !known.has(component))
           complain(
             problems,
@@ -140,10 +144,15 @@ function checkParameters(problems: Problems, given: unknown, components: readonl
   }
 }
 
-function* list(problems: Problems, where: string, value: unknown): Generator<readonly [unknown, string]> {
-  if (isAbsent(value)) return
-  if (Array.isArray(value)) for (const [index, item] of value.entries()) yield [item, `${where}[${index}]`]
-  else complain(problems, where, `must be a list, but is ${shown(value)}`)
+/** The elements of a list with their places, of each list once. */
+function listsOf(problems: Problems) {
+  const seen = new Set<unknown>()
+  return function* (where: string, value: unknown): Generator<readonly [unknown, string]> {
+    if (isAbsent(value) || seen.has(value)) return
+    if (!Array.isArray(value)) return complain(problems, where, `must be a list, but is ${shown(value)}`)
+    seen.add(value)
+    for (const [index, item] of value.entries()) yield [item, `${where}[${index}]`]
+  }
 }
 
 function readMapping(problems: Problems, where: string, value: unknown, isRequired: boolean): Body | null {

@@ -188,6 +188,13 @@ describe('the text of one', () => {
     expect(parse(`${write()}\n${text}`)).toMatchObject({ components: ['a', 'b'] })
   })
 
+  it('has what it repeats by its name looked at once: a small text is no large one', () => {
+    const again = Array.from({ length: 90 }, (_, n) => `p${n}: { targets: *t }`).join(', ')
+    expect(
+      fieldsOf(write({ spec: `  parameters: { p: { targets: &t [1, 2] }, ${again}, q: { targets: 1 } }` })),
+    ).toEqual(['spec.parameters.p.targets[0]', 'spec.parameters.p.targets[1]', 'spec.parameters.q.targets'])
+  })
+
   it('is told at most a hundred problems', () => {
     expect(problemsOf(write({ components: `[${'1,'.repeat(900)}]` }))).toHaveLength(100)
   })
