@@ -9,7 +9,14 @@ interface Document {
   readonly properties: { readonly vendor: string; readonly modelNumber: string; readonly serialNumber: string }
 }
 
-const documentOf = ({ text }: Capabilities): Document => JSON.parse(text)
+const read = new WeakMap<Capabilities, Document>()
+
+/** Read once, whichever of its fields are asked for. */
+function documentOf(capabilities: Capabilities): Document {
+  const document: Document = read.get(capabilities) ?? JSON.parse(capabilities.text)
+  read.set(capabilities, document)
+  return document
+}
 
 export const DeviceCapabilities = builder.objectRef<Capabilities>('DeviceCapabilities').implement({
   access: 'viewer',
@@ -31,6 +38,14 @@ export const DeviceCapabilities = builder.objectRef<Capabilities>('DeviceCapabil
       description: 'Which of that model it is.',
       resolve: (capabilities) => documentOf(capabilities).properties.serialNumber,
     }),
-    document: t.field({ type: 'JSON', description: 'All of it, as it was sent.', resolve: documentOf }),
+    document: t.field({
+      type: 'JSON',
+      description: 'All of it, as it was sent.',
+      resolve: (capabilities, _, context) => {
+        // As of the documents that it should run.
+        context.spend(Math.ceil(capabilities.text.length / 1024))
+        return documentOf(capabilities)
+      },
+    }),
   }),
 })

@@ -92,6 +92,21 @@ describe.each(stores)('on $name, where everything is open', (store) => {
     })
   })
 
+  it('capabilities count for as much of an answer as they are long', async () => {
+    for (const device of ['long-1', 'long-2', 'long-3']) {
+      const body = { ...today(device), note: 'x'.repeat(250_000) }
+      expect((await send('PUT', `/api/v1/capabilities/${device}`, body)).status).toBe(201)
+    }
+    const ask = (times: number) => {
+      const list = 'devices(filter: { text: "long-" }) { nodes { capabilities { document } } }'
+      return app.query(`{ ${Array.from({ length: times }, (_, n) => `a${n}: ${list}`).join(' ')} }`)
+    }
+    expect((await ask(2)).a1.nodes.map((node: Answer['body']) => node.capabilities.document.note.length)).toEqual(
+      Array.from({ length: 3 }, () => 250_000),
+    )
+    await expect(ask(80)).rejects.toThrow('this answer has more than')
+  })
+
   it('capabilities of a child come after those of its gateway, and are withdrawn', async () => {
     for (const path of ['/api/v1/clients/gw/capabilities/gw', '/api/v1/capabilities/gw2']) {
       const [gateway = ''] = /gw2?$/.exec(path) ?? []
