@@ -379,9 +379,15 @@ export function createWorld(head: Head, loaded: Loaded, now: Millis, offlineAfte
 /** What subscribers are told, a change a revision. */
 export function changesOf(effects: Effects): Change[] {
   return effects.entries.flatMap(({ subject, observedAt, firstRevision, changes }) => {
-    const { target, fromTarget, ...keys } = subject
+    const { target, fromTarget } = subject
     const shared = {
-      ...keys,
+      deploymentKey: subject.deploymentKey,
+      deploymentId: subject.deploymentId,
+      rolloutKey: subject.rolloutKey,
+      fromRolloutKey: subject.fromRolloutKey,
+      instanceKey: subject.instanceKey,
+      instanceId: subject.instanceId,
+      resourceKey: subject.resourceKey,
       targetKey: target?.key ?? null,
       targetKind: target?.kind ?? null,
       targetName: target?.name ?? null,

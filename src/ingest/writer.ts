@@ -97,6 +97,9 @@ interface Flight extends Written {
 
 type Landing = 'written' | 'not written' | 'unknown'
 
+/** What was recalled is remembered. */
+const nothing: Loaded = { deployments: [], targets: [], rollouts: [] }
+
 /** More would not make the database quicker, and only be smaller batches. */
 const mostFlights = 2
 
@@ -164,7 +167,7 @@ export function createWriter(options: WriterOptions): Writer {
     batchNumber += 1
     const { effects, outcomes } = made
     head = headAfter(before, effects, name)
-    known.remember(recalled.loaded, effects, head.writes)
+    known.remember(nothing, effects, head.writes)
     const landed = database.append(checked, statement.text, statement.parameters).then(
       (rows): Landing => (rows.length > 0 ? 'written' : 'not written'),
       (error: unknown): Landing => (options.isTransient(error) ? 'unknown' : 'not written'),

@@ -13,8 +13,11 @@ export interface Write<Row> {
   textFrom(first: number, when: string): string
   /** How many parameters it has. */
   readonly width: number
-  parameters(rows: readonly Row[]): readonly string[]
+  parameters(rows: readonly Row[], beside?: Beside): readonly string[]
 }
+
+/** Values that are beside the rows. */
+type Beside = Readonly<Record<string, readonly unknown[]>>
 
 /** `insert into … ` the rows. */
 export function insertOf<T extends PgTable, Row extends object>(
@@ -67,8 +70,12 @@ export function recordOfFields<T extends PgTable, Row extends object>(
 }
 
 export function iso(time: number): string {
-  return new Date(time).toISOString()
+  // Most times of a batch are the same.
+  if (time !== latest.time) latest = { time, text: new Date(time).toISOString() }
+  return latest.text
 }
+
+let latest = { time: 0, text: '1970-01-01T00:00:00.000Z' }
 
 type NamedColumn = readonly [field: string, column: PgColumn]
 
@@ -85,10 +92,11 @@ function writeOf<Row extends object>(columns: readonly NamedColumn[], textOf: (r
     text: textOf(rowsFrom(1)),
     textFrom: (first, when) => textOf(`${when}, ${rowsFrom(first)}`),
     width: columns.length,
-    parameters: (rows) =>
+    parameters: (rows, beside = {}) =>
       columns.map(([field, column]) => {
-        const values = rows.map((row) => row[field as keyof Row] as unknown)
-        return isJson(column) ? encodeJson(values) : encodeList(values, column instanceof PgTimestampString)
+        const values = beside[field] ?? rows.map((row) => row[field as keyof Row] as unknown)
+        if (isJson(column)) return values.map(encodeJson).join(between)
+        return `{${values.map(column instanceof PgTimestampString ? encodeTime : encode).join()}}`
       }),
   }
 }
@@ -111,22 +119,16 @@ function isJson(column: PgColumn): boolean {
   return column.dataType === 'json'
 }
 
-function encodeJson(values: readonly unknown[]): string {
-  return values.map((value) => (value === null || value === undefined ? nothing : JSON.stringify(value))).join(between)
+function encodeJson(value: unknown): string {
+  return value === null || value === undefined ? nothing : JSON.stringify(value)
 }
 
-function encodeList(values: readonly unknown[], areTimes: boolean): string {
-  let list = ''
-  for (const value of values) {
-    if (list !== '') list += ','
-    if (value === null || value === undefined) list += 'NULL'
-    else if (typeof value === 'string') list += quoted(value)
-    else if (areTimes) list += `"${iso(value as number)}"`
-    else list += String(value)
-  }
-  return `{${list}}`
+function encodeTime(value: unknown): string {
+  return encode(typeof value === 'number' ? iso(value) : value)
 }
 
-function quoted(text: string): string {
-  return `"${/["\\]/.test(text) ? text.replace(/["\\]/g, '\\$&') : text}"`
+function encode(value: unknown): string {
+  if (value === null || value === undefined) return 'NULL'
+  if (typeof value !== 'string') return String(value)
+  return `"${/["\\]/.test(value) ? value.replace(/["\\]/g, '\\$&') : value}"`
 }

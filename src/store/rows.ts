@@ -19,6 +19,7 @@ import type { LifecycleState } from '../domain/lifecycle.ts'
 import type { ComponentReport, OrderKey, Verdict } from '../domain/report.ts'
 import type { Rollout, RolloutKind } from '../domain/rollout.ts'
 import type { Connectivity, Label, Target, TargetKind } from '../domain/target.ts'
+import { iso } from './recordset.ts'
 import type { ReportRow } from './reports.ts'
 import { rollouts } from './schema.ts'
 
@@ -97,7 +98,7 @@ export function toImageRecord(image: DeploymentImage): ImageRecord<string> {
     convergence: image.convergence,
     stalled: image.stalled,
     reported_at: toIso(image.reportedAt),
-    changed_at: new Date(image.changedAt).toISOString(),
+    changed_at: iso(image.changedAt),
     revision: image.revision,
     forgotten_at: toIso(image.forgottenAt),
   }

@@ -55,6 +55,7 @@ const saveReported: Write<object> = updateOf(deployments, {
   add: ['repeats'],
 })
 
+/** In the order of their parameters. */
 const parts: readonly Write<object>[] = [
   targetWrites.heard,
   saveReported,
@@ -89,18 +90,26 @@ export function saveAtOnce(before: LockedHead, loaded: Loaded, effects: Effects,
     isNothing(effects.orchestration) &&
     isNothing(effects.desired)
   if (!isPlain) return null
-  const rows = touched.map(({ row, repeats, touch }) => ({ touch, row: { ...row, repeats } }))
-  const rowsOf = (wanted: string) => rows.filter(({ touch }) => touch === wanted).map(({ row }) => row)
-  const values: readonly (readonly object[])[] = [
-    targets.map(({ row }) => row),
-    rowsOf('changed'),
-    rowsOf('heard'),
-    rolloutDeltas(effects),
-    effects.entries.map((entry) => entryRow(entry, effects.at)),
-    effects.reports.map(reportRow),
-    [nameRow(name, effects.at)],
+  const save = (part: Write<object>, all: readonly { readonly row: Deployment; readonly repeats: number }[]) =>
+    part.parameters(
+      all.map(({ row }) => row),
+      { repeats: all.map(({ repeats }) => repeats) },
+    )
+  const written = [
+    ...targetWrites.heard.parameters(targets.map(({ row }) => row)),
+    ...save(
+      saveReported,
+      touched.filter(({ touch }) => touch === 'changed'),
+    ),
+    ...save(
+      deploymentWrites.heard,
+      touched.filter(({ touch }) => touch === 'heard'),
+    ),
+    ...countRollouts.parameters(rolloutDeltas(effects)),
+    ...insertEntries.parameters(effects.entries.map((entry) => entryRow(entry, effects.at))),
+    ...insertReports.parameters(effects.reports.map(reportRow)),
+    ...keepName.parameters([nameRow(name, effects.at)]),
   ]
-  const written = parts.flatMap((part, index) => part.parameters(values[index] ?? []))
   const newest = effects.revision > before.revision ? String(effects.revision) : null
   return { text, parameters: [...headRow(effects, stampOf(name)), ...written, before.writes, before.stamp, newest] }
 }

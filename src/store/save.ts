@@ -3,13 +3,13 @@
  * The statements do not wait for each other's answers; the transaction is the caller's.
  */
 import { counters, isZero } from '../domain/counters.ts'
-import type { DeploymentImage } from '../domain/deployment.ts'
 import type { ResourceImage } from '../domain/resource.ts'
 import type { Statement } from '../ingest/command.ts'
 import type { Effects, Entry, Head, KeptReport, Touch } from '../ingest/world.ts'
 import { doorbellChannel, type Session } from './database.ts'
 import { insertOf, iso, recordOfFields, updateOf, type Write } from './recordset.ts'
 import { storedIdentity } from './rollout-identity.ts'
+import { toImageRecord } from './rows.ts'
 import { saveDesired } from './save-desired.ts'
 import { saveOrchestration } from './save-orchestration.ts'
 import { batches, changeLog, deployments, logHead, reports, resources, rollouts, targets } from './schema.ts'
@@ -61,31 +61,6 @@ export function headRow(effects: Effects, stamp: string): readonly unknown[] {
   const fleetDelta = counters.map((counter) => effects.fleetDelta[counter])
   return [effects.revision, iso(effects.at), effects.nextKey, stamp, ...fleetDelta]
 }
-
-const toImage = recordOfFields<typeof deployments, DeploymentImage>(deployments, [
-  'targetKey',
-  'rolloutKey',
-  'instanceKey',
-  'isCurrent',
-  'application',
-  'applicationVersion',
-  'state',
-  'derivedState',
-  'consistent',
-  'error',
-  'readiness',
-  'components',
-  'attempt',
-  'adoptedManifestVersion',
-  'targetManifestVersion',
-  'documentDigest',
-  'convergence',
-  'stalled',
-  'reportedAt',
-  'changedAt',
-  'revision',
-  'forgottenAt',
-])
 
 const toResourceImage = recordOfFields<typeof resources, ResourceImage>(resources, [
   'version',
@@ -178,21 +153,38 @@ export function rolloutDeltas(effects: Effects): object[] {
 }
 
 export function entryRow({ subject, before, changes, firstRevision, observedAt }: Entry, at: number): object {
-  const { target, fromTarget, ...keys } = subject
   return {
-    ...keys,
+    deploymentKey: subject.deploymentKey,
+    resourceKey: subject.resourceKey,
+    rolloutKey: subject.rolloutKey,
+    fromRolloutKey: subject.fromRolloutKey,
+    instanceKey: subject.instanceKey,
+    targetKey: subject.target?.key ?? null,
+    fromTargetKey: subject.fromTarget?.key ?? null,
     firstRevision,
     lastRevision: firstRevision + changes.length - 1,
     at,
     observedAt,
-    targetKey: target?.key ?? null,
-    fromTargetKey: fromTarget?.key ?? null,
-    before: before && ('deployment' in before ? toImage(before.deployment) : toResourceImage(before.resource)),
+    before: before && ('deployment' in before ? toImageRecord(before.deployment) : toResourceImage(before.resource)),
     changes,
   }
 }
 
-export function reportRow({ report, ...kept }: KeptReport): object {
-  const { observedAt: reportedAt, components, ...said } = report
-  return { ...said, ...kept, reportedAt, components: kept.verdict === 'STALE' ? components : null }
+export function reportRow({ report, deploymentKey, key, verdict, staleBy, receivedAt, revision }: KeptReport): object {
+  return {
+    deploymentKey,
+    key,
+    verdict,
+    staleBy,
+    reportedAt: report.observedAt,
+    receivedAt,
+    seq: report.seq,
+    boot: report.boot,
+    adoptedManifestVersion: report.adoptedManifestVersion,
+    state: report.state,
+    error: report.error,
+    components: verdict === 'STALE' ? report.components : null,
+    revision,
+    dialect: report.dialect,
+  }
 }
