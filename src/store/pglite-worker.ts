@@ -1,6 +1,9 @@
-/** PGlite computes on the thread that calls it, so it gets one of its own. One message a statement, answered in order. */
+/**
+ * PGlite computes on the thread that calls it, so it gets one of its own. One message a statement, answered in order. Statements are
+ * prepared once, as postgres.js does: its own `query` parses and plans them each time, which takes longer than most of them run.
+ */
 import { parentPort, workerData } from 'node:worker_threads'
-import { PGlite } from '@electric-sql/pglite'
+import { PGlite, parse, protocol } from '@electric-sql/pglite'
 import { parsers } from './values.ts'
 
 export interface WorkerData {
@@ -52,10 +55,43 @@ async function answer(request: WorkerRequest): Promise<WorkerAnswer> {
       await pglite.close()
       return { id, rows: [] }
     }
-    const { rows } = await pglite.query<object>(request.text, [...request.parameters], { parsers })
-    return { id, rows }
+    return { id, rows: await run(pglite, request.text, request.parameters) }
   } catch (error) {
-    const { message, code } = error as { message: string; code?: string }
+    const { message, code, routine } = error as { message: string; code?: string; routine?: string }
+    // A newer version has added a column: each that was prepared before would fail like this one.
+    if (routine === 'RevalidateCachedQuery') prepared.clear()
     return { id, error: { message, code } }
   }
+}
+
+const { serialize } = protocol
+const mostPrepared = 1_000
+/** Names by text. */
+const prepared = new Map<string, string>()
+let named = 0
+
+async function run(pglite: PGlite, text: string, parameters: readonly unknown[]): Promise<object[]> {
+  const known = prepared.get(text)
+  const name = known ?? `s${++named}`
+  const values = parameters.map((value) => (value === null || value === undefined ? null : String(value)))
+  const messages = [
+    ...(known === undefined ? [serialize.parse({ name, text })] : []),
+    serialize.bind({ statement: name, values }),
+    serialize.describe({ type: 'P' }),
+    serialize.execute({}),
+    serialize.sync(),
+  ]
+  const answers = (await pglite.execProtocol(Buffer.concat(messages))).messages
+  if (known === undefined) await keep(pglite, text, name)
+  const [result] = parse.parseResults(answers, { ...pglite.parsers, ...parsers })
+  return (result?.rows ?? []) as object[]
+}
+
+/** What was asked for longest ago makes room. */
+async function keep(pglite: PGlite, text: string, name: string): Promise<void> {
+  prepared.set(text, name)
+  const [oldest] = prepared
+  if (prepared.size <= mostPrepared || !oldest) return
+  prepared.delete(oldest[0])
+  await pglite.execProtocol(Buffer.concat([serialize.close({ type: 'S', name: oldest[1] }), serialize.sync()]))
 }
