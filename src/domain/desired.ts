@@ -1,6 +1,7 @@
 /** What a device should run (Margo, "Workload Deployment"), and how what it says it runs compares. */
 import type { DeploymentState, Digits, Millis } from './deployment.ts'
 import { compareDigits } from './order.ts'
+import { gatewayOf } from './target.ts'
 
 export const convergences = ['CONVERGED', 'APPLYING', 'FAILED', 'STALE', 'UNKNOWN'] as const
 export type Convergence = (typeof convergences)[number]
@@ -39,12 +40,9 @@ export function convergenceOf(of: {
   return state === (documentDigest === null ? 'REMOVED' : 'INSTALLED') ? 'CONVERGED' : 'APPLYING'
 }
 
-/**
- * The device whose manifest lists what should run on `deviceId`: the client that fetches it, which for `gateway/child` is the
- * gateway (Margo's hierarchical device ids).
- */
+/** The device whose manifest lists what should run on `deviceId`: the client that fetches it. */
 export function manifestOwner(deviceId: string): string {
-  return deviceId.split('/', 1)[0] ?? deviceId
+  return gatewayOf(deviceId)
 }
 
 /** Every device begins with this one, which is empty. Versions are of [1, 2^64-1] (WIRE §1.2). */

@@ -29,3 +29,9 @@ export interface Target {
   readonly lastHeardAt: Millis | null
   readonly revokedAt: Millis | null
 }
+
+/** Who speaks for all that is behind it: the first part of a hierarchical id, "gateway/child" (Margo). A plain device speaks for itself. */
+export function gatewayOf(deviceId: string): string {
+  const cut = deviceId.indexOf('/', 1)
+  return cut < 0 ? deviceId : deviceId.slice(0, cut)
+}

@@ -62,7 +62,7 @@ const renewManifests = `insert into manifests (target_key, version, at, who, why
     'The database was restored from a copy: versions go on above those that were lost', newest.bundle_digest, newest.bundle_size
   from targets t left join lateral (
     select m.* from manifests m where m.target_key = t.key order by m.version desc limit 1) newest on true
-  where t.kind = 'DEVICE' and strpos(t.name, '/') = 0`
+  where t.kind = 'DEVICE' and strpos(substr(t.name, 2), '/') = 0`
 
 export interface NewEpoch {
   readonly identity?: string

@@ -268,6 +268,14 @@ describe.each(stores)('what devices should run on $name', (store) => {
     expect((await put('early/four', 'own', documentOf('1', 'a'))).id).not.toBe(own.id)
   })
 
+  it('is that of the device itself whose name begins with a slash, which is no gateway', async () => {
+    await put('/odd', 'odd', documentOf('1', 'a'))
+    await put('/odd/child', 'below', documentOf('1', 'a'))
+    await api.road.database.transaction((session) => beginEpoch(session, Date.now()))
+    const asked = '{ odd: device(deviceId: "/odd") { manifestVersion } none: device(deviceId: "") { name } }'
+    expect(await api.ask(asked)).toEqual({ odd: { manifestVersion: '1000003' }, none: null })
+  })
+
   it('is in one manifest at a time, also of a deployment that was moved to a device with another', async () => {
     const listed = async (deviceId: string) => {
       const asked =

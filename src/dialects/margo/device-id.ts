@@ -15,9 +15,3 @@ export function readDeviceId(problems: Problems, value: unknown): string | null 
   )
   return null
 }
-
-/** Who reports for a device when nothing else says it: the gateway, which is the first part of a hierarchical id. */
-export function gatewayOf(deviceId: string): string {
-  const slash = deviceId.indexOf('/')
-  return slash === -1 ? deviceId : deviceId.slice(0, slash)
-}

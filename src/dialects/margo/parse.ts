@@ -10,8 +10,9 @@
  */
 import { DomainError } from '../../domain/errors.ts'
 import type { ComponentReport, StatusReport } from '../../domain/report.ts'
+import { gatewayOf } from '../../domain/target.ts'
 import { readComponents } from './components.ts'
-import { gatewayOf, readDeviceId } from './device-id.ts'
+import { readDeviceId } from './device-id.ts'
 import { readError } from './error.ts'
 import { readAdoptedManifestVersion, readRunMarks } from './marks.ts'
 import { type Body, complain, isAbsent, isObject, type Problems, refusal, shown } from './problems.ts'
