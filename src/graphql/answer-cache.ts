@@ -1,5 +1,5 @@
 /**
- * Answers to questions that were asked before, for as long as nothing has been written since. Everything the API tells of the fleet is
+ * Answers to questions that were asked twice before, for as long as nothing has been written since. Everything the API tells of the fleet is
  * written in batches that move the log's head; so an answer with the head's stamp is, byte for byte, what executing would answer now.
  *
  *   plain request ──▶ who asks? ──▶ known question? ──▶ is the head still that of the answer? ──▶ the bytes
@@ -64,6 +64,7 @@ interface Asked {
 export function createAnswerCache(deps: AnswerCacheDeps): AnswerCache {
   const { database, identify, addresses, origins, documents } = deps
   const answers = new LRUCache<string, Answer>({ maxSize: mostBytes, sizeCalculation: ({ body }) => body.length + 512 })
+  const wasAsked = createMemory()
   const underWay = new Map<string, Promise<void>>()
   const notes = new WeakMap<IncomingMessage, { readonly stamp: string; readonly document: DocumentNode }>()
   const currentStamp = sharing(async () => stampOf(await readHead(database.session)))
@@ -117,7 +118,9 @@ export function createAnswerCache(deps: AnswerCacheDeps): AnswerCache {
   function keep(request: IncomingMessage, key: string, { headers, body }: Whole): Whole {
     const whole = { headers: { ...headers, 'content-length': String(body.length) }, body }
     const stamp = notes.get(request)?.stamp
-    if (stamp !== undefined && body.length <= longestAnswer) answers.set(key, { ...whole, stamp })
+    // Most that is asked is never asked again.
+    const isKept = (wasAsked(key) || answers.has(key)) && body.length <= longestAnswer
+    if (stamp !== undefined && isKept) answers.set(key, { ...whole, stamp })
     return whole
   }
 
@@ -143,6 +146,19 @@ export function createAnswerCache(deps: AnswerCacheDeps): AnswerCache {
       })
     },
     note: (request, head, document) => void notes.set(request, { stamp: stampOf(head), document }),
+  }
+}
+
+/** Tells whether it was told that before, most likely: it may forget one for another, and hardly ever takes one for another. */
+function createMemory(): (text: string) => boolean {
+  const told = new Int32Array(65_536)
+  return (text) => {
+    let hash = 17
+    for (let at = 0; at < text.length; at += 1) hash = (Math.imul(hash, 31) + text.charCodeAt(at)) | 0
+    const place = hash >>> 16
+    const isKnown = told[place] === hash
+    told[place] = hash
+    return isKnown
   }
 }
 
@@ -247,7 +263,7 @@ function etagOf({ headers, body }: Whole): string {
   return `"${hash.update(body).digest('base64url').slice(0, 27)}"`
 }
 
-/** All headers at once: Node checks those that are set one by one twice. */
+/** All headers in one call, which is cheaper than one by one. */
 function send(request: IncomingMessage, response: ServerResponse, answer: Whole, headers: Headers): void {
   const isKnown = etagMatches(request, answer)
   if (!isKnown) response.writeHead(200, { ...headers, ...answer.headers }).end(answer.body)
