@@ -122,10 +122,16 @@ export function createHub(log: LogReader, start: LogHead, memory = 10_000): Hub 
       return everyone.size
     },
     publish(since, changes) {
-      if (since === last && reading === null) dispatch(changes)
+      const isNext = (): boolean => since === last && reading === null
+      if (isNext()) dispatch(changes)
       else
         catchUp()
-          .then(() => (last < (changes.at(-1)?.revision ?? since) ? catchUp() : undefined))
+          .then(() => {
+            // What was committed meanwhile is in memory still, in order: only a gap must be read.
+            if (last >= (changes.at(-1)?.revision ?? since)) return
+            if (isNext()) dispatch(changes)
+            else return catchUp()
+          })
           .catch(ignore)
     },
     async reach(revision) {
