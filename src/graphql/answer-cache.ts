@@ -1,10 +1,10 @@
 /**
- * Answers to questions that were asked twice before, for as long as nothing has been written since. Everything the API tells of the fleet is
+ * Answers to questions that were asked before, for as long as nothing has been written since. Everything the API tells of the fleet is
  * written in batches that move the log's head; so an answer with the head's stamp is, byte for byte, what executing would answer now.
  *
  *   plain request ──▶ who asks? ──▶ known question? ──▶ is the head still that of the answer? ──▶ the bytes
  *                                       │no                  │no
- *                                       └────────────────────┴──▶ executed; the answer is kept if it may be
+ *                                       └────────────────────┴──▶ executed; the answer is kept if it may be, and was asked for before
  *
  * The head is read for each request, by one statement for all that wait for it: no answer is older than its question. Questions that are
  * the same and asked at once are executed once. What is written outside of batches is never kept.

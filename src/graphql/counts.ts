@@ -1,7 +1,7 @@
 import type { Counters } from '../domain/counters.ts'
 import type { Revision } from '../domain/deployment.ts'
 import { type DeploymentFilter, presentFields } from '../store/deployment-filter.ts'
-import { type ConvergenceCounts, countsOfCounters, type StateCounts } from '../store/deployments.ts'
+import { type ConvergenceCounts, convergenceCountsOf, type StateCounts, stateCountsOf } from '../store/deployments.ts'
 import { builder } from './builder.ts'
 import { DeploymentFilterRef, toDeploymentFilter } from './deployment-filter.ts'
 import type { Parent, Reader } from './loaders.ts'
@@ -61,10 +61,8 @@ export async function loadCounts(
   asOf: Revision | null,
   counters: Counters | null = null,
 ): Promise<CountsAt> {
-  if (counters && presentFields(filter).length === 0) {
-    const { states, convergence } = countsOfCounters(counters)
-    return { ...states, asOf, convergence: async () => convergence }
-  }
+  if (counters && presentFields(filter).length === 0)
+    return { ...stateCountsOf(counters), asOf, convergence: async () => convergenceCountsOf(counters) }
   const counts = (await reader.deploymentCounts(parent, filter, asOf)) ?? noCounts
   return {
     ...counts,

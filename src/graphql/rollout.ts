@@ -1,7 +1,7 @@
 import type { Convergence } from '../domain/desired.ts'
 import { DomainError } from '../domain/errors.ts'
 import type { RolloutName } from '../domain/rollout.ts'
-import { type ConvergenceCounts, countsOfCounters } from '../store/deployments.ts'
+import { type ConvergenceCounts, convergenceCountsOf } from '../store/deployments.ts'
 import type { RolloutRow } from '../store/rollouts.ts'
 import { builder } from './builder.ts'
 import { connect, implementConnection, pageArgs } from './connection.ts'
@@ -70,7 +70,7 @@ Rollout.implement({
       description:
         'How its deployments together compare with what their devices should run: the first that any of them is of FAILED, STALE, APPLYING, UNKNOWN, CONVERGED.',
       resolve: async ({ key, asOf, counters }, _, { reader }) => {
-        if (counters) return sumOfConvergence(countsOfCounters(counters).convergence)
+        if (counters) return sumOfConvergence(convergenceCountsOf(counters))
         return sumOfConvergence(await (await reader()).convergenceCounts({ of: 'rollout', key }, {}, asOf))
       },
     }),

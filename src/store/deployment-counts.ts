@@ -3,7 +3,7 @@
  * past: minus what the changed ones are now, plus what they were. Every other question counts what the list would show.
  */
 import { type SQL, sql } from 'drizzle-orm'
-import { type Counter, type Counters, convergenceCounter, stateCounter } from '../domain/counters.ts'
+import { type Counter, type Counters, convergenceCounter, stateCounter, zeroCounters } from '../domain/counters.ts'
 import { type DeploymentState, deploymentStates, type Revision } from '../domain/deployment.ts'
 import { type Convergence, convergences } from '../domain/desired.ts'
 import type { Session } from './database.ts'
@@ -23,19 +23,20 @@ interface Dimension<Value extends DeploymentState | Convergence> {
   readonly field: 'states' | 'convergence'
   readonly values: readonly Value[]
   readonly counterOf: (value: Value) => Counter
+  /** What each value is called in counts, and its counter. */
+  readonly names: readonly (readonly [Lowercase<Value>, Counter])[]
 }
 
-const byState: Dimension<DeploymentState> = {
-  column: 'state',
-  field: 'states',
-  values: deploymentStates,
-  counterOf: stateCounter,
-}
-const byConvergence: Dimension<Convergence> = {
-  column: 'convergence',
-  field: 'convergence',
-  values: convergences,
-  counterOf: convergenceCounter,
+const byState = dimension('state', 'states', deploymentStates, stateCounter)
+const byConvergence = dimension('convergence', 'convergence', convergences, convergenceCounter)
+
+function dimension<Value extends DeploymentState | Convergence>(
+  column: Dimension<Value>['column'],
+  field: Dimension<Value>['field'],
+  values: readonly Value[],
+  counterOf: (value: Value) => Counter,
+): Dimension<Value> {
+  return { column, field, values, counterOf, names: values.map((value) => [nameOf(value), counterOf(value)]) }
 }
 
 /** Zero-filled. */
@@ -59,16 +60,15 @@ export function countConvergence(
 }
 
 /** What a rollout's own counters say: the same as the counts of all its deployments. */
-export function countsOfCounters(counters: Counters): {
-  readonly states: StateCounts
-  readonly convergence: ConvergenceCounts
-} {
-  return { states: countsIn(byState, counters), convergence: countsIn(byConvergence, counters) }
-}
+export const stateCountsOf = (counters: Counters): StateCounts => countsIn(byState, counters)
+export const convergenceCountsOf = (counters: Counters): ConvergenceCounts => countsIn(byConvergence, counters)
 
-function countsIn<Value extends DeploymentState | Convergence>(by: Dimension<Value>, counters: Counters) {
-  const counts = noCounts(by)
-  for (const value of by.values) counts[nameOf(value)] = counters[by.counterOf(value)]
+function countsIn<Value extends DeploymentState | Convergence>(
+  { names }: Dimension<Value>,
+  counters: Counters,
+): Record<Lowercase<Value>, number> {
+  const counts = {} as Record<Lowercase<Value>, number>
+  for (const [name, counter] of names) counts[name] = counters[counter]
   return counts
 }
 
@@ -158,6 +158,6 @@ function nameOf<Value extends DeploymentState | Convergence>(value: Value): Lowe
   return value.toLowerCase() as Lowercase<Value>
 }
 
-function noCounts<Value extends DeploymentState | Convergence>({ values }: Dimension<Value>) {
-  return Object.fromEntries(values.map((value) => [nameOf(value), 0])) as Record<Lowercase<Value>, number>
+function noCounts<Value extends DeploymentState | Convergence>(by: Dimension<Value>): Record<Lowercase<Value>, number> {
+  return countsIn(by, zeroCounters())
 }

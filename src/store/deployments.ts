@@ -14,10 +14,11 @@ import { seesPlace } from './sight.ts'
 
 export {
   type ConvergenceCounts,
+  convergenceCountsOf,
   countConvergence,
   countDeployments,
-  countsOfCounters,
   type StateCounts,
+  stateCountsOf,
 } from './deployment-counts.ts'
 export { type DeploymentOrder, deploymentOrders } from './deployment-order.ts'
 export type { Scope } from './deployment-scope.ts'

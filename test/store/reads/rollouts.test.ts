@@ -4,10 +4,11 @@ import { declareDeployments, forgetDeployments } from '../../../src/ingest/comma
 import { recordReport } from '../../../src/ingest/commands/report.ts'
 import type { Database } from '../../../src/store/database.ts'
 import {
+  convergenceCountsOf,
   countConvergence,
   countDeployments,
-  countsOfCounters,
   pageDeployments,
+  stateCountsOf,
 } from '../../../src/store/deployments.ts'
 import {
   countRollouts,
@@ -138,7 +139,7 @@ describe.each(stores)('rollouts on $name', (store) => {
       [countDeployments, countConvergence].map((count) => count(database.session, { of: 'rollout', keys }, {}, null)),
     )
     for (const { key, counters } of rows) {
-      const told = counters && countsOfCounters(counters)
+      const told = counters && { states: stateCountsOf(counters), convergence: convergenceCountsOf(counters) }
       expect(told).toEqual({ states: states?.get(key), convergence: convergence?.get(key) })
     }
     expect(rows.some(({ counters }) => counters?.pending === 1)).toBe(true)
