@@ -18,14 +18,25 @@
 import { randomUUID } from 'node:crypto'
 import type { Change } from '../domain/change.ts'
 import type { Millis } from '../domain/deployment.ts'
-import { DomainError, type ErrorCode } from '../domain/errors.ts'
 import type { Database, Session } from '../store/database.ts'
 import { type LockedHead, loadNeeds, lockHead } from '../store/load.ts'
-import { type BatchName, isWritten, saveBatch, stampOf } from '../store/save.ts'
+import { isWritten, saveBatch, stampOf } from '../store/save.ts'
 import { saveAtOnce } from '../store/save-at-once.ts'
-import type { Command, Statement } from './command.ts'
+import {
+  type Decided,
+  decideBatch,
+  fail,
+  headAfter,
+  joinLoaded,
+  type Outcome,
+  settle,
+  unavailable,
+  unreachable,
+  type Waiting,
+} from './batch.ts'
+import type { Command } from './command.ts'
 import { createKnown } from './known.ts'
-import { changesOf, createWorld, type Effects, type Loaded } from './world.ts'
+import { changesOf, createWorld, type Loaded } from './world.ts'
 
 export interface Writer {
   /** Resolves after COMMIT. Rejects with the command's DomainError, or UNAVAILABLE when it could not be decided. */
@@ -56,16 +67,6 @@ export interface WriterOptions {
   readonly patience?: Millis
 }
 
-interface Waiting {
-  readonly command: Command<unknown>
-  readonly resolve: (result: unknown) => void
-  readonly reject: (error: unknown) => void
-}
-
-type Outcome =
-  | { readonly ok: unknown }
-  | { readonly refused: ErrorCode; readonly message: string; readonly more: Pick<DomainError, 'problems' | 'facts'> }
-
 /** The latest try to write a batch. */
 interface Attempt {
   /** Each has a number of its own: what is lost and still comes must not be taken for what was tried again. */
@@ -79,12 +80,6 @@ interface Written {
   readonly outcomes: readonly Outcome[]
   /** Tells whoever listens. */
   announce(): void
-}
-
-interface Decided {
-  readonly outcomes: readonly Outcome[]
-  readonly also: readonly Statement[]
-  readonly effects: Effects
 }
 
 /** A batch that was sent and is not answered yet. */
@@ -183,20 +178,10 @@ export function createWriter(options: WriterOptions): Writer {
   /** What a batch makes; null: one of its commands fails for no good reason, which is found out on the ordinary way. */
   function decideAll(batch: readonly Waiting[], before: LockedHead, loaded: Loaded): Decided | null {
     try {
-      return decideEach(batch, before, loaded)
+      return decideBatch(batch, createWorld(before, loaded, clock(), offlineAfter))
     } catch {
       return null
     }
-  }
-
-  function decideEach(batch: readonly Waiting[], before: LockedHead, loaded: Loaded): Decided {
-    const world = createWorld(before, loaded, clock(), offlineAfter)
-    const outcomes = batch.map(({ command }) => decide(command, world))
-    const also = batch.flatMap(({ command }, index) => {
-      const outcome = outcomes[index]
-      return outcome && 'ok' in outcome ? (command.also?.(outcome.ok) ?? []) : []
-    })
-    return { outcomes, also, effects: world.effects }
   }
 
   /** Waits for the oldest flight; when it has failed, for all of them, and takes what was not written again. */
@@ -290,7 +275,7 @@ export function createWriter(options: WriterOptions): Writer {
       known.checkUnchanged(before.writes)
       const recalled = known.recall(batch.map(({ command }) => command.needs))
       const loaded = joinLoaded(recalled.loaded, await loadNeeds(session, recalled.missing))
-      const { effects, outcomes, also } = decideEach(batch, before, loaded)
+      const { effects, outcomes, also } = decideBatch(batch, createWorld(before, loaded, clock(), offlineAfter))
       batchNumber += 1
       attempt.number = batchNumber
       attempt.outcomes = outcomes
@@ -309,25 +294,12 @@ export function createWriter(options: WriterOptions): Writer {
     return written
   }
 
-  function settle(batch: readonly Waiting[], outcomes: readonly Outcome[]): void {
-    batch.forEach((waiting, index) => {
-      const outcome = outcomes[index]
-      if (!outcome) waiting.reject(new Error('a batch answered fewer commands than it had'))
-      else if ('ok' in outcome) waiting.resolve(outcome.ok)
-      else waiting.reject(new DomainError(outcome.refused, outcome.message, outcome.more))
-    })
-  }
-
   /** One of them made the whole batch fail: halve it until the culprit stands alone. */
   async function isolate(batch: readonly Waiting[], error: unknown): Promise<void> {
     if (batch.length === 1) return fail(batch, error)
     const half = Math.ceil(batch.length / 2)
     await process(batch.slice(0, half))
     await process(batch.slice(half))
-  }
-
-  function fail(batch: readonly Waiting[], error: unknown): void {
-    for (const waiting of batch) waiting.reject(error)
   }
 
   return {
@@ -348,38 +320,4 @@ export function createWriter(options: WriterOptions): Writer {
       return queue.length
     },
   }
-}
-
-function headAfter({ writes }: LockedHead, { revision, at, nextKey }: Effects, name: BatchName): LockedHead {
-  return { revision, at, nextKey, writes: writes + 1, stamp: stampOf(name) }
-}
-
-function decide(command: Command<unknown>, world: ReturnType<typeof createWorld>): Outcome {
-  try {
-    return { ok: command.decide(world) }
-  } catch (error) {
-    if (!(error instanceof DomainError)) throw error
-    const { code, message, problems, facts } = error
-    return { refused: code, message, more: { problems, facts } }
-  }
-}
-
-/** What was remembered and what was read may name the same rows: the world keeps the last, and both are the same. */
-function joinLoaded(a: Loaded, b: Loaded): Loaded {
-  return {
-    deployments: [...a.deployments, ...b.deployments],
-    targets: [...a.targets, ...b.targets],
-    rollouts: [...a.rollouts, ...b.rollouts],
-    ...(b.identities && { identities: b.identities }),
-    ...(b.orchestration && { orchestration: b.orchestration }),
-    ...(b.desired && { desired: b.desired }),
-  }
-}
-
-function unreachable(cause?: unknown): DomainError {
-  return unavailable('the database cannot be reached', cause)
-}
-
-function unavailable(reason: string, cause?: unknown): DomainError {
-  return new DomainError('UNAVAILABLE', `${reason}: report again later`, { cause })
 }
