@@ -28,7 +28,6 @@ const transientCodes = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
   'EPIPE',
-  'ENOENT',
   'ENOTFOUND',
   'EAI_AGAIN',
   'ETIMEDOUT',
@@ -39,8 +38,10 @@ const transientCodes = new Set([
 export function isTransient(error: unknown): boolean {
   if (typeof error !== 'object' || error === null) return false
   if (isOutdatedPlan(error) || isEndOfSession(error)) return true
-  const { code, cause, errors } = error as { code?: unknown; cause?: unknown; errors?: unknown }
+  const { code, syscall, cause, errors } = error as Readonly<Record<string, unknown>>
   if (typeof code === 'string' && (transientCodes.has(code) || transientStates.test(code))) return true
+  // The server's socket is a file, too.
+  if (code === 'ENOENT' && syscall === 'connect') return true
   if (Array.isArray(errors) && errors.some(isTransient)) return true
   return cause !== undefined && cause !== error && isTransient(cause)
 }

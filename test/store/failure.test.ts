@@ -10,6 +10,7 @@ describe('a failure', () => {
       // Too many connections, a full disk, no memory; an unreadable file.
       ...states('53300', '53100', '53200', '58030'),
       Object.assign(new Error('connect'), { code: 'ECONNREFUSED' }),
+      Object.assign(new Error('connect'), { code: 'ENOENT', syscall: 'connect' }),
       Object.assign(new Error('password authentication failed'), { code: '28P01', severity: 'FATAL' }),
       new AggregateError([Object.assign(new Error('connect'), { code: 'ETIMEDOUT' })]),
       new Error('outer', { cause: new StatementError('inner', '08003') }),
@@ -21,6 +22,7 @@ describe('a failure', () => {
     for (const error of [
       ...states('22012', '23505', '42P01', '0A000', '25P02', 'XX000'),
       Object.assign(new Error('division by zero'), { code: '22012', severity: 'ERROR' }),
+      Object.assign(new Error('open'), { code: 'ENOENT', syscall: 'open' }),
       new TypeError('x is not a function'),
       'text',
       null,

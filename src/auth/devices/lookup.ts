@@ -30,7 +30,7 @@ export function createLookup<Row>(load: (ids: readonly string[]) => Promise<Read
       return (await next.rows).get(id) ?? null
     } catch (cause) {
       if (!isTransient(cause)) throw cause
-      throw new DomainError('UNAVAILABLE', 'the database cannot be reached: report again later', { cause })
+      throw new DomainError('UNAVAILABLE', 'the database cannot be reached: try again later', { cause })
     }
   }
 }
