@@ -47,6 +47,7 @@ export interface Hub {
 }
 
 const pageSize = 1_000
+const nobody: ReadonlySet<Subscriber> = new Set()
 
 export function createHub(log: LogReader, start: LogHead, memory = 10_000): Hub {
   const index = new Map<Topic, Set<Subscriber>>()
@@ -65,18 +66,14 @@ export function createHub(log: LogReader, start: LogHead, memory = 10_000): Hub 
     remember(changes)
     const told = new Map<Subscriber, Change[]>()
     for (const change of changes)
-      for (const subscriber of interested(change)) {
-        const list = told.get(subscriber)
-        if (list) list.push(change)
-        else told.set(subscriber, [change])
-      }
+      for (const topic of topicsOf(change))
+        for (const subscriber of index.get(topic) ?? nobody) {
+          const list = told.get(subscriber)
+          if (!list) told.set(subscriber, [change])
+          // By one of its topics is enough.
+          else if (list.at(-1) !== change) list.push(change)
+        }
     for (const [subscriber, list] of told) subscriber.tell(list)
-  }
-
-  function interested(change: Change): Set<Subscriber> {
-    const found = new Set<Subscriber>()
-    for (const topic of topicsOf(change)) for (const subscriber of index.get(topic) ?? []) found.add(subscriber)
-    return found
   }
 
   function remember(changes: readonly Change[]): void {
@@ -171,15 +168,16 @@ export function createHub(log: LogReader, start: LogHead, memory = 10_000): Hub 
 /** The slow poll behind it comes round again. */
 function ignore(): void {}
 
-function* topicsOf(change: Change): Generator<Topic> {
-  yield 'all'
-  if (change.deploymentId !== null) yield `deployment:${change.deploymentId}`
-  if (change.targetName !== null) yield `device:${change.targetName}`
-  if (change.fromTargetName !== null) yield `device:${change.fromTargetName}`
-  if (change.rolloutKey !== null) yield `rollout:${change.rolloutKey}`
-  if (change.fromRolloutKey !== null) yield `rollout:${change.fromRolloutKey}`
-  if (change.instanceId !== null) yield `instance:${change.instanceId}`
-  if (mayCreate(change)) yield 'births'
+function topicsOf(change: Change): Topic[] {
+  const topics: Topic[] = ['all']
+  if (change.deploymentId !== null) topics.push(`deployment:${change.deploymentId}`)
+  if (change.targetName !== null) topics.push(`device:${change.targetName}`)
+  if (change.fromTargetName !== null) topics.push(`device:${change.fromTargetName}`)
+  if (change.rolloutKey !== null) topics.push(`rollout:${change.rolloutKey}`)
+  if (change.fromRolloutKey !== null) topics.push(`rollout:${change.fromRolloutKey}`)
+  if (change.instanceId !== null) topics.push(`instance:${change.instanceId}`)
+  if (mayCreate(change)) topics.push('births')
+  return topics
 }
 
 /** Rollouts and deployments come into being with a first state or by being declared. */
