@@ -128,7 +128,8 @@ export function createWriter(options: WriterOptions): Writer {
   async function run(): Promise<void> {
     while (queue.length > 0 || flights.length > 0) {
       const [first] = flights
-      if (first && (queue.length === 0 || flights.length >= mostFlights)) {
+      // A smaller one would cost both sides more than it gains anybody.
+      if (first && (queue.length < first.batch.length || flights.length >= mostFlights)) {
         const arrival = new Promise<void>((resolve) => {
           arrived = resolve
         })
@@ -140,7 +141,7 @@ export function createWriter(options: WriterOptions): Writer {
       await new Promise(setImmediate)
       // Many are taken in halves: the second is decided while the first is written.
       const isHalved = head !== null && flights.length === 0 && queue.length >= 2 * leastHalf
-      const batch = queue.splice(0, isHalved ? Math.min(Math.ceil(queue.length / 2), batchSize) : batchSize)
+      const batch = queue.splice(0, isHalved ? Math.min(Math.floor(queue.length / 2), batchSize) : batchSize)
       if (takeOff(batch)) continue
       while (flights.length > 0) await land()
       await process(batch)
