@@ -69,7 +69,7 @@ export interface WriterOptions {
 
 /** The latest try to write a batch. */
 interface Attempt {
-  /** Each has a number of its own: what is lost and still comes must not be taken for what was tried again. */
+  /** Each has a number of its own, greater than all before it: what is lost and still comes must not be taken for what was tried again. */
   number: number
   outcomes: readonly Outcome[]
   /** It lost its connection, and it has not been looked up yet whether it was committed. */
@@ -199,7 +199,9 @@ export function createWriter(options: WriterOptions): Writer {
     const landings = await Promise.all(all.map(({ landed }) => landed))
     let isRefuted = false
     for (const [index, { batch, number, outcomes }] of all.entries()) {
-      const attempt: Attempt = { number, outcomes, isUncertain: landings[index] !== 'not written' && !isRefuted }
+      const isUncertain = landings[index] !== 'not written' && !isRefuted
+      // What was surely not written must not be looked up by its number any more: one that is greater has been written since.
+      const attempt: Attempt = { number: isUncertain ? number : batchNumber + 1, outcomes, isUncertain }
       if (!(await process(batch, attempt))) {
         // As long as one may still come, so may those behind it.
         for (const later of all.slice(index + 1)) fail(later.batch, unreachable())
