@@ -5,6 +5,7 @@ import { recordReport } from '../../src/ingest/commands/report.ts'
 import type { WriterOptions } from '../../src/ingest/writer.ts'
 import { createRandom } from '../../src/simulate/random.ts'
 import type { Database } from '../../src/store/database.ts'
+import { lost } from '../../src/store/failure.ts'
 import { readHead } from '../../src/store/log-head.ts'
 import { report } from '../support/reports.ts'
 import { createRoad, type Road } from '../support/road.ts'
@@ -185,6 +186,42 @@ describe.each(stores)('the writer on $name', (store) => {
     // As if somebody else had written: nothing was done.
     const inTransactions = await play(() => async () => [])
     expect(atOnce).toEqual(inTransactions)
+  })
+})
+
+describe.each(stores)('a batch on $name that comes late', (store) => {
+  it('is nothing, also when as much has been written as it expects', async () => {
+    const sent: { readonly text: string; readonly parameters: readonly unknown[] }[] = []
+    let isBroken = false
+    let late: unknown = null
+    const road = await open(store, {}, (database) => ({
+      ...database,
+      append(connection, text, parameters) {
+        if (!isBroken) return database.append(connection, text, parameters)
+        sent.push({ text, parameters })
+        return Promise.reject(lost())
+      },
+      async transaction(work) {
+        const result = await database.transaction(work)
+        // The first is written again by now, and the second not yet.
+        const [, second] = isBroken ? sent.splice(0) : []
+        isBroken = false
+        if (second) late = await database.session.run(second.text, second.parameters)
+        return result
+      },
+    }))
+    const submit = (state: 'INSTALLING' | 'INSTALLED') =>
+      Promise.all(
+        Array.from({ length: 100 }, (_, n) =>
+          road.writer.submit(recordReport(report({ reporter: `r-${n}`, deploymentId: `d-${n}`, state }))),
+        ),
+      )
+    for (const state of ['INSTALLING', 'INSTALLED', 'INSTALLING'] as const) await submit(state)
+    isBroken = true
+    const outcomes = await submit('INSTALLED')
+    expect(late).toEqual([])
+    expect(new Set(outcomes.map(({ verdict }) => verdict))).toEqual(new Set(['APPLIED']))
+    await expectSound(road.database)
   })
 })
 

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { isTransient } from '../../src/store/failure.ts'
+import { isTransient, lost } from '../../src/store/failure.ts'
 import { headText } from '../../src/store/log-head.ts'
 import { openPglite } from '../../src/store/pglite.ts'
 import { readyTemplate } from '../../src/store/pglite-template.ts'
+import { openSnapshot } from '../../src/store/transaction.ts'
 import { openFresh } from '../support/databases.ts'
 import { stores } from '../support/stores.ts'
 
@@ -52,6 +53,20 @@ describe.each(stores)('a transaction on $name', (store) => {
     const writes = names.map((name) => database.transaction((session) => session.run(insert(name))))
     await Promise.all([...reads, ...writes])
     expect(await database.session.run('select count(*) as n from leases')).toEqual([{ n: 20 }])
+  })
+})
+
+describe('a snapshot', () => {
+  it('that could not begin answers nothing, although what was asked has followed it', async () => {
+    const snapshot = openSnapshot({
+      // Outside a transaction, as if on a connection of its own.
+      run: async <T extends object>() => [{ one: 1 } as T],
+      begin: () => Promise.reject(lost()),
+      end: async () => {},
+    })
+    await expect(snapshot.run('select 1 as one')).rejects.toEqual(lost())
+    await expect(snapshot.head).rejects.toEqual(lost())
+    await snapshot.close()
   })
 })
 
