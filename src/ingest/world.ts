@@ -1,6 +1,6 @@
 /**
  * A batch's unit of work: what was loaded under the lock, what the batch's commands have made of it so far, and everything
- * that must be written. Pure bookkeeping: commands decide, store/batch.ts writes.
+ * that must be written. Pure bookkeeping: commands decide, store/save.ts writes.
  */
 import type { Change, ChangeBody } from '../domain/change.ts'
 import { type Counters, convergenceCounter, stateCounter, zeroCounters } from '../domain/counters.ts'
