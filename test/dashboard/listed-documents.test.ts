@@ -38,8 +38,21 @@ it.runIf(findChromium())('shows every page, and the past', async () => {
   onTestFinished(() => browser.close())
   const { page, complaints } = await openPage(browser, `${server.url}/`, { viewport: { width: 1280, height: 2_600 } })
   const refused: string[] = []
-  page.on('response', async (response) => {
-    if (response.url().endsWith('/graphql')) refused.push(...((await response.json()).errors ?? []))
+  // Read by the page itself: the browser drops the body of an answer that the page has left.
+  await page.exposeFunction('tellErrors', (errors: string[]) => refused.push(...errors))
+  await page.addInitScript(() => {
+    const { fetch, tellErrors } = window as Window & { tellErrors?(errors: string[]): void }
+    window.fetch = async (...request) => {
+      const response = await fetch(...request)
+      response
+        .clone()
+        .json()
+        .then(
+          ({ errors }) => errors && tellErrors?.(errors.map((error: { message: string }) => error.message)),
+          () => {}, // a question that the page has given up
+        )
+      return response
+    }
   })
   page.on('websocket', (socket) => {
     socket.on('framereceived', ({ payload }) => {
