@@ -8,6 +8,12 @@ import { documentOf } from '../support/desired.ts'
 import { newContext, newGroup, shownDeployment } from '../support/emco.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
+declare global {
+  interface Window {
+    answers: Promise<{ errors?: string[] }>[]
+  }
+}
+
 const declaration = `mutation Declare($document: String!) {
   declareDeployments(input: { deployments: [{ deviceId: "edge-1", deploymentId: "meant", document: $document }] }) { __typename }
 }`
@@ -39,18 +45,13 @@ it.runIf(findChromium())('shows every page, and the past', async () => {
   const { page, complaints } = await openPage(browser, `${server.url}/`, { viewport: { width: 1280, height: 2_600 } })
   const refused: string[] = []
   // Read by the page itself: the browser drops the body of an answer that the page has left.
-  await page.exposeFunction('tellErrors', (errors: string[]) => refused.push(...errors))
   await page.addInitScript(() => {
-    const { fetch, tellErrors } = window as Window & { tellErrors?(errors: string[]): void }
+    const { fetch } = window
+    window.answers = []
     window.fetch = async (...request) => {
       const response = await fetch(...request)
-      response
-        .clone()
-        .json()
-        .then(
-          ({ errors }) => errors && tellErrors?.(errors.map((error: { message: string }) => error.message)),
-          () => {}, // a question that the page has given up
-        )
+      const givenUp = () => ({})
+      window.answers.push(response.clone().json().catch(givenUp))
       return response
     }
   })
@@ -81,5 +82,8 @@ it.runIf(findChromium())('shows every page, and the past', async () => {
     await page.evaluate((address) => location.assign(address), hash)
     await page.locator(drawn).first().waitFor()
   }
+  refused.push(
+    ...(await page.evaluate(async () => (await Promise.all(window.answers)).flatMap((it) => it.errors ?? []))),
+  )
   expect({ refused, complaints }).toEqual({ refused: [], complaints: [] })
 })
