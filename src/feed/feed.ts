@@ -95,19 +95,25 @@ export async function createFeed(options: FeedOptions): Promise<Feed> {
     for (const stream of changeStreams.keys()) stream.bookmark()
   }, bookmarkInterval)
 
-  // All who ask while the answer is on its way share it: it is taken after each of them asked.
+  async function rangeNow(): Promise<LogRange> {
+    const seen = hub.last
+    let log = await readRange(database.session)
+    if (isRestored(log.head, seen)) {
+      await follow()
+      log = await readRange(database.session)
+    }
+    await hub.follow(log.head)
+    return { ...log, head: log.head.revision }
+  }
+  let asking: Promise<unknown> = Promise.resolve()
   let asked: Promise<LogRange> | null = null
+  /** Asked once at a time. All who ask meanwhile share the next answer, because it is taken after each of them asked. */
   const range = (): Promise<LogRange> => {
-    asked ??= Promise.resolve().then(async () => {
+    asked ??= asking.then(() => {
       asked = null
-      const seen = hub.last
-      let log = await readRange(database.session)
-      if (isRestored(log.head, seen)) {
-        await follow()
-        log = await readRange(database.session)
-      }
-      await hub.follow(log.head)
-      return { ...log, head: log.head.revision }
+      const now = rangeNow()
+      asking = now.catch(() => undefined)
+      return now
     })
     return asked
   }
