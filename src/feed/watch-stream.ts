@@ -95,8 +95,8 @@ export function createWatchStream(
       }
       const { snapshot, revision, release } = shared
       const isFirst = cursor === 0
-      const told = commits.filter((commit) => endOf(commit) > cursor && endOf(commit) <= revision)
-      commits = commits.filter((commit) => endOf(commit) > revision)
+      const told = within(commits, cursor, revision)
+      commits = within(commits, revision, Number.POSITIVE_INFINITY)
       isDue = commits.length > 0
       given = { cursor, commits: told, merged }
       cursor = revision
@@ -132,6 +132,10 @@ export function createWatchStream(
 
 const nothing: WatchPosition = { cursor: 0, commits: [], merged: 0 }
 
-function endOf(commit: readonly Change[]): Revision {
-  return commit.at(-1)?.revision ?? 0
+/** Changes that were read from the log came together, whatever commits they are of: what is shown may end among them. */
+function within(commits: readonly (readonly Change[])[], after: Revision, upTo: Revision): (readonly Change[])[] {
+  const isWithin = ({ revision }: Change): boolean => revision > after && revision <= upTo
+  return commits
+    .map((commit) => (commit.every(isWithin) ? commit : commit.filter(isWithin)))
+    .filter(({ length }) => length > 0)
 }

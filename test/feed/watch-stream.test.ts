@@ -1,0 +1,30 @@
+import { describe, expect, it } from 'vitest'
+import type { Change } from '../../src/domain/change.ts'
+import { createHub } from '../../src/feed/hub.ts'
+import { createWatchStream } from '../../src/feed/watch-stream.ts'
+import type { Snapshot } from '../../src/store/database.ts'
+
+describe('a watched state', () => {
+  it('is told no change again that it has shown, when the log was read beyond it', async () => {
+    const head = { revision: 0, epochBase: 0, tail: 0, tailAt: 0, at: 0, writes: 0 }
+    const log = [1, 2, 3].map((revision) => ({ revision, kind: 'DEPLOYMENT_STALLED' }) as unknown as Change)
+    const hub = createHub({ head: async () => ({ ...head, revision: 3 }), read: async () => log }, head)
+    // Each present is one commit later; the hub hears of all of them at once.
+    let present = 0
+    const refresher = {
+      async join() {
+        present += 1
+        await hub.reach(present)
+        return { snapshot: {} as Snapshot, revision: present, release: () => {} }
+      },
+    }
+    const stream = createWatchStream({ hub, refresher, whenBack: () => {}, capacity: 10 }, { topics: ['all'] })
+    const told = [await stream.next(), await stream.next(), await stream.next()]
+    expect(told.map(({ value }) => [value?.cursor, value?.changes.map((change: Change) => change.revision)])).toEqual([
+      [1, []],
+      [2, [2]],
+      [3, [3]],
+    ])
+    await stream.return()
+  })
+})
