@@ -60,6 +60,8 @@ export interface ChangePosition {
 }
 
 export interface ChangeStream extends WakingIterator<FeedEvent> {
+  /** The next event, when it is there already. Not while one is asked for. */
+  take(): FeedEvent | null
   /** Tells a quiet subscriber how far it has come, so that its cursor never grows old. */
   bookmark(): void
   /** Everything has been told, and somebody waits for more. */
@@ -86,6 +88,7 @@ export function createChangeStream(source: ChangeStreamSource, options: ChangeSt
   let isChecked = from?.isChecked ?? false
   let hasBegun = from !== undefined
   let isOver = from?.isOver ?? false
+  let isClosed = false
 
   const iterator = createIterator<FeedEvent>({
     async pull(closed) {
@@ -102,20 +105,23 @@ export function createChangeStream(source: ChangeStreamSource, options: ChangeSt
         source.whenBack(iterator.wake)
         return 'wait'
       }
-      const event = see ? judged.shift() : queue.shift()
-      if (event) {
-        given = { event, after: delivered }
-        delivered = event.cursor
-      }
-      return event ?? (isOver ? 'end' : 'wait')
+      return take() ?? (isOver ? 'end' : 'wait')
     },
     close() {
-      isOver = true
+      isClosed = isOver = true
       stop()
     },
     waits: options.quiet,
   })
   if (from?.isAttached) attach()
+
+  function take(): FeedEvent | null {
+    const event = (see ? judged : queue).shift()
+    if (!event) return null
+    given = { event, after: delivered }
+    delivered = event.cursor
+    return event
+  }
 
   async function judge(seen: NonNullable<ChangeStreamOptions['see']>): Promise<void> {
     const batch = queue.splice(0, judgedAtOnce)
@@ -221,6 +227,7 @@ export function createChangeStream(source: ChangeStreamSource, options: ChangeSt
   }
 
   return Object.assign(iterator, {
+    take: () => (isClosed ? null : take()),
     isQuiet: () => isDone() && position !== null && position <= hub.last && iterator.isWaiting(),
     before() {
       const again = given ? [given.event] : []

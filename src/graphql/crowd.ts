@@ -24,7 +24,8 @@ export interface Crowds {
   join(key: string, source: Source<unknown>, execute: Execute, listener: Listener): () => void
 }
 
-export type Execute = (event: SourceEvent) => Promise<EventResult>
+/** What is known already is not waited for. */
+export type Execute = (event: SourceEvent) => EventResult | Promise<EventResult>
 
 interface Crowd {
   readonly key: string
@@ -77,10 +78,11 @@ export function createCrowds(): Crowds {
     let farewell = (listener: Listener): void => listener.end()
     try {
       for (;;) {
-        await untilOneIsFree(line)
-        const { done, value } = await source.next()
-        if (done) break
-        tell(line, await execute(value))
+        for (let busy = whenOneIsFree(line); busy; busy = whenOneIsFree(line)) await busy
+        const event = source.take() ?? (await next(source))
+        if (event === null) break
+        const result = execute(event)
+        tell(line, result instanceof Promise ? await result : result)
       }
     } catch (error) {
       close(line)
@@ -124,13 +126,16 @@ export function createCrowds(): Crowds {
   }
 }
 
-/** Alone, he is asked for before anything is taken from the source: what happens meanwhile is merged there. */
-async function untilOneIsFree({ members }: Line): Promise<void> {
-  for (;;) {
-    const [one] = members
-    if (!one?.busy || members.size > 1) return
-    await one.busy
-  }
+/** Alone, he is waited for before anything is taken from the source: what happens meanwhile is merged there. */
+function whenOneIsFree({ members }: Line): Promise<void> | null {
+  if (members.size !== 1) return null
+  const [one] = members
+  return one?.busy ?? null
+}
+
+async function next(source: Source<unknown>): Promise<SourceEvent | null> {
+  const { done, value } = await source.next()
+  return done ? null : value
 }
 
 function give(member: Member, result: EventResult): void {

@@ -5,7 +5,7 @@ import { builder } from './builder.ts'
 import { Change } from './change.ts'
 import { ChangeFilterRef, toChangeFilter } from './change-list.ts'
 import type { Context } from './context.ts'
-import { createSource, type Source } from './source-event.ts'
+import { createSource, type Source, type SourceEvent } from './source-event.ts'
 import { FeedResetReasonEnum } from './vocabulary.ts'
 
 const FeedReset = builder.objectRef<NonNullable<FeedEventRow['reset']>>('FeedReset').implement({
@@ -62,9 +62,13 @@ function streamChanges(
   const changes = feed.changes({ filter, after, see, from, quiet: () => quiet() })
   return createSource({
     start: after === null ? feed.hub.last : null,
+    take() {
+      const value = changes.take()
+      return value && eventOf(value)
+    },
     async pull() {
       const { done, value } = await changes.next()
-      return done ? null : { payload: value, resumeFrom: value.cursor, snapshot: null, release: () => {} }
+      return done ? null : eventOf(value)
     },
     close: () => changes.return(),
     isQuiet: changes.isQuiet,
@@ -75,6 +79,10 @@ function streamChanges(
     },
     carry: changes.carry,
   })
+}
+
+function eventOf(payload: FeedEventRow): SourceEvent<FeedEventRow> {
+  return { payload, resumeFrom: payload.cursor, snapshot: null, release: () => {} }
 }
 
 function resumedFrom({ lastEventId }: Context): Revision | null {

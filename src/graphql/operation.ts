@@ -143,8 +143,12 @@ async function subscribe(
   if (events.start !== null) options.begins?.(events.start)
   const operation = JSON.stringify([args.operationName, args.variableValues, rightsKey(identity)])
   const key = deps.shared.keyOf(args.document, operation)
-  const execute = (event: SourceEvent): Promise<EventResult> =>
-    deps.shared.execute(key, event, () => executeEvent(deps, validated, event, identity)).finally(event.release)
+  const execute = (event: SourceEvent): EventResult | Promise<EventResult> => {
+    const result = deps.shared.execute(key, event, () => executeEvent(deps, validated, event, identity))
+    if (result instanceof Promise) return result.finally(event.release)
+    event.release()
+    return result
+  }
   return createResults(
     {
       join: (listener) => deps.crowds.join(key, events, execute, listener),

@@ -16,13 +16,22 @@ import type { SourceEvent } from './source-event.ts'
 export interface SharedExecution {
   /** Who may share: the same parsed document (the parser keeps them), operation, variables and rights. */
   keyOf(document: DocumentNode, operation: string): string
-  execute(key: string, event: SourceEvent, execute: () => Promise<EventResult>): Promise<EventResult>
+  execute(key: string, event: SourceEvent, execute: () => Promise<EventResult>): EventResult | Promise<EventResult>
 }
 
 type Results = Map<string, Promise<EventResult>>
 
-/** Characters of the operations whose results are kept for those who come later, each with what a result may take. */
-const keptText = 2 * 1024 * 1024
+/** The results of a change that were made of it alone, by operation. */
+interface Kept {
+  readonly results: Map<string, EventResult>
+  size: number
+}
+
+/**
+ * Characters of the operations whose results are kept for those who come later, each with what a result may take. Of a crowd that resumes some are
+ * thousands of changes ahead: were less kept, those behind them would execute all of it again, and drive out what the others need.
+ */
+const keptText = 16 * 1024 * 1024
 const resultText = 1024
 
 export function createSharedExecution(): SharedExecution {
@@ -30,10 +39,7 @@ export function createSharedExecution(): SharedExecution {
   let lastDocument = 0
   const ofStates = new WeakMap<object, Results>()
   const ofChanges: Results = new Map()
-  const kept = new LRUCache<string, { readonly change: unknown; readonly result: Promise<EventResult> }>({
-    maxSize: keptText,
-    sizeCalculation: (_, text) => text.length + resultText,
-  })
+  const kept = new LRUCache<Change, Kept>({ maxSize: keptText })
 
   function resultsOf(snapshot: object): Results {
     const known = ofStates.get(snapshot)
@@ -51,21 +57,29 @@ export function createSharedExecution(): SharedExecution {
     return lastDocument
   }
 
+  function keep(change: Change, operation: string, result: EventResult): void {
+    const own = kept.get(change) ?? { results: new Map(), size: 0 }
+    own.results.set(operation, result)
+    own.size += operation.length + resultText
+    kept.set(change, own, { size: own.size })
+  }
+
   return {
     keyOf: (document, operation) => `${numberOf(document)} ${operation}`,
     execute(operation, event, execute) {
+      const { change } = event.payload as { readonly change?: Change | null }
+      const before = change ? kept.get(change)?.results.get(operation) : undefined
+      if (before) return before
       const results = event.snapshot ? resultsOf(event.snapshot) : ofChanges
       const key = `${identityOf(event)} ${operation}`
-      const { change } = event.payload as { readonly change?: Change | null }
-      const before = event.snapshot ? undefined : kept.get(key)
-      const known = before && before.change === change ? before.result : results.get(key)
+      const known = results.get(key)
       if (known) return known
       const result = execute()
       results.set(key, result)
       if (event.snapshot) return result
       const forget = (): void => void setImmediate(() => results.delete(key))
       result.then((value) => {
-        if (value[isOfEvent]) kept.set(key, { change, result })
+        if (value[isOfEvent] && change) keep(change, operation, value)
         forget()
       }, forget)
       return result

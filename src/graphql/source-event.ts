@@ -15,6 +15,8 @@ export interface SourceEvent<Payload = unknown> {
 /** Each has one consumer that calls `return` exactly when it loses interest. */
 export interface Source<Payload> extends AsyncIterableIterator<SourceEvent<Payload>>, Forkable<Payload> {
   return(): Promise<IteratorResult<SourceEvent<Payload>>>
+  /** The next event, when it is there already: a backlog need not be waited for again and again. Not while one is asked for. */
+  take(): SourceEvent<Payload> | null
   /** For a stream of changes that was not told where to begin: where it does, or a little before. */
   readonly start: Revision | null
 }
@@ -35,16 +37,24 @@ interface Forkable<Payload> {
 
 export interface SourceOptions<Payload> extends Forkable<Payload> {
   readonly start?: Revision | null
+  take?(): SourceEvent<Payload> | null
   pull(): Promise<SourceEvent<Payload> | null>
   close(): Promise<unknown>
 }
 
 /** By hand and not by a generator, whose `return` would wait for the event that may never come. */
-export function createSource<Payload>({ start = null, pull, close, ...rest }: SourceOptions<Payload>): Source<Payload> {
+export function createSource<Payload>({
+  start = null,
+  take = () => null,
+  pull,
+  close,
+  ...rest
+}: SourceOptions<Payload>): Source<Payload> {
   const over = { done: true, value: undefined } as const
   return {
     ...rest,
     start,
+    take,
     [Symbol.asyncIterator]() {
       return this
     },

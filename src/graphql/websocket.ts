@@ -44,14 +44,12 @@ const farewell = 1_000
 /** Bytes that a socket is given before anybody waits for it to take them: some messages of one turn, so that they go out together. */
 const ahead = 1024
 
-const asText = { binary: false } as const
-
 /** What is known of a socket. */
 interface Peer {
   readonly socket: WebSocket
   readonly request: IncomingMessage
   /** Resolves when he may be told more; undefined: at once. */
-  readonly send: (message: string | Buffer) => Promise<void> | undefined
+  readonly send: (frame: Buffer) => Promise<void> | undefined
   /** Null: he has not said who he is. */
   identity: Identity | null
   /** What is executed for it, completed by its client or not. */
@@ -155,7 +153,7 @@ export function createWebSockets(yoga: Yoga, options: WebSocketOptions): WebSock
       next() {
         if (beginning)
           leave = beginning.tell({
-            take: (result) => peer.send(messageOf(id, result)),
+            take: (result) => peer.send(frameFor(id, result)),
             end: () => resolve(over),
             fail: (error) => reject(maskError(error)),
           })
@@ -173,15 +171,16 @@ export function createWebSockets(yoga: Yoga, options: WebSocketOptions): WebSock
   const masked = (result: ExecutionResult): ExecutionResult =>
     result.errors ? { ...result, errors: result.errors.map(maskError) } : result
 
-  /** The one that was made last: a crowd is told the same, and most clients begin to count at the same number. */
-  let made: { readonly id: string; readonly result: EventResult; readonly message: Buffer } | null = null
+  /** The ones that were made last: a crowd is told the same, and most clients begin to count at the same number. */
+  const made = new WeakMap<EventResult, { readonly id: string; readonly frame: Buffer }>()
 
-  function messageOf(id: string, result: EventResult): Buffer {
-    if (made?.result === result && made.id === id) return made.message
+  function frameFor(id: string, result: EventResult): Buffer {
+    const last = made.get(result)
+    if (last?.id === id) return last.frame
     const payload = textOf(result, (own) => formatResult(masked(own)))
-    const message = Buffer.from(`{"id":${JSON.stringify(id)},"type":"next","payload":${payload}}`)
-    made = { id, result, message }
-    return message
+    const frame = frameOf(`{"id":${JSON.stringify(id)},"type":"next","payload":${payload}}`)
+    made.set(result, { id, frame })
+    return frame
   }
 
   async function counted<T>(peer: Peer, work: () => Promise<T> | T): Promise<T | ExecutionResult> {
@@ -194,17 +193,18 @@ export function createWebSockets(yoga: Yoga, options: WebSocketOptions): WebSock
   }
 
   function open(socket: WebSocket, request: IncomingMessage, stream: Duplex): void {
-    // A peer that is gone is told nothing, and that is nobody's failure.
-    function send(message: string | Buffer): Promise<void> | undefined {
+    // A peer that is gone is told nothing, and that is nobody's failure: he only takes no more.
+    function send(frame: Buffer): Promise<void> | undefined {
+      if (socket.readyState !== socket.OPEN) return new Promise(() => undefined)
       cork(stream)
-      if (socket.bufferedAmount < ahead) return void socket.send(message, asText)
-      return new Promise((resolve) => socket.send(message, asText, () => resolve()))
+      if (stream.writableLength < ahead) return void stream.write(frame)
+      return new Promise((resolve) => stream.write(frame, () => resolve()))
     }
 
     const over = protocol.opened(
       {
         protocol: socket.protocol,
-        send,
+        send: (message) => send(frameOf(message)),
         close: (code, reason) => socket.close(code, reason),
         onMessage: (take) => void socket.on('message', (text) => take(String(text)).catch(fail)),
       },
@@ -269,6 +269,27 @@ export function createWebSockets(yoga: Yoga, options: WebSocketOptions): WebSock
       clearTimeout(cutOff)
     },
   }
+}
+
+/**
+ * A text message as it goes over the wire (RFC 6455, 5.2: whole, and a server's are not masked). Made once for a crowd: ws would make a head of its own
+ * for each socket, and hand over two buffers.
+ */
+function frameOf(text: string): Buffer {
+  const length = Buffer.byteLength(text)
+  const head = length < 126 ? 2 : length < 65_536 ? 4 : 10
+  const frame = Buffer.allocUnsafe(head + length)
+  frame[0] = 0x81
+  if (head === 2) frame[1] = length
+  else if (head === 4) {
+    frame[1] = 126
+    frame.writeUInt16BE(length, 2)
+  } else {
+    frame[1] = 127
+    frame.writeBigUInt64BE(BigInt(length), 2)
+  }
+  frame.write(text, head)
+  return frame
 }
 
 /** What is said to a socket in one turn goes out together: a commit may tell hundreds of its subscriptions something. */

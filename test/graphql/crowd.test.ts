@@ -3,11 +3,11 @@ import { describe, expect, it } from 'vitest'
 import type { Change } from '../../src/domain/change.ts'
 import { everyone } from '../../src/domain/identity.ts'
 import { createBacklog } from '../../src/feed/backlog.ts'
-import { createChangeStream } from '../../src/feed/change-stream.ts'
+import { createChangeStream, type FeedEvent } from '../../src/feed/change-stream.ts'
 import { createHub, type LogReader } from '../../src/feed/hub.ts'
 import { createWatchStream } from '../../src/feed/watch-stream.ts'
 import { type Crowds, createCrowds } from '../../src/graphql/crowd.ts'
-import { createSource, type Source } from '../../src/graphql/source-event.ts'
+import { createSource, type Source, type SourceEvent } from '../../src/graphql/source-event.ts'
 import { type React, streamState } from '../../src/graphql/state-stream.ts'
 import type { Snapshot } from '../../src/store/database.ts'
 
@@ -99,11 +99,21 @@ function watchChanges({ feed, log }: World, executed: () => void): Source<unknow
     let quiet = (): void => {}
     const filter = { deploymentIds: [watched] }
     const changes = feed.changes({ filter, after: log.length, from: position, quiet: () => quiet() })
+    const eventOf = (value: FeedEvent) => ({
+      payload: value,
+      resumeFrom: value.cursor,
+      snapshot: null,
+      release: () => {},
+    })
     return createSource({
+      take() {
+        const value = changes.take()
+        return value && eventOf(value)
+      },
       async pull() {
         executed()
         const { done, value } = await changes.next()
-        return done ? null : { payload: value, resumeFrom: value.cursor, snapshot: null, release: () => {} }
+        return done ? null : eventOf(value)
       },
       close: () => changes.return(),
       isQuiet: changes.isQuiet,
@@ -124,7 +134,14 @@ function join<Told>(crowds: Crowds, key: string, source: Source<unknown>) {
   let isSlow = false
   let isBusy = false
   let read = (): void => {}
-  const leave = crowds.join(key, source, async ({ payload }) => ({ data: payload }) as never, {
+  let executions = 0
+  // Half of them are known already.
+  const execute = ({ payload }: SourceEvent) => {
+    executions += 1
+    const result = { data: payload } as never
+    return executions % 2 === 0 ? result : Promise.resolve(result)
+  }
+  const leave = crowds.join(key, source, execute, {
     take({ data }) {
       expect(isBusy, 'nobody is told while he is busy').toBe(false)
       told.push(data as Told)

@@ -61,6 +61,30 @@ describe('WebSockets', () => {
     await client.dispose()
   })
 
+  it('carry texts of every length whole', async () => {
+    const { subscribe, next, socket } = await connect(api.url)
+    const documents = ['{ __typename }', `{ __schema { directives { ${'n'.repeat(9_000)}: name } } }`]
+    for (const document of documents) {
+      const ask = async (id: string): Promise<string> => {
+        subscribe(id, document)
+        const text = JSON.stringify(await next())
+        expect(await next()).toEqual({ id, type: 'complete' })
+        return text
+      }
+      const answer = await ask('-')
+      // A frame says its length in 7, 16 or 64 bits.
+      for (const length of [125, 126, 127, 65_535, 65_536, 65_537]) {
+        const rest = length - Buffer.byteLength(answer) - 1
+        if (rest < 0 || rest > 40_000) continue
+        const id = `é${'x'.repeat(rest)}`
+        const text = await ask(id)
+        expect(Buffer.byteLength(text)).toBe(length)
+        expect(text).toBe(answer.replace('"id":"-"', `"id":"${id}"`))
+      }
+    }
+    socket.close()
+  })
+
   it('survive a syntax error and an invalid document, which are answered', async () => {
     const { subscribe, next, socket } = await connect(api.url)
     subscribe('1', '{ revision')

@@ -1,26 +1,38 @@
 /**
  * A thousand subscribers of all changes lose their connections; ten thousand changes later all come back at once. How often is the backlog read
- * in the database, and does each get every change exactly once?
+ * in the database, and does each get every change exactly once? The clients look at each message's bytes and parse nothing: there are ten million.
+ * The floor is the backlog read once by one statement and the same bytes poured over as many plain sockets, to the same process.
  */
+import { connect } from 'node:net'
 import postgres from 'postgres'
 import { atMost, type Bench, stated } from '../harness/bench.ts'
+import { WrongAnswer } from '../harness/closed-loop.ts'
 import { buildReports, createFleet } from '../harness/fleet.ts'
 import { ask } from '../harness/graphql.ts'
-import { openConnection } from '../harness/http-connection.ts'
-import { startRollcall } from '../harness/process.ts'
+import { openConnections } from '../harness/http-connection.ts'
+import { startProgram, startRollcall } from '../harness/process.ts'
 import { spread } from '../harness/statistics.ts'
 import { type Subscription, subscribe } from '../harness/subscription.ts'
 
 const crowd = 1_000
-/** In short rounds: with more of them each takes minutes. */
-const smallCrowd = 100
+/** In short rounds. */
+const smallCrowd = 300
 /** Reports: each is an entry of three changes. */
 const reports = 3_334
+const senders = 32
 
 /** Milliseconds: ten million deliveries take their time. */
-const patience = 1_200_000
+const patience = 110_000
 
 const query = 'subscription ($after: Revision) { changes(after: $after) { cursor reset { reason } } }'
+
+interface Round {
+  readonly reads: number
+  readonly seconds: number
+  readonly floor: number
+  readonly cpu: number
+  readonly clientCpu: number
+}
 
 export const resumeStorm: Bench = {
   name: 'resume-storm',
@@ -29,30 +41,38 @@ export const resumeStorm: Bench = {
     const database = await lab.postgres()
     const url = await database.create('resume_storm')
     const server = await startRollcall({ DATABASE_URL: url })
+    const bare = await startProgram({ script: 'test/bench/floors/pour.ts' })
     const sql = postgres(url, { max: 1, onnotice: () => {} })
     const wrong: string[] = []
-    const rounds: { reads: number; seconds: number; floor: number; cpu: number }[] = []
+    const rounds: Round[] = []
     const fleet = createFleet(buildReports(reports), 1)
     const subscribers = lab.isQuick ? smallCrowd : crowd
     try {
-      const connection = await openConnection(server.port)
-      for (let round = 0; round < (lab.isQuick ? 1 : 3); round += 1) {
+      for (let round = 0; round < (lab.isQuick ? 1 : 2); round += 1) {
         const before = await revisionOf(server.url)
-        for (let device = 0; device < reports; device += 1) {
-          const problem = fleet.check(0, await connection.send(fleet.report(device)))
-          if (problem) wrong.push(problem)
-        }
+        const connections = await openConnections(server.port, senders)
+        await Promise.all(
+          connections.map(async (connection, sender) => {
+            for (let device = sender; device < reports; device += senders) {
+              const problem = fleet.check(0, await connection.send(fleet.report(device)))
+              if (problem) wrong.push(problem)
+            }
+            connection.close()
+          }),
+        )
         const after = await revisionOf(server.url)
-        const floor = await readOnce(sql, before)
+        const read = await readOnce(sql, before)
         const rowsBefore = await rowsRead(sql)
-        const [began, used] = [performance.now(), server.cpu()]
-        await storm(server.port, subscribers, before, after, wrong)
+        const [began, used, client] = [performance.now(), server.cpu(), process.cpuUsage()]
+        const bytes = await storm(server.port, subscribers, before, after)
         const seconds = (performance.now() - began) / 1000
+        const { user, system } = process.cpuUsage(client)
         const cpu = ((server.cpu() - used) * 1e6) / (subscribers * (after - before))
-        rounds.push({ reads: ((await rowsRead(sql)) - rowsBefore) / reports, seconds, floor, cpu })
+        const reads = ((await rowsRead(sql)) - rowsBefore) / reports
+        const floor = read + (await pourOver(bare.port, subscribers, bytes / subscribers))
+        rounds.push({ reads, seconds, floor, cpu, clientCpu: (user + system) / 1e6 / seconds })
       }
-      connection.close()
-      const over = (pick: (round: (typeof rounds)[number]) => number) => spread(rounds.map(pick))
+      const over = (pick: (round: Round) => number) => spread(rounds.map(pick))
       return {
         rows: [],
         claims: [
@@ -68,14 +88,18 @@ export const resumeStorm: Bench = {
             's',
           ),
           stated(
+            'that ÷ the backlog read once and its bytes sent over plain sockets',
+            over(({ seconds, floor }) => seconds / floor),
+          ),
+          stated(
             'server CPU for each delivery',
             over(({ cpu }) => cpu),
             'µs',
           ),
           stated(
-            'the backlog read once by one statement',
-            over(({ floor }) => floor * 1000),
-            'ms',
+            "the clients' share of a core",
+            over(({ clientCpu }) => clientCpu * 100),
+            '%',
           ),
         ],
         notes: [`each of ${subscribers} subscribers had each of the changes exactly once, in order`],
@@ -83,43 +107,79 @@ export const resumeStorm: Bench = {
       }
     } finally {
       await sql.end()
-      await server.stop()
+      await Promise.all([server.stop(), bare.stop()])
       await database.drop('resume_storm')
     }
   },
 }
 
-/** Resolves when everybody has everything. */
-async function storm(port: number, subscribers: number, after: number, end: number, wrong: string[]): Promise<void> {
+const cursorKey = Buffer.from('"cursor":"')
+const noReset = Buffer.from('"reset":null')
+const quote = 0x22
+const zero = 0x30
+
+/** Resolves when everybody has everything, with how many bytes that were. Throws at the first hole, double, error or lost socket. */
+async function storm(port: number, subscribers: number, after: number, end: number): Promise<number> {
   const open: Subscription[] = []
-  let missing = subscribers
-  await new Promise<void>((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`${missing} subscribers still miss changes`)), patience)
-    const join = async (): Promise<void> => {
-      let last = after
-      const subscription = await subscribe({
-        port,
-        query,
-        variables: { after: String(after) },
-        fail: (problem) => wrong.push(problem),
-        hear(message) {
-          const text = message.toString('latin1')
-          const cursor = Number(/"cursor":"(\d+)"/.exec(text)?.[1])
-          if (cursor !== last + 1 || !text.includes('"reset":null'))
-            wrong.push(`after ${last} came ${text.slice(0, 200)}`)
+  let [missing, bytes] = [subscribers, 0]
+  try {
+    await new Promise<void>((resolve, reject) => {
+      const fail = (problem: string): void => reject(new WrongAnswer(problem))
+      const timer = setTimeout(() => fail(`${missing} subscribers still miss changes`), patience)
+      const join = async (): Promise<void> => {
+        let last = after
+        const hear = (message: Buffer): void => {
+          bytes += message.length
+          const cursor = cursorOf(message)
+          if (cursor !== last + 1 || !message.includes(noReset)) fail(`after ${last} came ${message.subarray(0, 200)}`)
           last = cursor
           if (cursor !== end) return
           missing -= 1
           if (missing > 0) return
           clearTimeout(timer)
           resolve()
-        },
-      })
-      open.push(subscription)
-    }
-    Promise.all(Array.from({ length: subscribers }, join)).catch(reject)
-  })
-  for (const subscription of open) subscription.close()
+        }
+        open.push(await subscribe({ port, query, variables: { after: String(after) }, fail, hear }))
+      }
+      Promise.all(Array.from({ length: subscribers }, join)).catch(reject)
+    })
+  } finally {
+    for (const subscription of open) subscription.close()
+  }
+  return bytes
+}
+
+function cursorOf(message: Buffer): number {
+  let at = message.indexOf(cursorKey) + cursorKey.length
+  let cursor = 0
+  for (let digit = message[at]; digit !== undefined && digit !== quote; digit = message[at]) {
+    cursor = cursor * 10 + digit - zero
+    at += 1
+  }
+  return cursor
+}
+
+/** Seconds until so many plain sockets have had so many bytes each. */
+async function pourOver(port: number, sockets: number, bytes: number): Promise<number> {
+  const began = performance.now()
+  await Promise.all(
+    Array.from(
+      { length: sockets },
+      () =>
+        new Promise<void>((resolve, reject) => {
+          let left = Math.round(bytes)
+          const socket = connect({ port, host: '127.0.0.1' }, () => socket.write(String(left)))
+          socket.on('error', reject)
+          socket.on('data', ({ length }) => {
+            left -= length
+            if (left > 0) return
+            socket.destroy()
+            resolve()
+          })
+        }),
+    ),
+  )
+  return (performance.now() - began) / 1000
 }
 
 async function revisionOf(url: string): Promise<number> {
