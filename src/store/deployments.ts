@@ -76,7 +76,8 @@ const isReported = sql`${d.deploymentId} = asked.id and ${d.reporter} = asked.de
 
 /**
  * As findDeployments in the present, for many at once: those of `names[n]` are at `n`. An id may be that of thousands of devices, so
- * each pair is looked up by an index of both (and there is one for each kind of reporter).
+ * each pair is looked up by an index of both (and there is one for each kind of reporter). Left to itself the database reads the whole table for each
+ * hundred of them, in which there is an old row for each change.
  */
 export async function findManyDeployments(
   session: Session,
@@ -97,7 +98,7 @@ export async function findManyDeployments(
     const rows =
       devices.length === 0
         ? sql`from unnest(${listParameter(ids, 'text')}, ${listParameter(indexes, 'bigint')}) as asked (id, index)
-            join ${deployments} ${d} on ${d.deploymentId} = asked.id`
+            cross join lateral (select ${d}.* from ${deployments} ${d} where ${d.deploymentId} = asked.id offset 0) as ${d}`
         : sql`from ${asPairs(ids, devices, indexes)}
             cross join lateral (
               (select ${d}.* from ${deployments} ${d} where ${isReported} and ${d.instanceKey} is null offset 0)
