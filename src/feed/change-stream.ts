@@ -13,6 +13,7 @@
  * There is nothing to splice: it attaches in the turn of the event loop in which it has read everything the hub has told.
  * The iterator is written by hand: `return()` detaches at once, also while nothing is happening.
  */
+import { createAttachment } from '../attachment.ts'
 import { type Change, type ChangeFilter, matchesChange } from '../domain/change.ts'
 import type { Revision } from '../domain/deployment.ts'
 import { isTransient } from '../store/failure.ts'
@@ -250,7 +251,7 @@ export function createChangeStream(source: ChangeStreamSource, options: ChangeSt
   })
 }
 
-const events = new WeakMap<Change, FeedEvent>()
+const events = createAttachment<Change, FeedEvent>('event')
 
 /** One for all who are told of it. */
 function eventOf(change: Change): FeedEvent {

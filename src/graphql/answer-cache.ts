@@ -13,6 +13,7 @@ import { createHash } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type DocumentNode, type GraphQLSchema, Kind, TypeInfo, visit, visitWithTypeInfo } from 'graphql'
 import { LRUCache } from 'lru-cache'
+import { createAttachment } from '../attachment.ts'
 import { ofHeaders, readCredentials } from '../auth/api/credentials.ts'
 import { type Identity, rightsKey } from '../domain/identity.ts'
 import type { Addresses } from '../limits/address.ts'
@@ -66,7 +67,7 @@ export function createAnswerCache(deps: AnswerCacheDeps): AnswerCache {
   const answers = new LRUCache<string, Answer>({ maxSize: mostBytes, sizeCalculation: ({ body }) => body.length + 512 })
   const wasAsked = createMemory()
   const underWay = new Map<string, Promise<void>>()
-  const notes = new WeakMap<IncomingMessage, { readonly stamp: string; readonly document: DocumentNode }>()
+  const notes = createAttachment<IncomingMessage, { readonly stamp: string; readonly document: DocumentNode }>('note')
   const currentStamp = sharing(async () => stampOf(await readHead(database.session)))
 
   function ask(request: IncomingMessage, response: ServerResponse, headers: Headers): void {

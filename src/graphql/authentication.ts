@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import { GraphQLError } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
+import { createAttachment } from '../attachment.ts'
 import type { ApiAuth } from '../auth/api/api-auth.ts'
 import { type Presented, readCredentials } from '../auth/api/credentials.ts'
 import { DomainError } from '../domain/errors.ts'
@@ -28,8 +29,8 @@ export function createAuthentication(
   origins: readonly string[],
   addresses: Pick<Addresses, 'of'>,
 ): Authentication {
-  const identities = new WeakMap<object, Identity>()
-  const asked = new WeakMap<IncomingMessage, Promise<Identity>>()
+  const identities = createAttachment<object, Identity>('identity')
+  const asked = createAttachment<IncomingMessage, Promise<Identity>>('asked')
 
   function identify(request: IncomingMessage | undefined, presented: Presented): Promise<Identity> {
     const known = request && asked.get(request)

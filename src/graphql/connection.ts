@@ -1,9 +1,10 @@
 /** Relay's connections: what is not selected is not read. */
 import { DomainError } from '../domain/errors.ts'
-import type { Page, PageRequest } from '../store/page.ts'
+import { edgeOf, type Page, type PageRequest } from '../store/page.ts'
 import { builder, type SchemaTypes } from './builder.ts'
 import type { Context } from './context.ts'
 import { defaultPageSize, maxPageSize } from './page-size.ts'
+import { selectedFields } from './selection.ts'
 
 export interface Connection<T> {
   page(): Promise<Page<T>>
@@ -70,7 +71,7 @@ function withoutEdges<T>(page: Page<T>, backward: boolean): Page<T> {
 }
 
 export function mapPage<T, U>(page: Page<T> | undefined, map: (node: T) => U): Page<U> | undefined {
-  return page && { ...page, edges: page.edges.map(({ cursor, node }) => ({ cursor, node: map(node) })) }
+  return page && { ...page, edges: page.edges.map((edge) => edgeOf(map(edge.node), () => edge.cursor)) }
 }
 
 export const PageInfo = builder.objectRef<Page<unknown>>('PageInfo').implement({
@@ -101,8 +102,16 @@ const described = {
 
 type NodeRef<T> = PothosSchemaTypes.ObjectRef<SchemaTypes, T> | PothosSchemaTypes.InterfaceRef<SchemaTypes, T>
 
+/** Reads what is selected of rows, for all of them at once. What cannot be read is told by the fields themselves. */
+export type Gather<T> = (rows: readonly T[], selected: ReadonlySet<string>, context: Context) => Promise<unknown>
+
 /** `<Name>Connection` and `<Name>Edge`, which differ by their node's type only; it may be defined later. */
-export function implementConnection<T>(name: string, node: () => NodeRef<T>, of: string) {
+export function implementConnection<T>(name: string, node: () => NodeRef<T>, of: string, gather?: Gather<T>) {
+  const gathered = async (edges: Page<T>['edges'], context: Context, selected: () => ReadonlySet<string>) => {
+    const rows = edges.map((edge) => edge.node)
+    await gather?.(rows, selected(), context).catch(() => undefined)
+    return rows
+  }
   const edge = builder.objectRef<Page<T>['edges'][number]>(`${name}Edge`).implement({
     access: 'viewer',
     description: `One of ${of}, and its place in the list.`,
@@ -119,12 +128,17 @@ export function implementConnection<T>(name: string, node: () => NodeRef<T>, of:
       edges: t.field({
         type: [edge],
         description: described.edges,
-        resolve: async (list) => (await list.page()).edges,
+        resolve: async (list, _, context, info) => {
+          const { edges } = await list.page()
+          await gathered(edges, context, () => selectedFields(info, ['node']))
+          return edges
+        },
       }),
       nodes: t.field({
         type: [node()],
         description: described.nodes,
-        resolve: async (list, _, context) => (await edgesOf(list, context)).map((row) => row.node),
+        resolve: async (list, _, context, info) =>
+          gathered(await edgesOf(list, context), context, () => selectedFields(info)),
       }),
       pageInfo: t.field({ type: PageInfo, description: described.pageInfo, resolve: (list) => list.page() }),
       totalCount: t.int({ description: described.totalCount, resolve: (list) => list.count() }),

@@ -37,6 +37,8 @@ export interface Context {
   /** The `Last-Event-ID` that an EventSource reconnects with. */
   readonly lastEventId: string | null
   reader(): Promise<Reader>
+  /** The same, when somebody has waited for it already. */
+  opened(): Reader | null
   /** What is of no revision: keys, the audit log. */
   readonly session: Session
   /** A credential was revoked here: whoever uses it is sent away at once. */
@@ -56,7 +58,7 @@ export interface Context {
   /** Aborts when the operation takes too long. */
   readonly signal: AbortSignal
   /** What `spend` threw, or the reads that took too long: then the whole answer is this. */
-  readonly excess: DomainError | null
+  excess(): DomainError | null
   close(): Promise<void>
 }
 
@@ -76,7 +78,9 @@ export function createContext(
   { identity = everyone, address = '', snapshot = null, lastEventId = null, enter }: ContextOptions = {},
 ): Context {
   const { signal, met } = createDeadline(deps.limits.time, deps.limits.refuse)
+  const isShared = snapshot !== null
   let opened: Promise<Snapshot> | null = snapshot && Promise.resolve(snapshot)
+  let current: Reader | null = null
   let isClosed = false
   let spent = 0
   let excess: DomainError | null = null
@@ -94,9 +98,11 @@ export function createContext(
   }
 
   async function close(): Promise<void> {
-    if (opened === null || snapshot !== null) return
+    if (opened === null || (isShared && !isClosed)) return
     const closing = opened
     opened = null
+    current = null
+    if (isShared) return
     // When it could not be opened, the readers were told.
     await closing.then((own) => own.close()).catch(() => undefined)
   }
@@ -116,8 +122,12 @@ export function createContext(
       if (isClosed) throw new Error('the operation is over')
       signal.throwIfAborted()
       opened ??= open()
-      return readerOf(await opened, identity.sight)
+      const own = opened
+      const reader = readerOf(await own, identity.sight)
+      if (opened === own) current = reader
+      return reader
     },
+    opened: () => current,
     head: async () => (opened === null ? null : (await opened).head),
     async write(command) {
       // What was read for an earlier field of the operation is older than what follows.
@@ -153,9 +163,7 @@ export function createContext(
       })
       throw excess
     },
-    get excess() {
-      return excess ?? (signal.aborted ? signal.reason : null)
-    },
+    excess: () => excess ?? (signal.aborted ? signal.reason : null),
     close() {
       isClosed = true
       met()

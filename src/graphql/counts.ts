@@ -53,6 +53,11 @@ export const DeploymentCounts = builder.objectRef<CountsAt>('DeploymentCounts').
   }),
 })
 
+/** All of a parent's, as its counters say. */
+export function countsOf(counters: Counters, asOf: Revision | null): CountsAt {
+  return { ...stateCountsOf(counters), asOf, convergence: async () => convergenceCountsOf(counters) }
+}
+
 /** `counters`: those of the parent, which say the same when nothing is filtered, and need not be read. */
 export async function loadCounts(
   reader: Reader,
@@ -61,8 +66,7 @@ export async function loadCounts(
   asOf: Revision | null,
   counters: Counters | null = null,
 ): Promise<CountsAt> {
-  if (counters && presentFields(filter).length === 0)
-    return { ...stateCountsOf(counters), asOf, convergence: async () => convergenceCountsOf(counters) }
+  if (counters && presentFields(filter).length === 0) return countsOf(counters, asOf)
   const counts = (await reader.deploymentCounts(parent, filter, asOf)) ?? noCounts
   return {
     ...counts,

@@ -5,13 +5,13 @@ import { builder } from './builder.ts'
 import { type Connection, connect, implementConnection, type PageArguments, pageArgs } from './connection.ts'
 import type { Context } from './context.ts'
 import { total } from './counts.ts'
-import { Deployment } from './deployment.ts'
+import { Deployment, gatherParents } from './deployment.ts'
 import { type DeploymentFilterInput, DeploymentFilterRef, toDeploymentFilter } from './deployment-filter.ts'
 import type { Parent } from './loaders.ts'
 import { type PastArguments, pastArgs, resolvePastArgs } from './past.ts'
 import { DeploymentOrderEnum } from './vocabulary.ts'
 
-export const DeploymentConnection = implementConnection('Deployment', () => Deployment, 'deployments')
+export const DeploymentConnection = implementConnection('Deployment', () => Deployment, 'deployments', gatherParents)
 
 export const deploymentListArgs = () =>
   builder.args((t) => ({

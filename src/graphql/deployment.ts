@@ -3,9 +3,10 @@ import type { DeploymentRow } from '../store/deployments.ts'
 import { builder } from './builder.ts'
 import { ChangeConnection, changesOf } from './change-list.ts'
 import { Component } from './component.ts'
-import { pageArgs, revisionPageArgs } from './connection.ts'
+import { type Gather, pageArgs, revisionPageArgs } from './connection.ts'
+import type { Context } from './context.ts'
 import { Node } from './interfaces.ts'
-import { type Reader, shownVersions } from './loaders.ts'
+import { type Reader, shownVersions, type TargetNode } from './loaders.ts'
 import { DesiredDocument } from './manifest.ts'
 import { pastArgs, resolvePastArgs } from './past.ts'
 import { ReportConnection, reportsOf } from './report.ts'
@@ -31,21 +32,23 @@ Deployment.implement({
     target: t.field({
       type: Target,
       description: 'What it runs on.',
-      resolve: (d, _, { reader }) => reader().then((r) => targetOf(r, d)),
+      resolve: (d, _, context) => targetOf(context, d),
     }),
     device: t.field({
       type: Device,
       nullable: true,
       description: 'The device it runs on; null when that is a cluster.',
-      resolve: async (d, _, { reader }) => {
-        const target = await targetOf(await reader(), d)
-        return target.kind === 'DEVICE' ? target : null
+      resolve: (d, _, context) => {
+        const target = targetOf(context, d)
+        return target instanceof Promise ? target.then(asDevice) : asDevice(target)
       },
     }),
     rollout: t.field({
       type: Rollout,
       description: 'The rollout it is part of.',
-      resolve: async (d, _, { reader }) => required(await (await reader()).rollout(d.rolloutKey, d.asOf), 'rollout'),
+      resolve: (d, _, { opened, reader }) =>
+        opened()?.rollout.known(d.rolloutKey, d.asOf) ??
+        reader().then(async (r) => required(await r.rollout(d.rolloutKey, d.asOf), 'rollout')),
     }),
     instance: t.field({
       type: RolloutInstance,
@@ -168,8 +171,45 @@ Deployment.implement({
   }),
 })
 
-function targetOf(reader: Reader, deployment: DeploymentRow) {
-  return reader.target(deployment.targetKey, deployment.asOf).then((target) => required(target, 'target'))
+function targetOf(
+  { opened, reader }: Pick<Context, 'opened' | 'reader'>,
+  { targetKey, asOf }: DeploymentRow,
+): TargetNode | Promise<TargetNode> {
+  return (
+    opened()?.knownTarget(targetKey, asOf) ??
+    reader().then(async (r) => required(await r.target(targetKey, asOf), 'target'))
+  )
+}
+
+function asDevice(target: TargetNode): TargetNode | null {
+  return target.kind === 'DEVICE' ? target : null
+}
+
+/** What deployments belong to: few statements, and no row of a list has to wait for its own. */
+export const gatherParents: Gather<DeploymentRow> = async (deployments, selected, { reader }) => {
+  const wanted = {
+    rollout: selected.has('rollout'),
+    target: selected.has('target') || selected.has('device'),
+  }
+  if (!wanted.rollout && !wanted.target) return
+  const { rollout, target } = await reader()
+  const asOf = deployments[0]?.asOf ?? null
+  const all = (load: typeof rollout | typeof target, keys: readonly number[]) =>
+    [...new Set(keys)].map((key) => load(key, asOf))
+  await Promise.all([
+    ...(wanted.rollout
+      ? all(
+          rollout,
+          deployments.map(({ rolloutKey }) => rolloutKey),
+        )
+      : []),
+    ...(wanted.target
+      ? all(
+          target,
+          deployments.map(({ targetKey }) => targetKey),
+        )
+      : []),
+  ])
 }
 
 builder.queryFields((t) => ({

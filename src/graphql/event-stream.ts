@@ -8,6 +8,7 @@
  * The reader pulls: while it does not read, nothing is executed, and the feed's own buffer is the one that fills.
  */
 import type { Plugin } from 'graphql-yoga'
+import { createAttachment } from '../attachment.ts'
 import type { Revision } from '../domain/deployment.ts'
 import { formatResult, type MaskError } from './errors.ts'
 import { type EventResult, type EventResults, resumeFrom } from './operation.ts'
@@ -37,7 +38,7 @@ export function createEventStreams(
   maskError: MaskError,
   pingInterval = 12_000,
 ): EventStreams {
-  const starts = new WeakMap<object, Revision>()
+  const starts = createAttachment<object, Revision>('start')
   const open = new Set<() => void>()
 
   /** `signal`: the client is gone; it may be so before anybody reads the response, and then nobody cancels it. */

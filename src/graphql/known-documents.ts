@@ -9,6 +9,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { DocumentNode, ExecutionResult } from 'graphql'
 import { LRUCache } from 'lru-cache'
+import { createAttachment } from '../attachment.ts'
 import type { Identity } from '../domain/identity.ts'
 
 export interface PlainQuestion {
@@ -48,7 +49,7 @@ interface Known {
 
 export function createKnownDocuments(execute: ExecuteDocument): KnownDocuments {
   const known = new LRUCache<string, Known>({ maxSize: keptText, sizeCalculation: (_, key) => key.length })
-  const results = new WeakMap<IncomingMessage, Promise<ExecutionResult>>()
+  const results = createAttachment<IncomingMessage, Promise<ExecutionResult>>('result')
 
   return {
     learn(request, document, headers) {

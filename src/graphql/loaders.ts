@@ -3,6 +3,7 @@
  * and nothing is asked twice. A reader belongs to its snapshot, so everybody who reads a shared snapshot shares the answers.
  */
 import DataLoader from 'dataloader'
+import { createAttachment } from '../attachment.ts'
 import type { Change, ChangeFilter } from '../domain/change.ts'
 import type { Digits, Millis, Revision } from '../domain/deployment.ts'
 import type { Digest } from '../domain/desired.ts'
@@ -63,7 +64,7 @@ export type ChangeParent =
 
 export type Reader = ReturnType<typeof createReader>
 
-const readers = new WeakMap<Snapshot, Map<string, Reader>>()
+const readers = createAttachment<Snapshot, Map<string, Reader>>('readers')
 
 /** For everybody who sees as much. */
 export function readerOf(snapshot: Snapshot, sight: Sight | null): Reader {
@@ -178,6 +179,10 @@ function createReader(s: Snapshot) {
       const found = await target(key, s.sight ? asOf : null)
       return found && { ...found, asOf }
     },
+    knownTarget(key: number, asOf: Revision | null): TargetNode | undefined {
+      const found = target.known(key, s.sight ? asOf : null)
+      return found && { ...found, asOf }
+    },
     targetByName: remembered((kind: TargetKind, provider: string, name: string) =>
       targetByName(s, kind, provider, name),
     ),
@@ -230,25 +235,57 @@ function createReader(s: Snapshot) {
   }
 }
 
+export interface Batched<Key, Arguments extends readonly unknown[], Value> {
+  (key: Key, ...rest: Arguments): Promise<Value | undefined>
+  /** What was loaded already, without a promise: to wait for each row of a page costs more than to make it. */
+  known(key: Key, ...rest: Arguments): Value | undefined
+}
+
 /** One loader for each combination of arguments; what is asked in one turn is loaded together. */
 function batched<Key, Arguments extends readonly unknown[], Value>(
   load: (keys: readonly Key[], ...rest: Arguments) => Promise<ReadonlyMap<number, Value>>,
   answerKey: (key: Key, index: number) => number = Number,
-): (key: Key, ...rest: Arguments) => Promise<Value | undefined> {
-  const byArguments = new Map<string, DataLoader<Key, Value | undefined, string>>()
-  return (key, ...rest) => {
-    const name = JSON.stringify(rest)
+): Batched<Key, Arguments, Value> {
+  interface Loader extends DataLoader<Key, Value | undefined, string | number> {
+    readonly loaded: Map<string | number, Value | undefined>
+  }
+  const byArguments = new Map<string, Loader>()
+
+  function loaderFor(rest: Arguments): Loader {
+    const loaded: Loader['loaded'] = new Map()
+    const loadAll = async (keys: readonly Key[]): Promise<(Value | undefined)[]> => {
+      const answers = await load(keys, ...rest)
+      return keys.map((one, index) => {
+        const answer = answers.get(answerKey(one, index))
+        loaded.set(cacheKey(one), answer)
+        return answer
+      })
+    }
+    return Object.assign(new DataLoader(loadAll, { cacheKeyFn: cacheKey }), { loaded })
+  }
+
+  function askFor(key: Key, ...rest: Arguments): Promise<Value | undefined> {
+    const name = nameOf(rest)
     let loader = byArguments.get(name)
     if (!loader) {
-      const loadAll = async (keys: readonly Key[]): Promise<(Value | undefined)[]> => {
-        const answers = await load(keys, ...rest)
-        return keys.map((one, index) => answers.get(answerKey(one, index)))
-      }
-      loader = new DataLoader(loadAll, { cacheKeyFn: (one) => JSON.stringify(one) })
+      loader = loaderFor(rest)
       byArguments.set(name, loader)
     }
     return loader.load(key)
   }
+
+  return Object.assign(askFor, {
+    known: (key: Key, ...rest: Arguments) => byArguments.get(nameOf(rest))?.loaded.get(cacheKey(key)),
+  })
+}
+
+function cacheKey(key: unknown): string | number {
+  return typeof key === 'number' ? key : JSON.stringify(key)
+}
+
+/** Of arguments: mostly the present. */
+function nameOf(rest: readonly unknown[]): string {
+  return rest.length === 1 && rest[0] === null ? '[null]' : JSON.stringify(rest)
 }
 
 function remembered<Arguments extends readonly unknown[], Value>(
@@ -256,7 +293,7 @@ function remembered<Arguments extends readonly unknown[], Value>(
 ): (...rest: Arguments) => Promise<Value> {
   const byArguments = new Map<string, Promise<Value>>()
   return (...rest) => {
-    const name = JSON.stringify(rest)
+    const name = nameOf(rest)
     let value = byArguments.get(name)
     if (!value) {
       value = load(...rest)

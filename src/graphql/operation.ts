@@ -62,7 +62,7 @@ export async function executeOperation(
     const work = Promise.resolve(executeRootSelectionSet(validated))
     // What is being written is waited for: its caller has to know.
     const isWriting = validated.operation.operation === 'mutation'
-    const result = bounded(context, await (isWriting ? work : inTime(context, work)))
+    const result = bounded(context, released(await (isWriting ? work : inTime(context, work))))
     const isKept = !isWriting && !result.errors && isOfHeadOnly(args.schema, args.document)
     const head = answered && isKept ? await context.head() : null
     if (head) answered?.(head)
@@ -251,8 +251,10 @@ async function executeEvent(
 ): Promise<EventResult> {
   const contextValue = createContext(deps, { identity, snapshot: event.snapshot })
   try {
-    const work = Promise.resolve(executeSubscriptionEvent({ ...args, rootValue: event, contextValue }))
-    const result = bounded(contextValue, await inTime(contextValue, work))
+    // Nothing else of it is read, and what is not there cannot be kept.
+    const rootValue: Pick<SourceEvent, 'payload'> = { payload: event.payload }
+    const work = Promise.resolve(executeSubscriptionEvent({ ...args, rootValue, contextValue }))
+    const result = bounded(contextValue, released(await inTime(contextValue, work)))
     if (event.resumeFrom === null) return result
     const isItsOwn = !result.errors && identity.sight === null && (await contextValue.head()) === null
     return { ...result, [resumeFrom]: event.resumeFrom, [isOfEvent]: isItsOwn }
@@ -261,8 +263,19 @@ async function executeEvent(
   }
 }
 
+/**
+ * A copy of what graphql's executor keeps, which is emptied: a function that it assigns to one of its properties refers to it, and V8
+ * makes such a function old at once, so that all it refers to would be kept until the next full collection.
+ */
+function released(result: ExecutionResult): ExecutionResult {
+  const own = { ...result }
+  result.data = null
+  return own
+}
+
 /** Thousands of lists would each say the same. */
-function bounded({ excess }: Context, result: ExecutionResult): ExecutionResult {
+function bounded(context: Context, result: ExecutionResult): ExecutionResult {
+  const excess = context.excess()
   if (!excess || !result.errors?.some(({ originalError }) => originalError === excess)) return result
   return { data: null, errors: [new GraphQLError(excess.message, { originalError: excess })] }
 }

@@ -5,7 +5,7 @@ import { type ConvergenceCounts, convergenceCountsOf } from '../store/deployment
 import type { RolloutRow } from '../store/rollouts.ts'
 import { builder } from './builder.ts'
 import { connect, implementConnection, pageArgs } from './connection.ts'
-import { DeploymentCounts, loadCounts } from './counts.ts'
+import { countsOf, DeploymentCounts, loadCounts } from './counts.ts'
 import { DeploymentFilterRef, toDeploymentFilter } from './deployment-filter.ts'
 import { DeploymentConnection, deploymentListArgs, deploymentsOf } from './deployment-list.ts'
 import { givenFields } from './input.ts'
@@ -69,10 +69,10 @@ Rollout.implement({
       type: ConvergenceEnum,
       description:
         'How its deployments together compare with what their devices should run: the first that any of them is of FAILED, STALE, APPLYING, UNKNOWN, CONVERGED.',
-      resolve: async ({ key, asOf, counters }, _, { reader }) => {
-        if (counters) return sumOfConvergence(convergenceCountsOf(counters))
-        return sumOfConvergence(await (await reader()).convergenceCounts({ of: 'rollout', key }, {}, asOf))
-      },
+      resolve: ({ key, asOf, counters }, _, { reader }) =>
+        counters
+          ? sumOfConvergence(convergenceCountsOf(counters))
+          : reader().then(async (r) => sumOfConvergence(await r.convergenceCounts({ of: 'rollout', key }, {}, asOf))),
     }),
     actions: t.field({
       type: [LifecycleAction],
@@ -109,8 +109,11 @@ Rollout.implement({
       type: DeploymentCounts,
       description: 'Its deployments counted by state.',
       args: { filter: t.arg({ type: DeploymentFilterRef, description: 'Which of them to count.' }) },
-      resolve: async ({ key, asOf, counters }, { filter }, context) =>
-        loadCounts(await context.reader(), { of: 'rollout', key }, toDeploymentFilter(filter), asOf, counters),
+      resolve: ({ key, asOf, counters }, { filter }, context) => {
+        if (counters && !filter) return countsOf(counters, asOf)
+        const of = { of: 'rollout', key } as const
+        return context.reader().then((r) => loadCounts(r, of, toDeploymentFilter(filter), asOf, counters))
+      },
     }),
   }),
 })

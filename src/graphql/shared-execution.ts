@@ -8,6 +8,7 @@
  */
 import type { DocumentNode, FormattedExecutionResult } from 'graphql'
 import { LRUCache } from 'lru-cache'
+import { createAttachment } from '../attachment.ts'
 import type { Change } from '../domain/change.ts'
 import type { Revision } from '../domain/deployment.ts'
 import { type EventResult, isOfEvent } from './operation.ts'
@@ -37,7 +38,7 @@ const resultText = 1024
 export function createSharedExecution(): SharedExecution {
   const documents = new WeakMap<DocumentNode, number>()
   let lastDocument = 0
-  const ofStates = new WeakMap<object, Results>()
+  const ofStates = createAttachment<object, Results>('results')
   const ofChanges: Results = new Map()
   const kept = new LRUCache<Change, Kept>({ maxSize: keptText })
 
@@ -103,7 +104,7 @@ function identityOf({ payload }: SourceEvent): string {
   return `${cursor}/${coalesced ?? ''}/${began}`
 }
 
-const texts = new WeakMap<object, string>()
+const texts = createAttachment<EventResult, string>('text')
 
 /** Serialise once: the text of a result that several are sent. */
 export function textOf(result: EventResult, format: (result: EventResult) => FormattedExecutionResult): string {

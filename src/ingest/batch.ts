@@ -27,7 +27,7 @@ export function decideBatch(batch: readonly Waiting[], world: World): Decided {
     const outcome = outcomes[index]
     return outcome && 'ok' in outcome ? (command.also?.(outcome.ok) ?? []) : []
   })
-  return { outcomes, also, effects: world.effects }
+  return { outcomes, also, effects: world.effects() }
 }
 
 export function settle(batch: readonly Waiting[], outcomes: readonly Outcome[]): void {

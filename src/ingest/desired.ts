@@ -54,7 +54,7 @@ export interface DesiredState {
   entryOf(deploymentKey: number): ManifestEntry | null
   /** Makes the device's next version, and says which that is. */
   change(targetKey: number, change: ManifestChange, cause: Cause, bundle: DigestBundle): number
-  readonly effects: DesiredEffects
+  effects(): DesiredEffects
 }
 
 export function createDesiredState(loaded: LoadedDesired): DesiredState {
@@ -112,7 +112,7 @@ export function createDesiredState(loaded: LoadedDesired): DesiredState {
       })
       return version
     },
-    get effects() {
+    effects() {
       return { documents, manifests, entries: touched.values() }
     },
   }

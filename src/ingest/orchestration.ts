@@ -79,7 +79,7 @@ export interface Orchestration {
   putResource(resource: Resource, before: Resource | null): void
   putDetail(write: DetailWrite): void
   putBundle(bundle: Bundle): void
-  readonly effects: OrchestrationEffects
+  effects(): OrchestrationEffects
 }
 
 export function createOrchestration(loaded: LoadedOrchestration): Orchestration {
@@ -184,7 +184,7 @@ export function createOrchestration(loaded: LoadedOrchestration): Orchestration 
       bundles.set(placeOf(bundle), bundle)
       newBundles.set(placeOf(bundle), bundle)
     },
-    get effects() {
+    effects() {
       return {
         instances: touched,
         actions: newActions,

@@ -139,7 +139,7 @@ export interface World {
   recordInstance(instance: Instance, change: ChangeBody): void
   recordAction(action: LifecycleAction, instance: Instance | null, change: ChangeBody, observedAt: Millis | null): void
   keepReport(report: Omit<KeptReport, 'key'>): void
-  readonly effects: Effects
+  effects(): Effects
 }
 
 export interface Effects {
@@ -366,11 +366,11 @@ export function createWorld(head: Head, loaded: Loaded, now: Millis, offlineAfte
       })
     },
     keepReport: (report) => void reports.push({ ...report, key: nextKey++ }),
-    get effects() {
+    effects() {
       const written = { entries, reports, deployments: touchedDeployments, targets: touchedTargets }
-      const orchestrated = orchestration.effects
+      const orchestrated = orchestration.effects()
       const counted = { rolloutDeltas, fleetDelta, revision, at, nextKey }
-      const held = { orchestration: orchestrated, desired: desired.effects }
+      const held = { orchestration: orchestrated, desired: desired.effects() }
       return { ...written, ...counted, ...held, rollouts: touchedRollouts }
     },
   }

@@ -112,9 +112,13 @@ export function openConnection(options: ConnectionOptions): Connection {
   }
 
   async function ask<T extends object>(text: string, parameters: readonly unknown[]): Promise<T[]> {
-    const rows = await client.unsafe(text, parameters as postgres.ParameterOrJSON<never>[], { prepare: true })
+    const query = client.unsafe(text, parameters as postgres.ParameterOrJSON<never>[], { prepare: true })
+    const rows = await query.values()
     backend ??= rows.state.pid
-    return rows as unknown as T[]
+    const objects = asObjects<T>(rows.columns, rows)
+    // postgres.js keeps them until the next full collection (attachment.ts says why).
+    rows.length = 0
+    return objects
   }
 
   return {
@@ -152,6 +156,26 @@ export function openConnection(options: ConnectionOptions): Connection {
       isLost = true
     },
   }
+}
+
+type ToObject = (values: readonly unknown[]) => object
+
+/** Of a prepared statement: its columns are described once. */
+const made = new WeakMap<readonly { readonly name: string }[], ToObject>()
+
+/**
+ * Rows of one shape. What postgres.js makes of a row with more than a dozen columns is a hash table, field by field: larger, and slower to
+ * make and to read.
+ */
+function asObjects<T>(columns: readonly { readonly name: string }[], rows: readonly (readonly unknown[])[]): T[] {
+  if (rows.length === 0) return []
+  let toObject = made.get(columns)
+  if (!toObject) {
+    const fields = columns.map(({ name }, index) => `${JSON.stringify(name)}: values[${index}]`)
+    toObject = new Function('values', `return { ${fields.join(', ')} }`) as ToObject
+    made.set(columns, toObject)
+  }
+  return rows.map(toObject) as T[]
 }
 
 /** Whether the server answered and goes on: anything else leaves open what became of the statement. */

@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
-import { type Deployment, deploymentStates, type Revision } from '../domain/deployment.ts'
+import { deploymentStates, type Revision } from '../domain/deployment.ts'
 import type { Session } from './database.ts'
 import { type DeploymentFilter, d, matchesDeployment, presentFields } from './deployment-filter.ts'
 import { type DeploymentOrder, orders, selectByState } from './deployment-order.ts'
@@ -8,7 +8,7 @@ import { fromPresent, fromUnwound, isListed, parentsOf, type Scope } from './dep
 import { type Page, type PageRequest, pageOf, type Select, sorted, within } from './page.ts'
 import { all, isAnyOf, isStorable, listParameter, nothing } from './parameters.ts'
 import { fromPast, openPast, type Past, present } from './past.ts'
-import { type DeploymentRecord, toDeployment } from './rows.ts'
+import { type ShownDeployment, type ShownRecord, shownColumns, toShown } from './rows.ts'
 import { deployments, targets } from './schema.ts'
 import { seesPlace } from './sight.ts'
 
@@ -24,7 +24,10 @@ export { type DeploymentOrder, deploymentOrders } from './deployment-order.ts'
 export type { Scope } from './deployment-scope.ts'
 
 /** `asOf` null: as it is now; else as it was at that revision. */
-export type DeploymentRow = Deployment & { readonly asOf: Revision | null }
+export type DeploymentRow = ShownDeployment & { readonly asOf: Revision | null }
+
+const shown = shownColumns('d')
+const shownOfPage = shownColumns('page_row')
 
 /** Forgotten ones too; a key that names nothing (or nothing yet at `asOf`) is absent. */
 export async function deploymentsByKey(
@@ -36,7 +39,7 @@ export async function deploymentsByKey(
   const rows = past
     ? fromPast(past, isAnyOf(present.key, keys, 'bigint'))
     : sql`from ${deployments} ${d} where ${isAnyOf(d.key, keys, 'bigint')}`
-  const records = await session.rows<DeploymentRecord>(sql`select ${d}.* ${rows} and ${all(seesPlace(session, d))}`)
+  const records = await session.rows<ShownRecord>(sql`select ${shown} ${rows} and ${all(seesPlace(session, d))}`)
   return new Map(records.map((record) => [record.key, toRow(record, past)]))
 }
 
@@ -52,8 +55,8 @@ export async function findDeployments(
   if (asOf === null) return (await findManyDeployments(session, [{ deploymentId, deviceId }])).get(0) ?? []
   const past = await openPast(session, asOf)
   const isNamed = isStorable(deploymentId) ? sql`${present.deploymentId} = ${deploymentId}` : nothing
-  const records = await session.rows<DeploymentRecord>(
-    sql`select ${d}.* ${fromPast(past, isNamed)} and ${d.forgottenAt} is null and ${all([...seesPlace(session, d), ...(deviceId === null ? [] : [concerns(deviceId)])])} order by ${d.key}`,
+  const records = await session.rows<ShownRecord>(
+    sql`select ${shown} ${fromPast(past, isNamed)} and ${d.forgottenAt} is null and ${all([...seesPlace(session, d), ...(deviceId === null ? [] : [concerns(deviceId)])])} order by ${d.key}`,
   )
   return records.map((record) => toRow(record, past))
 }
@@ -108,8 +111,8 @@ export async function findManyDeployments(
               (select ${d}.* from ${targets} ${runningOn} join ${deployments} ${d} on ${d.targetKey} = ${runningOn.key}
                 where ${isDevice} and ${runningOn.name} = asked.device and ${d.deploymentId} = asked.id and ${d.reporter} <> asked.device offset 0)
             ) as ${d}`
-    const records = await session.rows<DeploymentRecord & { readonly asked: number }>(
-      sql`select asked.index as asked, ${d}.* ${rows} where ${d.forgottenAt} is null and ${all(seesPlace(session, d))} order by ${d.key}`,
+    const records = await session.rows<ShownRecord & { readonly asked: number }>(
+      sql`select asked.index as asked, ${shown} ${rows} where ${d.forgottenAt} is null and ${all(seesPlace(session, d))} order by ${d.key}`,
     )
     for (const { asked: index, ...record } of records) found.get(index)?.push(toRow(record, null))
   }
@@ -132,11 +135,12 @@ export async function pageDeployments(
   asOf: Revision | null,
 ): Promise<Map<number, Page<DeploymentRow>>> {
   const past = asOf === null ? null : await openPast(session, asOf)
-  return pageOf<DeploymentRow, DeploymentRecord>(session, {
+  return pageOf<DeploymentRow, ShownRecord>(session, {
     parents: parentsOf(scope),
     order: orders[order],
     page,
     isWhole: presentFields(filter).length === 0 && asOf === null && !session.sight,
+    columns: shownOfPage,
     select: selectFor(session, scope, filter, order, past),
     toNode: (record) => toRow(record, past),
   })
@@ -176,6 +180,6 @@ function selectPresent(
       ${sorted(orders[order], stretch)}`
 }
 
-function toRow(record: DeploymentRecord, past: Past | null): DeploymentRow {
-  return { ...toDeployment(record), asOf: past?.revision ?? null }
+function toRow(record: ShownRecord, past: Past | null): DeploymentRow {
+  return { ...toShown(record), asOf: past?.revision ?? null }
 }

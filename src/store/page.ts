@@ -19,8 +19,13 @@ export interface PageRequest {
   readonly backward: boolean
 }
 
+export interface Edge<T> {
+  readonly cursor: string
+  readonly node: T
+}
+
 export interface Page<T> {
-  readonly edges: readonly { readonly cursor: string; readonly node: T }[]
+  readonly edges: readonly Edge<T>[]
   readonly hasNextPage: boolean
   readonly hasPreviousPage: boolean
 }
@@ -69,12 +74,14 @@ export async function pageOf<T, Row extends object>(
     readonly order: Order<T>
     readonly page: PageRequest
     readonly select: Select
+    /** Of `page_row`, which is what `select` selects; all of them if absent. `key` is one. */
+    readonly columns?: SQL
     /** Nothing is filtered: one plan is as good for every list. */
     readonly isWhole?: boolean
     readonly toNode: (row: Row) => T
   },
 ): Promise<Map<number, Page<T>>> {
-  const { parents, order, page, select, isWhole = false, toNode } = query
+  const { parents, order, page, select, columns = sql`page_row.*`, isWhole = false, toNode } = query
   const limit = (rows: number): SQL => (isWhole ? keptLimit(rows) : sql`${rows}`)
   const after = page.after === null ? null : readCursor(order, page.after, 'after')
   const before = page.before === null ? null : readCursor(order, page.before, 'before')
@@ -85,7 +92,7 @@ export async function pageOf<T, Row extends object>(
   const behind = after && select({ bounds: [{ side: 'upTo', place: after }], reversed: true, limit: limit(1) })
   const ahead = before && select({ bounds: [{ side: 'from', place: before }], reversed: false, limit: limit(1) })
   const rows = await session.rows<PageRecord & Row>(
-    sql`select parent.key as page_parent, ${exists(behind)} as page_behind, ${exists(ahead)} as page_ahead, page_row.*
+    sql`select parent.key as page_parent, ${exists(behind)} as page_behind, ${exists(ahead)} as page_ahead, ${columns}
       from ${isWhole ? asKeptParents(parents) : asParents(parents)}
       left join lateral (${select({ bounds, reversed: page.backward, limit: limit(page.size + 1) })}) as page_row on true`,
   )
@@ -111,10 +118,29 @@ export function toPage<T>(
   const kept = nodes.slice(0, page.size)
   if (page.backward) kept.reverse()
   return {
-    edges: kept.map((node) => ({ cursor: cursorOf(node), node })),
+    edges: kept.map((node) => edgeOf(node, cursorOf)),
     hasNextPage: beyond.ahead || (hasMore && !page.backward),
     hasPreviousPage: beyond.behind || (hasMore && page.backward),
   }
+}
+
+/** Of a page only the last cursor is usually asked for. */
+class LazyEdge<T> implements Edge<T> {
+  readonly node: T
+  readonly #cursorOf: (node: T) => string
+
+  constructor(node: T, cursorOf: (node: T) => string) {
+    this.node = node
+    this.#cursorOf = cursorOf
+  }
+
+  get cursor(): string {
+    return this.#cursorOf(this.node)
+  }
+}
+
+export function edgeOf<T>(node: T, cursorOf: (node: T) => string): Edge<T> {
+  return new LazyEdge(node, cursorOf)
 }
 
 /** `where` conditions of a stretch's bounds. */

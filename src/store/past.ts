@@ -9,6 +9,7 @@
  */
 import { type SQL, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
+import { createAttachment } from '../attachment.ts'
 import type { ChangeBody } from '../domain/change.ts'
 import type { Millis, Revision } from '../domain/deployment.ts'
 import { DomainError } from '../domain/errors.ts'
@@ -74,7 +75,7 @@ export interface Past {
 }
 
 /** What was last looked back to in each session: one operation asks many times for the same moment. */
-const opened = new WeakMap<Session, { readonly revision: Revision; readonly past: Promise<Past> }>()
+const opened = createAttachment<Session, { readonly revision: Revision; readonly past: Promise<Past> }>('past')
 
 export function openPast(session: Session, revision: Revision): Promise<Past> {
   const known = opened.get(session)

@@ -9,7 +9,7 @@ import { actionsOf, instancesOf } from './instances.ts'
 import { type Order, type Page, type PageRequest, pageOf, sorted, within } from './page.ts'
 import { all, containsText, isAnyOf } from './parameters.ts'
 import { storedIdentity } from './rollout-identity.ts'
-import { type RolloutRecord, toCounters, toRollout } from './rows.ts'
+import { type RolloutRecord, rolloutColumns, toCounters, toRollout } from './rows.ts'
 import { deployments, rollouts } from './schema.ts'
 import { seesPlace, seesRollout } from './sight.ts'
 
@@ -37,6 +37,8 @@ const newestFirst: Order<Rollout> = {
   keys: [{ by: rollouts.key, type: 'bigint', descending: true, of: (rollout) => rollout.key }],
 }
 
+const columns = rolloutColumns('rollouts')
+
 /** A key that names nothing (or nothing yet at `asOf`) is absent. */
 export async function rolloutsByKey(
   session: Session,
@@ -44,7 +46,7 @@ export async function rolloutsByKey(
   asOf: Revision | null,
 ): Promise<Map<number, RolloutRow>> {
   const rows = await session.rows<RolloutRecord>(
-    sql`select ${rollouts}.* from ${rollouts} where ${isAnyOf(rollouts.key, keys, 'bigint')} and ${existedAt(session, asOf)}`,
+    sql`select ${columns} from ${rollouts} where ${isAnyOf(rollouts.key, keys, 'bigint')} and ${existedAt(session, asOf)}`,
   )
   const found = await asThen(session, rows, asOf)
   return new Map(found.map((rollout) => [rollout.key, rollout]))
@@ -58,7 +60,7 @@ export async function rolloutByKeyArgs(
 ): Promise<RolloutRow | null> {
   const identity = storedIdentity(name)
   const [row] = await session.rows<RolloutRecord>(
-    sql`select ${rollouts}.* from ${rollouts}
+    sql`select ${columns} from ${rollouts}
       where ${rollouts.kind} = any(enum_range(null::rollout_kind)) and ${rollouts.identity} = ${identity} and ${existedAt(session, asOf)}
       order by ${rollouts.kind} limit 1`,
   )
@@ -70,7 +72,7 @@ export async function rolloutByKeyArgs(
 /** The one of exactly that kind and name, as it is now. */
 export async function rolloutByName(session: Session, name: RolloutName): Promise<RolloutRow | null> {
   const [row] = await session.rows<RolloutRecord>(
-    sql`select ${rollouts}.* from ${rollouts}
+    sql`select ${columns} from ${rollouts}
       where ${rollouts.kind} = ${name.kind}::rollout_kind and ${rollouts.identity} = ${storedIdentity(name)}`,
   )
   return row ? toRow(session, row) : null
@@ -86,6 +88,7 @@ export async function pageRollouts(
     parents: [0],
     order: newestFirst,
     page,
+    columns: rolloutColumns('page_row'),
     select: (stretch) =>
       sql`select ${rollouts}.* ${fromListed(session, filter, within(newestFirst, stretch))} ${sorted(newestFirst, stretch)}`,
     toNode: (row) => toRow(session, row),

@@ -1,4 +1,6 @@
 /** Rows as a Session answers them (columns as in schema.ts, times as Millis), and what they are in the domain. */
+import { getTableColumns, type SQL, sql } from 'drizzle-orm'
+import type { PgTable } from 'drizzle-orm/pg-core'
 import type { Change, ChangeBody } from '../domain/change.ts'
 import { type Counters, counters, zeroCounters } from '../domain/counters.ts'
 import type {
@@ -21,7 +23,7 @@ import type { Rollout, RolloutKind } from '../domain/rollout.ts'
 import type { Connectivity, Label, Target, TargetKind } from '../domain/target.ts'
 import { iso } from './recordset.ts'
 import type { ReportRow } from './reports.ts'
-import { rollouts } from './schema.ts'
+import { deployments, rollouts } from './schema.ts'
 
 /** What change_log.before holds. There times are ISO 8601, in a row of deployments they are Millis. */
 export interface ImageRecord<Time> {
@@ -50,25 +52,47 @@ export interface ImageRecord<Time> {
   readonly forgotten_at: Time | null
 }
 
-export interface DeploymentRecord extends ImageRecord<Millis> {
+/** What is shown of a deployment. */
+export type ShownDeployment = Omit<Deployment, 'declaredComponents' | 'claimed' | 'marks'>
+
+export interface ShownRecord extends ImageRecord<Millis> {
   readonly key: number
   readonly deployment_id: string
   readonly reporter: string
+  readonly received_at: Millis
+}
+
+export interface DeploymentRecord extends ShownRecord {
   readonly declared_components: readonly string[]
   readonly claimed: boolean
-  readonly received_at: Millis
   readonly marks: OrderMarks
 }
 
-export function toDeployment(row: DeploymentRecord): Deployment {
+/** The columns of what is shown, of a row of that name: to read one costs about as much as to show it. */
+export const shownColumns = columnsBut(deployments, ['declared_components', 'claimed', 'marks', 'repeats'])
+export const rolloutColumns = columnsBut(rollouts, ['identity', 'created_revision'])
+
+function columnsBut(table: PgTable, unread: readonly string[]): (row: string) => SQL {
+  const names = Object.values(getTableColumns(table)).map(({ name }) => name)
+  const read = names.filter((name) => !unread.includes(name))
+  return (row) => sql.raw(read.map((name) => `${row}.${name}`).join(', '))
+}
+
+export function toShown(row: ShownRecord): ShownDeployment {
   return {
     key: row.key,
     deploymentId: row.deployment_id,
     reporter: row.reporter,
     ...imageOf(row, row.reported_at, row.changed_at, row.forgotten_at),
+    receivedAt: row.received_at,
+  }
+}
+
+export function toDeployment(row: DeploymentRecord): Deployment {
+  return {
+    ...toShown(row),
     declaredComponents: row.declared_components,
     claimed: row.claimed,
-    receivedAt: row.received_at,
     marks: row.marks,
   }
 }

@@ -30,5 +30,5 @@ export const parsers: Readonly<Record<number, (text: string) => unknown>> = {
 
 /** `2026-01-02 03:04:05.678+00` (sessions run in UTC) → milliseconds. */
 function parseInstant(text: string): number {
-  return Date.parse(`${text.replace(' ', 'T').replace(/\+00(:00)?$/, '')}Z`)
+  return Date.parse(`${text.replace(' ', 'T')}:00`)
 }

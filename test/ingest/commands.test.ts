@@ -135,7 +135,9 @@ describe.each(stores)('commands on $name', (store) => {
     await send({ reporter: 'gw4', deviceId: 'gw4/child', deploymentId: declared, state: 'INSTALLED' })
     const all = await findDeployments(road.database.session, declared, null, null)
     expect(all).toHaveLength(1)
-    expect(all[0]).toMatchObject({ reporter: 'gw4', state: 'INSTALLED', application: 'app', claimed: true })
+    expect(all[0]).toMatchObject({ reporter: 'gw4', state: 'INSTALLED', application: 'app' })
+    const text = 'select claimed from deployments where key = $1::bigint'
+    expect(await road.database.session.run(text, [all[0]?.key])).toEqual([{ claimed: true }])
     // And a declaration finds what was reported before it.
     await send({ reporter: 'gw4', deviceId: 'gw4/child', deploymentId: later, state: 'INSTALLED' })
     await road.writer.submit(

@@ -14,6 +14,7 @@ import {
   type Scope,
 } from '../../../src/store/deployments.ts'
 import type { Page, PageRequest } from '../../../src/store/page.ts'
+import type { ShownDeployment } from '../../../src/store/rows.ts'
 import { targetsByKey } from '../../../src/store/targets.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
 import { type Life, live } from './history.ts'
@@ -215,13 +216,13 @@ describe.each(stores)('lists and counts of deployments on $name', (store) => {
       .toSorted(comparisons[order])
   }
 
-  function targetOf({ targetKey }: Deployment): Target {
+  function targetOf({ targetKey }: ShownDeployment): Target {
     const target = targets.get(targetKey)
     if (!target) throw new Error(`there is no target ${targetKey}`)
     return target
   }
 
-  async function ask(question: Question, parent: number, page: PageRequest): Promise<Page<Deployment>> {
+  async function ask(question: Question, parent: number, page: PageRequest): Promise<Page<ShownDeployment>> {
     const { scope, filter, order, asOf } = question
     const pages = await pageDeployments(database.session, scope, filter, order, page, asOf)
     const found = pages.get(parent)

@@ -10,6 +10,7 @@ import {
   type Scope,
 } from '../../../src/store/deployments.ts'
 import { resolvePast } from '../../../src/store/past.ts'
+import type { ShownDeployment } from '../../../src/store/rows.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
 import { foldAll, inSnapshot, type Life, live } from './history.ts'
 import { countsOf } from './reference.ts'
@@ -117,16 +118,16 @@ describe.each(stores)('the past on $name', (store) => {
     })
   })
 
-  async function list(scope: Scope, asOf: Revision): Promise<Deployment[]> {
+  async function list(scope: Scope, asOf: Revision): Promise<ShownDeployment[]> {
     const pages = await pageDeployments(database.session, scope, {}, 'CHANGED_DESC', firstPage, asOf)
     return [...pages.values()].flatMap(({ edges }) => edges.map(({ node }) => node))
   }
 })
 
 /** What the past answers as it was; the rest of a deployment is the present's. */
-function pastOf(deployment: Deployment | undefined): Partial<Deployment> | undefined {
+function pastOf(deployment: ShownDeployment | Deployment | undefined): Partial<ShownDeployment> | undefined {
   if (!deployment) return undefined
-  const { reporter, declaredComponents, claimed, receivedAt, marks, reportedAt, ...rest } = deployment
+  const { reporter, declaredComponents, claimed, receivedAt, marks, reportedAt, ...rest } = deployment as Deployment
   const { asOf: _, ...past } = { asOf: null, ...rest }
   return past
 }

@@ -1,0 +1,48 @@
+/** What is selected of a list's rows, however the document says it. */
+import { buildSchema, type GraphQLResolveInfo, graphqlSync } from 'graphql'
+import { expect, it } from 'vitest'
+import { selectedFields } from '../../src/graphql/selection.ts'
+
+const schema = buildSchema(`
+  type Query { list: List }
+  type List { nodes: [Row], edges: [Edge] }
+  type Edge { node: Row }
+  type Row { a: Int, b: Int, row: Row }
+`)
+
+function asked(source: string, path: readonly string[] = []): string[][] {
+  const found: string[][] = []
+  const note = (_: unknown, __: unknown, info: GraphQLResolveInfo): unknown[] => {
+    found.push([...selectedFields(info, path)].sort())
+    return []
+  }
+  const rootValue = { list: { nodes: note.bind(null, null), edges: note.bind(null, null) } }
+  const { errors } = graphqlSync({ schema, source, rootValue })
+  expect(errors).toBeUndefined()
+  return found
+}
+
+it.each([
+  ['plain fields', '{ list { nodes { a row { b } } } }', [], ['a', 'row']],
+  ['fields by another name', '{ list { nodes { x: a } } }', [], ['a']],
+  ['fields on a condition', '{ list { nodes { a @include(if: false) b @skip(if: true) } } }', [], ['a', 'b']],
+  [
+    'fragments',
+    '{ list { nodes { ...F ... { b } } } } fragment F on Row { ...G } fragment G on Row { a }',
+    [],
+    ['a', 'b'],
+  ],
+  ['a selection in two parts', '{ list { nodes { a } nodes { b } } }', [], ['a', 'b']],
+  [
+    'what lies beneath edges',
+    '{ list { edges { node { a } ... { node { b row { a } } } } } }',
+    ['node'],
+    ['a', 'b', 'row'],
+  ],
+])('tells %s', (_, source, path, names) => {
+  expect(asked(source, path)).toEqual([names])
+})
+
+it('tells one list from another of the same document', () => {
+  expect(asked('{ list { x: nodes { a } y: nodes { b } } }')).toEqual([['a'], ['b']])
+})
