@@ -16,7 +16,7 @@ function asked(source: string, path: readonly string[] = []): string[][] {
     found.push([...selectedFields(info, path)].sort())
     return []
   }
-  const rootValue = { list: { nodes: note.bind(null, null), edges: note.bind(null, null) } }
+  const rootValue = { list: { nodes: note, edges: note } }
   const { errors } = graphqlSync({ schema, source, rootValue })
   expect(errors).toBeUndefined()
   return found
