@@ -9,7 +9,7 @@ import type { Feed } from '../feed/feed.ts'
 import type { Command } from '../ingest/command.ts'
 import { type AuditEntry, audited, recordAudit } from '../ingest/commands/api-access.ts'
 import type { Writer } from '../ingest/writer.ts'
-import { createDeadline } from '../limits/deadline.ts'
+import { createDeadline, type Deadline } from '../limits/deadline.ts'
 import type { SinkManager } from '../sinks/manage.ts'
 import type { Database, LogHead, Session, Snapshot } from '../store/database.ts'
 import { type DocumentLimits, maxRows } from './limits.ts'
@@ -55,8 +55,8 @@ export interface Context {
   spend(rows: number): void
   /** As of which everything was read; null: nothing was. */
   head(): Promise<LogHead | null>
-  /** Aborts when the operation takes too long. */
-  readonly signal: AbortSignal
+  /** Aborts when the operation takes too long, counted from when somebody asks: what waits for nothing needs none. */
+  signal(): AbortSignal
   /** What `spend` threw, or the reads that took too long: then the whole answer is this. */
   excess(): DomainError | null
   close(): Promise<void>
@@ -77,7 +77,7 @@ export function createContext(
   deps: ContextDeps,
   { identity = everyone, address = '', snapshot = null, lastEventId = null, enter }: ContextOptions = {},
 ): Context {
-  const { signal, met } = createDeadline(deps.limits.time, deps.limits.refuse)
+  let deadline: Deadline | null = null
   const isShared = snapshot !== null
   let opened: Promise<Snapshot> | null = snapshot && Promise.resolve(snapshot)
   let current: Reader | null = null
@@ -86,10 +86,16 @@ export function createContext(
   let excess: DomainError | null = null
   let acting: AuditEntry | null = null
 
+  function signal(): AbortSignal {
+    deadline ??= createDeadline(deps.limits.time, deps.limits.refuse)
+    if (isClosed) deadline.met()
+    return deadline.signal
+  }
+
   async function open(): Promise<Snapshot> {
-    const leave = await enter?.(signal)
+    const leave = await enter?.(signal())
     try {
-      const own = await deps.database.snapshot(signal)
+      const own = await deps.database.snapshot(signal())
       return leave ? { ...own, close: () => own.close().finally(leave) } : own
     } catch (error) {
       leave?.()
@@ -120,7 +126,7 @@ export function createContext(
     lastEventId,
     async reader() {
       if (isClosed) throw new Error('the operation is over')
-      signal.throwIfAborted()
+      signal().throwIfAborted()
       opened ??= open()
       const own = opened
       const reader = readerOf(await own, identity.sight)
@@ -163,10 +169,10 @@ export function createContext(
       })
       throw excess
     },
-    excess: () => excess ?? (signal.aborted ? signal.reason : null),
+    excess: () => excess ?? (deadline?.signal.aborted ? deadline.signal.reason : null),
     close() {
       isClosed = true
-      met()
+      deadline?.met()
       return close()
     },
   }

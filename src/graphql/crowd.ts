@@ -24,8 +24,8 @@ export interface Crowds {
   join(key: string, source: Source<unknown>, execute: Execute, listener: Listener): () => void
 }
 
-/** What is known already is not waited for. */
-export type Execute = (event: SourceEvent) => EventResult | Promise<EventResult>
+/** What is known already is not waited for. `isAlone`: there is nobody now to share it with. */
+export type Execute = (event: SourceEvent, isAlone: boolean) => EventResult | Promise<EventResult>
 
 interface Crowd {
   readonly key: string
@@ -81,7 +81,7 @@ export function createCrowds(): Crowds {
         for (let busy = whenOneIsFree(line); busy; busy = whenOneIsFree(line)) await busy
         const event = source.take() ?? (await next(source))
         if (event === null) break
-        const result = execute(event)
+        const result = execute(event, line.crowd.size === 1)
         tell(line, result instanceof Promise ? await result : result)
       }
     } catch (error) {

@@ -28,7 +28,8 @@ const DeploymentUpdate = builder.objectRef<DeploymentUpdateRow>('DeploymentUpdat
       type: Deployment,
       nullable: true,
       description: 'The deployment; null when it is not there yet, or forgotten.',
-      resolve: async ({ deploymentId, found }, _, context) => theOne(await context.reader(), deploymentId, found),
+      resolve: ({ deploymentId, found }, _, context) =>
+        found.length < 2 ? found[0] : context.reader().then((reader) => theOne(reader, deploymentId, found)),
     }),
     changes: t.expose('changes', { type: [Change], description: 'What led here since the update before.' }),
   }),

@@ -20,7 +20,7 @@ import type { LogHead } from '../store/database.ts'
 import { refuseOperation } from './access.ts'
 import { isOfHeadOnly } from './answer-cache.ts'
 import { type Context, type ContextDeps, type ContextOptions, createContext } from './context.ts'
-import type { Crowds, Listener } from './crowd.ts'
+import type { Crowds, Execute, Listener } from './crowd.ts'
 import { asRefusal } from './limits.ts'
 import type { Costing } from './operation-cost.ts'
 import type { SharedExecution } from './shared-execution.ts'
@@ -69,12 +69,13 @@ export async function executeOperation(
     return result
   } finally {
     const closing = context.close()
-    if (!context.signal.aborted) await closing
+    if (!context.signal().aborted) await closing
   }
 }
 
 /** The reads fail by themselves when their time is over; but the embedded database finishes what it has begun. */
-async function inTime<Result>({ signal }: Context, work: Promise<Result>): Promise<Result | ExecutionResult> {
+async function inTime<Result>(context: Context, work: Promise<Result>): Promise<Result | ExecutionResult> {
+  const signal = context.signal()
   try {
     return await orAborted(work, signal)
   } catch (error) {
@@ -143,8 +144,9 @@ async function subscribe(
   if (events.start !== null) options.begins?.(events.start)
   const operation = JSON.stringify([args.operationName, args.variableValues, rightsKey(identity)])
   const key = deps.shared.keyOf(args.document, operation)
-  const execute = (event: SourceEvent): EventResult | Promise<EventResult> => {
-    const result = deps.shared.execute(key, event, () => executeEvent(deps, validated, event, identity))
+  const execute: Execute = (event, isAlone) => {
+    const own = (): EventResult | Promise<EventResult> => executeEvent(deps, validated, event, identity)
+    const result = isAlone && event.snapshot ? own() : deps.shared.execute(key, event, own)
     if (result instanceof Promise) return result.finally(event.release)
     event.release()
     return result
@@ -243,23 +245,33 @@ function createResults(begin: Beginning, ended: () => void = () => undefined): E
   }
 }
 
-async function executeEvent(
+/** What waits for nothing is there at once. */
+function executeEvent(
   deps: ContextDeps,
   args: ValidatedSubscriptionArgs,
   event: SourceEvent,
   identity: Identity,
-): Promise<EventResult> {
+): EventResult | Promise<EventResult> {
   const contextValue = createContext(deps, { identity, snapshot: event.snapshot })
+  // Nothing else of it is read, and what is not there cannot be kept.
+  const rootValue: Pick<SourceEvent, 'payload'> = { payload: event.payload }
+  const work = executeSubscriptionEvent({ ...args, rootValue, contextValue })
+  if (work instanceof Promise) return whenExecuted(contextValue, work, event)
+  void contextValue.close()
+  return resumable(event, bounded(contextValue, released(work)), identity.sight === null)
+}
+
+async function whenExecuted(
+  context: Context,
+  work: Promise<ExecutionResult>,
+  event: SourceEvent,
+): Promise<EventResult> {
   try {
-    // Nothing else of it is read, and what is not there cannot be kept.
-    const rootValue: Pick<SourceEvent, 'payload'> = { payload: event.payload }
-    const work = Promise.resolve(executeSubscriptionEvent({ ...args, rootValue, contextValue }))
-    const result = bounded(contextValue, released(await inTime(contextValue, work)))
-    if (event.resumeFrom === null) return result
-    const isItsOwn = !result.errors && identity.sight === null && (await contextValue.head()) === null
-    return { ...result, [resumeFrom]: event.resumeFrom, [isOfEvent]: isItsOwn }
+    const result = bounded(context, released(await inTime(context, work)))
+    const isOfIt = event.resumeFrom !== null && !result.errors && context.identity.sight === null
+    return resumable(event, result, isOfIt && (await context.head()) === null)
   } finally {
-    await contextValue.close()
+    await context.close()
   }
 }
 
@@ -271,6 +283,11 @@ function released(result: ExecutionResult): ExecutionResult {
   const own = { ...result }
   result.data = null
   return own
+}
+
+function resumable(event: SourceEvent, result: ExecutionResult, isOfIt: boolean): EventResult {
+  if (event.resumeFrom === null) return result
+  return { ...result, [resumeFrom]: event.resumeFrom, [isOfEvent]: isOfIt && !result.errors }
 }
 
 /** Thousands of lists would each say the same. */

@@ -17,10 +17,12 @@ import type { SourceEvent } from './source-event.ts'
 export interface SharedExecution {
   /** Who may share: the same parsed document (the parser keeps them), operation, variables and rights. */
   keyOf(document: DocumentNode, operation: string): string
-  execute(key: string, event: SourceEvent, execute: () => Promise<EventResult>): EventResult | Promise<EventResult>
+  execute(key: string, event: SourceEvent, execute: () => MaybeLater<EventResult>): MaybeLater<EventResult>
 }
 
-type Results = Map<string, Promise<EventResult>>
+type MaybeLater<T> = T | Promise<T>
+
+type Results = Map<string, MaybeLater<EventResult>>
 
 /** The results of a change that were made of it alone, by operation. */
 interface Kept {
@@ -79,10 +81,12 @@ export function createSharedExecution(): SharedExecution {
       results.set(key, result)
       if (event.snapshot) return result
       const forget = (): void => void setImmediate(() => results.delete(key))
-      result.then((value) => {
+      const settle = (value: EventResult): void => {
         if (value[isOfEvent] && change) keep(change, operation, value)
         forget()
-      }, forget)
+      }
+      if (result instanceof Promise) result.then(settle, forget)
+      else settle(result)
       return result
     },
   }

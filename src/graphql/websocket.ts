@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream'
 import { type ExecutionArgs, type ExecutionResult, GraphQLError, getOperationAST } from 'graphql'
 import { handleProtocols, makeServer } from 'graphql-ws'
 import { type WebSocket, WebSocketServer } from 'ws'
+import { createAttachment } from '../attachment.ts'
 import type { ApiAuth } from '../auth/api/api-auth.ts'
 import { ofHeaders, ofPayload, readCredentials } from '../auth/api/credentials.ts'
 import { DomainError } from '../domain/errors.ts'
@@ -171,8 +172,8 @@ export function createWebSockets(yoga: Yoga, options: WebSocketOptions): WebSock
   const masked = (result: ExecutionResult): ExecutionResult =>
     result.errors ? { ...result, errors: result.errors.map(maskError) } : result
 
-  /** The ones that were made last: a crowd is told the same, and most clients begin to count at the same number. */
-  const made = new WeakMap<EventResult, { readonly id: string; readonly frame: Buffer }>()
+  /** Those that were made last: a crowd is told the same, and most clients begin to count at the same number. */
+  const made = createAttachment<EventResult, { readonly id: string; readonly frame: Buffer }>('frame')
 
   function frameFor(id: string, result: EventResult): Buffer {
     const last = made.get(result)
