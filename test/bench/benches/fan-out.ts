@@ -1,13 +1,18 @@
 /**
  * What it costs to tell everybody: all subscribers watch one rollout with the same document, and one report after another
- * moves it. The next report leaves when the last subscriber has heard of the one before.
+ * moves it. The next report leaves when the last subscriber has heard of the one before, so each of the three gets its reports as quickly as it tells.
+ *
+ * What is counted is all processor time of a server between the first report and the last delivery, ÷ deliveries. Of ours that is the report's whole
+ * road: parsed, decided, written in a transaction, and the rollout read again; the floor and the peer only take the request and read nothing. What
+ * a report costs when nobody watches is therefore measured, too, and stated beside the ratio.
  */
 import { atLeast, atMost, type Bench, type Claim, type Lab, type Row, stated } from '../harness/bench.ts'
 import { WrongAnswer } from '../harness/closed-loop.ts'
-import { buildReports, createFleet, deploymentName } from '../harness/fleet.ts'
+import { buildReports, createFleet, deploymentName, type Fleet } from '../harness/fleet.ts'
 import { openConnection } from '../harness/http-connection.ts'
 import { type Program, startProgram, startRollcall } from '../harness/process.ts'
 import { interleave, ratio, rowsOf, type Sample } from '../harness/rounds.ts'
+import { spread } from '../harness/statistics.ts'
 import { type Subscription, subscribe } from '../harness/subscription.ts'
 
 const crowds = [1_000, 5_000]
@@ -17,6 +22,8 @@ const query = `subscription {
 }`
 
 interface Crowd {
+  /** Microseconds of the server's processor time for a report that nobody watched. */
+  readonly report: number
   readonly measure: (isWarmUp: boolean) => Promise<Sample>
   close(): void
 }
@@ -69,6 +76,13 @@ async function measureCrowd(lab: Lab, size: number, rows: Row[], claims: Claim[]
       ),
       atLeast(`${size}: CPU a delivery, stock graphql-ws ÷ ours`, ratio(of('stock'), of('ours'), cpu), 3),
       stated(`${size}: deliveries/s, ours ÷ floor`, ratio(of('ours'), of('floor'))),
+      stated(`${size}: CPU of a report that nobody watches`, spread([ours.report]), 'µs'),
+      stated(
+        `${size}: CPU a delivery without the report's own, ours ÷ floor`,
+        spread(
+          of('ours').map((sample, round) => (cpu(sample) - ours.report / size) / cpu(of('floor')[round] ?? sample)),
+        ),
+      ),
     )
   } finally {
     for (const one of crowd) one.close()
@@ -100,6 +114,7 @@ async function gather(lab: Lab, program: Program, size: number, isOurs: boolean,
       }
       if (heard >= number) reached()
     })
+  const report = isOurs ? await measureReports(lab, program, fleet, wrong) : 0
   for (let begun = 0; begun < size; begun += 100)
     subscriptions.push(
       ...(await Promise.all(
@@ -135,9 +150,29 @@ async function gather(lab: Lab, program: Program, size: number, isOurs: boolean,
   }
 
   return {
+    report,
     measure,
     close() {
       for (const subscription of subscriptions) subscription.close()
     },
   }
+}
+
+/** One after another, while nobody watches. The first ones warm up. */
+async function measureReports(lab: Lab, program: Program, fleet: Fleet, wrong: string[]): Promise<number> {
+  const connection = await openConnection(program.port)
+  const send = async (seconds: number): Promise<number> => {
+    const end = performance.now() + seconds * 1000
+    let count = 0
+    for (; performance.now() < end; count += 1) {
+      const problem = fleet.check(0, await connection.send(fleet.report(0)))
+      if (problem) wrong.push(problem)
+    }
+    return count
+  }
+  await send(lab.seconds)
+  const used = program.cpu()
+  const count = await send(lab.seconds)
+  connection.close()
+  return ((program.cpu() - used) / count) * 1e6
 }
