@@ -1,6 +1,8 @@
 /** The real client, as a device has it: with nothing of whoever runs the tests. */
 import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { temporaryFolder } from './folder.ts'
 
 /** Said where the tests are skipped. */
 export const whyNoGit = 'there is no git on the PATH'
@@ -50,4 +52,11 @@ export async function gitFails(directory: string, ...words: readonly string[]): 
 /** Under way. */
 export function startGit(directory: string, ...words: readonly string[]): ChildProcess {
   return spawn('git', words, { cwd: directory, env, stdio: 'ignore', detached: true })
+}
+
+/** Where it was cloned to. */
+export async function clone(url: string, ...options: readonly string[]): Promise<string> {
+  const folder = temporaryFolder()
+  await git(folder, 'clone', '-q', ...options, url, 'clone')
+  return join(folder, 'clone')
 }
