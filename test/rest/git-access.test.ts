@@ -6,20 +6,13 @@ import { contentsAt } from '../git/harness.ts'
 import { type RunningApp, startApp } from '../support/app.ts'
 import { declare, documentOf } from '../support/desired.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { git, gitFails, hasGit, whyNoGit } from '../support/git-client.ts'
+import { as, clone, git, gitFails, hasGit, whyNoGit } from '../support/git-client.ts'
 
 const adminKey = 'the-first-key-of-the-tests'
 const createKey = `mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) {
   ... on CreateApiKeySuccess { key apiKey { id } } ... on UserError { message } } }`
 
-/** With a user and this password in its address. */
-const as = (url: string, password: string): string => url.replace('://', `://x:${password}@`)
-
-async function clone(url: string): Promise<Record<string, string>> {
-  const folder = temporaryFolder()
-  await git(folder, 'clone', '-q', url, 'clone')
-  return contentsAt(`${folder}/clone`)
-}
+const cloneOf = async (url: string): Promise<Record<string, string>> => contentsAt(await clone(url))
 
 describe.skipIf(!hasGit)(hasGit ? 'a repository' : `a repository: skipped, ${whyNoGit}`, () => {
   let server: RunningApp
@@ -45,8 +38,8 @@ describe.skipIf(!hasGit)(hasGit ? 'a repository' : `a repository: skipped, ${why
 
   it('is a sign of its device’s life when that asks, and of nobody’s when others do', async () => {
     const { key } = await keyOf('OPERATOR')
-    expect(await clone(as(at('gate'), key))).toHaveProperty('b')
-    expect(await clone(as(at('one'), token))).toEqual({ a: content })
+    expect(await cloneOf(as(at('gate'), key))).toHaveProperty('b')
+    expect(await cloneOf(as(at('one'), token))).toEqual({ a: content })
     // Written together, or one after the other.
     await expect.poll(() => lastHeard(server, 'one')).not.toBeNull()
     expect(await lastHeard(server, 'gate')).toBeNull()
@@ -54,7 +47,7 @@ describe.skipIf(!hasGit)(hasGit ? 'a repository' : `a repository: skipped, ${why
 
   it('is shown to whoever may read documents: as a password, or as a bearer', async () => {
     for (const key of [(await keyOf('OPERATOR')).key, (await keyOf('ADMIN')).key, adminKey]) {
-      expect(await clone(as(at('one'), key))).toEqual({ a: content })
+      expect(await cloneOf(as(at('one'), key))).toEqual({ a: content })
       const bearer = ['-c', `http.extraHeader=Authorization: Bearer ${key}`]
       expect(await git(temporaryFolder(), ...bearer, 'ls-remote', at('one'))).toContain('refs/heads/main')
     }

@@ -6,10 +6,7 @@ import { contentsAt } from '../git/harness.ts'
 import { type RunningApp, startApp } from '../support/app.ts'
 import { declare, documentOf } from '../support/desired.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { clone, git, gitFails, hasGit, whyNoGit } from '../support/git-client.ts'
-
-/** With another user and password in its address. */
-const as = (url: string, token: string, user = 'x'): string => url.replace('://', `://${user}:${token}@`)
+import { as, clone, git, gitFails, hasGit, whyNoGit } from '../support/git-client.ts'
 
 describe.skipIf(!hasGit)(hasGit ? 'whose repository it is' : `whose it is: skipped, ${whyNoGit}`, () => {
   let server: RunningApp

@@ -54,6 +54,9 @@ export function startGit(directory: string, ...words: readonly string[]): ChildP
   return spawn('git', words, { cwd: directory, env, stdio: 'ignore', detached: true })
 }
 
+/** With a user and this password in its address. */
+export const as = (url: string, password: string, user = 'x'): string => url.replace('://', `://${user}:${password}@`)
+
 /** Where it was cloned to. */
 export async function clone(url: string, ...options: readonly string[]): Promise<string> {
   const folder = temporaryFolder()
