@@ -13,7 +13,8 @@ export interface Attachment<Of extends object, T> {
 export function createAttachment<Of extends object, T>(name: string): Attachment<Of, T> {
   const place = Symbol(name)
   return {
-    get: (of) => (of as { readonly [place]?: T })[place],
+    // Not what another object, that this one is made from, has.
+    get: (of) => (Object.hasOwn(of, place) ? (of as { readonly [place]?: T })[place] : undefined),
     set: (of, value) => void Object.defineProperty(of, place, { value, configurable: true, writable: true }),
   }
 }

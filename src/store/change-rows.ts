@@ -7,7 +7,7 @@ import { alias } from 'drizzle-orm/pg-core'
 import type { ChangeFilter } from '../domain/change.ts'
 import type { Revision } from '../domain/deployment.ts'
 import type { Session } from './database.ts'
-import { all, either, hasAnyLabel, isAnyOf, keptLimit, listParameter } from './parameters.ts'
+import { all, either, fixed, hasAnyLabel, isAnyOf, keptLimit, listParameter } from './parameters.ts'
 import { changeLog, deployments, instances, targets } from './schema.ts'
 import { seesPlace, seesSubject } from './sight.ts'
 
@@ -25,7 +25,7 @@ export interface ChangeStretch extends Range {
 
 const entry = alias(changeLog, 'entry')
 const named = alias(targets, 'named')
-const revision = sql`(${entry.firstRevision} + body.ord - 1)`
+const revision = fixed(sql`(${entry.firstRevision} + body.ord - 1)`)
 
 /** An entry that begins before a revision may still contain it: the first one to look at. */
 export function firstEntry(from: Revision): SQL {
@@ -40,15 +40,18 @@ export function selectEntries(from: Revision, to: Revision | null, limit: number
     order by ${changeLog.firstRevision} limit ${limit})`
 }
 
+const eachChange =
+  fixed(sql`select ${revision} as revision, ${entry.firstRevision}, body.ord, ${entry.at}, ${entry.observedAt}, ${entry.deploymentKey}, ${entry.resourceKey},
+      ${entry.targetKey}, ${entry.fromTargetKey}, ${entry.rolloutKey}, ${entry.fromRolloutKey}, ${entry.instanceKey}, body.change
+    from ${changeLog} ${entry} cross join lateral json_array_elements(${entry.changes}) with ordinality as body(change, ord)`)
+
 /** The changes of a stretch that meet `conditions`, which may speak of `entry` and of body.change. */
 export function selectChanges({ from, to, reversed, limit }: ChangeStretch, conditions: readonly SQL[]): SQL {
   const bounds = [
     ...(from === null ? [] : [sql`${entry.firstRevision} >= ${firstEntry(from)} and ${revision} >= ${from}::bigint`]),
     ...(to === null ? [] : [sql`${entry.firstRevision} <= ${to}::bigint and ${revision} <= ${to}::bigint`]),
   ]
-  return sql`select ${revision} as revision, ${entry.firstRevision}, body.ord, ${entry.at}, ${entry.observedAt}, ${entry.deploymentKey}, ${entry.resourceKey},
-      ${entry.targetKey}, ${entry.fromTargetKey}, ${entry.rolloutKey}, ${entry.fromRolloutKey}, ${entry.instanceKey}, body.change
-    from ${changeLog} ${entry} cross join lateral json_array_elements(${entry.changes}) with ordinality as body(change, ord)
+  return sql`${eachChange}
     where ${all([...bounds, ...conditions])}
     ${limit === null ? sql`` : inOrder(sql`${entry.firstRevision}`, sql`body.ord`, reversed, limit)}`
 }
@@ -64,12 +67,13 @@ export function nameChanges(columns: SQL, change: SQL): SQL {
   return sql`select ${columns}, change.at, change.observed_at, change.deployment_key, subject.deployment_id, change.resource_key,
       change.target_key, target.kind as target_kind, target.name as target_name, origin.name as from_target_name, target.labels,
       change.rollout_key, change.from_rollout_key, change.instance_key, run.instance_id
-    from ${change}
-    left join ${deployments} as subject on subject.key = change.deployment_key
+    from ${change} ${withNames}`
+}
+
+const withNames = fixed(sql`left join ${deployments} as subject on subject.key = change.deployment_key
     left join ${targets} as target on target.key = change.target_key
     left join ${targets} as origin on origin.key = change.from_target_key
-    left join ${instances} as run on run.key = change.instance_key`
-}
+    left join ${instances} as run on run.key = change.instance_key`)
 
 /** A deployment's own entries; those of its resources have an index of their own. */
 export function ofDeployment(key: SQL): SQL {

@@ -3,7 +3,7 @@ import { type SQL, sql } from 'drizzle-orm'
 import type { Deployment, DeploymentState } from '../domain/deployment.ts'
 import { d } from './deployment-filter.ts'
 import { type Order, type Select, type SortKey, type Stretch, sorted } from './page.ts'
-import { all, listParameter } from './parameters.ts'
+import { all, fixed, listParameter } from './parameters.ts'
 import { deployments } from './schema.ts'
 
 export const deploymentOrders = ['CHANGED_DESC', 'CHANGED_ASC', 'STATE', 'NAME'] as const
@@ -11,8 +11,18 @@ export type DeploymentOrder = (typeof deploymentOrders)[number]
 
 type Placed = Pick<Deployment, 'key' | 'deploymentId' | 'state' | 'revision'>
 
-const changedDesc: SortKey<Placed> = { by: d.revision, type: 'bigint', descending: true, of: (row) => row.revision }
-const state: SortKey<Placed> = { by: d.state, type: 'deployment_state', descending: false, of: (row) => row.state }
+const changedDesc: SortKey<Placed> = {
+  by: fixed(sql`${d.revision}`),
+  type: 'bigint',
+  descending: true,
+  of: (row) => row.revision,
+}
+const state: SortKey<Placed> = {
+  by: fixed(sql`${d.state}`),
+  type: 'deployment_state',
+  descending: false,
+  of: (row) => row.state,
+}
 
 export const orders: { readonly [Name in DeploymentOrder]: Order<Placed> } = {
   CHANGED_DESC: { name: 'CHANGED_DESC', keys: [changedDesc] },
@@ -21,8 +31,8 @@ export const orders: { readonly [Name in DeploymentOrder]: Order<Placed> } = {
   NAME: {
     name: 'NAME',
     keys: [
-      { by: d.deploymentId, type: 'text', descending: false, of: (row) => row.deploymentId },
-      { by: d.key, type: 'bigint', descending: false, of: (row) => row.key },
+      { by: fixed(sql`${d.deploymentId}`), type: 'text', descending: false, of: (row) => row.deploymentId },
+      { by: fixed(sql`${d.key}`), type: 'bigint', descending: false, of: (row) => row.key },
     ],
   },
 }

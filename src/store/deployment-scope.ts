@@ -2,7 +2,7 @@
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import type { Session } from './database.ts'
 import { type DeploymentFilter, d } from './deployment-filter.ts'
-import { all } from './parameters.ts'
+import { all, fixed } from './parameters.ts'
 import { fromPast, type Past, present } from './past.ts'
 import { changeLog, deployments } from './schema.ts'
 import { seesPlace } from './sight.ts'
@@ -38,9 +38,12 @@ function isParent(column: SQLWrapper): SQL {
   return sql`${column} = parent.key`
 }
 
+const fromListed = fixed(sql`from ${deployments} ${d} where ${d.forgottenAt} is null and`)
+const isCurrent = fixed(sql`${d.isCurrent}`)
+
 /** `from … where …` of the rows `d` of parent.key, forgotten ones not. */
 export function fromPresent(scope: Scope, conditions: readonly SQL[]): SQL {
-  return sql`from ${deployments} ${d} where ${d.forgottenAt} is null and ${all([ownedBy(scope, d), ...conditions])}`
+  return sql`${fromListed} ${all([ownedBy(scope, d), ...conditions])}`
 }
 
 /**
@@ -48,7 +51,7 @@ export function fromPresent(scope: Scope, conditions: readonly SQL[]): SQL {
  * or the fleet's current ones, or of an instance its own.
  */
 export function isListed(reader: Pick<Session, 'sight'>, scope: Scope, filter: DeploymentFilter): SQL[] {
-  const isMeant = scope.of === 'instance' || filter.instanceIds ? [] : [sql`${d.isCurrent}`]
+  const isMeant = scope.of === 'instance' || filter.instanceIds ? [] : [isCurrent]
   return [...isMeant, ...seesPlace(reader, d)]
 }
 

@@ -6,7 +6,7 @@ import { type DeploymentFilter, d, matchesDeployment, presentFields } from './de
 import { type DeploymentOrder, orders, selectByState } from './deployment-order.ts'
 import { fromPresent, fromUnwound, isListed, parentsOf, type Scope } from './deployment-scope.ts'
 import { type Page, type PageRequest, pageOf, type Select, sorted, within } from './page.ts'
-import { all, isAnyOf, isStorable, listParameter, nothing } from './parameters.ts'
+import { all, fixed, isAnyOf, isStorable, listParameter, nothing } from './parameters.ts'
 import { fromPast, openPast, type Past, present } from './past.ts'
 import { type ShownDeployment, type ShownRecord, shownColumns, toShown } from './rows.ts'
 import { deployments, targets } from './schema.ts'
@@ -27,6 +27,7 @@ export type { Scope } from './deployment-scope.ts'
 export type DeploymentRow = ShownDeployment & { readonly asOf: Revision | null }
 
 const shown = shownColumns('d')
+const allColumns = fixed(sql`select ${d}.*`)
 const shownOfPage = shownColumns('page_row')
 
 /** Forgotten ones too; a key that names nothing (or nothing yet at `asOf`) is absent. */
@@ -77,6 +78,21 @@ export interface DeploymentName {
 
 const isReported = sql`${d.deploymentId} = asked.id and ${d.reporter} = asked.device`
 
+/** Of `asked`, which is ids, or pairs of an id and a device. */
+const ofId = fixed(
+  sql`cross join lateral (select ${d}.* from ${deployments} ${d} where ${d.deploymentId} = asked.id offset 0) as ${d}`,
+)
+const ofPair = fixed(sql`cross join lateral (
+    (select ${d}.* from ${deployments} ${d} where ${isReported} and ${d.instanceKey} is null offset 0)
+    union all
+    (select ${d}.* from ${deployments} ${d} where ${isReported} and ${d.instanceKey} is not null offset 0)
+    union all
+    (select ${d}.* from ${targets} ${runningOn} join ${deployments} ${d} on ${d.targetKey} = ${runningOn.key}
+      where ${isDevice} and ${runningOn.name} = asked.device and ${d.deploymentId} = asked.id and ${d.reporter} <> asked.device offset 0)
+  ) as ${d}`)
+const isThere = fixed(sql`${d.forgottenAt} is null`)
+const byKey = fixed(sql`order by ${d.key}`)
+
 /**
  * As findDeployments in the present, for many at once: those of `names[n]` are at `n`. An id may be that of thousands of devices, so
  * each pair is looked up by an index of both (and there is one for each kind of reporter). Left to itself the database reads the whole table for each
@@ -101,18 +117,10 @@ export async function findManyDeployments(
     const rows =
       devices.length === 0
         ? sql`from unnest(${listParameter(ids, 'text')}, ${listParameter(indexes, 'bigint')}) as asked (id, index)
-            cross join lateral (select ${d}.* from ${deployments} ${d} where ${d.deploymentId} = asked.id offset 0) as ${d}`
-        : sql`from ${asPairs(ids, devices, indexes)}
-            cross join lateral (
-              (select ${d}.* from ${deployments} ${d} where ${isReported} and ${d.instanceKey} is null offset 0)
-              union all
-              (select ${d}.* from ${deployments} ${d} where ${isReported} and ${d.instanceKey} is not null offset 0)
-              union all
-              (select ${d}.* from ${targets} ${runningOn} join ${deployments} ${d} on ${d.targetKey} = ${runningOn.key}
-                where ${isDevice} and ${runningOn.name} = asked.device and ${d.deploymentId} = asked.id and ${d.reporter} <> asked.device offset 0)
-            ) as ${d}`
+            ${ofId}`
+        : sql`from ${asPairs(ids, devices, indexes)} ${ofPair}`
     const records = await session.rows<ShownRecord & { readonly asked: number }>(
-      sql`select asked.index as asked, ${shown} ${rows} where ${d.forgottenAt} is null and ${all(seesPlace(session, d))} order by ${d.key}`,
+      sql`select asked.index as asked, ${shown} ${rows} where ${isThere} and ${all(seesPlace(session, d))} ${byKey}`,
     )
     for (const { asked: index, ...record } of records) found.get(index)?.push(toRow(record, null))
   }
@@ -176,7 +184,7 @@ function selectPresent(
     return selectByState(order, states ?? deploymentStates, [matchesDeployment(others), ...listed, ...conditions])
   const matches = all([matchesDeployment(filter), ...listed])
   return (stretch) =>
-    sql`select ${d}.* ${fromPresent(scope, [matches, ...conditions, ...within(orders[order], stretch)])}
+    sql`${allColumns} ${fromPresent(scope, [matches, ...conditions, ...within(orders[order], stretch)])}
       ${sorted(orders[order], stretch)}`
 }
 

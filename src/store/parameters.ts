@@ -1,5 +1,6 @@
 /** What a caller asks for as parameters of a statement, and the conditions that many tables share. */
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
+import { PgDialect } from 'drizzle-orm/pg-core'
 import type { Millis } from '../domain/deployment.ts'
 import type { Label } from '../domain/target.ts'
 
@@ -17,6 +18,15 @@ type ListType =
   | 'convergence'
 
 export const nothing: SQL = sql`false`
+
+const dialect = new PgDialect()
+
+/** The same, its text made once: of what is part of many statements and has no parameters. drizzle looks at each part of a text each time. */
+export function fixed(query: SQL): SQL {
+  const { sql: text, params } = dialect.sqlToQuery(query)
+  if (params.length > 0) throw new Error(`this is not fixed: ${text}`)
+  return sql.raw(text)
+}
 
 /** A whole list as one parameter: an array literal. */
 export function listParameter(list: readonly (string | number)[], type: ListType): SQL {

@@ -7,7 +7,7 @@ import type { Rollout, RolloutKind, RolloutName } from '../domain/rollout.ts'
 import type { Session } from './database.ts'
 import { actionsOf, instancesOf } from './instances.ts'
 import { type Order, type Page, type PageRequest, pageOf, sorted, within } from './page.ts'
-import { all, containsText, isAnyOf } from './parameters.ts'
+import { all, containsText, fixed, isAnyOf } from './parameters.ts'
 import { storedIdentity } from './rollout-identity.ts'
 import { type RolloutRecord, rolloutColumns, toCounters, toRollout } from './rows.ts'
 import { deployments, rollouts } from './schema.ts'
@@ -37,7 +37,8 @@ const newestFirst: Order<Rollout> = {
   keys: [{ by: rollouts.key, type: 'bigint', descending: true, of: (rollout) => rollout.key }],
 }
 
-const columns = rolloutColumns('rollouts')
+const selectRollouts = fixed(sql`select ${rolloutColumns('rollouts')} from ${rollouts}`)
+const rolloutKey = fixed(sql`${rollouts.key}`)
 
 /** A key that names nothing (or nothing yet at `asOf`) is absent. */
 export async function rolloutsByKey(
@@ -46,7 +47,7 @@ export async function rolloutsByKey(
   asOf: Revision | null,
 ): Promise<Map<number, RolloutRow>> {
   const rows = await session.rows<RolloutRecord>(
-    sql`select ${columns} from ${rollouts} where ${isAnyOf(rollouts.key, keys, 'bigint')} and ${existedAt(session, asOf)}`,
+    sql`${selectRollouts} where ${isAnyOf(rolloutKey, keys, 'bigint')} and ${existedAt(session, asOf)}`,
   )
   const found = await asThen(session, rows, asOf)
   return new Map(found.map((rollout) => [rollout.key, rollout]))
@@ -60,7 +61,7 @@ export async function rolloutByKeyArgs(
 ): Promise<RolloutRow | null> {
   const identity = storedIdentity(name)
   const [row] = await session.rows<RolloutRecord>(
-    sql`select ${columns} from ${rollouts}
+    sql`${selectRollouts}
       where ${rollouts.kind} = any(enum_range(null::rollout_kind)) and ${rollouts.identity} = ${identity} and ${existedAt(session, asOf)}
       order by ${rollouts.kind} limit 1`,
   )
@@ -72,7 +73,7 @@ export async function rolloutByKeyArgs(
 /** The one of exactly that kind and name, as it is now. */
 export async function rolloutByName(session: Session, name: RolloutName): Promise<RolloutRow | null> {
   const [row] = await session.rows<RolloutRecord>(
-    sql`select ${columns} from ${rollouts}
+    sql`${selectRollouts}
       where ${rollouts.kind} = ${name.kind}::rollout_kind and ${rollouts.identity} = ${storedIdentity(name)}`,
   )
   return row ? toRow(session, row) : null
