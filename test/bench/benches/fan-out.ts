@@ -4,7 +4,8 @@
  *
  * What is counted is all processor time of a server between the first report and the last delivery, ÷ deliveries. Of ours that is the report's whole
  * road: parsed, decided, written in a transaction, and the rollout read again; the floor and the peer only take the request and read nothing. What
- * a report costs when nobody watches is therefore measured, too, and stated beside the ratio.
+ * a report costs when nobody watches is therefore measured, too, and stated beside the ratio; and so is what it costs to tell them when no two of them
+ * ask with the same document, so that nothing but what is read is shared.
  */
 import { atLeast, atMost, type Bench, type Claim, type Lab, type Row, stated } from '../harness/bench.ts'
 import { WrongAnswer } from '../harness/closed-loop.ts'
@@ -17,13 +18,12 @@ import { type Subscription, subscribe } from '../harness/subscription.ts'
 
 const crowds = [1_000, 5_000]
 
-const query = `subscription {
+/** `name`: of the operation; it makes a document of its own. */
+const documentOf = (name = ''): string => `subscription ${name} {
   rollout(key: { name: "${deploymentName(0)}" }) { cursor rollout { name deploymentCounts { total installed failed } } }
 }`
 
 interface Crowd {
-  /** Microseconds of the server's processor time for a report that nobody watched. */
-  readonly report: number
   readonly measure: (isWarmUp: boolean) => Promise<Sample>
   close(): void
 }
@@ -56,15 +56,23 @@ async function measureCrowd(lab: Lab, size: number, rows: Row[], claims: Claim[]
     env: { NODE_NO_WARNINGS: '1' },
   })
   const crowd: Crowd[] = []
+  const fleet = createFleet(buildReports(1), 1)
   try {
+    const report = await measureReports(lab, server, fleet, wrong)
     for (const program of [server, floor, stock])
-      crowd.push(await gather(lab, program, size, program === server, wrong))
+      crowd.push(await gather({ lab, program, size, fleet, wrong }, program === server))
     const [ours, raw, peer] = crowd
     if (!ours || !raw || !peer) throw new Error('there is nobody to tell')
     const samples = await interleave(
       { [`ours, ${size}`]: ours.measure, [`floor, ${size}`]: raw.measure, [`stock, ${size}`]: peer.measure },
       lab.rounds,
     )
+    ours.close()
+    const different = await gather({ lab, program: server, size, fleet, wrong }, true, (number) =>
+      documentOf(`Own${number}`),
+    )
+    crowd.push(different)
+    Object.assign(samples, await interleave({ [`different, ${size}`]: different.measure }, lab.rounds))
     const of = (name: string): readonly Sample[] => samples[`${name}, ${size}`] ?? []
     const cpu = (sample: Sample): number => sample.serverCpu
     rows.push(...rowsOf(samples, 'deliveries/s'))
@@ -76,12 +84,14 @@ async function measureCrowd(lab: Lab, size: number, rows: Row[], claims: Claim[]
       ),
       atLeast(`${size}: CPU a delivery, stock graphql-ws ÷ ours`, ratio(of('stock'), of('ours'), cpu), 3),
       stated(`${size}: deliveries/s, ours ÷ floor`, ratio(of('ours'), of('floor'))),
-      stated(`${size}: CPU of a report that nobody watches`, spread([ours.report]), 'µs'),
+      stated(`${size}: CPU of a report that nobody watches`, spread([report]), 'µs'),
       stated(
         `${size}: CPU a delivery without the report's own, ours ÷ floor`,
-        spread(
-          of('ours').map((sample, round) => (cpu(sample) - ours.report / size) / cpu(of('floor')[round] ?? sample)),
-        ),
+        spread(of('ours').map((sample, round) => (cpu(sample) - report / size) / cpu(of('floor')[round] ?? sample))),
+      ),
+      stated(
+        `${size}: CPU a delivery, each with a document of its own ÷ with the same`,
+        ratio(of('different'), of('ours'), cpu),
       ),
     )
   } finally {
@@ -91,10 +101,23 @@ async function measureCrowd(lab: Lab, size: number, rows: Row[], claims: Claim[]
   }
 }
 
-/** Subscribers of a server, and a device whose reports move what they watch. */
-async function gather(lab: Lab, program: Program, size: number, isOurs: boolean, wrong: string[]): Promise<Crowd> {
+interface Gathering {
+  readonly lab: Lab
+  readonly program: Program
+  readonly size: number
+  /** Of ours: a device whose reports move what they watch. */
+  readonly fleet: Fleet
+  readonly wrong: string[]
+}
+
+/** Subscribers of a server. */
+async function gather(
+  { lab, program, size, fleet: own, wrong }: Gathering,
+  isOurs: boolean,
+  query: (number: number) => string = () => documentOf(),
+): Promise<Crowd> {
   const { port } = program
-  const fleet = createFleet(buildReports(1), 1, !isOurs)
+  const fleet = isOurs ? own : createFleet(buildReports(1), 1, true)
   let heard = 0
   let expected = 0
   let reached: (() => void) | null = null
@@ -114,12 +137,11 @@ async function gather(lab: Lab, program: Program, size: number, isOurs: boolean,
       }
       if (heard >= number) reached()
     })
-  const report = isOurs ? await measureReports(lab, program, fleet, wrong) : 0
   for (let begun = 0; begun < size; begun += 100)
     subscriptions.push(
       ...(await Promise.all(
-        Array.from({ length: Math.min(100, size - begun) }, () =>
-          subscribe({ port, query, hear, fail: (problem) => wrong.push(problem) }),
+        Array.from({ length: Math.min(100, size - begun) }, (_, index) =>
+          subscribe({ port, query: query(begun + index), hear, fail: (problem) => wrong.push(problem) }),
         ),
       )),
     )
@@ -150,7 +172,6 @@ async function gather(lab: Lab, program: Program, size: number, isOurs: boolean,
   }
 
   return {
-    report,
     measure,
     close() {
       for (const subscription of subscriptions) subscription.close()
