@@ -42,7 +42,8 @@ export async function openLoop({ port, connections, rate, seconds, next, check }
       }
     }
     const tick = (): void => {
-      const due = Math.min(total, Math.floor(((performance.now() - began) / 1000) * rate))
+      // The first leaves at once.
+      const due = Math.min(total, Math.floor(((performance.now() - began) / 1000) * rate) + 1)
       for (; sent < due; sent += 1) waiting.push(next(sent, began + (sent / rate) * 1000))
       dispatch()
       if (sent < total) setTimeout(tick, 1)
