@@ -68,6 +68,18 @@ describe.each(stores)('the past on $name', (store) => {
     expect(deployment.history.totalCount).toBe(2)
   })
 
+  it('is not taken for the present, nor for another past, in one operation', async () => {
+    const [first, second] = moments
+    const list = (when: string): string => `deployments(orderBy: NAME ${when}) {
+      nodes { state rollout { id deploymentCounts { installed pending } } target { id } }
+    }`
+    const whens = ['', `atRevision: "${first?.revision}"`, `atRevision: "${second?.revision}"`]
+    const alone = await Promise.all(whens.map(async (when) => (await api.ask(`{ ${list(when)} }`)).deployments))
+    const together = await api.ask(`{ ${whens.map((when, index) => `at${index}: ${list(when)}`).join(' ')} }`)
+    expect([together.at0, together.at1, together.at2]).toEqual(alone)
+    expect(new Set(alone.map((answer) => JSON.stringify(answer))).size).toBe(3)
+  })
+
   it('finds objects of the past again by their ids', async () => {
     const [, second] = moments
     const { deployment } = await api.ask(then, { atRevision: second?.revision })

@@ -6,7 +6,7 @@ import { selectedFields } from '../../src/graphql/selection.ts'
 const schema = buildSchema(`
   type Query { list: List }
   type List { nodes: [Row], edges: [Edge] }
-  type Edge { node: Row }
+  type Edge { node: Row, other: Row }
   type Row { a: Int, b: Int, row: Row }
 `)
 
@@ -39,6 +39,7 @@ it.each([
     ['node'],
     ['a', 'b', 'row'],
   ],
+  ['nothing of what lies beside them', '{ list { edges { node { a } other { b } } } }', ['node'], ['a']],
 ])('tells %s', (_, source, path, names) => {
   expect(asked(source, path)).toEqual([names])
 })
