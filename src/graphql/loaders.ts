@@ -2,7 +2,6 @@
  * All reads of one snapshot. Whatever one level of a query asks with the same arguments becomes one statement (DataLoader),
  * and nothing is asked twice. A reader belongs to its snapshot, so everybody who reads a shared snapshot shares the answers.
  */
-import DataLoader from 'dataloader'
 import { createAttachment } from '../attachment.ts'
 import type { Change, ChangeFilter } from '../domain/change.ts'
 import type { Digits, Millis, Revision } from '../domain/deployment.ts'
@@ -44,6 +43,7 @@ import {
   targetByName,
   targetsByKey,
 } from '../store/targets.ts'
+import { batched, remembered } from './batched.ts'
 
 /** `asOf`: the revision whose deployments it shows; null: the present. A target itself has no past. */
 export type TargetNode = Target & { readonly asOf: Revision | null }
@@ -232,74 +232,6 @@ function createReader(s: Snapshot) {
     reportCount: batched((keys: readonly number[], until: Revision | null) => countReports(s, keys, until)),
     sinkLag: batched((keys: readonly number[]) => lagsOf(s, keys)),
     drift: remembered(() => audit(s)),
-  }
-}
-
-export interface Batched<Key, Arguments extends readonly unknown[], Value> {
-  (key: Key, ...rest: Arguments): Promise<Value | undefined>
-  /** What was loaded already, without a promise: to wait for each row of a page costs more than to make it. */
-  known(key: Key, ...rest: Arguments): Value | undefined
-}
-
-/** One loader for each combination of arguments; what is asked in one turn is loaded together. */
-function batched<Key, Arguments extends readonly unknown[], Value>(
-  load: (keys: readonly Key[], ...rest: Arguments) => Promise<ReadonlyMap<number, Value>>,
-  answerKey: (key: Key, index: number) => number = Number,
-): Batched<Key, Arguments, Value> {
-  interface Loader extends DataLoader<Key, Value | undefined, string | number> {
-    readonly loaded: Map<string | number, Value | undefined>
-  }
-  const byArguments = new Map<string, Loader>()
-
-  function loaderFor(rest: Arguments): Loader {
-    const loaded: Loader['loaded'] = new Map()
-    const loadAll = async (keys: readonly Key[]): Promise<(Value | undefined)[]> => {
-      const answers = await load(keys, ...rest)
-      return keys.map((one, index) => {
-        const answer = answers.get(answerKey(one, index))
-        loaded.set(cacheKey(one), answer)
-        return answer
-      })
-    }
-    return Object.assign(new DataLoader(loadAll, { cacheKeyFn: cacheKey }), { loaded })
-  }
-
-  function askFor(key: Key, ...rest: Arguments): Promise<Value | undefined> {
-    const name = nameOf(rest)
-    let loader = byArguments.get(name)
-    if (!loader) {
-      loader = loaderFor(rest)
-      byArguments.set(name, loader)
-    }
-    return loader.load(key)
-  }
-
-  return Object.assign(askFor, {
-    known: (key: Key, ...rest: Arguments) => byArguments.get(nameOf(rest))?.loaded.get(cacheKey(key)),
-  })
-}
-
-function cacheKey(key: unknown): string | number {
-  return typeof key === 'number' ? key : JSON.stringify(key)
-}
-
-/** Of arguments: mostly the present. */
-function nameOf(rest: readonly unknown[]): string {
-  return rest.length === 1 && rest[0] === null ? '[null]' : JSON.stringify(rest)
-}
-
-function remembered<Arguments extends readonly unknown[], Value>(
-  load: (...rest: Arguments) => Promise<Value>,
-): (...rest: Arguments) => Promise<Value> {
-  const byArguments = new Map<string, Promise<Value>>()
-  return (...rest) => {
-    const name = nameOf(rest)
-    let value = byArguments.get(name)
-    if (!value) {
-      value = load(...rest)
-      byArguments.set(name, value)
-    }
-    return value
   }
 }
 
