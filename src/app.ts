@@ -5,39 +5,44 @@
  */
 import type { AddressInfo } from 'node:net'
 import { createApiAuth } from './auth/api/api-auth.ts'
+import { createCredentials } from './auth/api/credentials.ts'
 import { createAuditTrail } from './auth/audit-trail.ts'
 import { createDeviceAuth } from './auth/devices/device-auth.ts'
 import { createClusters } from './clusters/clusters.ts'
 import type { Config } from './config.ts'
-import { createFeed, type Feed } from './feed/feed.ts'
+import { createFeed } from './feed/feed.ts'
 import { createGit } from './git/git.ts'
 import { createHistory } from './git/history.ts'
 import { createGraphql } from './graphql/graphql.ts'
-import { readPersistedDocuments } from './graphql/persisted-documents.ts'
+import { readPersistedDocuments } from './graphql/guards/persisted-documents.ts'
 import { schema } from './graphql/schema.ts'
-import { createAttendance } from './ingest/attendance.ts'
-import { createTimekeeper } from './ingest/timekeeper.ts'
+import { createHeartbeats } from './ingest/heartbeats.ts'
+import { createMaintenance } from './ingest/maintenance.ts'
 import { createWriter } from './ingest/writer.ts'
+import { createAdmission } from './limits/admission.ts'
 import { createDeadline } from './limits/deadline.ts'
-import { createGate } from './limits/gate.ts'
 import type { Log } from './log.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { repositoryPath } from './rest/git.ts'
 import { defaultPatience, type Patience } from './rest/guard.ts'
 import { readPageDocuments } from './rest/page-documents.ts'
 import { createHttpServer } from './rest/server.ts'
-import { readTls } from './rest/tls.ts'
+import { templateOf } from './rest/template.ts'
+import { watchTls } from './rest/tls-watch.ts'
 import { createOutgoing } from './sinks/compose.ts'
-import type { Database } from './store/database.ts'
-import { ensureEpoch, restartEpoch } from './store/epoch.ts'
-import { isTransient } from './store/failure.ts'
-import { readHead } from './store/log-head.ts'
-import { listSinkStates } from './store/sinks.ts'
+import { createDatabaseClock } from './store/connection/clock.ts'
+import { ensureEpoch, restartEpoch } from './store/connection/epoch.ts'
+import { isTransient } from './store/connection/failure.ts'
+import { readHead, secondsAhead } from './store/connection/log-head.ts'
+import type { Database, LogHead } from './store/database.ts'
+import { listSinkStates } from './store/sinks/sinks.ts'
 
 export interface App {
   readonly database: Database
   readonly metrics: Metrics
   listen(): Promise<{ readonly url: string; readonly port: number }>
+  /** Reads the files of TLS again. False: there are none. */
+  reload(): Promise<boolean>
   close(): Promise<void>
 }
 
@@ -46,6 +51,7 @@ export interface AppDeps {
   /** Closed with the app. */
   readonly database: Database
   readonly log: Log
+  /** Without it: the database's, which all replicas share. */
   readonly clock?: () => number
   /** With those that say nothing. */
   readonly patience?: Patience
@@ -54,19 +60,15 @@ export interface AppDeps {
 /** Milliseconds that a closing server waits for what it has taken. */
 const farewell = 10_000
 
-export async function createApp({
-  config,
-  database,
-  log,
-  clock = Date.now,
-  patience = defaultPatience,
-}: AppDeps): Promise<App> {
+export async function createApp({ config, database, log, patience = defaultPatience, ...deps }: AppDeps): Promise<App> {
+  const time = deps.clock ? null : await createDatabaseClock(database)
+  const clock = deps.clock ?? time?.now ?? Date.now
   const { persistedDocuments } = config.server
   const documents =
     persistedDocuments === null
       ? null
       : await readPersistedDocuments(persistedDocuments, schema, await readPageDocuments())
-  const tls = config.server.tls && (await readTls(config.server.tls))
+  const tls = config.server.tls && (await watchTls({ config: config.server.tls, log, clock }))
   const metrics = createMetrics()
   let isClosing = false
   const warn = (message: string) => (error: unknown) => {
@@ -88,7 +90,7 @@ export async function createApp({
     offlineAfter: config.offlineAfter,
     clock,
   })
-  const timekeeper = createTimekeeper({
+  const maintenance = createMaintenance({
     database,
     writer,
     offlineAfter: config.offlineAfter,
@@ -127,36 +129,45 @@ export async function createApp({
     database,
     writer,
     clock,
-    refused: ({ token, address }, outcome) =>
-      trail.refused({ who: '', credential: token === null ? 'session' : 'token', address, action: 'the API', outcome }),
+    refused({ token, address }, outcome) {
+      trail.refused({ who: '', credential: token === null ? 'session' : 'token', address, action: 'the API', outcome })
+    },
   })
-  const gate = createGate({
+  database.onAccessChange(() => void auth.recheck().catch(() => undefined))
+  const admission = createAdmission({
     limits: config.limits,
+    patience: patience.body,
     proxies: config.server.trustedProxies,
     observe: metrics.limited,
     clock,
+  })
+  const credentials = createCredentials({
+    addresses: admission.addresses,
+    publicUrl,
+    origins: config.server.corsOrigins,
   })
   const git = await createGit({
     config: config.git,
     history: createHistory(database),
     limits: config.limits.git,
-    refuse: gate.refuse,
+    refuse: admission.refuse,
     log,
     clock,
   })
-  // Behind a proxy the Host may be another one than the world knows.
-  const origins = [...config.server.corsOrigins, ...(publicUrl === null ? [] : [new URL(publicUrl).origin])]
+  const repositoryOf = (device: string): string | null =>
+    git.missing === null ? `${publicUrl ?? ''}${repositoryPath(device)}` : null
   const graphql = createGraphql({
     documents,
     auth,
-    gate,
+    credentials,
+    admission,
     limits: config.limits.operation,
     introspection: config.server.introspection,
     database,
     writer,
     feed,
     sinks: outgoing.manager,
-    repositoryOf: (device) => (git.missing === null ? `${publicUrl ?? ''}${repositoryPath(device)}` : null),
+    repositoryOf,
     log,
     graphiql: config.server.graphiql,
     initTimeout: patience.init,
@@ -166,29 +177,26 @@ export async function createApp({
     queued: () => writer.queued,
     head: () => feed.hub.last,
     subscribers: () => feed.subscribers,
-    lag: () => measureLag(database, feed),
+    lag: () => measureHead(database, ({ revision }) => Math.max(revision - feed.hub.last, 0)),
+    logAhead: () => measureHead(database, (head) => secondsAhead(head, clock())),
     sinks: () => listSinkStates(database).catch(() => []),
+    unannounced: () => outgoing.manager.countUnannounced().catch(() => Number.NaN),
     clusters: clusters.states,
+    certificates: () => tls?.daysLeft() ?? [],
   })
   const devices = createDeviceAuth({
     config: config.auth.device,
     database,
     writer,
     publicUrl,
-    isTrusted: gate.addresses.isTrusted,
+    isTrusted: admission.addresses.isTrusted,
     clock,
     refused({ method, reason, message, device, request }) {
       metrics.credentialRefused({ method, reason })
-      const [path] = (request.url ?? '').split('?')
-      const address = gate.addresses.of(request)
-      trail.refused({
-        who: device ?? '',
-        credential: `device ${method}`,
-        address,
-        action: path ?? '',
-        outcome: message,
-      })
-      log.warn({ method, reason, address, path }, `refused: ${message}`)
+      const path = templateOf(request.url ?? '')
+      const address = admission.addresses.of(request)
+      const refusal = { who: device ?? '', credential: `device ${method}`, address, action: path, outcome: message }
+      if (trail.refused(refusal)) log.warn({ method, reason, address, path }, `refused: ${message.slice(0, 200)}`)
     },
   })
   const server = createHttpServer({
@@ -199,11 +207,11 @@ export async function createApp({
     writer,
     metrics,
     auth,
-    gate,
+    credentials,
+    admission,
     publicUrl,
-    attendance: createAttendance({ writer, offlineAfter: config.offlineAfter, clock }),
-    deadline: () => createDeadline(config.limits.operation.time, gate.refuse),
-    origins,
+    heartbeats: createHeartbeats({ writer, offlineAfter: config.offlineAfter, clock }),
+    deadline: () => createDeadline(config.limits.operation.time, admission.refuse),
     log,
     newestRevision: () => feed.hub.last,
     graphql: graphql.handle,
@@ -211,21 +219,26 @@ export async function createApp({
     isClosing: () => isClosing,
     refuseTarget: outgoing.refuseTarget,
     sinksChanged: outgoing.refresh,
-    hasInventory: config.sinks.aai !== null,
+    announce: outgoing.manager.announce,
+    repositoryOf,
   })
   server.on('upgrade', (request, socket, head) => {
     // Node leaves an upgrading socket without a listener: a reset would end the process.
     socket.on('error', () => undefined)
     const [path] = (request.url ?? '').split('?')
-    if (path === '/graphql' && !isClosing) graphql.upgrade(request, socket, head)
-    else socket.end('HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
+    const refusal =
+      path !== '/graphql' ? '404 Not Found' : isClosing ? '503 Service Unavailable\r\nRetry-After: 2' : null
+    if (refusal === null) graphql.upgrade(request, socket, head)
+    else socket.end(`HTTP/1.1 ${refusal}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
   })
 
   async function close(): Promise<void> {
     isClosing = true
+    time?.close()
+    tls?.close()
     const stopped = new Promise<void>((resolve) => server.close(() => resolve()))
     auth.close()
-    await timekeeper.stop()
+    await maintenance.stop()
     await within(farewell, clusters.stop())
     await within(farewell, trail.close())
     await within(farewell, outgoing.stop())
@@ -253,6 +266,10 @@ export async function createApp({
           resolve({ url: `${scheme}://${name}:${address.port}`, port: address.port })
         })
       }),
+    async reload() {
+      await tls?.reload()
+      return tls !== null
+    },
     close() {
       closed ??= close()
       return closed
@@ -261,16 +278,16 @@ export async function createApp({
 }
 
 /** Revisions; NaN while the database does not say. What is committed while we ask is no lag. */
-async function measureLag(database: Database, feed: Feed): Promise<number> {
-  let lag = Number.NaN
-  const asked = readHead(database.session).then(({ revision }) => {
-    lag = Math.max(revision - feed.hub.last, 0)
+async function measureHead(database: Database, measure: (head: LogHead) => number): Promise<number> {
+  let measured = Number.NaN
+  const asked = readHead(database.session).then((head) => {
+    measured = measure(head)
   })
   await within(
     1_000,
     asked.catch(() => undefined),
   )
-  return lag
+  return measured
 }
 
 function within(time: number, work: Promise<void>): Promise<void> {

@@ -1,14 +1,15 @@
-/** Which variables of the environment need each other, and which must be chosen. */
+/** Rules between variables: which ones require or exclude each other, and which have no safe default. */
 import { isIPv4 } from 'node:net'
 import { listOf } from './config-values.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Problems of what is set, with what is missing beside it or has no effect. */
+/** Variables that miss a counterpart, contradict another one, or have no effect. */
 export function contradictionsIn(given: Environment): string[] {
   return [
     ...missingChoices(given.HOST ?? '127.0.0.1', given),
     ...missingForTls(given),
+    ...missingForProxies(given),
     ...missingForApi(given, listOf(given.API_AUTH ?? '')),
     ...missingForDevices(given, listOf(given.DEVICE_AUTH ?? '')),
   ]
@@ -18,27 +19,27 @@ export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'))
 }
 
-/** Whoever opens the server to a network says so: being open to everyone there must not happen by leaving something out. */
+/** A server on a network has no default authentication: an omitted variable must not open it to everyone. */
 function missingChoices(host: string, given: Environment): string[] {
   if (isLoopback(host)) return []
   return [
     ['DEVICE_AUTH', 'report'],
-    ['API_AUTH', 'ask'],
+    ['API_AUTH', 'query and change'],
   ].flatMap(([name = '', deed]) =>
     given[name] === undefined
       ? [
-          `${name} must be chosen when HOST (${host}) is not a loopback address: "open" lets everyone who reaches it ${deed}`,
+          `${name} must be set when HOST (${host}) is not a loopback address: "open" lets every client that reaches it ${deed}`,
         ]
       : [],
   )
 }
 
-/** What the methods of API_AUTH need to work, and what would be without effect. */
+/** Variables that the methods of API_AUTH require, and variables without effect. */
 function missingForApi(given: Environment, methods: readonly string[]): string[] {
   const problems: string[] = []
   if (given.API_ADMIN_KEY !== undefined && !methods.includes('key'))
-    problems.push('API_ADMIN_KEY is of no use unless API_AUTH has "key"')
-  if (!methods.includes('jwt')) return [...problems, ...useless(given, 'API_JWT_', 'unless API_AUTH has "jwt"')]
+    problems.push('API_ADMIN_KEY has no effect unless API_AUTH has "key"')
+  if (!methods.includes('jwt')) return [...problems, ...ineffective(given, 'API_JWT_', 'unless API_AUTH has "jwt"')]
   if (given.API_JWT_JWKS_URL === undefined && given.API_JWT_SECRET === undefined)
     problems.push('API_AUTH has "jwt": set either API_JWT_JWKS_URL or API_JWT_SECRET')
   return [...problems, ...missingForTokens(given, 'API_JWT_')]
@@ -48,48 +49,63 @@ function missingForApi(given: Environment, methods: readonly string[]): string[]
 function missingForDevices(given: Environment, methods: readonly string[]): string[] {
   const jwt = 'DEVICE_JWT_'
   const problems = [
-    ...(methods.includes('signature') ? [] : useless(given, 'SIGNATURE_', 'unless DEVICE_AUTH has "signature"')),
+    ...(methods.includes('signature') ? [] : ineffective(given, 'SIGNATURE_', 'unless DEVICE_AUTH has "signature"')),
     ...(methods.includes('mtls')
       ? missingForCertificates(given)
-      : useless(given, 'SPIFFE_', 'unless DEVICE_AUTH has "mtls"')),
+      : ineffective(given, 'SPIFFE_', 'unless DEVICE_AUTH has "mtls"')),
   ]
-  if (!methods.includes('token')) return [...problems, ...useless(given, jwt, 'unless DEVICE_AUTH has "token"')]
+  if (!methods.includes('token')) return [...problems, ...ineffective(given, jwt, 'unless DEVICE_AUTH has "token"')]
   problems.push(...missingForTokens(given, jwt))
   if (given.DEVICE_JWT_JWKS_URL === undefined && given.DEVICE_JWT_SECRET === undefined)
-    problems.push(...useless(given, jwt, 'without DEVICE_JWT_JWKS_URL or DEVICE_JWT_SECRET'))
+    problems.push(...ineffective(given, jwt, 'without DEVICE_JWT_JWKS_URL or DEVICE_JWT_SECRET'))
   return problems
 }
 
+/**
+ * Behind a proxy that passes on the Client-Cert of its clients, any client can claim to be any device. A server cannot detect such a
+ * proxy, so the operator has to declare it. A shared secret was rejected: such a proxy sends the secret along with the forged header.
+ */
 function missingForCertificates(given: Environment): string[] {
-  return given.TLS_CLIENT_CA === undefined && given.TRUSTED_PROXIES === undefined
+  const [ca, proxies, header] = [given.TLS_CLIENT_CA, given.TRUSTED_PROXIES, given.CLIENT_CERT_HEADER]
+  if (proxies !== undefined && header === undefined)
+    return [
+      'DEVICE_AUTH has "mtls" behind TRUSTED_PROXIES: set CLIENT_CERT_HEADER to "overwritten" if each of these proxies replaces or removes the Client-Cert that its clients send (deploy/nginx.conf does), or to "refused" if no proxy forwards certificates',
+    ]
+  return ca === undefined && (proxies === undefined || header === 'refused')
     ? [
-        'DEVICE_AUTH has "mtls": set TLS_CERT, TLS_KEY and TLS_CLIENT_CA, or TRUSTED_PROXIES if a proxy forwards certificates (Client-Cert)',
+        'DEVICE_AUTH has "mtls": set TLS_CERT, TLS_KEY and TLS_CLIENT_CA, or TRUSTED_PROXIES and CLIENT_CERT_HEADER=overwritten if a proxy forwards certificates (Client-Cert)',
       ]
+    : []
+}
+
+function missingForProxies({ TRUSTED_PROXIES: proxies, CLIENT_CERT_HEADER: header }: Environment): string[] {
+  return header !== undefined && proxies === undefined
+    ? ['CLIENT_CERT_HEADER has no effect without TRUSTED_PROXIES']
     : []
 }
 
 function missingForTls(given: Environment): string[] {
   const [cert, key] = [given.TLS_CERT, given.TLS_KEY]
   if (cert !== undefined && key !== undefined) return []
-  if (cert !== undefined || key !== undefined) return ['TLS_CERT and TLS_KEY belong together: set both']
-  return given.TLS_CLIENT_CA === undefined ? [] : ['TLS_CLIENT_CA is of no use without TLS_CERT and TLS_KEY']
+  if (cert !== undefined || key !== undefined) return ['TLS_CERT and TLS_KEY require each other: set both']
+  return given.TLS_CLIENT_CA === undefined ? [] : ['TLS_CLIENT_CA has no effect without TLS_CERT and TLS_KEY']
 }
 
 function missingForTokens(given: Environment, prefix: string): string[] {
   const [jwks, secretKey] = [given[`${prefix}JWKS_URL`], given[`${prefix}SECRET`]]
   const problems: string[] = []
   if (jwks !== undefined && secretKey !== undefined)
-    problems.push(`${prefix}JWKS_URL and ${prefix}SECRET are both set: set either`)
+    problems.push(`${prefix}JWKS_URL and ${prefix}SECRET are both set: remove one of them`)
   if (jwks !== undefined && (given[`${prefix}ISSUER`] === undefined || given[`${prefix}AUDIENCE`] === undefined))
     problems.push(
-      `${prefix}JWKS_URL needs ${prefix}ISSUER and ${prefix}AUDIENCE: those keys sign tokens for others, too`,
+      `${prefix}JWKS_URL requires ${prefix}ISSUER and ${prefix}AUDIENCE: its keys also sign tokens for other services`,
     )
   return problems
 }
 
-/** Whoever sets it expects it to be in force. */
-function useless(given: Environment, prefix: string, why: string): string[] {
+/** A variable without effect is an error: its operator expects it to be in force. */
+function ineffective(given: Environment, prefix: string, why: string): string[] {
   return Object.keys(given)
     .filter((name) => name.startsWith(prefix) && given[name] !== undefined)
-    .map((name) => `${name} is of no use ${why}`)
+    .map((name) => `${name} has no effect ${why}`)
 }

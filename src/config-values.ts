@@ -1,14 +1,14 @@
-/** What a variable of the environment may say, and what is said of it when it does not. */
+/** Types of variables: each parses the text, or names the accepted values. */
 import { isIP } from 'node:net'
 import { z } from 'zod'
 
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 export type LogLevel = (typeof logLevels)[number]
 
-export const port = setting('a port from 0 to 65535 (0 takes any free one)', (text) =>
+export const port = setting('a port from 0 to 65535 (0 picks a free port)', (text) =>
   /^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : null,
 )
-/** A hundred years: more than any history, and still a date. */
+/** At most a hundred years: longer than any history, and now minus it is still a valid date. */
 export const days = setting('a number of days greater than 0 and at most 36500', (text) =>
   /^\d{1,5}(\.\d+)?$/.test(text) && Number(text) > 0 && Number(text) <= 36_500 ? Number(text) : null,
 )
@@ -40,7 +40,7 @@ export const logLevel = setting(
   (text) => logLevels.find((level) => level === text) ?? null,
 )
 export const publicUrl = setting(
-  'an http or https address without query or fragment, such as https://rollcall.example',
+  'an http or https URL without query or fragment, such as https://rollcall.example',
   (text) => {
     const url = URL.parse(text)
     return url && isWeb(url) && url.search === '' && url.hash === '' ? url.href.replace(/\/+$/, '') : null
@@ -58,11 +58,17 @@ export const proxies = setting('addresses and ranges such as 10.0.0.0/8, separat
   const list = listOf(text)
   return list.every(isAddressOrRange) ? list : null
 })
+export const certificateHeader = setting('overwritten or refused', (text) =>
+  text === 'overwritten' || text === 'refused' ? text : null,
+)
 export const rate = setting('a number of requests a second from 1 to 1000000, or off', (text) =>
   text === 'off' || isNumber(text, 1, 1_000_000) ? text : null,
 )
 export const streams = setting('a whole number from 1 to 1000000, or off', (text) =>
   text === 'off' || isNumber(text, 1, 1_000_000) ? text : null,
+)
+export const mebibytes = setting('a whole number of MiB from 128 to 1000000', (text) =>
+  isNumber(text, 128, 1_000_000) ? Number(text) : null,
 )
 export const processes = setting('a whole number from 1 to 1000', (text) =>
   isNumber(text, 1, 1_000) ? Number(text) : null,
@@ -78,7 +84,7 @@ export const aaiVersion = setting('a version from 24 to 99', (text) =>
   /^v?\d{2}$/.test(text) && Number(text.replace('v', '')) >= 24 ? Number(text.replace('v', '')) : null,
 )
 export const clusters = setting(
-  'different clusters such as provider+name=context, separated by commas; a context is one of the kubeconfig',
+  'distinct clusters such as provider+name=context, separated by commas, each context from the kubeconfig',
   (text) => {
     const list = listOf(text).map((entry) => {
       const [, provider = '', name = '', context = null] = /^([^+=]{1,256})\+([^=]{1,256})(?:=(.+))?$/.exec(entry) ?? []
@@ -88,11 +94,11 @@ export const clusters = setting(
     return names.size === list.length && list.every(({ name }) => name !== '') ? list : null
   },
 )
-/** Its value may hold a password, so it is never repeated. */
+/** The URL may contain a password, so the message does not repeat it. */
 export const databaseUrl = z
   .string()
   .refine((text) => ['postgres:', 'postgresql:'].includes(URL.parse(text)?.protocol ?? ''), {
-    error: 'must be an address that begins with postgres://',
+    error: 'must be a URL that begins with postgres://',
   })
 
 export function anyOf<Method extends string>(offered: readonly Method[]) {
@@ -110,7 +116,7 @@ export function anyOf<Method extends string>(offered: readonly Method[]) {
   })
 }
 
-/** Its value is never repeated. */
+/** The message does not repeat the value. */
 export function secret(length: number) {
   return z.string().refine((text) => text.length >= length, { error: `must have at least ${length} characters` })
 }

@@ -1,4 +1,4 @@
-/** The environment, parsed once: everything wrong with it is said in one message, and nothing else reads it. */
+/** Parses the environment once and reports every problem in one message. No other module reads the environment. */
 import { delimiter } from 'node:path'
 import { z } from 'zod'
 import type { ApiAuthConfig } from './auth/api/api-auth.ts'
@@ -9,6 +9,7 @@ import {
   aaiVersion,
   allowList,
   anyOf,
+  certificateHeader,
   clusters,
   cost,
   databaseUrl,
@@ -19,6 +20,7 @@ import {
   type LogLevel,
   listOf,
   logLevel,
+  mebibytes,
   numberUnlessOff,
   operationSeconds,
   origins,
@@ -43,19 +45,19 @@ import type { StoreConfig } from './store/open.ts'
 export interface Config {
   readonly server: {
     readonly host: string
-    /** 0: any free one. */
+    /** 0: any free port. */
     readonly port: number
-    /** Where the world reaches this server, without a trailing slash; null: where it listens. */
+    /** URL by which clients reach this server, without a trailing slash; null: where it listens. */
     readonly publicUrl: string | null
     readonly corsOrigins: readonly string[]
     readonly graphiql: boolean
-    /** Whether the schema is told to whoever asks for it. */
+    /** Whether callers may read the schema by introspection. */
     readonly introspection: boolean
-    /** A file of the only documents that are executed; null: any document is. */
+    /** A file of the only documents that are executed; null: any document. */
     readonly persistedDocuments: string | null
-    /** Addresses and ranges whose `X-Forwarded-For` is believed. */
+    /** Addresses and ranges of proxies whose `X-Forwarded-For` is trusted. */
     readonly trustedProxies: readonly string[]
-    /** Null: it listens in the clear. */
+    /** Null: plain HTTP. */
     readonly tls: TlsConfig | null
   }
   readonly limits: LimitsConfig
@@ -64,14 +66,14 @@ export interface Config {
   readonly retention: { readonly historyDays: number | null; readonly forgetRemovedDays: number | null }
   /** Seconds of silence after which any device counts as OFFLINE; null: silence proves nothing. */
   readonly offlineAfter: number | null
-  /** What standing still is: so many times as long as peers took, and seconds where they say nothing; null: neither. */
+  /** When a deployment stalls: a factor of its peers' 95th percentile, and seconds where too few peers completed; null: not judged. */
   readonly stalling: { readonly factor: number | null; readonly after: number | null }
   readonly sinks: {
-    /** Host names, addresses and ranges inside that may be told all the same. */
+    /** Internal host names, addresses and ranges that notifications may be sent to. */
     readonly allow: readonly string[]
-    /** Milliseconds of nothing but failures after which one is paused; null: never. */
+    /** Milliseconds without a success after which a sink is paused; null: never. */
     readonly giveUpAfter: number | null
-    /** Null: no inventory is kept. */
+    /** Null: no A&AI inventory. */
     readonly aai: AaiConfig | null
   }
   readonly clusters: ClustersConfig
@@ -84,7 +86,7 @@ export interface Config {
 export interface TlsConfig {
   readonly cert: string
   readonly key: string
-  /** Who signs certificates of devices; null: none are asked for. */
+  /** Authorities that sign devices' certificates; null: the server asks for none. */
   readonly clientCa: string | null
 }
 
@@ -98,7 +100,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** Milliseconds. What the server reads for itself is not cut off where operations are. */
+/** Milliseconds. The server's own reads do not end at a shorter OPERATION_TIMEOUT. */
 const leastReadLimit = 15_000
 
 const environment = z.object({
@@ -110,6 +112,7 @@ const environment = z.object({
   INTROSPECTION: flag.optional(),
   PERSISTED_DOCUMENTS: z.string().nullable().default(null),
   TRUSTED_PROXIES: proxies.default([]),
+  CLIENT_CERT_HEADER: certificateHeader.default('refused'),
   TLS_CERT: z.string().nullable().default(null),
   TLS_KEY: z.string().nullable().default(null),
   TLS_CLIENT_CA: z.string().nullable().default(null),
@@ -117,6 +120,7 @@ const environment = z.object({
   MAX_COST: cost.default(500_000),
   OPERATION_TIMEOUT: operationSeconds.default(15),
   MAX_STREAMS: streams.optional(),
+  MAX_BUFFERED: mebibytes.default(defaultLimits.buffered / 2 ** 20),
   ADDRESS_RATE: rate.optional(),
   DEVICE_RATE: rate.optional(),
   DATABASE_URL: databaseUrl.nullable().default(null),
@@ -162,10 +166,10 @@ const environment = z.object({
   API_JWT_SCOPES_CLAIM: z.string().default('rollcall_scopes'),
 })
 
-/** Every variable there is; the README's table is checked against it. */
+/** Every variable; a test compares the tables in README.md and docs/configuration.md with it. */
 export const variables: readonly string[] = Object.keys(environment.shape)
 
-/** Throws a ConfigError with all problems. A variable that is empty counts as unset; one we do not know is none of our business. */
+/** Throws a ConfigError with all problems. An empty variable counts as unset; unknown variables are ignored. */
 export function parseConfig(env: Environment): Config {
   const given = Object.fromEntries(variables.map((name) => [name, env[name]?.trim() || undefined]))
   const parsed = environment.safeParse(given)
@@ -175,8 +179,8 @@ export function parseConfig(env: Environment): Config {
   const v = parsed.data
   const graphiql = v.GRAPHIQL ?? isLoopback(v.HOST)
   const isOpen = (methods: readonly string[] = ['open']): boolean => methods.includes('open')
-  // On one's own machine nobody is too fast.
-  const isAmongFriends = isLoopback(v.HOST) && isOpen(v.DEVICE_AUTH) && isOpen(v.API_AUTH)
+  // On the developer's own machine there are no rate limits.
+  const isLocalAndOpen = isLoopback(v.HOST) && isOpen(v.DEVICE_AUTH) && isOpen(v.API_AUTH)
   return freeze({
     server: {
       host: v.HOST,
@@ -195,11 +199,12 @@ export function parseConfig(env: Environment): Config {
     limits: {
       operation: { depth: v.MAX_DEPTH, cost: v.MAX_COST, time: v.OPERATION_TIMEOUT * 1_000 },
       rates: {
-        address: numberUnlessOff(v.ADDRESS_RATE ?? (isAmongFriends ? 'off' : '1000')),
-        device: numberUnlessOff(v.DEVICE_RATE ?? (isAmongFriends ? 'off' : '50')),
+        address: numberUnlessOff(v.ADDRESS_RATE ?? (isLocalAndOpen ? 'off' : '1000')),
+        device: numberUnlessOff(v.DEVICE_RATE ?? (isLocalAndOpen ? 'off' : '50')),
       },
-      streams: numberUnlessOff(v.MAX_STREAMS ?? (isAmongFriends ? 'off' : '1000')),
+      streams: numberUnlessOff(v.MAX_STREAMS ?? (isLocalAndOpen ? 'off' : '1000')),
       git: { ...defaultLimits.git, processes: v.GIT_PROCESSES },
+      buffered: v.MAX_BUFFERED * 2 ** 20,
     },
     store: {
       url: v.DATABASE_URL,
@@ -247,7 +252,10 @@ export function parseConfig(env: Environment): Config {
                 claim: v.DEVICE_JWT_CLAIM,
               },
         signature: { window: v.SIGNATURE_WINDOW },
-        certificate: { trustDomains: v.SPIFFE_TRUST_DOMAIN },
+        certificate: {
+          trustDomains: v.SPIFFE_TRUST_DOMAIN,
+          isOverwritten: v.CLIENT_CERT_HEADER === 'overwritten',
+        },
       },
       api: {
         methods: v.API_AUTH ?? ['open'],

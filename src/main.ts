@@ -1,11 +1,25 @@
 /** The program: environment → configuration → database → app. The only reader of process.env. */
+import { randomUUID } from 'node:crypto'
 import { createApp } from './app.ts'
+import { exitCodes, parseFlags, UsageError } from './cli/arguments.ts'
 import { ConfigError, parseConfig } from './config.ts'
 import { DomainError } from './domain/errors.ts'
 import { createLog } from './log.ts'
 import { openDatabase } from './store/open.ts'
 
+const usage = `Usage: npm start
+
+Starts the server, after it has brought its database to its tables. Environment variables configure it: the README lists them.
+
+  --help, -h
+`
+
 async function main(): Promise<void> {
+  const { help } = parseFlags(process.argv.slice(2), { help: { type: 'boolean', short: 'h', default: false } })
+  if (help) {
+    console.log(usage)
+    return
+  }
   const config = parseConfig(process.env)
   const log = createLog({ level: config.logLevel })
   const { store, server } = config
@@ -29,8 +43,21 @@ async function main(): Promise<void> {
       },
     )
   }
+  // What failed is one piece of work whose promise nothing waited for; every other one is intact, so the process goes on. An exception that nothing
+  // catches still ends it: that broke off synchronous code, perhaps between two changes of the memory, while what is committed survives a restart.
+  process.on('unhandledRejection', (error) => {
+    const errorId = randomUUID()
+    app.metrics.rejectionUnhandled()
+    log.error({ errorId, error }, 'a promise was rejected and nothing waited for it')
+  })
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)
+  // Also sent when a terminal closes: a server that was started there, and has nothing to read again, ends with it.
+  process.on('SIGHUP', async () => {
+    if (await app.reload()) return
+    if (process.stdout.isTTY) stop('SIGHUP')
+    else log.info('SIGHUP: without TLS_CERT there is nothing to read again')
+  })
 
   const { url } = await app.listen().catch(async (error: unknown) => {
     await app.close()
@@ -60,7 +87,7 @@ ${graphiql ? `Or open ${url}/graphql in a browser.\n` : ''}`
 
 /** What whoever starts it can do something about, in a sentence; anything else with its stack. */
 function explain(error: unknown): string {
-  if (error instanceof ConfigError || error instanceof DomainError) return error.message
+  if (error instanceof ConfigError || error instanceof DomainError || error instanceof UsageError) return error.message
   const { code, message, stack, cause } = error as NodeJS.ErrnoException
   return code === undefined && cause === undefined ? (stack ?? message) : message
 }
@@ -76,5 +103,5 @@ function because(what: string, remedy: string): (error: unknown) => never {
 
 main().catch((error: unknown) => {
   console.error(explain(error))
-  process.exit(1)
+  process.exit(error instanceof UsageError ? exitCodes.usage : 1)
 })

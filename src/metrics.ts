@@ -1,5 +1,6 @@
 /** What operators watch, for Prometheus. Labels are from fixed sets: no device or deployment becomes a time series. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { DeviationKind } from './domain/deviation.ts'
 import type { Verdict } from './domain/report.ts'
 import type { LimitName } from './limits/limits.ts'
 
@@ -13,10 +14,13 @@ export interface Metrics {
     readonly dialect: string
     readonly reporter: string
     readonly isNonConforming: boolean
+    readonly deviations: readonly DeviationKind[]
   }): void
   reportRefused(status: number): void
   /** Somebody asked for more than is given. */
   limited(limit: LimitName): void
+  /** A promise was rejected and nothing waited for it: a defect of this program. */
+  rejectionUnhandled(): void
   credentialRefused(refused: { readonly method: string; readonly reason: string }): void
   notified(outcome: { readonly kind: string; readonly isFailed: boolean }): void
   /** What became of custom resources that a cluster showed. */
@@ -32,8 +36,13 @@ export interface Metrics {
     head(): number
     subscribers(): { readonly changes: number; readonly states: number }
     lag(): Promise<number>
+    /** Seconds. */
+    logAhead(): Promise<number>
     sinks(): Promise<readonly SinkState[]>
+    /** Instances that are missing from the inventory because nothing announced them. */
+    unannounced(): Promise<number>
     clusters(): readonly ClusterState[]
+    certificates(): readonly { readonly file: string; readonly days: number }[]
   }): void
   readonly contentType: string
   print(): Promise<string>
@@ -68,11 +77,20 @@ export function createMetrics(): Metrics {
   const reports = counter('rollcall_reports_total', 'Acknowledged reports.', 'verdict', 'dialect')
   const refused = counter('rollcall_reports_refused_total', 'Refused reports, by HTTP status.', 'status')
   const limited = counter('rollcall_limited_total', 'What was refused because it was too much, by limit.', 'limit')
+  const rejections = counter(
+    'rollcall_unhandled_rejections_total',
+    'Promises that were rejected and that nothing waited for; each is in the log with an id.',
+  )
   const credentials = counter(
     'rollcall_device_credentials_refused_total',
     'Credentials of devices that were refused, by kind and reason.',
     'method',
     'reason',
+  )
+  const deviating = counter(
+    'rollcall_report_deviations_total',
+    "Acknowledged reports that deviate from Margo's specification, by kind.",
+    'kind',
   )
   const nonConforming = counter('rollcall_reports_nonconforming_total', 'Reports that said FAILED without an error.')
   const staleRuns = counter(
@@ -102,7 +120,7 @@ export function createMetrics(): Metrics {
     'kind',
     'outcome',
   )
-  const pictures = counter(
+  const stateSnapshots = counter(
     'rollcall_cluster_pictures_total',
     'Custom resources that a cluster showed, by verdict; DROPPED: of an unknown instance, and no room to wait or too long.',
     'cluster',
@@ -123,16 +141,18 @@ export function createMetrics(): Metrics {
   }
 
   return {
-    reportRecorded({ verdict, dialect, reporter, isNonConforming }) {
+    reportRecorded({ verdict, dialect, reporter, isNonConforming, deviations }) {
       reports.inc({ verdict, dialect })
       if (isNonConforming) nonConforming.inc()
+      for (const kind of deviations) deviating.inc({ kind })
       if (verdict === 'STALE' || runs.size > 0) countRun(reporter, verdict)
     },
     reportRefused: (status) => refused.inc({ status: String(status) }),
     limited: (limit) => limited.inc({ limit }),
+    rejectionUnhandled: () => rejections.inc(),
     credentialRefused: ({ method, reason }) => credentials.inc({ method, reason }),
     notified: ({ kind, isFailed }) => notifications.inc({ kind, outcome: isFailed ? 'failed' : 'sent' }),
-    clusterShown: ({ cluster, verdict, count }) => pictures.inc({ cluster, verdict }, count),
+    clusterShown: ({ cluster, verdict, count }) => stateSnapshots.inc({ cluster, verdict }, count),
     batchCommitted({ size, seconds }) {
       batchSize.observe(size)
       commitSeconds.observe(seconds)
@@ -150,6 +170,16 @@ export function createMetrics(): Metrics {
       gauge('rollcall_queue_length', 'Reports and other commands waiting for the next transaction.', state.queued)
       gauge('rollcall_feed_revision', 'The newest revision that this process has told its subscribers.', state.head)
       gauge('rollcall_feed_lag_revisions', "How far that is behind the database's head.", state.lag)
+      gauge(
+        'rollcall_log_ahead_seconds',
+        "How far the log's time is ahead of this server's clock: above 0 after a clock has jumped.",
+        state.logAhead,
+      )
+      gauge(
+        'rollcall_inventory_unannounced_instances',
+        'Instances that no aai-update call and no announceInstance has announced: A&AI has none of their resources.',
+        state.unannounced,
+      )
       new Gauge({
         name: 'rollcall_subscribers',
         help: 'Subscriptions, by what they follow: the changes, or a state.',
@@ -181,6 +211,15 @@ export function createMetrics(): Metrics {
             this.set(labels, lag)
             failures.set(labels, inARow)
           }
+        },
+      })
+      new Gauge({
+        name: 'rollcall_tls_days_left',
+        help: 'Days until the first certificate of each file of TLS expires; less than 0 after that.',
+        labelNames: ['file'],
+        registers,
+        collect() {
+          for (const { file, days } of state.certificates()) this.set({ file }, days)
         },
       })
       const clusterFailures = new Gauge({

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createClient as createEventClient } from 'graphql-sse'
 import { createClient } from 'graphql-ws'
 import postgres from 'postgres'
 import { describe, expect, it } from 'vitest'
@@ -106,6 +107,88 @@ describe('a server that closes', () => {
     await on.drop()
   })
 
+  it('refuses operations with 503 and Retry-After instead of beginning a stream that it would end', async () => {
+    const server = await startApp()
+    // Not idle, so the closing server leaves them open: each has begun to ask.
+    const asking = await converse(server)
+    asking.write(`GET /graphql?query=${encodeURIComponent(subscription)} HTTP/1.1\r\nAccept: text/event-stream\r\n`)
+    const upgrading = await converse(server)
+    upgrading.write('GET /graphql HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n')
+    await server.query('{ revision }')
+    const closing = server.app.close()
+    asking.write('Host: rollcall\r\n\r\n')
+    upgrading.write('Host: rollcall\r\n\r\n')
+    expect(await asking.ended).toMatch(/^HTTP\/1\.1 503 .*retry-after: \d+.*"code":"UNAVAILABLE"/is)
+    expect(await upgrading.ended).toMatch(/^HTTP\/1\.1 503 .*retry-after: \d+/is)
+    await closing
+    await server.stop()
+  })
+
+  it('says `complete` to no stream, and keeps no connection on which its reader would ask again', async () => {
+    const server = await startApp()
+    const headers = ['Accept: text/event-stream']
+    const request = requestOf('POST', '/graphql', JSON.stringify({ query: subscription }), headers)
+    const deaf = await connectDeaf(server)
+    const open = await converse(server)
+    open.write(request)
+    await expect.poll(() => server.app.metrics.print()).toContain('rollcall_subscribers{kind="changes"} 1')
+    // Its headers came before, its body comes when every stream has been ended.
+    const late = await converse(server)
+    const bodyAt = request.indexOf('\r\n\r\n') + 4
+    late.write(request.slice(0, bodyAt))
+    await server.query('{ revision }')
+    const closing = server.app.close()
+    await expect.poll(() => server.app.metrics.print()).toContain('rollcall_subscribers{kind="changes"} 0')
+    late.write(request.slice(bodyAt))
+    for (const { ended } of [open, late]) {
+      expect(await ended).toMatch(/^HTTP\/1\.1 200 .*text\/event-stream/is)
+      expect(await ended).not.toContain('complete')
+    }
+    await closing
+    deaf.terminate()
+    await server.stop()
+  })
+
+  it('loses nothing for a client of event streams that reconnects at once', async () => {
+    const dataDir = mkdtempSync(join(tmpdir(), 'rollcall-app-'))
+    const config = { url: null, dataDir }
+    const on: EmptyStore = { config, open: () => openDatabase(config), drop: async () => {} }
+    const first = await startApp({ on })
+    const deaf = await connectDeaf(first)
+    let attempts = 0
+    const client = createEventClient({
+      url: `${first.url}/graphql`,
+      retryAttempts: Number.POSITIVE_INFINITY,
+      retry: async () => {
+        attempts += 1
+        await new Promise((resolve) => setImmediate(resolve))
+      },
+    })
+    const [seen, ends]: [Set<string>, unknown[]] = [new Set(), []]
+    client.subscribe<{ changes: { cursor: string } }>(
+      { query: 'subscription { changes(after: "0") { cursor } }' },
+      {
+        next: ({ data }) => void seen.add(data?.changes.cursor ?? ''),
+        error: (error) => void ends.push(error),
+        complete: () => void ends.push('complete'),
+      },
+    )
+    const say = async (server: RunningApp, state: string): Promise<string> =>
+      (await (await server.post(path, body(state))).json()).revision
+    const before = await say(first, 'installing')
+    await expect.poll(() => seen).toContain(before)
+    await first.stop()
+    deaf.terminate()
+    const again = await startApp({ on, env: { PORT: String(first.port) } })
+    const after = await say(again, 'installed')
+    await expect.poll(() => ends.length > 0 || seen.has(after)).toBe(true)
+    expect(ends).toEqual([])
+    expect(attempts).toBeGreaterThan(0)
+    client.dispose()
+    await again.stop()
+    rmSync(dataDir, { recursive: true, force: true })
+  })
+
   it('closes once, whoever asks', async () => {
     const server = await startApp()
     await Promise.all([server.app.close(), server.app.close()])
@@ -123,14 +206,22 @@ describe('an upgrade', () => {
   })
 })
 
+/** A WebSocket that does not answer, so that a closing server waits for it. */
+async function connectDeaf({ url }: RunningApp): Promise<WebSocket> {
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/graphql`, 'graphql-transport-ws')
+  await new Promise((resolve) => socket.once('open', resolve))
+  socket.pause()
+  return socket
+}
+
 /** Sessions that wait for a lock. */
 async function blocked(sql: postgres.ReservedSql): Promise<number> {
   const [row] = await sql<{ count: number }[]>`select count(*)::int as count from pg_locks where not granted`
   return row?.count ?? 0
 }
 
-function requestOf(method: string, address: string, content = ''): string {
-  const headers = ['Host: rollcall', 'Content-Type: application/json', `Content-Length: ${content.length}`]
+function requestOf(method: string, address: string, content = '', more: readonly string[] = []): string {
+  const headers = [...more, 'Host: rollcall', 'Content-Type: application/json', `Content-Length: ${content.length}`]
   return [`${method} ${address} HTTP/1.1`, ...headers, '', content].join('\r\n')
 }
 

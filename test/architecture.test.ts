@@ -1,57 +1,71 @@
-/** The map of src/ in STYLE's sense: which stage may import which. Imports point towards domain/. */
+/** The rules of the layout: which folder may import which, and no import that closes a cycle. docs/architecture.md draws it. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { describe, expect, it } from 'vitest'
 
 const root = join(import.meta.dirname, '../src')
 
+/** Imports point towards `domain/`. */
 const allowed: Record<string, readonly string[]> = {
   domain: [],
   limits: ['domain'],
   readiness: ['domain'],
   dialects: ['domain', 'limits', 'readiness'],
-  store: ['domain', 'ingest'],
+  store: ['domain'],
   ingest: ['domain', 'readiness', 'store'],
-  feed: ['domain', 'store'],
+  feed: ['domain', 'limits', 'store'],
   sinks: ['domain', 'store', 'feed'],
-  clusters: ['domain', 'store', 'feed', 'ingest', 'dialects'],
+  clusters: ['domain', 'limits', 'store', 'feed', 'ingest', 'dialects'],
   git: ['domain', 'limits', 'store', 'auth'],
-  auth: ['domain', 'store', 'ingest'],
+  auth: ['domain', 'limits', 'store', 'ingest'],
   graphql: ['domain', 'limits', 'dialects', 'store', 'feed', 'ingest', 'sinks', 'auth'],
-  // Serves the page, and puts its documents together as it does.
+  // Serves the page, and bundles its documents.
   rest: ['domain', 'limits', 'store', 'ingest', 'dialects', 'graphql', 'sinks', 'auth', 'git', 'dashboard'],
   cli: ['domain', 'store', 'root'],
-  // Runs in browsers, and knows the server by its public API only.
+  // Runs in browsers and uses the public API only.
   dashboard: [],
   simulate: ['cli', 'domain', 'store', 'root'],
 }
 
-/** What only the writer's side may import: everything else reads. */
-const writes = [
-  'store/save.ts',
-  'store/save-profile.ts',
-  'store/load.ts',
-  'store/housekeeping.ts',
-  'store/stalling.ts',
-  'store/tokens.ts',
-  'store/save-api-access.ts',
-  'store/load-desired.ts',
-  'store/save-desired.ts',
-]
-
 const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(
   (file) => /\.tsx?$/.test(file) && !file.endsWith('.d.ts'),
 )
+const read = (file: string): string => readFileSync(join(root, file), 'utf8')
 const imports = files.flatMap((file) =>
-  [...readFileSync(join(root, file), 'utf8').matchAll(/from '(\.[^']+)'/g)].map(([, path = '']) => ({
+  [...read(file).matchAll(/(?:from|import) '(\.[^']+)'/g)].map(([, path = '']) => ({
     from: file,
     to: relative(root, join(root, dirname(file), path)),
   })),
 )
 const stageOf = (file: string): string => (file.includes('/') ? (file.split('/')[0] ?? '') : 'root')
 
+/** Groups of files that reach each other by imports (Tarjan's strongly connected components of more than one file). */
+function cycles(): string[][] {
+  const targets = Map.groupBy(imports, ({ from }) => from)
+  const order = new Map<string, number>()
+  const lowest = new Map<string, number>()
+  const stack: string[] = []
+  const found: string[][] = []
+  const visit = (file: string): number => {
+    let low = order.size
+    const own = low
+    order.set(file, own)
+    stack.push(file)
+    for (const { to } of targets.get(file) ?? [])
+      if (!order.has(to)) low = Math.min(low, visit(to))
+      else if (stack.includes(to)) low = Math.min(low, lowest.get(to) ?? order.get(to) ?? low)
+    lowest.set(file, low)
+    if (low !== own) return low
+    const group = stack.splice(stack.indexOf(file))
+    if (group.length > 1) found.push(group)
+    return low
+  }
+  for (const file of files) if (!order.has(file)) visit(file)
+  return found
+}
+
 describe('the layout of src', () => {
-  it('is the one that is drawn here', () => {
+  it('has a rule for each stage', () => {
     const stages = new Set(files.map(stageOf))
     stages.delete('root')
     expect([...stages].filter((stage) => !(stage in allowed))).toEqual([])
@@ -61,8 +75,7 @@ describe('the layout of src', () => {
     const wrong = imports.filter(({ from, to }) => {
       const [a, b] = [stageOf(from), stageOf(to)]
       if (a === 'root' || a === b) return false
-      // Cross-cutting and pure: the log's and the metrics' interfaces, and what is kept on objects.
-      // demo.ts is a program that composes a whole server, as main.ts is.
+      // The log's, the metrics' and the configuration's interfaces are shared. demo.ts composes a server, as main.ts does.
       if (b === 'root')
         return !['log.ts', 'metrics.ts', 'config.ts', 'attachment.ts'].includes(to) && from !== 'simulate/demo.ts'
       return !allowed[a]?.includes(b)
@@ -70,24 +83,38 @@ describe('the layout of src', () => {
     expect(wrong).toEqual([])
   })
 
+  it('has no import cycle, not even of types', () => {
+    expect(cycles()).toEqual([])
+  })
+
   it('lets only the writer write', () => {
     const wrong = imports.filter(
-      ({ from, to }) => writes.includes(to) && stageOf(from) !== 'ingest' && stageOf(from) !== 'store',
+      ({ from, to }) => to.startsWith('store/write/') && !['ingest', 'store'].includes(stageOf(from)),
     )
     expect(wrong).toEqual([])
   })
 
+  it('has no folder with more files than a reader can hold in mind', () => {
+    const folders = Map.groupBy(files, (file) => dirname(file))
+    const large = [...folders].filter(([, inside]) => inside.length > 27).map(([folder]) => folder)
+    expect(large).toEqual([])
+  })
+
   it('keeps SQL in the store', () => {
     const sql = /\b(select .+ from|insert into|update \w+ set|delete from)\b/i
-    const outside = files.filter(
-      (file) => !file.startsWith('store/') && sql.test(readFileSync(join(root, file), 'utf8')),
-    )
+    const outside = files.filter((file) => !file.startsWith('store/') && sql.test(read(file)))
     expect(outside).toEqual([])
+  })
+
+  it('writes JSON for the database by one function, which mends what PostgreSQL cannot read', () => {
+    const own = /(session|parameters).*JSON\.stringify|JSON\.stringify.*::json|^\s+JSON\.stringify\(/m
+    const wrong = files.filter((file) => file.startsWith('store/') && own.test(readFileSync(join(root, file), 'utf8')))
+    expect(wrong).toEqual([])
   })
 
   // V8 allocates such a function among the old: what it refers to, all of a question or a batch, is kept until the next full collection.
   it('has no getters in what is made for each question or batch', () => {
-    const lasting = ['feed/feed.ts', 'feed/hub.ts', 'ingest/writer.ts', 'store/connection.ts']
+    const lasting = ['feed/feed.ts', 'feed/hub.ts', 'ingest/writer.ts', 'store/connection/connection.ts']
     const road = ['dialects', 'domain', 'feed', 'graphql', 'ingest', 'limits', 'rest', 'store']
     const found = files.filter((file) => {
       const text = readFileSync(join(root, file), 'utf8')

@@ -22,6 +22,7 @@ describe('the configuration', () => {
         rates: { address: null, device: null },
         streams: null,
         git: { processes: 8, time: 120_000, waiting: 15_000 },
+        buffered: 256 * 2 ** 20,
       },
       store: { url: null, dataDir: './data', readLimit: 15_000 },
       retention: { historyDays: null, forgetRemovedDays: null },
@@ -37,7 +38,7 @@ describe('the configuration', () => {
           provision: false,
           jwt: null,
           signature: { window: 300 },
-          certificate: { trustDomains: [] },
+          certificate: { trustDomains: [], isOverwritten: false },
         },
         api: { methods: ['open'], adminKey: null, jwt: null },
       },
@@ -54,6 +55,7 @@ describe('the configuration', () => {
       INTROSPECTION: 'false',
       PERSISTED_DOCUMENTS: './documents.json',
       TRUSTED_PROXIES: '10.0.0.0/8, ::1',
+      CLIENT_CERT_HEADER: 'overwritten',
       TLS_CERT: './server.pem',
       TLS_KEY: './server.key',
       TLS_CLIENT_CA: './devices.pem',
@@ -61,6 +63,7 @@ describe('the configuration', () => {
       MAX_COST: '10000',
       OPERATION_TIMEOUT: '5',
       MAX_STREAMS: '20',
+      MAX_BUFFERED: '256',
       ADDRESS_RATE: '100',
       DEVICE_RATE: 'off',
       DATABASE_URL: 'postgres://rollcall:secret@db.example/rollcall',
@@ -122,6 +125,7 @@ describe('the configuration', () => {
         rates: { address: 100, device: null },
         streams: 20,
         git: { processes: 3, time: 120_000, waiting: 15_000 },
+        buffered: 256 * 2 ** 20,
       },
       store: { url: 'postgres://rollcall:secret@db.example/rollcall', dataDir: 'memory', readLimit: 15_000 },
       retention: { historyDays: 30.5, forgetRemovedDays: 7 },
@@ -162,7 +166,7 @@ describe('the configuration', () => {
             claim: 'client_id',
           },
           signature: { window: 60 },
-          certificate: { trustDomains: ['fleet.example', 'edge.example'] },
+          certificate: { trustDomains: ['fleet.example', 'edge.example'], isOverwritten: true },
         },
         api: {
           methods: ['key', 'jwt'],
@@ -190,10 +194,12 @@ describe('the configuration', () => {
       GRAPHIQL: 'perhaps',
       INTROSPECTION: 'perhaps',
       TRUSTED_PROXIES: 'proxy.example',
+      CLIENT_CERT_HEADER: 'perhaps',
       MAX_DEPTH: '4',
       MAX_COST: 'much',
       OPERATION_TIMEOUT: '0',
       MAX_STREAMS: '0',
+      MAX_BUFFERED: '1',
       ADDRESS_RATE: '0',
       DEVICE_RATE: '-1',
       DATABASE_URL: 'mysql://root:secret@db/x',
@@ -247,7 +253,7 @@ describe('the configuration', () => {
     ]
     expect([...named].toSorted()).toEqual([...variables].filter((name) => !anything.includes(name)).toSorted())
     for (const problem of error.problems) expect(error.message).toContain(problem)
-    expect(error.message).toContain('PORT must be a port from 0 to 65535 (0 takes any free one), but is "65536"')
+    expect(error.message).toContain('PORT must be a port from 0 to 65535 (0 picks a free port), but is "65536"')
   })
 
   it('never repeats the address of a database, which may hold a password', () => {
@@ -273,7 +279,7 @@ describe('the configuration', () => {
   it('refuses what API_AUTH cannot work with', () => {
     expect(refusalOf({ API_AUTH: 'jwt' }).message).toContain('set either API_JWT_JWKS_URL or API_JWT_SECRET')
     expect(refusalOf({ API_AUTH: 'jwt', API_JWT_JWKS_URL: 'https://issuer.example/keys' }).message).toContain(
-      'needs API_JWT_ISSUER and API_JWT_AUDIENCE',
+      'requires API_JWT_ISSUER and API_JWT_AUDIENCE',
     )
     expect(refusalOf({ API_ADMIN_KEY: 'an-admin-key-for-tests-only' }).message).toContain('API_AUTH has "key"')
     expect(refusalOf({ API_AUTH: 'jwt', API_JWT_SECRET: 'a-short-secret' }).message).not.toContain('a-short-secret')
@@ -283,28 +289,42 @@ describe('the configuration', () => {
     const jwks = 'https://issuer.example/keys'
     const secret = 'a-secret-of-at-least-thirty-two-characters'
     expect(refusalOf({ DEVICE_AUTH: 'token', DEVICE_JWT_JWKS_URL: jwks }).problems).toEqual([
-      'DEVICE_JWT_JWKS_URL needs DEVICE_JWT_ISSUER and DEVICE_JWT_AUDIENCE: those keys sign tokens for others, too',
+      'DEVICE_JWT_JWKS_URL requires DEVICE_JWT_ISSUER and DEVICE_JWT_AUDIENCE: its keys also sign tokens for other services',
     ])
     expect(refusalOf({ DEVICE_AUTH: 'token', DEVICE_JWT_CLAIM: 'azp' }).problems).toEqual([
-      'DEVICE_JWT_CLAIM is of no use without DEVICE_JWT_JWKS_URL or DEVICE_JWT_SECRET',
+      'DEVICE_JWT_CLAIM has no effect without DEVICE_JWT_JWKS_URL or DEVICE_JWT_SECRET',
     ])
     expect(refusalOf({ DEVICE_JWT_SECRET: secret }).problems).toEqual([
-      'DEVICE_JWT_SECRET is of no use unless DEVICE_AUTH has "token"',
+      'DEVICE_JWT_SECRET has no effect unless DEVICE_AUTH has "token"',
     ])
     expect(refusalOf({ DEVICE_AUTH: 'token', SIGNATURE_WINDOW: '10' }).problems).toEqual([
-      'SIGNATURE_WINDOW is of no use unless DEVICE_AUTH has "signature"',
+      'SIGNATURE_WINDOW has no effect unless DEVICE_AUTH has "signature"',
     ])
     expect(refusalOf({ DEVICE_AUTH: 'mtls', TLS_CERT: './a.pem', SIGNATURE_WINDOW: '10' }).problems).toEqual([
-      'TLS_CERT and TLS_KEY belong together: set both',
-      'SIGNATURE_WINDOW is of no use unless DEVICE_AUTH has "signature"',
+      'TLS_CERT and TLS_KEY require each other: set both',
+      'SIGNATURE_WINDOW has no effect unless DEVICE_AUTH has "signature"',
       expect.stringContaining('DEVICE_AUTH has "mtls": set TLS_CERT, TLS_KEY and TLS_CLIENT_CA, or TRUSTED_PROXIES'),
     ])
+    const forwarded = { DEVICE_AUTH: 'mtls', TRUSTED_PROXIES: '10.0.0.0/8' }
+    const tls = { TLS_CERT: './a.pem', TLS_KEY: './a.key', TLS_CLIENT_CA: './ca.pem' }
+    for (const env of [forwarded, { ...forwarded, ...tls }])
+      expect(refusalOf(env).problems).toEqual([expect.stringContaining('set CLIENT_CERT_HEADER to "overwritten" if')])
+    expect(refusalOf({ ...forwarded, CLIENT_CERT_HEADER: 'refused' }).problems).toEqual([
+      expect.stringContaining('or TRUSTED_PROXIES and CLIENT_CERT_HEADER=overwritten'),
+    ])
+    expect(refusalOf({ CLIENT_CERT_HEADER: 'overwritten' }).problems).toEqual([
+      'CLIENT_CERT_HEADER has no effect without TRUSTED_PROXIES',
+    ])
+    expect(parseConfig({ ...forwarded, CLIENT_CERT_HEADER: 'overwritten' }).auth.device.methods).toEqual(['mtls'])
+    expect(parseConfig({ ...forwarded, ...tls, CLIENT_CERT_HEADER: 'refused' }).auth.device.methods).toEqual(['mtls'])
     expect(refusalOf({ SPIFFE_TRUST_DOMAIN: 'fleet.example', TLS_CLIENT_CA: './ca.pem' }).problems).toEqual([
-      'TLS_CLIENT_CA is of no use without TLS_CERT and TLS_KEY',
-      'SPIFFE_TRUST_DOMAIN is of no use unless DEVICE_AUTH has "mtls"',
+      'TLS_CLIENT_CA has no effect without TLS_CERT and TLS_KEY',
+      'SPIFFE_TRUST_DOMAIN has no effect unless DEVICE_AUTH has "mtls"',
     ])
     const both = { DEVICE_AUTH: 'token', DEVICE_JWT_SECRET: secret, DEVICE_JWT_JWKS_URL: jwks }
-    expect(refusalOf({ ...both, DEVICE_JWT_ISSUER: 'x', DEVICE_JWT_AUDIENCE: 'x' }).message).toContain('set either')
+    expect(refusalOf({ ...both, DEVICE_JWT_ISSUER: 'x', DEVICE_JWT_AUDIENCE: 'x' }).message).toContain(
+      'remove one of them',
+    )
     expect(refusalOf(both).message).not.toContain(secret)
   })
 

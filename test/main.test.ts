@@ -1,10 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import postgres from 'postgres'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { variables } from '../src/config.ts'
+import { startNode } from './support/child.ts'
 import { type Program, startProgram } from './support/program.ts'
 import { postgresStores } from './support/stores.ts'
 
@@ -85,6 +86,25 @@ describe('the program', () => {
     expect(lines.map(({ msg }) => msg)).toContain('listening')
     expect(program.stderr()).not.toContain('hello')
   })
+
+  it('lives on when a promise was rejected that nothing waited for, with an id in its log and a count; an exception ends it', async () => {
+    const faults = `process.on('SIGUSR2', () => { Promise.reject(new Error('lost')) }); process.on('SIGHUP', () => { throw new Error('broken off') })`
+    const program = start({
+      DATA_DIR: 'memory',
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(faults)}`,
+    })
+    const url = await program.listening
+    for (let times = 1; times <= 2; times += 1) {
+      program.child.kill('SIGUSR2')
+      const metrics = async (): Promise<string> => (await fetch(`${url}/metrics`)).text()
+      await expect.poll(metrics).toContain(`rollcall_unhandled_rejections_total ${times}\n`)
+    }
+    await report(url, 'installed')
+    const logged = (program.stderr().match(/^.*nothing waited for it.*$/gm) ?? []).map((line) => JSON.parse(line))
+    expect(logged).toMatchObject([1, 2].map(() => ({ errorId: expect.any(String), error: { message: 'lost' } })))
+    program.child.kill('SIGHUP')
+    expect(await program.ended).toBe(1)
+  })
 })
 
 describe.each(postgresStores)('on $name', (store) => {
@@ -119,6 +139,17 @@ describe('the program ends with one sentence when', () => {
     expect(text).not.toMatch(/\n|^\s+at /)
     return text
   }
+
+  it.each([
+    ['--help', /^Usage: npm start/, 0],
+    ['--port=80', /^Unknown option '--port'/, 64],
+  ] as const)('the command line says %s: nothing is opened', async (argument, said, code) => {
+    const dataDir = join(folder, `asked${argument}`)
+    const command = startNode(['src/main.ts', argument], { DATA_DIR: dataDir, PORT: '0' })
+    await command.said(said)
+    expect(await command.ended).toBe(code)
+    expect(existsSync(dataDir)).toBe(false)
+  })
 
   it('the port is taken', async () => {
     const other = createServer()

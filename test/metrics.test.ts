@@ -30,6 +30,8 @@ describe('the metrics of a server', () => {
     expect(seen('rollcall_reports_total{verdict="APPLIED",dialect="margo/2024-09"}')).toBe(1)
     expect(seen('rollcall_reports_refused_total{status="422"}')).toBe(1)
     expect(seen('rollcall_reports_nonconforming_total')).toBe(1)
+    expect(seen('rollcall_report_deviations_total{kind="FAILED_WITHOUT_ERROR"}')).toBe(1)
+    expect(seen('rollcall_report_deviations_total{kind="DEPLOYMENT_ID_NOT_UUID"}')).toBe(4)
     expect(seen('rollcall_batch_size_sum')).toBe(4)
     expect(seen('rollcall_commit_seconds_count')).toBe(4)
   })
@@ -39,6 +41,7 @@ describe('the metrics of a server', () => {
     const seen = await scrape()
     expect(seen('rollcall_feed_revision')).toBe(Number(revision))
     expect(seen('rollcall_feed_lag_revisions')).toBe(0)
+    expect(seen('rollcall_log_ahead_seconds')).toBe(0)
     expect(seen('rollcall_queue_length')).toBe(0)
     expect(seen('process_cpu_seconds_total')).toBeGreaterThan(0)
   })
@@ -66,7 +69,7 @@ describe('the metrics of a server', () => {
 })
 
 describe('a run of STALE reports', () => {
-  const stale = { verdict: 'STALE', dialect: 'test', isNonConforming: false } as const
+  const stale = { verdict: 'STALE', dialect: 'test', isNonConforming: false, deviations: [] } as const
   const fresh = { ...stale, verdict: 'APPLIED' } as const
 
   it('is counted once per reporter when it has become one, and is over with the first other verdict', async () => {

@@ -1,5 +1,13 @@
 /** Tokens that somebody else signs (JWT): whether they are good, for whoever reads their claims. */
-import { createRemoteJWKSet, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from 'jose'
+import {
+  createRemoteJWKSet,
+  errors,
+  type JWTPayload,
+  type JWTVerifyGetKey,
+  type JWTVerifyOptions,
+  type JWTVerifyResult,
+  jwtVerify,
+} from 'jose'
 import { DomainError } from '../domain/errors.ts'
 
 export interface SignedTokenConfig {
@@ -48,23 +56,39 @@ export function createTokenVerifier({ jwksUrl, secret, issuer, audience, clockSk
 
   return async (text, now) => {
     const verified = { ...options, currentDate: new Date(now) }
-    const { payload } = await (typeof key === 'function'
-      ? jwtVerify(text, key, verified)
-      : jwtVerify(text, key, verified)
-    ).catch((error: unknown) => {
+    try {
+      const { payload } = await (typeof key === 'function'
+        ? jwtVerify(text, key, verified).catch((error: unknown) => verifyWithEach(text, error, verified))
+        : jwtVerify(text, key, verified))
+      return payload
+    } catch (error) {
       throw explain(error)
-    })
-    return payload
+    }
   }
 }
 
-/** A dot leads into an object (`realm_access.roles`), unless a claim is called so. */
+/** A token need not name its key (`kid`). While an issuer replaces its key it publishes both, and each of them may be meant. */
+async function verifyWithEach(text: string, error: unknown, options: JWTVerifyOptions): Promise<JWTVerifyResult> {
+  if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error
+  for await (const candidate of error) {
+    try {
+      return await jwtVerify(text, candidate, options)
+    } catch (refusal) {
+      if (!(refusal instanceof errors.JWSSignatureVerificationFailed)) throw refusal
+    }
+  }
+  throw new errors.JWSSignatureVerificationFailed()
+}
+
+/** A dot leads into an object (`realm_access.roles`), unless a claim is called so. Undefined: there is none. */
 export function claimOf(payload: JWTPayload, name: string): unknown {
   if (Object.hasOwn(payload, name)) return payload[name]
   let value: unknown = payload
   for (const step of name.split('.'))
     value =
-      typeof value === 'object' && value !== null && Object.hasOwn(value, step) ? (value as JWTPayload)[step] : null
+      typeof value === 'object' && value !== null && Object.hasOwn(value, step)
+        ? (value as JWTPayload)[step]
+        : undefined
   return value
 }
 

@@ -1,4 +1,4 @@
-/** The public GraphQL API as any program may use it: a request, or a subscription that outlives its connection. */
+/** A client of the public GraphQL API: requests, and subscriptions that survive a lost connection. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { createClient } from 'graphql-ws'
 
@@ -10,9 +10,9 @@ export interface Api {
   /** The answer's data. Throws an ApiError. */
   ask<Data>(document: string, variables?: Variables): Promise<Data>
   /**
-   * Tells `next` each result's data until the signal is aborted; a lost connection is made again. `resume` says from the latest
-   * data with which variables: without it the subscription begins anew, as those of a state do. Rejects with an ApiError only
-   * when asking again cannot help.
+   * Calls `next` with each result until the signal is aborted, and reconnects when the connection is lost. `resume` derives the
+   * variables to resume with from the latest result; without it the subscription starts over, as state subscriptions do.
+   * Rejects with an ApiError only when a retry cannot succeed.
    */
   follow<Data>(subscription: Subscription<Data>, signal: AbortSignal): Promise<void>
 }
@@ -22,11 +22,11 @@ export interface Subscription<Data> {
   readonly variables?: Variables
   readonly resume?: (latest: Data) => Variables
   readonly next: (data: Data) => void
-  /** The connection is lost (with the reason) or there again (null). */
+  /** The connection is lost (with the reason) or restored (null). */
   readonly interrupted?: (reason: string | null) => void
 }
 
-/** `unreachable` and `busy` pass; the others do not. */
+/** `unreachable` and `busy` are worth a retry; the others are not. */
 export type ApiProblem = 'unreachable' | 'busy' | 'refused' | 'invalid'
 
 export class ApiError extends Error {
@@ -47,9 +47,8 @@ interface GraphqlError {
   readonly extensions?: { readonly code?: unknown }
 }
 
-/** A request that takes longer than this is given up. */
-const patience = 30_000
-/** Between two signs of life of a subscription's connection, and how long the answer may take. */
+const requestTimeout = 30_000
+/** Interval of pings on a subscription's connection. */
 const keepAlive = 10_000
 const longestWait = 10_000
 
@@ -63,17 +62,24 @@ export function createApi(address: string, token?: string): Api {
       method: 'POST',
       headers: { 'content-type': 'application/json', accept: 'application/json', ...authorization },
       body: JSON.stringify({ query, variables }),
-      signal: AbortSignal.timeout(patience),
+      signal: AbortSignal.timeout(requestTimeout),
     }).catch((error: unknown) => {
-      throw new ApiError('unreachable', `${url} cannot be reached: ${reasonOf(error)}`)
+      throw new ApiError('unreachable', `can't reach the server at ${url}: ${reasonOf(error)}`)
     })
     const answer = (await response.json().catch(() => null)) as { data?: Data; errors?: GraphqlError[] } | null
     if (response.status === 429 || response.status >= 500)
-      throw new ApiError('busy', `${url} cannot answer now (HTTP ${response.status}): try again later`)
+      throw new ApiError(
+        'busy',
+        `the server at ${url} is overloaded or unavailable (HTTP ${response.status}): try again later`,
+      )
     if (response.status === 401 || response.status === 403)
-      throw new ApiError('refused', messageOf(answer?.errors) ?? `${url} asks who you are: give a token`)
+      throw new ApiError(
+        'refused',
+        messageOf(answer?.errors) ?? `the server at ${url} requires a token: use --token or ROLLCALL_TOKEN`,
+      )
     if (answer?.errors) throw toApiError(answer.errors)
-    if (!answer?.data) throw new ApiError('invalid', `${url} does not answer like Rollcall (HTTP ${response.status})`)
+    if (!answer?.data)
+      throw new ApiError('invalid', `${url} is not a Rollcall server (HTTP ${response.status}): check the address`)
     return answer.data
   }
 
@@ -90,7 +96,7 @@ export function createApi(address: string, token?: string): Api {
       if (signal.aborted) return
       failures += 1
       subscription.interrupted?.(reason)
-      // At random up to twice as long each time: a crowd of watchers does not return at once.
+      // Exponential backoff with jitter, so that many watchers do not reconnect at the same time.
       const wait = Math.min(250 * 2 ** failures, longestWait) * (0.5 + Math.random() / 2)
       await delay(wait, undefined, { signal }).catch(() => undefined)
     }
@@ -99,7 +105,7 @@ export function createApi(address: string, token?: string): Api {
   return { url, ask, follow }
 }
 
-/** One connection's life. Resolves with why it ended; rejects with an ApiError when it will be no better the next time. */
+/** Serves one connection. Resolves with the reason it ended; rejects with an ApiError when a retry cannot succeed. */
 async function attend<Data>(
   url: string,
   authorization: Variables,
@@ -115,7 +121,7 @@ async function attend<Data>(
     retryAttempts: 0,
     keepAlive,
     on: {
-      // A peer that vanished without a word never closes.
+      // A peer that vanishes without closing is found by its missing pong.
       ping: (isReceived) => {
         if (!isReceived) overdue = setTimeout(() => client.terminate(), keepAlive / 2)
       },
@@ -139,10 +145,12 @@ async function attend<Data>(
           error: (error) => {
             if (Array.isArray(error)) reject(toApiError(error as readonly GraphqlError[]))
             else if (isFatal(error))
-              reject(new ApiError('refused', `${url} refuses your token, or asks for one: ${reasonOf(error)}`))
+              reject(
+                new ApiError('refused', `the server at ${url} rejects the token, or requires one: ${reasonOf(error)}`),
+              )
             else resolve(reasonOf(error))
           },
-          complete: () => resolve('the server has ended the stream'),
+          complete: () => resolve('the server ended the stream'),
         },
       )
     })
@@ -153,7 +161,7 @@ async function attend<Data>(
   }
 }
 
-/** The close codes that graphql-transport-ws has for a client that must not come again as it is. */
+/** The close codes of graphql-transport-ws after which the same client must not reconnect. */
 function isFatal(error: unknown): boolean {
   return isCloseEvent(error) && [4400, 4401, 4403, 4406, 4409].includes(error.code)
 }
@@ -167,14 +175,14 @@ function toApiError(errors: readonly GraphqlError[]): ApiError {
   const given = errors[0]?.extensions?.code
   const code = typeof given === 'string' ? given : undefined
   const problem = code === 'UNAVAILABLE' || code === 'TOO_MANY' ? 'busy' : code === 'FORBIDDEN' ? 'refused' : 'invalid'
-  return new ApiError(problem, messageOf(errors) ?? 'the server gives no reason', code)
+  return new ApiError(problem, messageOf(errors) ?? 'the server gave no reason', code)
 }
 
 function messageOf(errors: readonly GraphqlError[] | undefined): string | undefined {
   return errors?.map(({ message }) => message).join('\n')
 }
 
-/** fetch hides what happened in its error's cause. */
+/** fetch puts the reason of a failure into its error's `cause`. */
 function reasonOf(error: unknown): string {
   if (isCloseEvent(error)) return `the connection was closed (${[error.code, error.reason].filter(Boolean).join(' ')})`
   if (!(error instanceof Error)) return 'the connection failed'

@@ -1,6 +1,7 @@
-/** What command lines share. */
+/** Parsing and exit codes shared by the command lines. */
+import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
 
-/** What whoever typed it can put right: exit code 64. */
+/** The command line is wrong, and its author can correct it: exit code 64. */
 export class UsageError extends Error {
   constructor(message: string) {
     super(message)
@@ -8,7 +9,16 @@ export class UsageError extends Error {
   }
 }
 
-/** As in sysexits.h, where it has one. */
+/** Accepts named options only, so that a mistyped argument changes nothing. Throws a UsageError. */
+export function parseFlags<Options extends ParseArgsOptionsConfig>(args: readonly string[], options: Options) {
+  try {
+    return parseArgs({ args: [...args], options }).values
+  } catch (error) {
+    throw new UsageError((error as Error).message)
+  }
+}
+
+/** Values of sysexits.h where it defines one. */
 export const exitCodes = {
   reached: 0,
   failed: 1,
@@ -20,7 +30,7 @@ export const exitCodes = {
 } as const
 
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }
-/** Node's timers go no further. */
+/** The longest delay of Node's timers. */
 const longest = 2 ** 31 - 1
 
 /** Milliseconds of a text such as 90s, 2m or 1.5h; a bare number is seconds. */
@@ -28,5 +38,5 @@ export function parseDuration(name: string, text: string): number {
   const [, number = '', unit = 's'] = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(text) ?? []
   const value = Math.round(Number(number) * (units[unit] ?? 0))
   if (number !== '' && value > 0 && value <= longest) return value
-  throw new UsageError(`${name} must be a time such as 90s, 5m or 1h, at most 596h, but is ${JSON.stringify(text)}`)
+  throw new UsageError(`${name} must be a duration such as 90s, 5m or 1h, at most 596h, but is ${JSON.stringify(text)}`)
 }

@@ -1,46 +1,47 @@
-/** What stands on the command line of `npm run rollcall`, checked before anything is asked. Pure. */
+/** Parses the command line of `npm run rollcall` before any request is sent. Pure. */
 import { parseArgs } from 'node:util'
-import { type DeploymentState, deploymentStates } from '../domain/deployment.ts'
 import { type Convergence, convergences } from '../domain/desired.ts'
+import { type DeploymentState, deploymentStates } from '../domain/values.ts'
 import { parseDuration, UsageError } from './arguments.ts'
 import { type RolloutKey, type Selection, watchable } from './selection.ts'
 import type { Goal } from './wait.ts'
 
 export const usage = `Usage: npm run --silent rollcall -- <command> [options]
 
-  watch                          what changes, while it does: a table in a terminal, a line a change elsewhere
-  get deployments                a list, those that changed last first
-  get deployment <id>            one, with its components and its latest changes
-  get rollouts                   all of them, with their counts
-  get rollout <name>             one
-  counts                         how many are in which state
-  wait --for=<state>             until it is reached
+  watch                          follow changes: a live table in a terminal, otherwise one line per change
+  get deployments                list deployments, last changed first
+  get deployment <id>            show one deployment with its components and latest changes
+  get rollouts                   list rollouts with their counts
+  get rollout <name>             show one rollout
+  counts                         count deployments by state
+  wait --for=<state>             wait until deployments reach a state
 
-Which deployments; those marked * may be repeated, and mean any of these:
-  --rollout <name>               with --project, --composite-app, --composite-app-version, --provider if its name needs them
+Select deployments (options marked * can be repeated, and match any of their values):
+  --rollout <name>               add --project, --composite-app, --composite-app-version or --provider if the name is ambiguous
   --deployment <id> *            --device <id> *           --label <key>=<value> *
   --state <state> *              --application <name> *    --component <name> *
   --error-code <code> *          --text <text>             --stalled
-  --convergence <how> *          converged, applying, failed, stale or unknown: against what its device should run
+  --retired                      deployments on retired devices, which are hidden otherwise
+  --convergence <value> *        converged, applying, failed, stale or unknown: compared with the target version
 
 wait:
-  --for <state>                  pending, installing, installed, failed, removing or removed: all of the rollout's, the one
-                                 deployment's, or all that the options choose; or converged: each is what was meant
-  --timeout <time>               such as 90s, 5m or 1h (5m)
-  --tolerate <n>                 so many FAILED ones are neither waited for nor a failure (0)
+  --for <state>                  pending, installing, installed, failed, removing or removed, of all selected deployments;
+                                 or converged: all selected deployments have reached their target version
+  --timeout <duration>           such as 90s, 5m or 1h (default 5m)
+  --tolerate <n>                 ignore up to n failed deployments (default 0)
 
 watch:
-  --after <cursor>               goes on after that cursor, missing nothing; without it from now on
+  --after <cursor>               resume after this cursor without a gap (default: start now)
 
-Everywhere:
-  --json                         a JSON object a line
-  --limit <n>                    at most so many rows (get)
-  --url <address>                where the server is (ROLLCALL_URL, or http://127.0.0.1:4000)
-  --token <token>                who asks, where the API wants to know (ROLLCALL_TOKEN)
-  --help
+Global options:
+  --json                         print one JSON object per line
+  --limit <n>                    print at most n rows (get)
+  --url <address>                address of the server (default: ROLLCALL_URL, or http://127.0.0.1:4000)
+  --token <token>                API key or token, if the API requires one (default: ROLLCALL_TOKEN)
+  --help                         show this help
 
-Exit codes: 0 done, reached · 1 a failed state was reached, or there is no such thing · 2 time-out ·
-  64 the command line is wrong · 69 the server cannot be reached · 77 not allowed · 130 interrupted
+Exit codes: 0 done, or state reached · 1 deployments failed, or not found · 2 timeout ·
+  64 wrong command line · 69 server unreachable · 77 not allowed · 130 interrupted
 `
 
 export interface Connection {
@@ -85,7 +86,7 @@ export function parseCommandLine(args: readonly string[], env: NodeJS.ProcessEnv
   const [verb, noun, id, ...rest] = positionals
   if (values.help || verb === 'help') return { connection, task: { name: 'help' } }
   const surplus = verb === 'get' ? rest : positionals.slice(1)
-  if (surplus.length > 0) throw new UsageError(`${surplus.join(' ')} is too much`)
+  if (surplus.length > 0) throw new UsageError(`unexpected argument: ${surplus.join(' ')}`)
   return { connection, task: parseTask(verb, noun, id ?? null, values) }
 }
 
@@ -108,15 +109,15 @@ function parseTask(verb: string | undefined, noun: string | undefined, id: strin
     case 'get':
       return parseGet(noun, id, selection, limitOf(values))
     case undefined:
-      throw new UsageError('say what to do: watch, get, counts or wait')
+      throw new UsageError('missing command: use watch, get, counts or wait')
     default:
-      throw new UsageError(`${verb} is no command: watch, get, counts and wait are`)
+      throw new UsageError(`unknown command ${JSON.stringify(verb)}: use watch, get, counts or wait`)
   }
 }
 
 function parseGet(noun: string | undefined, id: string | null, selection: Selection, limit: number): Task {
   if ((noun === 'deployments' || noun === 'rollouts') && id !== null)
-    throw new UsageError(`get ${noun} lists all of them: for one, say get ${noun.slice(0, -1)} ${id}`)
+    throw new UsageError(`get ${noun} takes no name: for one, use get ${noun.slice(0, -1)} ${id}`)
   switch (noun) {
     case 'deployments':
       return { name: 'get deployments', selection, limit }
@@ -124,16 +125,16 @@ function parseGet(noun: string | undefined, id: string | null, selection: Select
       return { name: 'get rollouts', limit }
     case 'deployment': {
       const deploymentId = id ?? selection.deployments[0]
-      if (deploymentId === undefined) throw new UsageError('say which one: get deployment <id>')
+      if (deploymentId === undefined) throw new UsageError('missing deployment: use get deployment <id>')
       return { name: 'get deployment', deploymentId, deviceId: selection.devices[0] ?? null }
     }
     case 'rollout': {
       const key = id === null ? selection.rollout : { ...selection.rollout, name: id }
-      if (!key) throw new UsageError('say which one: get rollout <name>')
+      if (!key) throw new UsageError('missing rollout: use get rollout <name>')
       return { name: 'get rollout', key }
     }
     default:
-      throw new UsageError('say what to get: deployments, deployment <id>, rollouts or rollout <name>')
+      throw new UsageError('missing object: use get deployments, deployment <id>, rollouts or rollout <name>')
   }
 }
 
@@ -160,6 +161,7 @@ function parse(args: readonly string[]) {
         text: one,
         convergence: many,
         stalled: { type: 'boolean' },
+        retired: { type: 'boolean' },
         for: one,
         timeout: one,
         tolerate: one,
@@ -189,10 +191,11 @@ function selectionOf(values: Values): Selection {
     errorCodes: values['error-code'] ?? [],
     text: values.text ?? null,
     stalled: values.stalled ?? null,
+    retired: values.retired ?? null,
   }
 }
 
-/** Of a rollout that is named after the command (get rollout), the name comes later. */
+/** `get rollout <name>` gives the name as an argument: it is filled in later. */
 function rolloutOf(values: Values): RolloutKey | null {
   const parts = {
     ...(values.project === undefined ? {} : { project: values.project }),
@@ -205,19 +208,28 @@ function rolloutOf(values: Values): RolloutKey | null {
 }
 
 function refuseUnwatchable(values: Values): void {
-  const choosing = ['state', 'convergence', 'application', 'component', 'error-code', 'text', 'stalled'] as const
+  const choosing = [
+    'state',
+    'convergence',
+    'application',
+    'component',
+    'error-code',
+    'text',
+    'stalled',
+    'retired',
+  ] as const
   const wrong = choosing.find((name) => values[name] !== undefined)
   if (wrong)
     throw new UsageError(
-      `watch cannot choose by --${wrong}, which a deployment may gain and lose: only by ${watchable.map((name) => `--${name}`).join(', ')}`,
+      `watch cannot filter by --${wrong}, because its value changes over time: use ${watchable.map((name) => `--${name}`).join(', ')}`,
     )
 }
 
 function requireChoice(selection: Selection): Selection {
-  const { states: _, convergence: __, stalled: ___, ...choosing } = selection
+  const { states: _, convergence: __, stalled: ___, retired: ____, ...choosing } = selection
   if (Object.values(choosing).some((value) => value !== null && (typeof value !== 'object' || !isEmptyList(value))))
     return selection
-  throw new UsageError('say what to wait for: --rollout, --deployment, --device, --label, --application or --text')
+  throw new UsageError('missing selection: use --rollout, --deployment, --device, --label, --application or --text')
 }
 
 function limitOf({ limit }: Values): number {
@@ -257,15 +269,17 @@ function labelOf(text: string): { key: string; value: string } {
 function wholeNumber(name: string, text: string, least: number): number {
   const value = Number(text)
   if (/^\d+$/.test(text) && value >= least) return value
-  throw new UsageError(`${name} must be a whole number from ${least} on, but is ${JSON.stringify(text)}`)
+  throw new UsageError(`${name} must be a whole number of at least ${least}, but is ${JSON.stringify(text)}`)
 }
 
 function revision(text: string): string {
   if (/^\d+$/.test(text)) return text
-  throw new UsageError(`--after must be a cursor, which is digits, but is ${JSON.stringify(text)}`)
+  throw new UsageError(`--after must be a cursor (digits only), but is ${JSON.stringify(text)}`)
 }
 
 function webAddress(text: string): string {
   if (/^https?:\/\//.test(text) && URL.canParse(text)) return text
-  throw new UsageError(`the server's address must be like http://127.0.0.1:4000, but is ${JSON.stringify(text)}`)
+  throw new UsageError(
+    `the server's address must be a URL such as http://127.0.0.1:4000, but is ${JSON.stringify(text)}`,
+  )
 }

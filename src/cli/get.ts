@@ -1,4 +1,4 @@
-/** `rollcall get` and `rollcall counts`: what there is now. */
+/** `rollcall get` and `rollcall counts`: the present state. */
 import type { Api } from './api.ts'
 import { deploymentFilter, NotThereError, type RolloutKey, rolloutName, type Selection } from './selection.ts'
 import {
@@ -29,7 +29,7 @@ interface Connection<Node> {
   readonly pageInfo: { readonly hasNextPage: boolean; readonly endCursor: string | null }
 }
 
-/** A page is the most that the API gives at once. */
+/** The largest page that the API allows. */
 const pageSize = 100
 
 export async function getDeployments(api: Api, { terminal, isJson }: Output, selection: Selection, limit: number) {
@@ -81,7 +81,7 @@ export async function getRollout(api: Api, { terminal, isJson }: Output, key: Ro
     `query Get($key: RolloutKey!) { rollout(key: $key) { ${rolloutFields} readiness state status } }`,
     { key },
   )
-  if (!rollout) throw new NotThereError(`there is no rollout ${rolloutName(key)}`)
+  if (!rollout) throw new NotThereError(`rollout not found: ${rolloutName(key)}`)
   if (isJson) terminal.write(`${JSON.stringify(rollout)}\n`)
   else terminal.write(`${rollout.name}\n${describeCounts(terminal, readCounts(rollout.deploymentCounts))}\n`)
 }
@@ -114,7 +114,7 @@ export async function getDeployment(
     { deploymentId, deviceId },
   )
   if (!deployment)
-    throw new NotThereError(`there is no deployment ${deploymentId}${deviceId === null ? '' : ` of ${deviceId}`}`)
+    throw new NotThereError(`deployment not found: ${deploymentId}${deviceId === null ? '' : ` on ${deviceId}`}`)
   terminal.write(isJson ? `${JSON.stringify(deployment)}\n` : `${describe(terminal, deployment).join('\n')}\n`)
 }
 

@@ -1,25 +1,81 @@
 /**
- * `npm run new-epoch`: for whoever put back a copy of the data that nothing can recognise as one (a volume's snapshot, a copied
- * data directory). Subscribers that were further than the copy are then told so instead of being told nothing.
+ * `npm run new-epoch`: run it after restoring a copy of the data that the server cannot detect as a copy (a volume snapshot, a
+ * copied data directory). Subscribers whose cursors are newer than the copy then get a reset instead of silence.
+ *
+ * The database is not opened, and so not migrated, before the operator confirms and every server is stopped: a running server
+ * would assign revisions of the old epoch, and devices would get documents of both.
  */
+import { createInterface } from 'node:readline/promises'
 import { ConfigError, parseConfig } from '../config.ts'
 import { DomainError } from '../domain/errors.ts'
-import { beginEpoch } from '../store/epoch.ts'
-import { openDatabase } from '../store/open.ts'
+import { readClock } from '../store/connection/clock.ts'
+import { beginEpoch } from '../store/connection/epoch.ts'
+import { openDatabase, whyNotAlone } from '../store/open.ts'
+import { exitCodes, parseFlags, UsageError } from './arguments.ts'
 
-async function main(): Promise<void> {
+const usage = `Usage: npm run new-epoch -- [options]
+
+Begins a new epoch in the database of DATABASE_URL or DATA_DIR. Run it after restoring a copy of the database files.
+New revisions are higher than all used ones, cursors newer than the copy expire, and devices fetch their manifests again.
+The log's time restarts at the database's clock. This also ends a log time in the future, left by a clock that jumped.
+Stop every server first: the command refuses to run while one is connected.
+
+  --yes, -y   skip the confirmation
+  --help, -h  show this help
+
+Exit codes: 0 begun, 1 not begun, 64 wrong command line.
+`
+
+async function main(): Promise<number> {
+  const { yes, help } = parseFlags(process.argv.slice(2), {
+    yes: { type: 'boolean', short: 'y', default: false },
+    help: { type: 'boolean', short: 'h', default: false },
+  })
+  if (help) {
+    console.log(usage)
+    return exitCodes.reached
+  }
   const { store } = parseConfig(process.env)
+  const where = store.url === null ? store.dataDir : 'DATABASE_URL'
+  const refusal = await whyNotAlone(store)
+  if (refusal !== null) {
+    console.error(`${refusal}. No epoch was begun.`)
+    return exitCodes.failed
+  }
+  if (!yes && !(await isAgreed(`Begin a new epoch in ${where}? Cursors newer than the restored copy expire. [y/N] `))) {
+    console.error('No epoch was begun.')
+    return exitCodes.failed
+  }
   const database = await openDatabase(store)
   try {
-    const base = await database.transaction((session) => beginEpoch(session, Date.now()))
+    const base = await database.transaction(async (session) =>
+      beginEpoch(session, await readClock(session), { timeFromClock: true }),
+    )
     console.log(`A new epoch begins at revision ${base} of ${database.location}; older cursors expire.`)
+    return exitCodes.reached
   } finally {
     await database.close()
   }
 }
 
-main().catch((error: unknown) => {
-  const isExpected = error instanceof ConfigError || error instanceof DomainError
-  console.error(isExpected ? error.message : error)
-  process.exitCode = 1
-})
+async function isAgreed(question: string): Promise<boolean> {
+  if (!process.stdin.isTTY) throw new UsageError('no terminal to confirm on: add --yes')
+  const terminal = createInterface({ input: process.stdin, output: process.stdout })
+  try {
+    return /^y(es)?$/i.test((await terminal.question(question)).trim())
+  } finally {
+    terminal.close()
+  }
+}
+
+main().then(
+  (code) => {
+    process.exitCode = code
+  },
+  (error: unknown) => {
+    const isExpected = [UsageError, ConfigError, DomainError].some((kind) => error instanceof kind)
+    console.error(isExpected ? (error as Error).message : error)
+    if (error instanceof UsageError) console.error(`\n${usage}`)
+    process.exitCode = error instanceof UsageError ? exitCodes.usage : exitCodes.failed
+  },
+)

@@ -1,4 +1,4 @@
-/** `npm run rollcall`: the API from a terminal, and in scripts. Its exit codes stand in its help. */
+/** `npm run rollcall`: the API for terminals and scripts. The help lists its exit codes. */
 import { ApiError, createApi } from './api.ts'
 import { exitCodes, UsageError } from './arguments.ts'
 import { parseCommandLine, usage } from './command-line.ts'
@@ -16,7 +16,7 @@ async function main(): Promise<number> {
   const warn = (line: string): void => console.error(line)
   const interrupted = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => interrupted.abort())
-  // Whoever reads us has left: there is nobody to tell.
+  // The reader of stdout is gone, as with `| head`: exit without an error message.
   process.stdout.on('error', () => process.exit(exitCodes.interrupted))
 
   switch (task.name) {
@@ -50,7 +50,7 @@ async function main(): Promise<number> {
 
 function explain(error: unknown): number {
   if (error instanceof UsageError) {
-    console.error(`${error.message}\nnpm run --silent rollcall -- --help says more`)
+    console.error(`${error.message}\nFor all commands and options: npm run --silent rollcall -- --help`)
     return exitCodes.usage
   }
   if (error instanceof NotThereError) {

@@ -1,6 +1,7 @@
-/** Which deployments a command speaks of: the options that say so, and what the API is asked with. */
-import type { DeploymentState } from '../domain/deployment.ts'
+/** The deployments that a command selects: its options, and the filters of the API that they become. */
+
 import type { Convergence } from '../domain/desired.ts'
+import type { DeploymentState } from '../domain/values.ts'
 import type { Api } from './api.ts'
 
 export interface Selection {
@@ -15,6 +16,7 @@ export interface Selection {
   readonly errorCodes: readonly string[]
   readonly text: string | null
   readonly stalled: boolean | null
+  readonly retired: boolean | null
 }
 
 export interface RolloutKey {
@@ -25,7 +27,7 @@ export interface RolloutKey {
   readonly provider?: string
 }
 
-/** There is nothing of that name: exit code 1. */
+/** The named object does not exist: exit code 1. */
 export class NotThereError extends Error {
   constructor(message: string) {
     super(message)
@@ -33,7 +35,7 @@ export class NotThereError extends Error {
   }
 }
 
-/** The DeploymentFilter. Throws a NotThereError when there is no such rollout. */
+/** The DeploymentFilter. Throws a NotThereError when the rollout does not exist. */
 export async function deploymentFilter(api: Api, selection: Selection): Promise<object> {
   return withoutEmpty({
     rolloutIds: await rolloutIds(api, selection.rollout),
@@ -47,10 +49,11 @@ export async function deploymentFilter(api: Api, selection: Selection): Promise<
     errorCodes: selection.errorCodes,
     text: selection.text,
     stalled: selection.stalled,
+    retired: selection.retired,
   })
 }
 
-/** The ChangeFilter: changes know less of their deployment than it does itself, see `watchable`. */
+/** The ChangeFilter: a change can be filtered by fewer properties than a deployment, see `watchable`. */
 export async function changeFilter(api: Api, selection: Selection): Promise<object> {
   const { deployments, devices, labels } = selection
   return withoutEmpty({
@@ -61,7 +64,7 @@ export async function changeFilter(api: Api, selection: Selection): Promise<obje
   })
 }
 
-/** The options by which changes can be chosen. */
+/** The options that can filter changes. */
 export const watchable: readonly string[] = ['rollout', 'deployment', 'device', 'label']
 
 async function rolloutIds(api: Api, key: RolloutKey | null): Promise<readonly string[]> {
@@ -70,7 +73,7 @@ async function rolloutIds(api: Api, key: RolloutKey | null): Promise<readonly st
     'query Find($key: RolloutKey!) { rollout(key: $key) { id } }',
     { key },
   )
-  if (!rollout) throw new NotThereError(`there is no rollout ${rolloutName(key)}`)
+  if (!rollout) throw new NotThereError(`rollout not found: ${rolloutName(key)}`)
   return [rollout.id]
 }
 

@@ -1,6 +1,7 @@
-/** What deployments, rollouts and changes look like in a terminal, and the fields that takes. */
-import { type DeploymentState, deploymentStates, type StatusError } from '../domain/deployment.ts'
+/** Formats deployments, rollouts and changes for a terminal, and names the fields that this needs. */
+
 import { type Convergence, convergences } from '../domain/desired.ts'
+import { type DeploymentState, deploymentStates, type StatusError } from '../domain/values.ts'
 import { inStateColour, paint, stateBar, type Terminal } from './terminal.ts'
 
 export interface ShownDeployment {
@@ -37,7 +38,7 @@ export function deploymentRow(terminal: Terminal, deployment: ShownDeployment): 
   ]
 }
 
-/** Where nothing is meant: nothing. A stale one with the version it is on, and the one meant. */
+/** `-` without a target version; for a stale deployment also its adopted and its target version. */
 export function describeConvergence(terminal: Terminal, of: ShownDeployment): string {
   const { convergence, adoptedManifestVersion: adopted, targetManifestVersion: target } = of
   if (target === null) return '-'
@@ -61,7 +62,7 @@ export function describeError(error: StatusError | null): string {
   return error ? oneLine([error.code, error.message].filter((part) => part !== '').join(': ')) : ''
 }
 
-/** What a device says must not move the reader's cursor. */
+/** Removes control characters: text from a device must not move the terminal's cursor. */
 export function oneLine(text: string): string {
   return text.replaceAll(/\p{Cc}+/gu, ' ')
 }
@@ -74,10 +75,10 @@ const fieldsOf = (names: readonly string[]): string => names.map((name) => name.
 
 export const countFields = `total ${fieldsOf(deploymentStates)} convergence { ${fieldsOf(convergences)} }`
 
-/** As the API tells them. */
+/** Counts as the API returns them. */
 export type CountData = Readonly<Record<string, number | Readonly<Record<string, number>>>>
 
-/** From the fields' names, which are lower case. */
+/** Maps the API's lower-case field names to the enum values. */
 export function readCounts({ convergence = {}, ...fields }: CountData): Counts {
   const read = (names: readonly string[], from: CountData[string]): object =>
     Object.fromEntries(names.map((name) => [name, (from as Readonly<Record<string, number>>)[name.toLowerCase()] ?? 0]))
@@ -96,7 +97,7 @@ export function describeCounts(terminal: Terminal, counts: Counts): string {
   const meant = convergences
     .filter((name) => name !== 'UNKNOWN' && counts.convergence[name] > 0)
     .map((name) => inColour(terminal, name, `${counts.convergence[name]} ${name.toLowerCase()}`))
-  const against = meant.length > 0 ? `; against what is meant: ${meant.join(', ')}` : ''
+  const against = meant.length > 0 ? `; convergence: ${meant.join(', ')}` : ''
   return `${bar}${counts.total} ${counts.total === 1 ? 'deployment' : 'deployments'}${parts.length > 0 ? `: ${parts.join(', ')}` : ''}${against}`
 }
 
@@ -116,9 +117,10 @@ export interface ShownChange {
   readonly targetManifestVersion?: string | null
   readonly error?: StatusError | null
   readonly stalled?: boolean
+  readonly reason?: string
 }
 
-/** `deployment` selects what is wanted of the deployment that a change is of. */
+/** `deployment` selects the fields of each change's deployment. */
 export function changeFields(deployment: string): string {
   const of = `deployment { ${deployment} }`
   return `revision at observedAt kind
@@ -130,7 +132,9 @@ export function changeFields(deployment: string): string {
     ... on DeploymentForgotten { ${of} }
     ... on DeploymentStalled { stalled ${of} }
     ... on ConvergenceChanged { fromConvergence toConvergence targetManifestVersion documentDigest ${of} }
-    ... on ConnectivityChanged { fromConnectivity toConnectivity target { name } }`
+    ... on ConnectivityChanged { fromConnectivity toConnectivity target { name } }
+    ... on DeviceRetired { reason target: device { name } }
+    ... on DeviceReinstated { target: device { name } }`
 }
 
 export function describeChange(terminal: Terminal, change: ShownChange): string {
@@ -139,9 +143,11 @@ export function describeChange(terminal: Terminal, change: ShownChange): string 
   const to = change.to ?? change.toConnectivity ?? change.toConvergence ?? null
   const subject = deployment ? `${deployment.deploymentId} on ${deployment.target.name}` : (target?.name ?? '')
   const arrow = to === null ? '' : `${from === null || from === to ? '' : `${from} → `}${shown(terminal, to)}`
-  const stalled = change.stalled === undefined ? '' : change.stalled ? 'stalled' : 'goes on'
-  const meant = change.targetManifestVersion ? `version ${change.targetManifestVersion} is meant` : ''
-  const what = [component, arrow || stalled || kind, meant, describeError(error ?? null)].filter(Boolean).join('  ')
+  const stalled = change.stalled === undefined ? '' : change.stalled ? 'stalled' : 'no longer stalled'
+  const meant = change.targetManifestVersion ? `target version ${change.targetManifestVersion}` : ''
+  const what = [component, arrow || stalled || kind, meant, oneLine(change.reason ?? ''), describeError(error ?? null)]
+    .filter(Boolean)
+    .join('  ')
   return `${at.slice(0, 19).replace('T', ' ')}  ${subject}  ${what}`
 }
 

@@ -1,9 +1,9 @@
-/** Drawing in a terminal: a block of lines that is drawn over itself, and plain lines where there is no terminal. */
+/** Terminal output: a block of lines that is redrawn in place, or plain lines when the output is not a terminal. */
 import { stripVTControlCharacters, styleText } from 'node:util'
-import type { DeploymentState } from '../domain/deployment.ts'
+import type { DeploymentState } from '../domain/values.ts'
 
 export interface Terminal {
-  /** Whether a person is looking: lines may move and have colours. */
+  /** Whether the output is a terminal: lines can be redrawn and have colours. */
   readonly isLive: boolean
   readonly columns: number
   readonly rows: number
@@ -11,11 +11,11 @@ export interface Terminal {
 }
 
 export interface Screen {
-  /** Draws the block anew, in place of the one before. */
+  /** Replaces the block. */
   draw(lines: readonly string[]): void
-  /** A line that stays, above the block. */
+  /** Prints a permanent line above the block. */
   print(line: string): void
-  /** Leaves the last block standing. */
+  /** Keeps the last block on the screen. */
   end(): void
 }
 
@@ -35,7 +35,7 @@ export function terminalOf(stream: NodeJS.WriteStream): Terminal {
 const hideCursor = '\u001b[?25l'
 const showCursor = '\u001b[?25h'
 
-/** On what is no terminal nothing can be drawn over: only what is printed is seen. */
+/** Without a terminal `draw` does nothing: only printed lines appear. */
 export function createScreen(terminal: Terminal): Screen {
   let block: readonly string[] = []
   const erase = (): string => (block.length === 0 ? '' : `\u001b[${block.length}A\u001b[0J`)
@@ -77,7 +77,7 @@ export function paint(terminal: Terminal, colour: Colour, text: string): string 
   return terminal.isLive ? styleText(colour, text, { validateStream: false }) : text
 }
 
-/** A bar of `width` cells, shared out by the counts; whoever is there at all gets a cell where there are enough. */
+/** A bar of `width` cells in proportion to the counts; each state with a count gets at least one cell if there are enough. */
 export function stateBar(terminal: Terminal, counts: Readonly<Record<DeploymentState, number>>, width: number): string {
   const states = (Object.keys(stateColours) as DeploymentState[]).filter((state) => counts[state] > 0)
   const total = states.reduce((sum, state) => sum + counts[state], 0)
@@ -93,7 +93,7 @@ export function stateBar(terminal: Terminal, counts: Readonly<Record<DeploymentS
   return states.map((state) => inStateColour(terminal, state, '█'.repeat(cells.get(state) ?? 0))).join('')
 }
 
-/** Columns as wide as their widest cell; `widths` of what is written, so that colours may be put on later. */
+/** Aligns columns to their widest cell, measured without colour codes. */
 export function table(rows: readonly (readonly string[])[]): string[] {
   const widths = (rows[0] ?? []).map((_, column) =>
     Math.max(...rows.map((row) => stripVTControlCharacters(row[column] ?? '').length)),
@@ -108,7 +108,7 @@ export function table(rows: readonly (readonly string[])[]): string[] {
   )
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: that is what colours are.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: colour codes begin with a control character.
 const escapes = /(\u001b\[[0-9;?]*[A-Za-z])/
 
 function cut(line: string, columns: number): string {

@@ -1,13 +1,14 @@
-/** `rollcall wait`: until everything chosen is in a state, until that has failed, or until the time is over. */
-import type { DeploymentState, StatusError } from '../domain/deployment.ts'
+/** `rollcall wait`: until all selected deployments are in a state, until one has failed, or until the timeout. */
+
 import type { Convergence } from '../domain/desired.ts'
+import type { DeploymentState, StatusError } from '../domain/values.ts'
 import type { Api, Subscription } from './api.ts'
 import type { Output } from './get.ts'
 import { deploymentFilter, type Selection } from './selection.ts'
 import { type CountData, type Counts, countFields, describeCounts, describeError, readCounts } from './show.ts'
 import { createScreen, type Terminal } from './terminal.ts'
 
-/** A state, or that each is what was meant. */
+/** A state, or CONVERGED: each deployment has reached its target version. */
 export type Goal = DeploymentState | 'CONVERGED'
 
 export interface WaitTask {
@@ -26,13 +27,13 @@ interface Failure {
   readonly error: StatusError | null
 }
 
-/** What is known of what is waited for; null counts: there is no such thing yet, or no more. */
+/** The latest state of the selection; null counts: it does not exist yet, or no longer. */
 interface Seen {
   readonly counts: Counts | null
   readonly failures: readonly Failure[]
 }
 
-/** Pure: null means that there is more to come. */
+/** Pure. Null: not decided yet. */
 export function judge(
   counts: Counts | null,
   { state, tolerate }: Pick<WaitTask, 'state' | 'tolerate'>,
@@ -40,7 +41,7 @@ export function judge(
   if (!counts || counts.total === 0) return null
   const isConvergence = state === 'CONVERGED'
   const reached = isConvergence ? counts.convergence.CONVERGED : counts[state]
-  // What failed on an older version than the one meant has not failed on that.
+  // A deployment that failed on an older version has not failed on its target version.
   const failed = isConvergence ? counts.convergence.FAILED : state === 'FAILED' ? 0 : counts.FAILED
   if (failed > tolerate) return 'failed'
   return reached + failed === counts.total && reached > 0 ? 'reached' : null
@@ -61,16 +62,16 @@ export async function wait(
   let verdict = null as ReturnType<typeof judge>
 
   const take = (next: Seen): void => {
-    // What was removed may be forgotten before it is seen as such.
+    // A removed deployment may be forgotten before its state REMOVED arrives.
     const isGone = task.state === 'REMOVED' && seen !== null && seen.counts !== null && next.counts === null
     seen = next
     verdict = isGone ? 'reached' : judge(next.counts, task)
-    if (!isJson) screen.draw([next.counts ? describeCounts(terminal, next.counts) : 'not there yet'])
+    if (!isJson) screen.draw([next.counts ? describeCounts(terminal, next.counts) : 'not found yet, waiting'])
     if (verdict !== null) over.abort()
   }
   const noteLost = (reason: string | null): void => {
     lost = reason
-    if (reason !== null && !isJson) screen.draw([`disconnected: ${reason}`])
+    if (reason !== null && !isJson) screen.draw([`disconnected, retrying: ${reason}`])
   }
   try {
     const subscription = await subscribe(api, task, take)
@@ -88,7 +89,7 @@ export async function wait(
   else if (result === 'reached') say(counts)
   else {
     say(
-      `${result === 'failed' ? `will not be ${task.state}` : result}: ${counts}${lost === null ? '' : ` (disconnected: ${lost})`}`,
+      `${result === 'failed' ? `failed to reach ${task.state}` : result}: ${counts}${lost === null ? '' : ` (disconnected: ${lost})`}`,
     )
     if (result === 'failed')
       for (const { deploymentId, target, error } of seen?.failures ?? [])
@@ -100,13 +101,13 @@ export async function wait(
 const plain: Terminal = { isLive: false, columns: 80, rows: 24, write: () => undefined }
 
 function describeSeen(seen: Seen | null): string {
-  if (!seen) return 'the server has not answered'
-  return seen.counts ? describeCounts(plain, seen.counts) : 'there is nothing of that name'
+  if (!seen) return 'no answer from the server'
+  return seen.counts ? describeCounts(plain, seen.counts) : 'no such deployment or rollout'
 }
 
 const failureFields = 'deploymentId target { name } error { code message source }'
 
-/** One deployment and one rollout can be waited for before they exist. */
+/** A single deployment or rollout may be created after the wait begins. */
 async function subscribe(
   api: Api,
   { selection, state }: WaitTask,
@@ -136,11 +137,13 @@ function isNarrowed({
   errorCodes,
   text,
   stalled,
+  retired,
 }: Selection): boolean {
   return (
     [states, convergence, labels, applications, components, errorCodes].some((list) => list.length > 0) ||
     text !== null ||
-    stalled !== null
+    stalled !== null ||
+    retired !== null
   )
 }
 

@@ -1,4 +1,4 @@
-/** `rollcall watch`: a table that moves in a terminal; elsewhere a line a change, which misses none. */
+/** `rollcall watch`: a live table in a terminal; otherwise one line per change, without gaps. */
 import type { Api } from './api.ts'
 import type { Output } from './get.ts'
 import { changeFilter, deploymentFilter, type Selection } from './selection.ts'
@@ -32,7 +32,7 @@ const document = (deployment: string): string => `subscription Watch($filter: Ch
 
 const resume = (latest: FeedData<unknown>): { after: string } => ({ after: latest.changes.cursor })
 
-/** Until the signal. */
+/** Runs until the signal is aborted. */
 export async function watchLines(
   api: Api,
   { terminal, isJson }: Output,
@@ -50,17 +50,18 @@ export async function watchLines(
         const { cursor, reset, change } = changes
         if (isJson && (change || reset)) terminal.write(`${JSON.stringify(changes)}\n`)
         if (isJson) return
-        if (reset) warn(`what came before ${cursor} cannot be told any more (${reset.reason}): the present may differ`)
+        if (reset)
+          warn(`changes before ${cursor} are no longer available (${reset.reason}): load the present state again`)
         if (change) terminal.write(`${describeChange(terminal, change)}\n`)
       },
       interrupted: (reason) =>
-        warn(reason === null ? 'connected again, nothing was missed' : `disconnected: ${reason}`),
+        warn(reason === null ? 'reconnected, no changes missed' : `disconnected: ${reason}; retrying`),
     },
     signal,
   )
 }
 
-/** What is fetched at once, and the most that fit on any screen. */
+/** One page; no screen has more rows. */
 const mostRows = 100
 /** Milliseconds. */
 const redrawInterval = 100
@@ -106,7 +107,9 @@ export async function watchTable(
     if (!isDirty) return
     isDirty = false
     screen.draw([
-      interruption === null ? '' : paint(terminal, 'yellow', `disconnected, this is how it was: ${interruption}`),
+      interruption === null
+        ? ''
+        : paint(terminal, 'yellow', `disconnected, retrying; the table may be outdated: ${interruption}`),
       counts ? describeCounts(terminal, counts) : '',
       '',
       ...table([[...deploymentHead], ...newestFirst().map((row) => deploymentRow(terminal, row))]),

@@ -9,15 +9,14 @@
  *   we cannot take it           (our database is away) list again; it says nothing about the cluster
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Millis } from '../domain/deployment.ts'
 import type { Verdict } from '../domain/report.ts'
-import type { Connectivity } from '../domain/target.ts'
-import type { TargetName } from '../ingest/command.ts'
+import type { Connectivity, TargetName } from '../domain/target.ts'
+import type { Millis } from '../domain/values.ts'
 import { setConnectivity } from '../ingest/commands/resources.ts'
 import type { Writer } from '../ingest/writer.ts'
 import type { Log } from '../log.ts'
-import { shownComponents } from '../store/cluster-watch.ts'
 import type { Database } from '../store/database.ts'
+import { shownComponents } from '../store/read/cluster-watch.ts'
 import { type ApiServer, ApiServerError, type WatchEvent } from './api-server.ts'
 import {
   type CustomResource,
@@ -28,8 +27,8 @@ import {
   readCustomResource,
   resourceVersionOf,
 } from './custom-resource.ts'
-import { createPictures } from './pictures.ts'
-import { createWaitingRoom, type WaitingRoomLimits } from './waiting-room.ts'
+import { createPendingStates, type PendingStatesLimits } from './pending-states.ts'
+import { createStateSnapshots } from './state-snapshots.ts'
 
 type Whose = Pick<CustomResource['state'], 'context' | 'component' | 'uid'>
 
@@ -46,7 +45,7 @@ export interface ClusterTuning {
   readonly backOff?: { readonly first: Millis; readonly longest: Millis }
   /** Failures in a row to reach it after which it is OFFLINE. */
   readonly patience?: number
-  readonly waiting?: WaitingRoomLimits
+  readonly waiting?: PendingStatesLimits
   /** Milliseconds between looks at who waits. */
   readonly retryInterval?: number
 }
@@ -76,9 +75,9 @@ export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
     observe('DROPPED', count)
     log.warn({ cluster, count }, 'the cluster shows more of unknown instances than can wait: some were dropped')
   }
-  const room = createWaitingRoom(clock, dropped, options.waiting)
+  const room = createPendingStates(clock, dropped, options.waiting)
   const took = (verdict: Verdict | 'REFUSED'): void => observe(verdict, 1)
-  const pictures = createPictures({ database, writer, target, room, signal, log, observe: took })
+  const stateSnapshots = createStateSnapshots({ database, writer, target, room, signal, log, observe: took })
 
   /** By name: what the cluster has. */
   let present = new Map<string, Whose>()
@@ -104,11 +103,11 @@ export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
       version = page.resourceVersion
       const ones = page.items.flatMap((object) => read(object, false, listed))
       for (const { label } of ones) labels.add(label)
-      await pictures.take(ones)
+      await stateSnapshots.take(ones)
     }
     isPaged = true
     const gone = known.filter((one) => !labels.has(labelOf(one)))
-    await pictures.take(gone.map((one) => goneResource(one, version)))
+    await stateSnapshots.take(gone.map((one) => goneResource(one, version)))
     room.sweep((label) => labels.has(label))
     present = listed
     return version
@@ -121,7 +120,7 @@ export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
         await hear()
         continue
       }
-      await pictures.take(events.flatMap(settle))
+      await stateSnapshots.take(events.flatMap(settle))
       after = resourceVersionOf(last.object) ?? after
       failures = 0
     }
@@ -212,7 +211,7 @@ export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
     if (to) await say(to).catch(() => undefined)
   }
 
-  const again = (pick: () => readonly CustomResource[]): void => void pictures.retry(pick).catch(() => undefined)
+  const again = (pick: () => readonly CustomResource[]): void => void stateSnapshots.retry(pick).catch(() => undefined)
   const timer = setInterval(() => again(room.due), retryInterval)
   const running = run()
 
@@ -228,7 +227,7 @@ export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
       leaving.abort()
       clearInterval(timer)
       await running
-      await pictures.retry(() => [])
+      await stateSnapshots.retry(() => [])
     },
   }
 }

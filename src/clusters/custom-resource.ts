@@ -1,6 +1,7 @@
-/** A ResourceBundleState as the API server hands it out, read: whose it is, and what it shows (WIRE §2.3). */
+/** A ResourceBundleState as the API server hands it out, read: whose it is, and what it shows (docs/wire.md §2.3). */
 import { type BundleState, canShow, parseBundleState } from '../dialects/emco/bundle-state.ts'
 import { DomainError } from '../domain/errors.ts'
+import { atOnce } from '../limits/pace.ts'
 
 export const path = '/apis/k8splugin.io/v1alpha1/resourcebundlestates'
 
@@ -16,7 +17,7 @@ export interface CustomResource {
 /** Null: it does not say whose it is, so it is nobody's. */
 export function readCustomResource(object: object, isGone = false): CustomResource | null {
   try {
-    const state = parseBundleState(object)
+    const state = atOnce(parseBundleState(object))
     const label = labelOf(state)
     if (!isGone) return { label, state, isGone, size: sizeOf(object) }
     return { label, isGone, size: 0, state: { ...state, objects: [], unreadable: [] } }

@@ -1,7 +1,7 @@
-/** The page around the pages: where to go, what to search, whether it is live. */
+/** The frame around all pages: navigation, search, connection status, colour theme. */
 import type { ComponentType } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import { findSession, isSignedOut, signedInAs, signOut } from './api.ts'
+import { findSession, isSignedOut, signedInAs, signOut } from './data/api.ts'
 import { DeploymentPage } from './pages/deployment.tsx'
 import { DeploymentsPage } from './pages/deployments.tsx'
 import { DevicePage } from './pages/device.tsx'
@@ -13,17 +13,17 @@ import { ResourcesPage } from './pages/resources.tsx'
 import { RolloutPage } from './pages/rollout.tsx'
 import { RolloutsPage } from './pages/rollouts.tsx'
 import { go, href, route } from './route.ts'
-import { chooseTheme, type Theme, theme } from './screen.ts'
 import { SignIn } from './sign-in.tsx'
 import { Notices, Status } from './status.tsx'
-import { TimeBar } from './time-bar.tsx'
+import { chooseTheme, type Theme, theme } from './widgets/theme.ts'
+import { TimeBar } from './widgets/time-bar.tsx'
 
 interface PageEntry {
   readonly title: string
   readonly page: ComponentType<{ readonly steps: readonly string[] }>
-  /** Its place among the links. */
+  /** The navigation link that is marked as current. */
   readonly under: string
-  /** What its address ends with says nothing to people. */
+  /** The address ends with an opaque id, which is left out of the title. */
   readonly isOpaque?: boolean
 }
 
@@ -51,7 +51,7 @@ export function App() {
   useEffect(() => {
     const heading = entry.isOpaque ? null : steps.at(-1)
     document.title = [heading, entry.title, 'Rollcall'].filter(Boolean).join(' · ')
-    // Who uses a keyboard or hears the page goes on at its beginning.
+    // Keyboard and screen-reader users continue at the top of the new page.
     if (!isFirst.current) {
       scrollTo(0, 0)
       main.current?.focus({ preventScroll: true })
@@ -63,7 +63,7 @@ export function App() {
   return (
     <>
       <button type="button" class="skip" onClick={() => main.current?.focus()}>
-        Skip to the content
+        Skip to content
       </button>
       <header class="top">
         <a class="brand" href={href([])}>
@@ -126,7 +126,7 @@ function Search() {
 }
 
 const nextTheme: Readonly<Record<Theme, Theme>> = { auto: 'light', light: 'dark', dark: 'auto' }
-const themeWords: Readonly<Record<Theme, string>> = { auto: 'as the system', light: 'light', dark: 'dark' }
+const themeWords: Readonly<Record<Theme, string>> = { auto: 'system', light: 'light', dark: 'dark' }
 
 function ThemeChoice() {
   const { value } = theme
@@ -134,7 +134,7 @@ function ThemeChoice() {
     <button
       type="button"
       class="theme"
-      aria-label={`Colours: ${themeWords[value]}. Change to ${themeWords[nextTheme[value]]}`}
+      aria-label={`Colours: ${themeWords[value]}. Switch to ${themeWords[nextTheme[value]]}.`}
       title={`Colours: ${themeWords[value]}`}
       onClick={() => chooseTheme(nextTheme[value])}
     >
@@ -156,9 +156,9 @@ const Logo = () => (
 function NotFound() {
   return (
     <>
-      <h1>Nothing here</h1>
+      <h1>Page not found</h1>
       <p>
-        This address leads nowhere. <a href={href([])}>To the overview</a>
+        No page has this address. <a href={href([])}>Go to the overview</a>
       </p>
     </>
   )

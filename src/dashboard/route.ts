@@ -1,6 +1,6 @@
-/** Where we are is in the address, after the #: a page, and what it is filtered by. Reloading or sharing it shows the same. */
+/** The address after the # holds the page and its filters, so reloading or sharing it shows the same. */
 import { computed, signal } from '@preact/signals'
-import { now } from './time.ts'
+import { now } from './data/time.ts'
 
 export interface Route {
   readonly path: readonly string[]
@@ -20,7 +20,7 @@ addEventListener('hashchange', () => {
   if (before.path.join('/') === route.value.path.join('/')) showFiltered(before.parameters, route.value.parameters)
 })
 
-/** A link that filters a list of this page leads to that list, which may be far below. */
+/** Scrolls to the list that a link has filtered: it may be below the visible part of the page. */
 function showFiltered(before: URLSearchParams, after: URLSearchParams): void {
   const names = [...new Set([...before.keys(), ...after.keys()])]
   const changed = names.filter((name) => String(before.getAll(name)) !== String(after.getAll(name)))
@@ -30,21 +30,21 @@ function showFiltered(before: URLSearchParams, after: URLSearchParams): void {
   list?.scrollIntoView({ block: 'start' })
 }
 
-/** The moment that is looked back to; null: the present. */
+/** The past time that is shown; null: the present. */
 export const at = computed(() => route.value.parameters.get('at'))
 
 export type Parameters = Readonly<Record<string, string | readonly string[] | null>>
 
-/** The time that it is, where one looks: ages are counted from it. */
+/** The time that is shown, in milliseconds: ages are relative to it. */
 export const moment = computed(() => (at.value === null ? now.value : Date.parse(at.value)))
 
-/** An address for links. The moment looked back to stays, unless it says another. */
+/** An address for links. It keeps the time that is shown unless `parameters` replaces it. */
 export function href(path: readonly string[], parameters: Parameters = {}): string {
   const query = write(new URLSearchParams(), { at: at.value, ...parameters })
   return `#/${path.map(encodeURIComponent).join('/')}${query}`
 }
 
-/** This page with other parameters; typing and sliding make no steps to go back to. */
+/** Changes this page's parameters. Typing and sliding add no entries to the browser's history. */
 export function adjust(parameters: Parameters): void {
   const query = write(new URLSearchParams(route.value.parameters), parameters)
   history.replaceState(null, '', `#/${route.value.path.map(encodeURIComponent).join('/')}${query}`)

@@ -1,6 +1,6 @@
-/** Where API_AUTH asks who looks. */
+/** The sign-in form, shown when API_AUTH requires a credential. */
 import { useSignal } from '@preact/signals'
-import { signIn } from './api.ts'
+import { signIn } from './data/api.ts'
 
 export function SignIn() {
   const problem = useSignal<string | null>(null)
@@ -35,7 +35,7 @@ export function SignIn() {
           Sign in
         </button>
         <p class="muted">
-          Whoever runs this server gives you one. The page keeps it in a cookie that no script can read.
+          The operator of this server issues keys. The page keeps the key in a cookie that scripts can't read.
         </p>
       </form>
     </main>

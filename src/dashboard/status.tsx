@@ -1,7 +1,7 @@
-/** Whether this is live, and if not, how old it is. */
-import { connection, reconnect } from './api.ts'
+/** The connection's status, and the age of what is shown when it is not live. */
+import { connection, reconnect } from './data/api.ts'
+import { formatFull, formatSpan, formatTime, now } from './data/time.ts'
 import { adjust, at } from './route.ts'
-import { formatFull, formatSpan, formatTime, now } from './time.ts'
 
 export function Status() {
   const { value } = connection
@@ -14,7 +14,7 @@ export function Status() {
   )
 }
 
-/** Reserved for what must not be overlooked; pushes nothing away when it comes. */
+/** Important notices. They have reserved space: an appearing notice moves nothing. */
 export function Notices() {
   const { value } = connection
   const then = at.value
@@ -22,22 +22,24 @@ export function Notices() {
     <section class="notices" aria-label="Notices">
       {value.state === 'lost' && (
         <div class="notice lost">
-          <p role="alert">Disconnected. What you see was true at {formatTime(value.since)}.</p>
+          <p role="alert">
+            Can't reach the server. Retrying automatically. Showing data from {formatTime(value.since)}.
+          </p>
           <p class="number" aria-hidden="true">
             {formatSpan(now.value - value.since)} ago
             {value.nextTry !== null &&
               value.nextTry > now.value &&
-              `, trying again in ${formatSpan(value.nextTry - now.value)}`}
+              `, next try in ${formatSpan(value.nextTry - now.value)}`}
           </p>
           <button type="button" onClick={reconnect}>
-            Try now
+            Retry now
           </button>
         </div>
       )}
       {then && (
         <div class="notice past">
           <p title={formatFull(then)}>
-            You see what was known at <b class="number">{formatTime(then)}</b>
+            Showing the state at <b class="number">{formatTime(then)}</b>
             <span class="muted number"> ({formatSpan(now.value - Date.parse(then))} ago)</span>
           </p>
           <button type="button" onClick={() => adjust({ at: null })}>

@@ -1,9 +1,9 @@
-import type { DeploymentState, Digits, Millis, Readiness, Revision, StatusError } from './deployment.ts'
 import type { Convergence, Digest } from './desired.ts'
 import type { InstanceStatus } from './instance.ts'
 import type { LifecycleState } from './lifecycle.ts'
 import type { Presence, SyncStatus } from './resource.ts'
 import type { Connectivity, Label, TargetKind } from './target.ts'
+import type { DeploymentState, Digits, FailureStage, Millis, Readiness, Revision, StatusError } from './values.ts'
 
 /** What a change says by itself, as it stands in the log. `from` null: there was nothing before. */
 export type ChangeBody =
@@ -12,6 +12,8 @@ export type ChangeBody =
       readonly from: DeploymentState | null
       readonly to: DeploymentState
       readonly error: StatusError | null
+      /** Absent: it has none, or was written before there was one. */
+      readonly failureStage?: FailureStage
       readonly attempt: number
       readonly adoptedManifestVersion: Digits | null
     }
@@ -44,6 +46,8 @@ export type ChangeBody =
       readonly documentDigest: Digest | null
     }
   | { readonly kind: 'CONNECTIVITY_CHANGED'; readonly from: Connectivity | null; readonly to: Connectivity }
+  | { readonly kind: 'DEVICE_RETIRED'; readonly reason: string; readonly replacedByKey: number | null }
+  | { readonly kind: 'DEVICE_REINSTATED' }
   | {
       readonly kind: 'RESOURCE_STATUS_CHANGED'
       readonly component: string
@@ -79,7 +83,8 @@ export interface ChangeSubject {
   readonly targetKey: number | null
   readonly targetKind: TargetKind | null
   readonly targetName: string | null
-  /** Where it ran before, for a move. */
+  /** Where it ran before, for each change of an entry that moved it. */
+  readonly fromTargetKey: number | null
   readonly fromTargetName: string | null
   readonly labels: readonly Label[]
   readonly rolloutKey: number | null

@@ -1,6 +1,7 @@
 /** What is counted of deployments, of the fleet and of each rollout: in the transaction that changes them (promise 4). */
-import { type DeploymentState, deploymentStates } from './deployment.ts'
+
 import { type Convergence, convergences } from './desired.ts'
+import { type DeploymentState, deploymentStates } from './values.ts'
 
 type StateCounter = Lowercase<DeploymentState>
 type ConvergenceCounter = `convergence${Capitalize<Lowercase<Convergence>>}`

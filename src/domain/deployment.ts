@@ -1,26 +1,7 @@
 /** The nouns of a deployment. States are Margo's ("Deployment Status", State field), in severity order nowhere: see rollup.ts. */
 import { type Desired, nothingDesired } from './desired.ts'
-
-export const deploymentStates = ['PENDING', 'INSTALLING', 'INSTALLED', 'FAILED', 'REMOVING', 'REMOVED'] as const
-export type DeploymentState = (typeof deploymentStates)[number]
-
-export const readinesses = ['READY', 'PENDING', 'FAILED', 'UNKNOWN'] as const
-export type Readiness = (typeof readinesses)[number]
-
-/** A revision: gap-free within an epoch, at most 2^53-1 (an epoch's base is microseconds of the clock). */
-export type Revision = number
-
-/** Milliseconds since 1970-01-01T00:00:00Z. */
-export type Millis = number
-
-/** Decimal digits of an unsigned 64-bit integer, without leading zeros: a double cannot hold them all. */
-export type Digits = string
-
-export interface StatusError {
-  readonly code: string
-  readonly message: string
-  readonly source?: string
-}
+import type { OrderMarks } from './order.ts'
+import type { DeploymentState, Digits, FailureStage, Millis, Readiness, Revision, StatusError } from './values.ts'
 
 export interface Component {
   readonly name: string
@@ -31,16 +12,6 @@ export interface Component {
   readonly changedAt: Millis
   readonly revision: Revision
 }
-
-/** The ordering keys of the newest report heard: what decides whether the next one is STALE (see order.ts). */
-export interface OrderMarks {
-  readonly adoptedManifestVersion: Digits | null
-  readonly boot: string | null
-  readonly seq: Digits | null
-  readonly observedAt: Millis | null
-}
-
-export const noMarks: OrderMarks = { adoptedManifestVersion: null, boot: null, seq: null, observedAt: null }
 
 /** What the log can unwind: every field of a deployment that a change may move. */
 export interface DeploymentImage extends Desired {
@@ -55,6 +26,8 @@ export interface DeploymentImage extends Desired {
   readonly derivedState: DeploymentState | null
   readonly consistent: boolean
   readonly error: StatusError | null
+  /** Of what has FAILED; null: nothing says where. */
+  readonly failureStage: FailureStage | null
   readonly readiness: Readiness
   readonly components: readonly Component[]
   readonly attempt: number
@@ -66,25 +39,42 @@ export interface DeploymentImage extends Desired {
   readonly forgottenAt: Millis | null
 }
 
-/** Before anybody has said anything of it. */
-export const newborn = {
-  instanceKey: null,
-  isCurrent: true,
-  application: null,
-  applicationVersion: null,
+/** What reports say of the target that it runs on, while there are none. */
+export const unreported = {
   state: 'PENDING',
   derivedState: null,
   consistent: true,
   error: null,
+  failureStage: null,
   readiness: 'UNKNOWN',
   components: [],
   attempt: 1,
-  adoptedManifestVersion: null,
-  ...nothingDesired,
+  convergence: 'UNKNOWN',
   stalled: false,
   reportedAt: null,
+} as const satisfies Partial<DeploymentImage>
+
+/** Before the first declaration and the first report. */
+export const newborn = {
+  ...nothingDesired,
+  ...unreported,
+  instanceKey: null,
+  isCurrent: true,
+  application: null,
+  applicationVersion: null,
+  adoptedManifestVersion: null,
   forgottenAt: null,
 } as const satisfies Partial<DeploymentImage>
+
+/**
+ * What a move to another target keeps: what the deployment is (its key, id and reporter), what was declared (rollout, application,
+ * components' names), what is desired of it, and which manifest its reporter has adopted. What was reported described the former
+ * target, which may belong to another tenant: all of it ends there. Both the transition and the replay of the log ask here, so that
+ * no reader needs a rule of its own.
+ */
+export function movedTo<Of extends DeploymentImage>(deployment: Of, targetKey: number): Of {
+  return { ...deployment, ...unreported, targetKey }
+}
 
 /** One deployment as the database holds it now. `key` is ours; `deploymentId` and `reporter` are the world's. */
 export interface Deployment extends DeploymentImage {

@@ -1,7 +1,7 @@
 /** What a device should run (Margo, "Workload Deployment"), and how what it says it runs compares. */
-import type { DeploymentState, Digits, Millis } from './deployment.ts'
-import { compareDigits } from './order.ts'
+
 import { gatewayOf } from './target.ts'
+import { compareDigits, type DeploymentState, type Digits, type Millis } from './values.ts'
 
 export const convergences = ['CONVERGED', 'APPLYING', 'FAILED', 'STALE', 'UNKNOWN'] as const
 export type Convergence = (typeof convergences)[number]
@@ -45,7 +45,7 @@ export function manifestOwner(deviceId: string): string {
   return gatewayOf(deviceId)
 }
 
-/** Every device begins with this one, which is empty. Versions are of [1, 2^64-1] (WIRE §1.2). */
+/** Every device begins with this one, which is empty. Versions are of [1, 2^64-1] (docs/wire.md §1.2). */
 export const firstManifestVersion = 1
 
 /** Bytes of documents in one of them: more than a hundred of the largest, or ten thousand small ones. */

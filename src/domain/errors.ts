@@ -1,5 +1,5 @@
 /**
- * Every expected failure, in one table. Translated in exactly two places: rest/problem.ts (HTTP) and graphql/errors.ts.
+ * Every expected failure, in one table. Translated in exactly two places: rest/problem.ts (HTTP) and graphql/execution/errors.ts.
  * Anything that is not a DomainError is a bug: masked outside, logged with an id.
  */
 export const errorCodes = {
@@ -20,6 +20,7 @@ export const errorCodes = {
   UNAVAILABLE: { status: 503, retryable: true, title: 'Service Unavailable' },
   AMBIGUOUS: { status: 409, retryable: false, title: 'Ambiguous' },
   HISTORY_EXPIRED: { status: 410, retryable: false, title: 'History Expired' },
+  DEVICE_RETIRED: { status: 410, retryable: false, title: 'Device Retired' },
   BAD_USER_INPUT: { status: 400, retryable: false, title: 'Invalid Request' },
 } as const satisfies Record<string, { status: number; retryable: boolean; title: string }>
 

@@ -1,8 +1,9 @@
 /** The log replayed: what a deployment was after some of an entry's changes. State = fold of the log, so this is also its proof. */
 import type { ChangeBody } from './change.ts'
-import { type Component, type DeploymentImage, type Millis, newborn, type Revision } from './deployment.ts'
+import { type Component, type DeploymentImage, movedTo, newborn } from './deployment.ts'
 import { nothingDesired } from './desired.ts'
 import { deriveState, isConsistent } from './rollup.ts'
+import type { Millis, Revision } from './values.ts'
 
 export interface FoldableEntry {
   readonly firstRevision: Revision
@@ -34,26 +35,32 @@ function foldChange(
   entry: FoldableEntry,
   revision: Revision,
 ): DeploymentImage {
-  const was = image ?? unborn(entry)
+  const was = begun(image ?? unborn(entry), change, entry)
   const components = foldComponents(was.components, change, entry.at, revision)
   const next = { ...was, ...foldFields(was, change, entry), components, changedAt: entry.at, revision }
   return {
     ...next,
     derivedState: deriveState(components),
-    consistent: isConsistent(next.state, components),
+    consistent: isConsistent(next.state, components, next.failureStage),
     reportedAt: entry.observedAt ?? was.reportedAt,
   }
+}
+
+/** A move begins anew, and so does a return: what was reported elsewhere is not carried over (movedTo). */
+function begun(image: DeploymentImage, change: ChangeBody, { targetKey }: FoldableEntry): DeploymentImage {
+  if (change.kind === 'DEPLOYMENT_MOVED') return movedTo(image, change.toTargetKey)
+  const returns = change.kind === 'DEPLOYMENT_STATE_CHANGED' && change.from === null && image.forgottenAt !== null
+  if (!returns) return image
+  const there = image.targetKey === targetKey ? image : movedTo(image, targetKey)
+  return { ...there, ...nothingDesired, components: [], forgottenAt: null }
 }
 
 function foldFields(was: DeploymentImage, change: ChangeBody, entry: FoldableEntry): Partial<DeploymentImage> {
   switch (change.kind) {
     case 'DEPLOYMENT_STATE_CHANGED': {
-      const { to: state, error, attempt, adoptedManifestVersion } = change
-      const returned = change.from === null ? { targetKey: entry.targetKey, forgottenAt: null, ...nothingDesired } : {}
-      return { ...returned, state, error, attempt, adoptedManifestVersion }
+      const { to: state, error, failureStage = null, attempt, adoptedManifestVersion } = change
+      return { state, error, failureStage, attempt, adoptedManifestVersion }
     }
-    case 'DEPLOYMENT_MOVED':
-      return { targetKey: change.toTargetKey }
     case 'DEPLOYMENT_REVISED': {
       const { application, applicationVersion, rolloutKey, readiness, isCurrent } = change
       return {
@@ -72,9 +79,12 @@ function foldFields(was: DeploymentImage, change: ChangeBody, entry: FoldableEnt
       const { to: convergence, targetManifestVersion, documentDigest } = change
       return { convergence, targetManifestVersion, documentDigest }
     }
+    case 'DEPLOYMENT_MOVED':
     case 'COMPONENT_STATE_CHANGED':
     case 'COMPONENT_REMOVED':
     case 'CONNECTIVITY_CHANGED':
+    case 'DEVICE_RETIRED':
+    case 'DEVICE_REINSTATED':
     case 'RESOURCE_STATUS_CHANGED':
     case 'INSTANCE_STATUS_CHANGED':
     case 'LIFECYCLE_ACTION_RECORDED':
@@ -93,8 +103,6 @@ function foldComponents(
   revision: Revision,
 ): readonly Component[] {
   switch (change.kind) {
-    case 'DEPLOYMENT_STATE_CHANGED':
-      return change.from === null ? [] : components
     case 'COMPONENT_REMOVED':
       return components.filter((component) => component.name !== change.component)
     case 'COMPONENT_STATE_CHANGED': {

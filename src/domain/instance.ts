@@ -2,8 +2,9 @@
  * One run of a rollout: EMCO's AppContext, whose status follows from the last action and from the sync status of its resources; or a
  * k8splugin's instance, whose status is told.
  */
-import type { DeploymentState, Revision } from './deployment.ts'
+
 import type { SyncStatus } from './resource.ts'
+import type { DeploymentState, Revision } from './values.ts'
 
 export const instanceStatuses = [
   'CREATED',
@@ -34,6 +35,8 @@ export interface Instance {
   readonly goal: InstanceGoal
   /** What its orchestrator says of it in one word (k8splugin); null: it follows from its resources. */
   readonly told: DeploymentState | null
+  /** A resource was reported FAILED since the goal was set. One that failed to be applied has not yet failed to be deleted. */
+  readonly hasFailed: boolean
   /** Its rollout shows its deployments and resources as its own: the newest one, and of a resource bundle each. */
   readonly isCurrent: boolean
   /** The instance that updates it. */
@@ -47,23 +50,25 @@ export interface Instance {
 /** How many resources have which sync status; those that only the cluster has are not among them. */
 export type SyncCounts = Readonly<Record<SyncStatus, number>>
 
-/** WIRE §2.2, first table. `successor`: the status of the instance that updates this one. */
+/** docs/wire.md §2.2, first table. `successor`: the status of the instance that updates this one. */
 export function instanceStatus(
-  instance: Pick<Instance, 'goal' | 'status' | 'told'>,
+  instance: Pick<Instance, 'goal' | 'status' | 'told' | 'hasFailed'>,
   counts: SyncCounts,
   successor: InstanceStatus | null,
 ): InstanceStatus {
   if (instance.told !== null) return statusTold(instance.told, instance.goal)
   const total = totalOf(counts)
+  // One failure is enough: EMCO takes no further action with that resource, whatever is still tried beside it.
+  const isFailing = counts.FAILED > 0 && instance.hasFailed
   switch (instance.goal) {
     case 'NOTHING':
       return 'CREATED'
     case 'INSTANTIATE':
-      if (counts.FAILED > 0 && counts.PENDING + counts.RETRYING === 0) return 'INSTANTIATE_FAILED'
+      if (isFailing) return 'INSTANTIATE_FAILED'
       return total > 0 && counts.APPLIED === total ? 'INSTANTIATED' : 'INSTANTIATING'
     case 'TERMINATE':
       if (total > 0 && counts.DELETED === total) return 'TERMINATED'
-      return counts.FAILED > 0 && counts.FAILED + counts.DELETED === total ? 'TERMINATE_FAILED' : 'TERMINATING'
+      return isFailing ? 'TERMINATE_FAILED' : 'TERMINATING'
     case 'GIVE_WAY':
       if (successor === 'INSTANTIATED') return 'UPDATED'
       if (successor === 'INSTANTIATE_FAILED') return 'UPDATE_FAILED'
@@ -85,7 +90,7 @@ function statusTold(told: DeploymentState, goal: InstanceGoal): InstanceStatus {
   return statuses[told]
 }
 
-/** WIRE §2.2, second table: a deployment's or a component's state, from the sync status of its resources unless it is told. */
+/** docs/wire.md §2.2, second table: a deployment's or a component's state, from the sync status of its resources unless it is told. */
 export function stateOfSync({ goal, told }: Pick<Instance, 'goal' | 'told'>, counts: SyncCounts): DeploymentState {
   if (told !== null) return told
   const total = totalOf(counts)

@@ -1,5 +1,5 @@
 /** What users do with a rollout, and what may follow what (EMCO's "Lifecycle" states; shared by deployment intent groups and clusters). */
-import type { Millis, Revision } from './deployment.ts'
+import type { Millis, Revision } from './values.ts'
 
 export const lifecycleStates = [
   'CREATED',

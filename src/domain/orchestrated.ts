@@ -1,13 +1,15 @@
 /**
- * A deployment that an orchestrator runs: nobody reports its state, it follows from its resources (WIRE §2.2). Pure.
+ * A deployment that an orchestrator runs: nobody reports its state, it follows from its resources (docs/wire.md §2.2). Pure.
  *
  *   changes, in this order: DEPLOYMENT_STATE_CHANGED · one for each component that differs · DEPLOYMENT_REVISED (readiness, application,
  *   or whether its instance is the current one)
  */
 import type { ChangeBody } from './change.ts'
-import { type Component, type Deployment, type DeploymentState, noMarks, type Readiness } from './deployment.ts'
+import type { Component, Deployment } from './deployment.ts'
+import { noMarks } from './order.ts'
 import type { Rollout } from './rollout.ts'
 import { blank, finish, type Moment, nextAttempt, type Placement, type Transition } from './transition.ts'
+import type { DeploymentState, Readiness } from './values.ts'
 
 export interface ComponentStanding {
   readonly name: string
@@ -83,6 +85,7 @@ export function applyStanding(
     ...base,
     state,
     error: null,
+    failureStage: null,
     readiness,
     isCurrent,
     application,

@@ -2,16 +2,24 @@
  * Which of two reports is newer. The first key that both carry decides, equal keys pass to the next, at last arrival:
  *
  *   adoptedManifestVersion → seq (only within the same boot) → observedAt (ignored when > 5 minutes ahead of our clock)
+ *                          → seq of an earlier boot: what that boot has reached already is a repeat
+ *
+ * The last one makes a repeat safe that arrives after a restart and says no time. Any report of an earlier boot might be called older,
+ * but a device that names two of its boots alike would then be silenced. Newer numbers of an earlier boot are taken as they arrive.
  *
  * A mark stays until a report replaces it, so that a report without a key cannot open the door to one that is older by it.
  * Marks below the key that decided belong to an older run and go, unless the new report brings its own.
- * (PRODUCT, "Verdicts".)
+ * (docs/wire.md §7.3.)
  */
-import type { Digits, Millis, OrderMarks } from './deployment.ts'
+
 import type { OrderKey, StatusReport } from './report.ts'
+import { compareDigits, type Digits, type Millis } from './values.ts'
 
 /** How far ahead of ours a reporter's clock may be before it stops deciding the order. */
 export const clockTolerance: Millis = 5 * 60 * 1000
+
+/** Boots that are remembered besides the newest. */
+export const bootsRemembered = 4
 
 export interface Ordering {
   /** The key the report lost by; null: it is the newest heard. */
@@ -30,10 +38,13 @@ export function orderReport(known: OrderMarks, report: OrderedReport, now: Milli
   if (version === 0 && seq < 0) return { staleBy: 'seq', marks: known }
   const time = compare(observedAt, known.observedAt, (a, b) => a - b)
   if (version === 0 && seq === 0 && time < 0) return { staleBy: 'observedAt', marks: known }
+  if (version === 0 && seq === 0 && time === 0 && isOfEarlierBoot(known, report))
+    return { staleBy: 'seq', marks: known }
 
   const keepsRun = version === 0
   const keepsTime = keepsRun && seq === 0
   const carriesSeq = report.seq !== null
+  const earlier = keepsRun ? earlierBoots(known, report) : []
   return {
     staleBy: null,
     marks: {
@@ -41,8 +52,19 @@ export function orderReport(known: OrderMarks, report: OrderedReport, now: Milli
       boot: carriesSeq ? report.boot : keepsRun ? known.boot : null,
       seq: carriesSeq ? report.seq : keepsRun ? known.seq : null,
       observedAt: observedAt ?? (keepsTime ? known.observedAt : null),
+      ...(earlier.length > 0 && { earlier }),
     },
   }
+}
+
+function isOfEarlierBoot({ earlier = [] }: OrderMarks, { boot, seq }: OrderedReport): boolean {
+  return earlier.some((mark) => mark.boot === boot && seq !== null && compareDigits(seq, mark.seq) <= 0)
+}
+
+function earlierBoots({ boot, seq, earlier = [] }: OrderMarks, report: OrderedReport) {
+  if (report.seq === null || report.boot === boot) return earlier
+  const others = earlier.filter((mark) => mark.boot !== report.boot)
+  return seq === null ? others : [{ boot, seq }, ...others].slice(0, bootsRemembered)
 }
 
 /** Zero also when either side lacks the key: then it decides nothing. */
@@ -50,7 +72,14 @@ function compare<T>(a: T | null, b: T | null, by: (a: T, b: T) => number): numbe
   return a === null || b === null ? 0 : by(a, b)
 }
 
-export function compareDigits(a: Digits, b: Digits): number {
-  if (a.length !== b.length) return a.length - b.length
-  return a < b ? -1 : a > b ? 1 : 0
+/** The ordering keys of the newest report heard: what decides whether the next one is STALE (see order.ts). */
+export interface OrderMarks {
+  readonly adoptedManifestVersion: Digits | null
+  readonly boot: string | null
+  readonly seq: Digits | null
+  readonly observedAt: Millis | null
+  /** The boots before `boot` with their highest `seq`, newest first: at most a few. Absent: none. */
+  readonly earlier?: readonly { readonly boot: string | null; readonly seq: Digits }[]
 }
+
+export const noMarks: OrderMarks = { adoptedManifestVersion: null, boot: null, seq: null, observedAt: null }

@@ -1,4 +1,4 @@
-import type { DeploymentState, Digits, Millis, StatusError } from './deployment.ts'
+import type { DeploymentState, Digits, FailureStage, Millis, StatusError } from './values.ts'
 
 export const verdicts = ['APPLIED', 'UNCHANGED', 'STALE'] as const
 export type Verdict = (typeof verdicts)[number]
@@ -22,6 +22,8 @@ export interface StatusReport {
   readonly deviceId: string | null
   readonly state: DeploymentState
   readonly error: StatusError | null
+  /** Where it FAILED, as the reporter says; absent: it does not say. */
+  readonly failureStage?: FailureStage
   /** Non-empty: the whole picture. Empty: says nothing about components. */
   readonly components: readonly ComponentReport[]
   readonly adoptedManifestVersion: Digits | null

@@ -1,5 +1,5 @@
 /** A Kubernetes object of a component on a target: what the orchestrator did with it, and what the cluster shows of it. */
-import type { Millis, Readiness, Revision } from './deployment.ts'
+import type { Millis, Readiness, Revision } from './values.ts'
 
 export const syncStatuses = ['PENDING', 'APPLIED', 'FAILED', 'RETRYING', 'DELETED'] as const
 export type SyncStatus = (typeof syncStatuses)[number]

@@ -1,5 +1,5 @@
 import type { InstanceStatus } from './instance.ts'
-import type { LifecycleState } from './lifecycle.ts'
+import type { Lifecycle, LifecycleState } from './lifecycle.ts'
 
 export const rolloutKinds = [
   'DECLARED',
@@ -46,7 +46,7 @@ export function rolloutIdentity(rollout: Omit<RolloutName, 'kind'>): string {
   ])
 }
 
-/** The rollout of a deployment that nobody declared: one per deploymentId (PRODUCT, "One model for four systems"). */
+/** The rollout of a deployment that nobody declared: one per deploymentId (docs/wire.md §7.1). */
 export function implicitRollout(deploymentId: string): RolloutName {
   return {
     kind: 'MARGO_DEPLOYMENT',
@@ -88,3 +88,6 @@ export function clusterIntents(provider: string, cluster: string): RolloutName {
     provider,
   }
 }
+
+/** A rollout that has a lifecycle. */
+export type LifecycleRolloutName = RolloutName & { readonly kind: Lifecycle }

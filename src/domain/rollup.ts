@@ -1,5 +1,7 @@
-/** What the components together say, and whether the reporter agrees (PRODUCT, "Reported and derived states are two facts"). */
-import type { DeploymentState } from './deployment.ts'
+/** What the components together say, and whether the reporter agrees (docs/wire.md §7.2). */
+
+import { bearsOut } from './failure-stage.ts'
+import type { DeploymentState, FailureStage } from './values.ts'
 
 /** Margo's severity, most severe first: a reporter may answer with its worst component. */
 const severity: readonly DeploymentState[] = ['FAILED', 'REMOVING', 'INSTALLING', 'PENDING', 'REMOVED', 'INSTALLED']
@@ -24,7 +26,9 @@ export function mostSevereState(components: readonly { readonly state: Deploymen
 export function isConsistent(
   reported: DeploymentState,
   components: readonly { readonly state: DeploymentState }[],
+  stage: FailureStage | null = null,
 ): boolean {
   const derived = deriveState(components)
+  if (derived !== null && (stage === 'PRE_PROCESSING' || stage === 'POST_PROCESSING')) return bearsOut(stage, derived)
   return derived === null || derived === reported || mostSevereState(components) === reported
 }

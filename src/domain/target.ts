@@ -1,4 +1,4 @@
-import type { Millis } from './deployment.ts'
+import type { Millis } from './values.ts'
 
 export const targetKinds = ['DEVICE', 'CLUSTER', 'CLOUD_REGION'] as const
 export type TargetKind = (typeof targetKinds)[number]
@@ -28,10 +28,28 @@ export interface Target {
   readonly connectivity: Connectivity
   readonly lastHeardAt: Millis | null
   readonly revokedAt: Millis | null
+  /** Since when it is out of service for good (ingest/commands/retire.ts); null: it is in service. */
+  readonly retiredAt: Millis | null
+  readonly retiredReason: string | null
+  /** The device that took its place. */
+  readonly replacedByKey: number | null
+}
+
+export const inService = { retiredAt: null, retiredReason: null, replacedByKey: null } as const
+
+/** What a retired device is answered. The status code alone, 410, tells it never to come again. */
+export function retiredMessage(device: string): string {
+  return `device ${device} has been retired, and nothing it sends is accepted any more: an operator can register it again (registerDevices)`
 }
 
 /** Who speaks for all that is behind it: the first part of a hierarchical id, "gateway/child" (Margo). A plain device speaks for itself. */
 export function gatewayOf(deviceId: string): string {
   const cut = deviceId.indexOf('/', 1)
   return cut < 0 ? deviceId : deviceId.slice(0, cut)
+}
+
+export interface TargetName {
+  readonly kind: TargetKind
+  readonly provider: string
+  readonly name: string
 }

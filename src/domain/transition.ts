@@ -12,23 +12,18 @@
  *   attempt:    + 1 when a terminal state (INSTALLED FAILED REMOVED) is followed by PENDING or INSTALLING
  *   stalled:    ends, as the last of the changes, with the next change of the state or of a component
  *   forgotten:  a new report brings it back as if it were the first, under the same key
+ *   moved:      what was reported of the former target stays there (movedTo): DEPLOYMENT_MOVED is followed by a first state and first
+ *               components, `from` null, attempt 1 and a convergence that was UNKNOWN. A list of components that is empty leaves only the declared ones, PENDING. The
+ *               ordering marks stay: they are the reporter's, and a report from before the move must not undo it
  */
 import type { ChangeBody } from './change.ts'
-import {
-  type Component,
-  type Deployment,
-  type DeploymentState,
-  type Digits,
-  type Millis,
-  newborn,
-  noMarks,
-  type Revision,
-  type StatusError,
-} from './deployment.ts'
+import { type Component, type Deployment, movedTo, newborn } from './deployment.ts'
 import { convergenceOf, type Desired, type Digest, nothingDesired } from './desired.ts'
-import { orderReport } from './order.ts'
+import { failureStage } from './failure-stage.ts'
+import { noMarks, orderReport } from './order.ts'
 import type { ComponentReport, OrderKey, StatusReport, Verdict } from './report.ts'
 import { deriveState, isConsistent } from './rollup.ts'
+import type { DeploymentState, Digits, Millis, Revision, StatusError } from './values.ts'
 
 /** What the outside gives a transition. */
 export interface Moment {
@@ -65,46 +60,53 @@ export function applyReport(
   if (present && staleBy) return { verdict: 'STALE', staleBy, deployment: present, changes: [] }
 
   const changes: ChangeBody[] = []
-  if (present && present.targetKey !== place.targetKey)
-    changes.push({ kind: 'DEPLOYMENT_MOVED', fromTargetKey: present.targetKey, toTargetKey: place.targetKey })
+  const isMove = present !== null && present.targetKey !== place.targetKey
+  if (isMove) changes.push({ kind: 'DEPLOYMENT_MOVED', fromTargetKey: present.targetKey, toTargetKey: place.targetKey })
+  const base = known && onTarget(known, place)
+  /** What was reported of this target. */
+  const before = isMove ? null : present
 
-  const attempt = nextAttempt(known, report.state)
+  const attempt = nextAttempt(base, report.state)
   const adoptedManifestVersion = report.adoptedManifestVersion ?? present?.adoptedManifestVersion ?? null
+  const declaredComponents = known?.declaredComponents ?? []
+  const shown = before?.components ?? []
+  const saysNothing = report.components.length === 0 && shown.length > 0
+  const after = saysNothing ? shown : [...report.components, ...absentAsPending(report.components, declaredComponents)]
+  const stage = failureStage(report.state, report.failureStage ?? null, after, before)
   if (
-    !present ||
-    present.state !== report.state ||
-    !sameError(present.error, report.error) ||
-    present.attempt !== attempt ||
-    present.adoptedManifestVersion !== adoptedManifestVersion
+    !before ||
+    before.state !== report.state ||
+    !sameError(before.error, report.error) ||
+    before.failureStage !== stage ||
+    before.attempt !== attempt ||
+    before.adoptedManifestVersion !== adoptedManifestVersion
   )
     changes.push({
       kind: 'DEPLOYMENT_STATE_CHANGED',
-      from: present?.state ?? null,
+      from: before?.state ?? null,
       to: report.state,
       error: report.error,
+      ...(stage && { failureStage: stage }),
       attempt,
       adoptedManifestVersion,
     })
 
-  const declaredComponents = known?.declaredComponents ?? []
-  const shown = present?.components ?? []
-  const saysNothing = report.components.length === 0 && shown.length > 0
   const components = saysNothing
     ? shown
     : mergeComponents(shown, report.components, declaredComponents, changes, moment)
   return finish(changes, moment, {
-    ...(known ?? blank(place, report.deploymentId, report.reporter)),
-    ...desiredOf(present),
+    ...(base ?? blank(place, report.deploymentId, report.reporter)),
+    ...desiredOf(present && base),
     reporter: report.reporter,
-    targetKey: place.targetKey,
     state: report.state,
     error: report.error,
+    failureStage: stage,
     components,
     declaredComponents,
     claimed: true,
     attempt,
     adoptedManifestVersion,
-    reportedAt: report.observedAt ?? known?.reportedAt ?? null,
+    reportedAt: report.observedAt ?? base?.reportedAt ?? null,
     receivedAt: moment.now,
     forgottenAt: null,
     marks,
@@ -130,9 +132,11 @@ export function applyDeclaration(
   moment: Moment,
 ): Transition {
   const present = known !== null && known.forgottenAt === null ? known : null
-  const base = known ?? blank(place, declared.deploymentId, declared.reporter)
+  // What is there stays where it runs; what was forgotten comes back where it is declared.
+  const there = present ?? (known && onTarget(known, place))
+  const base = there ?? blank(place, declared.deploymentId, declared.reporter)
   const changes: ChangeBody[] = []
-  const attempt = present ? present.attempt : nextAttempt(known, 'PENDING')
+  const attempt = present ? present.attempt : nextAttempt(there, 'PENDING')
   if (!present)
     changes.push({
       kind: 'DEPLOYMENT_STATE_CHANGED',
@@ -157,11 +161,17 @@ export function applyDeclaration(
   const kept = present?.claimed ? present.components.map(asReport) : []
   const wanted = [...kept, ...absentAsPending(kept, declaredComponents)]
   const components = mergeComponents(present?.components ?? [], wanted, [], changes, moment)
-  const fresh = { state: 'PENDING', error: null, adoptedManifestVersion: null, claimed: false } as const
+  const fresh = {
+    state: 'PENDING',
+    error: null,
+    failureStage: null,
+    adoptedManifestVersion: null,
+    claimed: false,
+  } as const
   return finish(changes, moment, {
     ...base,
     ...desiredOf(present),
-    ...(present ? {} : { ...fresh, targetKey: place.targetKey, marks: noMarks, receivedAt: moment.now }),
+    ...(present ? {} : { ...fresh, marks: noMarks, receivedAt: moment.now }),
     application,
     applicationVersion,
     rolloutKey,
@@ -213,7 +223,7 @@ export function finish(made: readonly ChangeBody[], moment: Moment, next: Deploy
     convergence,
     stalled: next.stalled && !goesOn,
     derivedState: deriveState(next.components),
-    consistent: isConsistent(next.state, next.components),
+    consistent: isConsistent(next.state, next.components, next.failureStage),
     changedAt: moment.at,
     revision: moment.revision + changes.length - 1,
   }
@@ -229,6 +239,10 @@ function convergenceChanges(was: Desired, now: Desired): ChangeBody[] {
   return isSame
     ? []
     : [{ kind: 'CONVERGENCE_CHANGED', from: was.convergence, to, targetManifestVersion, documentDigest }]
+}
+
+function onTarget(known: Deployment, { targetKey }: Placement): Deployment {
+  return known.targetKey === targetKey ? known : movedTo(known, targetKey)
 }
 
 /** What is forgotten comes back without it. */

@@ -4,7 +4,7 @@
  * by the page, because it is held for each of them until he is told.
  */
 import type { Change } from '../domain/change.ts'
-import type { Revision } from '../domain/deployment.ts'
+import type { Revision } from '../domain/values.ts'
 import type { Hub, LogReader } from './hub.ts'
 
 export interface BacklogPage {

@@ -15,8 +15,8 @@
  */
 import { createAttachment } from '../attachment.ts'
 import { type Change, type ChangeFilter, matchesChange } from '../domain/change.ts'
-import type { Revision } from '../domain/deployment.ts'
-import { isTransient } from '../store/failure.ts'
+import type { Revision } from '../domain/values.ts'
+import { isTransient } from '../store/connection/failure.ts'
 import type { Backlog } from './backlog.ts'
 import { continuation, expiredTo, type LogRange } from './cursor.ts'
 import type { Hub, Topic } from './hub.ts'
@@ -43,17 +43,17 @@ export interface ChangeStreamOptions {
   /** Null: from now on. */
   readonly after: Revision | null
   /** What its subscriber is told of each of these changes; null: nothing. Absent: all of it. */
-  readonly see?: ((changes: readonly Change[]) => Promise<readonly (Change | null)[]>) | undefined
+  readonly visible?: ((changes: readonly Change[]) => Promise<readonly (Change | null)[]>) | undefined
   /** Goes on from where another one with the same filter stood, whatever `after` says. */
   readonly from?: ChangePosition | undefined
   /** Called when there is nothing to tell for now. */
-  readonly quiet?: (() => void) | undefined
+  readonly idle?: (() => void) | undefined
 }
 
 export interface ChangePosition {
   readonly position: Revision | null
   readonly delivered: Revision
-  readonly judged: readonly FeedEvent[]
+  readonly authorized: readonly FeedEvent[]
   readonly queue: readonly FeedEvent[]
   readonly isAttached: boolean
   readonly isChecked: boolean
@@ -66,19 +66,19 @@ export interface ChangeStream extends WakingIterator<FeedEvent> {
   /** Tells a quiet subscriber how far it has come, so that its cursor never grows old. */
   bookmark(): void
   /** Everything has been told, and somebody waits for more. */
-  isQuiet(): boolean
+  isIdle(): boolean
   /** Where it stood before the event that it gave last, with all that followed. */
   before(): ChangePosition
 }
 
 export function createChangeStream(source: ChangeStreamSource, options: ChangeStreamOptions): ChangeStream {
   const { hub, backlog } = source
-  const { filter, see, from } = options
-  const isFiltered = see !== undefined || Object.keys(filter).length > 0
+  const { filter, visible, from } = options
+  const isFiltered = visible !== undefined || Object.keys(filter).length > 0
   const queue: FeedEvent[] = [...(from?.queue ?? [])]
   /** What was judged, and may be told; without `see` everything goes through the queue alone. */
-  let judged: FeedEvent[] = [...(from?.judged ?? [])]
-  let isJudging = false
+  let authorized: FeedEvent[] = [...(from?.authorized ?? [])]
+  let isAuthorizing = false
   let overflows = 0
   /** Everything up to here was delivered, is queued, or did not match. */
   let position = from ? from.position : options.after
@@ -95,10 +95,10 @@ export function createChangeStream(source: ChangeStreamSource, options: ChangeSt
     async pull(closed) {
       given = null
       try {
-        while (judged.length === 0 && !closed()) {
+        while (authorized.length === 0 && !closed()) {
           while (queue.length === 0 && !isOver && detach === null && !closed()) await catchUp()
-          if (!see || queue.length === 0) break
-          await judge(see)
+          if (!visible || queue.length === 0) break
+          await authorize(visible)
         }
       } catch (error) {
         if (!hasBegun || !isTransient(error)) throw error
@@ -112,28 +112,28 @@ export function createChangeStream(source: ChangeStreamSource, options: ChangeSt
       isClosed = isOver = true
       stop()
     },
-    waits: options.quiet,
+    waits: options.idle,
   })
   if (from?.isAttached) attach()
 
   function take(): FeedEvent | null {
-    const event = (see ? judged : queue).shift()
+    const event = (visible ? authorized : queue).shift()
     if (!event) return null
     given = { event, after: delivered }
     delivered = event.cursor
     return event
   }
 
-  async function judge(seen: NonNullable<ChangeStreamOptions['see']>): Promise<void> {
+  async function authorize(seen: NonNullable<ChangeStreamOptions['visible']>): Promise<void> {
     const batch = queue.splice(0, judgedAtOnce)
     const before = overflows
-    isJudging = true
+    isAuthorizing = true
     try {
       const told = await seen(batch.flatMap(({ change }) => change ?? []))
       // Overflow has taken everything back that was not delivered.
       if (overflows > before) return
       let next = 0
-      judged = batch.flatMap((event) => {
+      authorized = batch.flatMap((event) => {
         if (event.change === null) return event
         const change = told[next++] ?? null
         // Part of what the filter asked for may not be his to know.
@@ -143,7 +143,7 @@ export function createChangeStream(source: ChangeStreamSource, options: ChangeSt
       if (overflows === before) queue.unshift(...batch)
       throw error
     } finally {
-      isJudging = false
+      isAuthorizing = false
     }
   }
 
@@ -211,7 +211,7 @@ export function createChangeStream(source: ChangeStreamSource, options: ChangeSt
   function overflow(): void {
     stop()
     queue.length = 0
-    judged = []
+    authorized = []
     overflows += 1
     queue.push({ cursor: delivered, change: null, reset: 'OVERFLOW' })
     isOver = true
@@ -224,19 +224,19 @@ export function createChangeStream(source: ChangeStreamSource, options: ChangeSt
 
   /** All that it was told it has told. */
   function isDone(): boolean {
-    return detach !== null && !isOver && queue.length + judged.length === 0 && !isJudging
+    return detach !== null && !isOver && queue.length + authorized.length === 0 && !isAuthorizing
   }
 
   return Object.assign(iterator, {
     take: () => (isClosed ? null : take()),
-    isQuiet: () => isDone() && position !== null && position <= hub.last && iterator.isWaiting(),
+    isIdle: () => isDone() && position !== null && position <= hub.last && iterator.isWaiting(),
     before() {
       const again = given ? [given.event] : []
       return {
         position,
         delivered: given?.after ?? delivered,
-        judged: see ? [...again, ...judged] : [],
-        queue: see ? [...queue] : [...again, ...queue],
+        authorized: visible ? [...again, ...authorized] : [],
+        queue: visible ? [...queue] : [...again, ...queue],
         isAttached: detach !== null,
         isChecked,
         isOver,

@@ -1,6 +1,6 @@
 /** Is a cursor still good? Decided by the database alone: a hub may lag behind it, a client may be ahead of a restored one. */
-import type { Revision } from '../domain/deployment.ts'
-import type { EpochRange } from '../store/log-head.ts'
+import type { Revision } from '../domain/values.ts'
+import type { EpochRange } from '../store/connection/log-head.ts'
 
 export interface LogRange {
   readonly head: Revision

@@ -1,8 +1,10 @@
 /** The feed: everything that subscribers and sinks hear comes from here, and all of it from the log. */
-import type { Revision } from '../domain/deployment.ts'
-import { readLog } from '../store/changes.ts'
+
+import { DomainError } from '../domain/errors.ts'
+import type { Revision } from '../domain/values.ts'
+import { readHead, readRange } from '../store/connection/log-head.ts'
 import type { Database, LogHead } from '../store/database.ts'
-import { readHead, readRange } from '../store/log-head.ts'
+import { readLog } from '../store/read/changes.ts'
 import { createBacklog } from './backlog.ts'
 import { type ChangeStream, type ChangeStreamOptions, createChangeStream } from './change-stream.ts'
 import type { LogRange } from './cursor.ts'
@@ -17,12 +19,12 @@ export interface Feed {
   changes(options: ChangeStreamOptions): Carried<ChangeStream>
   /** The present, then again whenever something in `topics` changed. Release each event when it has been read. */
   watch(options: WatchOptions): Carried<WatchStream>
-  /** Ends every stream. */
+  /** Ends every stream with UNAVAILABLE: it is not complete, its subscriber resumes elsewhere. */
   close(): void
 }
 
 /** One stream may tell a whole crowd: each of them counts. */
-export type Carried<Stream> = Stream & { carry(subscribers: number): void }
+export type Carried<Stream> = Stream & { setSubscriberCount(subscribers: number): void }
 
 export interface FeedOptions {
   readonly database: Database
@@ -49,6 +51,10 @@ export async function createFeed(options: FeedOptions): Promise<Feed> {
   const refresher = createRefresher(database, hub)
   const changeStreams = new Map<ChangeStream, number>()
   const watchStreams = new Map<WatchStream, number>()
+  let isClosed = false
+  const orUnavailable = (): void => {
+    if (isClosed) throw new DomainError('UNAVAILABLE', 'the server is shutting down: subscribe again')
+  }
 
   async function follow(): Promise<void> {
     const seen = hub.last
@@ -129,12 +135,15 @@ export async function createFeed(options: FeedOptions): Promise<Feed> {
       },
     },
     changes(wanted) {
-      return tracked(changeStreams, createChangeStream({ hub, backlog, range, whenBack, capacity }, wanted))
+      const stream = createChangeStream({ hub, backlog, range, whenBack, capacity }, wanted)
+      return tracked(changeStreams, stream, orUnavailable)
     },
     watch(wanted) {
-      return tracked(watchStreams, createWatchStream({ hub, refresher, whenBack, capacity: 1_000 }, wanted))
+      const stream = createWatchStream({ hub, refresher, whenBack, capacity: 1_000 }, wanted)
+      return tracked(watchStreams, stream, orUnavailable)
     },
     close() {
+      isClosed = true
       clearInterval(poll)
       clearInterval(bookmarks)
       for (const stream of [...changeStreams.keys(), ...watchStreams.keys()]) void stream.return?.()
@@ -153,21 +162,29 @@ function sum(numbers: Iterable<number>): number {
   return total
 }
 
-/** Keeps an iterator among the others until it is over. */
-function tracked<T, S extends AsyncIterableIterator<T>>(streams: Map<S, number>, stream: S): Carried<S> {
+/** Keeps an iterator among the others until it is over. `check` throws when all of them were ended. */
+function tracked<T, S extends AsyncIterableIterator<T>>(
+  streams: Map<S, number>,
+  stream: S,
+  check: () => void,
+): Carried<S> {
   const { next, return: end } = stream
   streams.set(stream, 1)
   return Object.assign(stream, {
     async next() {
+      check()
       const result = await next.call(stream)
-      if (result.done) streams.delete(stream)
+      if (result.done) {
+        streams.delete(stream)
+        check()
+      }
       return result
     },
     return() {
       streams.delete(stream)
       return end?.call(stream) ?? Promise.resolve({ done: true, value: undefined })
     },
-    carry(subscribers: number) {
+    setSubscriberCount(subscribers: number) {
       if (streams.has(stream)) streams.set(stream, subscribers)
     },
   })

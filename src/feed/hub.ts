@@ -8,12 +8,12 @@
  * Subscribers are found by topic, so a change costs what it matches and not how many listen.
  */
 import type { Change } from '../domain/change.ts'
-import type { Revision } from '../domain/deployment.ts'
+import type { Revision } from '../domain/values.ts'
 import type { LogHead } from '../store/database.ts'
 
 export type Topic =
   | 'all'
-  | 'births'
+  | 'created'
   | `deployment:${string}`
   | `device:${string}`
   | `rollout:${number}`
@@ -176,7 +176,7 @@ function topicsOf(change: Change): Topic[] {
   if (change.rolloutKey !== null) topics.push(`rollout:${change.rolloutKey}`)
   if (change.fromRolloutKey !== null) topics.push(`rollout:${change.fromRolloutKey}`)
   if (change.instanceId !== null) topics.push(`instance:${change.instanceId}`)
-  if (mayCreate(change)) topics.push('births')
+  if (mayCreate(change)) topics.push('created')
   return topics
 }
 

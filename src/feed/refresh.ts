@@ -1,9 +1,11 @@
 /**
- * Reading the present for state streams: all that are due share one snapshot (and, through it, its loaders), so the cost follows
- * the commits and not the watchers. The hub is brought up to the snapshot's revision first, so that what a stream is told
+ * Reading the present for state streams: those that are due share a snapshot (and, through it, its loaders), so the cost follows
+ * the commits and not the watchers. A snapshot is read from for a short time only, by callers in turns: thousands of streams that each read something
+ * else delay neither what is written nor others' streams. The hub is brought up to the snapshot's revision first, so that what a stream is told
  * (`changes`) and what it reads (the object) end at the same revision.
  */
-import type { Revision } from '../domain/deployment.ts'
+import type { Revision } from '../domain/values.ts'
+import { createFairQueue, type FairQueue } from '../limits/fair-queue.ts'
 import type { Database, LogHead, Snapshot } from '../store/database.ts'
 import type { Hub } from './hub.ts'
 
@@ -15,30 +17,75 @@ export interface SharedSnapshot {
 }
 
 export interface Refresher {
-  join(): Promise<SharedSnapshot>
+  /** For a stream of this caller. */
+  join(whose: string): Promise<SharedSnapshot>
 }
 
-export function createRefresher(database: Database, hub: Hub, concurrency = 2): Refresher {
-  let waiting: { resolve: (shared: SharedSnapshot) => void; reject: (error: unknown) => void }[] = []
+export interface RefreshOptions {
+  /** Snapshots at once. */
+  readonly concurrency?: number
+  /** Milliseconds after which nothing more is read from a snapshot. */
+  readonly hold?: number
+  readonly clock?: () => number
+}
+
+interface Waiting {
+  readonly resolve: (shared: SharedSnapshot) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** The embedded database writes nothing while it is read from. The longer one lasts, the more its readers share. */
+const holds: Readonly<Record<Database['kind'], number>> = { pglite: 100, postgres: 500 }
+
+/** Streams that are given a snapshot first, before it is known how long they read. */
+const firstPortion = 128
+
+export function createRefresher(
+  database: Database,
+  hub: Hub,
+  { concurrency = 2, hold = holds[database.kind], clock = performance.now.bind(performance) }: RefreshOptions = {},
+): Refresher {
+  let waiting = createFairQueue<Waiting>()
   let open = 0
   let isScheduled = false
 
   async function cycle(): Promise<void> {
     isScheduled = false
-    if (open >= concurrency || waiting.length === 0) return
+    if (open >= concurrency || waiting.size() === 0) return
     open += 1
+    // Who comes later may know of something that this snapshot does not show.
     const joined = waiting
-    waiting = []
+    waiting = createFairQueue()
     try {
-      const { snapshot, revision } = await openAtHub()
-      let readers = joined.length
-      for (const { resolve } of joined)
-        resolve({ snapshot, revision, release: once(() => --readers === 0 && finish(snapshot)) })
+      const shared = await openAtHub()
+      await readFrom(shared, joined)
+      await shared.snapshot.close().catch(() => undefined)
     } catch (error) {
-      open -= 1
-      for (const { reject } of joined) reject(error)
-      schedule()
+      for (const { item } of all(joined)) item.reject(error)
     }
+    open -= 1
+    for (const { whose, item } of all(waiting)) joined.add(whose, item)
+    waiting = joined
+    if (waiting.size() > 0) schedule()
+  }
+
+  /** In portions, until time is over: a share of each caller in each. The rest reads from the next snapshot, after what waits to be written. */
+  async function readFrom(shared: Pick<SharedSnapshot, 'snapshot' | 'revision'>, joined: FairQueue<Waiting>) {
+    const start = clock()
+    for (let size = firstPortion; joined.size() > 0; ) {
+      const begin = clock()
+      if (begin - start >= hold) return
+      await portionOf(joined, size, shared)
+      if (clock() - begin < hold / 4) size *= 2
+    }
+  }
+
+  function portionOf(joined: FairQueue<Waiting>, size: number, shared: Pick<SharedSnapshot, 'snapshot' | 'revision'>) {
+    return new Promise<void>((released) => {
+      let readers = Math.min(size, joined.size())
+      for (let left = readers; left > 0; left -= 1)
+        joined.take()?.item.resolve({ ...shared, release: once(() => --readers === 0 && released()) })
+    })
   }
 
   /** A snapshot that the hub is not behind of. */
@@ -60,12 +107,6 @@ export function createRefresher(database: Database, hub: Hub, concurrency = 2): 
     }
   }
 
-  function finish(snapshot: Snapshot): void {
-    open -= 1
-    snapshot.close().catch(() => undefined)
-    schedule()
-  }
-
   function schedule(): void {
     if (isScheduled) return
     isScheduled = true
@@ -73,8 +114,8 @@ export function createRefresher(database: Database, hub: Hub, concurrency = 2): 
   }
 
   return {
-    join() {
-      const shared = new Promise<SharedSnapshot>((resolve, reject) => waiting.push({ resolve, reject }))
+    join(whose) {
+      const shared = new Promise<SharedSnapshot>((resolve, reject) => waiting.add(whose, { resolve, reject }))
       schedule()
       return shared
     },
@@ -88,6 +129,11 @@ async function headOf(snapshot: Snapshot): Promise<LogHead> {
     await snapshot.close()
     throw error
   }
+}
+
+/** Takes them. */
+function* all<T>(queue: FairQueue<T>): Generator<{ readonly whose: string; readonly item: T }> {
+  for (let next = queue.take(); next; next = queue.take()) yield next
 }
 
 function once(act: () => void): () => void {

@@ -4,9 +4,9 @@
  * outlives the database's absence.
  */
 import type { Change } from '../domain/change.ts'
-import type { Revision } from '../domain/deployment.ts'
+import type { Revision } from '../domain/values.ts'
+import { isTransient } from '../store/connection/failure.ts'
 import type { Snapshot } from '../store/database.ts'
-import { isTransient } from '../store/failure.ts'
 import type { Hub, Topic } from './hub.ts'
 import { createIterator, type WakingIterator } from './iterator.ts'
 import type { Refresher, SharedSnapshot } from './refresh.ts'
@@ -27,8 +27,10 @@ export interface WatchOptions {
   readonly matches?: (change: Change) => boolean
   /** Goes on from where another one with the same topics stood. Absent: begins with the present. */
   readonly from?: WatchPosition | undefined
+  /** Whose share of reading it takes. */
+  readonly whose?: string | undefined
   /** Called when there is nothing to tell for now. */
-  readonly quiet?: (() => void) | undefined
+  readonly idle?: (() => void) | undefined
 }
 
 export interface WatchPosition {
@@ -39,7 +41,7 @@ export interface WatchPosition {
 
 export interface WatchStream extends WakingIterator<WatchEvent> {
   /** Everything has been told, and somebody waits for more. */
-  isQuiet(): boolean
+  isIdle(): boolean
   /** Where it stood before the event that it gave last, with all that followed. */
   before(): WatchPosition
 }
@@ -54,7 +56,7 @@ export interface WatchStreamSource {
 
 export function createWatchStream(
   source: WatchStreamSource,
-  { topics, matches = () => true, from, quiet }: WatchOptions,
+  { topics, matches = () => true, from, whose = '', idle }: WatchOptions,
 ): WatchStream {
   let commits: (readonly Change[])[] = [...(from?.commits ?? [])]
   let isDue = true
@@ -106,12 +108,12 @@ export function createWatchStream(
       return { cursor, coalesced, changes: told.flat(), snapshot, release }
     },
     close: detach,
-    waits: quiet,
+    waits: idle,
   })
 
   async function present(): Promise<SharedSnapshot | null> {
     try {
-      return await source.refresher.join()
+      return await source.refresher.join(whose)
     } catch (error) {
       const hasBegun = cursor > 0
       if (!hasBegun || !isTransient(error)) throw error
@@ -121,7 +123,7 @@ export function createWatchStream(
   }
 
   return Object.assign(iterator, {
-    isQuiet: () => !isDue && iterator.isWaiting(),
+    isIdle: () => !isDue && iterator.isWaiting(),
     before: () => ({
       cursor: given.cursor,
       commits: [...given.commits, ...commits],

@@ -6,8 +6,8 @@ import { buffer } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import { LRUCache } from 'lru-cache'
 import { DomainError } from '../domain/errors.ts'
+import { createCallerSemaphore } from '../limits/caller-semaphore.ts'
 import { createDeadline } from '../limits/deadline.ts'
-import { createLanes } from '../limits/lanes.ts'
 import type { GitLimits, Refuse } from '../limits/limits.ts'
 import type { Log } from '../log.ts'
 import { createFolder } from './folder.ts'
@@ -66,8 +66,8 @@ export async function createGit(deps: GitDeps): Promise<Git> {
 
 function serveWith(program: GitProgram, { config, history, limits, refuse, log, clock = Date.now }: GitDeps): Git {
   const folder = createFolder(config.directory)
-  const all = createLanes(limits.processes)
-  const each = createLanes(mostOfOne)
+  const all = createCallerSemaphore(limits.processes)
+  const each = createCallerSemaphore(mostOfOne)
   let isClosing = false
 
   /** Room for one process; no longer than it is worth waiting for. */

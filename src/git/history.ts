@@ -1,12 +1,12 @@
 /** What the repositories are made from: the versions of a device's desired state, as they are kept. */
 import { createLookup } from '../auth/devices/lookup.ts'
-import type { Millis } from '../domain/deployment.ts'
 import { firstManifestVersion } from '../domain/desired.ts'
 import { DomainError } from '../domain/errors.ts'
+import type { Millis } from '../domain/values.ts'
+import { describeOutage, isTransient } from '../store/connection/failure.ts'
 import type { Database } from '../store/database.ts'
-import { manifestHistory } from '../store/desired.ts'
-import { isTransient } from '../store/failure.ts'
-import { findTips, requireTip } from '../store/manifest-tips.ts'
+import { manifestHistory } from '../store/read/desired.ts'
+import { findTips, requireTip } from '../store/read/manifest-tips.ts'
 
 /** Tells one history from another: a database that was restored may give the same number a second time. */
 export interface Stamp {
@@ -62,5 +62,5 @@ export function createHistory({ session }: Pick<Database, 'session'>): History {
 
 function unreachable(cause: unknown): never {
   if (!isTransient(cause)) throw cause
-  throw new DomainError('UNAVAILABLE', 'the database cannot be reached: come again later', { cause })
+  throw new DomainError('UNAVAILABLE', `${describeOutage(cause)}: come again later`, { cause })
 }

@@ -1,8 +1,8 @@
-/** The one builder. It defines no types: they are in the files named after them, and schema.ts gathers them. */
-import './access.ts'
+/** The schema builder. It defines no types: each type is in the file of its name, and schema.ts imports them all. */
+import './guards/access.ts'
 import SchemaBuilder from '@pothos/core'
-import type { Millis, Revision } from '../domain/deployment.ts'
-import type { Context } from './context.ts'
+import type { Millis, Revision } from '../domain/values.ts'
+import type { Context } from './execution/context.ts'
 
 export interface BuilderTypes {
   Context: Context

@@ -1,51 +1,57 @@
-/** The GraphQL API as its shell sees it: `/graphql` over HTTP, server-sent events and WebSockets. */
+/** The GraphQL API: `/graphql` over HTTP, server-sent events and WebSockets. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { type ApiAuth, openAuth } from '../auth/api/api-auth.ts'
-import { createGate, type Gate } from '../limits/gate.ts'
+import { type Credentials, createCredentials } from '../auth/api/credentials.ts'
+import { type Admission, createAdmission } from '../limits/admission.ts'
 import type { OperationLimits } from '../limits/limits.ts'
+import { createSlices, type Slices } from '../limits/slices.ts'
 import type { LogHead } from '../store/database.ts'
-import { createAnswerCache } from './answer-cache.ts'
-import { createAuthentication } from './authentication.ts'
-import type { ContextDeps } from './context.ts'
-import { createCrowds } from './crowd.ts'
-import { createMaskError, type ErrorLog } from './errors.ts'
-import { createEventStreams } from './event-stream.ts'
-import { createKnownDocuments } from './known-documents.ts'
-import { createDocumentLimits } from './limits.ts'
-import { executeOperation, type SubscriptionDeps, subscribeOperation } from './operation.ts'
-import { createFindDocument, type PersistedDocuments } from './persisted-documents.ts'
+import type { ContextDeps } from './execution/context.ts'
+import { createMaskError, type ErrorLog } from './execution/errors.ts'
+import { executeOperation, type SubscriptionDeps, subscribeOperation } from './execution/operation.ts'
+import { createSharedExecution } from './execution/shared-execution.ts'
+import { createSubscriberGroups } from './execution/subscriber-group.ts'
+import { createAuthentication } from './guards/authentication.ts'
+import { createDocumentLimits } from './guards/limits.ts'
+import { createFindDocument, type PersistedDocuments } from './guards/persisted-documents.ts'
 import { schema } from './schema.ts'
-import { createSharedExecution } from './shared-execution.ts'
-import { createWebSockets } from './websocket.ts'
-import { createGraphqlYoga, optionsFor } from './yoga.ts'
+import { createDocumentFastPath } from './transport/document-fast-path.ts'
+import { createEventStreams } from './transport/event-stream.ts'
+import { createResponseCache } from './transport/response-cache.ts'
+import { createWebSockets } from './transport/websocket.ts'
+import { createGraphqlYoga, optionsFor } from './transport/yoga.ts'
 
-export interface GraphqlDeps extends Omit<ContextDeps, 'limits' | 'auth'> {
+export interface GraphqlDeps extends Omit<ContextDeps, 'limits' | 'auth' | 'slices'> {
+  /** Shared by all executions. */
+  readonly slices?: Slices | undefined
   readonly log: ErrorLog
   readonly graphiql: boolean
-  /** Whether the schema is told to whoever asks. Without it: where GraphiQL is shown, which needs it. */
+  /** Whether introspection is allowed. Default: if GraphiQL is enabled, which needs it. */
   readonly introspection?: boolean | undefined
-  /** What one operation may cost. */
+  /** Limits of one operation. */
   readonly limits?: OperationLimits | undefined
-  readonly gate?: Gate | undefined
-  /** Where only these are executed. */
+  readonly admission?: Admission | undefined
+  /** If set, only these documents are executed. */
   readonly documents?: PersistedDocuments | null | undefined
-  /** Who asks. Without it: everyone, and nobody is asked. */
+  /** Authentication. Default: none, every caller may do everything. */
   readonly auth?: Pick<ApiAuth, 'identify' | 'follow' | 'recheck'> | undefined
-  /** Origins of other sites whose pages may ask (CORS, and the `Origin` of WebSockets); `*`: all. None by default. */
+  /** Reads the credentials of a request. Default: for a server without a proxy or public URL. */
+  readonly credentials?: Credentials | undefined
+  /** Allowed origins of other sites (CORS, and the `Origin` of WebSockets). `*`: all. Default: none. */
   readonly origins?: readonly string[] | undefined
-  /** Milliseconds between signs of life on event streams and WebSockets. */
+  /** Milliseconds between keep-alive messages on event streams and WebSockets. */
   readonly keepAlive?: number | undefined
-  /** Milliseconds until a WebSocket must have said who it is. */
+  /** Milliseconds within which a WebSocket client must send `connection_init`. */
   readonly initTimeout?: number | undefined
 }
 
 export interface Graphql {
-  /** `headers`: what the answer says besides. */
+  /** `headers`: additional response headers. */
   handle(request: IncomingMessage, response: ServerResponse, headers?: Readonly<Record<string, string>>): void
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
   fetch(input: string, init?: RequestInit): Promise<Response>
-  /** Ends every stream so that its client reconnects elsewhere. Before the feed ends them, which would say that all was told. */
+  /** Ends every stream so that clients reconnect. Call it before the feed closes, which would complete them. */
   dispose(): Promise<void>
 }
 
@@ -55,19 +61,21 @@ export function createGraphql(options: GraphqlDeps): Graphql {
     graphiql,
     introspection = graphiql,
     auth = openAuth,
-    gate = createGate(),
+    admission = createAdmission(),
     origins = [],
+    credentials = createCredentials({ addresses: admission.addresses, publicUrl: null, origins }),
     keepAlive,
   } = options
   const deps: SubscriptionDeps = {
     ...options,
     auth,
-    limits: createDocumentLimits(options.limits, gate.refuse),
+    limits: createDocumentLimits(options.limits, admission.refuse),
     shared: createSharedExecution(),
-    crowds: createCrowds(),
+    groups: createSubscriberGroups(),
+    slices: options.slices ?? createSlices(),
   }
-  const authentication = createAuthentication(auth, origins, gate.addresses)
-  const findDocument = options.documents ? createFindDocument(options.documents, gate.refuse) : null
+  const authentication = createAuthentication(auth, credentials)
+  const findDocument = options.documents ? createFindDocument(options.documents, admission.refuse) : null
   const eventStreams = createEventStreams(authentication.follow, createMaskError(log), keepAlive)
   const yoga = createGraphqlYoga(deps, {
     log,
@@ -76,30 +84,31 @@ export function createGraphql(options: GraphqlDeps): Graphql {
     origins,
     eventStreams,
     authentication,
-    gate,
+    admission,
     findDocument,
-    note: (request, head, document) => answers.note(request, head, document),
+    tag: (request, head, document) => answers.tag(request, head, document),
     resultFor: (request) => documents.resultFor(request),
   })
-  const documents = createKnownDocuments((request, identity, document, { query: _, variables, operationName }) => {
-    const note = (head: LogHead): void => answers.note(request, head, document)
+  const documents = createDocumentFastPath((request, identity, document, { query: _, variables, operationName }) => {
+    const tag = (head: LogHead): void => answers.tag(request, head, document)
     const args = { schema, document, variableValues: variables, operationName }
-    return executeOperation(deps, args, identity, optionsFor(gate, identity, request, note))
+    return executeOperation(deps, args, identity, optionsFor(admission, identity, request, tag))
   })
-  const answers = createAnswerCache({
+  const answers = createResponseCache({
     database: options.database,
     identify: authentication.identify,
-    addresses: gate.addresses,
+    credentials,
+    bodies: admission.bodies,
     origins,
     documents,
     ask: (request, response) => yoga(request, response),
   })
   const webSockets = createWebSockets(yoga, {
     auth,
-    gate,
-    origins,
+    credentials,
+    admission,
     findDocument,
-    subscribe: (args, identity) => subscribeOperation(deps, args, identity),
+    subscribe: (args, identity, whose) => subscribeOperation(deps, args, identity, { whose }),
     keepAlive,
     initTimeout: options.initTimeout,
     maskError: createMaskError(log),

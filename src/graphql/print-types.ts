@@ -1,4 +1,4 @@
-/** `npm run typecheck` begins with it: writes schema.graphql as the types that the dashboard's documents are checked with. Not committed. */
+/** First step of `npm run typecheck`: writes schema.graphql as types for the dashboard's documents. Not committed. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { minifyIntrospection, outputIntrospectionFile } from '@gql.tada/internal'
@@ -10,6 +10,6 @@ const typesFile = join(import.meta.dirname, '../dashboard/schema.d.ts')
 const introspection = introspectionFromSchema(buildSchema(readFileSync(schemaFile, 'utf8')), { descriptions: false })
 writeFileSync(
   typesFile,
-  // The two packages' types of an introspection differ in nothing that is read here.
+  // The introspection types of the two packages differ only in parts that are not used here.
   outputIntrospectionFile(minifyIntrospection(introspection as never), { fileType: '.d.ts', shouldPreprocess: true }),
 )

@@ -1,9 +1,11 @@
 /** The commands of a batch: what waits for their answers, what they decide, and telling it to them. */
 import { DomainError, type ErrorCode } from '../domain/errors.ts'
-import type { LockedHead } from '../store/load.ts'
-import { type BatchName, stampOf } from '../store/save.ts'
-import type { Command, Statement } from './command.ts'
-import type { Effects, Loaded, World } from './world.ts'
+import { describeOutage } from '../store/connection/failure.ts'
+import type { Effects, Loaded, Statement } from '../store/write/contract.ts'
+import type { LockedHead } from '../store/write/load.ts'
+import { type BatchName, stampOf } from '../store/write/save.ts'
+import type { Command } from './command.ts'
+import type { UnitOfWork } from './unit-of-work.ts'
 
 export interface Waiting {
   readonly command: Command<unknown>
@@ -21,13 +23,13 @@ export interface Decided {
   readonly effects: Effects
 }
 
-export function decideBatch(batch: readonly Waiting[], world: World): Decided {
-  const outcomes = batch.map(({ command }) => decide(command, world))
+export function decideBatch(batch: readonly Waiting[], work: UnitOfWork): Decided {
+  const outcomes = batch.map(({ command }) => decide(command, work))
   const also = batch.flatMap(({ command }, index) => {
     const outcome = outcomes[index]
     return outcome && 'ok' in outcome ? (command.also?.(outcome.ok) ?? []) : []
   })
-  return { outcomes, also, effects: world.effects() }
+  return { outcomes, also, effects: work.effects() }
 }
 
 export function settle(batch: readonly Waiting[], outcomes: readonly Outcome[]): void {
@@ -47,9 +49,9 @@ export function headAfter({ writes }: LockedHead, { revision, at, nextKey }: Eff
   return { revision, at, nextKey, writes: writes + 1, stamp: stampOf(name) }
 }
 
-function decide(command: Command<unknown>, world: World): Outcome {
+function decide(command: Command<unknown>, work: UnitOfWork): Outcome {
   try {
-    return { ok: command.decide(world) }
+    return { ok: command.decide(work) }
   } catch (error) {
     if (!(error instanceof DomainError)) throw error
     const { code, message, problems, facts } = error
@@ -70,7 +72,7 @@ export function joinLoaded(a: Loaded, b: Loaded): Loaded {
 }
 
 export function unreachable(cause?: unknown): DomainError {
-  return unavailable('the database cannot be reached', cause)
+  return unavailable(describeOutage(cause), cause)
 }
 
 export function unavailable(reason: string, cause?: unknown): DomainError {

@@ -1,18 +1,12 @@
 /** The part of a batch's unit of work that says what devices should run: pure bookkeeping, like world.ts, which owns it. */
 import { type Digest, firstManifestVersion, type Manifest, type ManifestEntry } from '../domain/desired.ts'
+import type { DesiredEffects, LoadedDesired } from '../store/write/contract.ts'
 
 export interface DesiredDocument {
   readonly content: string
   readonly digest: Digest
   /** Bytes. */
   readonly size: number
-}
-
-export interface LoadedDesired {
-  /** The newest version of each device that has had another than the first. */
-  readonly versions: ReadonlyMap<number, number>
-  /** Of those versions, with their documents. */
-  readonly entries: readonly (ManifestEntry & { readonly content: string })[]
 }
 
 export const nothingLoaded: LoadedDesired = { versions: new Map(), entries: [] }
@@ -36,13 +30,6 @@ export interface ManifestChange {
   }[]
   /** Deployment ids. */
   readonly drop: readonly string[]
-}
-
-export interface DesiredEffects {
-  readonly documents: ReadonlyMap<Digest, string>
-  readonly manifests: readonly Omit<Manifest, 'at'>[]
-  /** New ones, and those that have ended. */
-  readonly entries: Iterable<ManifestEntry>
 }
 
 export interface DesiredState {

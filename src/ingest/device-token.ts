@@ -11,6 +11,15 @@ export function newDeviceToken(): DeviceToken {
   return { text, hash: hashDeviceToken(text) }
 }
 
+/** How `newRepositoryToken` begins. */
+export const repositoryTokenPrefix = 'rollcall_git_'
+
+/** It opens the Git repository of a device that signs its requests, which Git's clients cannot do. */
+export function newRepositoryToken(): DeviceToken {
+  const text = `${repositoryTokenPrefix}${randomBytes(32).toString('base64url')}`
+  return { text, hash: hashDeviceToken(text) }
+}
+
 /** 256 random bits need neither salt nor stretching. */
 export function hashDeviceToken(text: string): string {
   return createHash('sha256').update(text).digest('base64url')

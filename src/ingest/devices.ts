@@ -1,6 +1,6 @@
 import { DomainError } from '../domain/errors.ts'
-import type { Target } from '../domain/target.ts'
-import type { World } from './world.ts'
+import { retiredMessage, type Target } from '../domain/target.ts'
+import type { UnitOfWork } from './unit-of-work.ts'
 
 /** The gateway that a hierarchical name ("gateway/child", Margo's deviceId) begins with; null for a plain one. */
 export function parentName(device: string): string | null {
@@ -9,18 +9,18 @@ export function parentName(device: string): string | null {
 }
 
 /** The device below its parent, which is set once and stays: only a registration changes it. */
-export function ensureChild(world: World, name: string, parent: string): Target {
-  const child = world.ensureDevice(name)
+export function ensureChild(work: UnitOfWork, name: string, parent: string): Target {
+  const child = work.ensureDevice(name)
   if (child.parentKey !== null) return child
-  const placed = { ...child, parentKey: world.ensureDevice(parent).key }
-  world.putTarget(placed, 'changed')
+  const placed = { ...child, parentKey: work.ensureDevice(parent).key }
+  work.putTarget(placed, 'changed')
   return placed
 }
 
 /** Whether a gateway may speak for it: it is the gateway itself or somewhere behind it, by its name or as it was registered. */
-export function isBehind(world: World, name: string, gateway: string): boolean {
+export function isBehind(work: UnitOfWork, name: string, gateway: string): boolean {
   const seen = new Set<string>()
-  for (let at: string | null = name; at !== null && !seen.has(at); at = above(world, at)) {
+  for (let at: string | null = name; at !== null && !seen.has(at); at = above(work, at)) {
     if (isNamedBehind(at, gateway)) return true
     seen.add(at)
   }
@@ -31,13 +31,28 @@ export function isNamedBehind(name: string, gateway: string): boolean {
   return name === gateway || name.startsWith(`${gateway}/`)
 }
 
-function above(world: World, name: string): string | null {
-  const parentKey = world.device(name)?.parentKey ?? null
-  return parentKey === null ? parentName(name) : (world.findTarget(parentKey)?.name ?? null)
+function above(work: UnitOfWork, name: string): string | null {
+  const parentKey = work.device(name)?.parentKey ?? null
+  return parentKey === null ? parentName(name) : (work.findTarget(parentKey)?.name ?? null)
 }
 
-export function requireDevice(world: World, name: string): Target {
-  const device = world.device(name)
+/** Nothing is accepted from these any more, or about them. */
+export function refuseEnded(...devices: readonly (Target | null)[]): void {
+  const retired = devices.find((device) => device && device.retiredAt !== null)
+  if (retired) throw new DomainError('DEVICE_RETIRED', retiredMessage(retired.name))
+  const revoked = devices.find((device) => device && device.revokedAt !== null)
+  if (revoked)
+    throw new DomainError('FORBIDDEN', `device ${revoked.name} has been revoked: register it anew to let it report`)
+}
+
+/** The device that ensureChild would place it below; null: it has its place. */
+export function newParent(work: UnitOfWork, name: string, parent: string): Target | null {
+  const isPlaced = (work.device(name)?.parentKey ?? null) !== null
+  return isPlaced ? null : work.device(parent)
+}
+
+export function requireDevice(work: UnitOfWork, name: string): Target {
+  const device = work.device(name)
   if (!device) throw new DomainError('NOT_FOUND', `there is no device ${name}`)
   return device
 }

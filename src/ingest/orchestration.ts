@@ -2,47 +2,14 @@
  * The part of a batch's unit of work that orchestrators fill: rollouts with a lifecycle, their instances, resources and
  * tallies. Pure bookkeeping, like world.ts, which owns it and numbers its changes.
  */
-import type { Readiness } from '../domain/deployment.ts'
+
 import { type Instance, type SyncCounts, stateOfSync } from '../domain/instance.ts'
 import type { LifecycleAction } from '../domain/lifecycle.ts'
 import type { DeploymentStanding } from '../domain/orchestrated.ts'
-import type { Presence, Resource, ResourceDetail, SyncStatus } from '../domain/resource.ts'
+import type { Resource } from '../domain/resource.ts'
+import type { Readiness } from '../domain/values.ts'
 import { sumReadiness, takesPart } from '../readiness/sum.ts'
-
-/** Resources of a component that are alike: what sums and counts need to know. */
-export interface Tally {
-  readonly ownerKey: number
-  readonly component: string
-  readonly sync: SyncStatus | null
-  readonly presence: Presence
-  readonly readiness: Readiness
-  readonly showable: boolean
-  readonly n: number
-}
-
-/** The newest picture of a component that a cluster sent. */
-export interface Bundle {
-  readonly instanceKey: number
-  readonly targetKey: number
-  readonly component: string
-  readonly uid: string | null
-  readonly resourceVersion: string | null
-  readonly receivedAt: number
-}
-
-export interface DetailWrite {
-  readonly key: number
-  readonly detail?: ResourceDetail | null
-  readonly appliedDetail?: ResourceDetail | null
-}
-
-export interface LoadedOrchestration {
-  readonly instances: readonly Instance[]
-  readonly actions: readonly LifecycleAction[]
-  readonly resources: readonly Resource[]
-  readonly tallies: readonly Tally[]
-  readonly bundles: readonly Bundle[]
-}
+import type { Bundle, DetailWrite, LoadedOrchestration, OrchestrationEffects, Tally } from '../store/write/contract.ts'
 
 export const nothingOrchestrated: LoadedOrchestration = {
   instances: [],
@@ -50,15 +17,6 @@ export const nothingOrchestrated: LoadedOrchestration = {
   resources: [],
   tallies: [],
   bundles: [],
-}
-
-export interface OrchestrationEffects {
-  readonly instances: ReadonlyMap<number, { readonly row: Instance; readonly isNew: boolean }>
-  readonly actions: readonly LifecycleAction[]
-  readonly resources: ReadonlyMap<number, { readonly row: Resource; readonly isNew: boolean }>
-  readonly details: readonly DetailWrite[]
-  readonly tallyDeltas: readonly Tally[]
-  readonly bundles: readonly Bundle[]
 }
 
 export interface Orchestration {
@@ -197,7 +155,7 @@ export function createOrchestration(loaded: LoadedOrchestration): Orchestration 
   }
 }
 
-/** FAILED > PENDING > UNKNOWN > READY over those that take part (WIRE §5). */
+/** FAILED > PENDING > UNKNOWN > READY over those that take part (docs/wire.md §5). */
 export function readinessOf(tallies: readonly Tally[]): Readiness {
   return sumReadiness(tallies.filter((tally) => tally.n > 0 && takesPart(tally)))
 }

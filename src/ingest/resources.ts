@@ -1,12 +1,13 @@
 /** One resource, whichever source tells of it: found again, assessed, put. */
-import type { Readiness } from '../domain/deployment.ts'
+
 import type { Instance } from '../domain/instance.ts'
 import type { Verdict } from '../domain/report.ts'
 import type { Resource, ResourceDetail } from '../domain/resource.ts'
 import type { Rollout } from '../domain/rollout.ts'
+import type { Readiness } from '../domain/values.ts'
 import type { Assessment } from '../readiness/assessment.ts'
 import { resourceReadiness } from '../readiness/sum.ts'
-import type { World } from './world.ts'
+import type { UnitOfWork } from './unit-of-work.ts'
 
 /** Group, kind and name; the version is ignored, and who does not tell its namespace is the one of that name. */
 export function matchResource(
@@ -22,7 +23,7 @@ export function matchResource(
 }
 
 export function putResource(
-  world: World,
+  work: UnitOfWork,
   instance: Instance,
   known: Resource | null,
   next: Resource,
@@ -33,16 +34,16 @@ export function putResource(
 ): Verdict {
   const { detail, appliedDetail } = details
   if (detail !== undefined && (known?.detailHash ?? null) !== (detail?.hash ?? null))
-    world.orchestration.putDetail({ key: next.key, detail })
+    work.orchestration.putDetail({ key: next.key, detail })
   if (appliedDetail !== undefined && (known?.appliedDetailHash ?? null) !== (appliedDetail?.hash ?? null))
-    world.orchestration.putDetail({ key: next.key, appliedDetail })
+    work.orchestration.putDetail({ key: next.key, appliedDetail })
   const before = known && known.goneAt === null ? known : null
   if (known && isSame(known, next)) {
     if (known.detailHash !== next.detailHash || known.appliedDetailHash !== next.appliedDetailHash)
-      world.orchestration.putResource(next, known)
+      work.orchestration.putResource(next, known)
     return 'UNCHANGED'
   }
-  world.recordResource(next, known, instance, {
+  work.recordResource(next, known, instance, {
     kind: 'RESOURCE_STATUS_CHANGED',
     component: next.component,
     fromSync: before?.sync ?? null,

@@ -17,11 +17,12 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { Change } from '../domain/change.ts'
-import type { Millis } from '../domain/deployment.ts'
+import type { Millis } from '../domain/values.ts'
 import type { Database, Session } from '../store/database.ts'
-import { type LockedHead, loadNeeds, lockHead } from '../store/load.ts'
-import { isWritten, saveBatch, stampOf } from '../store/save.ts'
-import { saveAtOnce } from '../store/save-at-once.ts'
+import type { Loaded } from '../store/write/contract.ts'
+import { type LockedHead, loadNeeds, lockHead } from '../store/write/load.ts'
+import { saveOptimistically } from '../store/write/optimistic-save.ts'
+import { isWritten, saveBatch, stampOf } from '../store/write/save.ts'
 import {
   type Decided,
   decideBatch,
@@ -35,8 +36,8 @@ import {
   type Waiting,
 } from './batch.ts'
 import type { Command } from './command.ts'
-import { createKnown } from './known.ts'
-import { changesOf, createWorld, type Loaded } from './world.ts'
+import { createRowCache } from './row-cache.ts'
+import { changesOf, createUnitOfWork } from './unit-of-work.ts'
 
 export interface Writer {
   /** Resolves after COMMIT. Rejects with the command's DomainError, or UNAVAILABLE when it could not be decided. */
@@ -44,6 +45,8 @@ export interface Writer {
   /** Takes nothing more and resolves when all that was taken is decided. */
   drain(): Promise<void>
   readonly queued: number
+  /** Why the last batch could not be written; null: it was, or there was none. */
+  readonly failure: { readonly error: unknown } | null
 }
 
 export interface WriterOptions {
@@ -83,20 +86,20 @@ interface Written {
 }
 
 /** A batch that was sent and is not answered yet. */
-interface Flight extends Written {
+interface InFlightBatch extends Written {
   readonly batch: readonly Waiting[]
   readonly number: number
   readonly began: number
-  readonly landed: Promise<Landing>
+  readonly sent: Promise<SendOutcome>
 }
 
-type Landing = 'written' | 'not written' | 'unknown'
+type SendOutcome = 'written' | 'not written' | 'unknown'
 
 /** What was recalled is remembered. */
 const nothing: Loaded = { deployments: [], targets: [], rollouts: [] }
 
 /** More would not make the database quicker, and only be smaller batches. */
-const mostFlights = 2
+const mostInFlight = 2
 
 const leastHalf = 32
 
@@ -110,99 +113,99 @@ export function createWriter(options: WriterOptions): Writer {
     offlineAfter = null,
   } = options
   const writer = randomUUID()
-  const known = createKnown(options.remembered ?? 50_000)
+  const rowCache = createRowCache(options.remembered ?? 50_000)
   const queue: Waiting[] = []
   let batchNumber = 0
   let newestSeen = 0
   /** The connection whose database is known to be the one it was. */
   let checked: number | null = null
   /** Once a batch has waited in vain, those after it are told at once, until one gets through. */
-  let isReachable = true
+  let failure: Writer['failure'] = null
   let isDraining = false
   let work: Promise<void> | null = null
-  const flights: Flight[] = []
+  const inFlight: InFlightBatch[] = []
   /** Where the head is when all flights have landed, as far as we know; null: nobody knows, or others write, too. */
   let head: LockedHead | null = null
   let arrived = (): void => {}
 
   async function run(): Promise<void> {
-    while (queue.length > 0 || flights.length > 0) {
-      const [first] = flights
+    while (queue.length > 0 || inFlight.length > 0) {
+      const [first] = inFlight
       // A smaller one would cost both sides more than it gains anybody.
-      if (first && (queue.length < first.batch.length || flights.length >= mostFlights)) {
+      if (first && (queue.length < first.batch.length || inFlight.length >= mostInFlight)) {
         const arrival = new Promise<void>((resolve) => {
           arrived = resolve
         })
-        const landing = await Promise.race(flights.length >= mostFlights ? [first.landed] : [first.landed, arrival])
-        if (landing) await land()
+        const sendOutcome = await Promise.race(inFlight.length >= mostInFlight ? [first.sent] : [first.sent, arrival])
+        if (sendOutcome) await awaitOldest()
         continue
       }
       // Whoever can be answered in this turn of the event loop joins the batch.
       await new Promise(setImmediate)
       // Many are taken in halves: the second is decided while the first is written.
-      const isHalved = head !== null && flights.length === 0 && queue.length >= 2 * leastHalf
+      const isHalved = head !== null && inFlight.length === 0 && queue.length >= 2 * leastHalf
       const batch = queue.splice(0, isHalved ? Math.min(Math.floor(queue.length / 2), batchSize) : batchSize)
-      if (takeOff(batch)) continue
-      while (flights.length > 0) await land()
-      await process(batch)
+      if (sendOptimistically(batch)) continue
+      while (inFlight.length > 0) await awaitOldest()
+      await writeInOrder(batch)
     }
     work = null
   }
 
   /** Sends a batch of which everything is known. False: it is not one. */
-  function takeOff(batch: readonly Waiting[]): boolean {
+  function sendOptimistically(batch: readonly Waiting[]): boolean {
     const before = head
     if (before === null || checked === null) return false
-    const recalled = known.recall(batch.map(({ command }) => command.needs))
+    const recalled = rowCache.recall(batch.map(({ command }) => command.needs))
     if (recalled.missing.length > 0) return false
     const began = performance.now()
     const name = { writer, batch: batchNumber + 1 }
     const made = decideAll(batch, before, recalled.loaded)
-    const statement = made && made.also.length === 0 && saveAtOnce(before, recalled.loaded, made.effects, name)
+    const statement = made && made.also.length === 0 && saveOptimistically(before, recalled.loaded, made.effects, name)
     if (!statement) return false
     batchNumber += 1
     const { effects, outcomes } = made
     head = headAfter(before, effects, name)
-    known.remember(nothing, effects, head.writes)
-    const landed = database.append(checked, statement.text, statement.parameters).then(
-      (rows): Landing => (rows.length > 0 ? 'written' : 'not written'),
-      (error: unknown): Landing => (options.isTransient(error) ? 'unknown' : 'not written'),
+    rowCache.remember(nothing, effects, head.writes)
+    const sent = database.append(checked, statement.text, statement.parameters).then(
+      (rows): SendOutcome => (rows.length > 0 ? 'written' : 'not written'),
+      (error: unknown): SendOutcome => (options.isTransient(error) ? 'unknown' : 'not written'),
     )
     const announce = (): void => {
       newestSeen = effects.revision
       options.committed(before.revision, changesOf(effects), effects.at)
     }
-    flights.push({ batch, number: name.batch, outcomes, announce, began, landed })
+    inFlight.push({ batch, number: name.batch, outcomes, announce, began, sent })
     return true
   }
 
   /** What a batch makes; null: one of its commands fails for no good reason, which is found out on the ordinary way. */
   function decideAll(batch: readonly Waiting[], before: LockedHead, loaded: Loaded): Decided | null {
     try {
-      return decideBatch(batch, createWorld(before, loaded, clock(), offlineAfter))
+      return decideBatch(batch, createUnitOfWork(before, loaded, clock(), offlineAfter))
     } catch {
       return null
     }
   }
 
   /** Waits for the oldest flight; when it has failed, for all of them, and takes what was not written again. */
-  async function land(): Promise<void> {
-    const [first] = flights
+  async function awaitOldest(): Promise<void> {
+    const [first] = inFlight
     if (!first) return
-    if ((await first.landed) === 'written') {
-      flights.shift()
+    if ((await first.sent) === 'written') {
+      inFlight.shift()
       conclude(first.batch, first, first.began)
       return
     }
     forget()
-    const all = flights.splice(0)
-    const landings = await Promise.all(all.map(({ landed }) => landed))
+    const all = inFlight.splice(0)
+    const sendOutcomes = await Promise.all(all.map(({ sent }) => sent))
     let isRefuted = false
     for (const [index, { batch, number, outcomes }] of all.entries()) {
-      const isUncertain = landings[index] !== 'not written' && !isRefuted
+      const isUncertain = sendOutcomes[index] !== 'not written' && !isRefuted
       // What was surely not written must not be looked up by its number any more: one that is greater has been written since.
       const attempt: Attempt = { number: isUncertain ? number : batchNumber + 1, outcomes, isUncertain }
-      if (!(await process(batch, attempt))) {
+      if (!(await writeInOrder(batch, attempt))) {
         // As long as one may still come, so may those behind it.
         for (const later of all.slice(index + 1)) fail(later.batch, unreachable())
         return
@@ -212,7 +215,7 @@ export function createWriter(options: WriterOptions): Writer {
   }
 
   function forget(): void {
-    known.forget()
+    rowCache.forget()
     head = null
   }
 
@@ -223,12 +226,12 @@ export function createWriter(options: WriterOptions): Writer {
   }
 
   /** False: nobody knows yet whether it was written. */
-  async function process(
+  async function writeInOrder(
     batch: readonly Waiting[],
     attempt: Attempt = { number: batchNumber + 1, outcomes: [], isUncertain: false },
   ): Promise<boolean> {
     const began = performance.now()
-    const deadline = clock() + (isReachable ? patience : 0)
+    const deadline = began + (failure ? 0 : patience)
     for (let tries = 0; ; tries += 1) {
       let written: Written
       try {
@@ -243,8 +246,8 @@ export function createWriter(options: WriterOptions): Writer {
         }
         attempt.isUncertain = true
         // Once more in any case: it may have been us who stood still.
-        if ((clock() >= deadline && (tries > 0 || !isReachable)) || isDraining) {
-          isReachable = false
+        if ((performance.now() >= deadline && (tries > 0 || failure)) || isDraining) {
+          failure = { error }
           fail(batch, unreachable(error))
           return false
         }
@@ -275,17 +278,17 @@ export function createWriter(options: WriterOptions): Writer {
         }
       attempt.isUncertain = false
       const isAlone = before.stamp === stampOf({ writer, batch: batchNumber })
-      known.checkUnchanged(before.writes)
-      const recalled = known.recall(batch.map(({ command }) => command.needs))
+      rowCache.checkUnchanged(before.writes)
+      const recalled = rowCache.recall(batch.map(({ command }) => command.needs))
       const loaded = joinLoaded(recalled.loaded, await loadNeeds(session, recalled.missing))
-      const { effects, outcomes, also } = decideBatch(batch, createWorld(before, loaded, clock(), offlineAfter))
+      const { effects, outcomes, also } = decideBatch(batch, createUnitOfWork(before, loaded, clock(), offlineAfter))
       batchNumber += 1
       attempt.number = batchNumber
       attempt.outcomes = outcomes
       const name = { writer, batch: batchNumber }
       await saveBatch(session, before, effects, name, also)
       const announce = (): void => {
-        known.remember(loaded, effects, before.writes + 1)
+        rowCache.remember(loaded, effects, before.writes + 1)
         head = isAlone ? headAfter(before, effects, name) : null
         newestSeen = effects.revision
         options.committed(before.revision, changesOf(effects), effects.at)
@@ -293,7 +296,7 @@ export function createWriter(options: WriterOptions): Writer {
       return { connection, outcomes, announce }
     })
     checked = written.connection
-    isReachable = true
+    failure = null
     return written
   }
 
@@ -301,8 +304,8 @@ export function createWriter(options: WriterOptions): Writer {
   async function isolate(batch: readonly Waiting[], error: unknown): Promise<void> {
     if (batch.length === 1) return fail(batch, error)
     const half = Math.ceil(batch.length / 2)
-    await process(batch.slice(0, half))
-    await process(batch.slice(half))
+    await writeInOrder(batch.slice(0, half))
+    await writeInOrder(batch.slice(half))
   }
 
   return {
@@ -321,6 +324,9 @@ export function createWriter(options: WriterOptions): Writer {
     },
     get queued() {
       return queue.length
+    },
+    get failure() {
+      return failure
     },
   }
 }

@@ -46,7 +46,7 @@ export function createAddresses(proxies: readonly string[]): Addresses {
   return {
     isTrusted: (request) => trusts(peerOf(request)),
     of: addressOf,
-    networkOf: (request) => network(addressOf(request)),
+    networkOf: (request) => networkOf(addressOf(request)),
   }
 }
 
@@ -55,7 +55,8 @@ function plain(address: string): string {
   return address.replace(/^::ffff:(?=\d+\.)/i, '')
 }
 
-function network(address: string): string {
+/** What counts as one address. */
+export function networkOf(address: string): string {
   if (isIP(address) !== 6) return address
   const [head = '', tail] = address.split('::')
   const front = head === '' ? [] : head.split(':')

@@ -2,7 +2,7 @@
  * What anybody may ask of us, and what is said to who asks for more: which limit it was, how much it is, and what to do.
  * One of these is shared by everything that listens; so a limit is the same on every transport, and is counted in one place.
  */
-import { DomainError } from '../domain/errors.ts'
+import { DomainError, type ErrorCode } from '../domain/errors.ts'
 
 /** Their names are in answers (`limit`) and in the metrics' labels. */
 export type LimitName =
@@ -15,7 +15,10 @@ export type LimitName =
   | 'fragments'
   | 'cost'
   | 'rows'
+  | 'answerSize'
+  | 'errors'
   | 'variableDepth'
+  | 'variableSize'
   | 'time'
   | 'bodySize'
   | 'messageSize'
@@ -27,6 +30,7 @@ export type LimitName =
   | 'audits'
   | 'unlistedDocument'
   | 'slowRequest'
+  | 'bufferedBytes'
   | 'gitProcesses'
 
 export interface OperationLimits {
@@ -59,6 +63,8 @@ export interface LimitsConfig {
   /** WebSockets and event streams open at once, of one principal; null: any number. */
   readonly streams: number | null
   readonly git: GitLimits
+  /** Bytes of requests' bodies that are held at once. */
+  readonly buffered: number
 }
 
 export const defaultLimits: LimitsConfig = {
@@ -66,6 +72,7 @@ export const defaultLimits: LimitsConfig = {
   rates: { device: null, address: null },
   streams: null,
   git: { processes: 8, time: 120_000, waiting: 15_000 },
+  buffered: 256 << 20,
 }
 
 /** Counts, and says what to throw. */
@@ -83,10 +90,12 @@ const passing: ReadonlySet<LimitName> = new Set<LimitName>([
   'gitProcesses',
 ])
 
+const others: Partial<Record<LimitName, ErrorCode>> = { time: 'TIMED_OUT', bufferedBytes: 'UNAVAILABLE' }
+
 export function createRefuse(observe: ObserveRefusal = () => undefined): Refuse {
   return (limit, message, facts = {}) => {
     observe(limit)
-    const code = passing.has(limit) ? 'TOO_MANY' : limit === 'time' ? 'TIMED_OUT' : 'LIMIT_EXCEEDED'
+    const code = passing.has(limit) ? 'TOO_MANY' : (others[limit] ?? 'LIMIT_EXCEEDED')
     return new DomainError(code, message, { facts: { limit, ...facts } })
   }
 }

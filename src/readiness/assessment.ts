@@ -1,4 +1,5 @@
-import type { Readiness } from '../domain/deployment.ts'
+import { storable } from '../domain/text.ts'
+import type { Readiness } from '../domain/values.ts'
 
 /** What we say of one object. `reason` is one CamelCase word a machine may match on, `message` is for people; READY needs neither. */
 export interface Assessment {
@@ -11,7 +12,10 @@ type Say = (reason: string | null, message?: string | null) => Assessment
 
 const say =
   (readiness: Readiness): Say =>
-  (reason, message = null) => ({ readiness, reason: reason || null, message: message || null })
+  (reason, message = null) => ({ readiness, reason: kept(reason), message: kept(message) })
+
+/** Most of these texts are an object's own: they come from whoever wrote its status. */
+const kept = (text: string | null): string | null => (text ? storable(text) : null)
 
 export const pending = say('PENDING')
 export const failed = say('FAILED')

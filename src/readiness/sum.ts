@@ -9,7 +9,7 @@
  *   nothing received yet (presence UNKNOWN)     UNKNOWN             yes
  *   there                                       its object's        yes
  */
-import type { Readiness } from '../domain/deployment.ts'
+import type { Readiness } from '../domain/values.ts'
 import { type Assessment, pending, unknown } from './assessment.ts'
 
 export interface Standing {

@@ -11,19 +11,20 @@ import type { DesiredRoute } from '../dialects/margo/desired-routes.ts'
 import { digestOf } from '../dialects/margo/digest.ts'
 import { bundleMediaType, createManifest, manifestMediaType } from '../dialects/margo/manifest.ts'
 import { DomainError } from '../domain/errors.ts'
-import type { Attendance } from '../ingest/attendance.ts'
-import { createLanes } from '../limits/lanes.ts'
+import type { Heartbeats } from '../ingest/heartbeats.ts'
+import { ClientGone } from '../limits/bodies.ts'
+import { createCallerSemaphore } from '../limits/caller-semaphore.ts'
 import type { Database } from '../store/database.ts'
-import { documentsAt, entriesAt, findBundle, findDocument } from '../store/desired.ts'
-import { type ManifestTip, requireTip } from '../store/manifest-tips.ts'
+import { documentsAt, entriesAt, findBundle, findDocument } from '../store/read/desired.ts'
+import { type ManifestTip, requireTip } from '../store/read/manifest-tips.ts'
 import { accepts, hasAlready } from './conditions.ts'
 import { type CallerDeps, requireClient } from './device-caller.ts'
-import { answer, ClientGone, type Exchange } from './exchange.ts'
+import { answer, type Exchange } from './exchange.ts'
 
 export interface DesiredDeps extends CallerDeps {
   readonly database: Pick<Database, 'session'>
   readonly publicUrl: string | null
-  readonly attendance: Attendance
+  readonly heartbeats: Heartbeats
   readonly findTip: Lookup<ManifestTip>
 }
 
@@ -43,8 +44,8 @@ const mostBundlesOfOne = 2
 const immutable = 'private, immutable, max-age=31536000'
 
 export function createDesired(deps: DesiredDeps): (exchange: Exchange, route: DesiredRoute) => Promise<void> {
-  const { database, publicUrl, attendance, findTip } = deps
-  const bundles = createLanes(mostBundlesOfOne)
+  const { database, publicUrl, heartbeats, findTip } = deps
+  const bundles = createCallerSemaphore(mostBundlesOfOne)
   const tags = new LRUCache<string, string>({ maxSize: mostTags, sizeCalculation: () => 1 })
   const kept = new LRUCache<string, Kept>({
     maxSize: mostKept,
@@ -92,7 +93,7 @@ export function createDesired(deps: DesiredDeps): (exchange: Exchange, route: De
       throw new DomainError('NOT_ACCEPTABLE', `a manifest is ${manifestMediaType}, which Accept does not allow`)
     const client = await requireClient(deps, exchange, route.clientId)
     const tip = requireTip(client, await findTip(client))
-    attendance.note(client, tip)
+    heartbeats.note(client, tip)
     if (route.kind === 'manifest') return tellManifest(exchange, tip, `${root}${route.base}`)
 
     const { digest } = route

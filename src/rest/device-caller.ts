@@ -1,20 +1,21 @@
 /** Which device it is that asks: by its credential, or, where everything is open, by what it calls itself. */
 import type { Asking, DeviceAuth, DeviceIdentity } from '../auth/devices/device-auth.ts'
+import type { Presented } from '../auth/devices/presented.ts'
 import { manifestOwner } from '../domain/desired.ts'
 import { DomainError } from '../domain/errors.ts'
-import type { Gate } from '../limits/gate.ts'
+import type { Admission } from '../limits/admission.ts'
 import type { Exchange } from './exchange.ts'
 
 export interface CallerDeps {
   readonly devices: DeviceAuth
-  readonly gate: Pick<Gate, 'admitDevice'>
+  readonly admission: Pick<Admission, 'admitDevice'>
 }
 
 /** Throws what a refused credential is; a 401 says how to do it right. */
 export async function authenticate(
   { devices }: Pick<CallerDeps, 'devices'>,
   { request, response }: Exchange,
-  body: Uint8Array,
+  body: Presented['body'],
   asking: Asking = {},
 ): Promise<DeviceIdentity> {
   const challenge = asking.takesPassword ? devices.passwordChallenge : devices.challenge
@@ -27,14 +28,31 @@ export async function authenticate(
   }
 }
 
-const noBody = new Uint8Array()
+/** Does `work` unless a copy of the request does or did. */
+export async function claim<T>(
+  { devices }: Pick<CallerDeps, 'devices'>,
+  { request, response }: Exchange,
+  identity: DeviceIdentity,
+  work: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await devices.claim(identity, request, work)
+  } catch (refusal) {
+    if (refusal instanceof DomainError && refusal.code === 'UNAUTHENTICATED' && devices.challenge)
+      response.setHeader('www-authenticate', devices.challenge)
+    throw refusal
+  }
+}
+
+/** Of what only asks. */
+export const noBody: Presented['body'] = async () => new Uint8Array()
 
 /** The client whose desired state may be told here: its own, to nobody else. `named` is the one of the path. */
 export async function requireClient(
   deps: CallerDeps,
   exchange: Exchange,
   named: string | null,
-  body: Uint8Array = noBody,
+  body = noBody,
   asking: Asking = {},
 ): Promise<string> {
   const identity = await authenticate(deps, exchange, body, asking)
@@ -51,7 +69,7 @@ export async function requireClient(
     throw new DomainError('FORBIDDEN', message)
   }
   requireOwner(client)
-  deps.gate.admitDevice(client)
+  deps.admission.admitDevice(client)
   return client
 }
 

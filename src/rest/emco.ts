@@ -1,4 +1,4 @@
-/** EMCO: where its facts are fed, and its two status queries (WIRE §2, PRODUCT "Feeding EMCO's facts"). */
+/** EMCO: where its facts are fed, and its two status queries (docs/wire.md §2, §2.1). */
 
 import {
   actionsOf as actionsAnswer,
@@ -10,22 +10,24 @@ import {
   resourceRow,
   statusHead,
 } from '../dialects/emco/answer.ts'
-import { parseBundleState } from '../dialects/emco/bundle-state.ts'
-import { mostItems, parseActions, parseConnectivity, parseResources } from '../dialects/emco/feed.ts'
+import { parseBundleState, roomForBundleState } from '../dialects/emco/bundle-state.ts'
+import { mostItems, parseActions, parseConnectivity, parseResources, roomForResources } from '../dialects/emco/feed.ts'
 import { parseStatusQuery, type StatusQuery } from '../dialects/emco/query.ts'
 import type { ClusterName, EmcoRollout, EmcoRoute } from '../dialects/emco/routes.ts'
-import { parseJson } from '../dialects/margo/json.ts'
+import { parseLargeJson } from '../dialects/margo/json.ts'
+import type { Room } from '../dialects/margo/json-reader.ts'
 import { DomainError } from '../domain/errors.ts'
-import type { Identity } from '../domain/identity.ts'
+import type { Principal } from '../domain/principal.ts'
 import type { RolloutName } from '../domain/rollout.ts'
 import { recordActions } from '../ingest/commands/act.ts'
-import { reportPicture, reportResources, setConnectivity } from '../ingest/commands/resources.ts'
+import { reportResources, reportStateSnapshot, setConnectivity } from '../ingest/commands/resources.ts'
 import type { Writer } from '../ingest/writer.ts'
+import { paced } from '../limits/pace.ts'
 import type { Database, Snapshot } from '../store/database.ts'
-import { actionsOf, type InstanceRow, instancesOf } from '../store/instances.ts'
-import type { ResourceFilter } from '../store/resource-scope.ts'
-import { countResources, type ListedResource, listResources } from '../store/resources.ts'
-import { type RolloutRow, rolloutByName } from '../store/rollouts.ts'
+import { actionsOf, type InstanceRow, instancesOf } from '../store/read/instances.ts'
+import type { ResourceFilter } from '../store/read/resource-scope.ts'
+import { countResources, type ListedResource, listResources } from '../store/read/resources.ts'
+import { type RolloutRow, rolloutByName } from '../store/read/rollouts.ts'
 import { answer, type Exchange, type Methods, readBody, requireMediaType } from './exchange.ts'
 import { type ReadingDeps, reading } from './reading.ts'
 
@@ -34,8 +36,9 @@ export interface EmcoDeps extends ReadingDeps {
   readonly database: Database
 }
 
-/** Bytes. Thousands of resources, or a cluster's objects, come in one request. */
-const bodyLimit = 64 << 20
+/** Bytes. Thousands of resources, or a cluster's objects, come in one request; of anything else a little is all there is. */
+const bodyLimit = 16 << 20
+const smallLimit = 1 << 20
 
 /** Resources that are read at a time. */
 const step = 1_000
@@ -60,7 +63,7 @@ export function emcoMethods(deps: EmcoDeps, route: EmcoRoute): Methods {
 }
 
 async function takeActions({ writer, database }: EmcoDeps, exchange: Exchange, rollout: EmcoRollout): Promise<void> {
-  const facts = parseActions(await readJson(exchange))
+  const facts = parseActions(await readJson(exchange, {}, smallLimit))
   const { rolloutKey, revision, recorded } = await writer.submit(recordActions(rollout, facts))
   const actions = (await actionsOf(database.session, [rolloutKey], null)).get(rolloutKey) ?? []
   say(exchange, recorded > 0 ? 201 : 200, { ...actionsAnswer(actions), revision: String(revision) })
@@ -73,7 +76,7 @@ async function takeResources(
   contextId: string,
 ): Promise<void> {
   const own = rollout.kind === 'CLUSTER_INTENTS' ? clusterOf(rollout) : null
-  const items = parseResources(await readJson(exchange), own)
+  const items = await paced(parseResources(await readJson(exchange, roomForResources), own))
   const facts = items.flatMap((item) => (item.ok ? [item.fact] : []))
   const { revision, verdicts } = await writer.submit(reportResources(rollout, contextId, facts))
   const verdict = verdicts.values()
@@ -89,8 +92,8 @@ async function takeBundle(
   rollout: EmcoRollout,
   target: ClusterName,
 ): Promise<void> {
-  const { unreadable, ...state } = parseBundleState(await readJson(exchange))
-  const { revision, verdict } = await writer.submit(reportPicture(rollout, { ...state, target }))
+  const { unreadable, ...state } = await paced(parseBundleState(await readJson(exchange, roomForBundleState)))
+  const { revision, verdict } = await writer.submit(reportStateSnapshot(rollout, { ...state, target }))
   say(exchange, 200, {
     verdict,
     revision: String(revision),
@@ -99,7 +102,7 @@ async function takeBundle(
 }
 
 async function takeConnectivity({ writer }: EmcoDeps, exchange: Exchange, target: ClusterName): Promise<void> {
-  const connectivity = parseConnectivity(await readJson(exchange))
+  const connectivity = parseConnectivity(await readJson(exchange, {}, smallLimit))
   const { revision, verdict } = await writer.submit(setConnectivity(target, connectivity))
   say(exchange, 200, { verdict, revision: String(revision) })
 }
@@ -108,7 +111,7 @@ function clusterOf({ provider, name }: RolloutName): ClusterName {
   return { kind: 'CLUSTER', provider: provider ?? '', name }
 }
 
-async function tellStatus(deps: EmcoDeps, exchange: Exchange, identity: Identity, name: EmcoRollout): Promise<void> {
+async function tellStatus(deps: EmcoDeps, exchange: Exchange, identity: Principal, name: EmcoRollout): Promise<void> {
   const [, search = ''] = (exchange.request.url ?? '').split('?')
   const query = parseStatusQuery(search)
   await reading(deps, exchange.request, identity, async (snapshot) => {
@@ -230,21 +233,27 @@ function filterOf({ of, apps, clusters, resources, list }: StatusQuery): Resourc
 }
 
 async function countsOf(snapshot: Snapshot, query: StatusQuery, instanceKey: number): Promise<Counts> {
-  const count = async (more: ResourceFilter) => {
-    const filter = { ...filterOf(query), ...more }
+  const filtered = filterOf(query)
+  const count = async (filter: ResourceFilter) => {
     const found = (await countResources(snapshot, { of: 'instance', keys: [instanceKey] }, filter, null)).get(
       instanceKey,
     )
     if (!found) throw new Error('an instance was not counted')
     return found
   }
-  if (query.of === 'cluster') return { Present: (await count({})).total }
+  if (query.of === 'cluster') {
+    // Rows are of what is present; counts are of all that the filter leaves.
+    const { presence: _, ...filter } = filtered
+    const { PRESENT, NOT_PRESENT, UNKNOWN } = (await count(filter)).presence
+    return { Present: PRESENT, NotPresent: NOT_PRESENT, Unknown: UNKNOWN }
+  }
   if (query.of === 'ready') {
-    const NotPresent = (await count({ presence: ['NOT_PRESENT'] })).total
-    const { READY, PENDING, FAILED, UNKNOWN } = (await count({ presence: ['PRESENT', 'UNKNOWN'] })).readiness
+    const NotPresent = (await count({ ...filtered, presence: ['NOT_PRESENT'] })).total
+    const { READY, PENDING, FAILED, UNKNOWN } = (await count({ ...filtered, presence: ['PRESENT', 'UNKNOWN'] }))
+      .readiness
     return { Ready: READY, NotReady: PENDING + FAILED + UNKNOWN, NotPresent }
   }
-  const { APPLIED, PENDING, FAILED, RETRYING, DELETED } = (await count({})).sync
+  const { APPLIED, PENDING, FAILED, RETRYING, DELETED } = (await count(filtered)).sync
   return { Applied: APPLIED, Pending: PENDING, Failed: FAILED, Retrying: RETRYING, Deleted: DELETED }
 }
 
@@ -264,9 +273,9 @@ async function send({ response, method }: Exchange, parts: AsyncGenerator<string
   response.end()
 }
 
-async function readJson({ request }: Exchange): Promise<unknown> {
-  requireMediaType(request, ['application/json'])
-  return parseJson(await readBody(request, bodyLimit))
+async function readJson(exchange: Exchange, room: Room, limit = bodyLimit): Promise<unknown> {
+  requireMediaType(exchange.request, ['application/json'])
+  return parseLargeJson(await readBody(exchange, limit), room)
 }
 
 function say(exchange: Exchange, status: number, body: unknown): void {

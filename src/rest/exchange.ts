@@ -1,11 +1,13 @@
 /** One request and its answer: what the handlers see of HTTP. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { DomainError } from '../domain/errors.ts'
-import type { Access, Identity } from '../domain/identity.ts'
+import type { Access, Principal } from '../domain/principal.ts'
+import type { Bodies } from '../limits/bodies.ts'
 
 export interface Exchange {
   readonly request: IncomingMessage
   readonly response: ServerResponse
+  readonly bodies: Bodies
   readonly method: string
   /** Without the query. */
   readonly path: string
@@ -21,7 +23,7 @@ export type Handler = (exchange: Exchange) => Promise<void>
  */
 export type Route =
   | { readonly access: 'public' | 'device'; readonly handle: Handler }
-  | { readonly access: Access; readonly handle: (exchange: Exchange, identity: Identity) => Promise<void> }
+  | { readonly access: Access; readonly handle: (exchange: Exchange, identity: Principal) => Promise<void> }
 
 /** By HTTP method. */
 export type Methods = Readonly<Record<string, Route>>
@@ -38,25 +40,21 @@ export function answer(
   response.end(method === 'HEAD' ? undefined : body)
 }
 
-/** The request broke off before its body was whole: nobody is there any more to be answered. */
-export class ClientGone extends Error {}
+/** The whole body. Throws what Bodies does. */
+export function readBody({ bodies, request, response }: Exchange, limit: number): Promise<Buffer> {
+  return bodies.read(request, response, limit)
+}
 
-/** The whole body, or TOO_LARGE as soon as that is certain. The rest of it is read and dropped, so that whoever sends first hears of it too. */
-export function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
-  const announced = Number(request.headers['content-length'] ?? 0)
-  if (announced > limit) return Promise.reject(tooLarge(limit))
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
-    let size = 0
-    request.on('data', (chunk: Buffer) => {
-      size += chunk.length
-      if (size <= limit) return void chunks.push(chunk)
-      chunks.length = 0
-      reject(tooLarge(limit))
-    })
-    request.on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)))
-    request.on('error', (cause) => reject(new ClientGone('the request broke off', { cause })))
-  })
+/** The body, read when it is first asked for: whose credential is in the headers is not made to wait for it. */
+export type ReadBody = (limit?: number) => Promise<Buffer>
+
+/** `limit` when it is asked for the first time: less than is otherwise taken. */
+export function lazyBody(exchange: Exchange, most: number): ReadBody {
+  let reading: Promise<Buffer> | null = null
+  return (limit = most) => {
+    reading ??= readBody(exchange, Math.min(limit, most))
+    return reading
+  }
 }
 
 /** Refuses a body of another kind; one that says nothing of its kind is taken at its word. */
@@ -74,8 +72,4 @@ export function requireMediaType(request: IncomingMessage, accepted: readonly st
 
 function unsupported(field: string, message: string): DomainError {
   return new DomainError('UNSUPPORTED_MEDIA_TYPE', `a body of ${message}`, { problems: [{ field, message }] })
-}
-
-function tooLarge(limit: number): DomainError {
-  return new DomainError('TOO_LARGE', `the body is larger than the ${limit} bytes that are taken here`)
 }

@@ -1,20 +1,21 @@
 /** Who may be told over Git what a device should run: the device itself, or, with a key to the API, whoever may read documents. */
 import type { ApiAuth } from '../auth/api/api-auth.ts'
-import { ofHeaders, readCredentials } from '../auth/api/credentials.ts'
+import { tokenOf } from '../auth/api/credentials.ts'
 import type { Lookup } from '../auth/devices/lookup.ts'
+import type { Presented } from '../auth/devices/presented.ts'
 import { passwordIn } from '../auth/password.ts'
 import { DomainError } from '../domain/errors.ts'
-import { describeAccess, may } from '../domain/identity.ts'
-import type { Attendance } from '../ingest/attendance.ts'
-import type { Gate } from '../limits/gate.ts'
-import { type ManifestTip, requireTip } from '../store/manifest-tips.ts'
+import { describeAccess, may } from '../domain/principal.ts'
+import type { Heartbeats } from '../ingest/heartbeats.ts'
+import type { Admission } from '../limits/admission.ts'
+import { type ManifestTip, requireTip } from '../store/read/manifest-tips.ts'
 import { type CallerDeps, requireClient, requireOwner } from './device-caller.ts'
 import type { Exchange } from './exchange.ts'
 
 export interface GitCallerDeps extends CallerDeps {
   readonly auth: Pick<ApiAuth, 'identify' | 'takesKeys' | 'isKey'>
-  readonly gate: Pick<Gate, 'admitDevice' | 'addresses'>
-  readonly attendance: Attendance
+  readonly admission: Pick<Admission, 'admitDevice' | 'addresses'>
+  readonly heartbeats: Heartbeats
   readonly findTip: Lookup<ManifestTip>
 }
 
@@ -27,7 +28,7 @@ export async function requireReader(
   deps: GitCallerDeps,
   exchange: Exchange,
   device: string,
-  body: Uint8Array,
+  body: Presented['body'],
 ): Promise<void> {
   try {
     if (await showsKey(deps, exchange)) return requireOwner(device)
@@ -35,15 +36,14 @@ export async function requireReader(
   } catch (refusal) {
     throw refusal instanceof DomainError && refusal.code === 'UNAUTHENTICATED' ? ask(deps, exchange, refusal) : refusal
   }
-  deps.attendance.note(device, requireTip(device, await deps.findTip(device)))
+  deps.heartbeats.note(device, requireTip(device, await deps.findTip(device)))
 }
 
 /** Whether it came with a key, and a good one. */
-async function showsKey({ auth, gate }: GitCallerDeps, { request }: Exchange): Promise<boolean> {
-  const shown = readCredentials(ofHeaders(request.headers), gate.addresses.of(request))
-  const token = shown.token ?? passwordIn(request.headers.authorization)
+async function showsKey({ auth, admission }: GitCallerDeps, { request }: Exchange): Promise<boolean> {
+  const token = tokenOf(request) ?? passwordIn(request.headers.authorization)
   if (token === null || !auth.isKey(token)) return false
-  const identity = await auth.identify({ ...shown, token, cookie: null })
+  const identity = await auth.identify({ token, cookie: null, address: admission.addresses.of(request) })
   if (!may(identity, access)) throw new DomainError('FORBIDDEN', `this needs ${describeAccess(access)}`)
   return true
 }

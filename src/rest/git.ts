@@ -11,15 +11,14 @@ import { manifestOwner } from '../domain/desired.ts'
 import { DomainError } from '../domain/errors.ts'
 import type { Git } from '../git/git.ts'
 import type { Protocol } from '../git/program.ts'
-import { answer, type Exchange, type Methods, readBody } from './exchange.ts'
+import { noBody } from './device-caller.ts'
+import { answer, type Exchange, lazyBody, type Methods } from './exchange.ts'
 import { type GitCallerDeps, isGit, requireReader } from './git-caller.ts'
 import { toProblem } from './problem.ts'
 
 export interface GitDeps extends GitCallerDeps {
   readonly git: Git
 }
-
-const noBody = new Uint8Array()
 
 /** Bytes, also when they are unpacked: what a client has, line by line. */
 const bodyLimit = 4 << 20
@@ -72,9 +71,9 @@ async function upload(deps: GitDeps, exchange: Exchange, device: string): Promis
   const type = request.headers['content-type']
   if (type !== `application/x-${uploadPack}-request`)
     throw new DomainError('UNSUPPORTED_MEDIA_TYPE', `a body of Content-Type ${type} is not what Git's clients send`)
-  const sent = await readBody(request, bodyLimit)
-  await requireReader(deps, exchange, device, sent)
-  const body = await unpacked(request, sent)
+  const read = lazyBody(exchange, bodyLimit)
+  await requireReader(deps, exchange, device, read)
+  const body = await unpacked(request, await read())
   await tell(deps, exchange, device, { protocol: protocolOf(request), body }, 'result', '')
 }
 

@@ -1,11 +1,9 @@
 /** What every answer says to browsers, what no page of another site may do, and how a connection ends that says nothing. */
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { IncomingMessage, Server } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { DomainError, errorCodes } from '../domain/errors.ts'
-import { formatError } from '../graphql/errors.ts'
-import { asRefusal } from '../graphql/limits.ts'
-import { isAllowedOrigin } from '../graphql/origin.ts'
-import { type Gate, retryAfter } from '../limits/gate.ts'
+import type { Credentials } from '../auth/api/credentials.ts'
+import { DomainError } from '../domain/errors.ts'
+import { type Admission, bodyPatience } from '../limits/admission.ts'
 
 /** Milliseconds. */
 export interface Patience {
@@ -17,10 +15,18 @@ export interface Patience {
   readonly reading: number
   /** For a WebSocket to say who it is. */
   readonly init: number
+  /** For some more of a large body. */
+  readonly body?: number
 }
 
 /** A backlog over a slow line takes a while. */
-export const defaultPatience: Patience = { headers: 15_000, request: 60_000, reading: 60_000, init: 3_000 }
+export const defaultPatience: Patience = {
+  headers: 15_000,
+  request: 60_000,
+  reading: 60_000,
+  init: 3_000,
+  body: bodyPatience,
+}
 
 /** What every answer says. Nothing here is a page unless it says so: a page brings a policy of its own. */
 export const safeHeaders = {
@@ -34,28 +40,14 @@ export const safeHeaders = {
 /** Probes come from everywhere, and must not be told that somebody else was too fast. */
 const unlimited: ReadonlySet<string> = new Set(['/healthz', '/readyz'])
 
-export function admit(gate: Gate, request: IncomingMessage, path: string): void {
-  if (!unlimited.has(path)) gate.admit(request)
+export function admit(admission: Admission, request: IncomingMessage, path: string): void {
+  if (!unlimited.has(path)) admission.admit(request)
 }
 
 /** What a form or a script of another site sends without being asked (CSRF): a body without a type would pass for JSON. */
-export function refuseForeignPage({ method, headers: given }: IncomingMessage, origins: readonly string[]): void {
-  if (method === 'GET' || method === 'HEAD' || isAllowedOrigin(given, origins)) return
+export function refuseForeignPage(request: IncomingMessage, { mayAsk }: Pick<Credentials, 'mayAsk'>): void {
+  if (request.method === 'GET' || request.method === 'HEAD' || mayAsk(request)) return
   throw new DomainError('FORBIDDEN', 'a page of another site may not do this: name it in CORS_ORIGINS if it should')
-}
-
-/** A refusal at the door, as GraphQL's clients read it. */
-export function answerGraphql(
-  response: ServerResponse,
-  error: DomainError,
-  headers: Readonly<Record<string, string>>,
-): void {
-  response.writeHead(errorCodes[error.code].status, {
-    ...headers,
-    'content-type': 'application/json; charset=utf-8',
-    'retry-after': String(retryAfter(error.facts)),
-  })
-  response.end(JSON.stringify({ errors: [formatError(asRefusal(error))] }))
 }
 
 const answers: Readonly<Record<string, string>> = {
@@ -65,13 +57,17 @@ const answers: Readonly<Record<string, string>> = {
 }
 
 /** Who sends, or reads, so slowly that he holds a connection and nothing else is cut off. */
-export function cutOffSlow(server: Server, gate: Gate, { headers: forHeaders, request, reading }: Patience): void {
+export function cutOffSlow(
+  server: Server,
+  admission: Admission,
+  { headers: forHeaders, request, reading }: Patience,
+): void {
   server.headersTimeout = forHeaders
   server.requestTimeout = request
   // Of a socket on which nothing moves. An answer that is waited for must come before.
   server.timeout = reading
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
-    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') gate.refuse('slowRequest', 'the connection was closed')
+    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') admission.refuse('slowRequest', 'the connection was closed')
     if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
     socket.end(`HTTP/1.1 ${answers[error.code ?? ''] ?? '400 Bad Request'}\r\nConnection: close\r\n\r\n`, () =>
       socket.destroy(),

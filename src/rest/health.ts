@@ -1,10 +1,14 @@
+import type { Writer } from '../ingest/writer.ts'
+import { describeOutage, isTransient } from '../store/connection/failure.ts'
+import { missingMigrations } from '../store/connection/migrate.ts'
+import { createTimeout } from '../store/connection/timeout.ts'
+import { isReadOnly, probeWriting } from '../store/connection/writable.ts'
 import type { Database } from '../store/database.ts'
-import { isTransient } from '../store/failure.ts'
-import { missingMigrations } from '../store/migrate.ts'
 import { answer, type Exchange } from './exchange.ts'
 
 export interface HealthDeps {
   readonly database: Database
+  readonly writer: Pick<Writer, 'failure'>
   readonly isClosing: () => boolean
 }
 
@@ -16,26 +20,35 @@ export async function tellAlive(exchange: Exchange): Promise<void> {
 /** Milliseconds; the embedded database is asked in turn, so a busy one takes a moment. */
 const patience = 5_000
 
-/** Whether to send it requests: the database answers and has our tables, and the server is not about to end. */
-export async function tellReady({ database, isClosing }: HealthDeps, exchange: Exchange): Promise<void> {
-  const problem = isClosing() ? 'the server is shutting down' : await within(patience, findMissing(database))
-  const body = problem === null ? { status: 'ready' } : { status: 'not ready', reason: problem }
-  answer(exchange, problem === null ? 200 : 503, 'application/json', JSON.stringify(body))
+/** Whether to send it requests: the database has our tables and takes what is written, and the server is not about to end. */
+export function createReadiness({ database, writer, isClosing }: HealthDeps): (exchange: Exchange) => Promise<void> {
+  let looking: Promise<string | null> | null = null
+  return async (exchange) => {
+    // Anybody may ask: however many do, the database is asked once at a time.
+    looking ??= within(patience, findProblem(database, writer)).finally(() => {
+      looking = null
+    })
+    const problem = isClosing() ? 'the server is shutting down' : await looking
+    const body = problem === null ? { status: 'ready' } : { status: 'not ready', reason: problem }
+    answer(exchange, problem === null ? 200 : 503, 'application/json', JSON.stringify(body))
+  }
 }
 
-async function findMissing(database: Database): Promise<string | null> {
+async function findProblem(database: Database, { failure }: HealthDeps['writer']): Promise<string | null> {
   try {
     const missing = await missingMigrations(database.session)
-    return missing.length === 0 ? null : `the database lacks the migrations ${missing.join(', ')}`
+    if (missing.length > 0) return `the database lacks the migrations ${missing.join(', ')}`
+    if (await isReadOnly(database)) return 'the database is read-only'
+    // A full disk is noticed by writing only. Every probe writing something would cost more than it tells.
+    if (failure) await probeWriting(database)
+    return null
   } catch (error) {
-    return isTransient(error) ? 'the database cannot be reached' : 'the database lacks our tables'
+    return isTransient(error) ? describeOutage(error) : 'the database lacks our tables'
   }
 }
 
 async function within(time: number, work: Promise<string | null>): Promise<string | null> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<string>((resolve) => {
-    timer = setTimeout(() => resolve('the database does not answer'), time)
-  })
-  return Promise.race([work, late]).finally(() => clearTimeout(timer))
+  const { promise: late, resolve } = Promise.withResolvers<string>()
+  const timeout = createTimeout(time, () => resolve('the database does not answer'))
+  return Promise.race([work, late]).finally(timeout.end)
 }

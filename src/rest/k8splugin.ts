@@ -1,17 +1,19 @@
-/** ONAP's k8splugin instance API (WIRE §3): the routes that feed it, and its answers in its own shapes. */
+/** ONAP's k8splugin instance API (docs/wire.md §3): the routes that feed it, and its answers in its own shapes. */
 import { parseInstance } from '../dialects/k8splugin/instance.ts'
 import type { K8spluginRoute } from '../dialects/k8splugin/routes.ts'
-import { parseInstanceStatus } from '../dialects/k8splugin/status.ts'
-import { parseJson } from '../dialects/margo/json.ts'
+import { parseInstanceStatus, roomForStatus } from '../dialects/k8splugin/status.ts'
+import { parseLargeJson } from '../dialects/margo/json.ts'
+import type { Room } from '../dialects/margo/json-reader.ts'
 import { DomainError } from '../domain/errors.ts'
 import { removeInstance, reportInstance, reportInstanceStatus } from '../ingest/commands/bundle.ts'
 import type { Writer } from '../ingest/writer.ts'
+import { paced } from '../limits/pace.ts'
 import type { Database, Snapshot } from '../store/database.ts'
-import { documentsOf } from '../store/documents.ts'
-import { bundleInstances, type InstanceRow, instanceById } from '../store/instances.ts'
-import { countResources, detailsOf, pageResources, type ResourceRow, sumOfReadiness } from '../store/resources.ts'
-import { rolloutsByKey } from '../store/rollouts.ts'
-import { narrow } from '../store/sight.ts'
+import { withScope } from '../store/read/access-scope.ts'
+import { documentsOf } from '../store/read/documents.ts'
+import { bundleInstances, type InstanceRow, instanceById } from '../store/read/instances.ts'
+import { countResources, detailsOf, pageResources, type ResourceRow, sumOfReadiness } from '../store/read/resources.ts'
+import { rolloutsByKey } from '../store/read/rollouts.ts'
 import { answer, type Exchange, type Methods, type Route, readBody, requireMediaType } from './exchange.ts'
 import { type ReadingDeps, reading } from './reading.ts'
 import { type SubscriptionDeps, subscriptionMethods } from './subscriptions.ts'
@@ -22,7 +24,7 @@ export interface K8spluginDeps extends SubscriptionDeps, ReadingDeps {
 }
 
 /** Bytes. An instance's objects come whole. */
-const bodyLimit = 32 << 20
+const bodyLimit = 16 << 20
 
 export function k8spluginMethods(deps: K8spluginDeps, route: K8spluginRoute): Methods {
   switch (route.of) {
@@ -49,7 +51,7 @@ export function k8spluginMethods(deps: K8spluginDeps, route: K8spluginRoute): Me
 }
 
 async function takeInstance({ writer }: K8spluginDeps, exchange: Exchange, instanceId: string): Promise<void> {
-  const fact = parseInstance(await readJson(exchange), instanceId)
+  const fact = parseInstance(await readJson(exchange, {}), instanceId)
   const { verdict, revision, isNew } = await writer.submit(reportInstance(fact))
   say(exchange, isNew ? 201 : 200, { id: instanceId, verdict, revision: String(revision) })
 }
@@ -61,8 +63,8 @@ async function endInstance({ writer }: K8spluginDeps, exchange: Exchange, instan
 
 /** A verdict for the picture, and one for each object that could not be read. */
 async function takeStatus({ writer, database }: K8spluginDeps, exchange: Exchange, instanceId: string): Promise<void> {
-  const body = await readJson(exchange)
-  const items = parseInstanceStatus(body, await namespaceOf(database, instanceId))
+  const body = await readJson(exchange, roomForStatus)
+  const items = await paced(parseInstanceStatus(body, await namespaceOf(database, instanceId)))
   const objects = items.flatMap((item) => (item.ok ? [item.object] : []))
   const { verdict, revision } = await writer.submit(reportInstanceStatus(instanceId, objects))
   const results = items.map((item) => (item.ok ? { verdict } : { verdict: 'REFUSED', errors: item.problems }))
@@ -82,7 +84,7 @@ function read(deps: K8spluginDeps, compose: (snapshot: Snapshot, exchange: Excha
     access: 'viewer',
     async handle(exchange, identity) {
       const composed = await reading(deps, exchange.request, identity, (snapshot) =>
-        compose(narrow(snapshot, identity.sight), exchange),
+        compose(withScope(snapshot, identity.accessScope), exchange),
       )
       say(exchange, 200, composed)
     },
@@ -173,9 +175,9 @@ async function requireInstance(snapshot: Snapshot, instanceId: string): Promise<
   throw new DomainError('NOT_FOUND', `there is no instance ${instanceId}`)
 }
 
-async function readJson({ request }: Exchange): Promise<unknown> {
-  requireMediaType(request, ['application/json'])
-  return parseJson(await readBody(request, bodyLimit))
+async function readJson(exchange: Exchange, room: Room): Promise<unknown> {
+  requireMediaType(exchange.request, ['application/json'])
+  return parseLargeJson(await readBody(exchange, bodyLimit), room)
 }
 
 function say(exchange: Exchange, status: number, body: unknown): void {

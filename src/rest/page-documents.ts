@@ -4,7 +4,7 @@
  */
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { compose } from '../dashboard/graphql.ts'
+import { compose } from '../dashboard/data/graphql.ts'
 
 const folder = join(import.meta.dirname, '../dashboard')
 const declaration = /const (\w+) = graphql\(\s*`([^`]*)`(?:,\s*\[([^\]]*)\])?,?\s*\)/g

@@ -1,7 +1,7 @@
-/** Errors as HTTP says them: RFC 9457 problem+json, with what Margo's clients look for (WIRE §1.3). One of the two translations. */
+/** Errors as HTTP says them: RFC 9457 problem+json, with what Margo's clients look for (docs/wire.md §1.3). One of the two translations. */
 import { DomainError, type ErrorCode, errorCodes, type FieldProblem } from '../domain/errors.ts'
-import { retryAfter } from '../limits/gate.ts'
-import { isTransient } from '../store/failure.ts'
+import { retryAfter } from '../limits/admission.ts'
+import { describeOutage, isTransient } from '../store/connection/failure.ts'
 
 const margo = 'https://docs.margo.org/specification/problem-types#'
 const types: Partial<Record<ErrorCode, string>> = {
@@ -19,7 +19,7 @@ export interface Problem {
 /** `id` is what an unexpected error can be found by in the log; of such an error nothing else is said. */
 export function toProblem(error: unknown, id: string): Problem {
   if (error instanceof DomainError) return describe(error.code, error.message, error.problems, error.facts)
-  if (isTransient(error)) return describe('UNAVAILABLE', 'the database cannot be reached: come again later', [], {})
+  if (isTransient(error)) return describe('UNAVAILABLE', `${describeOutage(error)}: come again later`, [], {})
   const detail = unexpected(id)
   const body = {
     type: 'about:blank',
@@ -38,6 +38,8 @@ function unexpected(id: string): string {
 
 export interface ProblemMembers {
   readonly status: number
+  /** From domain/errors.ts; absent: it was unexpected. */
+  readonly code?: ErrorCode
   readonly retryable: boolean
   readonly errors: readonly FieldProblem[]
 }
@@ -48,7 +50,7 @@ export function problemMembers(error: unknown, id: string): ProblemMembers {
     return { status: 500, retryable: true, errors: [{ field: '', message: unexpected(id) }] }
   const { status, retryable } = errorCodes[error.code]
   const errors = error.problems.length > 0 ? error.problems : [{ field: '', message: error.message }]
-  return { status, retryable, errors }
+  return { status, code: error.code, retryable, errors }
 }
 
 function describe(
@@ -58,7 +60,17 @@ function describe(
   facts: Readonly<Record<string, unknown>>,
 ): Problem {
   const { status, title, retryable } = errorCodes[code]
-  const body = { ...facts, type: types[code] ?? 'about:blank', title, status, detail, retryable, errors, error: detail }
+  const body = {
+    ...facts,
+    type: types[code] ?? 'about:blank',
+    title,
+    status,
+    code,
+    detail,
+    retryable,
+    errors,
+    error: detail,
+  }
   if (!retryable || (status !== 429 && status !== 503)) return render(status, body, {})
   const retryAfterSeconds = retryAfter(facts, status === 429 ? 5 : 2)
   return render(

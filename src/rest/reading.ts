@@ -1,25 +1,25 @@
 /** What a route reads: one snapshot, for as long as one operation may take, and not too many of one caller at once. */
 import type { IncomingMessage } from 'node:http'
-import type { Identity } from '../domain/identity.ts'
+import type { Principal } from '../domain/principal.ts'
+import type { Admission } from '../limits/admission.ts'
 import type { Deadline } from '../limits/deadline.ts'
-import type { Gate } from '../limits/gate.ts'
 import type { Database, Snapshot } from '../store/database.ts'
 
 export interface ReadingDeps {
   readonly database: Pick<Database, 'snapshot'>
   readonly deadline: () => Deadline
-  readonly gate: Pick<Gate, 'enter' | 'principalOf'>
+  readonly admission: Pick<Admission, 'enter' | 'principalOf'>
 }
 
 export async function reading<T>(
-  { database, deadline, gate }: ReadingDeps,
+  { database, deadline, admission }: ReadingDeps,
   request: IncomingMessage,
-  identity: Identity,
+  identity: Principal,
   read: (snapshot: Snapshot) => Promise<T>,
 ): Promise<T> {
   const { signal, met } = deadline()
   try {
-    const leave = await gate.enter(gate.principalOf(identity, request), signal)
+    const leave = await admission.enter(admission.principalOf(identity, request), signal)
     try {
       const snapshot = await database.snapshot(signal)
       return await read(snapshot).finally(snapshot.close)

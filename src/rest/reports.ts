@@ -1,29 +1,32 @@
 /**
- * Where devices report: Margo's seven routes, and a backlog in one request. Of several things that are wrong the first of WIRE §1.3
- * is told: the body, its fields, the credential, whose it is.
+ * Where devices report: Margo's seven routes, and a backlog in one request. Credentials are looked at before the body is read. Of several
+ * things that are wrong the first of docs/wire.md §1.3 is told all the same (the body, its fields, the credential, whose it is), as long as the
+ * body is small.
  */
 import type { DeviceAuth, DeviceIdentity } from '../auth/devices/device-auth.ts'
 import { acknowledgement } from '../dialects/margo/acknowledge.ts'
-import { type BacklogItem, backlogMediaTypes, parseBacklog } from '../dialects/margo/backlog.ts'
-import { parseJson } from '../dialects/margo/json.ts'
-import { anonymous, nonConforming, parseMargoBody } from '../dialects/margo/parse.ts'
+import { type BacklogItem, backlogMediaTypes, largestReport, parseBacklog } from '../dialects/margo/backlog.ts'
+import { deviationsOf } from '../dialects/margo/deviations.ts'
+import { anonymous, nonConforming, parseMargoBody, parseReportText, reportMediaTypes } from '../dialects/margo/parse.ts'
 import type { MargoRoute } from '../dialects/margo/routes.ts'
-import type { Revision } from '../domain/deployment.ts'
 import { DomainError, errorCodes } from '../domain/errors.ts'
 import type { ReportOutcome, StatusReport } from '../domain/report.ts'
+import type { Revision } from '../domain/values.ts'
 import { type Proof, spend, spending } from '../ingest/commands/device.ts'
 import { hearDevice, recordReport } from '../ingest/commands/report.ts'
 import type { Writer } from '../ingest/writer.ts'
-import type { Gate } from '../limits/gate.ts'
+import type { Admission } from '../limits/admission.ts'
+import { paced } from '../limits/pace.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
-import { authenticate } from './device-caller.ts'
-import { answer, type Exchange, readBody, requireMediaType } from './exchange.ts'
+import { authenticate, claim } from './device-caller.ts'
+import { answer, type Exchange, lazyBody, type ReadBody, requireMediaType } from './exchange.ts'
 import { problemMembers } from './problem.ts'
 
-/** Bytes. A deployment's report is a few hundred; a backlog is what a device collected while it was away. */
-const reportLimit = 1 << 20
+/** Bytes: of what a device collected while it was away. */
 const backlogLimit = 32 << 20
+/** Of a caller whose credential was refused: enough to say what else is wrong. */
+const strangersLimit = 64 << 10
 
 /** Of a backlog, so many are written at a time: other devices' reports come between. */
 const backlogStep = 500
@@ -32,22 +35,26 @@ export interface ReportDeps {
   readonly writer: Writer
   readonly metrics: Metrics
   readonly log: Log
-  readonly gate: Pick<Gate, 'admitDevice'>
+  readonly admission: Pick<Admission, 'admitDevice'>
   readonly devices: DeviceAuth
   /** The newest revision there is: what a backlog that changed nothing answers. */
   readonly newestRevision: () => Revision
 }
 
 export async function takeReport(deps: ReportDeps, exchange: Exchange, route: MargoRoute): Promise<void> {
-  requireMediaType(exchange.request, ['application/json'])
-  const body = await readBody(exchange.request, reportLimit)
-  const caller = await identify(deps, exchange, body)
-  const outcome = await hearing(deps, caller, async () => {
-    const report = parseMargoBody(parseJson(body), { ...route, reporter: route.reporter ?? caller.device })
-    const identity = requireIdentity(caller)
-    admit(deps, identity, [report])
-    return record(deps, exchange, identity, report, identity.proof)
-  })
+  requireMediaType(exchange.request, reportMediaTypes)
+  const { caller, body } = await receive(deps, exchange, largestReport)
+  const take = () =>
+    hearing(deps, caller, async () => {
+      const report = parseMargoBody(await parseReportText(body, exchange.request.headers['content-type']), {
+        ...route,
+        reporter: route.reporter ?? caller.device,
+      })
+      const identity = requireIdentity(caller)
+      admit(deps, identity, [report])
+      return record(deps, exchange, identity, report, identity.proof)
+    })
+  const outcome = await ('refusal' in caller ? take() : claim(deps, exchange, caller, take))
   answer(exchange, route.success, 'application/json', JSON.stringify(acknowledgement(outcome)))
 }
 
@@ -58,9 +65,19 @@ interface NobodyYet {
 }
 type Caller = DeviceIdentity | NobodyYet
 
-async function identify(deps: ReportDeps, exchange: Exchange, body: Uint8Array): Promise<Caller> {
+async function receive(deps: ReportDeps, exchange: Exchange, limit: number): Promise<{ caller: Caller; body: Buffer }> {
+  const read = lazyBody(exchange, limit)
+  const caller = await identify(deps, exchange, read)
+  if (!('refusal' in caller)) return { caller, body: await read() }
+  const body = await read(strangersLimit).catch((error: unknown) => {
+    throw error instanceof DomainError && error.code === 'TOO_LARGE' ? caller.refusal : error
+  })
+  return { caller, body }
+}
+
+async function identify(deps: ReportDeps, exchange: Exchange, read: ReadBody): Promise<Caller> {
   try {
-    return await authenticate(deps, exchange, body)
+    return await authenticate(deps, exchange, read)
   } catch (refusal) {
     if (!(refusal instanceof DomainError) || refusal.code === 'INVALID_REQUEST') throw refusal
     return { device: null, refusal }
@@ -91,15 +108,26 @@ async function hearing<T>({ writer }: ReportDeps, caller: Caller, work: () => Pr
 export async function takeBacklog(deps: ReportDeps, exchange: Exchange): Promise<void> {
   const { request } = exchange
   requireMediaType(request, backlogMediaTypes)
-  const body = await readBody(request, backlogLimit)
-  const caller = await identify(deps, exchange, body)
-  const items = parseBacklog(body, request.headers['content-type'], caller.device)
+  const { caller, body } = await receive(deps, exchange, backlogLimit)
+  const items = await paced(parseBacklog(body, request.headers['content-type'], caller.device))
   const identity = requireIdentity(caller)
   admit(
     deps,
     identity,
     items.flatMap((item) => (item.ok ? [item.report] : [])),
   )
+  const results = await claim(deps, exchange, identity, () => takeItems(deps, exchange, identity, items))
+  const newest = results.reduce((revision, result) => Math.max(revision, result.revision), 0)
+  const revision = String(newest || deps.newestRevision())
+  answer(exchange, 200, 'application/json', JSON.stringify({ revision, results: results.map(({ said }) => said) }))
+}
+
+async function takeItems(
+  deps: ReportDeps,
+  exchange: Exchange,
+  identity: DeviceIdentity,
+  items: readonly BacklogItem[],
+): Promise<readonly ItemResult[]> {
   const results: ItemResult[] = []
   // Those of a step are submitted in one turn, so their order is theirs in the writer's queue too.
   for (let start = 0; start < items.length; start += backlogStep)
@@ -112,9 +140,7 @@ export async function takeBacklog(deps: ReportDeps, exchange: Exchange): Promise
     await deps.writer.submit(hearDevice(identity.device)).catch(() => undefined)
   // Last: whoever was told to come again sends the same backlog, with the same signature.
   if (identity.proof) await deps.writer.submit(spend(identity.proof))
-  const newest = results.reduce((revision, result) => Math.max(revision, result.revision), 0)
-  const revision = String(newest || deps.newestRevision())
-  answer(exchange, 200, 'application/json', JSON.stringify({ revision, results: results.map(({ said }) => said) }))
+  return results
 }
 
 interface ItemResult {
@@ -149,9 +175,9 @@ async function takeItem(
  * Whose share it is of: whoever has proved who it is cannot use up another's, and one that does not say who it is is not counted with
  * the others of that kind. Whoever reports in one request what it has collected is not faster than it would have been.
  */
-function admit({ gate }: ReportDeps, { device }: DeviceIdentity, reports: readonly StatusReport[]): void {
+function admit({ admission }: ReportDeps, { device }: DeviceIdentity, reports: readonly StatusReport[]): void {
   const names = device === null ? new Set(reports.map(({ reporter }) => reporter)) : [device]
-  for (const name of names) if (name !== anonymous) gate.admitDevice(name)
+  for (const name of names) if (name !== anonymous) admission.admitDevice(name)
 }
 
 async function record(
@@ -161,13 +187,20 @@ async function record(
   report: StatusReport,
   proof: Proof | null,
 ): Promise<ReportOutcome> {
-  const command = spending(recordReport(report, identity.device), proof)
+  const deviations = deviationsOf(report)
+  const command = spending(recordReport(report, identity.device, deviations), proof)
   const outcome = await writer.submit(command).catch((error: unknown) => {
     if (identity.device !== null && error instanceof DomainError && error.code === 'FORBIDDEN')
       devices.noteStranger(identity, request, error.message)
     throw error
   })
   const { dialect, reporter } = report
-  metrics.reportRecorded({ verdict: outcome.verdict, dialect, reporter, isNonConforming: nonConforming(report) })
+  metrics.reportRecorded({
+    verdict: outcome.verdict,
+    dialect,
+    reporter,
+    isNonConforming: nonConforming(report),
+    deviations: deviations.map(({ kind }) => kind),
+  })
   return outcome
 }

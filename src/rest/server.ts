@@ -1,8 +1,6 @@
 /** Which handler a request goes to, and what is said when there is none or when it fails. */
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
-import { createServer as createTlsServer, type ServerOptions } from 'node:https'
 import type { ApiAuth } from '../auth/api/api-auth.ts'
-import { ofHeaders, readCredentials } from '../auth/api/credentials.ts'
 import { createLookup } from '../auth/devices/lookup.ts'
 import { matchEmcoRoute } from '../dialects/emco/routes.ts'
 import { matchK8spluginRoute } from '../dialects/k8splugin/routes.ts'
@@ -10,46 +8,46 @@ import { matchDesiredRoute } from '../dialects/margo/desired-routes.ts'
 import { matchDeviceRoute } from '../dialects/margo/device-routes.ts'
 import { matchMargoRoute } from '../dialects/margo/routes.ts'
 import { DomainError } from '../domain/errors.ts'
-import { type Access, describeAccess, type Identity, may } from '../domain/identity.ts'
-import { isOwnPage } from '../graphql/origin.ts'
-import type { Gate } from '../limits/gate.ts'
+import { type Access, describeAccess, may, type Principal } from '../domain/principal.ts'
+import { answerGraphql } from '../graphql/transport/request-body.ts'
+import type { Admission } from '../limits/admission.ts'
+import { ClientGone } from '../limits/bodies.ts'
 import { createRequestIds, type Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
-import { isTransient } from '../store/failure.ts'
-import { findTips } from '../store/manifest-tips.ts'
+import { isTransient } from '../store/connection/failure.ts'
+import { findTips } from '../store/read/manifest-tips.ts'
 import { createDesired } from './desired.ts'
 import { emcoMethods } from './emco.ts'
-import { answer, ClientGone, type Exchange, type Methods } from './exchange.ts'
+import { answer, type Exchange, type Methods } from './exchange.ts'
 import { type GitDeps, gitMethods } from './git.ts'
-import {
-  admit,
-  answerGraphql,
-  cutOffSlow,
-  defaultPatience,
-  type Patience,
-  refuseForeignPage,
-  safeHeaders,
-} from './guard.ts'
-import { type HealthDeps, tellAlive, tellReady } from './health.ts'
-import { deviceMethods } from './introduce.ts'
+import { admit, cutOffSlow, defaultPatience, type Patience, refuseForeignPage, safeHeaders } from './guard.ts'
+import { createReadiness, type HealthDeps, tellAlive } from './health.ts'
+import { deviceMethods, type IntroduceDeps } from './introduce.ts'
 import { type K8spluginDeps, k8spluginMethods } from './k8splugin.ts'
 import { createPage } from './page.ts'
 import { toProblem } from './problem.ts'
 import { type ReportDeps, takeBacklog, takeReport } from './reports.ts'
 import { type SessionDeps, sessionMethods } from './session.ts'
 import { keepInventory } from './subscriptions.ts'
-import type { TlsFiles } from './tls.ts'
+import { createTlsServer } from './tls-server.ts'
+import type { TlsWatch } from './tls-watch.ts'
 
-export interface ServerDeps extends ReportDeps, HealthDeps, K8spluginDeps, SessionDeps, Omit<GitDeps, 'findTip'> {
+export interface ServerDeps
+  extends ReportDeps,
+    Omit<HealthDeps, 'writer'>,
+    K8spluginDeps,
+    SessionDeps,
+    Omit<GitDeps, 'findTip'> {
   readonly log: Log
   readonly metrics: Metrics
   readonly auth: Pick<ApiAuth, 'identify' | 'signIn' | 'signOut' | 'takesKeys' | 'isKey'>
-  readonly gate: Gate
-  /** Other sites' origins whose pages may use us; `*`: all. */
-  readonly origins: readonly string[]
+  readonly admission: Admission
+  /** How the world reaches this server; null: as it was asked. */
+  readonly publicUrl: string | null
+  readonly repositoryOf: IntroduceDeps['repositoryOf']
   readonly patience?: Patience | undefined
   /** Null: in the clear. */
-  readonly tls?: TlsFiles | null
+  readonly tls?: TlsWatch | null
   /** `headers`: what its answer says besides. */
   readonly graphql: (
     request: IncomingMessage,
@@ -59,7 +57,7 @@ export interface ServerDeps extends ReportDeps, HealthDeps, K8spluginDeps, Sessi
 }
 
 export function createHttpServer(deps: ServerDeps): Server {
-  const { log, metrics, gate, patience = defaultPatience, tls = null } = deps
+  const { log, metrics, admission, patience = defaultPatience, tls = null } = deps
   const requestId = createRequestIds()
   const tellMetrics = async (exchange: Exchange) => answer(exchange, 200, metrics.contentType, await metrics.print())
   const page = createPage()
@@ -73,7 +71,7 @@ export function createHttpServer(deps: ServerDeps): Server {
     '/': { GET: { access: 'public', handle: page.show } },
     '/reports': { POST: { access: 'device', handle: (exchange) => takeBacklog(deps, exchange) } },
     '/healthz': { GET: { access: 'public', handle: tellAlive } },
-    '/readyz': { GET: { access: 'public', handle: (exchange) => tellReady(deps, exchange) } },
+    '/readyz': { GET: { access: 'public', handle: createReadiness(deps) } },
     '/api/cnf-adapter/v1/aai-update/': keep(false),
     '/api/cnf-adapter/v1/aai-update': keep(false),
     '/api/cnf-adapter/v1/aai-delete/': keep(true),
@@ -83,13 +81,8 @@ export function createHttpServer(deps: ServerDeps): Server {
   }
 
   /** Who asks, if he may. */
-  async function identify({ request }: Exchange, access: Access): Promise<Identity> {
-    const get = ofHeaders(request.headers)
-    const presented = readCredentials(get, gate.addresses.of(request))
-    // A cookie comes along whoever's page asks.
-    if (presented.cookie !== null && presented.token === null && !isOwnPage(get, []))
-      throw new DomainError('FORBIDDEN', 'a page of another site cannot use the session of this one')
-    const identity = await deps.auth.identify(presented)
+  async function identify({ request }: Exchange, access: Access): Promise<Principal> {
+    const identity = await deps.auth.identify(deps.credentials.of(request))
     if (may(identity, access)) return identity
     throw new DomainError('FORBIDDEN', `this needs ${describeAccess(access)}`)
   }
@@ -110,11 +103,14 @@ export function createHttpServer(deps: ServerDeps): Server {
   }
 
   async function route(exchange: Exchange): Promise<void> {
-    admit(gate, exchange.request, exchange.path)
-    refuseForeignPage(exchange.request, deps.origins)
+    admit(admission, exchange.request, exchange.path)
+    refuseForeignPage(exchange.request, deps.credentials)
     const methods = methodsAt(exchange.path)
     if (!methods)
-      throw new DomainError('NOT_FOUND', `there is nothing at ${exchange.path}: the README lists what there is`)
+      throw new DomainError(
+        'NOT_FOUND',
+        `there is nothing at ${exchange.path}: docs/reporting.md and docs/orchestrators.md list the routes`,
+      )
     const { [exchange.method]: named, GET: get }: Methods = methods
     const found = named ?? (exchange.method === 'HEAD' ? get : undefined)
     if (!found) throw methodNotAllowed(exchange, Object.keys(methods))
@@ -126,7 +122,7 @@ export function createHttpServer(deps: ServerDeps): Server {
     if (error instanceof ClientGone) return
     const problem = toProblem(error, exchange.id)
     const { status, headers, body } = problem
-    if (status === 413) gate.refuse('bodySize', 'the body was not read')
+    if (status === 413) admission.refuse('bodySize', 'the body was not read')
     if (exchange.method === 'POST') metrics.reportRefused(status)
     if (!(error instanceof DomainError)) {
       const facts = { requestId: exchange.id, path: exchange.path, error }
@@ -145,7 +141,8 @@ export function createHttpServer(deps: ServerDeps): Server {
     headers: Readonly<Record<string, string>>,
   ): void {
     try {
-      gate.admit(request)
+      if (deps.isClosing()) throw new DomainError('UNAVAILABLE', 'the server is shutting down: send the request again')
+      admission.admit(request)
     } catch (error) {
       if (!(error instanceof DomainError)) throw error
       answerGraphql(response, error, headers)
@@ -167,26 +164,22 @@ export function createHttpServer(deps: ServerDeps): Server {
       return
     }
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
-    const exchange: Exchange = { request, response, method: request.method ?? 'GET', path, id }
+    const exchange: Exchange = {
+      request,
+      response,
+      bodies: admission.bodies,
+      method: request.method ?? 'GET',
+      path,
+      id,
+    }
     route(exchange).catch((error: unknown) => fail(exchange, error))
   }
   const server = tls
-    ? createTlsServer({ ...options, ...secured(tls, patience) }, listener)
+    ? createTlsServer(tls, { ...options, handshakeTimeout: patience.headers }, listener)
     : createServer(options, listener)
-  cutOffSlow(server, gate, patience)
+  cutOffSlow(server, admission, patience)
   server.keepAliveTimeout = 75_000
   return server
-}
-
-/** Whoever has no certificate, or one that is not trusted, is let in all the same: people come here, too. Devices are asked with their report. */
-function secured({ cert, key, clientCa }: TlsFiles, { headers }: Patience): ServerOptions {
-  return {
-    cert,
-    key,
-    minVersion: 'TLSv1.2',
-    handshakeTimeout: headers,
-    ...(clientCa === null ? {} : { ca: clientCa, requestCert: true, rejectUnauthorized: false }),
-  }
 }
 
 function methodNotAllowed({ method, path, response }: Exchange, allowed: readonly string[]): DomainError {

@@ -1,31 +1,21 @@
 /** `/session`: a browser signs in with a key or a token, and from then on sends a cookie that no script can read. */
 import type { ApiAuth } from '../auth/api/api-auth.ts'
-import { cookieName, ofHeaders, readCredentials } from '../auth/api/credentials.ts'
+import { type Credentials, cookieName } from '../auth/api/credentials.ts'
 import { DomainError } from '../domain/errors.ts'
-import type { Gate } from '../limits/gate.ts'
 import { answer, type Exchange, type Methods, readBody, requireMediaType } from './exchange.ts'
 
 export interface SessionDeps {
   readonly auth: Pick<ApiAuth, 'identify' | 'signIn' | 'signOut'>
-  readonly gate: Pick<Gate, 'addresses'>
-  /** How the world reaches this server; null: as it was asked. */
-  readonly publicUrl: string | null
+  readonly credentials: Credentials
 }
 
 const most = 16_384
 
-export function sessionMethods({ auth, gate, publicUrl }: SessionDeps): Methods {
-  const presentedBy = ({ request }: Exchange) => readCredentials(ofHeaders(request.headers), gate.addresses.of(request))
+export function sessionMethods({ auth, credentials }: SessionDeps): Methods {
+  const presentedBy = ({ request }: Exchange) => credentials.of(request)
 
-  /** Only over TLS may the cookie have the name that browsers guard. */
-  function isSecure({ request }: Exchange): boolean {
-    if (publicUrl !== null) return publicUrl.startsWith('https:')
-    if ('encrypted' in request.socket) return true
-    return gate.addresses.isTrusted(request) && request.headers['x-forwarded-proto'] === 'https'
-  }
-
-  function cookieOf(exchange: Exchange, value: string, seconds: number): Record<string, string> {
-    const secure = isSecure(exchange)
+  function cookieOf({ request }: Exchange, value: string, seconds: number): Record<string, string> {
+    const secure = credentials.isSecure(request)
     const attributes = ['Path=/', 'HttpOnly', 'SameSite=Strict', `Max-Age=${seconds}`, ...(secure ? ['Secure'] : [])]
     return { 'set-cookie': [`${cookieName(secure)}=${value}`, ...attributes].join('; '), 'cache-control': 'no-store' }
   }
@@ -43,6 +33,8 @@ export function sessionMethods({ auth, gate, publicUrl }: SessionDeps): Methods 
     POST: {
       access: 'public',
       async handle(exchange) {
+        // Signed in by another site's page, people would work in an account of its choice.
+        credentials.requireOwnPage(exchange.request)
         const presented = presentedBy(exchange)
         const token = presented.token ?? (await readCredential(exchange))
         const { identity, cookie, seconds } = await auth.signIn({ ...presented, token })
@@ -53,6 +45,7 @@ export function sessionMethods({ auth, gate, publicUrl }: SessionDeps): Methods 
     DELETE: {
       access: 'public',
       async handle(exchange) {
+        credentials.requireOwnPage(exchange.request)
         await auth.signOut(presentedBy(exchange))
         answer(exchange, 200, 'application/json', '{}', cookieOf(exchange, '', 0))
       },
@@ -60,9 +53,9 @@ export function sessionMethods({ auth, gate, publicUrl }: SessionDeps): Methods 
   }
 }
 
-async function readCredential({ request }: Exchange): Promise<string> {
-  requireMediaType(request, ['application/json'])
-  const text = (await readBody(request, most)).toString('utf8')
+async function readCredential(exchange: Exchange): Promise<string> {
+  requireMediaType(exchange.request, ['application/json'])
+  const text = (await readBody(exchange, most)).toString('utf8')
   const credential = parse(text)?.credential
   if (typeof credential === 'string' && credential.trim() !== '') return credential.trim()
   const message = 'send {"credential": "…"}: an API key or a token'

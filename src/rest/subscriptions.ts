@@ -1,13 +1,13 @@
-/** Who is told of an instance: k8splugin's status subscriptions, and so-cnf-adapter's calls for A&AI (WIRE §3, §4). */
-import { randomUUID } from 'node:crypto'
-import { parseBelonging } from '../dialects/k8splugin/belonging.ts'
+/** Who is told of an instance: k8splugin's status subscriptions, and so-cnf-adapter's calls for A&AI (docs/wire.md §3, §4). */
+import { parseBelonging } from '../dialects/k8splugin/inventory-owner.ts'
 import { parseSubscription } from '../dialects/k8splugin/subscription.ts'
 import { parseJson } from '../dialects/margo/json.ts'
 import { DomainError } from '../domain/errors.ts'
+import type { Announcements } from '../sinks/announce.ts'
 import { callbackSettings } from '../sinks/callback.ts'
 import type { Database } from '../store/database.ts'
-import { type InstanceRow, instanceById } from '../store/instances.ts'
-import { changeSink, createSink, deleteSink, listSinks, type Sink } from '../store/sinks.ts'
+import { type InstanceRow, instanceById } from '../store/read/instances.ts'
+import { changeSink, createSink, deleteSink, listSinks, type Sink } from '../store/sinks/sinks.ts'
 import { answer, type Exchange, type Handler, type Methods, readBody, requireMediaType } from './exchange.ts'
 
 export interface SubscriptionDeps {
@@ -16,8 +16,7 @@ export interface SubscriptionDeps {
   readonly refuseTarget: (url: string) => string | null
   /** Somebody has configured something. */
   readonly sinksChanged: () => void
-  /** Whether there is an inventory to keep. */
-  readonly hasInventory: boolean
+  readonly announce: Announcements['announce']
 }
 
 const bodyLimit = 1 << 16
@@ -93,28 +92,8 @@ async function change(
 
 /** From now on the inventory is kept level with the instance, until it is taken out again. */
 export async function keepInventory(deps: SubscriptionDeps, exchange: Exchange, isEnding: boolean): Promise<void> {
-  const { instanceId, ...belonging } = parseBelonging(await readJson(exchange), deps.refuseTarget)
-  if (!deps.hasInventory)
-    throw new DomainError('CONFLICT', 'no inventory is configured here: set AAI_URL to where A&AI is')
-  const { session } = deps.database
-  const instance = await instanceById(session, instanceId, null)
-  if (!instance) throw new DomainError('NOT_FOUND_YET', `there is no instance ${instanceId}`)
-  const [known] = await listSinks(session, ['INVENTORY'], instance.key)
-  const request = { ...belonging, isEnding, request: randomUUID() }
-  if (known) await changeSink(session, known.key, { settings: { ...known.settings, ...request } })
-  else {
-    const settings = { ...request, toldRequest: null, inService: null }
-    const sink = {
-      kind: 'INVENTORY',
-      name: instanceId,
-      instanceKey: instance.key,
-      url: '',
-      secret: null,
-      filter: {},
-    } as const
-    await createSink(session, { ...sink, settings, cursor: 0 }, Date.now())
-  }
-  deps.sinksChanged()
+  const { instanceId, ...place } = parseBelonging(await readJson(exchange), deps.refuseTarget)
+  await deps.announce(instanceId, place, isEnding)
   say(exchange, 202, { instanceId })
 }
 
@@ -145,9 +124,9 @@ async function find({ database }: SubscriptionDeps, instanceId: string, name: st
 }
 
 /** An empty body 400, one that is no JSON 422: as k8splugin answers. */
-async function readJson({ request }: Exchange): Promise<unknown> {
-  requireMediaType(request, ['application/json'])
-  const body = await readBody(request, bodyLimit)
+async function readJson(exchange: Exchange): Promise<unknown> {
+  requireMediaType(exchange.request, ['application/json'])
+  const body = await readBody(exchange, bodyLimit)
   if (body.length === 0) throw new DomainError('INVALID_REQUEST', 'the body is empty')
   try {
     return parseJson(body)

@@ -1,4 +1,4 @@
-/** The files that TLS needs, read once at the start: what is wrong with any of them is said in one message. */
+/** The files that TLS needs: what is wrong with any of them is said in one message. */
 import { X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { createSecureContext } from 'node:tls'
@@ -25,22 +25,41 @@ export async function readTls({ cert, key, clientCa }: TlsConfig): Promise<TlsFi
     clientCa: clientCa === null ? null : await read('TLS_CLIENT_CA', clientCa),
   }
   if (problems.length === 0) {
-    if (!isUsable({ cert: files.cert, key: files.key }))
+    const broken = {
+      cert: unreadableIn('TLS_CERT', files.cert),
+      ca: unreadableIn('TLS_CLIENT_CA', files.clientCa ?? ''),
+    }
+    problems.push(...broken.cert, ...broken.ca)
+    if (broken.cert.length === 0 && !isUsable(files))
       problems.push('TLS_CERT and TLS_KEY must be a certificate and its private key, without a password, in PEM')
-    if (files.clientCa !== null && !isCertificate(files.clientCa))
+    if (files.clientCa !== null && broken.ca.length === 0 && blocksOf(files.clientCa).length === 0)
       problems.push('TLS_CLIENT_CA must be one or more certificates in PEM')
   }
   if (problems.length > 0) throw new ConfigError(problems)
   return files
 }
 
-function isUsable(files: { readonly cert: string; readonly key: string }): boolean {
-  try {
-    createSecureContext(files)
-    return isCertificate(files.cert)
-  } catch {
-    return false
-  }
+/** All of a file, the server's own or the first authority first. */
+export function certificatesIn(pem: string): readonly X509Certificate[] {
+  return blocksOf(pem).map((block) => new X509Certificate(block))
+}
+
+/**
+ * From one BEGIN to the next, or from an END that has none. OpenSSL reads a file up to the first certificate that it cannot read and
+ * says nothing of the rest: devices of a later authority would be refused without a reason.
+ */
+function blocksOf(pem: string): readonly string[] {
+  const parts = pem.split(/(?=-----BEGIN )|(?<=-----END [A-Z0-9 ]+-----)/)
+  return parts.filter((part) => /-----(BEGIN|END) ([A-Z0-9]+ )?CERTIFICATE-----/.test(part))
+}
+
+function unreadableIn(name: string, pem: string): readonly string[] {
+  const blocks = blocksOf(pem)
+  return blocks.flatMap((block, at) =>
+    isCertificate(block)
+      ? []
+      : [`${name}: certificate ${at + 1} of ${blocks.length} cannot be read: it must be X.509 in PEM, whole`],
+  )
 }
 
 function isCertificate(pem: string): boolean {
@@ -51,8 +70,17 @@ function isCertificate(pem: string): boolean {
   }
 }
 
+function isUsable({ cert, key }: TlsFiles): boolean {
+  try {
+    createSecureContext({ cert, key })
+    return blocksOf(cert).length > 0
+  } catch {
+    return false
+  }
+}
+
 /** The topmost of the chain, if it is an authority's: in PEM. */
 export function authorityOf(chain: string): string | null {
-  const top = chain.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g)?.at(-1)
-  return top !== undefined && new X509Certificate(top).ca ? `${top}\n` : null
+  const top = certificatesIn(chain).at(-1)
+  return top?.ca ? top.toString() : null
 }

@@ -2,9 +2,9 @@
  * What a device of each generation of Margo puts on the wire: which route, which body, and by which marks its reports can be told
  * apart from older ones. Written from the specifications, not from what the server reads.
  */
-import type { DeploymentState, StatusError } from '../domain/deployment.ts'
-import type { SimulatedDeployment } from './fleet.ts'
-import type { Step, StepComponent } from './script.ts'
+import type { DeploymentState, StatusError } from '../domain/values.ts'
+import type { Generation, SimulatedDeployment } from './fleet.ts'
+import type { Step, StepComponent } from './step.ts'
 
 /** One report as its device made it. */
 export interface Report {
@@ -134,7 +134,7 @@ export const generations = {
     }),
     marks: ({ seq, boot, clock }) => ({ ...none, seq, boot, observedAt: clock }),
   },
-} as const satisfies Record<string, WireGeneration>
+} as const satisfies Record<Generation, WireGeneration>
 
 export function generationOf({ deployment }: Report): WireGeneration {
   return generations[deployment.device.generation]

@@ -1,6 +1,6 @@
 /** The server against the ledger: every deployment's state, reports and history, the counts, and what a subscriber was told. */
 import type { Api } from '../cli/api.ts'
-import { type DeploymentState, deploymentStates, type StatusError } from '../domain/deployment.ts'
+import { type DeploymentState, deploymentStates, type StatusError } from '../domain/values.ts'
 import { contentOf } from './expectation.ts'
 import { type Account, type KeptReport, type Ledger, mostKept, nameOf, possibleContents } from './ledger.ts'
 import type { Observer } from './observer.ts'

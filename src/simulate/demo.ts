@@ -1,4 +1,4 @@
-/** `npm run demo`: a server with nothing in it, a fleet that reports to it, and the address of the page to look at. */
+/** `npm run demo`: an empty server, a simulated fleet that reports to it, and the address of the page. */
 import { createApp } from '../app.ts'
 import { ApiError } from '../cli/api.ts'
 import { exitCodes, UsageError } from '../cli/arguments.ts'
@@ -11,8 +11,8 @@ import { runInTerminal } from './progress.ts'
 
 const usage = `Usage: npm run demo -- [options]
 
-Starts a server and plays a fleet against it, until Ctrl-C. Nothing is kept, unless DATA_DIR or DATABASE_URL say where;
-the server's other variables work too. Options are those of npm run simulate, except --url: see npm run simulate -- --help.
+Starts a server and simulates a fleet against it until Ctrl-C. Data is kept in memory, unless DATA_DIR or DATABASE_URL is set;
+the server's other variables work too. All options of npm run simulate work except --url: see npm run simulate -- --help.
 `
 
 async function main(): Promise<number> {

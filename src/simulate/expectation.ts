@@ -2,10 +2,10 @@
  * What the server must make of a report, worked out a second time from what is documented (README, "Reporting"), so that a fault
  * of the server's own rules is a difference here.
  */
-import type { DeploymentState, StatusError } from '../domain/deployment.ts'
+import type { DeploymentState, StatusError } from '../domain/values.ts'
 import type { Marks } from './bodies.ts'
 import type { SimulatedDeployment } from './fleet.ts'
-import type { Step } from './script.ts'
+import type { Step } from './step.ts'
 
 export interface Expected {
   readonly state: DeploymentState
@@ -18,6 +18,8 @@ export interface Expected {
   readonly version: number | null
   readonly attempt: number
   readonly marks: Marks
+  /** How far each boot but the newest came. */
+  readonly earlier: Readonly<Record<string, number>>
 }
 
 export type Verdict = 'APPLIED' | 'UNCHANGED' | 'STALE'
@@ -34,12 +36,13 @@ export function declared({ rollout }: SimulatedDeployment): Expected {
     version: null,
     attempt: 1,
     marks: { version: null, boot: null, seq: null, observedAt: null },
+    earlier: {},
   }
 }
 
 export function expectVerdict(known: Expected, step: Step, sent: Marks, now: number): Verdict {
   const marks = trusted(sent, now)
-  if (isOlder(known.marks, marks)) return 'STALE'
+  if (isOlder(known, marks)) return 'STALE'
   return sameContent(known, applied(known, step, marks)) ? 'UNCHANGED' : 'APPLIED'
 }
 
@@ -57,7 +60,15 @@ function applied(known: Expected, step: Step, marks: Marks): Expected {
     version: marks.version ?? known.version,
     attempt: known.attempt + (opensAttempt ? 1 : 0),
     marks,
+    earlier: earlierBoots(known, marks),
   }
+}
+
+function earlierBoots({ marks: known, earlier }: Expected, { boot, seq, version }: Marks): Expected['earlier'] {
+  if (compare(version, known.version) > 0) return {}
+  if (seq === null || boot === known.boot) return earlier
+  const { [String(boot)]: _, ...others } = earlier
+  return known.seq === null ? others : { ...others, [String(known.boot)]: known.seq }
 }
 
 function trusted(marks: Marks, now: number): Marks {
@@ -66,11 +77,13 @@ function trusted(marks: Marks, now: number): Marks {
 }
 
 /** The first key that both carry decides; a device of one generation always carries the same ones. */
-function isOlder(known: Marks, marks: Marks): boolean {
+function isOlder({ marks: known, earlier }: Expected, marks: Marks): boolean {
+  const isRepeat = marks.boot !== known.boot && compare(marks.seq, earlier[String(marks.boot)] ?? -1) <= 0
   const order = [
     compare(marks.version, known.version),
     marks.boot === known.boot ? compare(marks.seq, known.seq) : 0,
     compare(marks.observedAt, known.observedAt),
+    isRepeat && marks.seq !== null ? -1 : 0,
   ].find((difference) => difference !== 0)
   return order !== undefined && order < 0
 }
@@ -84,7 +97,7 @@ function sameContent(a: Expected, b: Expected): boolean {
 }
 
 /** Components in the order of their names. */
-export function contentOf({ state, error, components, version, attempt }: Omit<Expected, 'marks'>): string {
+export function contentOf({ state, error, components, version, attempt }: Omit<Expected, 'marks' | 'earlier'>): string {
   const plain = (e: StatusError | null): string => (e ? JSON.stringify([e.code, e.message, e.source ?? null]) : '')
   const parts = components.map((part) => `${part.name} ${part.state} ${plain(part.error)}`).toSorted()
   return JSON.stringify([state, plain(error), parts, version, attempt])

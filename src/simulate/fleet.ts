@@ -1,8 +1,8 @@
 /** Who takes part: devices of every age, some behind gateways, and what is rolled out to them. Pure: the seed decides all of it. */
-import type { generations } from './bodies.ts'
 import { createRandom, type Random } from './random.ts'
 
-export type Generation = keyof typeof generations
+export const generationNames = ['2024-06', '2024-09', '0.0.1', '2025-10', '1.0.0', 'vendor', 'rc.3', 'gateway'] as const
+export type Generation = (typeof generationNames)[number]
 
 export interface SimulatedDevice {
   readonly deviceId: string
@@ -67,7 +67,7 @@ export function planFleet({ devices: size, rollouts: count, seed, run }: FleetSi
   const rollouts = Array.from({ length: count }, (_, index) => planRollout(index, run))
   const deployments = rollouts.flatMap((rollout, index) =>
     devices
-      // Everybody is in one at least.
+      // Each device takes part in at least one rollout.
       .filter((device, n) => n % count === index || random.of(rollout.application).of(device.deviceId).chance(0.5))
       .map((device) => ({
         deploymentId: uuid(createRandom(`${run}/${rollout.name}/${device.deviceId}`)),

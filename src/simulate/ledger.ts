@@ -16,7 +16,7 @@ export interface Acknowledgement {
 /** A report that must be among the deployment's. */
 export interface KeptReport {
   readonly verdict: 'APPLIED' | 'STALE'
-  /** Null: of a try that nobody heard the answer of, or not of this deployment alone. */
+  /** Null: the try's answer was lost, or its revision is shared with other deployments. */
   readonly revision: number | null
 }
 
@@ -98,7 +98,7 @@ export function createLedger(deployments: readonly SimulatedDeployment[], now: (
     },
     acknowledged(report, { verdict, revision, isRepeat, isBacklog }) {
       const account = accounts.get(report.deployment.deploymentId)
-      if (!account) throw new Error(`nobody plans ${report.deployment.deploymentId}`)
+      if (!account) throw new Error(`unplanned deployment ${report.deployment.deploymentId}`)
       verdicts[verdict] += 1
       account.acknowledged += 1
       const marks = generationOf(report).marks(report)

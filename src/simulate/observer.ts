@@ -1,7 +1,7 @@
 /** A subscriber that watches the simulated rollouts from before their first change on: what it was told is checked in the end, too. */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Api } from '../cli/api.ts'
-import type { DeploymentState } from '../domain/deployment.ts'
+import type { DeploymentState } from '../domain/values.ts'
 
 export interface ObservedChange {
   readonly revision: string

@@ -1,33 +1,46 @@
-/** What stands on the command line of `npm run simulate`. */
-import { parseArgs } from 'node:util'
-import { parseDuration, UsageError } from '../cli/arguments.ts'
+/** Parses the command line of `npm run simulate`. */
+import { parseDuration, parseFlags, UsageError } from '../cli/arguments.ts'
 import type { SimulationOptions } from './simulation.ts'
 
 export const usage = `Usage: npm run simulate -- [options]
 
-Plays a fleet of devices, an orchestrator that rolls out to Kubernetes clusters, and devices that fetch what they should run, against
-a running Rollcall, and checks in the end that the server knows what it has acknowledged.
+Simulates a fleet against a running Rollcall server: devices that report, an orchestrator that rolls out to Kubernetes clusters, and
+devices that fetch their desired state. At the end it checks that the server has everything that it acknowledged.
 
-  --url URL          where the server is (http://127.0.0.1:4000)
-  --devices N        how many devices (500)
-  --rollouts N       how many rollouts they take part in (3)
-  --clusters N       on how many clusters composite applications are rolled out, updated and terminated (6); 0: none
-  --agents N         how many devices fetch what they should run, and apply it (12); 0: none
-  --seed N           the same seed makes the same fleet do the same (1)
-  --speed N          so many times as fast as people and networks are (1)
-  --duration TIME    how long, such as 90s, 2m or 1h; without it until Ctrl-C
-  --run NAME         tells this run's rollouts from others on the same server (made from the time)
-  --token TOKEN      for the GraphQL API, if it asks who you are; also by ROLLCALL_TOKEN
-  --help
+  --url URL          address of the server (default http://127.0.0.1:4000)
+  --devices N        number of devices (default 500)
+  --rollouts N       number of rollouts on these devices (default 3)
+  --clusters N       number of clusters that composite applications run on (default 6); 0: none
+  --agents N         number of devices that fetch and apply their desired state (default 12); 0: none
+  --seed N           the same seed repeats the same simulation (default 1)
+  --speed N          speed factor; 1 is real time (default 1)
+  --duration TIME    such as 90s, 2m or 1h (default: until Ctrl-C)
+  --run NAME         suffix that keeps this run's names unique on the server (default: from the time)
+  --token TOKEN      API key or token, if the API requires one (default: ROLLCALL_TOKEN)
+  --help             show this help
 
-Exit code: 0 all agrees, 1 something differs, 64 the command line is wrong, 69 the server cannot be used.
+Exit codes: 0 all checks pass, 1 differences found, 64 wrong command line, 69 server unusable.
 `
 
 export type ParsedOptions = { readonly isHelp: true } | ({ readonly isHelp: false } & SimulationOptions)
 
+const options = {
+  url: { type: 'string', default: 'http://127.0.0.1:4000' },
+  devices: { type: 'string', default: '500' },
+  rollouts: { type: 'string', default: '3' },
+  clusters: { type: 'string', default: '6' },
+  agents: { type: 'string', default: '12' },
+  seed: { type: 'string', default: '1' },
+  speed: { type: 'string', default: '1' },
+  duration: { type: 'string' },
+  run: { type: 'string' },
+  token: { type: 'string' },
+  help: { type: 'boolean', short: 'h', default: false },
+} as const
+
 /** Throws a UsageError. */
 export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv, now: number): ParsedOptions {
-  const { values } = parse(args)
+  const values = parseFlags(args, options)
   if (values.help) return { isHelp: true }
   const token = values.token ?? env.ROLLCALL_TOKEN
   return {
@@ -42,29 +55,6 @@ export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv, no
     duration: values.duration === undefined ? null : parseDuration('--duration', values.duration),
     run: values.run ?? now.toString(36),
     ...(token ? { token } : {}),
-  }
-}
-
-function parse(args: readonly string[]) {
-  try {
-    return parseArgs({
-      args: [...args],
-      options: {
-        url: { type: 'string', default: 'http://127.0.0.1:4000' },
-        devices: { type: 'string', default: '500' },
-        rollouts: { type: 'string', default: '3' },
-        clusters: { type: 'string', default: '6' },
-        agents: { type: 'string', default: '12' },
-        seed: { type: 'string', default: '1' },
-        speed: { type: 'string', default: '1' },
-        duration: { type: 'string' },
-        run: { type: 'string' },
-        token: { type: 'string' },
-        help: { type: 'boolean', short: 'h', default: false },
-      },
-    })
-  } catch (error) {
-    throw new UsageError((error as Error).message)
   }
 }
 

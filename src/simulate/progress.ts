@@ -2,7 +2,7 @@
 import { type Api, createApi } from '../cli/api.ts'
 import { exitCodes } from '../cli/arguments.ts'
 import { createScreen, inStateColour, paint, stateBar, type Terminal, terminalOf } from '../cli/terminal.ts'
-import { type DeploymentState, deploymentStates } from '../domain/deployment.ts'
+import { type DeploymentState, deploymentStates } from '../domain/values.ts'
 import type { ClusterLedger } from './clusters/ledger.ts'
 import { type Findings, type Running, type SimulationOptions, simulate } from './simulation.ts'
 
@@ -73,7 +73,7 @@ export function createProgress(api: Api, terminal: Terminal, title: string): Pro
     return [
       paint(terminal, 'bold', `${title}, ${deployments} deployments, ${seconds} s`),
       `${reports} reports acknowledged in ${sent()} requests, ${rate(reports).toFixed(1)}/s, ${underWay()} under way, ${failedTries()} tried again`,
-      `${APPLIED} applied, ${UNCHANGED} unchanged, ${STALE} stale, ${REFUSED} refused; a subscriber was told ${observer.received} changes`,
+      `${APPLIED} applied, ${UNCHANGED} unchanged, ${STALE} stale, ${REFUSED} refused; a subscriber received ${observer.received} changes`,
       ...(counts ? [bar(counts)] : []),
       ...describeClusters(clusters.ledger),
       ...describeAgents(agents),
@@ -167,7 +167,7 @@ function describeAgents({ ledger: { accounts, counts }, pulling }: Running['agen
   const { orders, polls, fetched, reports } = counts
   const how = pulling > 0 ? ` (${pulling} with git)` : ''
   return [
-    `${accounts.size} agents${how} asked ${polls} times what they should run, and it was new ${fetched} times; ${orders} orders, ${reports} reports`,
+    `${accounts.size} agents${how} polled ${polls} times and fetched ${fetched} new versions; ${orders} orders, ${reports} reports`,
   ]
 }
 
@@ -189,17 +189,17 @@ export function describeFindings({ differences, deployments, reports, changes, .
   const checked = `Checked ${devices}${others}${fetching}`
   const allowance = uncertain > 0 ? ` (${uncertain} with allowance: an answer was lost)` : ''
   if (differences.length === 0)
-    return `${checked}${allowance}: everything that was acknowledged is there, and nothing else.`
+    return `${checked}${allowance}: the server has everything that it acknowledged, and nothing else.`
   const rest = differences.length > mostShown ? [`… and ${differences.length - mostShown} more`] : []
   const list = [...differences.slice(0, mostShown), ...rest].map((difference) => `  ${difference}`)
   return [`${checked}${allowance}: ${differences.length} differences.`, ...list].join('\n')
 }
 
-/** Plays until the duration is over or somebody interrupts, shows how it goes on stderr, and says what was found. The exit code. */
+/** Runs until the duration is over or a signal arrives, shows progress on stderr, prints the findings. Returns the exit code. */
 export async function runInTerminal(options: SimulationOptions): Promise<number> {
   const stop = new AbortController()
   const interrupt = (): void => {
-    // Who asks twice does not want to wait for the checks.
+    // A second signal skips the checks.
     if (stop.signal.aborted) process.exit(exitCodes.interrupted)
     stop.abort()
   }

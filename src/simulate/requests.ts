@@ -1,4 +1,4 @@
-/** How everybody sends: patiently. What is not answered, or answered with 429 or 5xx, is sent again, later and later; all else is an answer. */
+/** Sends with retries: no answer, 429 and 5xx are retried with growing delays; anything else is the answer. */
 import { setTimeout as delay } from 'node:timers/promises'
 
 export interface PatientRequest {

@@ -6,25 +6,10 @@
  *           a part may fail, and is tried again; some hang for minutes; some never begin, for want of a cluster
  *   later rounds update what is there; now and then it is removed first
  */
-import type { DeploymentState, StatusError } from '../domain/deployment.ts'
+import type { DeploymentState, StatusError } from '../domain/values.ts'
 import type { SimulatedDeployment } from './fleet.ts'
 import { createRandom, type Random } from './random.ts'
-
-export interface Step {
-  /** Milliseconds after the beginning. */
-  readonly at: number
-  readonly state: DeploymentState
-  readonly error: StatusError | null
-  readonly components: readonly StepComponent[]
-  /** Of the desired state that it applies: one more each round. */
-  readonly manifestVersion: number
-}
-
-export interface StepComponent {
-  readonly name: string
-  readonly state: DeploymentState
-  readonly error: StatusError | null
-}
+import type { Step, StepComponent } from './step.ts'
 
 const second = 1_000
 /** From one round to the next. */
@@ -116,7 +101,7 @@ function* playRound({ random, at: begin, round, rollout, isChild }: Round): Gene
       return at
     }
     yield step('FAILED', parts.slice(), failure)
-    // Some wait for somebody to come by: until the next round.
+    // Some wait for a technician, until the next round.
     if (random.chance(0.35)) return at
     after(35)
   }

@@ -1,4 +1,4 @@
-/** A&AI's REST API as far as we need it (WIRE §4): reading a node, and changing up to thirty in one transaction. */
+/** A&AI's REST API as far as we need it (docs/wire.md §4): reading a node, and changing up to thirty in one transaction. */
 import { randomUUID } from 'node:crypto'
 import { type Answered, type Send, SendError } from './send.ts'
 

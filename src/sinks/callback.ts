@@ -1,14 +1,14 @@
 /**
- * k8splugin's status subscriptions (WIRE §3): what an instance's resources became since the last call, the first time all of them as created.
+ * k8splugin's status subscriptions (docs/wire.md §3): what an instance's resources became since the last call, the first time all of them as created.
  * Metadata that moves by itself is no change; a secret, which theirs does not have, signs the call.
  */
 import { createHmac } from 'node:crypto'
-import type { Millis } from '../domain/deployment.ts'
+import type { Millis } from '../domain/values.ts'
 import type { Database } from '../store/database.ts'
-import { instancesByKey } from '../store/instances.ts'
-import { marksOf, writeMarks } from '../store/sink-marks.ts'
-import type { Sink } from '../store/sinks.ts'
-import { differenceOf, readLevel, type Shown } from './level.ts'
+import { instancesByKey } from '../store/read/instances.ts'
+import { marksOf, writeMarks } from '../store/sinks/sink-marks.ts'
+import type { Sink } from '../store/sinks/sinks.ts'
+import { differenceOf, readLevel, type Shown } from './reconcile.ts'
 import type { Send } from './send.ts'
 import type { Deliver, Round } from './sinks.ts'
 
@@ -51,6 +51,7 @@ export function createCallbackDeliver({ database, send, clock }: CallbackDeps): 
     const end = (round: Partial<Round>): Round => ({
       cursor: level.revision,
       isSent: false,
+      isFurther: false,
       status: null,
       error: null,
       nextAt: null,
@@ -72,7 +73,7 @@ export function createCallbackDeliver({ database, send, clock }: CallbackDeps): 
       if (status < 200 || status >= 300)
         return end({ cursor: sink.cursor, isSent: true, status, error: `answered ${status}` })
       await remember()
-      return end({ isSent: true, status, nextAt: clock() + minNotifyInterval * 1000 })
+      return end({ isSent: true, isFurther: true, status, nextAt: clock() + minNotifyInterval * 1000 })
     } catch (cause) {
       const error = cause instanceof Error ? cause.message : 'could not be reached'
       return end({ cursor: sink.cursor, isSent: true, error })

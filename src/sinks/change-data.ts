@@ -1,9 +1,9 @@
 /** A change as the world outside is told of it: its own fields, and the names of whom it concerns instead of our keys. */
 import type { Change } from '../domain/change.ts'
 import type { Session } from '../store/database.ts'
-import { resourcesByKey } from '../store/resources.ts'
-import { rolloutsByKey } from '../store/rollouts.ts'
-import { targetsByKey } from '../store/targets.ts'
+import { resourcesByKey } from '../store/read/resources.ts'
+import { rolloutsByKey } from '../store/read/rollouts.ts'
+import { targetsByKey } from '../store/read/targets.ts'
 
 export type ChangeData = Readonly<Record<string, unknown>>
 
@@ -22,10 +22,11 @@ export async function describeChanges(session: Session, changes: readonly Change
     keysOf((change) => change.rolloutKey),
     null,
   )
-  const moved = changes.flatMap((change) =>
-    change.kind === 'DEPLOYMENT_MOVED' ? [change.fromTargetKey, change.toTargetKey] : [],
-  )
-  const targets = await targetsByKey(session, [...new Set([...keysOf((change) => change.targetKey), ...moved])])
+  const linked = changes.flatMap((change) => {
+    if (change.kind === 'DEPLOYMENT_MOVED') return [change.fromTargetKey, change.toTargetKey]
+    return change.kind === 'DEVICE_RETIRED' ? (change.replacedByKey ?? []) : []
+  })
+  const targets = await targetsByKey(session, [...new Set([...keysOf((change) => change.targetKey), ...linked])])
   const targetOf = (key: number | null) => {
     const target = key === null ? undefined : targets.get(key)
     return target && { kind: target.kind, ...(target.provider && { provider: target.provider }), name: target.name }
@@ -70,8 +71,8 @@ export async function describeChanges(session: Session, changes: readonly Change
 function ownFields(change: Change, targetOf: (key: number) => object | undefined): object {
   switch (change.kind) {
     case 'DEPLOYMENT_STATE_CHANGED': {
-      const { from, to, error, attempt, adoptedManifestVersion } = change
-      return { from, to, error, attempt, adoptedManifestVersion }
+      const { from, to, error, failureStage = null, attempt, adoptedManifestVersion } = change
+      return { from, to, error, failureStage, attempt, adoptedManifestVersion }
     }
     case 'COMPONENT_STATE_CHANGED':
       return { component: change.component, from: change.from, to: change.to, error: change.error }
@@ -91,6 +92,10 @@ function ownFields(change: Change, targetOf: (key: number) => object | undefined
     }
     case 'CONNECTIVITY_CHANGED':
       return { fromConnectivity: change.from, toConnectivity: change.to }
+    case 'DEVICE_RETIRED':
+      return { reason: change.reason, replacedBy: targetOf(change.replacedByKey ?? 0) ?? null }
+    case 'DEVICE_REINSTATED':
+      return {}
     case 'RESOURCE_STATUS_CHANGED': {
       const { component, fromSync, toSync, fromPresence, toPresence, fromReadiness, toReadiness, reason } = change
       return { component, fromSync, toSync, fromPresence, toPresence, fromReadiness, toReadiness, reason }

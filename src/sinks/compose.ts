@@ -37,6 +37,7 @@ export function createOutgoing(options: OutgoingOptions): Outgoing {
   const notConfigured: Deliver = async (sink) => ({
     cursor: sink.cursor,
     isSent: false,
+    isFurther: false,
     status: null,
     error: 'no inventory is configured: AAI_URL is not set',
     nextAt: null,
@@ -53,7 +54,13 @@ export function createOutgoing(options: OutgoingOptions): Outgoing {
     },
   })
   return {
-    manager: createSinkManager({ database, refuseTarget: rule.refuseUrl, refresh: sinks.refresh, clock }),
+    manager: createSinkManager({
+      database,
+      refuseTarget: rule.refuseUrl,
+      refresh: sinks.refresh,
+      clock,
+      hasInventory: aai !== null,
+    }),
     refresh: sinks.refresh,
     stop: sinks.stop,
     get held() {

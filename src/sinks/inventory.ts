@@ -1,16 +1,16 @@
 /**
- * A&AI kept level with an instance's resources (WIRE §4): one k8s-resource each, changed in transactions of at most thirty with optimistic
+ * A&AI kept level with an instance's resources (docs/wire.md §4): one k8s-resource each, changed in transactions of at most thirty with optimistic
  * locking, and the operational-status of what the instance belongs to, from its summed readiness.
  *
  *   what is there ≠ what was told → GET for the resource-version → put, delete → 412: again from the GET → remembered, chunk by chunk
  */
-import { createHash } from 'node:crypto'
 import type { Database } from '../store/database.ts'
-import { instancesByKey } from '../store/instances.ts'
-import { type Mark, marksOf, writeMarks } from '../store/sink-marks.ts'
-import { deleteSink, type Sink } from '../store/sinks.ts'
+import { instancesByKey } from '../store/read/instances.ts'
+import { type Mark, marksOf, writeMarks } from '../store/sinks/sink-marks.ts'
+import { deleteSink, inventoryFormat, type Sink } from '../store/sinks/sinks.ts'
 import { type Aai, type AaiConfig, createAai, type Operation, operationLimit } from './aai.ts'
-import { differenceOf, type Level, readLevel, type Shown } from './level.ts'
+import { type Belonging, describeNode, modulePath, vnfPath } from './inventory-node.ts'
+import { differenceOf, type Level, readLevel, type Shown } from './reconcile.ts'
 import type { Send } from './send.ts'
 import type { Deliver, Round } from './sinks.ts'
 
@@ -25,23 +25,6 @@ export interface InventoryDeps {
   readonly publicUrl: string
 }
 
-/** What so-cnf-adapter's call told of an instance. */
-export interface Belonging {
-  readonly cloudOwner: string
-  readonly cloudRegion: string
-  readonly tenantId: string
-  readonly genericVnfId: string | null
-  readonly vfModuleId: string | null
-  readonly callbackUrl: string | null
-  /** Each call is a request of its own; whoever made it is told once how it went. */
-  readonly request: string
-  readonly toldRequest: string | null
-  /** All of it is to be taken out, and then the sink itself. */
-  readonly isEnding: boolean
-  /** What operational-status was last set to. */
-  readonly inService: boolean | null
-}
-
 /** Tries of a transaction whose nodes somebody else keeps changing. */
 const tries = 5
 /** Failures in a row after which whoever asked is told that it does not work. It is tried on all the same. */
@@ -54,25 +37,31 @@ export function createInventoryDeliver(deps: InventoryDeps): Deliver {
     const { request } = belonging
     const isAwaited = belonging.toldRequest !== request
     const level = await read(deps, sink, belonging)
+    let isFurther = false
+    const further = (): void => {
+      isFurther = true
+    }
     const end = (round: Partial<Round>): Round => ({
       cursor: level.revision,
       isSent: true,
+      isFurther,
       status: null,
       error: null,
       nextAt: null,
       ...round,
     })
     try {
-      const isWhole = await bringLevel(deps, aai, sink, belonging, level, isStopped)
+      const isWhole = await bringLevel(deps, aai, sink, belonging, level, isStopped, further)
       if (!isWhole) return end({ cursor: sink.cursor })
       const inService = await setOperationalStatus(aai, belonging, level)
       if (isAwaited) await tellHowItWent(deps, belonging, 'COMPLETED', 'the inventory is level')
       if (belonging.isEnding) await deleteSink(deps.database.session, sink.key, request)
-      return end({ status: 200, settings: { toldRequest: request, inService } })
+      return end({ status: 200, settings: { toldRequest: request, inService, format: inventoryFormat } })
     } catch (cause) {
       const error = cause instanceof Error ? cause.message : 'failed'
       const status = cause instanceof Error && 'status' in cause ? Number(cause.status) : null
-      if (!isAwaited || sink.failures + 1 < patience) return end({ cursor: sink.cursor, status, error })
+      const failures = isFurther ? 1 : sink.failures + 1
+      if (!isAwaited || failures < patience) return end({ cursor: sink.cursor, status, error })
       const isTold = await tellHowItWent(deps, belonging, 'FAILED', error).then(
         () => true,
         () => false,
@@ -108,10 +97,11 @@ async function bringLevel(
   belonging: Belonging,
   level: Level & { readonly instanceId: string },
   isStopped: () => boolean,
+  further: () => void,
 ): Promise<boolean> {
   const session = deps.database.session
   const relationships = await relationshipsOf(aai, belonging)
-  const describe = (shown: Shown) => describeNode(deps, belonging, level.instanceId, shown, relationships)
+  const describe = (shown: Shown) => describeNode(deps.publicUrl, belonging, level.instanceId, shown, relationships)
   const known = await marksOf(session, sink.key)
   const { created, modified, deleted, marks } = differenceOf(level.shown, known, describe)
   const byUri = new Map(level.shown.map((shown) => [describe(shown).uri, shown.resource.key]))
@@ -137,6 +127,7 @@ async function bringLevel(
       chunk.flatMap(({ put }) => put ?? []),
       chunk.flatMap(({ drop }) => drop ?? []),
     )
+    further()
   }
   const told = new Set(work.flatMap(({ put }) => put?.resourceKey ?? []))
   const silent = marks.filter(({ resourceKey }) => !told.has(resourceKey))
@@ -165,82 +156,6 @@ async function transact(aai: Aai, chunk: readonly Work[]): Promise<void> {
     if (operations.length === 0 || (await aai.transact(operations))) return
     if (attempt === tries) throw new Error('A&AI: the nodes are being changed by somebody else all the time (412)')
   }
-}
-
-interface Node extends Readonly<Record<string, unknown>> {
-  readonly uri: string
-  readonly body: Readonly<Record<string, unknown>>
-}
-
-function describeNode(
-  { publicUrl }: InventoryDeps,
-  belonging: Belonging,
-  instanceId: string,
-  { resource, detail }: Shown,
-  relationships: readonly object[],
-): Node {
-  const { name, group, version, kind, namespace } = resource
-  const id = resourceId(instanceId, { name, namespace, kind, group, version }, belonging)
-  const metadata = metadataOf(detail)
-  const labels = Object.entries(metadata.labels ?? {}).map(([key, value]) => `${key}=${String(value)}`)
-  const query = new URLSearchParams({ kind, name, ...(namespace !== null && { namespace }) })
-  return {
-    uri: `${tenantPath(belonging)}/k8s-resources/k8s-resource/${id}`,
-    body: {
-      id,
-      name,
-      group,
-      version,
-      kind,
-      namespace: namespace ?? '',
-      labels: [
-        `k8splugin.io/rb-instance-id=${instanceId}`,
-        ...labels.filter((label) => !label.startsWith('k8splugin.io/rb-instance-id=')),
-      ],
-      selflink: `${publicUrl}/v1/instance/${encodeURIComponent(instanceId)}/status?${query}`,
-      'data-owner': 'Rollcall',
-      'data-source': 'Rollcall',
-      ...(typeof metadata.resourceVersion === 'string' && { 'data-source-version': metadata.resourceVersion }),
-      ...(relationships.length > 0 && { 'relationship-list': { relationship: relationships } }),
-    },
-  }
-}
-
-/** WIRE §4: the hexadecimal SHA-256 of nine texts run together. */
-export function resourceId(
-  instanceId: string,
-  object: {
-    readonly name: string
-    readonly namespace: string | null
-    readonly kind: string
-    readonly group: string
-    readonly version: string
-  },
-  { cloudOwner, cloudRegion, tenantId }: Pick<Belonging, 'cloudOwner' | 'cloudRegion' | 'tenantId'>,
-): string {
-  const { name, namespace, kind, group, version } = object
-  const parts = [instanceId, name, namespace ?? '', kind, group, version, cloudOwner, cloudRegion, tenantId]
-  return createHash('sha256').update(parts.join('')).digest('hex')
-}
-
-function metadataOf(detail: unknown): { readonly labels?: object; readonly resourceVersion?: unknown } {
-  if (typeof detail !== 'object' || detail === null || !('metadata' in detail)) return {}
-  const { metadata } = detail
-  return typeof metadata === 'object' && metadata !== null ? metadata : {}
-}
-
-function tenantPath({ cloudOwner, cloudRegion, tenantId }: Belonging): string {
-  const [owner, region, tenant] = [cloudOwner, cloudRegion, tenantId].map(encodeURIComponent)
-  return `/cloud-infrastructure/cloud-regions/cloud-region/${owner}/${region}/tenants/tenant/${tenant}`
-}
-
-function vnfPath({ genericVnfId }: Belonging): string | null {
-  return genericVnfId && `/network/generic-vnfs/generic-vnf/${encodeURIComponent(genericVnfId)}`
-}
-
-function modulePath(belonging: Belonging): string | null {
-  const vnf = vnfPath(belonging)
-  return vnf && belonging.vfModuleId && `${vnf}/vf-modules/vf-module/${encodeURIComponent(belonging.vfModuleId)}`
 }
 
 /** To both nodes, where they exist: a relationship to one that does not is refused. */

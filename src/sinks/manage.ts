@@ -1,27 +1,14 @@
 /** What operators do with sinks. Whoever holds one hears of it within a round; this replica at once. */
 import { randomBytes } from 'node:crypto'
-import type { Revision } from '../domain/deployment.ts'
 import { DomainError } from '../domain/errors.ts'
+import type { Revision } from '../domain/values.ts'
+import { readRange } from '../store/connection/log-head.ts'
 import type { Database } from '../store/database.ts'
-import { type Delivery, deliveriesOf, wantDelivery } from '../store/deliveries.ts'
-import { readRange } from '../store/log-head.ts'
-import {
-  changeSink,
-  createSink,
-  deleteSink,
-  listSinks,
-  type Sink,
-  type SinkFilter,
-  type SinkKind,
-  sinkKinds,
-  sinksByKey,
-} from '../store/sinks.ts'
+import { type Delivery, wantDelivery } from '../store/sinks/deliveries.ts'
+import { changeSink, createSink, deleteSink, type Sink, type SinkFilter, sinksByKey } from '../store/sinks/sinks.ts'
+import { type Announcements, createAnnouncements } from './announce.ts'
 
-export interface SinkManager {
-  list(kinds: readonly SinkKind[] | null): Promise<Sink[]>
-  get(key: number): Promise<Sink | null>
-  /** Newest first. */
-  deliveries(sinkKey: number, limit: number, before: number | null): Promise<Delivery[]>
+export interface SinkManager extends Announcements {
   /** `after` null: from now on. The secret is shown this once. */
   createWebhook(webhook: {
     readonly name: string
@@ -44,9 +31,12 @@ export interface ManagerDeps {
   readonly refuseTarget: (url: string) => string | null
   readonly refresh: () => void
   readonly clock: () => number
+  /** Absent: there is no inventory. */
+  readonly hasInventory?: boolean
 }
 
-export function createSinkManager({ database, refuseTarget, refresh, clock }: ManagerDeps): SinkManager {
+export function createSinkManager(deps: ManagerDeps): SinkManager {
+  const { database, refuseTarget, refresh, clock, hasInventory = false } = deps
   const { session } = database
   const missing = (field: string, what: string): DomainError =>
     new DomainError('NOT_FOUND', `there is no such ${what}`, { problems: [{ field, message: `names no ${what}` }] })
@@ -65,9 +55,7 @@ export function createSinkManager({ database, refuseTarget, refresh, clock }: Ma
   }
 
   return {
-    list: (kinds) => listSinks(session, kinds ?? sinkKinds, null),
-    get: async (key) => (await sinksByKey(session, [key])).get(key) ?? null,
-    deliveries: (sinkKey, limit, before) => deliveriesOf(session, sinkKey, limit, before),
+    ...createAnnouncements({ database, hasInventory, refuseTarget, refresh, clock }),
     async createWebhook({ name, url, secret: given, filter, after }) {
       checkUrl(url)
       checkSecret(given)

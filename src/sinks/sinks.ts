@@ -7,18 +7,20 @@
  * A replica that dies while delivering is followed by another that delivers again: at least once. The same event has the same id.
  */
 import { randomUUID } from 'node:crypto'
-import type { Millis, Revision } from '../domain/deployment.ts'
+import type { Millis, Revision } from '../domain/values.ts'
 import type { Hub } from '../feed/hub.ts'
+import { readHead } from '../store/connection/log-head.ts'
 import type { Database } from '../store/database.ts'
-import { wantedDeliveries } from '../store/deliveries.ts'
-import { readHead } from '../store/log-head.ts'
-import { holdSinks, noteAttempt, releaseSinks, type Sink, sinksBehind } from '../store/sinks.ts'
+import { wantedDeliveries } from '../store/sinks/deliveries.ts'
+import { holdSinks, noteAttempt, releaseSinks, type Sink, sinksBehind } from '../store/sinks/sinks.ts'
 
 /** What one round of a sink came to. */
 export interface Round {
   /** Everything up to here has been told. */
   readonly cursor: Revision
   readonly isSent: boolean
+  /** Something was told before the error, if there was one: what failed before is not in a row with it. */
+  readonly isFurther: boolean
   readonly status: number | null
   /** Null: it went well. */
   readonly error: string | null
@@ -154,9 +156,10 @@ export function createSinks(options: SinksOptions): Sinks {
     if (round.isSent) observe?.({ kind: sink.kind, isFailed: round.error !== null })
     const at = clock()
     const isFine = round.error === null
-    const nextAt = isFine ? round.nextAt : at + delay(sink.failures)
+    const failures = round.isFurther ? 0 : sink.failures
+    const nextAt = isFine ? round.nextAt : at + delay(failures)
     const { failingSince = null } = sink.settings as { failingSince?: Millis | null }
-    const since = isFine ? null : (failingSince ?? at)
+    const since = isFine ? null : round.isFurther ? at : (failingSince ?? at)
     const isGivenUp = since !== null && giveUpAfter !== null && at - since >= giveUpAfter
     const settings = since === failingSince ? round.settings : { ...round.settings, failingSince: since }
     await noteAttempt(database.session, sink.key, holder, {

@@ -3,14 +3,15 @@
  * The webhook-id is the event's id: a receiver that sees one twice has seen it.
  */
 import { createHmac } from 'node:crypto'
-import { type Change, matchesChange } from '../domain/change.ts'
-import type { Millis, Revision } from '../domain/deployment.ts'
-import { readLog } from '../store/changes.ts'
-import type { Database } from '../store/database.ts'
-import { type Delivery, noteDelivery, wantedDeliveries } from '../store/deliveries.ts'
-import { readRange } from '../store/log-head.ts'
-import { resourcesByKey } from '../store/resources.ts'
-import type { Sink } from '../store/sinks.ts'
+import { type Change, type ChangeFilter, matchesChange } from '../domain/change.ts'
+import type { Millis, Revision } from '../domain/values.ts'
+import { readRange } from '../store/connection/log-head.ts'
+import type { Database, Session } from '../store/database.ts'
+import { visibleChanges, withScope } from '../store/read/access-scope.ts'
+import { readLog } from '../store/read/changes.ts'
+import { resourcesByKey } from '../store/read/resources.ts'
+import { type Delivery, noteDelivery, wantedDeliveries } from '../store/sinks/deliveries.ts'
+import type { Sink } from '../store/sinks/sinks.ts'
 import { describeChanges } from './change-data.ts'
 import type { Send } from './send.ts'
 import type { Deliver, Round } from './sinks.ts'
@@ -39,11 +40,20 @@ export function createWebhookDeliver(deps: WebhookDeps): Deliver {
   return async (sink, head, isStopped) => {
     let status: number | null = null
     let isSent = false
-    const end = (cursor: Revision, error: string | null): Round => ({ cursor, isSent, status, error, nextAt: null })
+    let isFurther = false
+    const end = (cursor: Revision, error: string | null): Round => ({
+      cursor,
+      isSent,
+      isFurther,
+      status,
+      error,
+      nextAt: null,
+    })
     const push = async (event: CloudEvent): Promise<string | null> => {
       const outcome = await post(deps, sink, event)
       status = outcome.status
       isSent = true
+      isFurther ||= outcome.error === null
       return outcome.error
     }
 
@@ -76,15 +86,31 @@ export function createWebhookDeliver(deps: WebhookDeps): Deliver {
   }
 }
 
-async function select({ database }: WebhookDeps, { filter }: Sink, changes: readonly Change[]): Promise<Change[]> {
+async function select(
+  { database }: WebhookDeps,
+  { filter }: Sink,
+  changes: readonly Change[],
+): Promise<readonly Change[]> {
   const { resourceKinds, ...others } = filter
-  const matching = changes.filter((change) => matchesChange(others, change))
+  const isWanted = (change: Change): boolean => matchesChange(others, change)
+  const matching = (await withinLabels(database.session, others.labels, changes.filter(isWanted))).filter(isWanted)
   if (!resourceKinds) return matching
   const keys = matching.flatMap(({ resourceKey }) => resourceKey ?? [])
   const resources = await resourcesByKey(database.session, keys, null)
   return matching.filter(
     ({ resourceKey }) => resourceKey === null || resourceKinds.includes(resources.get(resourceKey)?.kind ?? ''),
   )
+}
+
+/** Who is told of targets with certain labels is told nothing of where a deployment ran before it came to one of them. */
+async function withinLabels(
+  session: Session,
+  labels: ChangeFilter['labels'],
+  changes: readonly Change[],
+): Promise<readonly Change[]> {
+  if (!labels || changes.every(({ fromTargetKey }) => fromTargetKey === null)) return changes
+  const seen = await visibleChanges(withScope(session, { labels, projects: null }), changes)
+  return seen.flatMap(({ change }) => change ?? [])
 }
 
 async function toEvents({ database, source }: WebhookDeps, changes: readonly Change[]): Promise<CloudEvent[]> {

@@ -1,6 +1,6 @@
 import type { SQL } from 'drizzle-orm'
-import type { Millis, Revision } from '../domain/deployment.ts'
-import type { Sight } from '../domain/sight.ts'
+import type { AccessScope } from '../domain/access-scope.ts'
+import type { Millis, Revision } from '../domain/values.ts'
 
 /**
  * One connection's view of the database, the same on PostgreSQL and PGlite. Values arrive as:
@@ -9,7 +9,7 @@ import type { Sight } from '../domain/sight.ts'
  */
 export interface Session {
   /** How much its reader sees (sight.ts); absent: everything. Who reads of the fleet in here has to ask. */
-  readonly sight?: Sight
+  readonly accessScope?: AccessScope
   /** Runs a drizzle `sql` template. */
   rows<T extends object>(query: SQL): Promise<T[]>
   /** Runs prepared text: for statements that are built once. */
@@ -58,9 +58,14 @@ export interface Database {
   append<T extends object>(connection: number, text: string, parameters: readonly unknown[]): Promise<T[]>
   /** Calls `ring` with the newest revision on each NOTIFY, and with null after each (re)connection: read the log then. */
   listen(ring: (revision: Revision | null) => void): Promise<void>
+  /** Calls `changed` when a credential of the API was withdrawn by another server, and after each (re)connection: one may have been. */
+  onAccessChange(changed: () => void): void
   ping(): Promise<void>
   close(): Promise<void>
 }
 
 /** The channel of the doorbell between replicas: its payload is the newest revision and nothing else. */
 export const doorbellChannel = 'rollcall_feed'
+
+/** Says that a credential of the API was withdrawn, and not which. A channel of its own: a server of an older version expects revisions on the other. */
+export const accessChannel = 'rollcall_access'

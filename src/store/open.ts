@@ -1,13 +1,16 @@
 /** Opens the database that the configuration names, ready to use: migrated, in an epoch, and nobody else's (PGlite). */
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { readClock } from './connection/clock.ts'
+import { openConnection } from './connection/connection.ts'
+import { ensureEpoch } from './connection/epoch.ts'
+import { lockDirectory } from './connection/lock-file.ts'
+import { readyTemplate } from './connection/make-template.mjs'
+import { migrate } from './connection/migrate.ts'
+import { openPglite } from './connection/pglite.ts'
+import { unpackTemplate } from './connection/pglite-template.ts'
+import { openPostgres } from './connection/postgres.ts'
 import type { Database } from './database.ts'
-import { ensureEpoch } from './epoch.ts'
-import { lockDirectory } from './lock-file.ts'
-import { migrate } from './migrate.ts'
-import { openPglite } from './pglite.ts'
-import { readyTemplate, unpackTemplate } from './pglite-template.ts'
-import { openPostgres } from './postgres.ts'
 
 export interface StoreConfig {
   /** postgres://…; null: embedded. */
@@ -16,15 +19,24 @@ export interface StoreConfig {
   readonly dataDir: string
   /** Milliseconds that one statement may read. */
   readonly readLimit?: number
+  /** Milliseconds that a transaction or a snapshot on the embedded database may be held without a statement. */
+  readonly idleLimit?: number
 }
 
 /** Milliseconds that one statement of a migration may take. */
 const migrationLimit = 3_600_000
 
-export async function openDatabase(config: StoreConfig, now: () => number = Date.now): Promise<Database> {
+/**
+ * An embedded database has one process at a time, so what an earlier one held it holds no more: by a clock that was ahead then, it might
+ * seem to for hours.
+ */
+const takeOver = 'update leases set until = least(until, clock_timestamp()), since = least(since, clock_timestamp())'
+const takeSinksOver = 'update sinks set holder = null, held_until = null where holder is not null'
+
+export async function openDatabase(config: StoreConfig, now?: () => number): Promise<Database> {
   const prepare = async (database: Database): Promise<void> => {
     await migrate(database)
-    await database.transaction((session) => ensureEpoch(session, now()))
+    await database.transaction(async (session) => ensureEpoch(session, now?.() ?? (await readClock(session))))
   }
   const { url, readLimit } = config
   if (url !== null) {
@@ -32,9 +44,11 @@ export async function openDatabase(config: StoreConfig, now: () => number = Date
     await prepare(patient).finally(() => patient.close())
     return openPostgres({ url, ...(readLimit ? { readLimit } : {}) })
   }
-  const database = await openEmbedded(config.dataDir)
+  const database = await openEmbedded(config.dataDir, config.idleLimit)
   try {
     await prepare(database)
+    await database.session.run(takeOver)
+    await database.session.run(takeSinksOver)
     return database
   } catch (error) {
     await database.close()
@@ -42,14 +56,40 @@ export async function openDatabase(config: StoreConfig, now: () => number = Date
   }
 }
 
-async function openEmbedded(dataDir: string): Promise<Database> {
-  if (dataDir === 'memory') return openPglite({ dataDir: undefined, template: await readyTemplate() })
+/**
+ * Why this process may not have the database to itself: a server uses it, or there is none. Null: it may. Servers are known by their
+ * connections' name, so one that a pooler hides is not seen.
+ */
+export async function whyNotAlone({ url, dataDir }: StoreConfig): Promise<string | null> {
+  if (url === null) {
+    const directory = resolve(dataDir)
+    if (dataDir === 'memory' || !existsSync(join(directory, 'pgdata'))) return `there is no database in ${dataDir}`
+    lockDirectory(directory)()
+    return null
+  }
+  const connection = openConnection({ url, settings: { application_name: 'rollcall-alone' }, patience: 10_000 })
+  try {
+    const [found] = await connection.run<{ ours: boolean; others: number }>(
+      `select to_regclass('log_head') is not null as ours, (select count(*)::int from pg_stat_activity
+         where datname = current_database() and application_name = 'rollcall') as others`,
+    )
+    if (!found?.ours) return 'there are no tables of Rollcall in the database of DATABASE_URL'
+    return found.others > 0
+      ? `a server is connected to the database (${found.others} connections): stop every server`
+      : null
+  } finally {
+    await connection.close()
+  }
+}
+
+async function openEmbedded(dataDir: string, idleLimit?: number): Promise<Database> {
+  if (dataDir === 'memory') return openPglite({ dataDir: undefined, template: await readyTemplate() }, idleLimit)
   const directory = resolve(dataDir)
   const unlock = lockDirectory(directory)
   try {
     const home = join(directory, 'pgdata')
     if (!existsSync(home)) unpackTemplate(await readyTemplate(), home)
-    const database = await openPglite({ dataDir: home, template: undefined })
+    const database = await openPglite({ dataDir: home, template: undefined }, idleLimit)
     return { ...database, location: directory, close: () => database.close().finally(unlock) }
   } catch (error) {
     unlock()

@@ -90,7 +90,7 @@ describe.each(transports)('over $name', ({ name, ask }) => {
   it.each<[Part, string]>([
     ['reading', '{ deployments { totalCount } }'],
     ['reading', '{ audit { drift { field } } }'],
-    ['asking', '{ sinks { id } }'],
+    ['reading', '{ sinks { id } }'],
     ['writing', declare],
   ])('what fails %s: %s', async (part, query) => {
     broken = new Set([part])

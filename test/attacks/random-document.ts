@@ -20,8 +20,8 @@ export interface RandomRequest {
   readonly variables: Readonly<Record<string, unknown>>
 }
 
-type Choose = <T>(from: readonly T[]) => T
-type Chance = (percent: number) => boolean
+export type Choose = <T>(from: readonly T[]) => T
+export type Chance = (percent: number) => boolean
 
 const texts = [
   'd-1',
@@ -74,7 +74,7 @@ export const brokenRequest: fc.Arbitrary<RandomRequest> = fc
     }, query),
   }))
 
-function makeRequest(root: GraphQLObjectType, choose: Choose, chance: Chance): RandomRequest {
+export function makeRequest(root: GraphQLObjectType, choose: Choose, chance: Chance): RandomRequest {
   const variables: Record<string, unknown> = {}
   const declared: string[] = []
   const fragments: string[] = []

@@ -38,7 +38,7 @@ const serverSentEvents: Transport = {
     let text = ''
     for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
       text += chunk
-      const [, data] = /^data: (.+)$/m.exec(text) ?? []
+      const [, data] = chunk.includes('\n') ? (/^data: (.+)\n/m.exec(text) ?? []) : []
       if (data !== undefined) return JSON.parse(data) as Answer
     }
     // A refusal that came before the stream.

@@ -1,5 +1,6 @@
+import { readdirSync } from 'node:fs'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { readRange } from '../../src/store/log-head.ts'
+import { readRange } from '../../src/store/connection/log-head.ts'
 import { openDatabase, type StoreConfig } from '../../src/store/open.ts'
 import { startNode } from '../support/child.ts'
 import { temporaryFolder } from '../support/folder.ts'
@@ -14,13 +15,14 @@ async function epochsOf(config: StoreConfig): Promise<{ base: number; ended: num
   }
 }
 
-const newEpoch = (env: Record<string, string>) => startNode(['src/cli/new-epoch.ts'], env)
+const newEpoch = (env: Record<string, string>, ...args: readonly string[]) =>
+  startNode(['src/cli/new-epoch.ts', ...args], env)
 
 describe('npm run new-epoch', () => {
-  it('begins an epoch in a data directory, and says at which revision', async () => {
+  it('begins an epoch in a data directory, and prints its revision', async () => {
     const dataDir = temporaryFolder()
     const [first] = await epochsOf({ url: null, dataDir })
-    const command = newEpoch({ DATA_DIR: dataDir })
+    const command = newEpoch({ DATA_DIR: dataDir }, '--yes')
     const [, base] = /revision (\d+) of/.exec(await command.said(/^A new epoch begins/)) ?? []
     expect(await command.ended).toBe(0)
     expect(await epochsOf({ url: null, dataDir })).toEqual([
@@ -29,22 +31,56 @@ describe('npm run new-epoch', () => {
     ])
   })
 
-  it('leaves a directory alone that a server is using', async () => {
+  it('refuses a directory that a server is using', async () => {
     const dataDir = temporaryFolder()
     const server = await openDatabase({ url: null, dataDir })
     onTestFinished(() => server.close())
-    const command = newEpoch({ DATA_DIR: dataDir })
+    const command = newEpoch({ DATA_DIR: dataDir }, '--yes')
     await command.said(new RegExp(`in use by process ${process.pid} `))
     expect(await command.ended).toBe(1)
+  })
+
+  it('shows its help, asks for confirmation, and changes nothing for an unknown argument', async () => {
+    const dataDir = temporaryFolder()
+    const before = await epochsOf({ url: null, dataDir })
+    for (const [args, said, code] of [
+      [['--help'], /^Usage: npm run new-epoch/, 0],
+      [[], /no terminal to confirm on: add --yes/, 64],
+      [['--yes', '--dry-run'], /Unknown option '--dry-run'/, 64],
+      [['--yes', 'now'], /Unexpected argument 'now'/, 64],
+    ] as const) {
+      const command = newEpoch({ DATA_DIR: dataDir }, ...args)
+      await command.said(said)
+      expect(await command.ended).toBe(code)
+    }
+    expect(await epochsOf({ url: null, dataDir })).toEqual(before)
+  })
+
+  it('does not create a database', async () => {
+    const dataDir = temporaryFolder()
+    const command = newEpoch({ DATA_DIR: dataDir }, '--yes')
+    await command.said(/^there is no database in/)
+    expect(await command.ended).toBe(1)
+    expect(readdirSync(dataDir)).toEqual([])
   })
 })
 
 describe.each(postgresStores)('npm run new-epoch on $name', (store) => {
-  it('begins an epoch beside running servers', async () => {
+  it('begins an epoch when every server is stopped, and refuses before', async () => {
     const empty = await store.create()
     onTestFinished(() => empty.drop())
-    await epochsOf(empty.config)
-    const command = newEpoch({ DATABASE_URL: empty.config.url ?? '' })
+    const env = { DATABASE_URL: empty.config.url ?? '' }
+    const lacking = newEpoch(env, '--yes')
+    await lacking.said(/^there are no tables of Rollcall/)
+    expect(await lacking.ended).toBe(1)
+    const server = await openDatabase(empty.config)
+    await server.listen(() => {})
+    const refused = newEpoch(env, '--yes')
+    await refused.said(/^a server is connected to the database/)
+    expect(await refused.ended).toBe(1)
+    await server.close()
+    expect(await epochsOf(empty.config)).toHaveLength(1)
+    const command = newEpoch(env, '--yes')
     await command.said(/^A new epoch begins/)
     expect(await command.ended).toBe(0)
     expect(await epochsOf(empty.config)).toHaveLength(2)

@@ -47,7 +47,7 @@ describe('rollcall get and counts', () => {
     await report('get-2', 'failed', diskFull)
   })
 
-  it('lists what is chosen', async () => {
+  it('lists the selected deployments', async () => {
     const child = rollcall('get', 'deployments', '--rollout', 'shown')
     expect(await child.ended).toBe(0)
     expect(child.lines).toHaveLength(4)
@@ -89,7 +89,7 @@ describe('rollcall get and counts', () => {
     expect(JSON.parse(counts.lines[0] ?? '')).toMatchObject({ total: 3, pending: 1, installed: 1, failed: 1 })
   })
 
-  it('exits with 1 where there is no such thing', async () => {
+  it('exits with 1 when the object does not exist', async () => {
     for (const args of [
       ['get', 'deployment', 'nowhere'],
       ['get', 'rollout', 'nowhere'],
@@ -97,21 +97,21 @@ describe('rollcall get and counts', () => {
     ]) {
       const child = rollcall(...args)
       expect(await child.ended).toBe(1)
-      expect(child.lines).toEqual([expect.stringMatching(/^there is no (deployment|rollout) nowhere$/)])
+      expect(child.lines).toEqual([expect.stringMatching(/^(deployment|rollout) not found: nowhere$/)])
     }
   })
 
-  it('exits with 69 where nobody answers', async () => {
+  it('exits with 69 when the server is unreachable', async () => {
     const { url, close } = await standBetween(server.url)
     await close()
     const child = startNode(['src/cli/rollcall.ts', 'counts', '--url', url])
     expect(await child.ended).toBe(69)
-    expect(child.lines[0]).toBe(`${url} cannot be reached: ECONNREFUSED`)
+    expect(child.lines[0]).toBe(`can't reach the server at ${url}: ECONNREFUSED`)
   })
 })
 
 describe('rollcall wait', () => {
-  it('ends with 0 when everything of a rollout has come there, though it began before the rollout did', async () => {
+  it('exits with 0 when the whole rollout is installed, even if it was declared after the wait began', async () => {
     const child = rollcall('wait', '--for=installed', '--rollout', 'waited', '--json')
     await declare('waited', 'wait-1', 'wait-2')
     await report('wait-1', 'installing')
@@ -124,25 +124,25 @@ describe('rollcall wait', () => {
     })
   })
 
-  it('ends with 1 as soon as one has failed, and says which and why', async () => {
+  it('exits with 1 as soon as one deployment has failed, and prints which and why', async () => {
     await declare('failing', 'fail-1', 'fail-2')
     const child = rollcall('wait', '--for=installed', '--rollout', 'failing')
     await report('fail-1', 'failed', { code: '507', message: 'disk full' })
     expect(await child.ended).toBe(1)
     expect(child.lines).toEqual([
-      'will not be INSTALLED: 2 deployments: 1 pending, 1 failed',
+      'failed to reach INSTALLED: 2 deployments: 1 pending, 1 failed',
       '  fail-1 on edge-fail-1  507: disk full',
     ])
   })
 
-  it('tolerates as many failures as it may', async () => {
+  it('tolerates up to --tolerate failures', async () => {
     await declare('tolerant', 'tol-1', 'tol-2')
     await report('tol-1', 'failed')
     await report('tol-2', 'installed')
     expect(await rollcall('wait', '--for=installed', '--rollout', 'tolerant', '--tolerate', '1').ended).toBe(0)
   })
 
-  it('waits until everything is what was meant: an INSTALLED of an older version is not', async () => {
+  it('waits for convergence: INSTALLED on an older version does not count', async () => {
     const meant = (id: string, revision: string) => ({
       deviceId: `edge-${id}`,
       deploymentId: id,
@@ -174,7 +174,7 @@ describe('rollcall wait', () => {
     expect(await rollcall('wait', '--for=converged', '--tolerate=1', ...chosen).ended).toBe(0)
   })
 
-  it('waits for one deployment, and for whatever a filter chooses', async () => {
+  it('waits for one deployment, and for a filter', async () => {
     const one = rollcall('wait', '--for=installed', '--deployment', 'wait-alone')
     const some = rollcall('wait', '--for=installed', '--device', 'edge-wait-alone')
     await report('wait-alone', 'installing')
@@ -182,7 +182,7 @@ describe('rollcall wait', () => {
     expect([await one.ended, await some.ended]).toEqual([0, 0])
   })
 
-  it('takes a removed deployment that is forgotten for removed', async () => {
+  it('counts a forgotten deployment as removed', async () => {
     await report('wait-gone', 'removing')
     const child = rollcall('wait', '--for=removed', '--deployment', 'wait-gone')
     await expect.poll(() => server.app.metrics.print()).toMatch(/subscribers\{kind="state"\} [1-9]/)
@@ -194,7 +194,7 @@ describe('rollcall wait', () => {
     expect(await child.ended).toBe(0)
   })
 
-  it('ends with 2 when the time is over, and says how far it is', async () => {
+  it('exits with 2 at the timeout, and prints the counts', async () => {
     await declare('slow', 'slow-1')
     const child = rollcall('wait', '--for=installed', '--rollout', 'slow', '--timeout', '3s')
     expect(await child.ended).toBe(2)
@@ -203,7 +203,7 @@ describe('rollcall wait', () => {
 })
 
 describe('rollcall watch', () => {
-  it('tells every change of what is chosen, once, also across a lost connection', async () => {
+  it('prints every selected change once, also across a lost connection', async () => {
     const between = await standBetween(server.url)
     onTestFinished(() => between.close())
     const after = await report('watch-1', 'pending')
@@ -235,19 +235,19 @@ describe('rollcall watch', () => {
     await expect.poll(told).toEqual(expected)
     await go('removed')
     await expect.poll(told).toEqual(expected)
-    expect(child.lines).toContain('connected again, nothing was missed')
+    expect(child.lines).toContain('reconnected, no changes missed')
     child.process.kill('SIGINT')
     expect(await child.ended).toBe(130)
   })
 
-  it('says in a line what changed', async () => {
+  it('prints one line per change', async () => {
     const child = rollcall('watch', '--device', 'edge-watch-2', '--after', await report('watch-2', 'installing'))
     await report('watch-2', 'failed', { code: '507', message: 'disk full' })
     await child.said(/^[\d-]+ [\d:]+ {2}watch-2 on edge-watch-2 {2}INSTALLING → FAILED {2}507: disk full$/)
     await child.said(/web {2}INSTALLING → FAILED/)
   })
 
-  it('draws a table that moves where there is a terminal', async () => {
+  it('draws a live table in a terminal', async () => {
     await declare('drawn', 'draw-1', 'draw-2')
     let screen = ''
     const terminal: Terminal = {
@@ -275,25 +275,25 @@ describe('rollcall watch', () => {
 
 describe('the command line of rollcall', () => {
   it.each([
-    [[], /^say what to do/],
-    [['dance'], /^dance is no command/],
-    [['get'], /^say what to get/],
-    [['get', 'deployment'], /^say which one/],
-    [['get', 'deployments', 'x'], /for one, say get deployment x/],
-    [['watch', 'x'], /^x is too much/],
-    [['watch', '--state', 'failed'], /^watch cannot choose by --state/],
+    [[], /^missing command/],
+    [['dance'], /^unknown command "dance"/],
+    [['get'], /^missing object/],
+    [['get', 'deployment'], /^missing deployment/],
+    [['get', 'deployments', 'x'], /for one, use get deployment x/],
+    [['watch', 'x'], /^unexpected argument: x/],
+    [['watch', '--state', 'failed'], /^watch cannot filter by --state/],
     [['watch', '--after', 'x'], /^--after must be a cursor/],
     [['wait', '--for=ready', '--rollout', 'x'], /^--for must be one of pending, installing/],
-    [['wait', '--for=installed'], /^say what to wait for/],
-    [['wait', '--for=installed', '--rollout', 'x', '--timeout', 'soon'], /^--timeout must be a time/],
+    [['wait', '--for=installed'], /^missing selection/],
+    [['wait', '--for=installed', '--rollout', 'x', '--timeout', 'soon'], /^--timeout must be a duration/],
     [['counts', '--label', 'site'], /^--label must be <key>=<value>/],
-    [['counts', '--url', 'here'], /^the server's address must be like/],
+    [['counts', '--url', 'here'], /^the server's address must be a URL/],
     [['counts', '--colour'], /--colour/],
   ])('explains what is wrong with %j', (args, message) => {
     expect(() => parseCommandLine(args, {})).toThrow(message)
   })
 
-  it('exits with 64, and helps', async () => {
+  it('exits with 64 on a wrong command line, and shows its help', async () => {
     const wrong = rollcall('dance')
     expect(await wrong.ended).toBe(64)
     const help = rollcall('--help')
@@ -310,7 +310,7 @@ describe('the command line of rollcall', () => {
   })
 })
 
-describe('rollcall where the API asks who one is', () => {
+describe('rollcall with API_AUTH', () => {
   const key = 'an-admin-key-for-tests-only'
   let guarded: RunningApp
   beforeAll(async () => {
@@ -319,14 +319,14 @@ describe('rollcall where the API asks who one is', () => {
   afterAll(() => guarded.stop())
   const ask = (...args: string[]): Child => startNode(['src/cli/rollcall.ts', '--url', guarded.url, ...args])
 
-  it('shows its token, over HTTP and WebSocket', async () => {
+  it('sends its token over HTTP and WebSocket', async () => {
     const body = { deploymentId: 'd', status: { state: 'installed' }, components: [] }
     await guarded.post('/device/edge/deployment/d/status', body)
     expect(await ask('counts', '--token', key).ended).toBe(0)
     expect(await ask('wait', '--for=installed', '--deployment', 'd', '--token', key).ended).toBe(0)
   })
 
-  it('exits with 77 when that is not enough', async () => {
+  it('exits with 77 when the token is missing or wrong', async () => {
     for (const args of [['counts'], ['counts', '--token', 'wrong'], ['wait', '--for=installed', '--deployment', 'd']]) {
       const child = ask(...args)
       expect(await child.ended).toBe(77)

@@ -17,7 +17,7 @@ function terminal(options: Partial<Terminal> = {}): Terminal & { written: string
 }
 
 describe('a screen', () => {
-  it('draws over what it drew before, no wider and no higher than the terminal', () => {
+  it('redraws in place, within the size of the terminal', () => {
     const fake = terminal()
     const screen = createScreen(fake)
     screen.draw(Array.from({ length: 9 }, (_, index) => `\u001b[31m${'x'.repeat(30)}\u001b[39m${index}`))
@@ -34,7 +34,7 @@ describe('a screen', () => {
     expect(fake.written.endsWith('\u001b[?25h')).toBe(true)
   })
 
-  it('is lines only where there is no terminal', () => {
+  it('prints plain lines without a terminal', () => {
     const fake = terminal({ isLive: false })
     const screen = createScreen(fake)
     screen.draw(['not seen'])
@@ -55,7 +55,7 @@ describe('a bar of states', () => {
     REMOVED: count,
   })
 
-  it('fills its width, and shows whoever is there', () => {
+  it('fills its width, and shows every state with a count', () => {
     fc.assert(
       fc.property(counts, fc.integer({ min: 6, max: 80 }), (shown, width) => {
         const states = Object.values(shown).filter((n) => n > 0).length
@@ -69,7 +69,7 @@ describe('a bar of states', () => {
 })
 
 describe('a table', () => {
-  it('has columns as wide as what is seen in them', () => {
+  it('aligns columns by visible width', () => {
     expect(
       table([
         ['a', 'bb', 'c'],

@@ -59,7 +59,7 @@ describe.runIf(findChromium())('the dashboard', () => {
 
   it('follows one deployment through its attempts, with its errors in full and what became of its reports', async () => {
     const { page, complaints } = await visit('#/deployment/edge-7/retried')
-    await page.getByText('It will appear here when it does.').waitFor()
+    await page.getByText('The deployment appears here after its first report.').waitFor()
     const error = { code: '500', message: `a long story ${'that goes on '.repeat(40)}and ends` }
     await send(server.url, 'edge-7', 'retried', 'installing', null, { seq: '7', boot: 'b' })
     await send(server.url, 'edge-7', 'retried', 'failed', error, { seq: '8', boot: 'b' })
@@ -80,7 +80,7 @@ describe.runIf(findChromium())('the dashboard', () => {
     const { page, complaints } = await visit(`#/deployment/${deviceId}/${deploymentId}`)
     const panel = page.getByRole('region', { name: 'Desired state' })
     const verdict = (word: string) => page.getByRole('status').getByText(word, { exact: true }).waitFor()
-    await panel.getByText('It does not say which version it has adopted.').waitFor()
+    await panel.getByText('The device does not report which version it has adopted.').waitFor()
     await adopt(2, 'installing')
     await verdict('Applying')
     await adopt(2, 'installed')
@@ -90,7 +90,7 @@ describe.runIf(findChromium())('the dashboard', () => {
     await declare(server, [document('2.0.0')], 'because of what was found')
     await verdict('Stale')
     await verdict('Installed')
-    await panel.getByText('it has not adopted version 3 yet').waitFor()
+    await panel.getByText('Still on version 2. Version 3 not picked up yet.').waitFor()
     await panel.getByText('because of what was found').waitFor()
     await panel.getByText('1 line added, 1 line removed').waitFor()
     expect(await panel.locator('.diff .removed code').allTextContents()).toEqual([expect.stringContaining('1.0.0')])
@@ -100,7 +100,7 @@ describe.runIf(findChromium())('the dashboard', () => {
 
     await remove(server, [id], 'the site closes')
     await verdict('Stale')
-    await panel.getByText('Withdrawn: it should not run any more.').waitFor()
+    await panel.getByText('Withdrawn. The device should remove it.').waitFor()
     const whole = documentOf(deploymentId, '2.0.0').trimEnd().split('\n')
     await panel.getByText(`0 lines added, ${whole.length} lines removed`).waitFor()
     // Any two of them, and the address says which.
@@ -114,14 +114,14 @@ describe.runIf(findChromium())('the dashboard', () => {
     // The past knows no later versions.
     await page.goto(`${server.url}/#/deployment/${deviceId}/${deploymentId}?at=${then}`)
     await verdict('Installed')
-    await panel.getByText('It runs what is meant.').waitFor()
+    await panel.getByText('Up to date with version 2.').waitFor()
     expect(await panel.getByLabel('To version').locator('option').allTextContents()).toEqual([
       expect.stringMatching(/^version 2,/),
       expect.stringMatching(/^nothing/),
     ])
 
     await page.goto(`${server.url}/#/device/${deviceId}`)
-    const manifests = page.getByRole('region', { name: 'What it should run' }).locator('.manifests > li')
+    const manifests = page.getByRole('region', { name: /^Manifest versions/ }).locator('.manifests > li')
     await manifests.nth(2).waitFor()
     expect(await manifests.allInnerTexts()).toEqual([
       expect.stringMatching(/^4\b[\s\S]*the site closes[\s\S]*withdrawn meant/),
@@ -135,7 +135,10 @@ describe.runIf(findChromium())('the dashboard', () => {
     expect((await server.post(`/api/v1/capabilities/${deviceId}`, { properties })).ok).toBe(true)
     await page.reload()
     await page.getByText('Presses P-400').waitFor()
-    await page.getByRole('region', { name: 'What it can run' }).getByText('"arm64"').waitFor()
+    await page
+      .getByRole('region', { name: /^Capabilities/ })
+      .getByText('"arm64"')
+      .waitFor()
     expect(complaints).toEqual([])
 
     async function adopt(adoptedManifestVersion: number, state: string): Promise<void> {
@@ -162,7 +165,7 @@ describe.runIf(findChromium())('the dashboard', () => {
       await server.post(`/device/${deviceId}/deployment/counted/status`, body)
     }
     const { page } = await visit('#/deployments?text=counted&convergence=STALE')
-    await page.getByText('No deployment is like that.').waitFor()
+    await page.getByText('No deployments match these filters.').waitFor()
     for (const deviceId of devices.slice(0, 2)) await declare(server, [meant(deviceId, '2')])
     await page.getByText('2 deployments', { exact: true }).waitFor()
     await page
@@ -177,9 +180,9 @@ describe.runIf(findChromium())('the dashboard', () => {
     await page.getByRole('row', { name: /edge-62/ }).waitFor()
     expect(page.url()).toContain('convergence=STALE')
     await page.goto(`${server.url}/#/rollouts?text=counted`)
-    await page.getByRole('img', { name: 'counted: 1 installed, 2 installed, of an older version' }).waitFor()
+    await page.getByRole('img', { name: 'counted: 1 installed, 2 installed, older version' }).waitFor()
     await page.goto(`${server.url}/#/feed?kind=desired`)
-    await page.getByText('should run version 3').first().waitFor()
+    await page.getByText('target version 3').first().waitFor()
   })
 
   it('begins a list anew when what a link has narrowed it to is taken away', async () => {
@@ -195,16 +198,16 @@ describe.runIf(findChromium())('the dashboard', () => {
     const { page, complaints } = await visit('#/deployment/edge-1/hello')
     await page.getByRole('status').getByText('Installed').waitFor()
     await slideTo(page, Date.now() - 5 * minute)
-    await page.getByText('You see what was known at').waitFor()
+    await page.getByText('Showing the state at').waitFor()
     await page.getByRole('status').getByText('Installing').waitFor()
-    // The address says it: whoever is given it sees the same.
+    // The address holds the time: a shared link shows the same.
     expect(page.url()).toContain('at=')
     await page.reload()
     await page.getByRole('status').getByText('Installing').waitFor()
     await page.getByRole('button', { name: 'Back to now' }).click()
     await page.getByRole('status').getByText('Installed').waitFor()
     await slideTo(page, Date.now() - 14 * minute)
-    await page.getByText('That is further back than history is kept').waitFor()
+    await page.getByText('No history for this time').waitFor()
     await page.getByRole('main').getByRole('button', { name: 'Back to now' }).click()
     await page.getByRole('status').getByText('Installed').waitFor()
     // What cannot be answered is an answer to the browser's console, too.
@@ -216,7 +219,7 @@ describe.runIf(findChromium())('the dashboard', () => {
     await page.getByRole('row', { name: /other/ }).waitFor()
     expect(await page.getByRole('row', { name: /hello/ }).count()).toBe(0)
     await page.getByRole('main').getByRole('searchbox').fill('nothing like that')
-    await page.getByText('No deployment is like that.').waitFor()
+    await page.getByText('No deployments match these filters.').waitFor()
     expect(page.url()).toContain('text=nothing+like+that')
     await page.getByRole('main').getByRole('searchbox').fill('disk')
     await page.getByRole('row', { name: /other/ }).waitFor()
@@ -309,7 +312,7 @@ describe.runIf(findChromium())('the dashboard', () => {
     const light = await ground()
     await page.emulateMedia({ colorScheme: 'dark' })
     expect(await ground()).not.toBe(light)
-    await page.getByRole('button', { name: /^Colours: as the system/ }).click()
+    await page.getByRole('button', { name: /^Colours: system/ }).click()
     expect(await ground()).toBe(light)
     await page.reload()
     await page.getByRole('button', { name: /^Colours: light/ }).waitFor()
@@ -332,13 +335,13 @@ describe.runIf(findChromium())('the dashboard of a server that is killed', () =>
     // High enough for all of its rows.
     const viewport = { width: 1280, height: 2_000 }
     const list = await openPage(browser, `${url}/#/deployments?order=NAME`, { viewport })
-    await feed.page.getByText('0 changes since you came').waitFor()
+    await feed.page.getByText('0 changes since this page opened').waitFor()
     await list.page.getByText('1 deployment', { exact: true }).waitFor()
     for (const state of ['installed', 'installing']) await send(url, 'edge-1', 'd-0', state)
-    await feed.page.getByText('2 changes since you came').waitFor()
+    await feed.page.getByText('2 changes since this page opened').waitFor()
 
     await first.dispose()
-    for (const { page } of [feed, list]) await page.getByText('Disconnected. What you see was true at').waitFor()
+    for (const { page } of [feed, list]) await page.getByText('Showing data from').waitFor()
     expect(await list.page.getByRole('row', { name: /d-0/ }).count()).toBe(1)
 
     const second = startProgram({ DATA_DIR, PORT: new URL(url).port })
@@ -347,7 +350,7 @@ describe.runIf(findChromium())('the dashboard of a server that is killed', () =>
     for (let index = 0; index < 30; index += 1)
       await send(url, 'edge-1', `d-${index}`, 'failed', { code: '1', message: 'no' })
     for (const { page } of [feed, list]) await page.getByText('Live', { exact: true }).waitFor()
-    await feed.page.getByText('32 changes since you came').waitFor()
+    await feed.page.getByText('32 changes since this page opened').waitFor()
     const told = await feed.page
       .locator('time')
       .evaluateAll((times) => times.map((time) => (time as { title?: string }).title ?? ''))

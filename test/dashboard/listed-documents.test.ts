@@ -38,7 +38,7 @@ it.runIf(findChromium())('shows every page, and the past', async () => {
   expect((await server.post('/graphql', { query: declaration, variables: { document: documentOf('meant') } })).ok).toBe(
     true,
   )
-  await expect(server.query('{ revision }')).rejects.toThrow('only documents that this server was given')
+  await expect(server.query('{ revision }')).rejects.toThrow('this server executes only listed documents')
   const { rollouts, resources } = await server.query(ids)
   const browser = await startBrowser()
   onTestFinished(() => browser.close())

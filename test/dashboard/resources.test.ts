@@ -53,7 +53,7 @@ describe.runIf(findChromium())('the dashboard of an intent group', () => {
   })
 
   async function visit(hash: string): Promise<OpenPage> {
-    // Rows that nobody sees do not exist: high enough for all of them.
+    // Only visible rows exist: high enough for all of them.
     const open = await openPage(browser, `${server.url}/${hash}`, { viewport: { width: 1280, height: 2_600 } })
     onTestFinished(() => open.close())
     return open
@@ -67,7 +67,7 @@ describe.runIf(findChromium())('the dashboard of an intent group', () => {
       expect.stringMatching(new RegExp(`^${second}Instantiating.*6 resources`)),
       expect.stringMatching(new RegExp(`^${first}Terminated`)),
     ])
-    const actions = page.getByRole('region', { name: 'What was done with it' }).locator('b')
+    const actions = page.getByRole('region', { name: 'Lifecycle actions' }).locator('b')
     expect(await actions.allTextContents()).toEqual([
       'Instantiated',
       'Terminated',
@@ -80,7 +80,7 @@ describe.runIf(findChromium())('the dashboard of an intent group', () => {
     await page.getByRole('region', { name: 'What is blocking' }).getByText('LessAvailable').waitFor()
 
     await page.getByRole('link', { name: 'sink on porto' }).click()
-    const list = page.getByRole('table', { name: 'Its resources' })
+    const list = page.getByRole('table', { name: 'Resources of this rollout' })
     await page.getByText('2 of 6 resources').waitFor()
     expect(page.url()).toMatch(/app=sink&cluster=porto/)
     expect(await list.getByRole('row', { name: /porto/ }).count()).toBe(2)
@@ -89,7 +89,7 @@ describe.runIf(findChromium())('the dashboard of an intent group', () => {
 
   it('keeps the filter of its resources in the address, and says why each is not ready', async () => {
     const { page, complaints } = await visit(`#/rollout/${rollout}?readiness=PENDING`)
-    const row = page.getByRole('table', { name: 'Its resources' }).getByRole('row', { name: /^sink/ })
+    const row = page.getByRole('table', { name: 'Resources of this rollout' }).getByRole('row', { name: /^sink/ })
     await row.getByText('LessAvailable: 0 of 1 replicas are available').waitFor()
     await page.getByText('1 of 6 resources').waitFor()
     await page.getByRole('button', { name: 'Not ready' }).click()
@@ -132,7 +132,7 @@ describe.runIf(findChromium())('the dashboard of an intent group', () => {
     const { resourceCounts } = await server.query('{ resourceCounts { readiness { unknown } } }')
     await page
       .getByRole('region', { name: /^Resources/ })
-      .getByRole('link', { name: `Not shown ${resourceCounts.readiness.unknown}` })
+      .getByRole('link', { name: `Not observed ${resourceCounts.readiness.unknown}` })
       .click()
     await page.getByText(`${resourceCounts.readiness.unknown} resources`, { exact: true }).waitFor()
     expect(complaints).toEqual([])
@@ -141,9 +141,9 @@ describe.runIf(findChromium())('the dashboard of an intent group', () => {
   it('shows them as they were, and a run that is over', async () => {
     const { page, complaints } = await visit(`#/rollout/${rollout}?at=${between}`)
     const sink = page.getByRole('row', { name: /^sink.*Deployment.*munich/ })
-    await sink.getByText('Not shown').waitFor()
+    await sink.getByText('Not observed').waitFor()
     await page.getByRole('button', { name: 'Back to now' }).click()
-    await sink.getByText('Not shown').waitFor({ state: 'detached' })
+    await sink.getByText('Not observed').waitFor({ state: 'detached' })
     await page.getByRole('link', { name: first }).click()
     await sink.getByText('Deleted').waitFor()
     expect(page.url()).toContain(`run=${first}`)

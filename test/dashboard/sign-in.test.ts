@@ -22,7 +22,7 @@ it.runIf(findChromium())('signs in with a key, reads and follows, signs out', as
   const { page, complaints } = await openPage(browser, `${server.url}/#/deployments`)
 
   const field = page.getByLabel('API key or token')
-  await field.fill('another-key-that-nobody-was-given')
+  await field.fill('a-key-that-was-never-issued')
   await page.getByRole('button', { name: 'Sign in' }).click()
   await page.getByRole('alert').getByText('the key is refused').waitFor()
   expect(await page.getByText('secret').count()).toBe(0)
@@ -67,7 +67,7 @@ it.runIf(findChromium())('shows who may not read documents everything but them, 
   const browser = await startBrowser()
   onTestFinished(() => browser.close())
   for (const [credential, shown] of [
-    [made.createApiKey?.key ?? '', 'What documents say is for operators'],
+    [made.createApiKey?.key ?? '', 'Only operators can read documents.'],
     [key, '7.7.7'],
   ] as const) {
     const { page, close } = await openPage(browser, `${server.url}/#/deployment/edge-1/meant`)

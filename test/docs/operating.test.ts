@@ -54,9 +54,9 @@ describe('docs/operating.md', () => {
 })
 
 describe('deploy/', () => {
-  const compose = parse(readPage('deploy/compose.yaml'))
+  const compose = parse(readPage('deploy/compose.yaml'), { merge: true })
   const dockerfile = readPage('deploy/Dockerfile')
-  const variables = [...readPage('README.md').matchAll(/^\| `([A-Z_]+)` \|/gm)].map(([, name]) => name)
+  const variables = [...readPage('docs/configuration.md').matchAll(/^\| `([A-Z_]+)` \|/gm)].map(([, name]) => name)
 
   it('sets only variables that there are', () => {
     const set = [
@@ -73,7 +73,7 @@ describe('deploy/', () => {
     const ignored = readFileSync(join(root, '.dockerignore'), 'utf8')
     for (const name of copied) expect(ignored).toContain(`!${name}`)
     const { devDependencies } = JSON.parse(readPage('package.json'))
-    expect(dockerfile).toContain(`FROM node:${devDependencies.node.split('.')[0]}-slim`)
+    expect(dockerfile).toContain(`ARG NODE_IMAGE=node:${devDependencies.node.split('.')[0]}-slim\nFROM `)
     // The server starts with what is installed without what only tests need.
     const { dependencies } = JSON.parse(readPage('package.json'))
     const imported = execFileSync('grep', ['-rhoE', "from '[^.][^']*'", join(root, 'src')], { encoding: 'utf8' })

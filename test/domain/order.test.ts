@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { noMarks, type OrderMarks } from '../../src/domain/deployment.ts'
-import { clockTolerance, compareDigits, orderReport } from '../../src/domain/order.ts'
+import { clockTolerance, noMarks, type OrderMarks, orderReport } from '../../src/domain/order.ts'
+import { compareDigits } from '../../src/domain/values.ts'
 
 const now = Date.UTC(2026, 0, 1)
 const marks = (some: Partial<OrderMarks>): OrderMarks => ({ ...noMarks, ...some })
@@ -32,8 +32,31 @@ describe('the order of reports', () => {
     expect(orderReport(known, marks({ boot: 'a', seq: '4' }), now).staleBy).toBe('seq')
     expect(orderReport(known, marks({ boot: 'b', seq: '1' }), now)).toEqual({
       staleBy: null,
-      marks: marks({ boot: 'b', seq: '1' }),
+      marks: marks({ boot: 'b', seq: '1', earlier: [{ boot: 'a', seq: '5' }] }),
     })
+  })
+
+  it('knows the repeat of a report of an earlier boot, though neither says a time', () => {
+    const reports = ['a', 'b', 'c'].map((boot) => marks({ boot, seq: '5' }))
+    let known = noMarks
+    for (const report of reports) known = orderReport(known, report, now).marks
+    for (const boot of ['a', 'b']) {
+      expect(orderReport(known, marks({ boot, seq: '5' }), now).staleBy).toBe('seq')
+      expect(orderReport(known, marks({ boot, seq: '4', observedAt: now }), now).staleBy).toBe('seq')
+    }
+    expect(orderReport(known, marks({ boot: 'c', seq: '5' }), now).staleBy).toBeNull()
+    // Not heard before: another boot of the same name, perhaps.
+    expect(orderReport(known, marks({ boot: 'a', seq: '6' }), now).staleBy).toBeNull()
+    const timed = orderReport(known, marks({ boot: 'd', seq: '1', observedAt: now - 5 }), now).marks
+    expect(orderReport(timed, marks({ boot: 'c', seq: '1', observedAt: now }), now).staleBy).toBeNull()
+  })
+
+  it('remembers no more boots than a few, and none of an older manifest version', () => {
+    let known = marks({ adoptedManifestVersion: '1' })
+    for (let boot = 0; boot < 20; boot += 1)
+      known = orderReport(known, marks({ boot: String(boot), seq: '1' }), now).marks
+    expect(known.earlier?.map(({ boot }) => boot)).toEqual(['18', '17', '16', '15'])
+    expect(orderReport(known, marks({ adoptedManifestVersion: '2' }), now).marks.earlier).toBeUndefined()
   })
 
   it("is decided by the reporter's clock last", () => {

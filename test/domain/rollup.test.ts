@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { DeploymentState } from '../../src/domain/deployment.ts'
 import { deriveState, isConsistent, mostSevereState } from '../../src/domain/rollup.ts'
+import type { DeploymentState } from '../../src/domain/values.ts'
 
 const P = 'PENDING'
 const I = 'INSTALLING'
@@ -40,5 +40,17 @@ describe('whether reporter and components agree', () => {
   it('does not when it says more than its components', () => {
     expect(isConsistent(D, of(D, F))).toBe(false)
     expect(isConsistent(F, of(P, P))).toBe(false)
+  })
+  it('does when it failed before its components, or after them', () => {
+    expect(isConsistent(F, of(P, P), 'PRE_PROCESSING')).toBe(true)
+    expect(isConsistent(F, of(D, D), 'PRE_PROCESSING')).toBe(true)
+    expect(isConsistent(F, of(D, D), 'POST_PROCESSING')).toBe(true)
+    expect(isConsistent(F, of(X), 'POST_PROCESSING')).toBe(true)
+  })
+  it('does not when its components are not as such a failure leaves them', () => {
+    expect(isConsistent(F, of(D, F), 'POST_PROCESSING')).toBe(false)
+    expect(isConsistent(F, of(F, P), 'PRE_PROCESSING')).toBe(false)
+    expect(isConsistent(F, of(D, P), 'POST_PROCESSING')).toBe(false)
+    expect(isConsistent(F, of(D, P), 'PROCESSING')).toBe(false)
   })
 })

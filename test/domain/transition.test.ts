@@ -1,11 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import {
-  type Deployment,
-  type DeploymentImage,
-  deploymentStates,
-  type StatusError,
-} from '../../src/domain/deployment.ts'
+import type { Deployment, DeploymentImage } from '../../src/domain/deployment.ts'
 import { imageAt } from '../../src/domain/fold.ts'
 import type { StatusReport } from '../../src/domain/report.ts'
 import {
@@ -16,6 +11,7 @@ import {
   type Moment,
   type Transition,
 } from '../../src/domain/transition.ts'
+import { deploymentStates, type FailureStage, type StatusError } from '../../src/domain/values.ts'
 
 const place = { key: 1, targetKey: 2, rolloutKey: 3 }
 const moment = (revision: number): Moment => ({ now: 1_000 + revision, at: 1_000 + revision, revision })
@@ -76,6 +72,37 @@ describe('a report', () => {
     expect(repeated.deployment.marks.observedAt).toBe(5)
   })
 
+  it.each([
+    ['before its components', 'INSTALLING', ['PENDING', 'PENDING'], 'PRE_PROCESSING', true],
+    ['in one of them', 'INSTALLING', ['INSTALLED', 'FAILED'], 'PROCESSING', true],
+    ['between them', 'INSTALLING', ['INSTALLED', 'PENDING'], 'PROCESSING', false],
+    ['after them', 'INSTALLING', ['INSTALLED', 'INSTALLED'], 'POST_PROCESSING', true],
+    ['before their removal', 'REMOVING', ['INSTALLED', 'INSTALLED'], 'PRE_PROCESSING', true],
+    ['after their removal', 'REMOVING', ['REMOVED', 'REMOVED'], 'POST_PROCESSING', true],
+    ['without any', 'INSTALLING', [], null, true],
+  ] as const)('of a failure says where it was: %s', (_, before, states, failureStage, consistent) => {
+    const components = states.map((state, i) => component(`c${i}`, state))
+    const failed = report({ state: 'FAILED', components })
+    const [, first, again, over] = play(report({ state: before }), failed, failed, report({ state: 'INSTALLED' }))
+    expect(first?.deployment).toMatchObject({ failureStage, consistent })
+    expect(first?.changes[0]).toMatchObject({ to: 'FAILED', ...(failureStage && { failureStage }) })
+    expect(again).toMatchObject({ verdict: 'UNCHANGED', deployment: { failureStage } })
+    expect(over?.deployment.failureStage).toBeNull()
+  })
+
+  it('that says itself where it failed is believed, and its components are held against it', () => {
+    const told = (failureStage: FailureStage, ...components: StatusReport['components']) =>
+      report({ state: 'FAILED', failureStage, components })
+    const [first, second, third] = play(
+      told('POST_PROCESSING'),
+      told('PRE_PROCESSING'),
+      told('PRE_PROCESSING', component('a', 'FAILED')),
+    )
+    expect(first?.deployment).toMatchObject({ failureStage: 'POST_PROCESSING', consistent: true })
+    expect(second?.changes).toMatchObject([{ from: 'FAILED', to: 'FAILED', failureStage: 'PRE_PROCESSING' }])
+    expect(third?.deployment).toMatchObject({ failureStage: 'PRE_PROCESSING', consistent: false })
+  })
+
   it('that is older changes nothing and says by which key', () => {
     const stale = last(play(report({ seq: '2', state: 'INSTALLED' }), report({ seq: '1', state: 'FAILED' })))
     expect(stale).toMatchObject({ verdict: 'STALE', staleBy: 'seq', changes: [] })
@@ -115,10 +142,59 @@ describe('a report', () => {
     ])
   })
 
-  it('about another device moves the deployment', () => {
-    const first = last(play(report()))
-    const moved = applyReport(first.deployment, report(), { ...place, targetKey: 9 }, moment(2))
-    expect(moved.changes).toEqual([{ kind: 'DEPLOYMENT_MOVED', fromTargetKey: 2, toTargetKey: 9 }])
+  const failed = { code: 'x', message: 'of the former device' }
+  const elsewhere = { ...place, targetKey: 9 }
+
+  it('about another device moves the deployment, and leaves behind what was reported of the former one', () => {
+    const { deployment } = last(
+      play(
+        report({ state: 'FAILED', error: failed, components: [component('a', 'FAILED', failed)], observedAt: 5 }),
+        report({ state: 'INSTALLING', adoptedManifestVersion: '7', seq: '3' }),
+      ),
+    )
+    expect(deployment.attempt).toBe(2)
+    const known = { ...deployment, stalled: true }
+    const moved = applyReport(known, report({ state: 'INSTALLING', seq: '4' }), elsewhere, moment(9))
+    expect(moved.changes).toEqual([
+      { kind: 'DEPLOYMENT_MOVED', fromTargetKey: 2, toTargetKey: 9 },
+      expect.objectContaining({ from: null, to: 'INSTALLING', error: null, attempt: 1, adoptedManifestVersion: '7' }),
+    ])
+    expect(moved.deployment).toMatchObject({
+      ...{ key: known.key, targetKey: 9, components: [], derivedState: null, stalled: false, reportedAt: null },
+    })
+    const late = applyReport(moved.deployment, report({ seq: '2' }), place, moment(11))
+    expect(late).toMatchObject({ verdict: 'STALE', staleBy: 'seq' })
+  })
+
+  it('about another device tells the convergence that follows from it there, and never the former one', () => {
+    const { deployment } = last(play(report({ state: 'FAILED', adoptedManifestVersion: '7' })))
+    const desired = { targetManifestVersion: '7', documentDigest: 'sha256:0' }
+    const known = { ...deployment, ...desired, convergence: 'FAILED' } as const
+    for (const [state, to] of [
+      ['INSTALLED', 'CONVERGED'],
+      ['INSTALLING', 'APPLYING'],
+      ['FAILED', 'FAILED'],
+    ] as const) {
+      const moved = applyReport(known, report({ state }), elsewhere, moment(9))
+      expect(moved.changes.slice(2)).toEqual([{ kind: 'CONVERGENCE_CHANGED', from: 'UNKNOWN', to, ...desired }])
+      expect(moved.deployment).toMatchObject({ convergence: to, ...desired })
+    }
+  })
+
+  it('about another device keeps what was declared: its components are PENDING until they are reported', () => {
+    const declared = { deploymentId: 'd', reporter: 'edge-1', application: 'app', applicationVersion: null }
+    const made = applyDeclaration(null, { ...declared, components: ['a'], rolloutKey: null }, place, moment(1))
+    const there = applyReport(
+      made.deployment,
+      report({ state: 'FAILED', components: [component('a', 'FAILED', failed), component('b')] }),
+      place,
+      moment(4),
+    )
+    const moved = applyReport(there.deployment, report({ state: 'INSTALLED' }), elsewhere, moment(9))
+    expect(moved.deployment).toMatchObject({ application: 'app', rolloutKey: 3, declaredComponents: ['a'] })
+    expect(moved.changes.slice(2)).toEqual([
+      { kind: 'COMPONENT_STATE_CHANGED', component: 'a', from: null, to: 'PENDING', error: null },
+    ])
   })
 })
 
@@ -192,6 +268,20 @@ describe('forgetting', () => {
     ])
     expect(back.deployment).toMatchObject({ key: known.key, forgottenAt: null })
   })
+
+  it('and coming back on another target tells nothing of the former one', () => {
+    const known = last(play(report({ state: 'INSTALLED', observedAt: 5 }), report({ state: 'INSTALLING' }))).deployment
+    const gone = { ...forgetDeployment(known, moment(3)).deployment, stalled: true }
+    const there = { ...place, targetKey: 9 }
+    const declared = { deploymentId: 'd', reporter: 'edge-2', application: null, applicationVersion: null }
+    for (const back of [
+      applyReport(gone, report(), there, moment(4)),
+      applyDeclaration(gone, { ...declared, components: null, rolloutKey: null }, there, moment(4)),
+    ]) {
+      expect(back.changes).toEqual([expect.objectContaining({ from: null, to: 'PENDING', attempt: 1 })])
+      expect(back.deployment).toMatchObject({ key: known.key, targetKey: 9, stalled: false, reportedAt: null })
+    }
+  })
 })
 
 describe('the log', () => {
@@ -222,6 +312,7 @@ describe('the log', () => {
           application: fc.constantFrom(null, 'x', 'y'),
           rolloutKey: fc.constantFrom(null, 5, 6),
           components: fc.option(fc.uniqueArray(fc.constantFrom('a', 'b', 'd')), { nil: null }),
+          target: fc.constantFrom(2, 3),
         })
         .map((d) => ({ type: 'declare', ...d }) as const),
     },
@@ -236,7 +327,7 @@ describe('the log', () => {
         let revision = 1
         for (const next of commands) {
           const at = moment(revision)
-          const target = { ...place, targetKey: next.type === 'report' ? next.target : (known?.targetKey ?? 2) }
+          const target = { ...place, targetKey: next.type === 'forget' ? 2 : next.target }
           if (next.type === 'forget' && !known) continue
           const outcome: Transition = apply(known, next, target, at)
           const entry = {

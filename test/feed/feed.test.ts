@@ -1,14 +1,14 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { ChangeFilter } from '../../src/domain/change.ts'
-import { type DeploymentState, deploymentStates } from '../../src/domain/deployment.ts'
+import { type DeploymentState, deploymentStates } from '../../src/domain/values.ts'
 import type { FeedEvent } from '../../src/feed/change-stream.ts'
 import type { FeedOptions } from '../../src/feed/feed.ts'
 import { recordReport } from '../../src/ingest/commands/report.ts'
-import { readLog } from '../../src/store/changes.ts'
+import { beginEpoch } from '../../src/store/connection/epoch.ts'
 import type { Database } from '../../src/store/database.ts'
-import { beginEpoch } from '../../src/store/epoch.ts'
-import { pruneHistory } from '../../src/store/housekeeping.ts'
+import { readLog } from '../../src/store/read/changes.ts'
+import { pruneHistory } from '../../src/store/write/housekeeping.ts'
 import { report } from '../support/reports.ts'
 import { createRoad, type Road } from '../support/road.ts'
 import { postgresStores, type Store, stores } from '../support/stores.ts'
@@ -251,9 +251,9 @@ describe.each(stores)('changes on $name', (store) => {
     }
     const road = await createRoad(counted)
     closing.push(() => (store.name === 'PGlite' ? Promise.resolve(road.feed.close()) : road.close()))
-    const crowd = Array.from({ length: 200 }, () => road.feed.changes({ filter: {}, after: start }))
+    const group = Array.from({ length: 200 }, () => road.feed.changes({ filter: {}, after: start }))
     const taking: Promise<FeedEvent[]>[] = []
-    for (const stream of crowd) {
+    for (const stream of group) {
       taking.push(takeUntil(stream, end))
       await new Promise((resolve) => setImmediate(resolve))
     }
@@ -264,7 +264,25 @@ describe.each(stores)('changes on $name', (store) => {
     expect(reads).toBeLessThanOrEqual(10)
     // Each may be answered by a question that was put after he came; so those who come meanwhile share the second.
     expect(ranges).toBe(2)
-    await Promise.all(crowd.map((stream) => stream.return?.()))
+    await Promise.all(group.map((stream) => stream.return?.()))
+  })
+})
+
+describe.each(stores)('a feed that closes on $name', (store) => {
+  it('says of no stream that it is complete, also of one that begins later', async () => {
+    const [road] = await open(store)
+    const changes = road.feed.changes({ filter: {}, after: null })
+    const states = road.feed.watch({ topics: ['all'] })
+    const { value: present } = await states.next()
+    present?.release()
+    const waiting = [changes.next(), states.next()]
+    await expect.poll(() => road.feed.hub.size).toBe(3)
+    road.feed.close()
+    const late = road.feed.changes({ filter: {}, after: null })
+    for (const next of [...waiting, late.next()]) await expect(next).rejects.toMatchObject({ code: 'UNAVAILABLE' })
+    await late.return()
+    expect(road.feed.hub.size).toBe(1)
+    expect(road.feed.subscribers).toMatchObject({ changes: 0, states: 0 })
   })
 })
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { summaryOf } from '../../src/graphql/audit-entry.ts'
+import { summaryOf } from '../../src/graphql/mutations/audit-entry.ts'
 
-describe('what the audit log keeps of an input', () => {
-  it('shows what was done', () => {
+describe('the input in an audit log entry', () => {
+  it('shows the values', () => {
     const input = { deviceId: 'edge-1', labels: [{ key: 'site', value: 'munich' }], overlap: 60, parent: null }
     expect(summaryOf(input)).toEqual(input)
   })
@@ -21,7 +21,7 @@ describe('what the audit log keeps of an input', () => {
     expect(summaryOf({ list: [{ [field]: 'hidden' }] })).toEqual({ list: [{ [field]: '…' }] })
   })
 
-  it('is never much', () => {
+  it('is limited in size', () => {
     expect(summaryOf({ name: 'n'.repeat(121) })).toEqual({ name: `${'n'.repeat(120)}…` })
     expect(summaryOf({ name: 'n'.repeat(120) })).toEqual({ name: 'n'.repeat(120) })
     expect(summaryOf([1, 2, 3, 4, 5, 6, 7])).toEqual([1, 2, 3, 4, 5, 'and 2 more'])

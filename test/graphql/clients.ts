@@ -1,14 +1,14 @@
-/** Subscribers: the field's own client libraries, one per transport. */
+/** Subscribers: the usual client libraries, one per transport. */
 import { createClient as createSseClient } from 'graphql-sse'
 import { createClient as createWsClient } from 'graphql-ws'
 import { WebSocket } from 'ws'
 import type { Answer } from './harness.ts'
 
 export interface Stream {
-  /** The next result; null when the server has completed the stream. Rejects when it was cut off. */
+  /** The next result; null if the server completed the stream. Rejects if the connection was lost. */
   next(): Promise<Answer | null>
   /** The next result's data; fails on errors. */
-  // biome-ignore lint/suspicious/noExplicitAny: what a test asked for, it knows.
+  // biome-ignore lint/suspicious/noExplicitAny: a test knows the shape that it selected.
   data(): Promise<any>
   close(): Promise<void>
 }

@@ -34,15 +34,15 @@ describe('a connection', () => {
     return { ids: edges.map(({ node }: Edge) => node.deploymentId), hasNextPage, hasPreviousPage }
   }
 
-  it('begins at the front, and says that more follows', async () => {
+  it('starts at the front, and reports that more rows follow', async () => {
     expect(await page('first: 2')).toEqual({ ids: ['d-0', 'd-1'], hasNextPage: true, hasPreviousPage: false })
   })
 
-  it('begins at the back with last, and keeps the order', async () => {
+  it('starts at the back with `last`, and keeps the order', async () => {
     expect(await page('last: 2')).toEqual({ ids: ['d-3', 'd-4'], hasNextPage: false, hasPreviousPage: true })
   })
 
-  it('goes on after a cursor and back before one', async () => {
+  it('continues after a cursor and before one', async () => {
     expect(await page(`first: 2, after: "${cursors[1]}"`)).toEqual({
       ids: ['d-2', 'd-3'],
       hasNextPage: true,
@@ -60,7 +60,7 @@ describe('a connection', () => {
     })
   })
 
-  it('is empty behind its end', async () => {
+  it('is empty after its end', async () => {
     expect(await page(`after: "${cursors[4]}"`)).toEqual({ ids: [], hasNextPage: false, hasPreviousPage: true })
     expect(await page(`last: 1, before: "${cursors[0]}"`)).toEqual({
       ids: [],
@@ -69,7 +69,7 @@ describe('a connection', () => {
     })
   })
 
-  it('takes 0, and says whether there is something', async () => {
+  it('accepts a size of 0, and reports whether rows exist', async () => {
     expect(await page('first: 0')).toEqual({ ids: [], hasNextPage: true, hasPreviousPage: false })
     expect(await page('last: 0')).toEqual({ ids: [], hasNextPage: false, hasPreviousPage: true })
     expect(await page(`first: 0, after: "${cursors[4]}"`)).toEqual({
@@ -79,7 +79,7 @@ describe('a connection', () => {
     })
   })
 
-  it('has 20 rows when nobody says how many, and 100 at most', async () => {
+  it('has 20 rows by default and 100 at most', async () => {
     const reports = Array.from({ length: 105 }, (_, i) => api.report({ reporter: 'many', deploymentId: `m-${i}` }))
     await Promise.all(reports)
     const count = (args: string) =>
@@ -109,8 +109,8 @@ describe('a connection', () => {
     for (const error of errors ?? []) expect(error).toMatchObject({ message, extensions: { code: 'BAD_USER_INPUT' } })
   })
 
-  it('within a connection within a connection has an end', async () => {
-    // Cheap enough to be begun: what it costs is guessed, what it reads is counted.
+  it('nested in other connections is limited', async () => {
+    // The estimated cost allows it; the counted rows exceed the limit.
     const all = 'deployments(first: 50, filter: { reporters: ["many"] }) { nodes { device'
     const { data, errors } = await api.query(`{ ${all} { ${all} { ${all} { deviceId ${'}'.repeat(10)}`)
     expect(data).toBeNull()
@@ -128,7 +128,7 @@ describe('a connection', () => {
     expect(errors).toMatchObject([{ extensions: { code: 'BAD_USER_INPUT' } }])
   })
 
-  it('shows every row once to whoever walks it, in either direction and by any step', async () => {
+  it('returns every row once when paged in either direction with any page size', async () => {
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: 6 }), fc.boolean(), async (size, backward) => {
         const seen: string[] = []

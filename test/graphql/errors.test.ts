@@ -1,8 +1,8 @@
-/** What is meant for clients reaches them whole, and what is a bug of ours does not: on HTTP here, on WebSockets there. */
+/** Expected errors reach clients unchanged; bugs are masked: over HTTP here, over WebSockets in websocket.test.ts. */
 import { GraphQLError } from 'graphql'
 import { describe, expect, it } from 'vitest'
 import { DomainError } from '../../src/domain/errors.ts'
-import { createMaskError, formatError } from '../../src/graphql/errors.ts'
+import { createMaskError, formatError } from '../../src/graphql/execution/errors.ts'
 import { type Api, type LoggedError, startApi } from './harness.ts'
 
 function masker() {
@@ -29,7 +29,7 @@ describe('masking', () => {
     expect(logged).toEqual([])
   })
 
-  it('shows what is wrong with a document as it is', () => {
+  it('shows document errors unchanged', () => {
     const { mask, logged } = masker()
     const error = new GraphQLError('Syntax Error')
     expect(mask(error)).toBe(error)
@@ -37,12 +37,12 @@ describe('masking', () => {
     expect(logged).toEqual([])
   })
 
-  it('asks to come back later when the database is away', () => {
+  it('asks to retry later if the database is unreachable', () => {
     const { mask, logged } = masker()
     const cause = Object.assign(new Error('connect ECONNREFUSED 10.0.0.1'), { code: 'ECONNREFUSED' })
     const shown = formatError(mask(new GraphQLError('x', { path: ['a'], originalError: cause })))
     expect(shown).toEqual({
-      message: 'the database cannot be reached: ask again later',
+      message: 'the database cannot be reached: retry later',
       path: ['a'],
       extensions: { code: 'UNAVAILABLE', retryable: true },
     })
@@ -60,12 +60,12 @@ describe('masking', () => {
     const id = shown.extensions?.id
     expect(id).toMatch(/^[\da-f-]{36}$/)
     expect(JSON.stringify(shown)).not.toContain('secret')
-    expect(shown.message).toBe(`Unexpected error ${id}: it is in the server's log.`)
+    expect(shown.message).toBe(`Unexpected error ${id}. Details are in the server's log.`)
     expect(shown.extensions).toEqual({ code: 'INTERNAL_SERVER_ERROR', id })
     expect(logged).toEqual([{ message: expect.any(String), fields: expect.objectContaining({ errorId: id }) }])
   })
 
-  it('holds in the answer to a query', async () => {
+  it('applies to query responses', async () => {
     const api: Api = await startApi({
       graphql: ({ database }) => ({
         database: { session: database.session, snapshot: () => Promise.reject(new Error('secret dsn')) },

@@ -13,7 +13,7 @@ describe('server-sent events', () => {
   })
   afterEach(async () => {
     await expect.poll(subscribers).toBe(0)
-    expect(api.openSnapshots()).toBe(0)
+    await expect.poll(api.openSnapshots).toBe(0)
   })
   afterAll(() => api.close())
 
@@ -21,7 +21,7 @@ describe('server-sent events', () => {
   const urlOf = (query: string): string => `${api.url}?${new URLSearchParams({ query })}`
   const headNow = (): Promise<string> => api.ask('{ revision }').then(({ revision }) => revision)
 
-  /** The raw bytes, block by block. */
+  /** The raw bytes, by block. */
   async function read(query: string, headers: Record<string, string> = {}, url = urlOf(query)) {
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
       const client = request(url, { headers: { accept: 'text/event-stream', ...headers } }, resolve)
@@ -33,7 +33,7 @@ describe('server-sent events', () => {
     let text = ''
     return {
       response,
-      /** Blocks but comments, without their blank line; null at the end. */
+      /** Blocks without comments and blank lines; null at the end. */
       async block(wanted: (block: string) => boolean = (block) => !block.startsWith(':')): Promise<string | null> {
         for (;;) {
           const end = text.indexOf('\n\n')
@@ -66,7 +66,7 @@ describe('server-sent events', () => {
     stream.close()
   })
 
-  it('tell where they begin when nobody said where, so that a reader cut off at once resumes there', async () => {
+  it('send their start without `after`, so that a client disconnected at once resumes there', async () => {
     const head = await headNow()
     const stream = await read(quiet)
     expect(await stream.block()).toBe(`id: ${head}`)
@@ -89,21 +89,21 @@ describe('server-sent events', () => {
     fromAfter.close()
   })
 
-  it('answer a Last-Event-ID that is no id with an error', async () => {
+  it('refuse an invalid Last-Event-ID', async () => {
     const stream = await read(quiet, { 'last-event-id': 'yesterday' })
     const event = await stream.block()
     expect(event).toContain('BAD_USER_INPUT')
     stream.close()
   })
 
-  it('carry the cursor of a reset, too', async () => {
+  it('carry the cursor of a reset too', async () => {
     await api.report({})
     const stream = await read('subscription { changes(after: "1") { reset { reason } } }')
     expect(await stream.block()).toMatch(/^id: \d+\nevent: next\ndata: .*CURSOR_EXPIRED/)
     stream.close()
   })
 
-  it('of a state carry no id: it begins with the present again', async () => {
+  it('of a state carry no ID: a state starts with the present again', async () => {
     const stream = await read('subscription { deploymentCounts { counts { total } } }')
     expect(await stream.block()).toMatch(
       /^event: next\ndata: \{"data":\{"deploymentCounts":\{"counts":\{"total":\d+\}\}\}\}$/,
@@ -111,7 +111,7 @@ describe('server-sent events', () => {
     stream.close()
   })
 
-  it('send a comment at once and now and then, so that nobody takes the silence for death', async () => {
+  it('send comments at once and periodically to keep the connection open', async () => {
     const stream = await read('subscription { deployment(deploymentId: "none") { cursor } }')
     const isComment = (block: string): boolean => block === ':'
     expect(await stream.block((block) => isComment(block) || block.includes('next'))).toBe(':')
@@ -136,7 +136,7 @@ describe('server-sent events', () => {
     await expect.poll(() => api.road.feed.hub.size).toBe(attached + 1)
     await api.report({ deploymentId: 'es-1' })
     await expect.poll(() => seen).toEqual(['es-1'])
-    // The server goes away under it, and something happens meanwhile.
+    // The server stops, and changes are recorded meanwhile.
     api.cutConnections()
     await expect.poll(subscribers).toBe(0)
     await api.report({ deploymentId: 'es-2' })
@@ -148,7 +148,7 @@ describe('server-sent events', () => {
     source.close()
   })
 
-  it('end with their client, whenever it goes', async () => {
+  it('end when their client disconnects, at any time', async () => {
     const streams = await Promise.all(
       [
         'changes { cursor }',
@@ -160,7 +160,7 @@ describe('server-sent events', () => {
     await expect.poll(subscribers).toBe(4)
     for (const stream of streams) stream.close()
     await expect.poll(subscribers).toBe(0)
-    // Gone before the answer began.
+    // The client left before the response started.
     const early = Array.from({ length: 20 }, (_, i) => {
       const client = request(urlOf('subscription { deploymentCounts { cursor } }'), {
         headers: { accept: 'text/event-stream' },
@@ -173,7 +173,7 @@ describe('server-sent events', () => {
     await expect.poll(subscribers).toBe(0)
   })
 
-  it('leave no subscriber behind for a client that takes none', async () => {
+  it('leave no subscriber behind if the client does not accept event streams', async () => {
     const response = await fetch(api.url, {
       method: 'POST',
       headers: { 'content-type': 'application/json', accept: 'application/json' },
@@ -183,7 +183,7 @@ describe('server-sent events', () => {
     await expect.poll(subscribers).toBe(0)
   })
 
-  it('are cut off without `complete` when the server goes, so that their readers reconnect', async () => {
+  it('are closed without `complete` when the server stops, so that clients reconnect', async () => {
     const going = await startApi()
     const stream = await read(quiet, {}, `${going.url}?${new URLSearchParams({ query: quiet })}`)
     await expect.poll(() => going.road.feed.subscribers.changes).toBe(1)
@@ -201,12 +201,12 @@ describe('server-sent events', () => {
   })
 })
 
-describe('a reader of server-sent events that does not read', () => {
-  it('gets everything up to where it was too far behind, then OVERFLOW with the cursor to resume from', async () => {
+describe('a client of server-sent events that does not read', () => {
+  it('gets all events up to the overflow, then OVERFLOW with the cursor to resume from', async () => {
     const capacity = 50
     const api = await startApi({ road: { feed: { capacity } } })
     const after = Number((await api.ask('{ revision }')).revision)
-    // Large events fill what lies between us and the reader soon.
+    // Large events fill the buffers between server and client quickly.
     const error = { code: 'E', message: 'x'.repeat(50_000) }
     const query = `subscription { changes(after: "${after}") { cursor reset { reason } change { ... on DeploymentStateChanged { error { message } } } } }`
     const stalled = await new Promise<IncomingMessage>((resolve) =>
@@ -226,7 +226,7 @@ describe('a reader of server-sent events that does not read', () => {
       await Promise.all(
         Array.from({ length: 10 }, (_, j) => api.report({ deploymentId: `d-${i + j}`, state: 'FAILED', error })),
       )
-    // Reading again: whole, in order, up to where it was too far behind.
+    // Reading again: complete and in order up to the overflow.
     let text = ''
     stalled.setEncoding('utf8')
     for await (const chunk of stalled) text += chunk

@@ -1,4 +1,4 @@
-/** The GraphQL API on a real road, behind a real server. */
+/** The GraphQL API with a real store, writer and feed, behind a real server. */
 import { createServer } from 'node:http'
 import type { StatusReport } from '../../src/domain/report.ts'
 import { createGraphql, type Graphql, type GraphqlDeps } from '../../src/graphql/graphql.ts'
@@ -10,7 +10,7 @@ import { createRoad, type Road } from '../support/road.ts'
 import { type Store, stores } from '../support/stores.ts'
 
 export interface Answer {
-  // biome-ignore lint/suspicious/noExplicitAny: what a test asked for, it knows.
+  // biome-ignore lint/suspicious/noExplicitAny: a test knows the shape that it selected.
   readonly data?: any
   readonly errors?: readonly { message: string; path?: readonly unknown[]; extensions?: Record<string, unknown> }[]
 }
@@ -25,14 +25,14 @@ export interface Api {
   readonly graphql: Graphql
   readonly url: string
   readonly logged: readonly LoggedError[]
-  /** How many statements snapshots were asked since the last call. */
+  /** Number of statements on snapshots since the last call. */
   statements(): number
   openSnapshots(): number
-  /** As if the network broke. */
+  /** Breaks the connections like a network failure. */
   cutConnections(): void
   query(document: string, variables?: object, as?: string): Promise<Answer>
   /** Fails on errors. */
-  // biome-ignore lint/suspicious/noExplicitAny: what a test asked for, it knows.
+  // biome-ignore lint/suspicious/noExplicitAny: a test knows the shape that it selected.
   ask(document: string, variables?: object, as?: string): Promise<any>
   report(some: Partial<StatusReport>): ReturnType<Road['writer']['submit']>
   close(): Promise<void>
@@ -109,7 +109,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
   }
 }
 
-/** Counts what passes: nothing is replaced. */
+/** Counts statements. Nothing is replaced. */
 function countStatements(database: Database) {
   let statements = 0
   let open = 0

@@ -33,7 +33,7 @@ describe('GraphQL over HTTP', () => {
     expect(refused.headers.get('allow')).toBe('POST')
   })
 
-  it('takes no mutation that a foreign page could send unasked', async () => {
+  it('refuses mutations that another site could send without a CORS preflight', async () => {
     const query = 'mutation { forgetDeployments(input: { ids: [] }) { __typename } }'
     for (const type of [
       'application/x-www-form-urlencoded',
@@ -48,12 +48,12 @@ describe('GraphQL over HTTP', () => {
     }
   })
 
-  it('answers one operation a request', async () => {
+  it('executes one operation per request', async () => {
     const response = await post([{ query: '{ __typename }' }, { query: '{ __typename }' }])
     expect(response.status).toBe(400)
   })
 
-  it('lets no other site read its answers, unless it was named', async () => {
+  it('lets only listed origins read responses', async () => {
     const closed = await post({ query: '{ __typename }' }, { origin: 'https://evil.example' })
     expect(closed.headers.get('access-control-allow-origin')).toBeNull()
     const open = await startApi({ graphql: { origins: ['https://board.example'] } })
@@ -72,7 +72,7 @@ describe('GraphQL over HTTP', () => {
     await open.close()
   })
 
-  it('says what is wrong with variables, as the client’s mistake', async () => {
+  it('reports invalid variables as a client error', async () => {
     const query =
       'query ($r: Revision!, $t: DateTime) { changes(after: $r) { totalCount } deployments(asOf: $t) { totalCount } }'
     const response = await post(
@@ -88,7 +88,7 @@ describe('GraphQL over HTTP', () => {
     for (const error of errors) expect(error.extensions).toEqual({ code: 'BAD_USER_INPUT' })
   })
 
-  it('refuses documents beyond the limit of tokens, and bodies beyond that of bytes', async () => {
+  it('refuses documents with too many tokens and bodies with too many bytes', async () => {
     const tokens = await post({ query: `{ ${'__typename '.repeat(10_001)} }` })
     expect(await tokens.json()).toMatchObject({ errors: [{ message: expect.stringContaining('10000 tokens') }] })
     const bytes = await post({ query: '{ __typename }', variables: { x: 'x'.repeat(17 * 1024 * 1024) } }).catch(
@@ -98,11 +98,11 @@ describe('GraphQL over HTTP', () => {
     expect(await api.ask('{ __typename }')).toEqual({ __typename: 'Query' })
   })
 
-  it('shows GraphiQL with a document that works', async () => {
+  it('serves GraphiQL with a valid initial query', async () => {
     const page = await fetch(api.url, { headers: { accept: 'text/html' } })
     const html = await page.text()
     expect(html).toContain('Rollcall')
-    const { defaultQuery } = await import('../../src/graphql/playground.ts')
+    const { defaultQuery } = await import('../../src/graphql/transport/playground.ts')
     expect(html).toContain(JSON.stringify(defaultQuery).slice(1, 60))
     const response = await post({ query: defaultQuery, operationName: 'Fleet' })
     expect(await response.json()).toMatchObject({ data: { deploymentCounts: { total: 0 } } })
@@ -111,19 +111,19 @@ describe('GraphQL over HTTP', () => {
     await watch.body?.cancel()
   })
 
-  it('shows it without fetching anything from elsewhere', async () => {
+  it('serves GraphiQL without external scripts', async () => {
     const page = await api.graphql.fetch(api.url, { headers: { accept: 'text/html' } })
     expect(await page.text()).not.toMatch(/<(script|link|img)[^>]+(src|href)=["']?(https?:)?\/\//i)
   })
 
-  it('shows no GraphiQL when it is off', async () => {
+  it('does not serve GraphiQL when it is disabled', async () => {
     const off = await startApi({ graphql: { graphiql: false } })
     const page = await fetch(off.url, { headers: { accept: 'text/html' } })
     expect(await page.text()).not.toContain('GraphiQL')
     await off.close()
   })
 
-  it('finishes an operation whose client is gone, and leaves no snapshot open', async () => {
+  it('finishes an operation after its client disconnects, and leaves no snapshot open', async () => {
     const asked = new Promise<void>((resolve) => {
       const client = request(api.url, { method: 'POST', headers: { 'content-type': 'application/json' } })
       client.on('error', () => resolve())

@@ -77,7 +77,7 @@ describe.each(stores)('mutations on $name', (store) => {
       expect(await tokensOf('press-4')).toHaveLength(1)
     })
 
-    it('refuses a circle of gateways as a conflict, and registers none of the list', async () => {
+    it('refuses a cycle of gateways as a conflict, and registers no device of the list', async () => {
       const result = await run(register, {
         devices: [
           { deviceId: 'a', parent: 'b' },
@@ -88,7 +88,7 @@ describe.each(stores)('mutations on $name', (store) => {
       expect(await api.ask('{ device(deviceId: "a") { id } }')).toEqual({ device: null })
     })
 
-    it('names every problem with its path', async () => {
+    it('reports every problem with its path', async () => {
       const result = await run(register, {
         devices: [
           { deviceId: '', name: '', parent: 'x'.repeat(257), expectedInterval: 0 },
@@ -121,7 +121,7 @@ describe.each(stores)('mutations on $name', (store) => {
       expect(result.message).toBe('devices[0].deviceId must not be empty (and 8 more)')
     })
 
-    it('takes ten thousand, and refuses one more', async () => {
+    it('accepts 10,000 devices and refuses 10,001', async () => {
       const devices = Array.from({ length: 10_001 }, (_, i) => ({ deviceId: `many-${i}` }))
       const tooMany = await run(register, { devices })
       expect(tooMany).toMatchObject({ __typename: 'InvalidInput', path: ['devices'] })
@@ -173,7 +173,7 @@ describe.each(stores)('mutations on $name', (store) => {
       })
     })
 
-    it('names every problem with its path', async () => {
+    it('reports every problem with its path', async () => {
       const bad = { deviceId: 'x'.repeat(257), deploymentId: '', application: '', components: ['a', 'a', ''] }
       const result = await run(declare, { rollout: { name: '' }, deployments: [bad, bad] })
       expect(result.problems.map(({ path }: { path: string[] }) => path.join('.'))).toEqual([
@@ -193,7 +193,7 @@ describe.each(stores)('mutations on $name', (store) => {
   })
 
   describe('forgetDeployments', () => {
-    it('takes deployments out of lists and counts; they stay resolvable', async () => {
+    it('removes deployments from lists and counts; their IDs still resolve', async () => {
       await api.report({ deploymentId: 'gone', reporter: 'edge-9' })
       const { deployment } = await api.ask('{ deployment(deploymentId: "gone") { id } }')
       const result = await run(forget, { ids: [deployment.id] })
@@ -226,7 +226,7 @@ describe.each(stores)('mutations on $name', (store) => {
       })
     })
 
-    it('forgets none when an id names no deployment, and says which', async () => {
+    it('forgets none if an ID is not a deployment, and reports which', async () => {
       await api.report({ deploymentId: 'kept', reporter: 'edge-9' })
       const { deployment, device } = await api.ask(
         '{ deployment(deploymentId: "kept") { id } device(deviceId: "edge-9") { id } }',
@@ -241,7 +241,7 @@ describe.each(stores)('mutations on $name', (store) => {
   })
 
   describe('a device’s credentials and order', () => {
-    it('rotateDeviceToken shows a new token, and lets the old one live for a while', async () => {
+    it('rotateDeviceToken returns a new token, and the old one stays valid for a while', async () => {
       const { results } = await run(register, { devices: [{ deviceId: 'turns' }] })
       const { token } = await run(rotate, { deviceId: 'turns', overlap: 60 })
       const [old, fresh] = await tokensOf('turns')
@@ -254,7 +254,7 @@ describe.each(stores)('mutations on $name', (store) => {
       expect(await run(rotate, { deviceId: 'nobody' })).toMatchObject({ __typename: 'NotFound' })
     })
 
-    it('revokeDevice ends its tokens, which no new registration revives', async () => {
+    it('revokeDevice ends its tokens, and a new registration does not restore them', async () => {
       await run(register, { devices: [{ deviceId: 'lost' }] })
       const result = await run(revoke, { deviceId: 'lost' })
       expect(result).toEqual({
@@ -267,7 +267,7 @@ describe.each(stores)('mutations on $name', (store) => {
       expect(await run(revoke, { deviceId: 'nobody' })).toMatchObject({ __typename: 'NotFound' })
     })
 
-    it('resetReporterOrder lets an older report win again', async () => {
+    it('resetReporterOrder lets an older report apply', async () => {
       await api.report({ reporter: 'counts', deploymentId: 'c-1', state: 'INSTALLED', seq: '9', boot: 'b' })
       const late = { reporter: 'counts', deploymentId: 'c-1', state: 'FAILED', seq: '1', boot: 'b' } as const
       expect(await api.report(late)).toMatchObject({ verdict: 'STALE', staleBy: 'seq' })
@@ -282,7 +282,7 @@ describe.each(stores)('mutations on $name', (store) => {
     })
   })
 
-  it('each see what the one before them wrote, in one operation', async () => {
+  it('see the writes of earlier mutations in the same operation', async () => {
     const answer = await api.ask(`mutation {
       a: declareDeployments(input: { rollout: { name: "steps" }, deployments: [{ deviceId: "s", deploymentId: "s-1" }] }) { ... on DeclareDeploymentsSuccess { rollout { deploymentCounts { total } } } }
       b: declareDeployments(input: { rollout: { name: "steps" }, deployments: [{ deviceId: "s", deploymentId: "s-2" }] }) { ... on DeclareDeploymentsSuccess { rollout { deploymentCounts { total } } } }

@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { decodeNodeId, encodeNodeId } from '../../src/graphql/node.ts'
+import { decodeNodeId, encodeNodeId } from '../../src/graphql/objects/node.ts'
 import { type Api, startApi } from './harness.ts'
 
 const number = fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER })
 
 describe('a node id', () => {
-  it('says again what it was made of', () => {
+  it('decodes to the values that were encoded', () => {
     fc.assert(
       fc.property(
         fc.constantFrom('Deployment', 'Rollout', 'Device', 'Cluster'),
@@ -63,7 +63,7 @@ describe('node and nodes', () => {
   })
   afterAll(() => api.close())
 
-  it('give back what has the id', async () => {
+  it('return the object with the ID', async () => {
     const ids = all.map(({ id }) => id)
     const { nodes } = await api.ask(
       `query ($ids: [ID!]!) { nodes(ids: $ids) { __typename id ... on Deployment { deploymentId } ... on Component { name } } }`,
@@ -81,14 +81,14 @@ describe('node and nodes', () => {
       })
   })
 
-  it('are null for what nothing has, in its place', async () => {
+  it('are null for an ID without an object, at its index', async () => {
     const [deployment] = all
     const unknown = [
       'garbage',
       encodeNodeId('Deployment', 999_999, null),
       encodeNodeId('Rollout', 999_999, null),
       encodeNodeId('Device', 999_999, null),
-      // A device is no cluster, and no deployment has this component.
+      // A device ID with type Cluster, and a component that does not exist.
       encodeNodeId('Cluster', decodeNodeId(all[3]?.id ?? '')?.key ?? 0, null),
       encodeNodeId('Component', decodeNodeId(deployment?.id ?? '')?.key ?? 0, null, 'none'),
     ]
@@ -102,7 +102,7 @@ describe('node and nodes', () => {
     })
   })
 
-  it('say so when an id of the past lies before what is retained, and answer the others', async () => {
+  it('report HISTORY_EXPIRED for an expired past ID, and return the others', async () => {
     const [deployment] = all
     const expired = encodeNodeId('Deployment', decodeNodeId(deployment?.id ?? '')?.key ?? 0, 1)
     const { data, errors } = await api.query('query ($ids: [ID!]!) { nodes(ids: $ids) { id } }', {

@@ -1,4 +1,4 @@
-/** What EMCO's own stream gets wrong (WIRE §2.4), each as something that works here. */
+/** The defects of EMCO's own stream (docs/wire.md §2.4), each tested to work here. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type RunningApp, startApp } from '../support/app.ts'
 import { type Answer, type Emco, newContext, newGroup, shownDeployment } from '../support/emco.ts'
@@ -39,7 +39,7 @@ describe.each(stores)('a subscriber of an orchestrator on $name', (store) => {
     open.push(stream)
     return stream
   }
-  /** Reads on until something is as wanted; what came on the way comes with it. */
+  /** Reads until an event matches; returns it with the events before. */
   const until = async (stream: Stream, field: string, wanted: (payload: Answer) => boolean): Promise<Answer[]> => {
     const seen: Answer[] = []
     for (;;) {
@@ -48,7 +48,7 @@ describe.each(stores)('a subscriber of an orchestrator on $name', (store) => {
       if (wanted(payload)) return seen
     }
   }
-  /** Everything from now on. */
+  /** All new events. */
   const follow = async (filter: object): Promise<Stream> => {
     const { revision } = await server.query('{ revision }')
     return watch(changes, { filter, after: revision })
@@ -64,7 +64,7 @@ describe.each(stores)('a subscriber of an orchestrator on $name', (store) => {
     return context
   }
 
-  it('is told the present first', async () => {
+  it('gets the present first', async () => {
     const context = await start('a', 'b')
     await emco.show(context, { deploymentStatuses: [shownDeployment('a')] })
     const stream = watch(rollout, { key: emco.key })
@@ -79,7 +79,7 @@ describe.each(stores)('a subscriber of an orchestrator on $name', (store) => {
     expect((await counted.data()).resourceCounts.counts).toMatchObject({ total: 2, sync: { applied: 2 } })
   })
 
-  it('may come before the rollout is there, and stays through instances', async () => {
+  it('can subscribe before the rollout exists, and stays through instances', async () => {
     emco = newGroup(server)
     const stream = watch(rollout, { key: emco.key })
     expect((await stream.data()).rollout.rollout).toBeNull()
@@ -102,7 +102,7 @@ describe.each(stores)('a subscriber of an orchestrator on $name', (store) => {
     for (const { cursor } of later) expect(Number(cursor)).toBeGreaterThan(0)
   })
 
-  it('is told only what its own filter wants', async () => {
+  it('gets only changes that match its filter', async () => {
     const a = await start('x')
     const groupOfA = emco
     const b = await start('x')
@@ -117,7 +117,7 @@ describe.each(stores)('a subscriber of an orchestrator on $name', (store) => {
     await groupOfA.apply(a, [{ name: 'q' }])
     await emco.apply(b, [{ name: 'z', status: 'Failed' }])
     expect(await total(second)).toBe(3)
-    // The next that each is told is its own first one: nothing of the others' came before.
+    // The first event of each is its own: none of the others' came before.
     expect(await total(first)).toBe(2)
     expect(await total(third)).toBe(1)
     const seen = await until(told, 'changes', ({ change }) => change.resource.name === 'z')
@@ -127,7 +127,7 @@ describe.each(stores)('a subscriber of an orchestrator on $name', (store) => {
     ])
   })
 
-  it('is told of failures, retries, terminations and deletions, with time, reason and cursor', async () => {
+  it('gets failures, retries, terminations and deletions, with time, reason and cursor', async () => {
     const context = await start('a')
     const stream = await follow({ instanceIds: [context] })
     const wanted: Record<string, (change: Answer) => boolean> = {
@@ -157,7 +157,7 @@ describe.each(stores)('a subscriber of an orchestrator on $name', (store) => {
     for (const { change } of seen) expect(Date.parse(change.at)).toBeGreaterThan(0)
   })
 
-  it('is never told that something is not ready because a fact could not be taken', async () => {
+  it('never gets `not ready` because a report could not be accepted', async () => {
     const context = await start('a')
     await emco.show(context, { deploymentStatuses: [shownDeployment('a')] })
     const stream = watch(rollout, { key: emco.key })
@@ -173,11 +173,11 @@ describe.each(stores)('a subscriber of an orchestrator on $name', (store) => {
     expect((await emco.call('POST', `${emco.base}/instances/${context}/resources`, { resources: 1 })).status).toBe(422)
     await emco.apply(context, [{ name: 'b', status: 'Pending' }])
     const seen = await until(stream, 'rollout', ({ rollout: one }) => one.resourceCounts.total === 2)
-    // Only the new one, which is not there yet, is waited for.
+    // Only the new instance, which does not exist yet, is waited for.
     expect(seen.map(({ rollout: one }) => one.resourceCounts.readiness.ready)).toEqual(seen.map(() => 1))
   })
 
-  it('who does not read delays nobody', async () => {
+  it('that does not read delays no other subscriber', async () => {
     const context = await start('a')
     const idle = watch(rollout, { key: emco.key })
     await idle.data()
@@ -190,7 +190,7 @@ describe.each(stores)('a subscriber of an orchestrator on $name', (store) => {
     expect(latest.cursor).toBe(seen.at(-1)?.cursor)
   })
 
-  it('is told of a cluster’s connectivity', async () => {
+  it('gets changes of a cluster’s connectivity', async () => {
     emco = newGroup(server)
     const name = `edge-${newContext()}`
     const stream = await follow({ kinds: ['CONNECTIVITY_CHANGED'] })

@@ -11,7 +11,7 @@ const shown = `
 
 describe.each(stores)('the past on $name', (store) => {
   let api: Api
-  // Later than the database began, so that its history reaches back to the first moment.
+  // Later than the database's start, so that its history covers the first revision.
   let clock = Date.now() + 3_600_000
   const moments: {
     readonly revision: string
@@ -41,7 +41,7 @@ describe.each(stores)('the past on $name', (store) => {
     rollout(key: { name: "d-1" }, asOf: $asOf, atRevision: $atRevision) { id deploymentCounts { total } }
   }`
 
-  it('answers by time and by revision what was answered then, with ids of its own', async () => {
+  it('returns by time and by revision what was returned then, with its own IDs', async () => {
     for (const { revision, time, deployment, counts } of moments) {
       const byTime = await api.ask(then, { asOf: time })
       const byRevision = await api.ask(then, { atRevision: revision })
@@ -50,14 +50,14 @@ describe.each(stores)('the past on $name', (store) => {
       expect(byRevision.deployment.asOf).toBe(revision)
       expect(withoutIds(byRevision.deployment)).toEqual(withoutIds(deployment))
       const past = idsIn(byRevision.deployment)
-      // A change links to the present.
+      // Changes link to the present.
       expect(past.filter((id) => idsIn(deployment).includes(id))).toEqual(
         idsIn(byRevision.deployment.history).map((id) => id),
       )
     }
   })
 
-  it('keeps everything below an object of the past in that past', async () => {
+  it('shows everything below a past object at the same revision', async () => {
     const [first] = moments
     const { deployment } = await api.ask(then, { atRevision: first?.revision })
     expect(deployment.rollout.deployments.nodes).toEqual([
@@ -68,7 +68,7 @@ describe.each(stores)('the past on $name', (store) => {
     expect(deployment.history.totalCount).toBe(2)
   })
 
-  it('is not taken for the present, nor for another past, in one operation', async () => {
+  it('is not mixed with the present or another revision in one operation', async () => {
     const [first, second] = moments
     const list = (when: string): string => `deployments(orderBy: NAME ${when}) {
       nodes { state rollout { id deploymentCounts { installed pending } } target { id } }
@@ -80,7 +80,7 @@ describe.each(stores)('the past on $name', (store) => {
     expect(new Set(alone.map((answer) => JSON.stringify(answer))).size).toBe(3)
   })
 
-  it('finds objects of the past again by their ids', async () => {
+  it('finds past objects by their IDs', async () => {
     const [, second] = moments
     const { deployment } = await api.ask(then, { atRevision: second?.revision })
     const ids = [deployment.id, deployment.components[0].id, deployment.rollout.id, deployment.device.id]
@@ -113,7 +113,7 @@ describe.each(stores)('the past on $name', (store) => {
     })
   })
 
-  it('is the present in the future', async () => {
+  it('of a future time is the present', async () => {
     const answer = await api.ask(then, { asOf: '2999-01-01T00:00:00Z' })
     expect(answer.deployment).toMatchObject({ state: 'INSTALLED', asOf: moments.at(-1)?.revision })
   })
@@ -141,7 +141,7 @@ describe.each(stores)('the past on $name', (store) => {
     },
   )
 
-  it('refuses an id of the past together with another time', async () => {
+  it('refuses a past ID together with another time', async () => {
     const { rollout } = await api.ask(then, { atRevision: moments[0]?.revision })
     const { errors } = await api.query('query ($id: ID, $r: Revision) { rollout(id: $id, atRevision: $r) { id } }', {
       id: rollout.id,
@@ -156,7 +156,7 @@ function idsIn(value: unknown): string[] {
   return [...found].map(([, id = '']) => id)
 }
 
-/** What differs between now and then on purpose. */
+/** Fields that differ on purpose between past and present. */
 function withoutIds(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value, (key, member) => (key === 'id' || key === 'asOf' ? undefined : member)))
 }

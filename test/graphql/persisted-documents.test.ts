@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { readPersistedDocuments } from '../../src/graphql/persisted-documents.ts'
+import { readPersistedDocuments } from '../../src/graphql/guards/persisted-documents.ts'
 import { schema } from '../../src/graphql/schema.ts'
 import { type Request, transports } from '../attacks/transports.ts'
 import { type RunningApp, startApp } from '../support/app.ts'
@@ -25,7 +25,7 @@ function listed(content: unknown): string {
   return path
 }
 
-describe('where only known documents are executed', () => {
+describe('a server that executes only listed documents', () => {
   let server: RunningApp
   beforeAll(async () => {
     server = await startApp({ env: { PERSISTED_DOCUMENTS: listed({ 'count-1': count, [hash(watch)]: watch }) } })
@@ -60,12 +60,12 @@ describe('where only known documents are executed', () => {
       expect(errors).toMatchObject([{ extensions: { code: 'LIMIT_EXCEEDED', limit: 'unlistedDocument' } }])
     })
 
-    it('a listed id counts, whatever text comes with it', async () => {
+    it('executes the document of a listed ID and ignores the text', async () => {
       expect(await ask(server.url, { query: type, documentId: 'count-1' })).toEqual(counted)
     })
   })
 
-  it('a subscription is one like any other', async () => {
+  it('also restricts subscriptions', async () => {
     const [, ...streaming] = transports
     for (const { ask } of streaming)
       expect(await ask(server.url, { query: '', documentId: `sha256:${hash(watch)}` })).toEqual({
@@ -73,7 +73,7 @@ describe('where only known documents are executed', () => {
       })
   })
 
-  it('an address names it too', async () => {
+  it('accepts the ID in the URL', async () => {
     const ask = async (query: string) => (await fetch(`${server.url}/graphql?${query}`)).json()
     expect(await ask('documentId=count-1')).toEqual(counted)
     const extensions = JSON.stringify({ persistedQuery: { version: 1, sha256Hash: hash(count) } })
@@ -113,7 +113,7 @@ describe('a list of documents', () => {
     await expect(readPersistedDocuments(listed(content), schema)).rejects.toThrow(message)
   })
 
-  it('that is not there is said at the start', async () => {
+  it('that cannot be read is reported at startup', async () => {
     await expect(readPersistedDocuments('/nowhere/documents.json', schema)).rejects.toThrow(
       /documents.json: cannot be read \(ENOENT\)/,
     )

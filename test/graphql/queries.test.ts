@@ -44,7 +44,7 @@ describe.each(stores)('queries on $name', (store) => {
   })
   afterAll(() => api.close())
 
-  it('shows a deployment with everything that was reported and declared', async () => {
+  it('returns a deployment with all reported and declared data', async () => {
     const { deployment, revision } = await api.ask(`{
       revision
       deployment(deploymentId: "d-1") {
@@ -120,7 +120,7 @@ describe.each(stores)('queries on $name', (store) => {
     expect(revision).toMatch(/^\d{16}$/)
   })
 
-  it('finds nothing rather than failing', async () => {
+  it('returns null instead of failing', async () => {
     expect(
       await api.ask(`{
         deployment(deploymentId: "nobody") { id }
@@ -132,12 +132,12 @@ describe.each(stores)('queries on $name', (store) => {
     ).toEqual({ deployment: null, device: null, cluster: null, region: null, rollout: null })
   })
 
-  it('lists the matches when an id is ambiguous, and takes the device or the reporter to choose', async () => {
+  it('lists the matches of an ambiguous ID, and selects by device or reporter', async () => {
     const { data, errors } = await api.query('{ deployment(deploymentId: "shared") { id } }')
     expect(data).toEqual({ deployment: null })
     expect(errors).toMatchObject([
       {
-        message: expect.stringContaining('2 deployments are called shared'),
+        message: expect.stringContaining('2 deployments have the ID shared'),
         extensions: {
           code: 'AMBIGUOUS',
           matches: expect.arrayContaining([
@@ -192,7 +192,7 @@ describe.each(stores)('queries on $name', (store) => {
     expect(deploymentCounts.total).toBe(ids.length)
   })
 
-  it('filters by node ids, also by those of the past', async () => {
+  it('filters by node IDs, including those of past revisions', async () => {
     const { revision, deployment } = await api.ask('{ revision deployment(deploymentId: "d-2") { id rollout { id } } }')
     const past = await api.ask('query ($r: Revision) { deployment(deploymentId: "d-2", atRevision: $r) { id } }', {
       r: revision,
@@ -221,7 +221,7 @@ describe.each(stores)('queries on $name', (store) => {
     expect(deployments.nodes.map((node: { deploymentId: string }) => node.deploymentId)).toEqual(ids)
   })
 
-  it('counts the fleet, a device and a rollout, zero-filled and as of the answer', async () => {
+  it('counts the fleet, a device and a rollout, zero-filled, at the revision of the response', async () => {
     const { revision, deploymentCounts, device, rollout } = await api.ask(`{
       revision
       deploymentCounts { total pending installing installed failed removing removed revision }
@@ -253,7 +253,7 @@ describe.each(stores)('queries on $name', (store) => {
     })
   })
 
-  it('lists devices by filter, and a gateway with what is behind it', async () => {
+  it('lists devices by filter, and a gateway with the devices behind it', async () => {
     const { all, registered, labelled, gateway } = await api.ask(`{
       all: devices { totalCount nodes { deviceId } }
       registered: devices(filter: { registered: true, text: "PRESS" }) { totalCount nodes { deviceId } }
@@ -278,7 +278,7 @@ describe.each(stores)('queries on $name', (store) => {
     })
   })
 
-  it('lists rollouts by filter, and finds one by id or by its full name', async () => {
+  it('lists rollouts by filter, and finds one by ID or full name', async () => {
     const { all, declared, named, byKey } = await api.ask(`{
       all: rollouts { totalCount nodes { name } }
       declared: rollouts(filter: { kinds: [DECLARED], projects: ["fleet"], names: ["spring"] }) { totalCount nodes { id name } }
@@ -308,7 +308,7 @@ describe.each(stores)('queries on $name', (store) => {
     expect(errors).toMatchObject([{ message: expect.stringMatching(message), extensions: { code: 'BAD_USER_INPUT' } }])
   })
 
-  it('refuses endless lists, and stores of text that cannot be there find nothing', async () => {
+  it('refuses long lists, and finds nothing for text that cannot be stored', async () => {
     const document = 'query ($ids: [String!]) { deployments(filter: { deploymentIds: $ids }) { totalCount } }'
     const { errors } = await api.query(document, { ids: Array.from({ length: 10_001 }, String) })
     expect(errors).toMatchObject([
@@ -322,7 +322,7 @@ describe.each(stores)('queries on $name', (store) => {
     ).toEqual({ device: null, deployment: null })
   })
 
-  it('tells the log, and each history, with changes of their own types', async () => {
+  it('returns the log and each history with typed changes', async () => {
     const { changes, deployment } = await api.ask(`{
       changes { totalCount nodes {
         __typename revision at observedAt kind
@@ -375,7 +375,7 @@ describe.each(stores)('queries on $name', (store) => {
     expect(await count('kinds: []')).toBe(0)
   })
 
-  it('recounts, and finds no drift', async () => {
+  it('recounts and finds no drift', async () => {
     const { audit, revision } = await api.ask('{ revision audit { revision drift { scope field counted recounted } } }')
     expect(audit).toEqual({ revision, drift: [] })
   })

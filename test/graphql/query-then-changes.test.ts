@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { deploymentStates } from '../../src/domain/deployment.ts'
+import { deploymentStates } from '../../src/domain/values.ts'
 import { stores } from '../support/stores.ts'
 import { transports } from './clients.ts'
 import { type Api, startApi } from './harness.ts'
@@ -11,7 +11,7 @@ describe.each(stores)('a query and the changes after its revision, under load, o
   })
   afterAll(() => api.close())
 
-  it.each(transports)('together are everything, over $name', async ({ watch }) => {
+  it.each(transports)('together miss nothing, over $name', async ({ watch }) => {
     let isLoaded = true
     let turn = 0
     const load = Promise.all(

@@ -32,7 +32,7 @@ describe.each(stores)('resources in GraphQL on $name', (store) => {
     },
   })
 
-  it('are counted alike at every level, and are what they were in the past', async () => {
+  it('have equal counts at every level, and keep their past states', async () => {
     await put('i', {
       request: { 'rb-name': 'rb', 'rb-version': 'v1', 'profile-name': 'p', 'cloud-region': 'r' },
       resources: [
@@ -101,7 +101,7 @@ describe.each(stores)('resources in GraphQL on $name', (store) => {
     expect(found.node).toEqual({ name: 'b', presence: 'PRESENT' })
     await expect(
       server.query('query ($id: ID!) { node(id: $id) { ... on Resource { detail } } }', { id: nodes[1].id }),
-    ).rejects.toThrow('only the status is kept')
+    ).rejects.toThrow('are not retained')
     const { changes } =
       await server.query(`{ changes(filter: { kinds: [RESOURCE_STATUS_CHANGED, INSTANCE_STATUS_CHANGED] }) { nodes { kind
       ... on ResourceStatusChanged { resource { name } fromPresence toPresence toReadiness reason }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { parseDateTime, parseRevision } from '../../src/graphql/scalars.ts'
+import { parseDateTime, parseRevision } from '../../src/graphql/objects/scalars.ts'
 
 describe('DateTime', () => {
   it.each([
@@ -34,7 +34,7 @@ describe('DateTime', () => {
     expect(() => parseDateTime(value)).toThrow(/^DateTime must be ISO 8601 with an offset/)
   })
 
-  it('does not repeat endless nonsense', () => {
+  it('truncates long invalid values in messages', () => {
     expect(() => parseDateTime('x'.repeat(10_000))).toThrow(/^.{0,200}$/)
   })
 })

@@ -1,12 +1,17 @@
 import { readFileSync, statSync } from 'node:fs'
 import {
+  type GraphQLInterfaceType,
   type GraphQLNamedType,
+  getNamedType,
   isEnumType,
   isInputObjectType,
   isInterfaceType,
   isIntrospectionType,
+  isLeafType,
   isObjectType,
   isSpecifiedScalarType,
+  parse,
+  validate,
   validateSchema,
 } from 'graphql'
 import { describe, expect, it } from 'vitest'
@@ -18,14 +23,27 @@ describe('the schema', () => {
     expect(validateSchema(schema)).toEqual([])
   })
 
-  it('is what schema.graphql says (else: npm run schema)', () => {
+  it('equals schema.graphql (otherwise: npm run schema)', () => {
     expect(readFileSync(schemaFile, 'utf8')).toBe(printedSchema())
   })
 
-  it('writes nothing when it is imported', async () => {
+  it('does not write the file on import', async () => {
     const before = statSync(schemaFile, { bigint: true }).mtimeNs
     await import('../../src/graphql/print-schema.ts')
     expect(statSync(schemaFile, { bigint: true }).mtimeNs).toBe(before)
+  })
+
+  // One document for all kinds of changes is what pages and terminals need: fields of one name must have one type.
+  it('lets a document select every field of every kind of change', () => {
+    const kinds = schema.getPossibleTypes(schema.getType('Change') as GraphQLInterfaceType)
+    const selections = kinds.map((type) => {
+      const fields = Object.values(type.getFields()).filter((field) => field.args.length === 0)
+      const selected = fields.map(({ name, type: of }) =>
+        isLeafType(getNamedType(of)) ? name : `${name} { __typename }`,
+      )
+      return `... on ${type.name} { ${selected.join(' ')} }`
+    })
+    expect(validate(schema, parse(`{ changes { nodes { ${selections.join(' ')} } } }`))).toEqual([])
   })
 
   it('describes every type, field, argument, input field and enum value', () => {

@@ -1,7 +1,7 @@
-/** What is selected of a list's rows, however the document says it. */
+/** The selected fields of a list's rows, for every form of document. */
 import { buildSchema, type GraphQLResolveInfo, graphqlSync } from 'graphql'
 import { expect, it } from 'vitest'
-import { selectedFields } from '../../src/graphql/selection.ts'
+import { selectedFields } from '../../src/graphql/execution/selection.ts'
 
 const schema = buildSchema(`
   type Query { list: List }
@@ -44,6 +44,6 @@ it.each([
   expect(asked(source, path)).toEqual([names])
 })
 
-it('tells one list from another of the same document', () => {
+it('distinguishes two lists in one document', () => {
   expect(asked('{ list { x: nodes { a } y: nodes { b } } }')).toEqual([['a'], ['b']])
 })

@@ -2,30 +2,30 @@ import { parse } from 'graphql'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { WebSocket } from 'ws'
 import type { ReportOutcome } from '../../src/domain/report.ts'
-import { isOfEvent } from '../../src/graphql/operation.ts'
-import { createSharedExecution } from '../../src/graphql/shared-execution.ts'
+import { isOfEvent } from '../../src/graphql/execution/event-result.ts'
+import { createSharedExecution } from '../../src/graphql/execution/shared-execution.ts'
 import { registerDevices } from '../../src/ingest/commands/device.ts'
 import { stores } from '../support/stores.ts'
 import { transports } from './clients.ts'
 import { type Api, startApi } from './harness.ts'
-import { namedAuth } from './identities.ts'
+import { namedAuth } from './principals.ts'
 
-const crowd = 40
+const group = 40
 
-describe.each(stores)('a crowd that watches the same on $name', (store) => {
+describe.each(stores)('subscribers of the same operation on $name', (store) => {
   let api: Api
   beforeAll(async () => {
     api = await startApi({ store })
   })
   afterAll(() => api.close())
 
-  it.each(transports)('costs the database what one would, over $name', async ({ watch }) => {
+  it.each(transports)('cost the database as much as one, over $name', async ({ watch }) => {
     const deploymentId = `crowded-${Math.random()}`
     await api.report({ deploymentId, state: 'PENDING' })
     const document = `subscription ($id: String!) {
       deployment(deploymentId: $id) { cursor coalesced deployment { state device { deviceId } rollout { name } } changes { revision kind } }
     }`
-    const streams = Array.from({ length: crowd }, () => watch(api.url, document, { id: deploymentId }))
+    const streams = Array.from({ length: group }, () => watch(api.url, document, { id: deploymentId }))
     const first = await Promise.all(streams.map((stream) => stream.data()))
     expect(first[0]).toMatchObject({ deployment: { deployment: { state: 'PENDING' }, changes: [] } })
     api.statements()
@@ -38,14 +38,14 @@ describe.each(stores)('a crowd that watches the same on $name', (store) => {
       deployment: { state: 'INSTALLED' },
       changes: [{ revision: String(revision), kind: 'DEPLOYMENT_STATE_CHANGED' }],
     })
-    // Two rounds at most: who was a moment late is told in the second.
+    // At most two rounds: late subscribers are notified in the second.
     expect(api.statements()).toBeLessThanOrEqual(8)
     await Promise.all(streams.map((stream) => stream.close()))
   })
 
-  it.each([null, 'edge-1'])('costs few statements when each watches his own, of device %s', async (device) => {
+  it.each([null, 'edge-1'])('cost few statements if each watches another deployment, of device %s', async (device) => {
     const [{ watch } = expect.unreachable()] = transports
-    const ids = Array.from({ length: crowd }, (_, index) => `own-${device}-${index}`)
+    const ids = Array.from({ length: group }, (_, index) => `own-${device}-${index}`)
     const reportAll = (state: 'PENDING' | 'INSTALLED') =>
       Promise.all(ids.map((deploymentId) => api.report({ reporter: 'edge-1', deploymentId, state })))
     await reportAll('PENDING')
@@ -60,28 +60,28 @@ describe.each(stores)('a crowd that watches the same on $name', (store) => {
       expect(await stream.data()).toEqual({
         deployment: { deployment: { deploymentId: ids[index], state: 'INSTALLED', device: { deviceId: 'edge-1' } } },
       })
-    expect(api.statements()).toBeLessThan(crowd / 2)
+    expect(api.statements()).toBeLessThan(group / 2)
     await Promise.all(streams.map((stream) => stream.close()))
   })
 
-  it('is told of a change with what it links to by few reads', async () => {
+  it('get a change with its linked objects by few reads', async () => {
     const [{ watch } = expect.unreachable()] = transports
     const document =
       'subscription { changes { cursor change { ... on DeploymentStateChanged { to deployment { state } } } } }'
-    const streams = Array.from({ length: crowd }, () => watch(api.url, document))
+    const streams = Array.from({ length: group }, () => watch(api.url, document))
     const first = streams.map((stream) => stream.data())
-    await expect.poll(() => api.road.feed.subscribers.changes).toBe(crowd)
+    await expect.poll(() => api.road.feed.subscribers.changes).toBe(group)
     await expect.poll(() => api.road.feed.hub.size).toBe(2)
     api.statements()
     await api.report({ deploymentId: 'linked', state: 'FAILED' })
     const told = await Promise.all(first)
     for (const one of told) expect(one).toEqual(told[0])
     expect(told[0].changes.change).toEqual({ to: 'FAILED', deployment: { state: 'FAILED' } })
-    expect(api.statements()).toBeLessThan(crowd)
+    expect(api.statements()).toBeLessThan(group)
     await Promise.all(streams.map((stream) => stream.close()))
   })
 
-  it('shares nothing between other variables, or other documents', async () => {
+  it('share nothing with other variables or other documents', async () => {
     const [{ watch } = expect.unreachable()] = transports
     for (const deploymentId of ['one', 'two']) await api.report({ deploymentId, state: 'PENDING' })
     const document = 'subscription ($id: String!) { deployment(deploymentId: $id) { deployment { deploymentId } } }'
@@ -97,13 +97,13 @@ describe.each(stores)('a crowd that watches the same on $name', (store) => {
   })
 })
 
-describe('what a crowd is told', () => {
+describe('the shared results of a group', () => {
   const opened: WebSocket[] = []
   afterEach(() => {
     for (const socket of opened.splice(0)) socket.terminate()
   })
 
-  /** The payloads of one subscription, as they come over the wire. */
+  /** The payloads of one subscription, as sent. */
   async function listen(api: Api, id: string, query: string, { variables = {}, as = 'admin' } = {}) {
     const socket = new WebSocket(api.url.replace('http', 'ws'), 'graphql-transport-ws')
     opened.push(socket)
@@ -127,7 +127,7 @@ describe('what a crowd is told', () => {
     }
   }
 
-  it('is what somebody is told who is alone, also where something fails', async () => {
+  it('equal those of a single subscriber, also for failures', async () => {
     let isFailing = false
     const api = await startApi({
       graphql: ({ database }) => ({
@@ -143,16 +143,16 @@ describe('what a crowd is told', () => {
       'subscription { changes { cursor change { kind ... on DeploymentStateChanged { deployment { state } } } } }',
       'subscription { deploymentCounts { cursor counts { total pending failed convergence { unknown } } } }',
     ]
-    const crowds = await Promise.all(
+    const groups = await Promise.all(
       documents.map(async (document) => [
         ...(await Promise.all(['1', '1', 'é"\\\u2028', '7'].map((id) => listen(api, id, document)))),
-        // Another document to the parser, and so alone.
+        // A different document for the parser, so the subscriber is alone.
         await listen(api, '1', `${document} # alone`),
       ]),
     )
     const same = async (index: number): Promise<string> => {
-      const texts = await Promise.all((crowds[index] ?? []).map((one) => one.next()))
-      // Each failure of ours has an id.
+      const texts = await Promise.all((groups[index] ?? []).map((one) => one.next()))
+      // Each unexpected error has its own ID.
       const [first = '', ...others] = texts.map((text) => text.replaceAll(/[\da-f-]{36}/g, '<id>'))
       for (const text of others) expect(text).toBe(first)
       return first
@@ -160,7 +160,7 @@ describe('what a crowd is told', () => {
     await same(0)
     await same(2)
     await expect.poll(() => api.road.feed.subscribers).toMatchObject({ changes: 5, states: 10 })
-    // Two lines for each document, and the backlog.
+    // Two lines per document, and the backlog.
     await expect.poll(() => api.road.feed.hub.size).toBe(7)
     await api.report({ reporter: 'gw-1', deviceId: 'd-1', deploymentId: 'twice', state: 'FAILED' })
     expect(JSON.parse(await same(0))).toMatchObject({ data: { deployment: { deployment: { state: 'FAILED' } } } })
@@ -172,18 +172,18 @@ describe('what a crowd is told', () => {
       data: { deployment: { coalesced: 0, deployment: null } },
       errors: [{ path: ['deployment', 'deployment'] }],
     })
-    const masked = { message: "Unexpected error <id>: it is in the server's log.", extensions: { id: '<id>' } }
+    const masked = { message: "Unexpected error <id>. Details are in the server's log.", extensions: { id: '<id>' } }
     expect(JSON.parse(await same(1))).toMatchObject({
       data: { changes: { change: null } },
       errors: [{ ...masked, path: ['changes', 'change', 'deployment'] }],
     })
     await same(2)
-    // Once for all of the crowd, and once for who is alone.
+    // Once for the group, and once for the single subscriber.
     expect(api.logged).toHaveLength(2)
     await api.close()
   })
 
-  it('is nothing that others asked for, or may see', async () => {
+  it('are not shared across operations or access scopes', async () => {
     const api = await startApi({ graphql: { auth: namedAuth } })
     const document =
       'subscription ($id: String!) { deployment(deploymentId: $id) { deployment { deploymentId state } } }'
@@ -197,7 +197,7 @@ describe('what a crowd is told', () => {
     )
     if (!one || !two || !three || !four || !elsewhere || !elsewhereToo) return expect.unreachable()
     for (const each of [one, two, three, four, elsewhere, elsewhereToo]) expect(await each.next()).toBe(nothing)
-    // Of `a`, of `b`, of the narrowed; and the backlog.
+    // For `a`, for `b`, for the caller with a scope, and the backlog.
     await expect.poll(() => api.road.feed.hub.size).toBe(4)
     for (const id of ['a', 'b']) await api.report({ reporter: 'oslo-1', deploymentId: id, state: 'PENDING' })
     for (const each of [one, three]) expect(await each.next()).toBe(told('a', 'PENDING'))
@@ -225,7 +225,7 @@ describe('the result of a change', () => {
     { isItsOwn: false, later: change, executions: 2 },
     { isItsOwn: true, later: {}, executions: 2 },
   ])(
-    'made of it alone ($isItsOwn) costs those who are told later $executions',
+    'that depends on it alone ($isItsOwn) costs later subscribers $executions',
     async ({ isItsOwn, later, executions }) => {
       const shared = createSharedExecution()
       const execute = vi.fn(async () => ({ data: {}, [isOfEvent]: isItsOwn }))

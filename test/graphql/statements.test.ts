@@ -1,7 +1,7 @@
-/** However many rows a level of a query has, it is one statement; what is not selected is none. */
+/** Each level of a query is one statement for any number of rows. Unselected fields cost none. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { deploymentIntentGroup } from '../../src/domain/rollout.ts'
-import { type LifecycleRolloutName, recordActions } from '../../src/ingest/commands/act.ts'
+import { deploymentIntentGroup, type LifecycleRolloutName } from '../../src/domain/rollout.ts'
+import { recordActions } from '../../src/ingest/commands/act.ts'
 import { declareDeployments } from '../../src/ingest/commands/declare.ts'
 import { reportResources } from '../../src/ingest/commands/resources.ts'
 import { type Api, startApi } from './harness.ts'
@@ -84,6 +84,7 @@ describe('statements of a query', () => {
     ['{ deployments(first: 100) { nodes { reports { nodes { verdict } totalCount } } } }', 3],
     ['{ devices(first: 100) { nodes { parent { deviceId } children { totalCount nodes { deviceId } } } } }', 4],
     ['{ devices(first: 100) { nodes { deploymentCounts { total } deployments { nodes { id } } } } }', 3],
+    ['{ devices(first: 100) { nodes { deviations { kind count lastAt example } } } }', 2],
     ['{ rollouts(first: 100) { nodes { deploymentCounts { total } deployments { nodes { id } totalCount } } } }', 3],
     ['{ rollouts(first: 100) { nodes { convergence deploymentCounts { total convergence { stale } } } } }', 1],
     ['{ changes(first: 100) { nodes { kind } } }', 1],
@@ -95,6 +96,7 @@ describe('statements of a query', () => {
     ['{ deployments(first: 100) { nodes { components { resources(first: 2) { nodes { name } } } } } }', 2],
     ['{ deployments(first: 100) { nodes { resources { nodes { target { name } instance { instanceId } } } } } }', 4],
     ['{ resourceCounts { total } }', 1],
+    ['{ deviationCounts { kind devices reports } }', 1],
   ]
 
   it.each(documents)('%s is %i', async (document, expected) => {
@@ -112,7 +114,7 @@ describe('statements of a query', () => {
     }
   })
 
-  it('do not grow with the rows of the past either', async () => {
+  it('do not grow with past rows either', async () => {
     const { revision } = await api.ask('{ revision }')
     await grow(40, 44)
     const ask = (first: number) =>
@@ -128,7 +130,7 @@ describe('statements of a query', () => {
     expect(api.statements()).toBe(few)
   })
 
-  it('are as few for the same asked twice in one query', async () => {
+  it('are not repeated for a field selected twice', async () => {
     api.statements()
     await api.ask('{ a: deployments(first: 2) { nodes { id } } b: deployments(first: 2) { nodes { state } } }')
     expect(api.statements()).toBe(1)

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { decodeNodeId } from '../../src/graphql/node.ts'
+import { decodeNodeId } from '../../src/graphql/objects/node.ts'
 import { declareDeployments, forgetDeployments } from '../../src/ingest/commands/declare.ts'
 import { registerDevices } from '../../src/ingest/commands/device.ts'
 import { type Stream, transports } from './clients.ts'
@@ -43,7 +43,7 @@ describe.each(transports)('subscriptions over $name', (transport) => {
   const headNow = (): Promise<string> => api.ask('{ revision }').then(({ revision }) => revision)
 
   describe('changes', () => {
-    it('tells what happened after a revision, then what happens, without a gap', async () => {
+    it('sends past changes after a revision, then live ones, without a gap', async () => {
       const after = await headNow()
       const deploymentId = newId()
       await api.report({ deploymentId, state: 'PENDING' })
@@ -69,7 +69,7 @@ describe.each(transports)('subscriptions over $name', (transport) => {
       expect([second.cursor, third.cursor].map(Number)).toEqual([Number(after) + 2, Number(after) + 3])
     })
 
-    it('without a revision tells what happens from now on', async () => {
+    it('without a revision sends new changes only', async () => {
       await api.report({ deploymentId: newId() })
       const attached = api.road.feed.hub.size
       const stream = watch(`subscription { changes { ${changeFields} } }`)
@@ -80,7 +80,7 @@ describe.each(transports)('subscriptions over $name', (transport) => {
       expect((await first).changes).toMatchObject({ cursor: String(revision), change: { deploymentId } })
     })
 
-    it('shows linked objects as they are at each event, never as they were at an earlier one', async () => {
+    it('shows linked objects at the time of each event, never cached ones', async () => {
       const after = await headNow()
       const deploymentId = newId()
       const stream = watch(
@@ -94,7 +94,7 @@ describe.each(transports)('subscriptions over $name', (transport) => {
       }
     })
 
-    it('begins with a reset when the cursor is too old, of another epoch or ahead, and goes on', async () => {
+    it('starts with a reset if the cursor is expired, of another epoch or ahead, and continues', async () => {
       const { changes } = await api.ask('{ changes(first: 1) { nodes { revision } } }')
       for (const after of ['1', '9'.repeat(30)]) {
         const stream = watch(`subscription ($after: Revision) { changes(after: $after) { ${changeFields} } }`, {
@@ -110,7 +110,7 @@ describe.each(transports)('subscriptions over $name', (transport) => {
       }
     })
 
-    it('filters, and moves the cursor of a quiet subscriber with bookmarks', async () => {
+    it('filters, and advances the cursor of an idle subscriber with bookmarks', async () => {
       const after = await headNow()
       const deploymentId = newId()
       const stream = watch(
@@ -124,7 +124,7 @@ describe.each(transports)('subscriptions over $name', (transport) => {
       expect((await stream.data()).changes).toEqual({ cursor: head, change: null, reset: null })
     })
 
-    it('answers a bad cursor or filter with an error, and ends', async () => {
+    it('reports an invalid cursor or filter, and ends', async () => {
       const stream = watch('subscription { changes(after: "new") { cursor } }')
       await expect(stream.next().then((result) => Promise.reject(result?.errors))).rejects.toMatchObject([
         { message: expect.stringContaining('Revision must be decimal digits') },
@@ -137,7 +137,7 @@ describe.each(transports)('subscriptions over $name', (transport) => {
       cursor coalesced deployment { state reporter revision forgottenAt device { deploymentCounts { total installed } } } changes { kind revision }
     } }`
 
-    it('begins with null for what is not there yet, and shows its first report whole', async () => {
+    it('starts with null if it does not exist yet, and shows its complete first report', async () => {
       const id = newId()
       const stream = watch(query, { id })
       const { deployment: first } = await stream.data()
@@ -164,7 +164,7 @@ describe.each(transports)('subscriptions over $name', (transport) => {
       expect(Number(second.cursor)).toBeGreaterThan(Number(first.cursor))
     })
 
-    it('ends in null when it is forgotten, and shows it again when it is reported again', async () => {
+    it('sends null when it is forgotten, and sends it again when it is reported again', async () => {
       const id = newId()
       await api.report({ deploymentId: id })
       const stream = watch(query, { id })
@@ -179,7 +179,7 @@ describe.each(transports)('subscriptions over $name', (transport) => {
       expect((await stream.data()).deployment).toMatchObject({ deployment: { state: 'INSTALLING' } })
     })
 
-    it('says when the id is ambiguous, and goes on; of a chosen one it tells nothing of the others', async () => {
+    it('reports an ambiguous ID and continues; a selected one excludes changes of the others', async () => {
       const id = newId()
       const any = watch(query, { id })
       const chosen = watch(query, { id, device: 'edge-b' })
@@ -208,7 +208,7 @@ describe.each(transports)('subscriptions over $name', (transport) => {
       cursor coalesced counts { total pending installing installed revision }
     } }`
 
-    it('begins with the present, and speaks only when a number moves', async () => {
+    it('starts with the present, and sends only if a count changes', async () => {
       const id = newId()
       const stream = watch(query, { filter: { reporters: [id] } })
       const { deploymentCounts: first } = await stream.data()
@@ -247,7 +247,7 @@ describe.each(transports)('subscriptions over $name', (transport) => {
       cursor coalesced rollout { name kind deploymentCounts { total pending installed } } changes { kind revision }
     } }`
 
-    it('begins with null for what is not there yet, and shows a declared one with what made it', async () => {
+    it('starts with null if it does not exist yet, and shows a declared one with its first changes', async () => {
       const name = newId()
       const stream = watch(query, { key: { name, project: 'p' } })
       expect((await stream.data()).rollout).toMatchObject({ coalesced: 0, rollout: null, changes: [] })
@@ -269,7 +269,7 @@ describe.each(transports)('subscriptions over $name', (transport) => {
       })
     })
 
-    it('shows an undeclared one from its first report on', async () => {
+    it('shows an undeclared rollout from its first report', async () => {
       const name = newId()
       const stream = watch(query, { key: { name } })
       expect((await stream.data()).rollout.rollout).toBeNull()
@@ -284,7 +284,7 @@ describe.each(transports)('subscriptions over $name', (transport) => {
       })
     })
 
-    it('is found by its id, and refuses an id of nothing', async () => {
+    it('is found by its ID, and refuses an ID of no rollout', async () => {
       const name = newId()
       await api.report({ deploymentId: name })
       const { rollout } = await api.ask('query ($key: RolloutKey) { rollout(key: $key) { id } }', { key: { name } })

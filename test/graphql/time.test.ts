@@ -8,7 +8,7 @@ import { type Answer, type Api, startApi } from './harness.ts'
 const late = { code: 'TIMED_OUT', limit: 'time', seconds: 0.3 }
 const limits = { depth: 20, cost: 500_000, time: 300 }
 
-/** Every question of a snapshot first waits, longer than anybody has time; the embedded database computes for a second or two. */
+/** Every read of a snapshot waits longer than the time limit; the embedded database computes for a second or two. */
 function slow(database: Database): Database {
   const wait = database.kind === 'postgres' ? 'select pg_sleep(50)' : 'select count(*) from generate_series(1, 1500000)'
   return {
@@ -35,7 +35,7 @@ describe.each(stores)('on $name an operation that takes too long', (store) => {
   }
   async function isWellAfterwards(api: Api): Promise<void> {
     expect(await api.ask('{ __typename }')).toEqual({ __typename: 'Query' })
-    // Its connection is free again.
+    // Its connection is released.
     expect(await api.road.database.session.run('select 1 as one')).toEqual([{ one: 1 }])
     await expect.poll(() => api.openSnapshots()).toBe(0)
     expect(api.logged).toEqual([])
@@ -44,7 +44,7 @@ describe.each(stores)('on $name an operation that takes too long', (store) => {
     await expect.poll(() => api.road.database.session.run(sleeping)).toEqual([])
   }
 
-  it('is stopped over HTTP, and answered as one', async () => {
+  it('is stopped over HTTP with one error', async () => {
     const api = await start()
     const response = await api.graphql.fetch(api.url, {
       method: 'POST',
@@ -67,7 +67,7 @@ describe.each(stores)('on $name an operation that takes too long', (store) => {
     await isWellAfterwards(api)
   })
 
-  it('has written what it wrote, and says so when it cannot show it', async () => {
+  it('keeps its committed writes, and says so if it cannot return them', async () => {
     const api = await start()
     const declare = `mutation ($input: DeclareDeploymentsInput!) { declareDeployments(input: $input) {
       __typename ... on DeclareDeploymentsSuccess { deployments { deploymentId } } } }`
@@ -78,7 +78,7 @@ describe.each(stores)('on $name an operation that takes too long', (store) => {
     expect(await api.road.database.session.run('select deployment_id from deployments')).toHaveLength(1)
   })
 
-  it('is an event of a stream that goes on', async () => {
+  it('fails one event of a stream that continues', async () => {
     const api = await start()
     const { revision: after } = await api.ask('{ revision }')
     const query = `subscription ($after: Revision) { changes(after: $after) {
@@ -94,7 +94,7 @@ describe.each(stores)('on $name an operation that takes too long', (store) => {
 })
 
 describe('an audit', () => {
-  it('is one at a time', async () => {
+  it('runs one at a time', async () => {
     const api = await startApi()
     onTestFinished(() => api.close())
     const { errors } = await api.query('{ a: audit { drift { field } } b: audit { drift { field } } }')

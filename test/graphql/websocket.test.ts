@@ -1,17 +1,17 @@
 import { createClient } from 'graphql-ws'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
-import { maxOperationsPerSocket } from '../../src/graphql/limits.ts'
+import { maxOperationsPerSocket } from '../../src/graphql/guards/limits.ts'
 import { type Api, startApi } from './harness.ts'
 
 interface Message {
   readonly type: string
   readonly id?: string
-  // biome-ignore lint/suspicious/noExplicitAny: what a test asked for, it knows.
+  // biome-ignore lint/suspicious/noExplicitAny: a test knows the shape that it selected.
   readonly payload?: any
 }
 
-/** A socket without a client library: what goes over the wire. */
+/** A socket without a client library, to test the raw protocol. */
 async function connect(url: string, options: { origin?: string; protocol?: string; acknowledge?: boolean } = {}) {
   const { origin, protocol = 'graphql-transport-ws', acknowledge = true } = options
   const socket = new WebSocket(url.replace('http', 'ws'), protocol, origin === undefined ? {} : { headers: { origin } })
@@ -51,7 +51,7 @@ describe('WebSockets', () => {
 
   const subscribers = (): number => api.road.feed.subscribers.changes + api.road.feed.subscribers.states
 
-  it('carry queries and mutations, too', async () => {
+  it('carry queries and mutations too', async () => {
     const client = createClient({ url: api.url.replace('http', 'ws'), webSocketImpl: WebSocket })
     const ask = (query: string) => client.iterate({ query }).next()
     expect((await ask('{ deploymentCounts { total } }')).value).toEqual({ data: { deploymentCounts: { total: 0 } } })
@@ -61,7 +61,7 @@ describe('WebSockets', () => {
     await client.dispose()
   })
 
-  it('carry texts of every length whole', async () => {
+  it('carry texts of every frame length', async () => {
     const { subscribe, next, socket } = await connect(api.url)
     const documents = ['{ __typename }', `{ __schema { directives { ${'n'.repeat(9_000)}: name } } }`]
     for (const document of documents) {
@@ -72,7 +72,7 @@ describe('WebSockets', () => {
         return text
       }
       const answer = await ask('-')
-      // A frame says its length in 7, 16 or 64 bits.
+      // A frame has its length in 7, 16 or 64 bits.
       for (const length of [125, 126, 127, 65_535, 65_536, 65_537]) {
         const rest = length - Buffer.byteLength(answer) - 1
         if (rest < 0 || rest > 40_000) continue
@@ -85,7 +85,7 @@ describe('WebSockets', () => {
     socket.close()
   })
 
-  it('survive a syntax error and an invalid document, which are answered', async () => {
+  it('report a syntax error and an invalid document and stay open', async () => {
     const { subscribe, next, socket } = await connect(api.url)
     subscribe('1', '{ revision')
     expect(await next()).toMatchObject({
@@ -129,14 +129,14 @@ describe('WebSockets', () => {
     socket.close()
   })
 
-  it('are refused larger messages than any operation needs', async () => {
+  it('refuse messages that are too large', async () => {
     const { subscribe, closed } = await connect(api.url)
     subscribe('1', `{ __typename } # ${'x'.repeat(65 * 1024)}`)
     expect((await closed).code).toBe(1009)
     expect(await api.ask('{ __typename }')).toEqual({ __typename: 'Query' })
   })
 
-  it('have a bounded number of operations under way, beyond which each is refused', async () => {
+  it('refuse operations above the limit of concurrent ones', async () => {
     const { subscribe, next, socket } = await connect(api.url)
     for (let i = 0; i <= maxOperationsPerSocket; i += 1) subscribe(String(i), 'subscription { changes { cursor } }')
     expect(await next()).toMatchObject({
@@ -149,7 +149,7 @@ describe('WebSockets', () => {
     await expect.poll(subscribers).toBe(0)
   })
 
-  it('end a subscription when it is completed, and all when the socket breaks', async () => {
+  it('end a subscription when it is completed, and all of them when the socket breaks', async () => {
     const { subscribe, send, socket } = await connect(api.url)
     subscribe('1', 'subscription { changes { cursor } }')
     subscribe('2', 'subscription { deploymentCounts { cursor } }')
@@ -159,10 +159,10 @@ describe('WebSockets', () => {
     await expect.poll(subscribers).toBe(2)
     socket.terminate()
     await expect.poll(subscribers).toBe(0)
-    expect(api.openSnapshots()).toBe(0)
+    await expect.poll(api.openSnapshots).toBe(0)
   })
 
-  it('close as the protocol says', async () => {
+  it('close with the codes of the protocol', async () => {
     const unknown = await connect(api.url, { protocol: 'graphql-ws', acknowledge: false }).catch(
       (error: unknown) => error,
     )
@@ -183,7 +183,7 @@ describe('WebSockets', () => {
     await expect.poll(subscribers).toBe(0)
   })
 
-  it('are not opened by pages of other sites, unless they were named', async () => {
+  it('are only opened by listed origins', async () => {
     await expect(connect(api.url, { origin: 'https://evil.example' })).rejects.toThrow(/403/)
     await expect(connect(api.url, { origin: 'null' })).rejects.toThrow(/403/)
     const own = await connect(api.url, { origin: new URL(api.url).origin })
@@ -194,11 +194,11 @@ describe('WebSockets', () => {
     await open.close()
   })
 
-  it('lose a peer that answers no pings', async () => {
+  it('disconnect a client that does not answer pings', async () => {
     const impatient = await startApi({ graphql: { keepAlive: 50 } })
     const { socket, subscribe, closed } = await connect(impatient.url)
     socket.pong = () => undefined
-    // ws answers pings by itself, through this.
+    // ws answers pings itself, by this method.
     Object.assign(socket, { _autoPong: false })
     subscribe('1', 'subscription { changes { cursor } }')
     expect((await closed).code).toBe(1006)
@@ -206,7 +206,7 @@ describe('WebSockets', () => {
     await impatient.close()
   })
 
-  it('are told 1001 when the server goes, and not that all was told', async () => {
+  it('are closed with 1001 when the server stops, without `complete`', async () => {
     const going = await startApi()
     const { subscribe, closed, next } = await connect(going.url)
     subscribe('1', 'subscription { deploymentCounts { counts { total } } }')
@@ -222,7 +222,7 @@ describe('WebSockets', () => {
 describe('errors over WebSockets', () => {
   const secret = new Error('secret')
 
-  /** A server whose feed, or whose database, fails as told. */
+  /** A server whose feed or database fails as configured. */
   async function failing(how: 'resolver' | 'subscribe' | 'stream') {
     const server = await startApi({
       graphql: ({ feed, database }) => ({

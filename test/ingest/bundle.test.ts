@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { DeploymentState } from '../../src/domain/deployment.ts'
 import { resourceBundle } from '../../src/domain/rollout.ts'
+import type { DeploymentState } from '../../src/domain/values.ts'
 import {
   type BundleInstance,
   removeInstance,
@@ -8,13 +8,13 @@ import {
   reportInstanceStatus,
 } from '../../src/ingest/commands/bundle.ts'
 import type { ObservedObject } from '../../src/ingest/commands/resources.ts'
-import { audit } from '../../src/store/audit.ts'
-import { countDeployments } from '../../src/store/deployment-counts.ts'
-import { findDeployments } from '../../src/store/deployments.ts'
-import { documentsOf } from '../../src/store/documents.ts'
-import { instanceById } from '../../src/store/instances.ts'
-import { countResources, pageResources } from '../../src/store/resources.ts'
-import { rolloutByKeyArgs } from '../../src/store/rollouts.ts'
+import { audit } from '../../src/store/read/audit.ts'
+import { countDeployments } from '../../src/store/read/deployment-counts.ts'
+import { findDeployments } from '../../src/store/read/deployments.ts'
+import { documentsOf } from '../../src/store/read/documents.ts'
+import { instanceById } from '../../src/store/read/instances.ts'
+import { countResources, pageResources } from '../../src/store/read/resources.ts'
+import { rolloutByKeyArgs } from '../../src/store/read/rollouts.ts'
 import { createEmptyRoad, type Road } from '../support/road.ts'
 import { stores } from '../support/stores.ts'
 

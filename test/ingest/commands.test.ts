@@ -9,11 +9,11 @@ import {
   rotateToken,
 } from '../../src/ingest/commands/device.ts'
 import { recordReport } from '../../src/ingest/commands/report.ts'
-import { audit } from '../../src/store/audit.ts'
-import { readLog } from '../../src/store/changes.ts'
-import { findDeployments } from '../../src/store/deployments.ts'
-import { readHead } from '../../src/store/log-head.ts'
-import { targetByName } from '../../src/store/targets.ts'
+import { readHead } from '../../src/store/connection/log-head.ts'
+import { audit } from '../../src/store/read/audit.ts'
+import { readLog } from '../../src/store/read/changes.ts'
+import { findDeployments } from '../../src/store/read/deployments.ts'
+import { targetByName } from '../../src/store/read/targets.ts'
 import { report } from '../support/reports.ts'
 import { createEmptyRoad, type Road } from '../support/road.ts'
 import { stores } from '../support/stores.ts'
@@ -119,7 +119,8 @@ describe.each(stores)('commands on $name', (store) => {
   it('move a deployment to another child without making a new one', async () => {
     const first = await send({ reporter: 'gw3', deviceId: 'gw3/one', deploymentId: 'mover' })
     await send({ reporter: 'gw3', deviceId: 'gw3/two', deploymentId: 'mover' })
-    expect(await since(first.revision)).toEqual(['DEPLOYMENT_MOVED'])
+    // What was reported of the former device does not move along.
+    expect(await since(first.revision)).toEqual(['DEPLOYMENT_MOVED', 'DEPLOYMENT_STATE_CHANGED'])
     expect(await find('mover', 'gw3/two')).toMatchObject({ reporter: 'gw3' })
     expect(await find('mover', 'gw3/one')).toBeUndefined()
   })

@@ -4,25 +4,24 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { toDetail } from '../../src/dialects/kubernetes/detail.ts'
 import type { LifecycleState } from '../../src/domain/lifecycle.ts'
 import type { SyncStatus } from '../../src/domain/resource.ts'
-import { deploymentIntentGroup } from '../../src/domain/rollout.ts'
-import type { LifecycleRolloutName } from '../../src/ingest/commands/act.ts'
+import { deploymentIntentGroup, type LifecycleRolloutName } from '../../src/domain/rollout.ts'
 import { type ActionFact, recordActions } from '../../src/ingest/commands/act.ts'
 import {
   type AppliedResource,
   type ObservedObject,
-  reportPicture,
   reportResources,
+  reportStateSnapshot,
 } from '../../src/ingest/commands/resources.ts'
-import { audit } from '../../src/store/audit.ts'
-import { readLog } from '../../src/store/changes.ts'
-import { countDeployments } from '../../src/store/deployment-counts.ts'
-import { findDeployments } from '../../src/store/deployments.ts'
-import { pruneHistory } from '../../src/store/housekeeping.ts'
-import { actionsOf, instanceById, instancesOf } from '../../src/store/instances.ts'
-import { readHead } from '../../src/store/log-head.ts'
-import type { Page, PageRequest } from '../../src/store/page.ts'
-import { countResources, pageResources, type ResourceRow, sumOfReadiness } from '../../src/store/resources.ts'
-import { rolloutByKeyArgs, rolloutsByKey } from '../../src/store/rollouts.ts'
+import { readHead } from '../../src/store/connection/log-head.ts'
+import { audit } from '../../src/store/read/audit.ts'
+import { readLog } from '../../src/store/read/changes.ts'
+import { countDeployments } from '../../src/store/read/deployment-counts.ts'
+import { findDeployments } from '../../src/store/read/deployments.ts'
+import { actionsOf, instanceById, instancesOf } from '../../src/store/read/instances.ts'
+import { countResources, pageResources, type ResourceRow, sumOfReadiness } from '../../src/store/read/resources.ts'
+import { rolloutByKeyArgs, rolloutsByKey } from '../../src/store/read/rollouts.ts'
+import type { Page, PageRequest } from '../../src/store/sql/order.ts'
+import { pruneHistory } from '../../src/store/write/housekeeping.ts'
 import { createEmptyRoad, type Road } from '../support/road.ts'
 import { stores } from '../support/stores.ts'
 
@@ -85,7 +84,7 @@ describe.each(stores)('orchestration on $name', (store) => {
     objects: readonly ObservedObject[],
   ) =>
     road.writer.submit(
-      reportPicture(name, {
+      reportStateSnapshot(name, {
         context,
         component: 'sink',
         target: edge01,
@@ -249,6 +248,35 @@ describe.each(stores)('orchestration on $name', (store) => {
     await expect(road.writer.submit(reportResources(name, 'nobody', []))).rejects.toMatchObject({
       code: 'NOT_FOUND_YET',
     })
+    expect(await audit(session())).toEqual([])
+  })
+
+  it('has failed as soon as one resource has, whatever is still tried beside it', async () => {
+    const { name, a } = rolloutNamed()
+    const tell = (...items: Parameters<typeof applied>[]) =>
+      road.writer.submit(
+        reportResources(
+          name,
+          a,
+          items.map((item) => applied(...item)),
+        ),
+      )
+    await act(name, 'CREATED', 'APPROVED', ['INSTANTIATED', a])
+    await tell(['x', 'FAILED'], ['y', 'RETRYING'], ['z', 'PENDING'])
+    expect(await rollout(name)).toMatchObject({ status: 'INSTANTIATE_FAILED' })
+    await act(name, 'TERMINATED')
+    // What failed to be applied has not failed to be deleted.
+    expect(await rollout(name)).toMatchObject({ status: 'TERMINATING' })
+    await tell(['y', 'DELETED'])
+    expect(await rollout(name)).toMatchObject({ status: 'TERMINATING' })
+    await tell(['x', 'FAILED'])
+    expect(await rollout(name)).toMatchObject({ status: 'TERMINATE_FAILED' })
+    await tell(['x', 'DELETED'], ['z', 'RETRYING'])
+    expect(await rollout(name)).toMatchObject({ status: 'TERMINATING' })
+    await tell(['z', 'FAILED'])
+    expect(await rollout(name)).toMatchObject({ status: 'TERMINATE_FAILED' })
+    await tell(['z', 'DELETED'])
+    expect(await rollout(name)).toMatchObject({ status: 'TERMINATED' })
     expect(await audit(session())).toEqual([])
   })
 

@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import type { DeploymentState } from '../../src/domain/deployment.ts'
+import type { DeploymentState } from '../../src/domain/values.ts'
 import { declareDeployments, forgetDeployments } from '../../src/ingest/commands/declare.ts'
 import { recordReport } from '../../src/ingest/commands/report.ts'
 import { markStalled } from '../../src/ingest/commands/stall.ts'
-import { createTimekeeper, type Timekeeper } from '../../src/ingest/timekeeper.ts'
-import type { StallLimits } from '../../src/store/stalling.ts'
+import { createMaintenance, type Maintenance } from '../../src/ingest/maintenance.ts'
+import type { StallLimits } from '../../src/store/write/stalling.ts'
 import { openFresh } from '../support/databases.ts'
 import { report } from '../support/reports.ts'
 import { createRoad, type Road } from '../support/road.ts'
@@ -23,7 +23,7 @@ async function open(store: Store, stalling: StallLimits) {
   const road: Road = await createRoad(database, { writer: { clock } })
   closing.push(() => road.close())
   const others = { offlineAfter: null, historyDays: null, forgetRemovedDays: null, interval: 30_000 }
-  const keeper: Timekeeper = createTimekeeper({ database, writer: road.writer, stalling, clock, ...others })
+  const keeper: Maintenance = createMaintenance({ database, writer: road.writer, stalling, clock, ...others })
   closing.push(() => keeper.stop())
   await keeper.tick()
   return {

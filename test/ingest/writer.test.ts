@@ -1,12 +1,13 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import { deviationsOf } from '../../src/dialects/margo/deviations.ts'
 import { DomainError } from '../../src/domain/errors.ts'
 import type { Command } from '../../src/ingest/command.ts'
 import { recordReport } from '../../src/ingest/commands/report.ts'
 import type { WriterOptions } from '../../src/ingest/writer.ts'
 import { createRandom } from '../../src/simulate/random.ts'
+import { lost } from '../../src/store/connection/failure.ts'
+import { readHead } from '../../src/store/connection/log-head.ts'
 import type { Database } from '../../src/store/database.ts'
-import { lost } from '../../src/store/failure.ts'
-import { readHead } from '../../src/store/log-head.ts'
 import { report } from '../support/reports.ts'
 import { createRoad, type Road } from '../support/road.ts'
 import { expectSound } from '../support/soundness.ts'
@@ -28,6 +29,9 @@ async function open(
   closing.push(() => road.close())
   return road
 }
+
+/** With the deviations that it has. */
+const recordSent = (some: Parameters<typeof report>[0]) => recordReport(report(some), null, deviationsOf(report(some)))
 
 const poison: Command<object> = {
   needs: {},
@@ -149,24 +153,22 @@ describe.each(stores)('the writer on $name', (store) => {
           const n = index(5)
           const error = chance(0.3) ? { code: '1', message: 'say "\\no\u0001{,}" \n' } : null
           const component = { name: pick(['a', 'b "c"']), state: pick(states), error }
-          return recordReport(
-            report({
-              reporter: `r-${n}`,
-              deploymentId: `d-${n}`,
-              state: pick(states),
-              error,
-              components: chance(0.5) ? [] : [component],
-              adoptedManifestVersion: chance(0.2) ? String(round) : null,
-              seq: chance(0.3) ? String(index(30)) : null,
-              boot: pick([null, 'b "1"', 'b\\2\u001f\u0002', 'NULL', '']),
-              observedAt: chance(0.3) ? 999_999_000_000 + round : null,
-            }),
-          )
+          return recordSent({
+            reporter: `r-${n}`,
+            deploymentId: `d-${n}`,
+            state: pick(states),
+            error,
+            components: chance(0.5) ? [] : [component],
+            adoptedManifestVersion: chance(0.2) ? String(round) : null,
+            seq: chance(0.3) ? String(index(30)) : null,
+            boot: pick([null, 'b "1"', 'b\\2\u001f\u0002', 'NULL', '']),
+            observedAt: chance(0.3) ? 999_999_000_000 + round : null,
+          })
         })
         const answers = await Promise.all(commands.map((command) => road.writer.submit(command)))
         for (const { revision: _, ...answer } of answers) verdicts.push(answer)
       }
-      const tables = ['deployments', 'targets', 'rollouts', 'change_log', 'reports'].map((table) =>
+      const tables = ['deployments', 'targets', 'rollouts', 'change_log', 'reports', 'device_deviations'].map((table) =>
         road.database.session.run<{ row: string }>(`select t::text as row from ${table} t order by 1`),
       )
       const rows = (await Promise.all(tables)).flat().map(({ row }) => row)
@@ -213,7 +215,7 @@ describe.each(stores)('a batch on $name that comes late', (store) => {
     const submit = (state: 'INSTALLING' | 'INSTALLED') =>
       Promise.all(
         Array.from({ length: 100 }, (_, n) =>
-          road.writer.submit(recordReport(report({ reporter: `r-${n}`, deploymentId: `d-${n}`, state }))),
+          road.writer.submit(recordSent({ reporter: `r-${n}`, deploymentId: `d-${n}`, state })),
         ),
       )
     for (const state of ['INSTALLING', 'INSTALLED', 'INSTALLING'] as const) await submit(state)
@@ -221,6 +223,8 @@ describe.each(stores)('a batch on $name that comes late', (store) => {
     const outcomes = await submit('INSTALLED')
     expect(late).toEqual([])
     expect(new Set(outcomes.map(({ verdict }) => verdict))).toEqual(new Set(['APPLIED']))
+    const counted = 'select count, count(*)::int as devices from device_deviations group by count'
+    expect(await road.database.session.run(counted)).toEqual([{ count: 4, devices: 100 }])
     await expectSound(road.database)
   })
 })

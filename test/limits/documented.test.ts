@@ -2,8 +2,10 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import {
+  maxAnswerSize,
   maxBodySize,
   maxDocumentSize,
+  maxErrors,
   maxMessageSize,
   maxOperationsPerSocket,
   maxRows,
@@ -11,11 +13,14 @@ import {
   maxTree,
   maxUnread,
   maxVariableDepth,
-} from '../../src/graphql/limits.ts'
+  maxVariableSize,
+} from '../../src/graphql/guards/limits.ts'
+import { bodyPatience } from '../../src/limits/admission.ts'
+import { leastBytes, uncounted } from '../../src/limits/bodies.ts'
 import { defaultLimits } from '../../src/limits/limits.ts'
 import { defaultPatience } from '../../src/rest/guard.ts'
 
-const readme = readFileSync(join(import.meta.dirname, '../../README.md'), 'utf8')
+const page = readFileSync(join(import.meta.dirname, '../../docs/graphql.md'), 'utf8')
 const source = readFileSync(join(import.meta.dirname, '../../src/limits/limits.ts'), 'utf8')
 
 /** By the first of their names. */
@@ -24,8 +29,8 @@ const sizes: Readonly<Record<string, readonly number[]>> = {
   depth: [defaultLimits.operation.depth],
   aliases: [maxTree.aliases, maxTree.directives, maxTree.fragments],
   cost: [defaultLimits.operation.cost],
-  rows: [maxRows],
-  variableDepth: [maxVariableDepth],
+  rows: [maxRows, maxAnswerSize, maxErrors],
+  variableSize: [maxVariableSize, maxVariableDepth],
   time: [defaultLimits.operation.time / 1_000],
   bodySize: [maxBodySize, maxMessageSize],
   operationsPerSocket: [maxOperationsPerSocket, maxUnread],
@@ -34,11 +39,14 @@ const sizes: Readonly<Record<string, readonly number[]>> = {
     defaultPatience.request,
     defaultPatience.init,
     defaultPatience.reading + defaultLimits.operation.time,
+    bodyPatience,
+    leastBytes * 1_000,
   ].map((time) => time / 1_000),
+  bufferedBytes: [defaultLimits.buffered, uncounted],
 }
 
-it('the README tells each limit, and as large as it is', () => {
-  const rows = [...readme.matchAll(/^\| (`\w+`(?: `\w+`)*) \|[^|]+\| ([^|]+) \|$/gm)]
+it('docs/graphql.md tells each limit, and as large as it is', () => {
+  const rows = [...page.matchAll(/^\| (`\w+`(?: `\w+`)*) \|[^|]+\| ([^|]+) \|[^|]*\|$/gm)]
   const told = new Map(rows.map(([, names = '', most = '']) => [names, most]))
   const [, names = ''] = /type LimitName =([^/]*)/.exec(source) ?? []
   const documented = [...told.keys()].join(' ')

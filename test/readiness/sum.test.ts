@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Readiness, readinesses } from '../../src/domain/deployment.ts'
+import { type Readiness, readinesses } from '../../src/domain/values.ts'
 import { ready } from '../../src/readiness/assessment.ts'
 import { resourceReadiness, type Standing, sumReadiness, takesPart } from '../../src/readiness/sum.ts'
 

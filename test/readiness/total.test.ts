@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { readinesses } from '../../src/domain/deployment.ts'
+import { readinesses } from '../../src/domain/values.ts'
 import { readiness } from '../../src/readiness/index.ts'
 
 const kinds = [

@@ -160,10 +160,10 @@ describe.each(stores)('desired state over HTTP on $name', (store) => {
   it('is given to one device in two bundles at once, however slowly it reads, and to others meanwhile', async () => {
     // More than what sockets hold.
     const filler = `# ${'x'.repeat(250_000)}`
-    for (const part of ['a', 'b'])
+    for (const part of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'])
       await declare(
         server,
-        Array.from({ length: 40 }, (_, n) => ({
+        Array.from({ length: 10 }, (_, n) => ({
           deviceId: 'slow',
           deploymentId: `${part}${n}`,
           document: `${documentOf(`${part}${n}`)}${filler}`,

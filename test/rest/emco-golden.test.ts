@@ -1,11 +1,11 @@
-/** The seed's answers, word for word, after the same facts have been fed: nothing here stores an answer. */
+/** The design's answers, word for word, after the same facts have been fed: nothing here stores an answer. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { type RunningApp, startApp } from '../support/app.ts'
 import { stores } from '../support/stores.ts'
 
-// biome-ignore lint/suspicious/noExplicitAny: the seed's own shapes.
+// biome-ignore lint/suspicious/noExplicitAny: the design's own shapes.
 type Answer = any
 const golden = (name: string): Answer =>
   JSON.parse(readFileSync(join(import.meta.dirname, '../fixtures/emco', `${name}.json`), 'utf8'))
@@ -31,7 +31,7 @@ const resources = (clusters: readonly string[], status: string) =>
     ),
   )
 
-describe.each(stores)("the seed's status queries on $name", (store) => {
+describe.each(stores)("the design's status queries on $name", (store) => {
   let server: RunningApp
   afterEach(() => server.stop())
 
@@ -66,6 +66,8 @@ describe.each(stores)("the seed's status queries on $name", (store) => {
     await act(group, actions)
     await send('POST', `${group}/instances/${second}/resources`, { resources: resources(both, 'Applied') })
 
+    expect(await get(`${group}/status`)).toEqual(golden('default'))
+    expect(await get(`${group}/status?output=all`)).toEqual(golden('default'))
     expect(await get(`${group}/status?output=summary`)).toEqual(golden('05'))
     const only = '&resource=fw0-packetgen&resource=sink-configmap'
     expect(await get(`${group}/status?output=all&type=rsync${only}&instance=${first}`)).toEqual(golden('07'))
@@ -81,8 +83,19 @@ describe.each(stores)("the seed's status queries on $name", (store) => {
     expect(await get(`${group}/status?output=detail&type=cluster&app=sink&resource=sink-configmap`)).toEqual(
       golden('06'),
     )
-    const list = await get(`${group}/status?instance`)
-    expect(list.instances).toEqual([first, second])
+  })
+
+  it('of the list of its instances, the oldest first', async () => {
+    server = await startApp({ store })
+    const list = golden('04')
+    const base = `/v2/projects/${list.project}/composite-apps/${list['composite-app-name']}/${list['composite-app-version']}/deployment-intent-groups/${list.name}`
+    const [created, approved] = ['Created', 'Approved'].map((State) => ({ State }))
+    for (const action of [created, approved]) await send('POST', `${base}/actions`, action)
+    for (const ContextId of list.instances) {
+      await send('POST', `${base}/actions`, { State: 'Instantiated', ContextId })
+      await send('POST', `${base}/actions`, { State: 'Terminated', ContextId })
+    }
+    expect(await get(`${base}/status?instance`)).toEqual(list)
   })
 
   it('of one cluster of it, and of that cluster’s own network intents', async () => {

@@ -1,4 +1,4 @@
-/** EMCO's routes beyond the seed's examples: every parameter, both generations of keys, refusals, secrets (WIRE §2). */
+/** EMCO's routes beyond the design's examples: every parameter, both generations of keys, refusals, secrets (docs/wire.md §2). */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type RunningApp, startApp } from '../support/app.ts'
 import { type Answer, bundle, type Emco, newContext, newGroup, shownDeployment } from '../support/emco.ts'
@@ -43,7 +43,7 @@ describe.each(stores)('EMCO on $name', (store) => {
         'composite-app-name': 'ca',
         'composite-app-version': 'v1',
         'composite-profile-name': 'profile',
-        status: 'Instantiating',
+        status: 'InstantiateFailed',
         'rsync-status': { Applied: 3, Pending: 1, Failed: 1 },
       })
       expect(names(all)).toEqual(['a', 'b', 'net', 'gone', 'c'])
@@ -64,7 +64,8 @@ describe.each(stores)('EMCO on $name', (store) => {
 
     it('shows what is there, what only the cluster has included', async () => {
       const cluster = await emco.status('?type=cluster')
-      expect(cluster['cluster-status']).toEqual({ Present: 3 })
+      expect(cluster['cluster-status']).toEqual({ Present: 3, NotPresent: 1, Unknown: 2 })
+      expect((await emco.status('?type=cluster&output=summary&app=source'))['cluster-status']).toEqual({ Unknown: 1 })
       expect(names(cluster)).toEqual(['a', 'b', 'a-1'])
       expect(cluster.apps[0].clusters[0].resources[0]).not.toHaveProperty('rsync-status')
       const detail = await emco.status('?type=cluster&output=detail&resource=a-1')
@@ -76,6 +77,9 @@ describe.each(stores)('EMCO on $name', (store) => {
       ['?app=source&app=sink', { Applied: 3, Pending: 1, Failed: 1 }, ['a', 'b', 'net', 'gone', 'c']],
       ['?cluster=p%2Bedge01', { Applied: 3, Pending: 1 }, ['a', 'b', 'net', 'gone']],
       ['?cluster=p+edge01', { Applied: 3, Pending: 1 }, ['a', 'b', 'net', 'gone']],
+      ['?cluster=edge02', { Failed: 1 }, ['c']],
+      ['?app=source&cluster=edge02&cluster=p%2Bedge01', { Failed: 1 }, ['c']],
+      ['?cluster=edge', {}, []],
       ['?resource=a&resource=c', { Applied: 1, Failed: 1 }, ['a', 'c']],
       ['?resource=a&app=source', {}, []],
       ['?app=nobody', {}, []],
@@ -84,7 +88,7 @@ describe.each(stores)('EMCO on $name', (store) => {
       const answer = await emco.status(query)
       expect(names(answer)).toEqual(expected)
       expect(answer['rsync-status'] ?? {}).toEqual(counts)
-      expect(answer.status).toBe('Instantiating')
+      expect(answer.status).toBe('InstantiateFailed')
       const summary = await emco.status(`${query}&output=summary`)
       expect(summary['rsync-status'] ?? {}).toEqual(counts)
     })
@@ -94,7 +98,7 @@ describe.each(stores)('EMCO on $name', (store) => {
       expect(deployed).toMatchObject({
         compositeApp: 'ca',
         compositeAppVersion: 'v1',
-        compositeProfileName: 'profile',
+        compositeProfile: 'profile',
         states: {
           statusctxid: context,
           actions: [
@@ -103,7 +107,7 @@ describe.each(stores)('EMCO on $name', (store) => {
             { state: 'Instantiated', instance: context, revision: 1 },
           ],
         },
-        deployedStatus: 'Instantiating',
+        deployedStatus: 'InstantiateFailed',
         deployedCounts: { Applied: 3, Pending: 1, Failed: 1 },
       })
       expect(deployed.apps[0].clusters[0]).toMatchObject({
@@ -114,7 +118,7 @@ describe.each(stores)('EMCO on $name', (store) => {
       })
       const ready = await emco.status('?status=ready')
       expect(ready).toMatchObject({
-        deployedStatus: 'Instantiating',
+        deployedStatus: 'InstantiateFailed',
         readyStatus: 'NotReady',
         readyCounts: { Ready: 1, NotPresent: 1 },
       })
@@ -155,7 +159,8 @@ describe.each(stores)('EMCO on $name', (store) => {
       ['?status=fine', 400, 'Invalid query status'],
       ['?output=some', 400, 'Invalid query output'],
       ['?app=', 400, 'Invalid app query'],
-      ['?cluster=edge01', 400, 'Invalid cluster query'],
+      ['?cluster=%2Bedge01', 400, 'Invalid cluster query'],
+      ['?cluster=', 400, 'Invalid cluster query'],
       ['?resource=', 400, 'Invalid resource query'],
       ['?instance=12345', 404, '12345'],
     ])('refuses %s', async (query, status, said) => {

@@ -131,9 +131,27 @@ describe.skipIf(!hasGit)('a repository of a device that signs', () => {
     expect((await ask('press', listing, { url: `${server.url}/git/other.git/git-upload-pack` })).status).toBe(401)
   })
 
-  it('says to Git’s own client, which cannot sign, what is missing, rather than ask it for a password', async () => {
-    const said = await gitFails(temporaryFolder(), 'clone', `${server.url}/git/press.git`)
-    expect(said).toContain('a credential is needed: send Content-Digest, Signature-Input and Signature')
-    expect(said).not.toContain('Username')
+  it('opens to Git’s own client, which cannot sign, with the token that onboarding gave', async () => {
+    const url = `${server.url}/api/v1/onboarding`
+    const onboarded = await fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...signed(key, { url, body: '{}' }) },
+      body: '{}',
+    })
+    const { repository } = (await onboarded.json()) as { repository: { url: string; token: string } }
+    const at = `${server.url}${repository.url}`
+    expect(await cloneOf(as(at, repository.token))).toEqual({})
+    const bearer = ['-c', `http.extraHeader=Authorization: Bearer ${repository.token}`]
+    expect(await git(temporaryFolder(), ...bearer, 'ls-remote', at)).toContain('refs/heads/main')
+    const folder = temporaryFolder()
+    expect(await gitFails(folder, 'clone', as(`${server.url}/git/other.git`, repository.token))).toContain(
+      'the credential is that of press',
+    )
+    const guess = `${repository.token.slice(0, -8)}AAAAAAAA`
+    expect(await gitFails(folder, 'clone', as(at, guess))).toContain('Authentication failed')
+    expect(await gitFails(folder, 'clone', at)).toMatch(/could not read Username|terminal prompts disabled/)
+    const body = { deploymentId: 'd', status: { state: 'installed' }, components: [] }
+    const authorization = `Bearer ${repository.token}`
+    expect((await server.post('/device/press/deployment/d/status', body, { authorization })).status).toBe(401)
   })
 })

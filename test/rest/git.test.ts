@@ -10,8 +10,8 @@ import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createRandom } from '../../src/simulate/random.ts'
-import { documentsAt, entriesAt } from '../../src/store/desired.ts'
-import { findTips } from '../../src/store/manifest-tips.ts'
+import { documentsAt, entriesAt } from '../../src/store/read/desired.ts'
+import { findTips } from '../../src/store/read/manifest-tips.ts'
 import { registerAll, revoke } from '../auth/devices/devices.ts'
 import { contentsAt, hashesOf } from '../git/harness.ts'
 import { type RunningApp, startApp } from '../support/app.ts'
@@ -234,10 +234,10 @@ describe.skipIf(!hasGit)(hasGit ? 'a repository of desired state' : `a repositor
         deploymentId,
         document: documentOf(randomBytes(180_000).toString('base64')),
       })
-      for (const part of ['a', 'b', 'c', 'd'])
+      for (const part of 'abcdefghij')
         await declare(
           server,
-          Array.from({ length: 25 }, (_, n) => random(part + n)),
+          Array.from({ length: 10 }, (_, n) => random(part + n)),
         )
     })
 

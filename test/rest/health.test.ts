@@ -1,18 +1,24 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import postgres from 'postgres'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { openDatabase } from '../../src/store/open.ts'
 import { type RunningApp, startApp } from '../support/app.ts'
 import { findPostgres, type PostgresServer, startPostgres } from '../support/postgres-server.ts'
-import { stores } from '../support/stores.ts'
+import { type EmptyStore, stores } from '../support/stores.ts'
 
 const path = '/device/edge-1/deployment/d-1/status'
 const body = (state: string) => ({ deploymentId: 'd-1', status: { state }, components: [] })
 
 describe.each(stores)('on $name', (store) => {
+  let on: EmptyStore
   let server: RunningApp
   beforeAll(async () => {
-    server = await startApp({ store })
+    on = await store.create()
+    server = await startApp({ on })
   })
-  afterAll(() => server.stop())
+  afterAll(async () => {
+    await server.stop()
+    await on.drop()
+  })
 
   it('is alive and ready', async () => {
     for (const [address, status] of [
@@ -35,6 +41,47 @@ describe.each(stores)('on $name', (store) => {
     await session.run('alter table migrations_away rename to migrations')
     for (const { tag } of rows) await session.run('insert into migrations (tag) values ($1)', [tag])
     expect((await fetch(`${server.url}/readyz`)).status).toBe(200)
+  })
+
+  it('is not ready while the database is read-only, and every refusal says why', async () => {
+    // Of this database alone, and for connections that begin then; PGlite has one, the writer's.
+    const set = async (value: 'on' | 'off'): Promise<void> => {
+      const change = `set default_transaction_read_only = ${value}`
+      if (on.config.url === null) return void (await server.app.database.session.run(change))
+      const sql = postgres(on.config.url, { max: 1 })
+      await sql`set default_transaction_read_only = off`
+      await sql.unsafe(`alter database ${new URL(on.config.url).pathname.slice(1)} ${change}`)
+      await sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`
+      await sql.end()
+    }
+    await set('on')
+    onTestFinished(() => set('off'))
+    await expect.poll(async () => (await fetch(`${server.url}/readyz`)).status).toBe(503)
+    await expect.poll(() => unreadiness(server)).toBe('the database is read-only')
+    const refused = await server.post(path, body('installing'))
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, expect.stringMatching(/^\d+$/)])
+    expect(await refused.json()).toMatchObject({ detail: expect.stringMatching(/^the database is read-only:/) })
+    const forget = 'mutation { forgetDeployments(input: { ids: [] }) { __typename ... on UserError { message } } }'
+    await expect(server.query(forget)).rejects.toThrow(/the database is read-only/)
+    await set('off')
+    await expect.poll(async () => (await fetch(`${server.url}/readyz`)).status).toBe(200)
+    expect((await server.post(path, body('installing'))).status).toBe(201)
+  })
+
+  it('is not ready while its disk is full, and is again without anybody reporting', async () => {
+    const { session } = server.app.database
+    await session.run(`create function no_space() returns trigger language plpgsql as
+      $$ begin raise exception 'could not extend file' using errcode = '53100'; end $$`)
+    await session.run('create trigger no_space before insert on batches for each row execute function no_space()')
+    const refused = await server.post(path, body('installed'))
+    expect(refused.status).toBe(503)
+    expect(await refused.json()).toMatchObject({ detail: expect.stringMatching(/^the disk of the database is full:/) })
+    expect(await unreadiness(server)).toBe('the disk of the database is full')
+    await session.run('drop trigger no_space on batches')
+    expect((await fetch(`${server.url}/readyz`)).status).toBe(200)
+    const probes = await session.run(`select 1 from batches where id like 'probe%'`)
+    expect(probes).toEqual([])
+    expect((await server.post(path, body('installed'))).status).toBe(201)
   })
 
   it('shows a person where to go', async () => {

@@ -104,7 +104,7 @@ describe.each(stores)('on $name, where everything is open', (store) => {
     expect((await ask(2)).a1.nodes.map((node: Answer['body']) => node.capabilities.document.note.length)).toEqual(
       Array.from({ length: 3 }, () => 250_000),
     )
-    await expect(ask(80)).rejects.toThrow('this answer has more than')
+    await expect(ask(80)).rejects.toThrow('the response has more than')
   })
 
   it('capabilities of a child come after those of its gateway, and are withdrawn', async () => {
@@ -147,6 +147,87 @@ describe.each(stores)('on $name, where everything is open', (store) => {
     expect(await profileOf(app, 'x')).toBeNull()
   })
 
+  it.each([
+    [[], 422],
+    [['podman'], 422],
+    [[7], 422],
+    [null, 201],
+    [['oci'], 201],
+    [['acme', 'oci'], 201],
+  ])('the runtimes %j are answered with %i', async (supportedRuntimes, status) => {
+    const body = today('runs')
+    const given = { ...body, properties: { ...body.properties, supportedRuntimes } }
+    const answer = await send('POST', '/device/runs/capabilities', {
+      ...given,
+      properties: { ...given.properties, id: 'runs' },
+    })
+    expect(answer.status).toBe(status)
+    if (status === 422) expect(answer.body.errors).toMatchObject([{ field: 'properties.supportedRuntimes' }])
+  })
+
+  it('a target is named by targetName as well', async () => {
+    expect((await send('PUT', '/api/v1/capabilities/tn', today('tn'))).status).toBe(201)
+    const { id: _, ...rest } = today('tn').properties
+    const child = { properties: { ...rest, targetName: 'tn/child' } }
+    expect((await send('PUT', '/api/v1/capabilities/tn/child', child)).status).toBe(201)
+    const other = { properties: { ...rest, id: 'tn/child', targetName: 'tn/other' } }
+    const refused = await send('POST', '/api/v1/capabilities', other)
+    expect([refused.status, refused.body.errors]).toMatchObject([422, [{ field: 'properties.targetName' }]])
+    const neither = await send('PUT', '/api/v1/capabilities/tn/child', { properties: { ...rest, id: null } })
+    expect(neither.body.errors).toMatchObject([{ field: 'properties.id' }])
+  })
+
+  it('the document of a cluster is kept and shown as what it is', async () => {
+    const cluster = {
+      apiVersion: 'cluster.margo.org/v1alpha1',
+      kind: 'ClusterCapabilitiesManifest',
+      metadata: { id: 'plant-a', name: 'Plant A', kubernetesVersion: '1.31.2', platform: 'k3s' },
+      capabilities: { supportedDeploymentTypes: ['helm'] },
+      labels: {},
+    }
+    expect((await send('PUT', '/api/v1/capabilities/plant-a', cluster)).status).toBe(201)
+    const query = '{ device(deviceId: "plant-a") { capabilities { kind vendor document } } }'
+    expect((await app.query(query)).device.capabilities).toEqual({
+      kind: 'ClusterCapabilitiesManifest',
+      vendor: '',
+      document: cluster,
+    })
+    const wrong = await send('PUT', '/api/v1/capabilities/plant-b', cluster)
+    expect([wrong.status, wrong.body.errors]).toMatchObject([422, [{ field: 'metadata.id' }]])
+    expect((await send('PUT', '/api/v1/capabilities/plant-a', { ...cluster, metadata: [] })).status).toBe(422)
+  })
+
+  it('labels that a device gives itself are shown and found as its own word, below those of its owner', async () => {
+    const labels = { site: 'north', line: '2', weight: 7 }
+    await app.query(
+      'mutation { registerDevices(input: { devices: [{ deviceId: "named", labels: [{ key: "site", value: "south" }] }] }) { __typename } }',
+    )
+    expect((await send('PUT', '/api/v1/capabilities/named', { ...today('named'), labels })).status).toBe(201)
+    await send('POST', '/device/named/deployment/of-named/status', {
+      deploymentId: 'of-named',
+      status: { state: 'installed' },
+      components: [],
+    })
+    const { device } = await app.query('{ device(deviceId: "named") { labels { key value selfReported } } }')
+    expect(device.labels).toEqual([
+      { key: 'site', value: 'south', selfReported: false },
+      { key: 'line', value: '2', selfReported: true },
+    ])
+    const found = async (key: string, value: string) => {
+      const filter = `filter: { labels: [{ key: "${key}", value: "${value}" }] }`
+      const { devices, deployments } = await app.query(
+        `{ devices(${filter}) { nodes { deviceId } } deployments(${filter}) { nodes { deploymentId } } }`,
+      )
+      return [...devices.nodes, ...deployments.nodes]
+    }
+    const both = [{ deviceId: 'named' }, { deploymentId: 'of-named' }]
+    expect(await found('line', '2')).toEqual(both)
+    expect(await found('site', 'south')).toEqual(both)
+    expect(await found('site', 'north')).toEqual([])
+    await send('PUT', '/api/v1/capabilities/named', { ...today('named'), labels: {} })
+    expect(await found('line', '2')).toEqual([])
+  })
+
   it('what is no JSON object, too large, or for nobody is refused', async () => {
     const path = '/api/v1/capabilities/x'
     expect((await send('PUT', path, '[]')).status).toBe(400)
@@ -177,7 +258,10 @@ describe.each(stores)('on $name, where everything is open', (store) => {
     const id = await import('../../src/auth/devices/public-key.ts').then(({ keyIdOf }) => keyIdOf(publicKey))
     const request = { apiVersion: 'onboarding.margo.org/v1alpha1', kind: 'OnboardingRequest' }
     for (const certificate of [raw.toString('base64'), Buffer.from(cert).toString('base64'), cert])
-      expect(await send('POST', path, { ...request, certificate })).toEqual({ status: 201, body: { clientId: id } })
+      expect(await send('POST', path, { ...request, certificate })).toEqual({
+        status: 201,
+        body: { clientId: id, repository: { url: `/git/${id}.git` } },
+      })
     expect(await profileOf(app, id)).toEqual({
       registered: false,
       onboardedAt: await lastHeard(app, id),
@@ -198,7 +282,13 @@ describe.each(stores)('on $name, where everything is open', (store) => {
   it('onboarding calls a client what its certificate calls it', async () => {
     const names = 'URI:spiffe://fleet.example/margo/wfm/1/client/press-9'
     const { cert } = await (await certificates.authority('any')).issue('press', { names })
-    expect((await send('POST', '/api/v1/onboarding', { certificate: cert })).body).toEqual({ clientId: 'press-9' })
+    expect((await send('POST', '/api/v1/onboarding', { certificate: cert })).body).toMatchObject({
+      clientId: 'press-9',
+    })
+  })
+
+  it('offboarding needs a credential also where reports do not', async () => {
+    expect((await send('DELETE', '/onboarding')).status).toBe(401)
   })
 
   it.each([
@@ -245,13 +335,76 @@ describe.each(stores)('on $name, where devices prove who they are', (store) => {
     // Its certificate is of a key that nobody registered: it stays one.
     expect(await send('POST', '/api/v1/onboarding', body, bearer(press))).toEqual({
       status: 201,
-      body: { clientId: 'press' },
+      body: { clientId: 'press', repository: { url: '/git/press.git', token: press } },
     })
     expect((await profileOf(app, 'press')).onboardedAt).not.toBeNull()
     expect(await app.query('{ devices { totalCount } }')).toEqual({ devices: { totalCount: 3 } })
     expect(await send('POST', '/api/v1/onboarding', {}, bearer(other))).toEqual({
       status: 201,
-      body: { clientId: 'other' },
+      body: { clientId: 'other', repository: { url: '/git/other.git', token: other } },
+    })
+  })
+
+  it('a device that signs gets a token that opens its repository and nothing else', async () => {
+    const first = newKey.ed25519()
+    const second = newKey.ed25519()
+    await registerAll(app, [{ deviceId: 'signing', publicKeys: [first.publicKey] }])
+    let nonce = 0
+    const onboard = async (): Promise<string> => {
+      nonce += 1
+      const url = `${app.url}/api/v1/onboarding`
+      const answer = await send('POST', '/api/v1/onboarding', '{}', {
+        ...signed(first, { url, body: '{}', parameters: { nonce: String(nonce) } }),
+      })
+      expect(answer).toEqual({
+        status: 201,
+        body: {
+          clientId: 'signing',
+          repository: { url: '/git/signing.git', token: expect.stringMatching(/^rollcall_git_[\w-]{43}$/) },
+        },
+      })
+      return answer.body.repository.token
+    }
+    const refs = async (device: string, token: string): Promise<number> => {
+      const url = `${app.url}/git/${device}.git/info/refs?service=git-upload-pack`
+      const response = await fetch(url, { headers: { authorization: `Basic ${btoa(`x:${token}`)}` } })
+      await response.arrayBuffer()
+      return response.status
+    }
+    const token = await onboard()
+    expect([await refs('signing', token), await refs('press', token)]).toEqual([200, 403])
+    const report = { deploymentId: 'd', status: { state: 'installed' }, components: [] }
+    for (const [method, path, body] of [
+      ['POST', '/device/signing/deployment/d/status', report],
+      ['POST', '/reports', [report]],
+      ['PUT', '/api/v1/capabilities/signing', today('signing')],
+      ['GET', '/api/v1/clients/signing/deployments', undefined],
+      ['POST', '/api/v1/onboarding', {}],
+      ['DELETE', '/api/v1/onboarding', undefined],
+    ] as const)
+      expect([path, (await send(method, path, body, bearer(token))).status]).toEqual([path, 401])
+    expect(JSON.stringify(app.logged)).not.toContain(token)
+
+    const next = await onboard()
+    expect([await refs('signing', token), await refs('signing', next)]).toEqual([401, 200])
+    // A former key may be the reason why it was replaced.
+    await registerAll(app, [{ deviceId: 'signing', publicKeys: [first.publicKey, second.publicKey] }])
+    expect(await refs('signing', next)).toBe(401)
+    const last = await onboard()
+    expect(await refs('signing', last)).toBe(200)
+    await revoke(app, 'signing')
+    expect(await refs('signing', last)).toBe(403)
+    await registerAll(app, [{ deviceId: 'signing', publicKeys: [first.publicKey] }])
+    expect(await refs('signing', last)).toBe(401)
+  })
+
+  it('a device that signs for a child gets none: its gateway fetches for it', async () => {
+    const own = newKey.ed25519()
+    await registerAll(app, [{ deviceId: 'gate/child', publicKeys: [own.publicKey] }])
+    const headers = signed(own, { url: `${app.url}/onboarding`, body: '{}' })
+    expect((await send('POST', '/onboarding', '{}', headers)).body).toEqual({
+      clientId: 'gate/child',
+      repository: { url: '/git/gate.git' },
     })
   })
 
@@ -278,13 +431,70 @@ describe.each(stores)('on $name, where devices prove who they are', (store) => {
     expect((await profileOf(app, 'other')).capabilities).toBeNull()
   })
 
+  it('offboarding ends what a device shows, and nobody else can do it', async () => {
+    const [leaving = ''] = await registerAll(app, [{ deviceId: 'leaving' }])
+    expect((await send('POST', '/api/v1/onboarding', {}, bearer(leaving))).status).toBe(201)
+    expect((await send('DELETE', '/api/v1/onboarding')).status).toBe(401)
+    expect((await profileOf(app, 'leaving')).onboardedAt).not.toBeNull()
+    expect((await send('DELETE', '/api/v1/onboarding', undefined, bearer(leaving))).status).toBe(204)
+    expect((await profileOf(app, 'leaving')).onboardedAt).toBeNull()
+    expect((await send('POST', '/api/v1/onboarding', {}, bearer(leaving))).status).toBe(403)
+    const [again = ''] = await registerAll(app, [{ deviceId: 'leaving' }])
+    expect((await send('POST', '/api/v1/onboarding', {}, bearer(again))).status).toBe(201)
+  })
+
   it('what was signed is good once', async () => {
     const body = JSON.stringify(today('other'))
     const path = '/api/v1/capabilities/other'
     const headers = signed(key, { url: `${app.url}${path}`, method: 'PUT', body })
+    expect((await send('PUT', path, body.replace('Presses', 'Thieves'), headers)).status).toBe(400)
     expect((await send('PUT', path, body, headers)).status).toBe(201)
     expect((await send('PUT', path, body, headers)).status).toBe(401)
-    expect((await send('PUT', path, body.replace('Presses', 'Thieves'), headers)).status).toBe(400)
+  })
+})
+
+describe.each(stores)('on $name, where people see a part of the fleet', (store) => {
+  const admin = 'an-admin-key-of-enough-characters'
+  let app: RunningApp
+  const send = talkingTo(() => app)
+  beforeAll(async () => {
+    app = await startApp({ store, env: { API_AUTH: 'key', API_ADMIN_KEY: admin, DEVICE_AUTH: 'open' } })
+  })
+  afterAll(() => app.stop())
+
+  it('no label that a device gives itself lets anybody see it', async () => {
+    const ask = async (query: string, key: string): Promise<Answer['body']> =>
+      (await send('POST', '/graphql', { query }, { authorization: `Bearer ${key}` })).body.data
+    const { createApiKey } = await ask(
+      `mutation { createApiKey(input: { name: "north", roles: [VIEWER], scopes: ["label:site=north"] }) { ... on CreateApiKeySuccess { key } } }`,
+      admin,
+    )
+    await ask(
+      'mutation { registerDevices(input: { devices: [{ deviceId: "theirs", labels: [{ key: "site", value: "north" }] }] }) { __typename } }',
+      admin,
+    )
+    const labels = { site: 'north' }
+    expect((await send('PUT', '/api/v1/capabilities/sly', { ...today('sly'), labels })).status).toBe(201)
+    await send('POST', '/device/sly/deployment/sly-1/status', {
+      deploymentId: 'sly-1',
+      status: { state: 'installed' },
+      components: [],
+    })
+    const everything = `{
+      devices { nodes { deviceId } } deployments { totalCount } deploymentCounts { total } changes { totalCount }
+      byLabel: devices(filter: { labels: [{ key: "site", value: "north" }] }) { nodes { deviceId } }
+      device(deviceId: "sly") { deviceId }
+    }`
+    const own = [{ deviceId: 'theirs' }]
+    expect(await ask(everything, createApiKey.key)).toEqual({
+      devices: { nodes: own },
+      deployments: { totalCount: 0 },
+      deploymentCounts: { total: 0 },
+      changes: { totalCount: 0 },
+      byLabel: { nodes: own },
+      device: null,
+    })
+    expect((await ask(everything, admin)).byLabel.nodes).toEqual([{ deviceId: 'sly' }, { deviceId: 'theirs' }])
   })
 })
 

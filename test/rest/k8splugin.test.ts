@@ -27,7 +27,7 @@ describe.each(stores)("k8splugin's instance API on $name", (store) => {
     return { status: response.status, body: (await response.json()) as any }
   }
 
-  it("takes the seed's instance and its two status blocks unchanged, and they are READY", async () => {
+  it("takes the design's instance and its two status blocks unchanged, and they are READY", async () => {
     const instance = fixture('instance')
     expect(await send('PUT', '/fnKPvVAL', instance)).toMatchObject({ status: 201, body: { verdict: 'APPLIED' } })
     expect(await send('GET', '/fnKPvVAL')).toEqual({ status: 200, body: instance })

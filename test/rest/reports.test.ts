@@ -63,6 +63,46 @@ describe('a report', () => {
     expect(await find(id)).toMatchObject({ state: 'PENDING', reporter: 'seed' })
   })
 
+  it.each(['application/yaml', 'application/x-yaml', 'text/yaml; charset=utf-8'])('is taken as %s', async (type) => {
+    const id = `yaml-${type.length}`
+    const text = `kind: Margo Deployment Status\nmetadata:\n  name: n\n  uniqueId: ${id}\ndeploymentInformation:\n  status: failed\n`
+    const send = (body: string) =>
+      fetch(`${server.url}/device/yaml/deployment/${id}/status`, {
+        method: 'POST',
+        headers: { 'content-type': type },
+        body,
+      })
+    expect((await send(text)).status).toBe(201)
+    expect(await find(id)).toMatchObject({ state: 'FAILED', reporter: 'yaml' })
+    const broken = await send('status: [')
+    expect([broken.status, await broken.json()]).toMatchObject([400, { retryable: false }])
+    const wrong = await send(text.replace('failed', 'sideways').replace(id, 'other'))
+    expect([wrong.status, await wrong.json()]).toMatchObject([
+      422,
+      { errors: [{ field: 'metadata.uniqueId' }, { field: 'deploymentInformation.status' }] },
+    ])
+  })
+
+  it('of a failure after all its components are installed bears itself out', async () => {
+    const components = [{ name: 'web', state: 'installed' }]
+    await server.post('/device/stages/deployment/post/status', { ...body('post', 'failed'), components })
+    const rollcall = { failureStage: 'pre-processing' }
+    await server.post('/device/stages/deployment/pre/status', { ...body('pre', 'failed'), components, rollcall })
+    const stageOf = `query ($id: String!) { deployment(deploymentId: $id) {
+      failureStage consistent derivedState history { nodes { ... on DeploymentStateChanged { to failureStage } } }
+    } }`
+    for (const [id, failureStage] of [
+      ['post', 'POST_PROCESSING'],
+      ['pre', 'PRE_PROCESSING'],
+    ])
+      expect((await server.query(stageOf, { id })).deployment).toMatchObject({
+        failureStage,
+        consistent: true,
+        derivedState: 'INSTALLED',
+        history: { nodes: [{ to: 'FAILED', failureStage }, {}] },
+      })
+  })
+
   it('that is repeated is a success, and spends no revision', async () => {
     const send = async () => (await server.post('/device/twice/deployment/twice/status', body('twice'))).json()
     const first = await send()

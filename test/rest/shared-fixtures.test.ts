@@ -29,9 +29,12 @@ describe.skipIf(!isPresent && !isRequired)('what the field sends and expects', (
     await Promise.all([aai.close(), receiver.close()])
   })
 
-  it('has the seed’s examples as our tests have them', () => {
-    for (const file of readdirSync(new URL('../fixtures/emco/', import.meta.url)))
-      expect(own(`emco/${file}`)).toEqual(json(`emco/seed-examples/${file}`))
+  it('has the design’s examples as our tests have them', () => {
+    // Our own examples stand beside them.
+    const theirs = new Set(readdirSync(new URL('emco/seed-examples/', folder)))
+    const shared = readdirSync(new URL('../fixtures/emco/', import.meta.url)).filter((file) => theirs.has(file))
+    expect(shared.length).toBeGreaterThanOrEqual(6)
+    for (const file of shared) expect(own(`emco/${file}`)).toEqual(json(`emco/seed-examples/${file}`))
   })
 
   it('shows what EMCO’s monitor found', async () => {

@@ -1,11 +1,12 @@
 /** Everything there is to ask of the road, asked of the reference model too. */
 import { expect } from 'vitest'
-import { type DeploymentState, deploymentStates } from '../../src/domain/deployment.ts'
-import { audit } from '../../src/store/audit.ts'
-import { readLog } from '../../src/store/changes.ts'
+import { type DeploymentState, deploymentStates } from '../../src/domain/values.ts'
 import type { Session, Snapshot } from '../../src/store/database.ts'
-import { countDeployments, deploymentsByKey, type Scope } from '../../src/store/deployments.ts'
-import { resolvePast } from '../../src/store/past.ts'
+import { audit } from '../../src/store/read/audit.ts'
+import { readLog } from '../../src/store/read/changes.ts'
+import { countDeployments, deploymentsByKey, type Scope } from '../../src/store/read/deployments.ts'
+import { resolvePast } from '../../src/store/read/past.ts'
+import { type DeviceFilter, pageDevices } from '../../src/store/read/targets.ts'
 import type { createModel, Image } from './reference-model.ts'
 import { allDeployments, type Names, readNames, showChange, showDeployment, showModelled } from './reference-shown.ts'
 
@@ -30,10 +31,23 @@ export async function expectPresent(snapshot: Snapshot, model: Model): Promise<v
     model.all.map(({ image }) => image),
   )
   expect(await audit(snapshot)).toEqual([])
+  for (const retired of [false, true]) {
+    const listed = [...model.devices.keys()].filter((name) => model.retired.has(name) === retired)
+    expect(await deviceNames(snapshot, { retired })).toEqual(listed.toSorted())
+  }
+  const closed = await allDeployments(snapshot, { retired: true }, null)
+  const expected = model.all.filter((known) => model.isClosed(known)).map(({ image }) => image)
+  expect(new Set(closed.map((row) => showDeployment(row, names)))).toEqual(new Set(expected))
   const rows = await snapshot.run<{ reporter: string; repeats: number }>(
     'select reporter, repeats from deployments order by key',
   )
   expect(rows).toEqual(model.all.map(({ reporter, repeats }) => ({ reporter, repeats })))
+}
+
+async function deviceNames(snapshot: Snapshot, filter: DeviceFilter): Promise<string[]> {
+  const page = { size: 100, after: null, before: null, backward: false }
+  const pages = await pageDevices(snapshot, { of: 'fleet' }, filter, page)
+  return (pages.get(0)?.edges ?? []).map(({ node }) => node.name).toSorted()
 }
 
 /** Of the log, and of every moment that it can still tell of. */

@@ -1,6 +1,6 @@
 /** Everything that can happen to the road, as fast-check draws it. */
 import fc from 'fast-check'
-import { deploymentStates } from '../../src/domain/deployment.ts'
+import { deploymentStates } from '../../src/domain/values.ts'
 import type { ModelReport } from './reference-model.ts'
 
 /** A report with its clock as it is wrong: seconds ahead of ours; null: it says no time. */
@@ -62,7 +62,17 @@ const write = fc.oneof(
     weight: 2,
     arbitrary: fc.uniqueArray(fc.nat(5), { minLength: 1 }).map((numbers) => ({ do: 'stall', numbers }) as const),
   },
-  { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('resetOrder' as const, 'register' as const), device }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('resetOrder' as const), device }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('register' as const), device }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant('retire' as const),
+      device,
+      withChildren: fc.boolean(),
+      reason: fc.constantFrom('broken', 'sold'),
+    }),
+  },
 )
 export type Write = typeof write extends fc.Arbitrary<infer C> ? C : never
 

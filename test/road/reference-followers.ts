@@ -82,15 +82,17 @@ export function createFollower({ log }: Told, which: number, start: number): Lis
       if (stream) return
       from = { revision: Math.max(cursor, tail), isReset: cursor < tail }
       events = []
-      stream = road.feed.changes({ filter: asked, after: cursor })
-      listen(stream).catch((error: unknown) => {
-        failure = error
+      const own = road.feed.changes({ filter: asked, after: cursor })
+      stream = own
+      listen(own).catch((error: unknown) => {
+        // A stream that was left before the feed closed may still fail: nothing reads it.
+        if (stream === own) failure = error
       })
     },
   }
 }
 
-interface Seen {
+interface VisibleChange {
   readonly cursor: number
   readonly coalesced: number
   readonly changes: readonly Change[]
@@ -100,7 +102,7 @@ interface Seen {
 /** Somebody who looks at whatever has one deploymentId; it begins anew each time. */
 export function createWatcher({ log, past }: Told, id: string): Listener {
   let stream: AsyncIterableIterator<object> | null = null
-  let events: Seen[] = []
+  let events: VisibleChange[] = []
   let failure: unknown = null
 
   const isOurs = (change: { readonly id: string | null }): boolean => change.id === id
@@ -122,7 +124,7 @@ export function createWatcher({ log, past }: Told, id: string): Listener {
 
   async function check(names: Names): Promise<void> {
     expect(failure).toBeNull()
-    let before: Seen | null = null
+    let before: VisibleChange | null = null
     for (const seen of [...events]) {
       const { cursor, coalesced, changes } = seen
       const images = (past.get(cursor) ?? []).filter((image) => isOurs(image) && !image.forgotten)
@@ -155,8 +157,11 @@ export function createWatcher({ log, past }: Told, id: string): Listener {
     resume(road) {
       if (stream) return
       events = []
-      listen(road).catch((error: unknown) => {
-        failure = error
+      const listening = listen(road)
+      const own = stream
+      listening.catch((error: unknown) => {
+        // As above.
+        if (stream === own) failure = error
       })
     },
   }

@@ -2,8 +2,17 @@
  * What Rollcall should answer, said again from the product's rules and from nothing of its code: one command at a time, no
  * batches, no database. Whatever both say must be the same. Here the state is made by the log: what is told is what is done.
  */
-import type { DeploymentState } from '../../src/domain/deployment.ts'
-import { derived, isConsistent, type Order, type Part, type Parts, remember, staleBy } from './reference-rules.ts'
+import type { DeploymentState } from '../../src/domain/values.ts'
+import {
+  derived,
+  failureStage,
+  isConsistent,
+  type Order,
+  type Part,
+  type Parts,
+  remember,
+  staleBy,
+} from './reference-rules.ts'
 
 export interface ModelReport extends Order {
   readonly reporter: string
@@ -31,6 +40,7 @@ export interface Image {
   readonly derived: DeploymentState | null
   readonly consistent: boolean
   readonly error: string | null
+  readonly stage: string | null
   readonly parts: Readonly<Record<string, Part & { readonly revision: number }>>
   readonly attempt: number
   readonly version: number | null
@@ -72,10 +82,24 @@ export interface KeptReport {
   readonly state: DeploymentState
 }
 
+interface Retired {
+  readonly revision: number
+  readonly results: readonly { readonly isChanged: boolean; readonly children: number; readonly deployments: number }[]
+}
+
 type Connectivity = 'UNKNOWN' | 'ONLINE' | 'OFFLINE'
 
 const unordered: Order = { version: null, boot: null, seq: null, time: null }
-const blank = { application: null, state: 'PENDING', derived: null, consistent: true, error: null, parts: {} } as const
+const untried = { attempt: 0, version: null, stalled: false } as const
+const blank = {
+  application: null,
+  state: 'PENDING',
+  derived: null,
+  consistent: true,
+  error: null,
+  stage: null,
+  parts: {},
+} as const
 
 export function createModel(base: number) {
   const all: Known[] = []
@@ -84,6 +108,9 @@ export function createModel(base: number) {
   const kept: KeptReport[] = []
   const devices = new Map<string, Connectivity>()
   const registered = new Set<string>()
+  /** The gateway that each is behind; once it is, it stays. */
+  const parents = new Map<string, string>()
+  const retired = new Map<string, { readonly at: number; readonly reason: string }>()
   const rollouts = new Set<string>()
   let revision = base
   let at = 0
@@ -101,7 +128,19 @@ export function createModel(base: number) {
   /** Who is spoken of has a gateway, if its name says so. */
   function place(name: string): void {
     meet(name)
-    if (name.includes('/')) meet(name.slice(0, name.lastIndexOf('/')))
+    const parent = parentOf(name)
+    if (parent === null) return
+    meet(parent)
+    parents.set(name, parent)
+  }
+
+  function parentOf(name: string): string | null {
+    return parents.get(name) ?? (name.includes('/') ? name.slice(0, name.lastIndexOf('/')) : null)
+  }
+
+  /** Nothing is placed behind what is retired. */
+  function isMisplaced(name: string): boolean {
+    return !parents.has(name) && retired.has(parentOf(name) ?? '')
   }
 
   function record(change: Pick<ModelChange, 'id' | 'device' | 'kind' | 'what'> & Partial<ModelChange>): void {
@@ -115,19 +154,21 @@ export function createModel(base: number) {
 
   function tell(d: Known, kind: string, what: string, next: Partial<Image>, about: Partial<ModelChange> = {}): void {
     const image = { ...d.image, ...next, at, revision: revision + 1 }
-    d.image = { ...image, derived: derived(image.parts), consistent: isConsistent(image.state, image.parts) }
+    d.image = {
+      ...image,
+      derived: derived(image.parts),
+      consistent: isConsistent(image.state, image.parts, image.stage),
+    }
     record({ id: image.id, device: image.device, kind, what, ...about })
   }
 
   function born(id: string, reporter: string, on: string, rollout: string): Known {
     const image = {
       ...blank,
+      ...untried,
       id,
       device: on,
       rollout,
-      attempt: 0,
-      version: null,
-      stalled: false,
       forgotten: true,
       at: 0,
       revision: 0,
@@ -138,12 +179,28 @@ export function createModel(base: number) {
     return d
   }
 
+  /** What is said of one device is not said of another. */
+  function leave(d: Known, on: string): void {
+    if (d.image.device === on) return
+    const { id, rollout, application, version, forgotten, at, revision } = d.image
+    d.image = { ...blank, ...untried, id, rollout, application, version, forgotten, at, revision, device: on }
+  }
+
   /** A first state, or one after being forgotten. */
-  function appear(d: Known, on: string, state: DeploymentState, error: string | null, version: number | null): void {
+  function appear(
+    d: Known,
+    on: string,
+    state: DeploymentState,
+    error: string | null,
+    more: Pick<Image, 'version' | 'stage'>,
+  ): void {
     Object.assign(d, { claimed: false, marks: unordered })
+    leave(d, on)
     const attempt = nextAttempt(d.image, state)
-    const next = { device: on, state, error, parts: {}, attempt, version, forgotten: false }
-    tell(d, 'DEPLOYMENT_STATE_CHANGED', `null ${state} ${error} ${attempt} ${version}`, next, { to: state })
+    const next = { device: on, state, error, parts: {}, attempt, ...more, forgotten: false }
+    tell(d, 'DEPLOYMENT_STATE_CHANGED', `null ${state} ${error} ${more.stage} ${attempt} ${more.version}`, next, {
+      to: state,
+    })
   }
 
   function merge(d: Known, wanted: Parts): void {
@@ -171,8 +228,13 @@ export function createModel(base: number) {
     record({ id: null, device: name, kind: 'CONNECTIVITY_CHANGED', what: `${from} ${to}` })
   }
 
-  function report(r: ModelReport, now: number): { verdict: string; staleBy?: string; revision: number } {
+  function report(
+    r: ModelReport,
+    now: number,
+  ): { verdict: string; staleBy?: string; revision: number } | 'DEVICE_RETIRED' {
     begin(now)
+    const isRefused = retired.has(r.reporter) || retired.has(r.device)
+    if (isRefused || (r.device !== r.reporter && isMisplaced(r.device))) return 'DEVICE_RETIRED'
     meet(r.reporter)
     if (r.device !== r.reporter) place(r.device)
     const before = revision
@@ -198,18 +260,23 @@ export function createModel(base: number) {
   }
 
   function hear(d: Known, r: ModelReport, now: number): void {
-    if (!isPresent(d)) appear(d, r.device, r.state, r.error, r.version)
+    const hasMoved = isPresent(d) && d.image.device !== r.device
+    if (hasMoved) move(d, r.device)
+    const isSilent = Object.keys(r.parts).length === 0 && isPresent(d) && Object.keys(d.image.parts).length > 0
+    const parts = isSilent ? d.image.parts : withDeclared(r.parts, d.declared)
+    const stage = failureStage(r.state, parts, isPresent(d) ? d.image : null)
+    if (!isPresent(d)) appear(d, r.device, r.state, r.error, { version: r.version, stage })
     else {
-      const { device, state, error, attempt, version } = d.image
-      if (device !== r.device) tell(d, 'DEPLOYMENT_MOVED', `${device} ${r.device}`, { device: r.device })
+      const { state, error, stage: before, attempt, version } = d.image
       const next = {
         state: r.state,
         error: r.error,
+        stage,
         attempt: nextAttempt(d.image, r.state),
         version: r.version ?? version,
       }
-      const what = `${state} ${next.state} ${next.error} ${next.attempt} ${next.version}`
-      if (what !== `${state} ${state} ${error} ${attempt} ${version}`)
+      const what = `${hasMoved ? null : state} ${next.state} ${next.error} ${stage} ${next.attempt} ${next.version}`
+      if (what !== `${state} ${state} ${error} ${before} ${attempt} ${version}`)
         tell(d, 'DEPLOYMENT_STATE_CHANGED', what, next, { to: r.state })
     }
     // An empty list says nothing; but what was declared is there from the beginning.
@@ -219,8 +286,20 @@ export function createModel(base: number) {
     Object.assign(d, { reporter: r.reporter, claimed: true, marks: remember(d.marks, r, now) })
   }
 
-  function declare(rollout: string | null, list: readonly ModelDeclaration[], now: number): { revision: number } {
+  /** There it has not been tried, and until something is said of it there it waits. */
+  function move(d: Known, to: string): void {
+    const from = d.image.device
+    leave(d, to)
+    tell(d, 'DEPLOYMENT_MOVED', `${from} ${to}`, { attempt: 1 })
+  }
+
+  function declare(
+    rollout: string | null,
+    list: readonly ModelDeclaration[],
+    now: number,
+  ): { revision: number } | 'CONFLICT' {
     begin(now)
+    if (list.some(({ device: on }) => retired.has(on) || isMisplaced(on))) return 'CONFLICT'
     if (rollout) rollouts.add(rollout)
     for (const { device: on, id, application, parts } of list) {
       place(on)
@@ -230,7 +309,7 @@ export function createModel(base: number) {
       const candidates = [...own, ...there]
       const d = candidates.find(isPresent) ?? candidates[0] ?? born(id, on, on, rollout ?? id)
       entry += 1
-      if (!isPresent(d)) appear(d, on, 'PENDING', null, null)
+      if (!isPresent(d)) appear(d, on, 'PENDING', null, { version: null, stage: null })
       const next = { application: application ?? d.image.application, rollout: rollout ?? d.image.rollout }
       if (next.application !== d.image.application || next.rollout !== d.image.rollout)
         tell(d, 'DEPLOYMENT_REVISED', `${next.application} ${next.rollout}`, next)
@@ -260,6 +339,7 @@ export function createModel(base: number) {
     past,
     kept,
     devices,
+    retired,
     rollouts,
     revision: () => revision,
     report,
@@ -293,16 +373,46 @@ export function createModel(base: number) {
       }
       return { marked: stalling.length }
     },
+    retire(name: string, withChildren: boolean, reason: string, now: number): Retired | 'NOT_FOUND' | 'CONFLICT' {
+      begin(now)
+      if (!devices.has(name)) return 'NOT_FOUND'
+      const below = [...devices.keys()].filter((one) => parents.get(one) === name && !retired.has(one)).toSorted()
+      if (below.length > 0 && !withChildren) return 'CONFLICT'
+      const isChanged = retired.get(name)?.reason !== reason
+      for (const one of [...(isChanged ? [name] : []), ...below]) {
+        entry += 1
+        retired.set(one, { at: retired.get(one)?.at ?? at, reason })
+        record({ id: null, device: one, kind: 'DEVICE_RETIRED', what: reason })
+      }
+      const gone = [name, ...below]
+      const closed = all.filter((d) => isPresent(d) && (gone.includes(d.image.device) || gone.includes(d.reporter)))
+      for (const d of closed) {
+        entry += 1
+        tell(d, 'DEPLOYMENT_FORGOTTEN', '', { forgotten: true })
+        d.marks = unordered
+      }
+      return { revision, results: [{ isChanged, children: below.length, deployments: closed.length }] }
+    },
+    /** Forgotten since its device or its reporter is retired. */
+    isClosed({ image, reporter }: Known): boolean {
+      const since = [image.device, reporter].flatMap((name) => retired.get(name)?.at ?? [])
+      return image.forgotten && since.some((at) => at <= image.at)
+    },
     resetOrder(reporter: string, now: number): { deployments: number } | 'NOT_FOUND' {
       begin(now)
       if (!devices.has(reporter)) return 'NOT_FOUND'
       return { deployments: clearMarks(reporter) }
     },
-    register(name: string, now: number): readonly { isNew: boolean }[] {
+    register(name: string, now: number): readonly { isNew: boolean }[] | 'CONFLICT' {
       begin(now)
+      if (retired.has(parentOf(name) ?? '')) return 'CONFLICT'
       place(name)
+      const isNew = !registered.has(name) || retired.has(name)
+      if (retired.delete(name)) {
+        entry += 1
+        record({ id: null, device: name, kind: 'DEVICE_REINSTATED', what: '' })
+      }
       clearMarks(name)
-      const isNew = !registered.has(name)
       registered.add(name)
       return [{ isNew }]
     },

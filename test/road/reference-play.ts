@@ -4,10 +4,11 @@ import { DomainError } from '../../src/domain/errors.ts'
 import { declareDeployments, forgetDeployments } from '../../src/ingest/commands/declare.ts'
 import { registerDevices, resetReporterOrder } from '../../src/ingest/commands/device.ts'
 import { recordReport } from '../../src/ingest/commands/report.ts'
+import { retireDevices } from '../../src/ingest/commands/retire.ts'
 import { markStalled } from '../../src/ingest/commands/stall.ts'
+import { readHead } from '../../src/store/connection/log-head.ts'
 import type { Database, Snapshot } from '../../src/store/database.ts'
-import { pruneHistory } from '../../src/store/housekeeping.ts'
-import { readHead } from '../../src/store/log-head.ts'
+import { pruneHistory } from '../../src/store/write/housekeeping.ts'
 import { report } from '../support/reports.ts'
 import { createRoad } from '../support/road.ts'
 import { expectPast, expectPresent, expectReports, readReports } from './reference-agreement.ts'
@@ -93,6 +94,12 @@ export async function play(open: () => Promise<Database>, commands: readonly Com
         case 'register':
           submit(road.writer.submit(registerDevices([registration(next.device)])), model.register(next.device, now))
           break
+        case 'retire': {
+          const { device: deviceId, withChildren, reason } = next
+          const command = retireDevices([{ deviceId, replacedBy: null }], { reason, withChildren, desire })
+          submit(road.writer.submit(command), model.retire(deviceId, withChildren, reason, now))
+          break
+        }
       }
     }
     const answers = await Promise.all(asked)
@@ -198,6 +205,9 @@ export async function play(open: () => Promise<Database>, commands: readonly Com
     await road.close()
   }
 }
+
+/** No document is declared here, so no manifest is ever made. */
+const desire = { cause: { who: '', why: '' }, bundle: () => expect.unreachable() }
 
 function toReport(r: ModelReport) {
   return report({

@@ -1,9 +1,9 @@
 /** The road's answers and the reference model's in the same words, so that they can be compared. */
 import type { Change } from '../../src/domain/change.ts'
-import type { StatusError } from '../../src/domain/deployment.ts'
+import type { StatusError } from '../../src/domain/values.ts'
 import type { Session } from '../../src/store/database.ts'
-import type { DeploymentFilter } from '../../src/store/deployment-filter.ts'
-import { type DeploymentRow, pageDeployments } from '../../src/store/deployments.ts'
+import type { DeploymentFilter } from '../../src/store/read/deployment-filter.ts'
+import { type DeploymentRow, pageDeployments } from '../../src/store/read/deployments.ts'
 import type { Image, ModelChange } from './reference-model.ts'
 
 /** Of what has a key and a name; never changed. */
@@ -31,7 +31,7 @@ export async function allDeployments(
 }
 
 export function showDeployment(row: DeploymentRow, { targets, rollouts }: Names): Image {
-  const parts = row.components.map(({ name, state, error, revision }) => [
+  const parts = (row.components ?? []).map(({ name, state, error, revision }) => [
     name,
     { state, error: showError(error), revision },
   ])
@@ -44,6 +44,7 @@ export function showDeployment(row: DeploymentRow, { targets, rollouts }: Names)
     derived: row.derivedState,
     consistent: row.consistent,
     error: showError(row.error),
+    stage: row.failureStage,
     parts: Object.fromEntries(parts),
     attempt: row.attempt,
     version: row.adoptedManifestVersion === null ? null : Number(row.adoptedManifestVersion),
@@ -59,8 +60,8 @@ export function showChange(change: Change, { targets, rollouts }: Names): object
   const about = { revision, at, id, device, kind, part: null, to: null, what: '' }
   switch (change.kind) {
     case 'DEPLOYMENT_STATE_CHANGED': {
-      const { from, to, error, attempt, adoptedManifestVersion: version } = change
-      return { ...about, to, what: `${from} ${to} ${showError(error)} ${attempt} ${version}` }
+      const { from, to, error, failureStage = null, attempt, adoptedManifestVersion: version } = change
+      return { ...about, to, what: `${from} ${to} ${showError(error)} ${failureStage} ${attempt} ${version}` }
     }
     case 'COMPONENT_STATE_CHANGED': {
       const { component: part, from, to, error } = change
@@ -77,6 +78,10 @@ export function showChange(change: Change, { targets, rollouts }: Names): object
     case 'DEPLOYMENT_STALLED':
       return { ...about, what: String(change.stalled) }
     case 'DEPLOYMENT_FORGOTTEN':
+      return about
+    case 'DEVICE_RETIRED':
+      return { ...about, what: change.reason }
+    case 'DEVICE_REINSTATED':
       return about
     case 'CONVERGENCE_CHANGED':
     case 'RESOURCE_STATUS_CHANGED':

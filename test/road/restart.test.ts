@@ -1,10 +1,10 @@
 /** PostgreSQL crashes and comes back while two replicas write and somebody listens to each: nothing is lost, doubled or skipped. */
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { Revision } from '../../src/domain/deployment.ts'
+import type { Revision } from '../../src/domain/values.ts'
 import { recordReport } from '../../src/ingest/commands/report.ts'
-import { audit } from '../../src/store/audit.ts'
-import { readHead } from '../../src/store/log-head.ts'
+import { readHead } from '../../src/store/connection/log-head.ts'
 import { openDatabase } from '../../src/store/open.ts'
+import { audit } from '../../src/store/read/audit.ts'
 import { findPostgres, startPostgres } from '../support/postgres-server.ts'
 import { report } from '../support/reports.ts'
 import { createRoad, type Road } from '../support/road.ts'

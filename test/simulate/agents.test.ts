@@ -154,7 +154,7 @@ describe('agents', () => {
   })
 })
 
-/** Of everybody something new has been wanted after the first, he has applied something, who is kept back is behind, and some asked in vain. */
+/** Each agent got a second order and applied something; kept-back agents lag behind, and some polls found nothing new. */
 function hasLived({ agents: { ledger } }: Running): boolean {
   const accounts = [...ledger.accounts.values()]
   if (ledger.counts.polls === ledger.counts.fetched) return false

@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { parseBundleState } from '../../src/dialects/emco/bundle-state.ts'
 import { parseResources } from '../../src/dialects/emco/feed.ts'
+import { atOnce } from '../../src/limits/pace.ts'
 import { bundleOf } from '../../src/simulate/clusters/objects.ts'
 import { planGroups } from '../../src/simulate/clusters/plan.ts'
 import {
@@ -31,7 +32,7 @@ function planned(seed: number, until = hour): GroupFact[] {
 const everything = planned(7)
 
 describe('the plan of an orchestrator', () => {
-  const pictures = everything.flatMap((fact) => (fact.of === 'picture' ? [fact.picture] : []))
+  const stateSnapshots = everything.flatMap((fact) => (fact.of === 'picture' ? [fact.picture] : []))
   const items = everything.flatMap((fact) => (fact.of === 'resources' ? fact.items : []))
 
   it('is the same for the same seed, and another for another', () => {
@@ -53,12 +54,12 @@ describe('the plan of an orchestrator', () => {
       'PENDING',
       'RETRYING',
     ])
-    const readiness = pictures.flatMap(({ objects }) => objects.map((object) => object.readiness))
+    const readiness = stateSnapshots.flatMap(({ objects }) => objects.map((object) => object.readiness))
     expect([...new Set(readiness)].toSorted()).toEqual(['FAILED', 'PENDING', 'READY'])
-    expect(pictures.some(({ objects }) => objects.length === 0)).toBe(true)
-    expect(new Set(pictures).size).toBeLessThan(pictures.length)
-    const isOvertaken = pictures.some((picture, index) =>
-      pictures
+    expect(stateSnapshots.some(({ objects }) => objects.length === 0)).toBe(true)
+    expect(new Set(stateSnapshots).size).toBeLessThan(stateSnapshots.length)
+    const isOvertaken = stateSnapshots.some((picture, index) =>
+      stateSnapshots
         .slice(0, index)
         .some(
           (one) =>
@@ -81,9 +82,9 @@ describe('the plan of an orchestrator', () => {
   })
 
   it('is understood on its routes, as it was meant', () => {
-    for (const picture of new Set(pictures)) {
+    for (const picture of new Set(stateSnapshots)) {
       const { context, app: component, objects } = picture
-      const understood = parseBundleState(JSON.parse(JSON.stringify(bundleOf(picture))))
+      const understood = atOnce(parseBundleState(JSON.parse(JSON.stringify(bundleOf(picture)))))
       expect(understood).toMatchObject({ context, component, resourceVersion: String(picture.version), unreadable: [] })
       const plain = (list: readonly { kind: string; group: string; name: string; readiness: string }[]): string[] =>
         list.map(({ group, kind, name, readiness }) => `${group}/${kind} ${name} ${readiness}`).toSorted()
@@ -93,7 +94,9 @@ describe('the plan of an orchestrator', () => {
     }
     for (const { app, cluster, resource } of items.slice(0, 200)) {
       const { group: Group, kind: Kind, name } = resource
-      const [item] = parseResources({ resources: [{ app, cluster, GVK: { Group, Version: 'v1', Kind }, name }] }, null)
+      const [item] = atOnce(
+        parseResources({ resources: [{ app, cluster, GVK: { Group, Version: 'v1', Kind }, name }] }, null),
+      )
       expect(item).toMatchObject({ ok: true, fact: { showable: resource.showable } })
     }
   })

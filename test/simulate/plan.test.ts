@@ -3,6 +3,7 @@ import { parseBacklog } from '../../src/dialects/margo/backlog.ts'
 import { parseMargoBody } from '../../src/dialects/margo/parse.ts'
 import { matchMargoRoute } from '../../src/dialects/margo/routes.ts'
 import { applyDeclaration, applyReport } from '../../src/domain/transition.ts'
+import { atOnce } from '../../src/limits/pace.ts'
 import { backlogItem, generationOf, generations } from '../../src/simulate/bodies.ts'
 import { createNetwork, type Delivery, planDeliveries } from '../../src/simulate/delivery.ts'
 import { afterTaking, contentOf, declared, expectVerdict } from '../../src/simulate/expectation.ts'
@@ -92,7 +93,7 @@ describe('what a simulated device sends', () => {
         observedAt,
       })
       expect(understood.deviceId ?? understood.reporter).toBe(deployment.device.deviceId)
-      const [item] = parseBacklog(JSON.stringify({ reports: [backlogItem(report)] }), 'application/json')
+      const [item] = atOnce(parseBacklog(JSON.stringify({ reports: [backlogItem(report)] }), 'application/json'))
       expect(item).toEqual({ ok: true, report: understood })
     }
   })

@@ -63,7 +63,7 @@ describe('a simulation', () => {
     expect(running.failedTries()).toBeGreaterThan(0)
   })
 
-  it('allows for stale reports that were taken though nobody heard it', async () => {
+  it('allows for stale reports that were stored although their answer was lost', async () => {
     const unheard = new Set<string>()
     const url = await meddle(async ({ path, body, pass, answer, cut }) => {
       if (path === '/reports') return false
@@ -80,7 +80,7 @@ describe('a simulation', () => {
     expect(findings.uncertain).toBeGreaterThan(0)
   })
 
-  it('waits as long as it is told to', async () => {
+  it('waits for the given time', async () => {
     const refused = new Map<string, number>()
     const early: string[] = []
     const url = await meddle(async ({ path, body, answer }) => {
@@ -141,7 +141,7 @@ describe('a simulation', () => {
     expect(findings.differences.join('\n')).toMatch(complaint)
   })
 
-  it('notices when somebody else writes into its deployments', async () => {
+  it('notices when another client writes into its deployments', async () => {
     const { findings } = await play(
       await meddle(async ({ pass, answer, body, path }) => {
         const { status, body: said } = await pass()
@@ -168,7 +168,7 @@ describe('npm run simulate', () => {
   it('says what it found, and exits with 0', async () => {
     const child = simulateTen('--run', 'program', '--duration', '1s')
     expect(await child.ended).toBe(0)
-    expect(child.lines.at(-1)).toMatch(/^Checked 10 deployments, .*: everything that was acknowledged is there/)
+    expect(child.lines.at(-1)).toMatch(/^Checked 10 deployments, .*: the server has everything that it acknowledged/)
   })
 
   it('checks also when it is interrupted', async () => {
@@ -181,7 +181,7 @@ describe('npm run simulate', () => {
 
   it.each([
     [['--devices', 'many'], 64, /^--devices must be a whole number from 1 to 100000, but is "many"/],
-    [['--duration', '2 weeks'], 64, /^--duration must be a time such as 90s/],
+    [['--duration', '2 weeks'], 64, /^--duration must be a duration such as 90s/],
     [['--fast'], 64, /--fast/],
     [['--url', 'nowhere'], 64, /^--url must be an address/],
     [['--help'], 0, /^Usage: npm run simulate/],
@@ -201,6 +201,6 @@ describe('npm run demo', () => {
     expect((await fetch(address)).status).toBe(200)
     child.process.kill('SIGINT')
     expect(await child.ended).toBe(0)
-    expect(child.lines.at(-1)).toMatch(/^Checked \d+ deployments, .*: everything/)
+    expect(child.lines.at(-1)).toMatch(/^Checked \d+ deployments, .*: the server has everything that it acknowledged/)
   })
 })

@@ -10,12 +10,12 @@ import { resourceBundle } from '../../src/domain/rollout.ts'
 import { removeInstance, reportInstance, reportInstanceStatus } from '../../src/ingest/commands/bundle.ts'
 import type { AaiConfig } from '../../src/sinks/aai.ts'
 import { createOutgoing, type Outgoing } from '../../src/sinks/compose.ts'
-import { readLog } from '../../src/store/changes.ts'
-import { pruneHistory } from '../../src/store/housekeeping.ts'
-import { instanceById } from '../../src/store/instances.ts'
-import { readRange } from '../../src/store/log-head.ts'
-import { listResources } from '../../src/store/resources.ts'
-import { createSink, listSinks } from '../../src/store/sinks.ts'
+import { readRange } from '../../src/store/connection/log-head.ts'
+import { readLog } from '../../src/store/read/changes.ts'
+import { instanceById } from '../../src/store/read/instances.ts'
+import { listResources } from '../../src/store/read/resources.ts'
+import { createSink, listSinks, sinksByKey } from '../../src/store/sinks/sinks.ts'
+import { pruneHistory } from '../../src/store/write/housekeeping.ts'
 import { type Aai, startAai } from '../support/aai.ts'
 import { type Received, type Receiver, startReceiver } from '../support/receiver.ts'
 import { createRoad, type Road } from '../support/road.ts'
@@ -373,7 +373,7 @@ describe.each(stores)('sinks on $name', (store) => {
       filter: { kinds: ['INSTANCE_STATUS_CHANGED'] },
       after: await tailOf(road),
     })
-    const state = async () => outgoing.manager.get(sink.key)
+    const state = async () => (await sinksByKey(road.database.session, [sink.key])).get(sink.key)
     await tell(road, 'one')
     await expect.poll(async () => (await state())?.failures).toBeGreaterThan(0)
     expect(await state()).toMatchObject({ paused: false, lastError: 'answered 500' })
@@ -388,6 +388,39 @@ describe.each(stores)('sinks on $name', (store) => {
     expect(later.map(({ body }) => body.subject)).toEqual(expect.arrayContaining(['one', 'two']))
     await expect.poll(async () => (await state())?.failures).toBe(0)
     expect((await state())?.settings).toEqual({})
+  })
+
+  it('that lose an answer now and then are neither slowed down nor paused: failures in a row begin again', async () => {
+    const receiver = await use(startReceiver())
+    let ahead = 0
+    const { road, outgoing } = await start(await startStore(), {
+      clock: () => Date.now() + ahead,
+      giveUpAfter: 15_000,
+    })
+    const { sink } = await outgoing.manager.createWebhook({
+      name: 'lossy',
+      url: receiver.url,
+      secret: null,
+      filter: { kinds: ['INSTANCE_STATUS_CHANGED'] },
+      after: await tailOf(road),
+    })
+    const state = async () => (await sinksByKey(road.database.session, [sink.key])).get(sink.key)
+    const failures: number[] = []
+    let requests = 0
+    // Every second one is lost, ten seconds after the one before.
+    receiver.answer(async (_, response) => {
+      requests += 1
+      if (requests % 2 === 0) return void response.writeHead(200).end()
+      failures.push((await state())?.failures ?? 0)
+      ahead += 10_000
+      response.writeHead(500).end()
+    })
+    await fleet(road, 6)
+    await receiver.until((all) => new Set(all.map(({ body }) => body.subject)).size === 6)
+    await expect.poll(async () => (await state())?.failures).toBe(0)
+    expect(failures.length).toBeGreaterThan(2)
+    expect(Math.max(...failures)).toBe(1)
+    expect(await state()).toMatchObject({ paused: false, settings: {} })
   })
 
   it('are called no more often than they wish, with everything that came meanwhile', async () => {

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { resourceId } from '../../src/sinks/inventory.ts'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { resourceId } from '../../src/sinks/inventory-node.ts'
 import { type Aai, startAai } from '../support/aai.ts'
 import { type RunningApp, startApp } from '../support/app.ts'
 import { type Receiver, startReceiver } from '../support/receiver.ts'
@@ -111,7 +111,7 @@ describe.each(stores)('A&AI on $name', (store) => {
     )
     expect(node).toMatchObject({
       name: 'a',
-      labels: ['k8splugin.io/rb-instance-id=i', 'app=a'],
+      labels: ['k8splugin.io/rb-instance-id=i', 'rollcall/readiness=Ready', 'app=a'],
       selflink: 'https://rollcall.example/v1/instance/i/status?kind=Deployment&name=a&namespace=ns',
       'data-owner': 'Rollcall',
       'data-source-version': '1',
@@ -157,9 +157,131 @@ describe.each(stores)('A&AI on $name', (store) => {
     await expect.poll(() => resourcesOf('j')).toEqual([])
   })
 
+  it('says in a label how ready each resource is, also in nodes that an older server wrote', async () => {
+    const forged = deployment('forged')
+    Object.assign(forged.status.metadata.labels, { 'rollcall/readiness': 'Failed' })
+    const failed = deployment('failed', '1', 0)
+    Object.assign(failed.status.status, {
+      conditions: [{ type: 'Progressing', status: 'False', reason: 'ProgressDeadlineExceeded' }],
+    })
+    await tell('ready', 'a')
+    await show('ready', deployment('a'), deployment('waiting', '1', 0), failed, forged)
+    await belong('ready', 'update')
+    const labels = () =>
+      [...aai.nodes.values()]
+        .filter((node) => (node.labels as string[] | undefined)?.includes('k8splugin.io/rb-instance-id=ready'))
+        .map((node) => [node.name, ...(node.labels as string[]).filter((label) => label.startsWith('rollcall/'))])
+        .toSorted()
+    const whole = [
+      ['a', 'rollcall/readiness=Ready'],
+      ['failed', 'rollcall/readiness=Failed'],
+      ['forged', 'rollcall/readiness=Ready'],
+      ['waiting', 'rollcall/readiness=Pending'],
+    ]
+    await expect.poll(labels).toEqual(whole)
+    await show('ready', deployment('a'), deployment('waiting', '2'), failed, forged)
+    await expect.poll(labels).toEqual([...whole.slice(0, 3), ['waiting', 'rollcall/readiness=Ready']])
+    await expect
+      .poll(async () => (await server.query('{ sinks(kinds: [INVENTORY]) { lag } }')).sinks)
+      .toContainEqual({ lag: 0 })
+
+    for (const [uri, { labels: known, 'resource-version': _, ...node }] of [...aai.nodes])
+      if ((known as string[] | undefined)?.includes('k8splugin.io/rb-instance-id=ready'))
+        aai.put(uri, { ...node, labels: (known as string[]).filter((label) => !label.startsWith('rollcall/')) })
+    await server.app.database.session.run(
+      `with old as (update sinks set settings = (settings::jsonb - 'format')::json where name = 'ready' returning key)
+       update sink_marks set hash = 'old' where sink_key in (select key from old)`,
+    )
+    await expect
+      .poll(labels, { timeout: 15_000 })
+      .toEqual([...whole.slice(0, 3), ['waiting', 'rollcall/readiness=Ready']])
+  })
+
+  const announceInstance = async (input: object) => {
+    const document = `mutation ($input: AnnounceInstanceInput!) { announceInstance(input: $input) { __typename
+      ... on AnnounceInstanceSuccess { sink { kind name } } ... on UserError { message path } } }`
+    return (await server.query(document, { input })).announceInstance
+  }
+  const unannounced = async (): Promise<{ totalCount: number; ids: string[] }> => {
+    const { unannouncedInstances } = await server.query('{ unannouncedInstances { totalCount nodes { instanceId } } }')
+    const { totalCount, nodes } = unannouncedInstances
+    return { totalCount, ids: nodes.map(({ instanceId }: { instanceId: string }) => instanceId) }
+  }
+  const metric = async () => {
+    const text = await (await fetch(`${server.url}/metrics`)).text()
+    return Number(/^rollcall_inventory_unannounced_instances (\S+)$/m.exec(text)?.[1])
+  }
+
+  it('says which instances nothing announced, until an operator announces them', async () => {
+    const { totalCount: before } = await unannounced()
+    await tell('silent', 'a')
+    await tell('gone', 'a')
+    await show('silent', deployment('a'))
+    expect(await unannounced()).toMatchObject({
+      totalCount: before + 2,
+      ids: expect.arrayContaining(['silent', 'gone']),
+    })
+    expect(await metric()).toBe(before + 2)
+    await fetch(`${server.url}/v1/instance/gone`, { method: 'DELETE' })
+    expect(await unannounced()).toMatchObject({ totalCount: before + 1, ids: expect.not.arrayContaining(['gone']) })
+    const { unannouncedInstances } = await server.query(
+      '{ unannouncedInstances(first: 0) { totalCount nodes { instanceId } } }',
+    )
+    expect(unannouncedInstances).toEqual({ totalCount: before + 1, nodes: [] })
+
+    const input = { instanceId: 'silent', ...place, callbackUrl: `${receiver.url}/silent` }
+    expect(await announceInstance(input)).toEqual({
+      __typename: 'AnnounceInstanceSuccess',
+      sink: { kind: 'INVENTORY', name: 'silent' },
+    })
+    await receiver.until(() => callbacks('silent').length === 1)
+    expect(callbacks('silent')).toEqual(['COMPLETED'])
+    expect(resourcesOf('silent')).toEqual(['a 1'])
+    expect(await unannounced()).toMatchObject({ totalCount: before, ids: expect.not.arrayContaining(['silent']) })
+    expect(await metric()).toBe(before)
+
+    await announceInstance(input)
+    await receiver.until(() => callbacks('silent').length === 2)
+    const { sinks } = await server.query('{ sinks(kinds: [INVENTORY]) { name } }')
+    expect(sinks.filter(({ name }: { name: string }) => name === 'silent')).toHaveLength(1)
+    await belong('silent', 'delete')
+    await receiver.until(() => callbacks('silent').length === 3)
+    await expect.poll(async () => (await unannounced()).ids).toContain('silent')
+  })
+
+  it.each([
+    [{ instanceId: 'never-seen' }, 'NotFound', ['instanceId']],
+    [{ tenantId: '' }, 'InvalidInput', ['tenantId']],
+    [{ cloudOwner: 'x'.repeat(257) }, 'InvalidInput', ['cloudOwner']],
+    [{ vfModuleId: 'module-1' }, 'InvalidInput', ['genericVnfId']],
+    [{ callbackUrl: 'http://192.168.0.1/' }, 'InvalidInput', ['callbackUrl']],
+    [{ callbackUrl: 'file:///etc/passwd' }, 'InvalidInput', ['callbackUrl']],
+  ])('an announcement with %j is refused as %s', async (wrong, type, path) => {
+    await tell('refused', 'a')
+    const said = await announceInstance({ instanceId: 'refused', ...place, ...wrong })
+    expect(said).toEqual({ __typename: type, message: expect.any(String), path })
+  })
+
   it('refuses what it cannot place', async () => {
     expect(await belong('nobody', 'update')).toBe(404)
     expect(await belong('i', 'update', { tenantId: '' })).toBe(422)
     expect(await belong('i', 'update', { callbackUrl: 'http://192.168.0.1/' })).toBe(422)
   })
+})
+
+it('misses no instance where there is no inventory, and says so to those that announce one', async () => {
+  const server = await startApp()
+  onTestFinished(() => server.stop())
+  const request = { 'rb-name': 'rb', 'rb-version': 'v1', 'profile-name': 'p', 'cloud-region': 'region' }
+  await fetch(`${server.url}/v1/instance/i`, {
+    method: 'PUT',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ request, resources: [] }),
+  })
+  const { unannouncedInstances } = await server.query('{ unannouncedInstances { totalCount nodes { instanceId } } }')
+  expect(unannouncedInstances).toEqual({ totalCount: 0, nodes: [] })
+  const input = { instanceId: 'i', ...place }
+  const document = `mutation ($input: AnnounceInstanceInput!) { announceInstance(input: $input) { ... on Conflict { message } } }`
+  expect((await server.query(document, { input })).announceInstance.message).toContain('set AAI_URL')
+  expect(await (await fetch(`${server.url}/metrics`)).text()).toContain('rollcall_inventory_unannounced_instances 0')
 })

@@ -32,6 +32,20 @@ describe('a notification', () => {
     ['192.168.0.1'],
     ['::1'],
     ['::ffff:127.0.0.1'],
+    ['::ffff:7f00:1'],
+    ['::127.0.0.1'],
+    ['::a00:1'],
+    ['::ffff:0:127.0.0.1'],
+    ['::ffff:0:a9fe:a9fe'],
+    ['64:ff9b::a00:1'],
+    ['100:0:0:1::1'],
+    ['2620:4f:8000::1'],
+    ['3fff::1'],
+    ['5f00::1'],
+    ['192.31.196.1'],
+    ['192.52.193.1'],
+    ['192.88.99.1'],
+    ['192.175.48.1'],
     ['fd00::1'],
     ['fe80::1'],
   ])('is not sent to a name that resolves to %s', async (address) => {
@@ -48,8 +62,16 @@ describe('a notification', () => {
     expect(receiver.received).toMatchObject([{ method: 'POST', path: '/x', text: '{}' }])
   })
 
+  it.each(['8.8.8.8', '::ffff:8.8.8.8', '::ffff:808:808', '2001:4860:4860::8888'])('may be sent to %s', (address) => {
+    expect(createAddressRule([]).allows('hook.example', address)).toBe(true)
+  })
+
   it.each([
     ['http://127.0.0.1/', /inside/],
+    ['http://[::ffff:127.0.0.1]/', /inside/],
+    ['http://[::127.0.0.1]/', /inside/],
+    ['http://[::ffff:0:127.0.0.1]/', /inside/],
+    ['http://[5f00::1]/', /inside/],
     ['http://[::1]/', /inside/],
     ['http://2130706433/', /inside/],
     ['http://0x7f.1/', /inside/],

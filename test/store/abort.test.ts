@@ -1,7 +1,7 @@
 /** A snapshot whose reader has stopped waiting. */
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { openPostgres } from '../../src/store/connection/postgres.ts'
 import type { Database } from '../../src/store/database.ts'
-import { openPostgres } from '../../src/store/postgres.ts'
 import { openFresh } from '../support/databases.ts'
 import { postgresStores, type Store, stores } from '../support/stores.ts'
 

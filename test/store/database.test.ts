@@ -3,10 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { sql } from 'drizzle-orm'
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
+import { beginEpoch, ensureEpoch } from '../../src/store/connection/epoch.ts'
+import { readHead, readRange } from '../../src/store/connection/log-head.ts'
 import type { Database } from '../../src/store/database.ts'
-import { beginEpoch, ensureEpoch } from '../../src/store/epoch.ts'
-import { readHead, readRange } from '../../src/store/log-head.ts'
 import { openDatabase } from '../../src/store/open.ts'
+import { jsonYardstick, longestStall } from '../support/stall.ts'
 import { postgresStores, type Store, stores } from '../support/stores.ts'
 
 const closing: (() => Promise<void>)[] = []
@@ -23,6 +24,23 @@ async function fresh(store: Store): Promise<Database> {
 }
 
 describe.each(stores)('a database on $name', (store) => {
+  it('hands over a large result in parts, in order, and lets others go on between them', async () => {
+    const { session } = await fresh(store)
+    const items = `json_build_object('name', 'component-' || i, 'state', 'FAILED', 'error', json_build_object('code', 'E42', 'message', repeat('x', 100)))`
+    const text = `select n, (select json_agg(${items}) from generate_series(1, 200) as i) as list from generate_series(1, $1::int) as n`
+    const rows = 1_000
+    await session.run(text, [1])
+    const yardstick = jsonYardstick(rows * 200 * 100)
+    let found: { readonly n: number; readonly list: readonly unknown[] }[] = []
+    const stall = await longestStall(async () => {
+      found = await session.run(text, [rows])
+    })
+    expect(found.map(({ n }) => n)).toEqual(Array.from({ length: rows }, (_, n) => n + 1))
+    expect(found.every(({ list }) => list.length === 200)).toBe(true)
+    expect(stall).toBeLessThan(yardstick / 2)
+    expect(await session.run('select 1 as one')).toEqual([{ one: 1 }])
+  })
+
   it('answers the same JavaScript values whichever it is', async () => {
     const { session } = await fresh(store)
     const [row] = await session.rows<Record<string, unknown>>(sql`

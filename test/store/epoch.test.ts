@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { beginEpoch, ensureEpoch } from '../../src/store/connection/epoch.ts'
+import { readHead, readRange } from '../../src/store/connection/log-head.ts'
 import type { Database } from '../../src/store/database.ts'
-import { beginEpoch, ensureEpoch } from '../../src/store/epoch.ts'
-import { readHead, readRange } from '../../src/store/log-head.ts'
 import { openDatabase } from '../../src/store/open.ts'
 import { openFresh } from '../support/databases.ts'
 import { postgresStores, stores } from '../support/stores.ts'
@@ -13,16 +13,51 @@ describe.each(stores)('an epoch on $name', (store) => {
   it('keeps the history before it, and every time in order', async () => {
     const database = await openFresh(store)
     const before = await readHead(database.session)
-    // A clock that went back an hour gives no smaller revision.
-    const base = await database.transaction((session) => beginEpoch(session, before.at - 3_600_000))
+    const base = await database.transaction((session) => beginEpoch(session, before.at))
     const { head, epochs, tail } = await readRange(database.session)
-    expect(base).toBe(before.revision + 1)
+    expect(base).toBeGreaterThan(before.revision)
     expect(head).toMatchObject({ epochBase: base, revision: base, at: before.at, writes: before.writes + 1 })
     expect(tail).toBe(before.tail)
     expect(epochs).toEqual([
       { base: before.epochBase, ended: before.revision },
       { base, ended: null },
     ])
+  })
+
+  it.each([
+    ['stands still', 0],
+    ['went back an hour', -3_600_000],
+    ['is ahead', 3_600_000],
+    ['never was set', -Date.now()],
+    ['is centuries ahead', Date.UTC(9_999, 1) - Date.now()],
+  ])(
+    'lies above what any lost future used, and never meets another one of the same copy, when the clock %s',
+    async (_, off) => {
+      const database = await openFresh(store)
+      const before = await readHead(database.session)
+      const bases: number[] = []
+      for (let again = 0; again < 20; again += 1)
+        await database
+          .transaction(async (session) => {
+            bases.push((await beginEpoch(session, before.at + off)) ?? 0)
+            // The copy is put back.
+            throw new Error('lost')
+          })
+          .catch(() => undefined)
+      const sorted = bases.toSorted((a, b) => a - b)
+      expect(sorted[0]).toBeGreaterThan(before.revision + 2 ** 40 - 1)
+      expect(sorted.at(-1)).toBeLessThan(Number.MAX_SAFE_INTEGER)
+      for (const [index, base] of sorted.slice(1).entries()) expect(base - (sorted[index] ?? 0)).toBeGreaterThan(10_000)
+    },
+  )
+
+  it('follows another one a thousand times, and is refused rather than inexact when there are no revisions left', async () => {
+    const database = await openFresh(store)
+    const room = Number.MAX_SAFE_INTEGER - (await readHead(database.session)).revision
+    expect(room / 2 ** 41).toBeGreaterThan(1_000)
+    await database.session.run(`update log_head set revision = ${Number.MAX_SAFE_INTEGER - 2 ** 40}`)
+    const begun = database.transaction((session) => beginEpoch(session, Date.now()))
+    await expect(begun).rejects.toMatchObject({ code: 'CONFLICT' })
   })
 
   it('begins once, however many notice at the same time', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { isTransient, StatementError } from '../../src/store/failure.ts'
+import { describeOutage, isTransient, StatementError } from '../../src/store/connection/failure.ts'
 
 const states = (...codes: string[]): StatementError[] => codes.map((code) => new StatementError(code, code))
 
@@ -16,6 +16,20 @@ describe('a failure', () => {
       new Error('outer', { cause: new StatementError('inner', '08003') }),
     ])
       expect(isTransient(error), String(error)).toBe(true)
+  })
+
+  it('says what is so, and that the database cannot be reached when nothing else is known', () => {
+    expect(
+      ['25006', '53100', '53300', '57014', '08006'].map((code) =>
+        describeOutage(new Error('outer', { cause: new StatementError('inner', code) })),
+      ),
+    ).toEqual([
+      'the database is read-only',
+      'the disk of the database is full',
+      'every connection to the database is in use',
+      'the database did not get to it in time',
+      'the database cannot be reached',
+    ])
   })
 
   it('of the statement is none', () => {

@@ -1,6 +1,6 @@
 /** Subscribers that keep what they were told. */
 import type { ChangeFilter } from '../../src/domain/change.ts'
-import type { Revision } from '../../src/domain/deployment.ts'
+import type { Revision } from '../../src/domain/values.ts'
 import type { FeedEvent } from '../../src/feed/change-stream.ts'
 import type { Road } from './road.ts'
 

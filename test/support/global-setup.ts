@@ -1,6 +1,7 @@
 /** Finds or starts PostgreSQL once for the whole run, and says what is tested. */
 import type { TestProject } from 'vitest/node'
 import { findChromium } from './browser.ts'
+import { findNginx } from './nginx.ts'
 import { findPostgres, startPostgres } from './postgres-server.ts'
 
 declare module 'vitest' {
@@ -18,6 +19,9 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     throw new Error('ROLLCALL_REQUIRE_POSTGRES is set, and there is neither a DATABASE_URL nor an installed PostgreSQL')
   if (!findChromium() && process.env.ROLLCALL_REQUIRE_CHROMIUM === '1')
     throw new Error('ROLLCALL_REQUIRE_CHROMIUM is set, and there is no Chromium on the PATH')
+  if (!findNginx() && process.env.ROLLCALL_REQUIRE_NGINX === '1')
+    throw new Error('ROLLCALL_REQUIRE_NGINX is set, and there is no nginx on the PATH or in /usr/sbin')
+  if (!findNginx()) console.log('deploy/nginx.conf is not tested: no nginx was found')
   if (!findChromium()) console.log('the dashboard is not tested: no Chromium was found')
   const which = given ? 'DATABASE_URL' : 'started for the tests'
   console.log(`stores under test: PGlite${postgresUrl ? ` and PostgreSQL (${which})` : ' (no PostgreSQL was found)'}`)

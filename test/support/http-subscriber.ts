@@ -1,5 +1,5 @@
 /** A browser's EventSource on `changes`, whoever answers: it comes back with its last id for as long as it is wanted. */
-import type { Revision } from '../../src/domain/deployment.ts'
+import type { Revision } from '../../src/domain/values.ts'
 
 export interface HttpSubscriber {
   readonly revisions: readonly Revision[]

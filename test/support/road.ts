@@ -2,9 +2,9 @@
 import type { Change } from '../../src/domain/change.ts'
 import { createFeed, type Feed, type FeedOptions } from '../../src/feed/feed.ts'
 import { createWriter, type Writer, type WriterOptions } from '../../src/ingest/writer.ts'
+import { ensureEpoch, restartEpoch } from '../../src/store/connection/epoch.ts'
+import { isTransient } from '../../src/store/connection/failure.ts'
 import type { Database } from '../../src/store/database.ts'
-import { ensureEpoch, restartEpoch } from '../../src/store/epoch.ts'
-import { isTransient } from '../../src/store/failure.ts'
 import type { Store } from './stores.ts'
 
 export interface Road {

@@ -2,11 +2,11 @@
 import { expect } from 'vitest'
 import type { Component, DeploymentImage } from '../../src/domain/deployment.ts'
 import { type FoldableEntry, imageAt } from '../../src/domain/fold.ts'
-import { audit } from '../../src/store/audit.ts'
-import { readLog } from '../../src/store/changes.ts'
+import { readRange } from '../../src/store/connection/log-head.ts'
 import type { Database, Session } from '../../src/store/database.ts'
-import { readRange } from '../../src/store/log-head.ts'
-import { type DeploymentRecord, toDeployment } from '../../src/store/rows.ts'
+import { audit } from '../../src/store/read/audit.ts'
+import { readLog } from '../../src/store/read/changes.ts'
+import { type DeploymentRecord, toDeployment } from '../../src/store/sql/rows.ts'
 import { attemptOf, type Played } from './fleet.ts'
 
 /** Every revision there should be, oldest first. */

@@ -7,17 +7,27 @@
  *        │no
  *   API_AUTH has open? ──▶ everyone, or refused
  *
- * What was found is remembered for a second, so that a key costs no statement a request. Whoever holds a connection open is
- * followed: it ends when its credential does, at once where that was revoked here, and within a second on another replica.
+ * Nothing is remembered between requests: what was revoked on any replica is refused from the next request on (../devices/lookup.ts says what
+ * that costs). Whoever holds a connection open is followed: it ends when its credential does, as soon as the doorbell between replicas
+ * tells so, and within a second if that is lost.
  */
-import type { Millis } from '../../domain/deployment.ts'
+
+import { parseScopes, scopesOf } from '../../domain/access-scope.ts'
 import { DomainError } from '../../domain/errors.ts'
-import { everyone, type Identity, type Role, roles } from '../../domain/identity.ts'
-import { parseScopes, scopesOf } from '../../domain/sight.ts'
-import { type AuditEntry, audited, closeSession, openSession } from '../../ingest/commands/api-access.ts'
+import { everyone, type Principal, type Role, roles } from '../../domain/principal.ts'
+import type { Millis } from '../../domain/values.ts'
+import { audited, closeSession, openSession } from '../../ingest/commands/api-access.ts'
 import type { Writer } from '../../ingest/writer.ts'
-import { type ApiKeyRow, findApiKey, findApiKeys, findSessions, type SessionRow } from '../../store/api-access.ts'
 import type { Database } from '../../store/database.ts'
+import {
+  type ApiKeyRow,
+  type AuditEntry,
+  findApiKeys,
+  findApiKeysByHash,
+  findSessions,
+  type SessionRow,
+} from '../../store/read/api-access.ts'
+import { createLookup } from '../devices/lookup.ts'
 import { looksLikeJwt } from '../signed-token.ts'
 import type { Presented } from './credentials.ts'
 import { createJwtVerifier, type JwtConfig } from './jwt.ts'
@@ -35,16 +45,16 @@ export interface ApiAuthConfig {
 
 export interface ApiAuth {
   /** Throws UNAUTHENTICATED. */
-  identify(presented: Presented): Promise<Identity>
+  identify(presented: Presented): Promise<Principal>
   /** Whether keys are asked for. */
   readonly takesKeys: boolean
   /** Whether this can be nothing but a key, good or not: no device has a token like it. */
   isKey(text: string): boolean
   /** Calls back once, when the credential is no longer good; what it answers ends that. */
-  follow(identity: Identity, end: () => void): () => void
+  follow(identity: Principal, end: () => void): () => void
   signIn(
     presented: Presented,
-  ): Promise<{ readonly identity: Identity; readonly cookie: string; readonly seconds: number }>
+  ): Promise<{ readonly identity: Principal; readonly cookie: string; readonly seconds: number }>
   /** Ends the session of this cookie, if it is one. */
   signOut(presented: Presented): Promise<void>
   /** Something was revoked here: looks at once. */
@@ -61,17 +71,15 @@ export interface ApiAuthDeps {
   readonly refused?: (presented: Presented, reason: string) => void
 }
 
-/** Milliseconds that what was found is taken for true. */
-const freshness = 1_000
-/** Answers that are remembered at a time: of those who guess keys, too. */
-const mostRemembered = 10_000
+/** Milliseconds between two looks at the credentials of open connections, in case the doorbell is lost. */
+const lookInterval = 1_000
 /** Milliseconds between two looks at the tokens of open connections: their issuer may have withdrawn a key. */
 const tokenInterval = 30_000
 /** Milliseconds that a browser stays signed in. */
 const sessionLength = 12 * 60 * 60 * 1000
 
 interface Follower {
-  readonly identity: Identity
+  readonly identity: Principal
   readonly end: () => void
 }
 
@@ -81,11 +89,12 @@ export function createApiAuth(deps: ApiAuthDeps): ApiAuth {
   const isOnlyOpen = methods.every((method) => method === 'open')
   const adminHash = config.adminKey === null ? null : hashOf(config.adminKey)
   const verifyJwt = config.jwt && createJwtVerifier(config.jwt)
-  const remembered = new Map<string, { readonly at: number; readonly found: Promise<Identity | null> }>()
+  const findKey = createLookup((hashes) => findApiKeysByHash(database.session, hashes))
+  const findSession = createLookup((hashes) => findSessions(database.session, hashes))
   const followers = new Set<Follower>()
   let tokensCheckedAt = 0
 
-  async function identify(presented: Presented): Promise<Identity> {
+  async function identify(presented: Presented): Promise<Principal> {
     if (isOnlyOpen) return everyone
     try {
       const identity = await find(presented)
@@ -100,11 +109,11 @@ export function createApiAuth(deps: ApiAuthDeps): ApiAuth {
     }
   }
 
-  async function find({ token, cookie }: Presented): Promise<Identity> {
+  async function find({ token, cookie }: Presented): Promise<Principal> {
     if (token !== null) return ofToken(token)
     if (cookie !== null) {
       const hash = hashOf(cookie)
-      const identity = await recall(`session ${hash}`, () => ofSession(hash))
+      const identity = identityOfSession(await findSession(hash))
       if (identity) return identity
       if (!methods.includes('open')) throw unauthenticated('the session is over: sign in again')
     }
@@ -112,34 +121,17 @@ export function createApiAuth(deps: ApiAuthDeps): ApiAuth {
     throw unauthenticated('a credential is needed: send Authorization: Bearer, or X-API-Key')
   }
 
-  async function ofToken(token: string): Promise<Identity> {
+  async function ofToken(token: string): Promise<Principal> {
     if (verifyJwt && looksLikeJwt(token)) return verifyJwt(token, clock())
     if (!methods.includes('key')) throw unauthenticated('the token is refused: it is no JWT')
     const hash = hashOf(token)
     if (adminHash !== null && isSameHash(hash, adminHash)) return adminOfEnvironment
-    const identity = await recall(`key ${hash}`, async () =>
-      identityOfKey(await findApiKey(database.session, { hash })),
-    )
+    const identity = identityOfKey(await findKey(hash))
     if (!identity) throw unauthenticated('the key is refused: it is unknown, revoked or has expired')
     return identity
   }
 
-  function recall(name: string, load: () => Promise<Identity | null>): Promise<Identity | null> {
-    const known = remembered.get(name)
-    const now = clock()
-    if (known && now - known.at < freshness && now >= known.at) return known.found
-    if (remembered.size >= mostRemembered) remembered.clear()
-    const found = load()
-    remembered.set(name, { at: now, found })
-    found.catch(() => remembered.delete(name))
-    return found
-  }
-
-  async function ofSession(hash: string): Promise<Identity | null> {
-    return identityOfSession((await findSessions(database.session, [hash])).get(hash) ?? null)
-  }
-
-  function identityOfSession(session: SessionRow | null): Identity | null {
+  function identityOfSession(session: SessionRow | null): Principal | null {
     if (!session || session.expiresAt <= clock()) return null
     const credential = { kind: 'session', hash: session.hash, of: session.credential } as const
     if (session.credential === 'key') {
@@ -153,7 +145,7 @@ export function createApiAuth(deps: ApiAuthDeps): ApiAuth {
     return isGood ? { ...identityOf(session), credential, expiresAt: session.expiresAt } : null
   }
 
-  function identityOfKey(key: ApiKeyRow | null): Identity | null {
+  function identityOfKey(key: ApiKeyRow | null): Principal | null {
     if (!key || key.revokedAt !== null || (key.expiresAt !== null && key.expiresAt <= clock())) return null
     return { ...identityOf(key), credential: { kind: 'key', id: key.id }, expiresAt: key.expiresAt }
   }
@@ -197,7 +189,7 @@ export function createApiAuth(deps: ApiAuthDeps): ApiAuth {
   }
 
   // While the database is away nobody is sent away: a look that failed is taken again.
-  const timer = isOnlyOpen ? null : setInterval(() => void look().catch(() => undefined), freshness)
+  const timer = isOnlyOpen ? null : setInterval(() => void look().catch(() => undefined), lookInterval)
 
   return {
     identify,
@@ -225,7 +217,7 @@ export function createApiAuth(deps: ApiAuthDeps): ApiAuth {
           credential.kind === 'key' ? credential.id : credential.kind === 'adminKey' ? (adminHash ?? '') : '',
         name: identity.name,
         roles: identity.roles,
-        scopes: scopesOf(identity.sight),
+        scopes: scopesOf(identity.accessScope),
         expiresAt: ends,
       })
       const { address } = presented
@@ -235,22 +227,19 @@ export function createApiAuth(deps: ApiAuthDeps): ApiAuth {
     async signOut({ cookie, address }) {
       if (cookie === null) return
       const hash = hashOf(cookie)
-      const identity = await ofSession(hash)
+      const identity = identityOfSession(await findSession(hash))
       const closed = closeSession(hash)
       await writer.submit(identity ? audited(closed, entry('SIGN_OUT', identity, address, clock())) : closed)
       await this.recheck()
     },
-    async recheck() {
-      remembered.clear()
-      await look()
-    },
+    recheck: look,
     close() {
       if (timer) clearInterval(timer)
     },
   }
 }
 
-function entry(kind: 'SIGN_IN' | 'SIGN_OUT', identity: Identity, address: string, at: Millis): AuditEntry {
+function entry(kind: 'SIGN_IN' | 'SIGN_OUT', identity: Principal, address: string, at: Millis): AuditEntry {
   const { name: who, credential } = identity
   const action = kind === 'SIGN_IN' ? 'signIn' : 'signOut'
   const presented = credential.kind === 'session' ? credential.of : credential.kind
@@ -264,18 +253,18 @@ export const openAuth: Pick<ApiAuth, 'identify' | 'follow' | 'recheck'> = {
   recheck: async () => {},
 }
 
-const adminOfEnvironment: Identity = {
+const adminOfEnvironment: Principal = {
   name: 'the admin key',
   roles: ['admin'],
-  sight: null,
+  accessScope: null,
   credential: { kind: 'adminKey' },
   expiresAt: null,
 }
 
 function identityOf({ name, roles: held, scopes }: Pick<ApiKeyRow, 'name' | 'roles' | 'scopes'>) {
-  const sight = parseScopes(scopes)
-  if (typeof sight === 'string') throw new Error(`what is stored of the credential ${name} cannot be read`)
-  return { name, roles: held.filter((role): role is Role => roles.some((one) => one === role)), sight }
+  const accessScope = parseScopes(scopes)
+  if (typeof accessScope === 'string') throw new Error(`what is stored of the credential ${name} cannot be read`)
+  return { name, roles: held.filter((role): role is Role => roles.some((one) => one === role)), accessScope }
 }
 
 function unauthenticated(message: string): DomainError {

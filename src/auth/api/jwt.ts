@@ -1,6 +1,7 @@
 /** Tokens that somebody else signs: whose, for how long, and what their claims allow here. */
-import { type Identity, type Role, roles } from '../../domain/identity.ts'
-import { parseScopes } from '../../domain/sight.ts'
+
+import { noScope, parseScopes } from '../../domain/access-scope.ts'
+import { type Principal, type Role, roles } from '../../domain/principal.ts'
 import { claimOf, createTokenVerifier, type SignedTokenConfig, TokenRefused } from '../signed-token.ts'
 
 export interface JwtConfig extends SignedTokenConfig {
@@ -9,7 +10,7 @@ export interface JwtConfig extends SignedTokenConfig {
   readonly scopesClaim: string
 }
 
-export type VerifyJwt = (text: string, now: number) => Promise<Identity>
+export type VerifyJwt = (text: string, now: number) => Promise<Principal>
 
 export function createJwtVerifier(config: JwtConfig): VerifyJwt {
   const { clockSkew, rolesClaim, scopesClaim } = config
@@ -17,16 +18,23 @@ export function createJwtVerifier(config: JwtConfig): VerifyJwt {
 
   return async (text, now) => {
     const payload = await verify(text, now)
-    const sight = parseScopes(listOf(claimOf(payload, scopesClaim)))
-    if (typeof sight === 'string') throw new TokenRefused('claims', `its claim ${scopesClaim} cannot be read: ${sight}`)
+    const accessScope = parseScopes(scopesIn(claimOf(payload, scopesClaim)))
+    if (typeof accessScope === 'string')
+      throw new TokenRefused('claims', `its claim ${scopesClaim} cannot be read: ${accessScope}`)
     return {
       name: payload.sub ?? 'a token without a subject',
       roles: listOf(claimOf(payload, rolesClaim)).filter((role): role is Role => roles.some((one) => one === role)),
-      sight,
+      accessScope,
       credential: { kind: 'jwt', text },
       expiresAt: ((payload.exp ?? 0) + clockSkew) * 1000,
     }
   }
+}
+
+/** Undefined: the token says nothing of scopes. A claim that is there and empty grants nothing: an issuer that has no scope to give writes it so. */
+function scopesIn(claim: unknown): string[] {
+  const scopes = listOf(claim)
+  return claim !== undefined && scopes.length === 0 ? [noScope] : scopes
 }
 
 /** A list, or a text with spaces between (as OAuth writes its scopes). Anything else that is there cannot be read. */

@@ -11,16 +11,18 @@ import type { IncomingMessage } from 'node:http'
 import type { TLSSocket } from 'node:tls'
 import { parseItem } from 'structured-headers'
 import type { Database } from '../../store/database.ts'
-import { findIdentities } from '../../store/device-credentials.ts'
-import type { Identify } from './device-auth.ts'
+import { findIdentities } from '../../store/read/device-credentials.ts'
 import { createLookup } from './lookup.ts'
-import { CredentialRefused, revoked } from './refusal.ts'
+import type { Identify } from './presented.ts'
+import type { Admit } from './provisioning.ts'
+import { CredentialRefused, refuseEnded } from './refusal.ts'
 import { clientOf, spiffeIdOf, trustDomainOf } from './spiffe.ts'
-import type { Admit } from './vouched.ts'
 
 export interface CertificateConfig {
   /** Whose ids name clients without being registered. */
   readonly trustDomains: readonly string[]
+  /** Whether each trusted proxy replaces the `Client-Cert` of its clients: without that, the header says nothing. */
+  readonly isOverwritten: boolean
 }
 
 export interface CertificateDeps {
@@ -37,8 +39,10 @@ export function createCertificateMethod({ database, config, admit, isTrusted, cl
 
   async function deviceOf(spiffeId: string): Promise<string> {
     const held = await find(spiffeId)
-    if (held && held.revokedAt !== null) throw revoked(held.device)
-    if (held) return held.device
+    if (held) {
+      refuseEnded(held)
+      return held.device
+    }
     const domain = trustDomainOf(spiffeId)
     const client = config.trustDomains.includes(domain) ? clientOf(spiffeId) : null
     if (client !== null) return admit(client, spiffeId)
@@ -50,7 +54,7 @@ export function createCertificateMethod({ database, config, admit, isTrusted, cl
   }
 
   return async ({ request }) => {
-    const certificate = forwarded(request, isTrusted) ?? ofConnection(request)
+    const certificate = forwarded(request, config.isOverwritten && isTrusted(request)) ?? ofConnection(request)
     if (!certificate) return null
     const now = clock()
     if (now < certificate.validFromDate.getTime() || now > certificate.validToDate.getTime())
@@ -61,20 +65,30 @@ export function createCertificateMethod({ database, config, admit, isTrusted, cl
   }
 }
 
-/** The proxy has checked it: that is what trusting it means. It must also take away what its clients send under that name. */
-function forwarded(request: IncomingMessage, isTrusted: (request: IncomingMessage) => boolean): X509Certificate | null {
+/** The proxy has checked it: that is what trusting it means. */
+function forwarded(request: IncomingMessage, isBelieved: boolean): X509Certificate | null {
   const header = request.headersDistinct['client-cert']?.join(', ')
   if (header === undefined) return null
-  if (!isTrusted(request))
-    throw refused('untrusted', 'Client-Cert is believed from proxies only that are named in TRUSTED_PROXIES')
+  if (!isBelieved)
+    throw refused(
+      'untrusted',
+      'Client-Cert is believed from proxies only that are named in TRUSTED_PROXIES, with CLIENT_CERT_HEADER=overwritten',
+    )
   try {
+    if (escapedPem.test(header)) return new X509Certificate(decodeURIComponent(header))
     const [bytes] = parseItem(header)
     if (bytes instanceof ArrayBuffer) return new X509Certificate(Buffer.from(bytes))
   } catch {
     // Said below: whatever it is, it is no certificate.
   }
-  throw refused('malformed', 'Client-Cert must be the certificate (DER) in base64 between colons')
+  throw refused(
+    'malformed',
+    'Client-Cert must be the certificate (DER) in base64 between colons, or PEM as nginx escapes it',
+  )
 }
+
+/** nginx has no variable of RFC 9440's form: $ssl_client_escaped_cert is the certificate in PEM, escaped as in an address. */
+const escapedPem = /^-----BEGIN%20CERTIFICATE-----[\w%.-]+$/
 
 function ofConnection(request: IncomingMessage): X509Certificate | null {
   const socket = request.socket as Partial<TLSSocket>

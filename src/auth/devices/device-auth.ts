@@ -12,10 +12,12 @@ import type { Proof } from '../../ingest/commands/device.ts'
 import type { Writer } from '../../ingest/writer.ts'
 import type { Database } from '../../store/database.ts'
 import { type CertificateConfig, createCertificateMethod } from './certificates.ts'
+import { createClaiming } from './claims.ts'
+import type { Identify, Presented } from './presented.ts'
+import { createAdmission } from './provisioning.ts'
 import { CredentialRefused, type DeviceAuthMethod, type RefusalReason } from './refusal.ts'
 import { createSignatureMethod, type SignatureConfig } from './signatures.ts'
 import { createTokenMethod, type DeviceJwtConfig } from './tokens.ts'
-import { createAdmission } from './vouched.ts'
 
 export interface DeviceAuthConfig {
   readonly methods: readonly DeviceAuthMethod[]
@@ -35,22 +37,6 @@ export interface DeviceIdentity {
   readonly proof: Proof | null
 }
 
-/** What a way of saying who reports may look at. */
-export interface Presented {
-  readonly request: IncomingMessage
-  readonly body: Uint8Array
-  /** Whether a token may also come as the password of somebody, as Git's clients send it. */
-  readonly takesPassword?: boolean
-}
-
-export interface Found {
-  readonly device: string
-  readonly proof?: Proof
-}
-
-/** Whose credential; null when the request carries none of this kind. Throws CredentialRefused, or UNAVAILABLE. */
-export type Identify = (presented: Presented) => Promise<Found | null>
-
 export interface Refused {
   readonly method: DeviceAuthMethod
   readonly reason: RefusalReason
@@ -61,8 +47,10 @@ export interface Refused {
 }
 
 export interface DeviceAuth {
-  /** Throws CredentialRefused (INVALID_REQUEST, UNAUTHENTICATED, FORBIDDEN), or UNAVAILABLE. */
-  authenticate(request: IncomingMessage, body: Uint8Array, asking?: Asking): Promise<DeviceIdentity>
+  /** Throws CredentialRefused (INVALID_REQUEST, UNAUTHENTICATED, FORBIDDEN, DEVICE_RETIRED), or UNAVAILABLE. */
+  authenticate(request: IncomingMessage, body: Presented['body'], asking?: Asking): Promise<DeviceIdentity>
+  /** Does what a message asks for unless a copy of it does or did: then throws CredentialRefused or UNAVAILABLE. `work` spends the proof. */
+  claim<T>(identity: DeviceIdentity, request: IncomingMessage, work: () => Promise<T>): Promise<T>
   /** A good credential that reported for somebody else: for the log and the metrics. */
   noteStranger(identity: DeviceIdentity, request: IncomingMessage, message: string): void
   /** What a 401 says of how to do it right (WWW-Authenticate). */
@@ -99,9 +87,12 @@ const expected = {
 
 export function createDeviceAuth(deps: DeviceAuthDeps): DeviceAuth {
   const { config, refused = () => {} } = deps
+  const claiming = createClaiming(deps.database)
   const isOpen = config.methods.includes('open')
   const asked = config.methods.filter((method) => method !== 'open')
   const ways = new Map<DeviceAuthMethod, Identify>(asked.map((method) => [method, createMethod(deps, method)]))
+  if (asked.includes('signature') && !ways.has('token'))
+    ways.set('token', createMethod(deps, 'token', { repositoryOnly: true }))
   const anybody: DeviceIdentity = { device: null, method: 'open', proof: null }
   const missing = `a credential is needed: send ${asked.map((method) => expected[method].credential).join(', or ')}`
 
@@ -139,9 +130,10 @@ export function createDeviceAuth(deps: DeviceAuthDeps): DeviceAuth {
 
   return {
     challenge: asked.map((method) => expected[method].challenge).join(', '),
-    passwordChallenge: asked
-      .map((method) => (method === 'token' ? 'Basic realm="rollcall"' : expected[method].challenge))
-      .join(', '),
+    passwordChallenge: [
+      ...(ways.has('token') ? ['Basic realm="rollcall"'] : []),
+      ...asked.filter((method) => method !== 'token').map((method) => expected[method].challenge),
+    ].join(', '),
     async authenticate(request, body, { takesPassword = false } = {}) {
       const found: DeviceIdentity[] = []
       for (const [method, identify] of ways) {
@@ -158,6 +150,19 @@ export function createDeviceAuth(deps: DeviceAuthDeps): DeviceAuth {
       if (!takesPassword) note(asked[0] ?? 'open', request, error)
       throw error
     },
+    async claim({ method, proof }, request, work) {
+      if (proof === null) return work()
+      let isOurs = false
+      try {
+        return await claiming(proof, () => {
+          isOurs = true
+          return work()
+        })
+      } catch (error) {
+        if (!isOurs) note(method, request, error)
+        throw error
+      }
+    },
     noteStranger: ({ method, device }, request, message) =>
       refused({ method, request, reason: 'not-its-own', message, device }),
   }
@@ -166,12 +171,13 @@ export function createDeviceAuth(deps: DeviceAuthDeps): DeviceAuth {
 function createMethod(
   { config, database, writer, publicUrl = null, isTrusted = () => false, clock = Date.now }: DeviceAuthDeps,
   method: Exclude<DeviceAuthMethod, 'open'>,
+  { repositoryOnly = false } = {},
 ): Identify {
   const { jwt, provision } = config
   const admit = createAdmission({ database, writer, provision })
   switch (method) {
     case 'token':
-      return createTokenMethod({ database, admit, jwt, clock })
+      return createTokenMethod({ database, admit, jwt: repositoryOnly ? null : jwt, clock, repositoryOnly })
     case 'signature':
       return createSignatureMethod({ database, config: config.signature, publicUrl, clock })
     case 'mtls':

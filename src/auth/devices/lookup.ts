@@ -3,7 +3,7 @@
  * It costs a statement a batch, not a request: whoever comes while one is under way is in the next, which begins after they came.
  */
 import { DomainError } from '../../domain/errors.ts'
-import { isTransient } from '../../store/failure.ts'
+import { describeOutage, isTransient } from '../../store/connection/failure.ts'
 
 export type Lookup<Row> = (id: string) => Promise<Row | null>
 
@@ -30,7 +30,7 @@ export function createLookup<Row>(load: (ids: readonly string[]) => Promise<Read
       return (await next.rows).get(id) ?? null
     } catch (cause) {
       if (!isTransient(cause)) throw cause
-      throw new DomainError('UNAVAILABLE', 'the database cannot be reached: try again later', { cause })
+      throw new DomainError('UNAVAILABLE', `${describeOutage(cause)}: try again later`, { cause })
     }
   }
 }

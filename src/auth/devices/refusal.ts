@@ -1,5 +1,8 @@
 /** A credential that is not taken: what the device is told, and what it is counted as. */
+
 import { DomainError, type ErrorCode } from '../../domain/errors.ts'
+import { retiredMessage } from '../../domain/target.ts'
+import type { Millis } from '../../domain/values.ts'
 
 export type DeviceAuthMethod = 'open' | 'token' | 'signature' | 'mtls'
 
@@ -11,6 +14,7 @@ export type RefusalReason =
   | 'untrusted'
   | 'expired'
   | 'revoked'
+  | 'retired'
   | 'digest'
   | 'signature'
   | 'replayed'
@@ -24,7 +28,7 @@ export class CredentialRefused extends DomainError {
   readonly device: string | null
 
   constructor(
-    code: Extract<ErrorCode, 'INVALID_REQUEST' | 'UNAUTHENTICATED' | 'FORBIDDEN'>,
+    code: Extract<ErrorCode, 'INVALID_REQUEST' | 'UNAUTHENTICATED' | 'FORBIDDEN' | 'DEVICE_RETIRED'>,
     reason: RefusalReason,
     message: string,
     device: string | null = null,
@@ -35,11 +39,27 @@ export class CredentialRefused extends DomainError {
   }
 }
 
-export function revoked(device: string): CredentialRefused {
+/** Its credential is a good one, but nothing is accepted from it any more. */
+export function refuseEnded(held: {
+  readonly device: string
+  readonly revokedAt: Millis | null
+  readonly retiredAt: Millis | null
+}): void {
+  const { device } = held
+  if (held.retiredAt !== null) throw new CredentialRefused('DEVICE_RETIRED', 'retired', retiredMessage(device), device)
+  if (held.revokedAt !== null)
+    throw new CredentialRefused(
+      'FORBIDDEN',
+      'revoked',
+      `device ${device} has been revoked: register it anew to let it report`,
+      device,
+    )
+}
+
+export function replayed(): CredentialRefused {
   return new CredentialRefused(
-    'FORBIDDEN',
-    'revoked',
-    `device ${device} has been revoked: register it anew to let it report`,
-    device,
+    'UNAUTHENTICATED',
+    'replayed',
+    'the Signature is refused: this message has been taken before: sign each anew, with a nonce where one says the same',
   )
 }

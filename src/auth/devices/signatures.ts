@@ -1,10 +1,12 @@
 /**
  * Signed messages (RFC 9421) of clients whose public keys are registered. In this order:
  *
- *   no signature at all ──▶ none of ours · Content-Digest missing (of what has a body) or not that of it ──▶ 400 · cannot be read ──▶ 401
- *   nobody's key ──▶ 403 · covers too little, too old, does not fit ──▶ 401 · its device revoked ──▶ 403 · used before ──▶ 401
+ *   no signature at all ──▶ none of ours · Content-Digest missing (of what has a body) or none that we know ──▶ 400 · cannot be read ──▶ 401
+ *   nobody's key ──▶ 403 · covers too little, too old, does not fit ──▶ 401 · its device revoked ──▶ 403, retired ──▶ 410 · used before ──▶ 401
+ *   not the digest of the body ──▶ 400
  *
- * Used is what became a report: whoever was told to come again sends the same once more, and asking changes nothing, however often. A message is told from another by what was
+ * All but the last needs headers only: a signature covers the digest, not the body. So a body is read only for a key that is registered.
+ * Used is what became a report (claims.ts): whoever was told to come again sends the same once more, and asking changes nothing, however often. A message is told from another by what was
  * signed, not by the signature, of which some kinds of keys have more than one for the same; who must say the same twice in a second
  * adds a nonce.
  */
@@ -13,8 +15,7 @@ import type { IncomingMessage } from 'node:http'
 import type { TLSSocket } from 'node:tls'
 import { parseDictionary } from 'structured-headers'
 import type { Database } from '../../store/database.ts'
-import { findIdentities, findUsed, type HeldIdentity } from '../../store/device-credentials.ts'
-import type { Found, Identify, Presented } from './device-auth.ts'
+import { findIdentities, findUsed, type HeldIdentity } from '../../store/read/device-credentials.ts'
 import {
   algorithmsOf,
   coveredBy,
@@ -26,8 +27,9 @@ import {
   signatureBase,
 } from './http-signature.ts'
 import { createLookup } from './lookup.ts'
+import type { Found, Identify } from './presented.ts'
 import { keyOf } from './public-key.ts'
-import { CredentialRefused, revoked } from './refusal.ts'
+import { CredentialRefused, refuseEnded, replayed } from './refusal.ts'
 
 export interface SignatureConfig {
   /** Seconds that `created` may lie in the past, and in the future. */
@@ -56,13 +58,9 @@ export function createSignatureMethod({ database, config, publicUrl, clock }: Si
     requireCoverage(one, message)
     const base = signatureBase(message, one.input)
     requireFit(held, one, base, message)
-    if (held.revokedAt !== null) throw revoked(held.device)
+    refuseEnded(held)
     const proof = { id: nameOf(held.id, one, base), until }
-    if (await isUsed(proof.id))
-      throw refused(
-        'replayed',
-        'this message has been taken before: sign each anew, with a nonce where one says the same',
-      )
+    if (await isUsed(proof.id)) throw replayed()
     return { device: held.device, proof }
   }
 
@@ -81,12 +79,14 @@ export function createSignatureMethod({ database, config, publicUrl, clock }: Si
   return async (presented) => {
     const { headers } = presented.request
     if (headers.signature === undefined && headers['signature-input'] === undefined) return null
-    requireDigest(presented)
+    const digests = announcedDigests(presented.request)
     const message = messageOf(presented.request, publicUrl)
     try {
       for (const one of readSignatures(message)) {
         const found = await check(message, one)
-        if (found) return found
+        if (!found) continue
+        requireDigest(digests, await presented.body())
+        return found
       }
     } catch (error) {
       throw error instanceof SignatureSyntax ? refused('malformed', error.message) : error
@@ -99,28 +99,41 @@ export function createSignatureMethod({ database, config, publicUrl, clock }: Si
   }
 }
 
-/**
- * That the body is the one that was signed shows its digest: one that we know must be there, and each that we know be right.
- * What only asks has no body, and needs none.
- */
-function requireDigest({ request, body }: Presented): void {
-  if (onlyAsks(request.method) && body.length === 0 && request.headers['content-digest'] === undefined) return
-  const digests = readDigests(request.headers['content-digest'])
-  const known = ['sha-256', 'sha-512'].flatMap((name) => {
+interface Digest {
+  readonly name: string
+  readonly value: Uint8Array
+}
+
+/** By the algorithms that we know, with the bytes of each. */
+const digestSizes: Readonly<Record<string, number>> = { 'sha-256': 32, 'sha-512': 64 }
+
+/** Null: what only asks has no body, and needs none. */
+function announcedDigests({ method, headers }: IncomingMessage): readonly Digest[] | null {
+  const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+  if (onlyAsks(method) && !hasBody && headers['content-digest'] === undefined) return null
+  const digests = readDigests(headers['content-digest'])
+  const known = Object.entries(digestSizes).flatMap(([name, size]) => {
     const [value] = digests.get(name) ?? []
-    return value instanceof ArrayBuffer ? [{ name, value: new Uint8Array(value) }] : []
+    if (!(value instanceof ArrayBuffer)) return []
+    if (value.byteLength !== size) throw wrongDigest(name)
+    return [{ name, value: new Uint8Array(value) }]
   })
-  if (known.length === 0)
-    throw new CredentialRefused(
-      'INVALID_REQUEST',
-      'digest',
-      'content-digest is missing: a signed message needs Content-Digest: sha-256=:…: (RFC 9530)',
-    )
-  for (const { name, value } of known) {
-    const actual = createHash(name.replace('-', '')).update(body).digest()
-    if (value.length !== actual.length || !timingSafeEqual(value, actual))
-      throw new CredentialRefused('INVALID_REQUEST', 'digest', `content-digest: its ${name} is not that of the body`)
-  }
+  if (known.length > 0) return known
+  throw new CredentialRefused(
+    'INVALID_REQUEST',
+    'digest',
+    'content-digest is missing: a signed message needs Content-Digest: sha-256=:…: (RFC 9530)',
+  )
+}
+
+/** That the body is the one that was signed: each digest that we know must be right. */
+function requireDigest(digests: readonly Digest[] | null, body: Uint8Array): void {
+  for (const { name, value } of digests ?? [])
+    if (!timingSafeEqual(value, createHash(name.replace('-', '')).update(body).digest())) throw wrongDigest(name)
+}
+
+function wrongDigest(name: string): CredentialRefused {
+  return new CredentialRefused('INVALID_REQUEST', 'digest', `content-digest: its ${name} is not that of the body`)
 }
 
 function readDigests(header: string | string[] | undefined): ReturnType<typeof parseDictionary> {
@@ -167,7 +180,7 @@ function nameOf(keyId: string, { parameters }: MessageSignature, base: string): 
   return createHash('sha256').update(JSON.stringify(said)).digest('base64url')
 }
 
-function refused(reason: 'malformed' | 'expired' | 'signature' | 'replayed', why: string): CredentialRefused {
+function refused(reason: 'malformed' | 'expired' | 'signature', why: string): CredentialRefused {
   return new CredentialRefused('UNAUTHENTICATED', reason, `the Signature is refused: ${why}`)
 }
 

@@ -1,15 +1,16 @@
-/** Bearer tokens: ours, which registerDevices issued, and those that an OAuth2 server signed for a client. */
+/** Bearer tokens: ours, which registerDevices or onboarding issued, and those that an OAuth2 server signed for a client. */
 import { timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import { hashDeviceToken } from '../../ingest/device-token.ts'
+import { isStorable } from '../../domain/text.ts'
+import { hashDeviceToken, repositoryTokenPrefix } from '../../ingest/device-token.ts'
 import type { Database } from '../../store/database.ts'
-import { findTokens } from '../../store/device-credentials.ts'
+import { findTokens } from '../../store/read/device-credentials.ts'
 import { passwordIn } from '../password.ts'
 import { claimOf, createTokenVerifier, looksLikeJwt, type SignedTokenConfig, TokenRefused } from '../signed-token.ts'
-import type { Identify } from './device-auth.ts'
 import { createLookup } from './lookup.ts'
-import { CredentialRefused, revoked } from './refusal.ts'
-import type { Admit } from './vouched.ts'
+import type { Identify } from './presented.ts'
+import type { Admit } from './provisioning.ts'
+import { CredentialRefused, refuseEnded } from './refusal.ts'
 
 export interface DeviceJwtConfig extends SignedTokenConfig {
   /** The claim that names the device; a dot leads into an object. */
@@ -22,15 +23,17 @@ export interface TokenDeps {
   /** Null: tokens of others are not taken. */
   readonly jwt: DeviceJwtConfig | null
   readonly clock: () => number
+  /** Only the tokens that onboarding issues for repositories are taken: of devices that sign everything else. */
+  readonly repositoryOnly?: boolean
 }
 
 const longestName = 256
 
-export function createTokenMethod({ database, admit, jwt, clock }: TokenDeps): Identify {
+export function createTokenMethod({ database, admit, jwt, clock, repositoryOnly = false }: TokenDeps): Identify {
   const ofSigned = jwt && createSignedTokens(jwt, admit, clock)
   const find = createLookup((hashes) => findTokens(database.session, hashes))
 
-  async function ofIssued(text: string): Promise<string> {
+  async function ofIssued(text: string, isForRepository: boolean): Promise<string> {
     const hash = hashDeviceToken(text)
     const token = await find(hash)
     // The index has found it by its hash; that the two are equal is decided in a time that does not depend on them.
@@ -40,16 +43,23 @@ export function createTokenMethod({ database, admit, jwt, clock }: TokenDeps): I
         'unknown',
         'the token is not one that was issued here, or it was withdrawn',
       )
-    if (token.revokedAt !== null) throw revoked(token.device)
+    if (token.repositoryOnly && !isForRepository)
+      throw new CredentialRefused(
+        'UNAUTHENTICATED',
+        'unknown',
+        'the token opens only the Git repository of its device: sign this request',
+      )
+    refuseEnded(token)
     if (token.isExpired)
       throw new CredentialRefused('UNAUTHENTICATED', 'expired', 'the token has expired: use the one it was rotated to')
     return token.device
   }
 
   return async ({ request, takesPassword = false }) => {
+    if (repositoryOnly && !takesPassword) return null
     const text = bearerOf(request) ?? (takesPassword ? passwordOf(request) : null)
-    if (text === null) return null
-    return { device: await (ofSigned && looksLikeJwt(text) ? ofSigned(text) : ofIssued(text)) }
+    if (text === null || (repositoryOnly && !text.startsWith(repositoryTokenPrefix))) return null
+    return { device: await (ofSigned && looksLikeJwt(text) ? ofSigned(text) : ofIssued(text, takesPassword)) }
   }
 }
 
@@ -65,8 +75,7 @@ function createSignedTokens(
       throw new CredentialRefused('UNAUTHENTICATED', error.reason, error.message)
     })
     const name = claimOf(payload, config.claim)
-    if (typeof name === 'string' && name !== '' && name.length <= longestName && !name.includes('\0'))
-      return admit(name)
+    if (typeof name === 'string' && name !== '' && name.length <= longestName && isStorable(name)) return admit(name)
     throw new CredentialRefused(
       'UNAUTHENTICATED',
       'claims',

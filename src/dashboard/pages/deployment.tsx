@@ -1,20 +1,21 @@
 /** One deployment: what it is, everything that happened to it, and what its reporter said. */
-import { useLiveAnswer } from '../answers.ts'
-import { Skew } from '../change-line.tsx'
-import { ConvergenceMark } from '../convergence.tsx'
-import { History, historyFragment, Reports, reportsFragment } from '../deployment-past.tsx'
-import { TargetLink } from '../deployment-table.tsx'
-import { DesiredState, desiredFragment } from '../desired-state.tsx'
-import { graphql, type ResultOf } from '../graphql.ts'
-import { ReadinessMark } from '../readiness.tsx'
-import { useResources } from '../resource-rows.ts'
-import { ResourceList } from '../resources.tsx'
+
+import { graphql, type ResultOf } from '../data/graphql.ts'
+import { stateWords } from '../data/labels.ts'
+import { useResources } from '../data/resource-rows.ts'
+import { formatAge, formatFull, formatTime, now } from '../data/time.ts'
+import { useLiveAnswer } from '../data/use-query.ts'
 import { at, href, moment } from '../route.ts'
-import { ConnectivityMark, StateMark, toMark } from '../state-mark.tsx'
-import { Swimlanes } from '../swimlanes.tsx'
-import { formatAge, formatFull, formatTime, now } from '../time.ts'
-import { Trouble } from '../trouble.tsx'
-import { stateWords } from '../words.ts'
+import { Skew } from '../widgets/change-line.tsx'
+import { ConvergenceMark } from '../widgets/convergence.tsx'
+import { History, historyFragment, Reports, reportsFragment } from '../widgets/deployment-past.tsx'
+import { TargetLink } from '../widgets/deployment-table.tsx'
+import { DesiredState, desiredFragment } from '../widgets/desired-state.tsx'
+import { Trouble } from '../widgets/error-message.tsx'
+import { ReadinessMark } from '../widgets/readiness.tsx'
+import { ResourceList } from '../widgets/resources.tsx'
+import { ConnectivityMark, StateMark, toMark } from '../widgets/state-mark.tsx'
+import { Swimlanes } from '../widgets/swimlanes.tsx'
 
 const deploymentDocument = graphql(
   `
@@ -54,7 +55,9 @@ export function DeploymentPage({ steps: [reporter = '', deploymentId = ''] }: { 
       <>
         <h1>{deploymentId}</h1>
         <p>
-          {reporter} has not reported it{asOf && ' by then'}. It will appear here when it does.
+          {asOf === null
+            ? `No report from ${reporter} yet. The deployment appears here after its first report.`
+            : `${reporter} had not reported this deployment at this time.`}
         </p>
       </>
     )
@@ -95,7 +98,7 @@ function InstanceResources({ deployment: { deploymentId, reporter, target }, run
   return (
     <>
       <h2>Resources</h2>
-      <ResourceList source={source} label="Its resources" empty="No resource is like that." />
+      <ResourceList source={source} label="Resources of this deployment" empty="No resources match these filters." />
     </>
   )
 }
@@ -107,7 +110,7 @@ function Head({ deployment }: { readonly deployment: Deployment }) {
       <h1 id="deployment" class="named">
         {deployment.deploymentId}
         <small class="muted">
-          {[deployment.application, deployment.applicationVersion].filter(Boolean).join(' ') || 'undeclared'} on{' '}
+          {[deployment.application, deployment.applicationVersion].filter(Boolean).join(' ') || 'Undeclared'} on{' '}
           <TargetLink target={deployment.target} />
         </small>
       </h1>
@@ -117,7 +120,7 @@ function Head({ deployment }: { readonly deployment: Deployment }) {
         {deployment.convergence !== 'UNKNOWN' && <ConvergenceMark of={deployment.convergence} />}
         {deployment.target.connectivity === 'OFFLINE' && <StateMark of="OFFLINE">Device offline</StateMark>}
         {!deployment.consistent && deployment.derivedState && (
-          <StateMark of="INCONSISTENT">{`Its components say ${stateWords[deployment.derivedState].toLowerCase()}`}</StateMark>
+          <StateMark of="INCONSISTENT">{`Components report ${stateWords[deployment.derivedState].toLowerCase()}`}</StateMark>
         )}
       </p>
       {error && <ErrorBox error={error} isReason={deployment.state === 'PENDING'} />}
@@ -146,7 +149,7 @@ function Components({ deployment }: { readonly deployment: Deployment }) {
       <h2 id="components">
         Components <small class="muted number">{deployment.components.length}</small>
       </h2>
-      {deployment.components.length === 0 && <p class="empty">It says nothing of components.</p>}
+      {deployment.components.length === 0 && <p class="empty">No components reported.</p>}
       <ul class="component-list">
         {deployment.components.map((component) => (
           <li key={component.id}>
@@ -171,15 +174,15 @@ function Facts({ deployment }: { readonly deployment: Deployment }) {
   const parent = 'parent' in target ? target.parent : null
   return (
     <section class="panel" aria-labelledby="facts">
-      <h2 id="facts">Facts</h2>
+      <h2 id="facts">Details</h2>
       <dl class="facts-list">
-        <dt>Where</dt>
+        <dt>Runs on</dt>
         <dd>
           <TargetLink target={target} /> <ConnectivityMark of={target.connectivity} />
         </dd>
         {parent && (
           <>
-            <dt>Behind</dt>
+            <dt>Parent device</dt>
             <dd>
               <a href={href(['device', parent.deviceId])}>{parent.name}</a>{' '}
               <ConnectivityMark of={parent.connectivity} />
@@ -190,17 +193,13 @@ function Facts({ deployment }: { readonly deployment: Deployment }) {
         <dd>{deployment.reporter}</dd>
         <dt>Attempt</dt>
         <dd class="number">{deployment.attempt}</dd>
-        <dt>Last heard</dt>
+        <dt>Last report</dt>
         <dd>
           <Moment time={deployment.receivedAt} />
         </dd>
-        <dt>By its own clock</dt>
+        <dt>By reporter's clock</dt>
         <dd>
-          {deployment.reportedAt ? (
-            <Moment time={deployment.reportedAt} />
-          ) : (
-            <span class="muted">it tells no time</span>
-          )}{' '}
+          {deployment.reportedAt ? <Moment time={deployment.reportedAt} /> : <span class="muted">not reported</span>}{' '}
           <Skew at={deployment.receivedAt} observedAt={deployment.reportedAt} />
         </dd>
         <dt>Last changed</dt>
@@ -213,7 +212,7 @@ function Facts({ deployment }: { readonly deployment: Deployment }) {
             <dd class="number">
               {deployment.adoptedManifestVersion}
               {deployment.convergence === 'STALE' && (
-                <span class="muted"> while {deployment.targetManifestVersion} is meant</span>
+                <span class="muted">, target {deployment.targetManifestVersion}</span>
               )}
             </dd>
           </>

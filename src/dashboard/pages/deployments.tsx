@@ -1,8 +1,5 @@
 /** All deployments, filtered and searched; thousands scroll smoothly. */
-import type { DeploymentFilter, DeploymentOrder } from '../deployment-rows.ts'
-import { DeploymentTable, useDeploymentRows } from '../deployment-table.tsx'
-import { Choice, Narrowed, SearchField, Toggle, useFilters } from '../filters.tsx'
-import { at } from '../route.ts'
+import type { DeploymentFilter, DeploymentOrder } from '../data/deployment-rows.ts'
 import {
   type Convergence,
   convergenceOrder,
@@ -10,11 +7,14 @@ import {
   type DeploymentState,
   deploymentStates,
   stateWords,
-} from '../words.ts'
+} from '../data/labels.ts'
+import { at } from '../route.ts'
+import { DeploymentTable, useDeploymentRows } from '../widgets/deployment-table.tsx'
+import { Choice, Narrowed, SearchField, Toggle, useFilters } from '../widgets/filters.tsx'
 
 const orders: Readonly<Record<DeploymentOrder, string>> = {
-  CHANGED_DESC: 'Changed last',
-  CHANGED_ASC: 'Unchanged for longest',
+  CHANGED_DESC: 'Last changed',
+  CHANGED_ASC: 'Longest unchanged',
   STATE: 'State',
   NAME: 'Name',
 }
@@ -39,20 +39,22 @@ export function FilteredDeployments({ scope, label }: FilteredProps) {
   const { filter, orderBy } = useDeploymentFilter(scope)
   const source = useDeploymentRows({ filter, orderBy, asOf: at.value })
   const code = one('code')
+  const isFiltered = Object.keys(filter).length > Object.keys(scope).length
   return (
     <>
       <div
         class="filters"
         role="search"
-        data-filters="text state convergence stalled offline error code"
+        data-filters="text state convergence stalled offline error retired code"
         aria-label="Filter deployments"
       >
-        <SearchField label="Id, device, app, error" />
+        <SearchField label="ID, device, app, error" />
         <Choice name="state" label="State" options={stateOptions} />
-        <Choice name="convergence" label="Against what is meant" options={convergenceWords} />
+        <Choice name="convergence" label="Convergence" options={convergenceWords} />
         <Toggle name="stalled">Stalled</Toggle>
         <Toggle name="offline">Offline</Toggle>
-        <Toggle name="error">With an error</Toggle>
+        <Toggle name="error">Has error</Toggle>
+        {!scope.retired && <Toggle name="retired">On retired devices</Toggle>}
         {code !== null && <Narrowed name="code">{`Error ${code}`}</Narrowed>}
         <label class="order">
           <span>Order</span>
@@ -65,7 +67,11 @@ export function FilteredDeployments({ scope, label }: FilteredProps) {
           </select>
         </label>
       </div>
-      <DeploymentTable source={source} label={label} empty="No deployment is like that." />
+      <DeploymentTable
+        source={source}
+        label={label}
+        empty={isFiltered ? 'No deployments match these filters.' : 'No deployments.'}
+      />
     </>
   )
 }
@@ -92,6 +98,7 @@ function useDeploymentFilter(scope: DeploymentFilter): {
     ...(isSet('stalled') ? { stalled: true } : {}),
     ...(isSet('offline') ? { connectivity: ['OFFLINE'] } : {}),
     ...(isSet('error') ? { hasError: true } : {}),
+    ...(isSet('retired') ? { retired: true } : {}),
     ...(code === null ? {} : { errorCodes: [code] }),
   }
   return { filter, orderBy: order !== null && order in orders ? (order as DeploymentOrder) : 'CHANGED_DESC' }

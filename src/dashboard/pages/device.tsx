@@ -1,15 +1,16 @@
 /** One device: what is said of it, what is behind it, what runs on it, and what happened there. */
 import { useMemo } from 'preact/hooks'
-import { useLiveAnswer } from '../answers.ts'
-import { ChangeLine, changeFragment } from '../change-line.tsx'
-import { CountsBar } from '../counts-bar.tsx'
-import { graphql } from '../graphql.ts'
-import { Manifests } from '../manifests.tsx'
+import { graphql } from '../data/graphql.ts'
+import { plural } from '../data/labels.ts'
+import { formatAge, formatFull, formatSpan, now } from '../data/time.ts'
+import { useLiveAnswer } from '../data/use-query.ts'
 import { at, href } from '../route.ts'
-import { ConnectivityMark } from '../state-mark.tsx'
-import { formatAge, formatFull, formatSpan, now } from '../time.ts'
-import { Trouble } from '../trouble.tsx'
-import { plural } from '../words.ts'
+import { ChangeLine, changeFragment } from '../widgets/change-line.tsx'
+import { CountsBar } from '../widgets/counts-bar.tsx'
+import { Deviations, deviationsFragment } from '../widgets/deviations.tsx'
+import { Trouble } from '../widgets/error-message.tsx'
+import { Manifests } from '../widgets/manifests.tsx'
+import { ConnectivityMark } from '../widgets/state-mark.tsx'
 import { FilteredDeployments } from './deployments.tsx'
 import { DeviceTable, deviceFragment } from './devices.tsx'
 
@@ -19,20 +20,49 @@ const deviceDocument = graphql(
       revision
       device(deviceId: $deviceId) {
         ...DeviceRow
+        ...Deviations
+        retirement { at reason replacedBy { deviceId name } }
         expectedInterval manifestVersion repository onboardedAt
         capabilities { vendor modelNumber serialNumber reportedAt document }
         manifests { version at who reason changes { deploymentId digest } }
         children(first: 100) { totalCount nodes { ...DeviceRow } }
+        retiredChildren: children(first: 100, filter: { retired: true }) { totalCount nodes { ...DeviceRow } }
       }
       changes(filter: { deviceIds: [$deviceId] }, last: 20) { nodes { ...Line } }
     }
   `,
-  [deviceFragment, changeFragment],
+  [deviceFragment, deviationsFragment, changeFragment],
 )
+
+interface RetiredProps {
+  readonly retirement: {
+    readonly at: string
+    readonly reason: string
+    readonly replacedBy: { readonly deviceId: string; readonly name: string } | null
+  }
+}
+
+function Retired({ retirement: { at, reason, replacedBy } }: RetiredProps) {
+  return (
+    <p class="note" role="status">
+      <strong>Retired</strong> <time title={formatFull(at)}>{formatAge(at, now.value)}</time>: {reason}.{' '}
+      {replacedBy && (
+        <>
+          Replaced by <a href={href(['device', replacedBy.deviceId])}>{replacedBy.name}</a>.{' '}
+        </>
+      )}
+      The server rejects its reports. To put it back in service, register it again.
+    </p>
+  )
+}
 
 export function DevicePage({ steps: [deviceId = ''] }: { readonly steps: readonly string[] }) {
   const { data, error } = useLiveAnswer(deviceDocument, { deviceId }, { deviceIds: [deviceId] })
-  const scope = useMemo(() => ({ deviceIds: [deviceId] }), [deviceId])
+  const isRetired = Boolean(data?.device?.retirement)
+  const scope = useMemo(
+    () => ({ deviceIds: [deviceId], ...(isRetired ? { retired: true } : {}) }),
+    [deviceId, isRetired],
+  )
   if (error && !data) return <Trouble error={error} />
   if (!data) return <h1 aria-busy="true">{deviceId}</h1>
   const { device } = data
@@ -40,7 +70,9 @@ export function DevicePage({ steps: [deviceId = ''] }: { readonly steps: readonl
     return (
       <>
         <h1>{deviceId}</h1>
-        <p>Nobody has registered it, and it has not reported. It will appear here when it does.</p>
+        <p>
+          This device is not registered and has not reported. It appears here after its registration or first report.
+        </p>
       </>
     )
   return (
@@ -59,6 +91,7 @@ export function DevicePage({ steps: [deviceId = ''] }: { readonly steps: readonl
           {device.name}
           {device.name !== device.deviceId && <small class="muted">{device.deviceId}</small>}
         </h1>
+        {device.retirement && <Retired retirement={device.retirement} />}
         <dl class="facts-row">
           <div>
             <dt>Connectivity</dt>
@@ -73,11 +106,11 @@ export function DevicePage({ steps: [deviceId = ''] }: { readonly steps: readonl
             </dd>
           </div>
           <div>
-            <dt>Promised sign of life</dt>
+            <dt>Heartbeat</dt>
             <dd>
               {device.expectedInterval
                 ? `every ${formatSpan(device.expectedInterval * 1_000)}`
-                : 'none: silence proves nothing'}
+                : 'not set: going offline is not detected'}
             </dd>
           </div>
           <div>
@@ -87,12 +120,12 @@ export function DevicePage({ steps: [deviceId = ''] }: { readonly steps: readonl
                 ? `revoked ${formatAge(device.revokedAt, now.value)}`
                 : device.registered
                   ? 'yes'
-                  : 'no, it only reported'}
+                  : 'no, reports only'}
             </dd>
           </div>
           {device.capabilities && (
             <div>
-              <dt>Says it is</dt>
+              <dt>Model</dt>
               <dd>
                 {device.capabilities.vendor} {device.capabilities.modelNumber}{' '}
                 <span class="muted">{device.capabilities.serialNumber}</span>
@@ -101,7 +134,7 @@ export function DevicePage({ steps: [deviceId = ''] }: { readonly steps: readonl
           )}
           {device.onboardedAt && (
             <div>
-              <dt>Introduced itself</dt>
+              <dt>Onboarded</dt>
               <dd class="number" title={formatFull(device.onboardedAt)}>
                 {formatAge(device.onboardedAt, now.value)}
               </dd>
@@ -110,7 +143,7 @@ export function DevicePage({ steps: [deviceId = ''] }: { readonly steps: readonl
           {(device.manifests.length > 0 || device.manifestVersion === null) && (
             <div>
               <dt>Manifest version</dt>
-              <dd class="number">{device.manifestVersion ?? 'its gateway fetches what it should run'}</dd>
+              <dd class="number">{device.manifestVersion ?? 'fetched by its gateway'}</dd>
             </div>
           )}
           {device.labels.map(({ key, value }) => (
@@ -122,28 +155,33 @@ export function DevicePage({ steps: [deviceId = ''] }: { readonly steps: readonl
             </div>
           ))}
         </dl>
-        <CountsBar counts={device.deploymentCounts} label="Its deployments by state" />
+        <CountsBar counts={device.deploymentCounts} label="Deployments by state" />
       </section>
-      {at.value && (
-        <p class="note">What is said of a device is always the present: only its deployments have a past.</p>
-      )}
+      {at.value && <p class="note">Device details show the present. Only the deployments show the past.</p>}
       {device.children.totalCount > 0 && (
         <>
-          <h2>Behind it: {plural(device.children.totalCount, 'device')}</h2>
-          <DeviceTable devices={device.children.nodes} label="Devices behind it" />
+          <h2>{plural(device.children.totalCount, 'child device')}</h2>
+          <DeviceTable devices={device.children.nodes} label="Child devices" />
         </>
       )}
-      <h2>Deployments</h2>
-      <FilteredDeployments scope={scope} label="Its deployments" />
+      {device.retiredChildren.totalCount > 0 && (
+        <>
+          <h2>{plural(device.retiredChildren.totalCount, 'retired child device')}</h2>
+          <DeviceTable devices={device.retiredChildren.nodes} label="Retired child devices" />
+        </>
+      )}
+      <h2>{isRetired ? 'Closed deployments' : 'Deployments'}</h2>
+      <FilteredDeployments scope={scope} label="Deployments of this device" />
       {device.manifests.length > 0 && (
         <Manifests deviceId={deviceId} manifests={device.manifests} repository={device.repository} />
       )}
+      <Deviations deviations={device.deviations} />
       {device.capabilities && (
         <section class="panel" aria-labelledby="capabilities">
           <h2 id="capabilities">
-            What it can run{' '}
+            Capabilities{' '}
             <small class="muted" title={formatFull(device.capabilities.reportedAt)}>
-              as it said {formatAge(device.capabilities.reportedAt, now.value)}
+              reported {formatAge(device.capabilities.reportedAt, now.value)}
             </small>
           </h2>
           {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard. */}
@@ -152,9 +190,9 @@ export function DevicePage({ steps: [deviceId = ''] }: { readonly steps: readonl
       )}
       <section class="panel" aria-labelledby="changes">
         <h2 id="changes">
-          Its last changes <a href={href(['feed'], { device: deviceId })}>live</a>
+          Recent changes <a href={href(['feed'], { device: deviceId })}>Live feed</a>
         </h2>
-        {data.changes.nodes.length === 0 && <p class="empty">Nothing has happened there yet.</p>}
+        {data.changes.nodes.length === 0 && <p class="empty">No changes yet.</p>}
         <ol class="changes">
           {data.changes.nodes.toReversed().map((change) => (
             <li key={change.revision}>

@@ -1,20 +1,21 @@
 /** Devices: can they be reached, when were they heard, and how are their deployments. */
-import { useLiveAnswer } from '../answers.ts'
-import { CountsBar } from '../counts-bar.tsx'
-import { Choice, Narrowed, Pager, SearchField, useFilters } from '../filters.tsx'
-import { type FragmentOf, graphql } from '../graphql.ts'
+
+import { type FragmentOf, graphql } from '../data/graphql.ts'
+import { type Connectivity, connectivityWords, formatNumber, plural } from '../data/labels.ts'
+import { formatAge, formatFull, now } from '../data/time.ts'
+import { useLiveAnswer } from '../data/use-query.ts'
 import { at, href } from '../route.ts'
-import { ConnectivityMark } from '../state-mark.tsx'
-import { formatAge, formatFull, now } from '../time.ts'
-import { Trouble } from '../trouble.tsx'
-import { Cell } from '../virtual-list.tsx'
-import { type Connectivity, connectivityWords, formatNumber, plural } from '../words.ts'
+import { CountsBar } from '../widgets/counts-bar.tsx'
+import { Trouble } from '../widgets/error-message.tsx'
+import { Choice, Narrowed, Pager, SearchField, Toggle, useFilters } from '../widgets/filters.tsx'
+import { ConnectivityMark } from '../widgets/state-mark.tsx'
+import { Cell } from '../widgets/virtual-list.tsx'
 import { countsFragment } from './rollouts.tsx'
 
 export const deviceFragment = graphql(
   `
     fragment DeviceRow on Device {
-      id deviceId name connectivity lastHeardAt registered revokedAt labels { key value } parent { deviceId name }
+      id deviceId name connectivity lastHeardAt registered revokedAt retirement { at } labels { key value } parent { deviceId name }
       deploymentCounts { ...Counts }
     }
   `,
@@ -34,7 +35,7 @@ const devicesDocument = graphql(
 type DeviceRow = FragmentOf<typeof deviceFragment>
 
 export function DevicesPage() {
-  const { text, many, one } = useFilters()
+  const { text, many, one, isSet } = useFilters()
   const connectivity = many('connectivity', Object.keys(connectivityWords) as Connectivity[])
   const search = text().trim()
   const label = parseLabel(one('label'))
@@ -42,6 +43,7 @@ export function DevicesPage() {
     ...(connectivity.length > 0 ? { connectivity } : {}),
     ...(search ? { text: search } : {}),
     ...(label ? { labels: [label] } : {}),
+    ...(isSet('retired') ? { retired: true } : {}),
   }
   const after = one('after')
   const { data, error } = useLiveAnswer(devicesDocument, { filter, after }, {})
@@ -49,19 +51,18 @@ export function DevicesPage() {
     <>
       <h1>Devices</h1>
       <div class="filters" role="search" aria-label="Filter devices">
-        <SearchField label="Id or name" />
+        <SearchField label="ID or name" />
         <Choice name="connectivity" label="Connectivity" options={connectivityWords} />
+        <Toggle name="retired">Retired</Toggle>
         {label && <Narrowed name="label">{`${label.key}: ${label.value}`}</Narrowed>}
       </div>
-      {at.value && (
-        <p class="note">What is said of devices is always the present: only their deployments have a past.</p>
-      )}
+      {at.value && <p class="note">This list shows the present. Only deployments show the past.</p>}
       {error && <Trouble error={error} />}
       <p class="muted number" role="status">
-        {data ? plural(data.devices.totalCount, 'device') : 'Asking …'}
+        {data ? plural(data.devices.totalCount, 'device') : 'Loading…'}
       </p>
       <DeviceTable devices={data?.devices.nodes ?? []} label="Devices" />
-      {data && data.devices.nodes.length === 0 && <p class="empty">No device is like that.</p>}
+      {data && data.devices.nodes.length === 0 && <p class="empty">No devices match these filters.</p>}
       <Pager page={data?.devices.pageInfo} />
     </>
   )
@@ -97,8 +98,8 @@ function DeviceCells({ device }: { readonly device: DeviceRow }) {
         <small class="muted">
           {[
             device.name === device.deviceId ? null : device.deviceId,
-            device.parent && `behind ${device.parent.name}`,
-            device.revokedAt && 'revoked',
+            device.parent && `via ${device.parent.name}`,
+            device.retirement ? 'retired' : device.revokedAt && 'revoked',
           ]
             .filter(Boolean)
             .join(' · ')}

@@ -1,16 +1,16 @@
-/** Everything as it happens: the last changes, then each further one exactly once, also after an interruption. */
+/** The live feed: the last changes, then each new one exactly once, also after a reconnect. */
 import { useSignal } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
-import { type ChangeFilter, perFrame, useAnswer } from '../answers.ts'
-import { follow } from '../api.ts'
-import { type Change, ChangeLine, changeFragment } from '../change-line.tsx'
-import { Choice, Narrowed, useFilters } from '../filters.tsx'
-import { graphql } from '../graphql.ts'
+import { follow } from '../data/api.ts'
+import { graphql } from '../data/graphql.ts'
+import { deploymentStates, formatNumber, plural, stateWords } from '../data/labels.ts'
+import { type ChangeFilter, perFrame, useAnswer } from '../data/use-query.ts'
 import { at } from '../route.ts'
-import { useIsNarrow } from '../screen.ts'
-import { Trouble } from '../trouble.tsx'
-import { Cell, VirtualList } from '../virtual-list.tsx'
-import { deploymentStates, formatNumber, plural, stateWords } from '../words.ts'
+import { type Change, ChangeLine, changeFragment } from '../widgets/change-line.tsx'
+import { Trouble } from '../widgets/error-message.tsx'
+import { Choice, Narrowed, useFilters } from '../widgets/filters.tsx'
+import { useIsNarrow } from '../widgets/theme.ts'
+import { Cell, VirtualList } from '../widgets/virtual-list.tsx'
 
 const lastDocument = graphql(
   `
@@ -31,7 +31,7 @@ const feedSubscription = graphql(
   [changeFragment],
 )
 
-/** So many are kept on the page; the log has them all. */
+/** The most changes that the page keeps; the log has them all. */
 const most = 2_000
 
 const kinds = {
@@ -45,6 +45,7 @@ const kinds = {
   component: ['COMPONENT_STATE_CHANGED', 'COMPONENT_REMOVED'],
   desired: ['CONVERGENCE_CHANGED'],
   connectivity: ['CONNECTIVITY_CHANGED'],
+  device: ['DEVICE_RETIRED', 'DEVICE_REINSTATED'],
   rollout: ['INSTANCE_STATUS_CHANGED', 'LIFECYCLE_ACTION_RECORDED', 'RESOURCE_STATUS_CHANGED'],
 } as const
 
@@ -53,6 +54,7 @@ const kindWords = {
   component: 'Components',
   desired: 'Desired state',
   connectivity: 'Connectivity',
+  device: 'Devices',
   rollout: 'Rollouts',
 } as const
 
@@ -72,11 +74,11 @@ export function FeedPage() {
     <>
       <h1>Feed</h1>
       <div class="filters" role="search" aria-label="Filter changes">
-        <Choice name="kind" label="About" options={kindWords} />
-        <Choice name="state" label="To" options={stateOptions} />
-        {device !== null && <Narrowed name="device">{`On ${device}`}</Narrowed>}
+        <Choice name="kind" label="Kind of change" options={kindWords} />
+        <Choice name="state" label="New state" options={stateOptions} />
+        {device !== null && <Narrowed name="device">{`Device ${device}`}</Narrowed>}
       </div>
-      {at.value && <p class="note">The feed is always of the present.</p>}
+      {at.value && <p class="note">The feed shows the present, not the past.</p>}
       <Feed key={JSON.stringify(filter)} filter={filter} />
     </>
   )
@@ -90,7 +92,7 @@ function Feed({ filter }: { readonly filter: ChangeFilter }) {
   const note = useSignal<string | null>(null)
   const isNarrow = useIsNarrow()
   const variables = useMemo(() => ({ filter }), [filter])
-  // Asked once: what follows comes by itself.
+  // Queried once: the subscription delivers the rest.
   const began = useRef<{ readonly revision: string; readonly nodes: readonly Change[] } | null>(null)
   const { data, error } = useAnswer(lastDocument, variables, { isOff: began.current !== null })
   if (data && !began.current) began.current = { revision: data.revision, nodes: data.changes.nodes }
@@ -113,7 +115,7 @@ function Feed({ filter }: { readonly filter: ChangeFilter }) {
       {
         next({ changes: { change, reset } }) {
           if (reset?.reason === 'CURSOR_EXPIRED')
-            note.value = 'The history was cut while you were away: what follows is all that is kept.'
+            note.value = 'Some changes are missing: they expired while this page was disconnected.'
           if (!change) return
           all = [change, ...all.slice(0, most - 1)]
           waiting += 1
@@ -138,7 +140,7 @@ function Feed({ filter }: { readonly filter: ChangeFilter }) {
     <section aria-label="Changes">
       <div class="table-bar">
         <p class="muted number">
-          {isAnswered ? `${plural(told.value, 'change')} since you came` : 'Asking …'}
+          {isAnswered ? `${plural(told.value, 'change')} since this page opened` : 'Loading…'}
           {isPaused.value && held.value > 0 && `, ${formatNumber(held.value)} not shown yet`}
         </p>
         <button
@@ -147,13 +149,13 @@ function Feed({ filter }: { readonly filter: ChangeFilter }) {
           aria-pressed={isPaused.value}
           onClick={() => (isPaused.value = !isPaused.value)}
         >
-          {isPaused.value ? 'Go on' : 'Pause'}
+          {isPaused.value ? 'Resume' : 'Pause'}
         </button>
       </div>
       {note.value && <p class="note">{note.value}</p>}
       {error && <Trouble error={error} />}
       {isAnswered && shown.value.length === 0 && (
-        <p class="empty">Nothing like that has happened. What does, appears here by itself.</p>
+        <p class="empty">No changes match these filters. New ones appear here automatically.</p>
       )}
       {shown.value.length > 0 && (
         <VirtualList

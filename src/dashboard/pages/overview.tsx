@@ -1,19 +1,20 @@
-/** The fleet on one screen: how far, how fast, and what needs somebody. */
-import { useLiveAnswer, useStream } from '../answers.ts'
-import { AreaChart } from '../area-chart.tsx'
-import { AgainstWhatIsMeant } from '../convergence.tsx'
-import { CountsBar, CountsLegend } from '../counts-bar.tsx'
-import { rowFragment } from '../deployment-rows.ts'
-import { DeploymentCells } from '../deployment-table.tsx'
-import { graphql } from '../graphql.ts'
-import { usePoints } from '../past-points.ts'
-import { ReadinessBar, ReadinessMark } from '../readiness.tsx'
+/** The fleet on one screen: progress, trend, and what needs attention. */
+
+import { rowFragment } from '../data/deployment-rows.ts'
+import { graphql } from '../data/graphql.ts'
+import { type Counts, formatNumber, formatShare, plural, readinessOrder } from '../data/labels.ts'
+import { usePoints } from '../data/past-points.ts'
+import { now } from '../data/time.ts'
+import { useLiveAnswer, useStream } from '../data/use-query.ts'
 import { at, href, moment } from '../route.ts'
-import { StateMark } from '../state-mark.tsx'
-import { now } from '../time.ts'
-import { useWindow, windowWords } from '../time-bar.tsx'
-import { Trouble } from '../trouble.tsx'
-import { type Counts, formatNumber, formatShare, plural, readinessOrder } from '../words.ts'
+import { AreaChart } from '../widgets/area-chart.tsx'
+import { AgainstWhatIsMeant } from '../widgets/convergence.tsx'
+import { CountsBar, CountsLegend } from '../widgets/counts-bar.tsx'
+import { DeploymentCells } from '../widgets/deployment-table.tsx'
+import { Trouble } from '../widgets/error-message.tsx'
+import { ReadinessBar, ReadinessMark } from '../widgets/readiness.tsx'
+import { StateMark } from '../widgets/state-mark.tsx'
+import { useWindow, windowWords } from '../widgets/time-bar.tsx'
 import { countsFragment, installedFragment, RolloutLine, type RolloutSummary, rolloutFragment } from './rollouts.tsx'
 
 const overviewDocument = graphql(
@@ -66,48 +67,48 @@ export function OverviewPage() {
       </section>
 
       {isEmpty && <FirstReport />}
-      <ul class="facts" aria-label="What needs somebody">
+      <ul class="facts" aria-label="Needs attention">
         <Fact
           mark="FAILED"
           count={counts.failed}
           to={href(['deployments'], { state: 'FAILED' })}
-          text="gave up, and said why"
+          text="deployments failed"
         />
         <Fact
           mark="STALLED"
           count={data.stalled.total}
           to={href(['deployments'], { stalled: 'true' })}
-          text="under way for too long"
+          text="slower than their peers"
         />
         <Fact
           mark="WAITING"
           count={data.waiting.total}
           to={href(['deployments'], { state: 'PENDING', error: 'true' })}
-          text="pending for a reason"
+          text="pending with a reason"
         />
         <Fact
           mark="OFFLINE"
           count={data.offline.totalCount}
           to={href(['devices'], { connectivity: 'OFFLINE' })}
-          text="devices out of reach"
+          text="devices not heard from"
         />
       </ul>
 
       <section class="panel trend" aria-labelledby="trend">
-        <h2 id="trend">The last {windowWords[name]}</h2>
+        <h2 id="trend">Last {windowWords[name]}</h2>
         <Trend present={asOf === null ? counts : null} />
       </section>
 
       <section class="panel" aria-labelledby="attention">
         <h2 id="attention">
-          Failing and stalled <a href={href(['deployments'], { state: 'FAILED' })}>all</a>
+          Failed and stalled <a href={href(['deployments'], { state: 'FAILED' })}>all failed</a>
         </h2>
         {attention.length === 0 ? (
           <p class="empty good">
-            <StateMark of="INSTALLED">Nothing fails, nothing stalls.</StateMark>
+            <StateMark of="INSTALLED">No failed or stalled deployments.</StateMark>
           </p>
         ) : (
-          <div class="table deployments compact" role="table" aria-label="Failing and stalled deployments">
+          <div class="table deployments compact" role="table" aria-label="Failed and stalled deployments">
             <div role="rowgroup">
               {attention.slice(0, 8).map((row) => (
                 <div key={row.id} class="row" role="row">
@@ -133,7 +134,7 @@ export function OverviewPage() {
           ))}
         </ul>
         {data.rollouts.nodes.length === 0 && (
-          <p class="empty">Nothing has been rolled out{asOf !== null && ' by then'}.</p>
+          <p class="empty">{asOf === null ? 'No rollouts yet.' : 'No rollouts at this time.'}</p>
         )}
       </section>
     </div>
@@ -204,7 +205,7 @@ function Fact({ mark, count, to, text }: FactProps) {
   )
 }
 
-/** Where everything will be: nothing moves when it comes. */
+/** Placeholder of the same size: nothing moves when the data arrives. */
 const OverviewShape = () => (
   <div class="overview shape" aria-busy="true">
     <h1 class="unseen">Fleet</h1>
@@ -219,12 +220,12 @@ function FirstReport() {
   -d '{"deploymentId":"hello","status":{"state":"installing"},"components":[{"name":"web","state":"installing"}]}' \\
   ${new URL('device/edge-1/deployment/hello/status', document.baseURI)}`
   return (
-    <section class="panel empty" aria-label="How to begin">
-      <p>Nobody has reported yet. A first report, from a terminal:</p>
+    <section class="panel empty" aria-label="Get started">
+      <p>No reports yet. Send the first one from a terminal:</p>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard. */}
       <pre tabIndex={0}>{report}</pre>
       <p>
-        Or a whole fleet: <code>npm run simulate</code>
+        Or simulate a whole fleet: <code>npm run simulate</code>
       </p>
     </section>
   )

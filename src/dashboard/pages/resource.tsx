@@ -1,14 +1,14 @@
 /** One Kubernetes object: whether it was put there, whether it does its work and why not, and what the cluster showed of it. */
 import { useEffect, useState } from 'preact/hooks'
-import { type ChangeFilter, useLiveAnswer } from '../answers.ts'
-import { ChangeLine, changeFragment } from '../change-line.tsx'
-import { TargetLink } from '../deployment-table.tsx'
-import { graphql, type ResultOf } from '../graphql.ts'
-import { ReadinessMark, SyncMark } from '../readiness.tsx'
-import { resourceFragment } from '../resource-rows.ts'
-import { at, moment } from '../route.ts'
-import { formatAge, formatFull, formatTime } from '../time.ts'
-import { Trouble } from '../trouble.tsx'
+import { graphql, type ResultOf } from '../data/graphql.ts'
+import { resourceFragment } from '../data/resource-rows.ts'
+import { formatAge, formatFull, formatTime } from '../data/time.ts'
+import { type ChangeFilter, useLiveAnswer } from '../data/use-query.ts'
+import { at, href, moment } from '../route.ts'
+import { ChangeLine, changeFragment } from '../widgets/change-line.tsx'
+import { TargetLink } from '../widgets/deployment-table.tsx'
+import { Trouble } from '../widgets/error-message.tsx'
+import { ReadinessMark, SyncMark } from '../widgets/readiness.tsx'
 
 const resourceDocument = graphql(
   `
@@ -46,14 +46,22 @@ export function ResourcePage({ steps: [id = ''] }: { readonly steps: readonly st
   }, [run])
   if (error && !data) return <Trouble error={error} />
   if (!data) return <h1 aria-busy="true">Resource</h1>
-  if (!resource) return <h1>No such resource</h1>
+  if (!resource)
+    return (
+      <>
+        <h1>Resource not found</h1>
+        <p>
+          This resource does not exist{at.value && ' at this time'}. <a href={href(['resources'])}>All resources</a>
+        </p>
+      </>
+    )
   const changes = data.changes.nodes.filter((change) => 'resource' in change && isSame(change.resource, resource))
   return (
     <>
       <Head resource={resource} />
       {changes.length > 0 && (
         <section class="panel" aria-labelledby="changes">
-          <h2 id="changes">Its last changes</h2>
+          <h2 id="changes">Recent changes</h2>
           <ol class="changes own">
             {changes.toReversed().map((change) => (
               <li key={change.revision}>
@@ -63,8 +71,8 @@ export function ResourcePage({ steps: [id = ''] }: { readonly steps: readonly st
           </ol>
         </section>
       )}
-      <Detail title="As the cluster showed it" of={resource.detail} isCut={resource.detailTruncated ?? false} />
-      <Detail title="As it was applied" of={resource.appliedDetail} isCut={false} />
+      <Detail title="Observed in the cluster" of={resource.detail} isCut={resource.detailTruncated ?? false} />
+      <Detail title="Applied by the orchestrator" of={resource.appliedDetail} isCut={false} />
     </>
   )
 }
@@ -114,7 +122,7 @@ function Head({ resource }: { readonly resource: Found }) {
         )}
         <div>
           <dt>In the cluster</dt>
-          <dd>{{ PRESENT: 'yes', NOT_PRESENT: 'no', UNKNOWN: 'nobody has looked' }[resource.presence]}</dd>
+          <dd>{{ PRESENT: 'yes', NOT_PRESENT: 'no', UNKNOWN: 'not observed' }[resource.presence]}</dd>
         </div>
         <div>
           <dt>Last changed</dt>
@@ -140,7 +148,7 @@ function Detail({ title, of, isCut }: DetailProps) {
       <h2>{title}</h2>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard. */}
       <pre tabIndex={0}>{JSON.stringify(of, null, 2)}</pre>
-      {isCut && <p class="muted">It was too large: some of it is left out.</p>}
+      {isCut && <p class="muted">Too large to show in full. Some parts are left out.</p>}
     </section>
   )
 }

@@ -1,22 +1,22 @@
 /** One rollout: how far it came and when, which component it hangs on, and what is blocking it. */
 import type { ComponentChildren } from 'preact'
 import { useMemo } from 'preact/hooks'
-import { useAnswer, useStream } from '../answers.ts'
-import { AreaChart } from '../area-chart.tsx'
-import { Blocking } from '../blocking.tsx'
-import { ComponentCounts } from '../component-counts.tsx'
-import { AgainstWhatIsMeant } from '../convergence.tsx'
-import { CountsBar, CountsLegend } from '../counts-bar.tsx'
-import { useDeploymentRows } from '../deployment-table.tsx'
-import { type FragmentOf, graphql, type ResultOf } from '../graphql.ts'
-import { chooseStep, usePoints } from '../past-points.ts'
-import { type Resource, useResources } from '../resource-rows.ts'
-import { ResourceList } from '../resources.tsx'
+import { type FragmentOf, graphql, type ResultOf } from '../data/graphql.ts'
+import { type Counts, formatNumber, formatShare, plural } from '../data/labels.ts'
+import { chooseStep, usePoints } from '../data/past-points.ts'
+import { type Resource, useResources } from '../data/resource-rows.ts'
+import { formatSpan, now } from '../data/time.ts'
+import { useAnswer, useStream } from '../data/use-query.ts'
 import { at, href, moment } from '../route.ts'
-import { Actions, Matrix, RunList, useRuns } from '../runs.tsx'
-import { formatSpan, now } from '../time.ts'
-import { Trouble } from '../trouble.tsx'
-import { type Counts, formatNumber, formatShare, plural } from '../words.ts'
+import { AreaChart } from '../widgets/area-chart.tsx'
+import { Blocking } from '../widgets/blocking.tsx'
+import { ComponentCounts } from '../widgets/component-counts.tsx'
+import { AgainstWhatIsMeant } from '../widgets/convergence.tsx'
+import { CountsBar, CountsLegend } from '../widgets/counts-bar.tsx'
+import { useDeploymentRows } from '../widgets/deployment-table.tsx'
+import { Trouble } from '../widgets/error-message.tsx'
+import { ResourceList } from '../widgets/resources.tsx'
+import { Actions, Matrix, RunList, useRuns } from '../widgets/runs.tsx'
 import { FilteredDeployments } from './deployments.tsx'
 import { installedFragment, rolloutFragment, rolloutKinds } from './rollouts.tsx'
 
@@ -93,7 +93,7 @@ function Orchestrated({ id, rollout, data }: RolloutProps) {
       matrix={<Matrix id={id} run={chosen} deployments={list} resources={resources.list} />}
     >
       <h2>Resources</h2>
-      <ResourceList source={resources} label="Its resources" empty="No resource is like that." />
+      <ResourceList source={resources} label="Resources of this rollout" empty="No resources match these filters." />
     </Rollout>
   )
 }
@@ -201,9 +201,9 @@ function Progress({ id, first, last, counts }: ProgressProps) {
 
 const Gone = () => (
   <>
-    <h1>No such rollout</h1>
+    <h1>Rollout not found</h1>
     <p>
-      It is not there{at.value && ' at that time'}. <a href={href(['rollouts'])}>All rollouts</a>
+      This rollout does not exist{at.value && ' at this time'}. <a href={href(['rollouts'])}>All rollouts</a>
     </p>
   </>
 )

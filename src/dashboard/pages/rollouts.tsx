@@ -1,13 +1,14 @@
 /** All rollouts, each with how far it is. */
-import { useLiveAnswer } from '../answers.ts'
-import { convergenceCountsFragment } from '../convergence.tsx'
-import { CountsBar } from '../counts-bar.tsx'
-import { Choice, Pager, SearchField, useFilters } from '../filters.tsx'
-import { type FragmentOf, graphql, type VariablesOf } from '../graphql.ts'
+
+import { type FragmentOf, graphql, type VariablesOf } from '../data/graphql.ts'
+import { formatNumber, formatShare, plural } from '../data/labels.ts'
+import { useLiveAnswer } from '../data/use-query.ts'
 import { href } from '../route.ts'
-import { StateMark } from '../state-mark.tsx'
-import { Trouble } from '../trouble.tsx'
-import { formatNumber, formatShare, plural } from '../words.ts'
+import { convergenceCountsFragment } from '../widgets/convergence.tsx'
+import { CountsBar } from '../widgets/counts-bar.tsx'
+import { Trouble } from '../widgets/error-message.tsx'
+import { Choice, Pager, SearchField, useFilters } from '../widgets/filters.tsx'
+import { StateMark } from '../widgets/state-mark.tsx'
 
 export const countsFragment = graphql(
   `
@@ -75,7 +76,7 @@ export function RolloutsPage() {
       </div>
       {error && <Trouble error={error} />}
       <p class="muted number" role="status">
-        {data ? plural(data.rollouts.totalCount, 'rollout') : 'Asking …'}
+        {data ? plural(data.rollouts.totalCount, 'rollout') : 'Loading…'}
       </p>
       <ul class="rollouts panel">
         {data?.rollouts.nodes.map((rollout) => (
@@ -84,7 +85,9 @@ export function RolloutsPage() {
           </li>
         ))}
       </ul>
-      {data && data.rollouts.nodes.length === 0 && <p class="empty">No rollout is like that.</p>}
+      {data && data.rollouts.nodes.length === 0 && (
+        <p class="empty">{Object.keys(filter).length > 0 ? 'No rollouts match these filters.' : 'No rollouts yet.'}</p>
+      )}
       <Pager page={data?.rollouts.pageInfo} />
     </>
   )

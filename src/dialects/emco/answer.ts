@@ -1,12 +1,13 @@
-/** Status answers in EMCO's shapes: the seed's keys where type= is asked (or nothing), 22.03's with status= (WIRE §2.1). */
-import type { Readiness } from '../../domain/deployment.ts'
+/** Status answers in EMCO's shapes: the design's keys where type= is asked (or nothing), 22.03's with status= (docs/wire.md §2.1). */
+
 import type { InstanceStatus } from '../../domain/instance.ts'
 import type { LifecycleAction } from '../../domain/lifecycle.ts'
 import type { Presence, SyncStatus } from '../../domain/resource.ts'
 import type { Rollout } from '../../domain/rollout.ts'
 import type { Connectivity } from '../../domain/target.ts'
+import type { Readiness } from '../../domain/values.ts'
 import type { StatusQuery } from './query.ts'
-import { connectivityWord, toWord } from './words.ts'
+import { connectivityWord, toWord } from './vocabulary.ts'
 
 /** A row of the store's listResources. */
 export interface StatusRow {
@@ -65,7 +66,7 @@ export function statusHead(query: StatusQuery, facts: StatusFacts, counts: Count
   }
 }
 
-/** As the seed writes them: also the answer to a new action. */
+/** As the design writes them: also the answer to a new action. */
 export function actionsOf(actions: readonly LifecycleAction[]): { readonly state: object } {
   return {
     state: {
@@ -82,7 +83,7 @@ export function headOf(query: StatusQuery, rollout: Rollout): object {
   if (rollout.kind === 'CLUSTER_INTENTS') return { name: `${rollout.provider}+${rollout.name}` }
   const { project, compositeApp, compositeAppVersion, compositeProfile, name } = rollout
   if (isModern(query))
-    return { project, compositeApp, compositeAppVersion, compositeProfileName: compositeProfile ?? '', name }
+    return { project, compositeApp, compositeAppVersion, compositeProfile: compositeProfile ?? '', name }
   return {
     project,
     'composite-app-name': compositeApp,
@@ -96,7 +97,7 @@ export function instanceList(query: StatusQuery, rollout: Rollout, instanceIds: 
   const {
     name,
     'composite-profile-name': _,
-    compositeProfileName: __,
+    compositeProfile: __,
     ...others
   } = headOf(query, rollout) as Readonly<Record<string, unknown>>
   return { name, ...others, instances: instanceIds }

@@ -1,14 +1,16 @@
 /**
- * ResourceBundleState, the custom resource in which a cluster's monitor shows all of a component's objects (WIRE §2.3). It is the whole
+ * ResourceBundleState, the custom resource in which a cluster's monitor shows all of a component's objects (docs/wire.md §2.3). It is the whole
  * present picture: what it does not list is not there.
  */
 import type { FieldProblem } from '../../domain/errors.ts'
 import type { ResourceDetail } from '../../domain/resource.ts'
+import type { Paced } from '../../limits/pace.ts'
 import type { Assessment } from '../../readiness/assessment.ts'
 import { readiness } from '../../readiness/index.ts'
 import { detailLimit, toDetail } from '../kubernetes/detail.ts'
+import type { Room } from '../margo/json-reader.ts'
 import { type Body, isObject, refusal, shown } from '../margo/problems.ts'
-import { idProblem } from '../margo/text.ts'
+import { idProblem, longestId, textProblem } from '../margo/text.ts'
 
 export interface ShownObject {
   readonly group: string
@@ -57,14 +59,27 @@ export function canShow(group: string, kind: string): boolean {
   return Object.values(lists).some((list) => list.kind === kind && list.groups.includes(group))
 }
 
+/** Of one picture. A cluster takes no object of more than 1.5 MiB: no monitor shows more. */
+export const mostObjects = 20_000
+
+/** Its lists may be large, and so may all of them together. */
+export const roomForBundleState: Room = {
+  members: {
+    status: {
+      members: Object.fromEntries([...Object.keys(lists), 'resourceStatuses'].map((key) => [key, { elements: {} }])),
+    },
+  },
+}
+
 export const deploymentLabel = 'emco/deployment-id'
 
 /** Throws SEMANTIC_ERROR when it does not say whose it is. */
-export function parseBundleState(body: unknown): BundleState {
+export function* parseBundleState(body: unknown): Paced<BundleState> {
   const object = isObject(body) ? body : {}
   const metadata = isObject(object.metadata) ? object.metadata : {}
   const { context, component } = whoseIs(object, metadata)
   const status = isObject(object.status) ? object.status : {}
+  requireFew(status)
   const objects: ShownObject[] = []
   const unreadable: FieldProblem[] = []
   for (const [key, { kind, groups, version }] of Object.entries(lists))
@@ -73,22 +88,34 @@ export function parseBundleState(body: unknown): BundleState {
       const shownObject = isObject(entry) ? showObject({ apiVersion, kind, ...withoutEmpty(entry) }) : null
       if (shownObject) objects.push(shownObject)
       else unreadable.push({ field, message: `must be an object with a name, but is ${shown(entry)}` })
+      yield
     }
   for (const [field, entry] of entriesOf(status, 'resourceStatuses', unreadable)) {
     const shownObject = isObject(entry) ? showGeneric(entry) : null
     if (shownObject) objects.push(shownObject)
     else unreadable.push({ field, message: 'must have a kind, a name, and in res an object in base64' })
+    yield
   }
   const listed = new Set(objects.map(({ group, kind }) => `${group}/${kind}`))
   return {
     context,
     component,
-    uid: text(metadata.uid),
-    resourceVersion: text(metadata.resourceVersion),
+    uid: shortText(metadata.uid),
+    resourceVersion: shortText(metadata.resourceVersion),
     objects,
     unreadable,
     canShow: (group, kind) => canShow(group, kind) || listed.has(`${group}/${kind}`),
   }
+}
+
+function requireFew(status: Body): void {
+  let count = 0
+  for (const key of [...Object.keys(lists), 'resourceStatuses']) {
+    const { [key]: list } = status
+    if (Array.isArray(list)) count += list.length
+  }
+  const message = `must list at most ${mostObjects} objects, but lists ${count}`
+  if (count > mostObjects) throw refusal([{ field: 'status', message }], 'The ResourceBundleState')
 }
 
 /** Whose it is says its label, else its selector: `<context>-<app>`; else its own name, which is the other way round. */
@@ -151,15 +178,14 @@ function showObject(object: Body): ShownObject | null {
   const name = text(metadata.name)
   if (name === null || idProblem(name) !== null || typeof kind !== 'string' || typeof apiVersion !== 'string')
     return null
-  if (idProblem(kind) !== null || apiVersion.length > 256) return null
+  if (idProblem(kind) !== null || textProblem(apiVersion, longestId) !== null) return null
   const cut = apiVersion.indexOf('/')
-  const namespace = text(metadata.namespace)
   return {
     group: cut < 0 ? '' : apiVersion.slice(0, cut),
     version: apiVersion.slice(cut + 1),
     kind,
     name,
-    namespace: namespace === null || idProblem(namespace) !== null ? null : namespace,
+    namespace: shortText(metadata.namespace),
     assessment: readiness(object),
     detail: toDetail(object, detailLimit, kind),
   }
@@ -172,4 +198,9 @@ function withoutEmpty({ apiVersion, kind, ...object }: Body): Body {
 
 function text(value: unknown): string | null {
   return typeof value === 'string' && value !== '' ? value : null
+}
+
+/** What cannot be kept counts as absent. */
+function shortText(value: unknown): string | null {
+  return typeof value === 'string' && idProblem(value) === null ? value : null
 }

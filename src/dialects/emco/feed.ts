@@ -1,14 +1,16 @@
-/** What orchestrators tell: actions, resources with their rsync status, connectivity; in every key generation of WIRE §2.1. */
+/** What orchestrators tell: actions, resources with their rsync status, connectivity; in every key generation of docs/wire.md §2.1. */
 import type { FieldProblem } from '../../domain/errors.ts'
 import type { LifecycleState } from '../../domain/lifecycle.ts'
 import type { ResourceDetail, SyncStatus } from '../../domain/resource.ts'
 import type { Connectivity } from '../../domain/target.ts'
+import { eachPaced, type Paced } from '../../limits/pace.ts'
 import { detailLimit, toDetail } from '../kubernetes/detail.ts'
+import type { Room } from '../margo/json-reader.ts'
 import { type Body, complain, isAbsent, isObject, type Problems, refusal, shown } from '../margo/problems.ts'
 import { readId } from '../margo/text.ts'
 import { canShow } from './bundle-state.ts'
 import { type ClusterName, parseCluster } from './routes.ts'
-import { actionWords, connectivityWords, syncWords, toAction, toConnectivity, toSync } from './words.ts'
+import { actionWords, connectivityWords, syncWords, toAction, toConnectivity, toSync } from './vocabulary.ts'
 
 export interface ActionFact {
   readonly state: LifecycleState
@@ -26,9 +28,10 @@ export function parseActions(body: unknown): ActionFact[] {
   const problems: Problems = { list: null }
   const list = isObject(body) ? listOfActions(body) : null
   const items: readonly unknown[] = list ?? [body]
+  if (items.length > mostItems)
+    throw refusal([{ field: 'Actions', message: `must have at most ${mostItems} items` }], 'The action')
   const facts = items.map((item, index) => readAction(problems, item, list ? `Actions[${index}].` : ''))
   if (items.length === 0) complain(problems, 'Actions', 'must not be empty')
-  if (items.length > mostItems) complain(problems, 'Actions', `must have at most ${mostItems} items`)
   if (problems.list) throw refusal(problems.list, 'The action')
   return facts
 }
@@ -106,22 +109,29 @@ interface Surroundings {
  * `{"resources":[…]}`, or grouped by app and cluster as a status answers them. An item that cannot be read spoils no other.
  * `own`: the cluster whose network intents they are, which need not say so each.
  */
-export function parseResources(body: unknown, own: ClusterName | null): ResourceItem[] {
+export function* parseResources(body: unknown, own: ClusterName | null): Paced<ResourceItem[]> {
   const nowhere = own
     ? { component: networkIntents, cluster: own.name, provider: own.provider }
     : { component: undefined, cluster: undefined, provider: undefined }
-  const items = isObject(body) ? gather(body, nowhere, '') : null
-  if (!items)
+  const items: Gathered[] = []
+  if (!isObject(body) || !gather(body, nowhere, '', items))
     throw refusal(
       [{ field: 'resources', message: `must be a list, but is ${shown(isObject(body) ? body.resources : body)}` }],
       'The request',
     )
-  if (items.length > mostItems)
-    throw refusal(
-      [{ field: 'resources', message: `must have at most ${mostItems} items: send them in several requests` }],
-      'The request',
-    )
-  return items.map(({ item, field, around }) => readResource(item, field, around))
+  return yield* eachPaced(items, ({ item, field, around }) => readResource(item, field, around))
+}
+
+const ofResources: Room = { elements: {} }
+const ofClusters: Room = { elements: { members: { resources: ofResources } } }
+
+/** Where resources may be large: in these lists, not each by itself. */
+export const roomForResources: Room = {
+  members: {
+    resources: ofResources,
+    clusters: ofClusters,
+    apps: { elements: { members: { resources: ofResources, clusters: ofClusters } } },
+  },
 }
 
 /** The app of a cluster's own resources. */
@@ -133,9 +143,13 @@ interface Gathered {
   readonly around: Surroundings
 }
 
-function gather(body: Body, around: Surroundings, path: string): Gathered[] | null {
-  if (Array.isArray(body.resources))
-    return body.resources.map((item: unknown, index) => ({ item, field: `${path}resources[${index}]`, around }))
+/** Whether there is a list of any. */
+function gather(body: Body, around: Surroundings, path: string, into: Gathered[]): boolean {
+  if (Array.isArray(body.resources)) {
+    for (const [index, item] of body.resources.entries())
+      add(into, { item, field: `${path}resources[${index}]`, around })
+    return true
+  }
   for (const [key, within] of [
     ['apps', (app: Body): Surroundings => ({ ...around, component: pick(app, 'name', 'app') })],
     [
@@ -149,13 +163,22 @@ function gather(body: Body, around: Surroundings, path: string): Gathered[] | nu
   ] as const) {
     const { [key]: list } = body
     if (!Array.isArray(list)) continue
-    return list.flatMap((group: unknown, index) => {
+    for (const [index, group] of list.entries()) {
       const field = `${path}${key}[${index}]`
-      const gathered = isObject(group) ? gather(group, within(group), `${field}.`) : null
-      return gathered ?? [{ item: group, field, around }]
-    })
+      const isGroup = isObject(group) && gather(group, within(group), `${field}.`, into)
+      if (!isGroup) add(into, { item: group, field, around })
+    }
+    return true
   }
-  return null
+  return false
+}
+
+function add(into: Gathered[], gathered: Gathered): void {
+  if (into.length === mostItems) {
+    const message = `must have at most ${mostItems} items: send them in several requests`
+    throw refusal([{ field: 'resources', message }], 'The request')
+  }
+  into.push(gathered)
 }
 
 function readResource(item: unknown, field: string, around: Surroundings): ResourceItem {

@@ -1,13 +1,14 @@
-/** The parameters of a status query (WIRE §2.1). What an unknown one says is ignored, as EMCO does. */
+/** The parameters of a status query (docs/wire.md §2.1). What an unknown one says is ignored, as EMCO does. */
 import { DomainError } from '../../domain/errors.ts'
 import { parseCluster } from './routes.ts'
 
 export interface StatusQuery {
-  /** Which of the two statuses, and which generation of keys: the seed's (rsync, cluster), or 22.03's (deployed, ready). */
+  /** Which of the two statuses, and which generation of keys: the design's (rsync, cluster), or 22.03's (deployed, ready). */
   readonly of: 'rsync' | 'cluster' | 'deployed' | 'ready'
   readonly output: 'summary' | 'all' | 'detail'
   /** Null: all. */
   readonly apps: readonly string[] | null
+  /** `provider+name`, or `+name` of any provider. */
   readonly clusters: readonly string[] | null
   readonly resources: readonly string[] | null
   /** Null: the latest. */
@@ -28,7 +29,7 @@ export function parseStatusQuery(search: string): StatusQuery {
     of: status ?? (output === 'rsync' ? 'rsync' : (type ?? 'rsync')),
     output: output === 'rsync' ? 'detail' : (output ?? 'all'),
     apps: all(given, 'app', (name) => name !== ''),
-    clusters: all(given, 'cluster', (name) => parseCluster(name) !== null),
+    clusters: clustersOf(given),
     resources: all(given, 'resource', (name) => name !== ''),
     instance: instance === '' ? null : instance,
     list:
@@ -47,8 +48,16 @@ function oneOf<Value extends string>(given: URLSearchParams, name: string, value
 function all(given: URLSearchParams, name: string, isFine: (value: string) => boolean): readonly string[] | null {
   const values = given.getAll(name)
   if (values.length === 0) return null
-  if (!values.every(isFine)) invalid(name, name === 'cluster' ? 'must be provider+name' : 'must not be empty')
+  if (!values.every(isFine))
+    invalid(name, name === 'cluster' ? 'must be provider+name, or a name' : 'must not be empty')
   return values
+}
+
+/** A name alone, as the early draft writes it, is any provider's. */
+function clustersOf(given: URLSearchParams): readonly string[] | null {
+  const isBare = (name: string): boolean => name !== '' && !name.includes('+')
+  const named = all(given, 'cluster', (name) => isBare(name) || parseCluster(name) !== null)
+  return named?.map((name) => (isBare(name) ? `+${name}` : name)) ?? null
 }
 
 function invalid(name: string, message: string): never {

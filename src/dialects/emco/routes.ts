@@ -1,4 +1,4 @@
-/** EMCO's two resources that have a status (WIRE §2.1), and where their facts are fed. Ids are decoded here, so that %2F stays part of one. */
+/** EMCO's two resources that have a status (docs/wire.md §2.1), and where their facts are fed. Ids are decoded here, so that %2F stays part of one. */
 import type { Lifecycle } from '../../domain/lifecycle.ts'
 import { clusterIntents, deploymentIntentGroup, type RolloutName } from '../../domain/rollout.ts'
 import { complain, type Problems, refusal } from '../margo/problems.ts'

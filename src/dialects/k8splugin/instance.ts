@@ -1,9 +1,11 @@
-/** k8splugin's instance body (WIRE §3): what is to run, where, and the one word that says how far it is. */
-import type { DeploymentState } from '../../domain/deployment.ts'
-import type { RolloutName } from '../../domain/rollout.ts'
-import { resourceBundle } from '../../domain/rollout.ts'
+/** k8splugin's instance body (docs/wire.md §3): what is to run, where, and the one word that says how far it is. */
+
+import { type RolloutName, resourceBundle } from '../../domain/rollout.ts'
+import type { DeploymentState } from '../../domain/values.ts'
+import { mostObjects } from '../emco/bundle-state.ts'
+import { plainJson } from '../margo/json.ts'
 import { complain, isAbsent, isObject, type Problems, refusal, shown } from '../margo/problems.ts'
-import { readId } from '../margo/text.ts'
+import { longestId, readId, textProblem } from '../margo/text.ts'
 
 export interface Gvk {
   readonly group: string
@@ -69,9 +71,7 @@ export function parseInstance(body: unknown, pathId: string): K8spluginInstance 
     component: rbName,
     ...told,
     resources,
-    document: JSON.stringify({ ...body, id: pathId }, (_, value) =>
-      typeof value === 'bigint' ? Number(value) : value,
-    ),
+    document: plainJson({ ...body, id: pathId }),
   }
 }
 
@@ -96,6 +96,10 @@ function readResources(problems: Problems, list: unknown, namespace: string | nu
     complain(problems, 'resources', `must be a list, but is ${shown(list)}`)
     return []
   }
+  if (list.length > mostObjects) {
+    complain(problems, 'resources', `must list at most ${mostObjects} objects, but lists ${list.length}`)
+    return []
+  }
   return list.flatMap((item: unknown, index) => {
     const field = `resources[${index}]`
     if (!isObject(item)) {
@@ -116,9 +120,11 @@ export function readGvk(problems: Problems, field: string, value: unknown): Gvk 
   const kind = readId(problems, `${field}.Kind`, value.Kind ?? value.kind)
   const group = value.Group ?? value.group ?? ''
   const version = value.Version ?? value.version ?? ''
-  for (const [name, part] of Object.entries({ Group: group, Version: version }))
-    if (typeof part !== 'string' || part.length > 256)
-      complain(problems, `${field}.${name}`, `must be a short string, but is ${shown(part)}`)
+  for (const [name, part] of Object.entries({ Group: group, Version: version })) {
+    const isText = typeof part === 'string'
+    const problem = isText ? textProblem(part, longestId) : `must be a string, but is ${shown(part)}`
+    if (problem !== null) complain(problems, `${field}.${name}`, problem)
+  }
   if (kind === null || typeof group !== 'string' || typeof version !== 'string') return null
   return { group, version, kind }
 }

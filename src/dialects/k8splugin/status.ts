@@ -1,9 +1,12 @@
-/** The status of an instance's resources: fed as the whole present picture, and answered as Kubernetes returned it (WIRE §3). */
+/** The status of an instance's resources: fed as the whole present picture, and answered as Kubernetes returned it (docs/wire.md §3). */
 import type { FieldProblem } from '../../domain/errors.ts'
 import type { ResourceDetail } from '../../domain/resource.ts'
+import { eachPaced, type Paced } from '../../limits/pace.ts'
 import type { Assessment } from '../../readiness/assessment.ts'
 import { readiness } from '../../readiness/index.ts'
+import { mostObjects } from '../emco/bundle-state.ts'
 import { detailLimit, toDetail } from '../kubernetes/detail.ts'
+import type { Room } from '../margo/json-reader.ts'
 import { isObject, type Problems, refusal, shown } from '../margo/problems.ts'
 import { readId } from '../margo/text.ts'
 import { type Gvk, readGvk } from './instance.ts'
@@ -19,12 +22,18 @@ export type StatusItem =
   | { readonly ok: true; readonly object: PicturedObject }
   | { readonly ok: false; readonly problems: readonly FieldProblem[] }
 
+export const roomForStatus: Room = { members: { resourcesStatus: { elements: {} } } }
+
 /** One unreadable object never spoils the others: it has a verdict of its own. */
-export function parseInstanceStatus(body: unknown, namespace: string | null): StatusItem[] {
+export function* parseInstanceStatus(body: unknown, namespace: string | null): Paced<StatusItem[]> {
   const list = isObject(body) ? body.resourcesStatus : undefined
   if (!Array.isArray(list))
     throw refusal([{ field: 'resourcesStatus', message: `must be a list, but is ${shown(list)}` }], 'The status')
-  return list.map((item: unknown, index) => readItem(item, `resourcesStatus[${index}]`, namespace))
+  if (list.length > mostObjects) {
+    const message = `must list at most ${mostObjects} objects, but lists ${list.length}`
+    throw refusal([{ field: 'resourcesStatus', message }], 'The status')
+  }
+  return yield* eachPaced(list, (item: unknown, index) => readItem(item, `resourcesStatus[${index}]`, namespace))
 }
 
 function readItem(item: unknown, field: string, namespace: string | null): StatusItem {
@@ -32,10 +41,12 @@ function readItem(item: unknown, field: string, namespace: string | null): Statu
   if (!isObject(item)) return { ok: false, problems: [{ field, message: `must be an object, but is ${shown(item)}` }] }
   const gvk = readGvk(problems, `${field}.GVK`, item.GVK)
   const name = readId(problems, `${field}.name`, item.name ?? item.Name)
-  if (!gvk || name === null || problems.list) return { ok: false, problems: problems.list ?? [] }
   const { status } = item
   const object = isWhole(status) ? status : { status }
   const metadata = isObject(object.metadata) ? object.metadata : {}
+  const saysWhere = typeof metadata.namespace === 'string' && metadata.namespace !== ''
+  const where = saysWhere ? readId(problems, `${field}.status.metadata.namespace`, metadata.namespace) : namespace
+  if (!gvk || name === null || problems.list) return { ok: false, problems: problems.list ?? [] }
   const apiVersion = gvk.group === '' ? gvk.version : `${gvk.group}/${gvk.version}`
   // A bare block has no metadata of its own; its kind is what the GVK says.
   const assessed = readiness({ apiVersion, kind: gvk.kind, ...object, metadata: { name, ...metadata } })
@@ -44,7 +55,7 @@ function readItem(item: unknown, field: string, namespace: string | null): Statu
     object: {
       ...gvk,
       name,
-      namespace: typeof metadata.namespace === 'string' && metadata.namespace !== '' ? metadata.namespace : namespace,
+      namespace: where,
       assessment: assessed,
       detail: toDetail(status, detailLimit, gvk.kind),
     },

@@ -1,6 +1,7 @@
-/** A status subscription's body (WIRE §3). */
+/** A status subscription's body (docs/wire.md §3). */
+import { plainJson } from '../margo/json.ts'
 import { complain, isAbsent, isObject, type Problems, refusal, shown } from '../margo/problems.ts'
-import { readId } from '../margo/text.ts'
+import { idProblem, readId } from '../margo/text.ts'
 
 export interface SubscriptionBody {
   readonly name: string
@@ -32,14 +33,14 @@ export function parseSubscription(
   if (!isInterval)
     complain(problems, 'min-notify-interval', `must be whole seconds from 0 to 86400, but is ${shown(interval)}`)
   const { secret } = body
-  if (!isAbsent(secret) && (typeof secret !== 'string' || secret === '' || secret.length > 256))
-    complain(problems, 'secret', 'must be a text of 1 to 256 characters')
+  if (!isAbsent(secret) && (typeof secret !== 'string' || idProblem(secret) !== null))
+    complain(problems, 'secret', 'must be a text of 1 to 256 characters, without NUL or half a surrogate pair')
   if (problems.list || given === null || callbackUrl === null) throw refusal(problems.list ?? [], 'The subscription')
   return {
     name: given,
     callbackUrl,
     minNotifyInterval: Number(interval),
-    metadata: body.metadata ?? null,
+    metadata: JSON.parse(plainJson(body.metadata ?? null)),
     ...(secret === undefined ? {} : { secret: secret as string | null }),
   }
 }

@@ -1,9 +1,10 @@
 /**
  * A Kubernetes object fit to be stored, whatever dialect brought it: without secrets, without the noise of who manages which field, and
- * not too large (WIRE §6).
+ * not too large (docs/wire.md §6).
  */
 import { createHash } from 'node:crypto'
 import type { ResourceDetail } from '../../domain/resource.ts'
+import { mendJson } from '../../domain/text.ts'
 
 /** Characters of JSON. A cluster's own limit for an object is 1.5 MiB; whoever looks at a status needs less. */
 export const detailLimit = 256 * 1024
@@ -18,9 +19,8 @@ export function toDetail(object: unknown, limit = detailLimit, kind: string | nu
   const clean = withoutSecrets(object, kind)
   const whole = write(clean)
   const { text, isCut } = whole.length <= limit ? { text: whole, isCut: false } : cut(clean, limit)
-  // PostgreSQL's JSON cannot hold U+0000.
-  const storable = text.replaceAll(String.raw`\u0000`, String.raw`\ufffd`)
-  return { text: storable, isCut, hash: createHash('sha256').update(storable).digest('base64url').slice(0, 22) }
+  const kept = mendJson(text)
+  return { text: kept, isCut, hash: createHash('sha256').update(kept).digest('base64url').slice(0, 22) }
 }
 
 /**

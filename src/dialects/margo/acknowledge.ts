@@ -1,7 +1,7 @@
-import type { Digits } from '../../domain/deployment.ts'
 import type { OrderKey, ReportOutcome, Verdict } from '../../domain/report.ts'
+import type { Digits } from '../../domain/values.ts'
 
-/** The body of a 2xx, on every route (WIRE §1.1): the device's clients look at `acknowledgement` or at nothing; the rest is ours. */
+/** The body of a 2xx, on every route (docs/wire.md §1.1): the device's clients look at `acknowledgement` or at nothing; the rest is ours. */
 export interface Acknowledgement {
   readonly acknowledgement: 'received'
   readonly verdict: Verdict

@@ -70,8 +70,9 @@ function readDocument(problems: Problems, document: Body, expected: Expected): A
   }
   is('id', document.id, expected.deploymentId, 'deploymentId')
   is('metadata.annotations.id', annotations?.id, expected.deploymentId, 'deploymentId')
-  if (!isPlacedBy(metadata?.deviceId, expected.deviceId))
-    is('metadata.deviceId', metadata?.deviceId, expected.deviceId, 'deviceId')
+  for (const name of ['deviceId', 'targetName'])
+    if (!isPlacedBy(metadata?.[name], expected.deviceId))
+      is(`metadata.${name}`, metadata?.[name], expected.deviceId, 'deviceId')
 
   const older = readOptionalId(problems, 'metadata.annotations.applicationId', annotations?.applicationId)
   const newer = readOptionalId(problems, 'spec.applicationId', spec?.applicationId)

@@ -11,9 +11,12 @@
 import { DomainError } from '../../domain/errors.ts'
 import type { StatusReport } from '../../domain/report.ts'
 import { isDeeperThan } from '../../limits/nesting.ts'
+import { eachPaced, type Paced } from '../../limits/pace.ts'
 import { deepest, parseJson } from './json.ts'
+import { type Measure, notJson, openList, openObject, type Part, trim } from './json-parts.ts'
+import { measureOf, memberOf, partsOf, readPart, readPiece, scanElements, whole } from './json-reader.ts'
 import { readReport, requireObject } from './parse.ts'
-import { type Body, complain, isAbsent, isObject, type Problems, refusal, shown } from './problems.ts'
+import { type Body, complain, isAbsent, type Problems, refusal, shown } from './problems.ts'
 import { readId } from './text.ts'
 
 export type BacklogItem =
@@ -30,27 +33,96 @@ export const backlogMediaTypes: readonly string[] = ['application/json', ...ndjs
 /** How deep the whole may nest before its items are told apart: one item too deep is that item's problem. */
 const deepestBacklog = 1024
 
+/** Bytes: what a report that comes alone may have. */
+export const largestReport = 1 << 20
+
+/** Problems of all items together that are told at length: an answer is no larger than what it answers. */
+const mostProblems = 10_000
+
 /** `credential` is the client that the request's credential names, null in open mode. Throws INVALID_REQUEST, SEMANTIC_ERROR or TOO_LARGE for the whole. */
-export function parseBacklog(
+export function* parseBacklog(
   body: Uint8Array | string,
   contentType: string | undefined,
   credential: string | null = null,
-): readonly BacklogItem[] {
+): Paced<readonly BacklogItem[]> {
   const mediaType = contentType?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
-  const items = ndjsonTypes.includes(mediaType) ? readLines(body) : readList(parseJson(body, deepestBacklog))
-  if (items.length > mostItems) throw new DomainError('TOO_LARGE', `A backlog may have at most ${mostItems} reports.`)
-  return items.map((item) => parseItem(item, credential))
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body
+  const items = yield* ndjsonTypes.includes(mediaType) ? readLines(bytes) : readList(bytes)
+  let told = 0
+  return yield* eachPaced(items, (item) => {
+    const parsed = parseItem(item, credential)
+    if (parsed.ok) return parsed
+    told += parsed.error.problems.length
+    return told > mostProblems ? { ok: false, error: withFirstProblem(parsed.error) } : parsed
+  })
 }
 
-/** Gives the item's JSON, or throws what is wrong with it. */
-type Item = () => unknown
+function withFirstProblem({ code, message, problems }: DomainError): DomainError {
+  return new DomainError(code, message, { problems: problems.slice(0, 1) })
+}
 
-function readList(document: unknown): readonly Item[] {
-  const list = isObject(document) ? document.reports : document
-  if (Array.isArray(list)) return list.map((item: unknown) => () => requireShallow(item))
-  if (!isObject(document))
-    throw new DomainError('INVALID_REQUEST', `The body must be a JSON object or list, but is ${shown(document)}.`)
-  throw refusal([{ field: 'reports', message: `must be a list of reports, but is ${shown(list)}` }], 'The backlog')
+interface Item {
+  /** Throws what is wrong with the whole. */
+  read(): unknown
+  /** Gives the item's JSON, or throws what is wrong with the item. */
+  check(sent: unknown): unknown
+}
+
+/** Counted while they are told apart, before any is read. */
+function addTo(items: Item[], item: Item): void {
+  if (items.length === mostItems) throw new DomainError('TOO_LARGE', `A backlog may have at most ${mostItems} reports.`)
+  items.push(item)
+}
+
+function* readList(bytes: Uint8Array): Paced<readonly Item[]> {
+  const measure = measureOf(bytes, deepestBacklog)
+  const all = whole(bytes)
+  if (all.from === all.to) throw notJson('it is empty')
+  if (bytes[all.from] === openList) return yield* readElements(measure, all, true)
+  if (bytes[all.from] !== openObject) {
+    const what = shown(yield* readPart(measure, all, undefined))
+    throw new DomainError('INVALID_REQUEST', `The body must be a JSON object or list, but is ${what}.`)
+  }
+  // Of repeated keys the last wins, as everywhere.
+  let large: Part | null = null
+  let small: unknown
+  for (const run of yield* partsOf(measure, all, true)) {
+    if (run.to - run.from <= measure.piece) {
+      const members = readPiece(measure, run, '{', '}') as Body
+      if (Object.hasOwn(members, 'reports')) [large, small] = [null, members.reports]
+    } else {
+      const { key, value } = memberOf(measure, run)
+      if (key === 'reports' && bytes[value.from] === openList) large = value
+      else {
+        const member = yield* readPart(measure, value, undefined)
+        if (key === 'reports') [large, small] = [null, member]
+      }
+    }
+    yield
+  }
+  if (large) return yield* readElements(measure, large, false)
+  if (!Array.isArray(small))
+    throw refusal([{ field: 'reports', message: `must be a list of reports, but is ${shown(small)}` }], 'The backlog')
+  const items: Item[] = []
+  for (const report of small) addTo(items, { read: () => report, check: requireShallow })
+  return items
+}
+
+function* readElements(measure: Measure, list: Part, isFirst: boolean): Paced<readonly Item[]> {
+  const items: Item[] = []
+  const { bytes } = measure
+  yield* scanElements(measure, list, isFirst, (part) => {
+    const isLarge = part.to - part.from > largestReport
+    addTo(items, {
+      read: () => (isLarge ? null : parseJson(bytes.subarray(part.from, part.to), deepestBacklog)),
+      check: (sent) => (isLarge ? refuseLarge() : requireShallow(sent)),
+    })
+  })
+  return items
+}
+
+function refuseLarge(): never {
+  throw new DomainError('TOO_LARGE', `The report is larger than the ${largestReport} bytes that one may have.`)
 }
 
 function requireShallow(item: unknown): unknown {
@@ -59,26 +131,28 @@ function requireShallow(item: unknown): unknown {
 }
 
 /** Each line is decoded by itself, so that broken UTF-8 in one is its own problem too. */
-function readLines(body: Uint8Array | string): readonly Item[] {
-  const bytes = typeof body === 'string' ? Buffer.from(body) : body
+function* readLines(bytes: Uint8Array): Paced<readonly Item[]> {
   const items: Item[] = []
-  for (let start = 0; start < bytes.length && items.length <= mostItems; ) {
-    const newline = bytes.indexOf(0x0a, start)
+  for (let start = 0; start < bytes.length; yield) {
+    const { from } = trim(bytes, { from: start, to: Math.min(start + stride, bytes.length) })
+    const newline = bytes.indexOf(0x0a, from)
     const end = newline === -1 ? bytes.length : newline
-    const line = bytes.subarray(start, end)
-    if (!line.every(isBlank)) items.push(() => parseJson(line))
+    const line = trim(bytes, { from, to: end })
+    const isLarge = line.to - line.from > largestReport
+    const check = () => (isLarge ? refuseLarge() : parseJson(bytes.subarray(line.from, line.to)))
+    if (line.from < line.to) addTo(items, { read: () => null, check })
     start = end + 1
   }
   return items
 }
 
-function isBlank(byte: number): boolean {
-  return byte === 0x20 || byte === 0x09 || byte === 0x0d
-}
+/** Bytes of empty lines that are passed over at a time. */
+const stride = 128 << 10
 
 function parseItem(item: Item, credential: string | null): BacklogItem {
+  const sent = item.read()
   try {
-    return { ok: true, report: readItem(requireObject(item()), credential) }
+    return { ok: true, report: readItem(requireObject(item.check(sent)), credential) }
   } catch (error) {
     if (error instanceof DomainError) return { ok: false, error }
     throw error
@@ -96,7 +170,7 @@ function readItem(item: Body, credential: string | null): StatusReport {
 function readReporter(problems: Problems, item: Body, credential: string | null): string | null {
   if (!isAbsent(item.reporter)) return readId(problems, 'reporter', item.reporter)
   if (!isAbsent(item.clientId)) return readId(problems, 'clientId', item.clientId)
-  if (credential === null && isAbsent(item.deviceId))
+  if (credential === null && isAbsent(item.deviceId) && isAbsent(item.targetName))
     complain(
       problems,
       'deviceId',

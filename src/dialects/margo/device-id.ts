@@ -1,17 +1,26 @@
-import { complain, isAbsent, type Problems, shown } from './problems.ts'
+import { type Body, complain, isAbsent, type Problems, shown } from './problems.ts'
 import { readId } from './text.ts'
 
 const hierarchical = /^[A-Za-z0-9._~-]+(\/[A-Za-z0-9._~-]+)*$/
 
 /** The body's deviceId, "gateway/child": optional, but never malformed. */
-export function readDeviceId(problems: Problems, value: unknown): string | null {
+export function readDeviceId(problems: Problems, value: unknown, field = 'deviceId'): string | null {
   if (isAbsent(value)) return null
-  const deviceId = readId(problems, 'deviceId', value)
+  const deviceId = readId(problems, field, value)
   if (deviceId === null || hierarchical.test(deviceId)) return deviceId
   complain(
     problems,
-    'deviceId',
+    field,
     `must consist of letters, digits and . _ ~ -, in parts separated by single slashes as in gateway/child, but is ${shown(deviceId)}`,
   )
   return null
+}
+
+/** The specification renames deviceId to targetName: either may be sent, and both if they say the same. */
+export function readTargetName(problems: Problems, body: Body): string | null {
+  const deviceId = readDeviceId(problems, body.deviceId)
+  const targetName = readDeviceId(problems, body.targetName, 'targetName')
+  if (deviceId !== null && targetName !== null && targetName !== deviceId)
+    complain(problems, 'targetName', `must be the deviceId, ${shown(deviceId)}, but is ${shown(targetName)}`)
+  return targetName ?? deviceId
 }

@@ -1,4 +1,4 @@
-import type { StatusError } from '../../domain/deployment.ts'
+import type { StatusError } from '../../domain/values.ts'
 import { type Body, complain, isAbsent, isObject, type Problems, shown } from './problems.ts'
 import { textProblem } from './text.ts'
 
@@ -24,7 +24,7 @@ function numericCode(code: unknown): unknown {
   return typeof code === 'number' || typeof code === 'bigint' ? String(code) : code
 }
 
-/** Tolerance: the specification's own example spells a key "message " (2024-09), and the proposal's fourth one `Error` (2024-06, issue 10). */
+/** Tolerance: the specification's own example spells a key "message " (2024-09), and the proposal's fourth one `Error` (2024-06). */
 function misspeltMessage(error: Body): unknown {
   return error.message ?? error['message '] ?? error.Error
 }

@@ -1,18 +1,21 @@
 /** What devices say of themselves, of any generation: tolerant of all that generations added or dropped, strict in what each of them asks for. */
 import { DomainError } from '../../domain/errors.ts'
+import type { Label } from '../../domain/target.ts'
 import { type Body, complain, isAbsent, isObject, type Problems, refusal, shown } from './problems.ts'
-import { readId } from './text.ts'
+import { idProblem, longestId, readId, textProblem } from './text.ts'
 
-const capabilityKinds = ['DeviceCapabilities', 'DeviceCapability', 'DeviceCapabilitiesManifest']
+const clusterKind = 'ClusterCapabilitiesManifest'
+const capabilityKinds = ['DeviceCapabilities', 'DeviceCapability', 'DeviceCapabilitiesManifest', clusterKind]
 const identity = ['vendor', 'modelNumber', 'serialNumber'] as const
 const lists = ['roles', 'cpu', 'cpus', 'peripherals', 'interfaces', 'supportedRuntimes', 'supportedDeploymentTypes']
+
+/** The specification's (SupportedRuntime). */
+const runtimes: readonly unknown[] = ['oci']
 
 export interface Capabilities {
   /** What its owner calls it; in the generations whose routes name it, what they do. */
   readonly id: string
-  readonly vendor: string
-  readonly modelNumber: string
-  readonly serialNumber: string
+  readonly labels: readonly Label[]
 }
 
 /** `expected`: whose they must be; null: the path says nothing of it. Throws INVALID_REQUEST, or SEMANTIC_ERROR with all its problems. */
@@ -20,14 +23,13 @@ export function parseCapabilities(body: unknown, expected: string | null): Capab
   const problems: Problems = { list: null }
   const document = requireObject(body, 'capabilities')
   checkKind(problems, document, capabilityKinds)
+  if (document.kind === clusterKind) return readCluster(problems, document, expected)
   const { properties } = document
   if (!isObject(properties)) {
     complain(problems, 'properties', `must be an object, but is ${shown(properties)}`)
     throw refusal(problems.list ?? [], 'What the device can run')
   }
-  const id = readId(problems, 'properties.id', properties.id)
-  if (id !== null && expected !== null && id !== expected)
-    complain(problems, 'properties.id', `must be the path's deviceId, ${shown(expected)}, but is ${shown(id)}`)
+  const id = readOwnId(problems, 'properties', properties, expected)
   const [vendor, modelNumber, serialNumber] = identity.map((name) =>
     readId(problems, `properties.${name}`, properties[name]),
   )
@@ -36,11 +38,58 @@ export function parseCapabilities(body: unknown, expected: string | null): Capab
       complain(problems, `properties.${name}`, `must be a list, but is ${shown(properties[name])}`)
   if (!isAbsent(properties.resources) && !isObject(properties.resources))
     complain(problems, 'properties.resources', `must be an object, but is ${shown(properties.resources)}`)
-  if (!isAbsent(document.labels) && !isObject(document.labels))
-    complain(problems, 'labels', `must be an object, but is ${shown(document.labels)}`)
+  const { supportedRuntimes } = properties
+  if (Array.isArray(supportedRuntimes) && !supportedRuntimes.some((runtime) => runtimes.includes(runtime)))
+    complain(problems, 'properties.supportedRuntimes', `must have at least one of ${runtimes.join(', ')}`)
+  const labels = readLabels(problems, document.labels)
   if (problems.list !== null || !id || !vendor || !modelNumber || !serialNumber)
     throw refusal(problems.list ?? [], 'What the device can run')
-  return { id, vendor, modelNumber, serialNumber }
+  return { id, labels }
+}
+
+/** A cluster behind a device: its own kind of document, which is kept as it is. */
+function readCluster(problems: Problems, { metadata, labels: given }: Body, expected: string | null): Capabilities {
+  if (!isObject(metadata)) complain(problems, 'metadata', `must be an object, but is ${shown(metadata)}`)
+  const id = isObject(metadata) ? readOwnId(problems, 'metadata', metadata, expected) : null
+  const labels = readLabels(problems, given)
+  if (problems.list !== null || !id) throw refusal(problems.list ?? [], 'What the cluster can run')
+  return { id, labels }
+}
+
+/** `targetName` is what the specification renames `id` to: either may be sent. */
+function readOwnId(problems: Problems, where: string, holder: Body, expected: string | null): string | null {
+  const ids = ['id', 'targetName'].filter((name) => !isAbsent(holder[name]))
+  const [id = null] = (ids.length === 0 ? ['id'] : ids).map((name) => {
+    const field = `${where}.${name}`
+    const own = readId(problems, field, holder[name])
+    const wanted = expected ?? (name === 'targetName' && ids.length > 1 ? holder.id : own)
+    if (own !== null && own !== wanted)
+      complain(
+        problems,
+        field,
+        `must be ${expected === null ? 'the id' : "the path's deviceId"}, ${shown(wanted)}, but is ${shown(own)}`,
+      )
+    return own
+  })
+  return id
+}
+
+const mostLabels = 100
+
+/** What a device calls itself. A value that is no text is none of a label's, and stays in the document. */
+function readLabels(problems: Problems, given: unknown): readonly Label[] {
+  if (isAbsent(given)) return []
+  if (!isObject(given)) {
+    complain(problems, 'labels', `must be an object, but is ${shown(given)}`)
+    return []
+  }
+  const labels = Object.entries(given).flatMap(([key, value]) =>
+    typeof value === 'string' && idProblem(key) === null && textProblem(value, longestId) === null
+      ? [{ key, value }]
+      : [],
+  )
+  if (labels.length > mostLabels) complain(problems, 'labels', `must have at most ${mostLabels} entries`)
+  return labels
 }
 
 /** The certificate, as it was sent; null: there is none, as before there was one to send. */

@@ -1,6 +1,9 @@
 /** JSON as it is written: no digit of an integer lost, and nothing in it that a later reader could choke on. */
 import { DomainError } from '../../domain/errors.ts'
 import { isDeeperThan } from '../../limits/nesting.ts'
+import { atOnce, paced } from '../../limits/pace.ts'
+import { notJson } from './json-parts.ts'
+import { piece, type Room, readJson } from './json-reader.ts'
 
 /** How deep a body may nest; the deepest report known nests four levels. */
 export const deepest = 64
@@ -9,17 +12,35 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /**
  * JSON.parse, but integers beyond ±(2^53-1) come as bigint. A body that is broken UTF-8, no JSON, or nested too deep is an INVALID_REQUEST.
- * (Of duplicate keys the last wins, and `__proto__` is a key like any other: JSON.parse sees to both.)
+ * (Of duplicate keys the last wins, and `__proto__` is a key like any other: JSON.parse sees to both.) For what is small: see parseLargeJson.
  */
 export function parseJson(input: Uint8Array | string, limit = deepest): unknown {
   const text = typeof input === 'string' ? input : decodeUtf8(input)
+  if (mayHoldBigIntegers(text))
+    return atOnce(
+      readJson(typeof input === 'string' ? Buffer.from(input) : input, {
+        deepest: limit,
+        room: 'anywhere',
+        most: text.length,
+      }),
+    )
   const value = parse(text)
   if (mayNestDeeperThan(text, limit) && isDeeperThan(value, limit))
     throw new DomainError('INVALID_REQUEST', `The JSON is nested deeper than ${limit} levels.`)
-  return mayHoldBigIntegers(text) ? parse(text, keepDigits) : value
+  return value
 }
 
-function decodeUtf8(bytes: Uint8Array): string {
+/** The same of any size, with pauses. `room`: where it may be large. */
+export function parseLargeJson(bytes: Uint8Array, room: Room): Promise<unknown> {
+  return bytes.length <= piece ? Promise.try(parseJson, bytes) : paced(readJson(bytes, { deepest, room }))
+}
+
+/** JSON of a body whose integers are what its first reader took them for: k8splugin's Go decodes every number to a double. */
+export function plainJson(value: unknown): string {
+  return JSON.stringify(value, (_, member) => (typeof member === 'bigint' ? Number(member) : member)) ?? 'null'
+}
+
+export function decodeUtf8(bytes: Uint8Array): string {
   try {
     return utf8.decode(bytes)
   } catch (cause) {
@@ -27,20 +48,15 @@ function decodeUtf8(bytes: Uint8Array): string {
   }
 }
 
-function parse(text: string, reviver?: (key: string, value: unknown) => unknown): unknown {
+function parse(text: string): unknown {
   try {
-    return JSON.parse(text, reviver)
+    return JSON.parse(text)
   } catch (cause) {
-    const why = text.trim() === '' ? 'it is empty' : cause instanceof Error ? cause.message : 'it cannot be read'
-    throw new DomainError('INVALID_REQUEST', `The text is not valid JSON: ${why}.`, { cause })
+    throw notJson(
+      text.trim() === '' ? 'it is empty' : cause instanceof Error ? cause.message : 'it cannot be read',
+      cause,
+    )
   }
-}
-
-/** The third argument is ES2026's; the compiler's library does not list it yet. */
-function keepDigits(_key: string, value: unknown, context?: { readonly source?: string }): unknown {
-  if (typeof value !== 'number' || Number.isSafeInteger(value)) return value
-  const source = context?.source
-  return source !== undefined && /^-?\d+$/.test(source) ? BigInt(source) : value
 }
 
 /** Cheap, and right for every report that is not odd: a safe integer has at most 16 digits. */

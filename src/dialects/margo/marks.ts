@@ -1,5 +1,6 @@
-/** What a body says about its own place in the order of reports: the version it adopted, the reporter's sequence and clock (PRODUCT, "Verdicts"). */
-import type { Digits, OrderMarks } from '../../domain/deployment.ts'
+/** What a body says about its own place in the order of reports: the version it adopted, the reporter's sequence and clock (docs/wire.md §7.3). */
+import type { OrderMarks } from '../../domain/order.ts'
+import { type Digits, type FailureStage, failureStages } from '../../domain/values.ts'
 import { type Body, complain, isAbsent, isObject, type Problems, shown } from './problems.ts'
 import { textProblem } from './text.ts'
 import { readTime, timeProblem } from './time.ts'
@@ -17,38 +18,61 @@ export function readAdoptedManifestVersion(problems: Problems, body: Body, requi
   return null
 }
 
+/** What the specification calls our extension, for clients that may send no other key. */
+const extension = 'x-rollcall-extensions'
+
 /** Ours (`rollcall`) wins over a vendor's, key by key. */
-export function readRunMarks(problems: Problems, body: Body): Pick<OrderMarks, 'boot' | 'seq' | 'observedAt'> {
-  const ours = isAbsent(body.rollcall) ? null : readRollcall(problems, body.rollcall)
+export function readRunMarks(problems: Problems, body: Body): RunMarks {
+  const name = isAbsent(body.rollcall) ? extension : 'rollcall'
+  const ours = isAbsent(body[name]) ? null : readRollcall(problems, name, body[name])
   const vendors = readReeve(body.reeve)
   return {
     boot: ours?.boot ?? null,
     seq: ours?.seq ?? vendors?.seq ?? null,
     observedAt: ours?.observedAt ?? vendors?.observedAt ?? readMetadataTime(body.metadata),
+    failureStage: ours?.failureStage ?? null,
   }
+}
+
+interface RunMarks extends Pick<OrderMarks, 'boot' | 'seq' | 'observedAt'> {
+  readonly failureStage: FailureStage | null
 }
 
 /** Our own extension: who sends it means to be understood, so what cannot be read is refused. */
-function readRollcall(problems: Problems, rollcall: unknown): Pick<OrderMarks, 'boot' | 'seq' | 'observedAt'> | null {
+function readRollcall(problems: Problems, name: string, rollcall: unknown): RunMarks | null {
   if (!isObject(rollcall)) {
-    complain(problems, 'rollcall', `must be an object {seq, boot, observedAt}, but is ${shown(rollcall)}`)
+    complain(problems, name, `must be an object {seq, boot, observedAt, failureStage}, but is ${shown(rollcall)}`)
     return null
   }
   const seq = isAbsent(rollcall.seq) ? null : readU64(rollcall.seq)
-  if (seq === null && !isAbsent(rollcall.seq)) complain(problems, 'rollcall.seq', u64Problem(rollcall.seq, 0))
+  if (seq === null && !isAbsent(rollcall.seq)) complain(problems, `${name}.seq`, u64Problem(rollcall.seq, 0))
   const observedAt = isAbsent(rollcall.observedAt) ? null : readTime(rollcall.observedAt)
   if (observedAt === null && !isAbsent(rollcall.observedAt))
-    complain(problems, 'rollcall.observedAt', timeProblem(rollcall.observedAt))
-  return { seq, observedAt, boot: readBoot(problems, rollcall.boot) }
+    complain(problems, `${name}.observedAt`, timeProblem(rollcall.observedAt))
+  return {
+    seq,
+    observedAt,
+    boot: readBoot(problems, `${name}.boot`, rollcall.boot),
+    failureStage: readFailureStage(problems, `${name}.failureStage`, rollcall.failureStage),
+  }
+}
+
+/** Tolerance: any letter case, and the proposal's own spelling with a hyphen. */
+function readFailureStage(problems: Problems, field: string, value: unknown): FailureStage | null {
+  if (isAbsent(value)) return null
+  const word = typeof value === 'string' ? value.toUpperCase().replace('-', '_') : null
+  const stage = failureStages.find((one) => one === word) ?? null
+  if (stage === null) complain(problems, field, `must be one of ${failureStages.join(', ')}, but is ${shown(value)}`)
+  return stage
 }
 
 /** Compared for equality only. Tolerance: a number, e.g. a count of boots. */
-function readBoot(problems: Problems, boot: unknown): string | null {
+function readBoot(problems: Problems, field: string, boot: unknown): string | null {
   if (isAbsent(boot)) return null
   if (typeof boot === 'bigint' || Number.isFinite(boot)) return String(boot)
   const problem =
     typeof boot === 'string' ? textProblem(boot, longestBoot) : `must be a string or a number, but is ${shown(boot)}`
-  if (problem !== null) complain(problems, 'rollcall.boot', problem)
+  if (problem !== null) complain(problems, field, problem)
   return problem === null ? String(boot) : null
 }
 

@@ -1,23 +1,30 @@
 /**
- * A status body of any generation → StatusReport. WIRE §1.2; nothing is decided here, and a refusal names every offending field at once.
+ * A status body of any generation → StatusReport. docs/wire.md §1.2; nothing is decided here, and a refusal names every offending field at once.
  *
- *   2024-06  issue 10's proposal: metadata {deploymentId, timeStamp}, components inside status
+ *   2024-05  its first form: metadata {name, uniqueId}, deploymentInformation {status}, no components
+ *   2024-06  the first proposal: metadata {deploymentId, timeStamp}, components inside status
  *   2024-09  kind DeploymentStatus: deploymentId, status, components at the top
  *   2025-10  kind DeploymentStatusManifest; deviceId "gateway/child" and an error's source with the gateways
  *   1.0      no kind, or an adoptedManifestVersion: what is sent since 1.0.0-rc.3
  *
  * The generations differ so little that one reader takes them all, on any route: agents mix them.
  */
+
 import { DomainError } from '../../domain/errors.ts'
 import type { ComponentReport, StatusReport } from '../../domain/report.ts'
 import { gatewayOf } from '../../domain/target.ts'
+import type { DeploymentState, StatusError } from '../../domain/values.ts'
 import { readComponents } from './components.ts'
-import { readDeviceId } from './device-id.ts'
+import { readTargetName } from './device-id.ts'
 import { readError } from './error.ts'
+import { decodeUtf8, parseLargeJson } from './json.ts'
 import { readAdoptedManifestVersion, readRunMarks } from './marks.ts'
 import { type Body, complain, isAbsent, isObject, type Problems, refusal, shown } from './problems.ts'
 import { readState, stateProblem } from './state.ts'
 import { readId } from './text.ts'
+import { readYaml } from './yaml.ts'
+
+const yamlTypes: readonly string[] = ['application/yaml', 'application/x-yaml', 'text/yaml']
 
 /** Who reports when nobody says. */
 export const anonymous = 'anonymous'
@@ -41,27 +48,39 @@ export function parseMargoBody(body: unknown, route: ReportRoute): StatusReport 
 
 export function requireObject(body: unknown): Body {
   if (isObject(body)) return body
-  throw new DomainError('INVALID_REQUEST', `A status report must be a JSON object, but is ${shown(body)}.`)
+  throw new DomainError('INVALID_REQUEST', `A status report must be an object, but is ${shown(body)}.`)
+}
+
+/** The proposals' examples are YAML. */
+export const reportMediaTypes: readonly string[] = ['application/json', ...yamlTypes]
+
+/** Bytes: reading YAML takes long. One of a thousand components has some 40,000. */
+const largestYaml = 64 << 10
+
+/** The document that a body is, by its media type. Throws INVALID_REQUEST or TOO_LARGE. */
+export async function parseReportText(body: Uint8Array, contentType: string | undefined): Promise<unknown> {
+  const mediaType = contentType?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
+  if (!yamlTypes.includes(mediaType)) return parseLargeJson(body, {})
+  if (body.length > largestYaml)
+    throw new DomainError('TOO_LARGE', `A report in YAML may have at most ${largestYaml} bytes: send JSON.`)
+  const problems: Problems = { list: null }
+  const document = readYaml(problems, decodeUtf8(body), { intAsBigInt: true })
+  if (problems.list === null) return document
+  const named = problems.list.slice(0, 3).map(({ field, message }) => `${field} ${message}`.trim())
+  throw new DomainError('INVALID_REQUEST', `The text ${named.join('; ')}.`)
 }
 
 /** Null when there are problems, those noted before it included. */
 export function readReport(problems: Problems, body: Body, route: ReportRoute): StatusReport | null {
-  const proposal = isProposal(body)
-  checkKind(problems, body.kind)
+  const proposal = proposalOf(body)
+  checkKind(problems, body.kind, proposal)
   const deploymentId = readDeploymentId(problems, body, proposal, route.deploymentId)
-  const deviceId = readDeviceId(problems, body.deviceId)
+  const deviceId = readTargetName(problems, body)
   const adoptedManifestVersion = readAdoptedManifestVersion(problems, body, route.requiresVersion)
 
-  const where = Array.isArray(body.status) ? 'status[0]' : 'status'
-  const status = readStatus(problems, body.status)
-  const state = status === null ? null : readState(status.state)
-  if (status !== null && state === null) complain(problems, `${where}.state`, stateProblem(status.state))
-  const error = status === null ? null : readError(problems, `${where}.error`, status.error)
-  const components =
-    proposal && body.components === undefined
-      ? readNestedComponents(problems, where, status)
-      : readComponents(problems, 'components', body.components)
-  const { boot, seq, observedAt } = readRunMarks(problems, body)
+  const { state, error, components } =
+    proposal === 'first' ? readInformation(problems, body.deploymentInformation) : readWhole(problems, body, proposal)
+  const { boot, seq, observedAt, failureStage } = readRunMarks(problems, body)
 
   if (problems.list !== null || deploymentId === null || state === null) return null
   const reporter = route.reporter ?? (deviceId === null ? anonymous : gatewayOf(deviceId))
@@ -72,6 +91,7 @@ export function readReport(problems: Problems, body: Body, route: ReportRoute): 
     deviceId,
     state,
     error,
+    ...(failureStage && { failureStage }),
     components,
     adoptedManifestVersion,
     seq,
@@ -90,19 +110,65 @@ function hasNoReason(part: Pick<StatusReport, 'state' | 'error'>): boolean {
   return part.state === 'FAILED' && part.error === null
 }
 
-/** Tolerance: the 2024-06 proposal names the deployment in its metadata, and puts the components inside the status. */
-function isProposal(body: Body): boolean {
-  return isAbsent(body.deploymentId) && isObject(body.metadata) && body.metadata.deploymentId !== undefined
+interface Told {
+  /** Null: there are problems. */
+  readonly state: DeploymentState | null
+  readonly error: StatusError | null
+  readonly components: readonly ComponentReport[]
 }
 
-function checkKind(problems: Problems, kind: unknown): void {
+function readWhole(problems: Problems, body: Body, proposal: Proposal | null): Told {
+  const where = Array.isArray(body.status) ? 'status[0]' : 'status'
+  const status = readStatus(problems, body.status)
+  const state = status === null ? null : readState(status.state)
+  if (status !== null && state === null) complain(problems, `${where}.state`, stateProblem(status.state))
+  const error = status === null ? null : readError(problems, `${where}.error`, status.error)
+  const components =
+    proposal && body.components === undefined
+      ? readNestedComponents(problems, where, status)
+      : readComponents(problems, 'components', body.components)
+  return { state, error, components }
+}
+
+/** All that the first proposal says: one word, and nothing of components. */
+function readInformation(problems: Problems, information: unknown): Told {
+  const word = isObject(information) ? information.status : undefined
+  const state = readState(word)
+  if (state === null) complain(problems, 'deploymentInformation.status', stateProblem(word))
+  return { state, error: null, components: [] }
+}
+
+type Proposal = 'first' | 'second'
+
+/**
+ * Tolerance: the proposals of 2024 name the deployment in their metadata. The first has one word of status; the second puts the
+ * components inside the status.
+ */
+function proposalOf(body: Body): Proposal | null {
+  if (!isAbsent(body.deploymentId)) return null
+  if (body.kind === firstKind || isObject(body.deploymentInformation)) return 'first'
+  return isObject(body.metadata) && body.metadata.deploymentId !== undefined ? 'second' : null
+}
+
+const firstKind = 'Margo Deployment Status'
+
+function checkKind(problems: Problems, kind: unknown, proposal: Proposal | null): void {
   if (isAbsent(kind) || kind === 'DeploymentStatus' || kind === 'DeploymentStatusManifest') return
+  if (proposal === 'first' && kind === firstKind) return
   complain(problems, 'kind', `must be DeploymentStatus or DeploymentStatusManifest, or absent, but is ${shown(kind)}`)
 }
 
-function readDeploymentId(problems: Problems, body: Body, proposal: boolean, expected: string | null): string | null {
-  const field = proposal ? 'metadata.deploymentId' : 'deploymentId'
-  const value = proposal && isObject(body.metadata) ? body.metadata.deploymentId : body.deploymentId
+function readDeploymentId(
+  problems: Problems,
+  body: Body,
+  proposal: Proposal | null,
+  expected: string | null,
+): string | null {
+  const metadata = proposal && isObject(body.metadata) ? body.metadata : {}
+  const key = proposal === 'first' ? 'uniqueId' : 'deploymentId'
+  const field = proposal ? `metadata.${key}` : key
+  // Its example and its table spell the key differently.
+  const value = proposal ? (metadata[key] ?? (proposal === 'first' ? metadata.uniqueID : undefined)) : body.deploymentId
   if (value === expected && expected !== null) return expected
   const deploymentId = readId(problems, field, value)
   if (deploymentId !== null && expected !== null)
@@ -124,8 +190,8 @@ function readNestedComponents(problems: Problems, where: string, status: Body | 
 }
 
 /** Which generation the body is of, for metering and for `Report.dialect`; it decides nothing. */
-function dialectOf(body: Body, proposal: boolean): string {
-  if (proposal) return 'margo/2024-06'
+function dialectOf(body: Body, proposal: Proposal | null): string {
+  if (proposal) return proposal === 'first' ? 'margo/2024-05' : 'margo/2024-06'
   if (isAbsent(body.kind) || !isAbsent(body.adoptedManifestVersion)) return 'margo/1.0'
   return body.kind === 'DeploymentStatus' ? 'margo/2024-09' : 'margo/2025-10'
 }

@@ -5,9 +5,12 @@ export interface Problems {
   list: FieldProblem[] | null
 }
 
+/** Of one body. A message is longer than what it is about: an answer must not be larger than what it answers. */
+const mostProblems = 100
+
 export function complain(problems: Problems, field: string, message: string): void {
   problems.list ??= []
-  problems.list.push({ field, message })
+  if (problems.list.length < mostProblems) problems.list.push({ field, message })
 }
 
 /** `message` of a problem reads on from its field: "status.state" "must be one of …". */
@@ -22,7 +25,7 @@ export function shown(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value)
   if (value === undefined) return 'missing'
   if (Array.isArray(value)) return 'a list'
-  return typeof value === 'object' && value !== null ? 'an object' : String(value)
+  return typeof value === 'object' && value !== null ? 'an object' : String(value).slice(0, 60)
 }
 
 /** A JSON object. Only keys that no prototype has are ever read from one, so `__proto__` and its like mean nothing. */

@@ -1,4 +1,4 @@
-/** Margo's seven status routes, native each: clients that sign the target URI cannot be rewritten to (WIRE §1.1). */
+/** Margo's seven status routes, native each: clients that sign the target URI cannot be rewritten to (docs/wire.md §1.1). */
 import { complain, type Problems, refusal, shown } from './problems.ts'
 import { readId } from './text.ts'
 

@@ -1,4 +1,4 @@
-import type { DeploymentState } from '../../domain/deployment.ts'
+import type { DeploymentState } from '../../domain/values.ts'
 import { shown } from './problems.ts'
 
 /** In lower case; the last five are not in any version of the text, but are sent. */

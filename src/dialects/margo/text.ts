@@ -1,6 +1,7 @@
+import { isStorable } from '../../domain/text.ts'
 import { complain, type Problems, shown } from './problems.ts'
 
-/** PRODUCT, "REST". Characters, not UTF-16 units: an id of 256 emoji is one of 256. */
+/** docs/wire.md §7.5. Characters, not UTF-16 units: an id of 256 emoji is one of 256. */
 export const longestId = 256
 
 /** What is wrong with an id or a name; null: nothing. */
@@ -13,9 +14,9 @@ export function idProblem(value: unknown): string | null {
 /** What keeps a text from being stored; null: nothing. */
 export function textProblem(text: string, longest: number): string | null {
   if (isLonger(text, longest)) return `must have at most ${longest} characters`
+  if (isStorable(text)) return null
   if (text.includes('\0')) return 'must not contain the character NUL (U+0000), which the database cannot hold'
-  if (!text.isWellFormed()) return 'must not contain half of a surrogate pair, which is no character'
-  return null
+  return 'must not contain half of a surrogate pair, which is no character'
 }
 
 export function readId(problems: Problems, field: string, value: unknown): string | null {

@@ -1,4 +1,4 @@
-import type { Millis } from '../../domain/deployment.ts'
+import type { Millis } from '../../domain/values.ts'
 import { shown } from './problems.ts'
 
 const iso = /^(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d+))?)? ?(Z|[+-]\d\d(?::?\d\d)?)?$/i

@@ -1,5 +1,4 @@
-import type { Digits } from '../../domain/deployment.ts'
-import { compareDigits } from '../../domain/order.ts'
+import { compareDigits, type Digits } from '../../domain/values.ts'
 import { shown } from './problems.ts'
 
 const largest: Digits = '18446744073709551615'

@@ -7,8 +7,8 @@ const mostTokens = 100_000
 const deepest = 64
 const mostAliases = 100
 
-/** Problems of the text itself, rather than of one of its fields, have the empty field. Undefined: there are some. */
-export function readYaml(problems: Problems, text: string): unknown {
+/** Problems of the text itself, rather than of one of its fields, have the empty field. Undefined: there are some. `intAsBigInt`: no digit of an integer is lost. */
+export function readYaml(problems: Problems, text: string, options: { intAsBigInt?: boolean } = {}): unknown {
   if (countTokens(text) > mostTokens) {
     complain(problems, '', `must have at most ${mostTokens} words and marks, as YAML counts them`)
     return undefined
@@ -17,6 +17,7 @@ export function readYaml(problems: Problems, text: string): unknown {
   const parser = new Parser(lines.addNewLine)
   // Merge keys are no longer YAML, but what reads it on devices knows them. Repeated keys are found below: Composer compares each with each.
   const composer = new Composer({
+    ...options,
     lineCounter: lines,
     merge: true,
     prettyErrors: false,

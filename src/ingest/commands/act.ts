@@ -1,21 +1,17 @@
-/** What a user does with a rollout: recorded in order, and everything that follows from it (WIRE §2.2). */
+/** What a user does with a rollout: recorded in order, and everything that follows from it (docs/wire.md §2.2). */
 import { DomainError } from '../../domain/errors.ts'
 import type { Instance } from '../../domain/instance.ts'
 import {
   allowedAfter,
   isRepeat,
-  type Lifecycle,
   type LifecycleAction,
   type LifecycleState,
   needsInstance,
 } from '../../domain/lifecycle.ts'
-import type { Rollout, RolloutName } from '../../domain/rollout.ts'
+import type { LifecycleRolloutName, Rollout } from '../../domain/rollout.ts'
 import type { Command } from '../command.ts'
 import { followDeployments, followInstance, makeCurrent } from '../instances.ts'
-import type { World } from '../world.ts'
-
-/** A rollout that has a lifecycle. */
-export type LifecycleRolloutName = RolloutName & { readonly kind: Lifecycle }
+import type { UnitOfWork } from '../unit-of-work.ts'
 
 export interface ActionFact {
   readonly state: LifecycleState
@@ -40,15 +36,15 @@ export function recordActions(name: LifecycleRolloutName, facts: readonly Action
   const contexts = facts.flatMap(({ instanceId }) => (instanceId === null ? [] : [instanceId]))
   return {
     needs: { rollouts: [name], orchestrated: [{ rollout: name, contexts, actions: true }] },
-    decide(world) {
-      const news = plan(world, name, facts)
-      const rollout = world.ensureRollout(name)
-      for (const fact of news) act(world, rollout.key, fact)
+    decide(work) {
+      const news = plan(work, name, facts)
+      const rollout = work.ensureRollout(name)
+      for (const fact of news) act(work, rollout.key, fact)
       const profile = facts.findLast(({ compositeProfile }) => compositeProfile !== null)?.compositeProfile
-      const latest = world.rolloutByKey(rollout.key)
+      const latest = work.rolloutByKey(rollout.key)
       if (profile && latest && latest.compositeProfile !== profile)
-        world.putRollout({ ...latest, compositeProfile: profile })
-      return { rolloutKey: rollout.key, revision: world.revision(), recorded: news.length }
+        work.putRollout({ ...latest, compositeProfile: profile })
+      return { rolloutKey: rollout.key, revision: work.revision(), recorded: news.length }
     },
   }
 }
@@ -56,12 +52,12 @@ export function recordActions(name: LifecycleRolloutName, facts: readonly Action
 type Known = Pick<LifecycleAction, 'state' | 'instanceId' | 'at'>
 
 /** The facts that are new, with the instance each is about; or the refusal of the first that may not be. Changes nothing. */
-function plan(world: World, name: LifecycleRolloutName, facts: readonly ActionFact[]): ActionFact[] {
-  const rollout = world.rollout(name)
+function plan(work: UnitOfWork, name: LifecycleRolloutName, facts: readonly ActionFact[]): ActionFact[] {
+  const rollout = work.rollout(name)
   if (!rollout && facts[0] && facts[0].state !== 'CREATED')
     throw new DomainError('NOT_FOUND_YET', `there is no such ${thing(name)}: Created comes first`)
-  const known: Known[] = rollout ? [...world.orchestration.actionsOf(rollout.key)] : []
-  const instances = rollout ? world.orchestration.instancesOf(rollout.key) : []
+  const known: Known[] = rollout ? [...work.orchestration.actionsOf(rollout.key)] : []
+  const instances = rollout ? work.orchestration.instancesOf(rollout.key) : []
   const own = new Set(instances.map(({ instanceId }) => instanceId))
   let current = instances.at(-1)?.instanceId ?? null
   const news: ActionFact[] = []
@@ -81,7 +77,7 @@ function plan(world: World, name: LifecycleRolloutName, facts: readonly ActionFa
     if (needsInstance(fact.state) && instanceId === null)
       throw invalid(`${field}ContextId`, `is needed: it says which AppContext is ${fact.state.toLowerCase()}`)
     if (instanceId !== null) {
-      refuseForeign(world, rollout, instanceId, `${field}ContextId`)
+      refuseForeign(work, rollout, instanceId, `${field}ContextId`)
       refuseUsed(fact.state, instanceId, own, current, latest, `${field}ContextId`)
       if (!own.has(instanceId) && belongs && !needsInstance(fact.state))
         throw new DomainError('NOT_FOUND_YET', `it has no instance ${instanceId} yet`, {
@@ -90,7 +86,7 @@ function plan(world: World, name: LifecycleRolloutName, facts: readonly ActionFa
       own.add(instanceId)
       current = needsInstance(fact.state) || current === null ? instanceId : current
     }
-    known.push({ state: fact.state, instanceId, at: fact.at ?? world.now })
+    known.push({ state: fact.state, instanceId, at: fact.at ?? work.now })
     news.push({ ...fact, instanceId })
   })
   return news
@@ -113,8 +109,8 @@ function refuseIllegal(
 }
 
 /** An instance belongs to one rollout: its id is all that its resources' labels carry. */
-function refuseForeign(world: World, rollout: Rollout | null, instanceId: string, field: string): void {
-  const instance = world.orchestration.instanceById(instanceId)
+function refuseForeign(work: UnitOfWork, rollout: Rollout | null, instanceId: string, field: string): void {
+  const instance = work.orchestration.instanceById(instanceId)
   if (!instance || instance.rolloutKey === rollout?.key) return
   const message = `context ${instanceId} belongs to another rollout`
   throw new DomainError('CONFLICT', message, { problems: [{ field, message }] })
@@ -135,18 +131,18 @@ function refuseUsed(
   throw new DomainError('CONFLICT', message, { problems: [{ field, message }] })
 }
 
-function act(world: World, rolloutKey: number, fact: ActionFact): void {
-  const rollout = world.rolloutByKey(rolloutKey)
+function act(work: UnitOfWork, rolloutKey: number, fact: ActionFact): void {
+  const rollout = work.rolloutByKey(rolloutKey)
   if (!rollout) throw new Error(`rollout ${rolloutKey} is gone from its own batch`)
-  const { orchestration } = world
+  const { orchestration } = work
   const own = orchestration.instancesOf(rolloutKey)
   const known = own.find(({ instanceId }) => instanceId === fact.instanceId) ?? null
   const before = own.find(({ key }) => key === rollout.currentInstanceKey) ?? null
-  const instance = known ?? (fact.instanceId === null ? null : newInstance(world, rollout, fact, before))
+  const instance = known ?? (fact.instanceId === null ? null : newInstance(work, rollout, fact, before))
 
   const instanceRevision = instance?.revisionNumber ?? 0
-  const doneAt = fact.at ?? world.now
-  world.recordAction(
+  const doneAt = fact.at ?? work.now
+  work.recordAction(
     {
       rolloutKey,
       revision: 0,
@@ -167,46 +163,48 @@ function act(world: World, rolloutKey: number, fact: ActionFact): void {
     fact.at,
   )
   let current: Rollout = { ...rollout, state: fact.state }
-  world.putRollout(current)
+  work.putRollout(current)
   if (!instance) return
 
   const changed = withGoal(instance, fact.state)
   if (known) orchestration.putInstance(changed)
-  else world.recordInstance(changed, { kind: 'INSTANCE_STATUS_CHANGED', fromStatus: null, toStatus: changed.status })
-  if (!known) current = makeCurrent(world, current, changed)
+  else work.recordInstance(changed, { kind: 'INSTANCE_STATUS_CHANGED', fromStatus: null, toStatus: changed.status })
+  if (!known) current = makeCurrent(work, current, changed)
   if (fact.state === 'UPDATED' && before)
     orchestration.putInstance({ ...before, isCurrent: false, goal: 'GIVE_WAY', successorKey: changed.key })
-  if (known && known.goal !== changed.goal) followDeployments(world, current, changed)
-  followInstance(world, rolloutKey, changed.key)
+  if (known && known.goal !== changed.goal) followDeployments(work, current, changed)
+  followInstance(work, rolloutKey, changed.key)
 }
 
 function newInstance(
-  world: World,
+  work: UnitOfWork,
   rollout: Rollout,
   { instanceId, state }: ActionFact,
   before: Instance | null,
 ): Instance {
   const isUpdate = state === 'UPDATED' && before !== null
   return {
-    key: world.newKey(),
+    key: work.newKey(),
     rolloutKey: rollout.key,
     instanceId: instanceId ?? '',
     revisionNumber: isUpdate ? before.revisionNumber + 1 : 1,
     status: needsInstance(state) && !isUpdate ? 'INSTANTIATING' : 'CREATED',
     goal: 'NOTHING',
     told: null,
+    hasFailed: false,
     isCurrent: true,
     successorKey: null,
     statusContext: isUpdate ? before.statusContext : (instanceId ?? ''),
-    createdRevision: world.revision() + 1,
-    revision: world.revision() + 1,
+    createdRevision: work.revision() + 1,
+    revision: work.revision() + 1,
   }
 }
 
 function withGoal(instance: Instance, state: LifecycleState): Instance {
-  if (state === 'TERMINATED') return { ...instance, goal: 'TERMINATE' }
-  if (state === 'INSTANTIATED' || state === 'APPLIED') return { ...instance, goal: 'INSTANTIATE' }
-  return instance
+  const goal = state === 'TERMINATED' ? 'TERMINATE' : needsInstance(state) && state !== 'UPDATED' ? 'INSTANTIATE' : null
+  if (goal === null) return instance
+  const isTurn = instance.goal !== 'NOTHING' && instance.goal !== goal
+  return { ...instance, goal, hasFailed: instance.hasFailed && !isTurn }
 }
 
 const wireNames: Record<LifecycleState, string> = {

@@ -1,6 +1,8 @@
 /** Keys, sessions and the audit log: nothing of the fleet, but written where everything is. */
+
+import type { AuditEntry } from '../../store/read/api-access.ts'
+import type { Statement } from '../../store/write/contract.ts'
 import {
-  type AuditEntry,
   deleteSession,
   insertApiKey,
   insertAudit,
@@ -8,10 +10,8 @@ import {
   type NewApiKey,
   type NewSession,
   withdrawApiKey,
-} from '../../store/save-api-access.ts'
-import type { Command, Statement } from '../command.ts'
-
-export type { AuditEntry } from '../../store/save-api-access.ts'
+} from '../../store/write/save-api-access.ts'
+import type { Command } from '../command.ts'
 
 export function createApiKey(key: Omit<NewApiKey, 'createdAt'>): Command<number> {
   return {
@@ -31,7 +31,7 @@ export function openSession(session: NewSession): Command<number> {
 }
 
 export function closeSession(hash: string): Command<null> {
-  return write([deleteSession(hash)])
+  return write(deleteSession(hash))
 }
 
 export function recordAudit(entries: readonly AuditEntry[]): Command<null> {

@@ -1,16 +1,17 @@
-/** A k8splugin's instance: what it is and which resources it has is told, and how they are is a picture of them (WIRE §3). */
-import type { DeploymentState } from '../../domain/deployment.ts'
+/** A k8splugin's instance: what it is and which resources it has is told, and how they are is a picture of them (docs/wire.md §3). */
+
 import { DomainError } from '../../domain/errors.ts'
 import type { Instance } from '../../domain/instance.ts'
 import { applyMoveToRollout } from '../../domain/orchestrated.ts'
 import type { Verdict } from '../../domain/report.ts'
 import type { SyncStatus } from '../../domain/resource.ts'
 import type { Rollout, RolloutName } from '../../domain/rollout.ts'
-import { storeDocument } from '../../store/documents.ts'
+import type { DeploymentState } from '../../domain/values.ts'
+import { storeDocument } from '../../store/read/documents.ts'
 import type { Command } from '../command.ts'
 import { followDeployment, followInstance } from '../instances.ts'
 import { assess, blankResource, matchResource, putResource } from '../resources.ts'
-import type { World } from '../world.ts'
+import type { UnitOfWork } from '../unit-of-work.ts'
 import { applyPicture, type ObservedObject } from './resources.ts'
 
 export interface BundleInstance {
@@ -48,31 +49,31 @@ export function reportInstance(fact: BundleInstance): Command<BundleReported> {
       targets: [region],
       orchestrated: [{ rollout: fact.rollout, contexts: [fact.instanceId], whole: true }],
     },
-    decide(world) {
-      const known = world.orchestration.instanceById(fact.instanceId)
-      if (known) requireBundle(world, known, fact)
-      const before = world.revision()
-      const target = world.ensureTarget('CLOUD_REGION', '', fact.cloudRegion)
-      const rollout = world.ensureRollout(fact.rollout)
+    decide(work) {
+      const known = work.orchestration.instanceById(fact.instanceId)
+      if (known) requireBundle(work, known, fact)
+      const before = work.revision()
+      const target = work.ensureTarget('CLOUD_REGION', '', fact.cloudRegion)
+      const rollout = work.ensureRollout(fact.rollout)
       const goal = fact.isEnding ? 'TERMINATE' : 'INSTANTIATE'
       const told: Instance = {
-        ...(known ?? newInstance(world, rollout, fact)),
+        ...(known ?? newInstance(work, rollout, fact)),
         rolloutKey: rollout.key,
         goal,
         told: fact.told,
       }
-      const [deployment = null] = known ? world.deploymentsOfInstance(known.key) : []
-      if (known) world.orchestration.putInstance(told)
-      else world.recordInstance(told, { kind: 'INSTANCE_STATUS_CHANGED', fromStatus: null, toStatus: told.status })
+      const [deployment = null] = known ? work.deploymentsOfInstance(known.key) : []
+      if (known) work.orchestration.putInstance(told)
+      else work.recordInstance(told, { kind: 'INSTANCE_STATUS_CHANGED', fromStatus: null, toStatus: told.status })
       if (deployment && deployment.rolloutKey !== rollout.key)
-        world.commit(deployment, applyMoveToRollout(deployment, rollout, world.moment()), null)
+        work.commit(deployment, applyMoveToRollout(deployment, rollout, work.moment()), null)
 
-      const deploymentKey = deployment?.key ?? world.newKey()
-      tellResources(world, rollout, told, deploymentKey, target.key, fact)
-      followDeployment(world, rollout, told, target.key, deploymentKey)
-      followInstance(world, rollout.key, told.key)
-      const verdict = world.revision() > before ? 'APPLIED' : 'UNCHANGED'
-      return { revision: world.revision(), instanceKey: told.key, verdict, isNew: !known }
+      const deploymentKey = deployment?.key ?? work.newKey()
+      tellResources(work, rollout, told, deploymentKey, target.key, fact)
+      followDeployment(work, rollout, told, target.key, deploymentKey)
+      followInstance(work, rollout.key, told.key)
+      const verdict = work.revision() > before ? 'APPLIED' : 'UNCHANGED'
+      return { revision: work.revision(), instanceKey: told.key, verdict, isNew: !known }
     },
     also: ({ instanceKey }) => [storeDocument(instanceKey, fact.document)],
   }
@@ -85,13 +86,13 @@ export function reportInstanceStatus(
 ): Command<{ readonly revision: number; readonly verdict: Verdict }> {
   return {
     needs: { orchestrated: [{ contexts: [instanceId], whole: true }] },
-    decide(world) {
-      const { instance, rollout, deployment } = requireInstance(world, instanceId)
+    decide(work) {
+      const { instance, rollout, deployment } = requireInstance(work, instanceId)
       const component = rollout.compositeApp ?? rollout.name
-      const target = world.targetByKey(deployment.targetKey)
+      const target = work.targetByKey(deployment.targetKey)
       const picture = { context: instanceId, component, target, uid: null, resourceVersion: null, objects }
-      const verdict = applyPicture(world, rollout, instance, target.key, { ...picture, canShow: () => true })
-      return { revision: world.revision(), verdict }
+      const verdict = applyPicture(work, rollout, instance, target.key, { ...picture, canShow: () => true })
+      return { revision: work.revision(), verdict }
     },
   }
 }
@@ -100,41 +101,41 @@ export function reportInstanceStatus(
 export function removeInstance(instanceId: string): Command<{ readonly revision: number; readonly verdict: Verdict }> {
   return {
     needs: { orchestrated: [{ contexts: [instanceId], whole: true }] },
-    decide(world) {
-      const { instance, rollout, deployment } = requireInstance(world, instanceId)
-      const before = world.revision()
+    decide(work) {
+      const { instance, rollout, deployment } = requireInstance(work, instanceId)
+      const before = work.revision()
       const component = rollout.compositeApp ?? rollout.name
       const told: Instance = { ...instance, goal: 'TERMINATE', told: 'REMOVED' }
-      world.orchestration.putInstance(told)
-      for (const known of world.orchestration.resourcesOf(deployment.key, component)) {
+      work.orchestration.putInstance(told)
+      for (const known of work.orchestration.resourcesOf(deployment.key, component)) {
         if (known.goneAt !== null) continue
-        const goneAt = known.sync === null ? world.moment().at : null
+        const goneAt = known.sync === null ? work.moment().at : null
         const sync = known.sync === null ? null : 'DELETED'
         const next = { ...known, sync, presence: 'NOT_PRESENT', goneAt, detailHash: null } as const
-        putResource(world, told, known, assess(next, known), { detail: null })
+        putResource(work, told, known, assess(next, known), { detail: null })
       }
-      followDeployment(world, rollout, told, deployment.targetKey, deployment.key)
-      followInstance(world, rollout.key, told.key)
-      return { revision: world.revision(), verdict: world.revision() > before ? 'APPLIED' : 'UNCHANGED' }
+      followDeployment(work, rollout, told, deployment.targetKey, deployment.key)
+      followInstance(work, rollout.key, told.key)
+      return { revision: work.revision(), verdict: work.revision() > before ? 'APPLIED' : 'UNCHANGED' }
     },
   }
 }
 
 function tellResources(
-  world: World,
+  work: UnitOfWork,
   rollout: Rollout,
   instance: Instance,
   deploymentKey: number,
   targetKey: number,
   { component, resources, told }: BundleInstance,
 ): void {
-  const { orchestration } = world
+  const { orchestration } = work
   const isSeen = orchestration.bundle(instance.key, targetKey, component) !== null
   const listed = new Set<number>()
   for (const item of resources) {
     const known = matchResource(orchestration.resourcesNamed(deploymentKey, component, item.name), item)
     const base =
-      known ?? blankResource(world.newKey(), rollout, instance, deploymentKey, targetKey, { ...item, component })
+      known ?? blankResource(work.newKey(), rollout, instance, deploymentKey, targetKey, { ...item, component })
     listed.add(base.key)
     const presence = base.presence === 'UNKNOWN' && isSeen ? 'NOT_PRESENT' : base.presence
     const next = {
@@ -145,12 +146,12 @@ function tellResources(
       presence,
       goneAt: null,
     } as const
-    putResource(world, instance, known, assess(next, base), {})
+    putResource(work, instance, known, assess(next, base), {})
   }
   for (const known of orchestration.resourcesOf(deploymentKey, component)) {
     if (listed.has(known.key) || known.goneAt !== null || known.sync === null) continue
-    const goneAt = known.presence === 'PRESENT' ? null : world.moment().at
-    putResource(world, instance, known, assess({ ...known, sync: null, goneAt }, known), {})
+    const goneAt = known.presence === 'PRESENT' ? null : work.moment().at
+    putResource(work, instance, known, assess({ ...known, sync: null, goneAt }, known), {})
   }
 }
 
@@ -170,20 +171,20 @@ function syncTold(told: DeploymentState, known: SyncStatus | null): SyncStatus {
   }
 }
 
-function requireBundle(world: World, known: Instance, fact: BundleInstance): void {
-  const rollout = world.rolloutByKey(known.rolloutKey)
+function requireBundle(work: UnitOfWork, known: Instance, fact: BundleInstance): void {
+  const rollout = work.rolloutByKey(known.rolloutKey)
   if (rollout?.kind !== 'RESOURCE_BUNDLE')
     throw conflict('id', `${known.instanceId} is an instance of something that is not a resource bundle`)
-  const [deployment] = world.deploymentsOfInstance(known.key)
-  const region = deployment && world.targetByKey(deployment.targetKey).name
+  const [deployment] = work.deploymentsOfInstance(known.key)
+  const region = deployment && work.targetByKey(deployment.targetKey).name
   if (region !== undefined && region !== fact.cloudRegion)
     throw conflict('request.cloud-region', `instance ${known.instanceId} runs on ${region}: it cannot move`)
 }
 
-function requireInstance(world: World, instanceId: string) {
-  const instance = world.orchestration.instanceById(instanceId)
-  const rollout = instance && world.rolloutByKey(instance.rolloutKey)
-  const [deployment] = instance ? world.deploymentsOfInstance(instance.key) : []
+function requireInstance(work: UnitOfWork, instanceId: string) {
+  const instance = work.orchestration.instanceById(instanceId)
+  const rollout = instance && work.rolloutByKey(instance.rolloutKey)
+  const [deployment] = instance ? work.deploymentsOfInstance(instance.key) : []
   if (!instance || rollout?.kind !== 'RESOURCE_BUNDLE' || !deployment)
     throw new DomainError(
       'NOT_FOUND_YET',
@@ -192,9 +193,9 @@ function requireInstance(world: World, instanceId: string) {
   return { instance, rollout, deployment }
 }
 
-function newInstance(world: World, rollout: Rollout, { instanceId, told }: BundleInstance): Instance {
+function newInstance(work: UnitOfWork, rollout: Rollout, { instanceId, told }: BundleInstance): Instance {
   return {
-    key: world.newKey(),
+    key: work.newKey(),
     rolloutKey: rollout.key,
     instanceId,
     revisionNumber: 1,
@@ -203,9 +204,10 @@ function newInstance(world: World, rollout: Rollout, { instanceId, told }: Bundl
     told,
     isCurrent: true,
     successorKey: null,
+    hasFailed: false,
     statusContext: instanceId,
-    createdRevision: world.revision() + 1,
-    revision: world.revision() + 1,
+    createdRevision: work.revision() + 1,
+    revision: work.revision() + 1,
   }
 }
 

@@ -1,13 +1,14 @@
 /** Declaring what should run, and forgetting what should no longer be spoken of. */
-import type { Deployment, Digits, Millis, Revision } from '../../domain/deployment.ts'
+import type { Deployment } from '../../domain/deployment.ts'
 import { type Digest, largestManifest, type ManifestEntry, manifestOwner } from '../../domain/desired.ts'
 import { DomainError } from '../../domain/errors.ts'
 import { declaredRollout, implicitRollout } from '../../domain/rollout.ts'
 import { applyDeclaration, desireDocument, forgetDeployment } from '../../domain/transition.ts'
+import type { Digits, Millis, Revision } from '../../domain/values.ts'
 import type { Command } from '../command.ts'
 import type { Cause, DesiredDocument, DigestBundle } from '../desired.ts'
-import { ensureChild, parentName } from '../devices.ts'
-import type { World } from '../world.ts'
+import { ensureChild, newParent, parentName } from '../devices.ts'
+import type { UnitOfWork } from '../unit-of-work.ts'
 
 export interface DeploymentDeclaration {
   readonly deviceId: string
@@ -61,24 +62,42 @@ export function declareDeployments(
       rollouts: named ? [named] : [],
       ...(documented.length > 0 && { manifests: documented.map(({ deviceId }) => manifestOwner(deviceId)) }),
     },
-    decide(world) {
-      refuseTooLarge(world, documented)
-      refuseListedElsewhere(world, documented)
-      const rolloutKey = named ? world.ensureRollout(named).key : null
-      const declared = deployments.map((declaration) => declare(world, declaration, rolloutKey))
-      if (desire) desireDocuments(world, declared, desire)
-      return { revision: world.revision(), rolloutKey, deploymentKeys: declared.map(({ key }) => key) }
+    decide(work) {
+      refuseRetired(work, deployments)
+      refuseTooLarge(work, documented)
+      refuseListedElsewhere(work, documented)
+      const rolloutKey = named ? work.ensureRollout(named).key : null
+      const declared = deployments.map((declaration) => declare(work, declaration, rolloutKey))
+      if (desire) desireDocuments(work, declared, desire)
+      return { revision: work.revision(), rolloutKey, deploymentKeys: declared.map(({ key }) => key) }
     },
   }
 }
 
+/** It would be counted for ever as what a device is yet to report. */
+function refuseRetired(work: UnitOfWork, deployments: readonly DeploymentDeclaration[]): void {
+  deployments.forEach(({ deviceId, document }, index) => {
+    const parent = parentName(deviceId)
+    const involved = [
+      work.device(deviceId),
+      parent ? newParent(work, deviceId, parent) : null,
+      // What nobody fetches any more.
+      document ? work.device(manifestOwner(deviceId)) : null,
+    ]
+    const retired = involved.find((device) => device && device.retiredAt !== null)
+    if (!retired) return
+    const message = `device ${retired.name} is retired: register it again (registerDevices), or name another`
+    throw new DomainError('CONFLICT', message, { problems: [{ field: `deployments[${index}].deviceId`, message }] })
+  })
+}
+
 /** All that a device should run is one archive, too, and is loaded whenever it changes. */
-function refuseTooLarge(world: World, documented: readonly DeploymentDeclaration[]): void {
+function refuseTooLarge(work: UnitOfWork, documented: readonly DeploymentDeclaration[]): void {
   for (const [owner, declared] of Map.groupBy(documented, ({ deviceId }) => manifestOwner(deviceId))) {
-    const key = world.device(owner)?.key ?? null
-    let size = key === null ? 0 : world.desired.size(key)
+    const key = work.device(owner)?.key ?? null
+    let size = key === null ? 0 : work.desired.size(key)
     for (const { deploymentId, document } of declared) {
-      const former = listedIn(world, key, deploymentId)
+      const former = listedIn(work, key, deploymentId)
       size += (document?.size ?? 0) - (former?.size ?? 0)
     }
     if (size > largestManifest)
@@ -90,12 +109,12 @@ function refuseTooLarge(world: World, documented: readonly DeploymentDeclaration
 }
 
 /** It was moved to a device with a manifest of its own, and the one that lists it would go on listing it. */
-function refuseListedElsewhere(world: World, documented: readonly DeploymentDeclaration[]): void {
+function refuseListedElsewhere(work: UnitOfWork, documented: readonly DeploymentDeclaration[]): void {
   for (const declaration of documented) {
     const { deploymentId, deviceId } = declaration
-    const ownerKey = world.device(manifestOwner(deviceId))?.key ?? null
-    const known = findDeclared(world, declaration, world.device(deviceId)?.key ?? null, ownerKey)
-    if (!known || known.documentDigest === null || listedIn(world, ownerKey, deploymentId)?.deploymentKey === known.key)
+    const ownerKey = work.device(manifestOwner(deviceId))?.key ?? null
+    const known = findDeclared(work, declaration, work.device(deviceId)?.key ?? null, ownerKey)
+    if (!known || known.documentDigest === null || listedIn(work, ownerKey, deploymentId)?.deploymentKey === known.key)
       continue
     throw new DomainError(
       'CONFLICT',
@@ -104,8 +123,8 @@ function refuseListedElsewhere(world: World, documented: readonly DeploymentDecl
   }
 }
 
-function listedIn(world: World, ownerKey: number | null, deploymentId: string): ManifestEntry | null {
-  return ownerKey === null ? null : world.desired.entry(ownerKey, deploymentId)
+function listedIn(work: UnitOfWork, ownerKey: number | null, deploymentId: string): ManifestEntry | null {
+  return ownerKey === null ? null : work.desired.entry(ownerKey, deploymentId)
 }
 
 interface OneDeclared {
@@ -116,19 +135,19 @@ interface OneDeclared {
   readonly ownerKey: number
 }
 
-function declare(world: World, declaration: DeploymentDeclaration, rolloutKey: number | null): OneDeclared {
+function declare(work: UnitOfWork, declaration: DeploymentDeclaration, rolloutKey: number | null): OneDeclared {
   const { deploymentId, deviceId } = declaration
   const parent = parentName(deviceId)
-  const target = parent ? ensureChild(world, deviceId, parent) : world.ensureDevice(deviceId)
-  const ownerKey = world.ensureDevice(manifestOwner(deviceId)).key
-  const known = findDeclared(world, declaration, target.key, ownerKey)
+  const target = parent ? ensureChild(work, deviceId, parent) : work.ensureDevice(deviceId)
+  const ownerKey = work.ensureDevice(manifestOwner(deviceId)).key
+  const known = findDeclared(work, declaration, target.key, ownerKey)
   const place = {
-    key: known?.key ?? world.newKey(),
+    key: known?.key ?? work.newKey(),
     targetKey: target.key,
-    rolloutKey: known?.rolloutKey ?? rolloutKey ?? world.ensureRollout(implicitRollout(deploymentId)).key,
+    rolloutKey: known?.rolloutKey ?? rolloutKey ?? work.ensureRollout(implicitRollout(deploymentId)).key,
   }
-  const outcome = applyDeclaration(known, { ...declaration, reporter: deviceId, rolloutKey }, place, world.moment())
-  world.commit(known, outcome, null)
+  const outcome = applyDeclaration(known, { ...declaration, reporter: deviceId, rolloutKey }, place, work.moment())
+  work.commit(known, outcome, null)
   return { declaration, key: place.key, ownerKey }
 }
 
@@ -137,55 +156,49 @@ function declare(world: World, declaration: DeploymentDeclaration, rolloutKey: n
  * that was withdrawn before anybody reported it, on whichever child: it should move. What was forgotten comes back only when nothing else is there.
  */
 function findDeclared(
-  world: World,
+  work: UnitOfWork,
   { deploymentId, deviceId, document }: DeploymentDeclaration,
   targetKey: number | null,
   ownerKey: number | null,
 ): Deployment | null {
-  const listed = document ? listedIn(world, ownerKey, deploymentId) : null
+  const listed = document ? listedIn(work, ownerKey, deploymentId) : null
   const candidates = [
-    listed && world.deploymentByKey(listed.deploymentKey),
-    world.deployment(deploymentId, deviceId),
-    ...(targetKey === null ? [] : world.deploymentsOn(deploymentId, targetKey)),
+    listed && work.deploymentByKey(listed.deploymentKey),
+    work.deployment(deploymentId, deviceId),
+    ...(targetKey === null ? [] : work.deploymentsOn(deploymentId, targetKey)),
     ...(document
-      ? [
-          world.deployment(deploymentId, manifestOwner(deviceId)),
-          ...world.freeOf(manifestOwner(deviceId), deploymentId),
-        ]
+      ? [work.deployment(deploymentId, manifestOwner(deviceId)), ...work.freeOf(manifestOwner(deviceId), deploymentId)]
       : []),
   ].filter((deployment) => deployment !== null)
   return candidates.find((deployment) => deployment.forgottenAt === null) ?? candidates[0] ?? null
 }
 
 /** A version more for each device that should run something else: one, however many documents it is. */
-function desireDocuments(world: World, declared: readonly OneDeclared[], { cause, bundle }: Desire): void {
+function desireDocuments(work: UnitOfWork, declared: readonly OneDeclared[], { cause, bundle }: Desire): void {
   const news = declared.flatMap(({ declaration, key, ownerKey }) => {
     const { deploymentId, deviceId, document } = declaration
-    const listed = world.desired.entry(ownerKey, deploymentId)
+    const listed = work.desired.entry(ownerKey, deploymentId)
     const isNews = document && !(listed?.digest === document.digest && listed.deploymentKey === key)
     return isNews ? [{ ownerKey, entry: { deploymentId, deviceId, deploymentKey: key }, document }] : []
   })
   for (const [ownerKey, put] of Map.groupBy(news, ({ ownerKey }) => ownerKey)) {
-    const version = String(world.desired.change(ownerKey, { put, drop: [] }, cause, bundle))
-    for (const { entry, document } of put) setDesired(world, entry.deploymentKey, version, document.digest)
+    const version = String(work.desired.change(ownerKey, { put, drop: [] }, cause, bundle))
+    for (const { entry, document } of put) setDesired(work, entry.deploymentKey, version, document.digest)
   }
 }
 
-function setDesired(world: World, key: number, version: Digits, digest: Digest | null): void {
-  const known = world.deploymentByKey(key)
-  if (known) world.commit(known, desireDocument(known, version, digest, world.moment()), null)
+function setDesired(work: UnitOfWork, key: number, version: Digits, digest: Digest | null): void {
+  const known = work.deploymentByKey(key)
+  if (known) work.commit(known, desireDocument(known, version, digest, work.moment()), null)
 }
 
 /** They should not run any more: their documents leave the manifests of their devices. They stay in all lists until they are forgotten. */
-export function removeDeployments(
-  keys: readonly number[],
-  { cause, bundle }: Desire,
-): Command<{ readonly revision: Revision }> {
+export function removeDeployments(keys: readonly number[], desire: Desire): Command<{ readonly revision: Revision }> {
   return {
     needs: { deploymentKeys: keys, manifestsOf: keys },
-    decide(world) {
+    decide(work) {
       const known = keys.map((key, index) => {
-        const deployment = world.deploymentByKey(key)
+        const deployment = work.deploymentByKey(key)
         if (!deployment) throw refusal('NOT_FOUND', 'there is no such deployment', index, 'names no deployment')
         if (deployment.targetManifestVersion === null)
           throw refusal(
@@ -196,23 +209,28 @@ export function removeDeployments(
           )
         return deployment
       })
-      const listed = known.flatMap(({ key }) => world.desired.entryOf(key) ?? [])
-      for (const [ownerKey, entries] of Map.groupBy(listed, ({ targetKey }) => targetKey)) {
-        const drop = entries.map(({ deploymentId }) => deploymentId)
-        const version = String(world.desired.change(ownerKey, { put: [], drop }, cause, bundle))
-        for (const { deploymentKey } of entries) setDesired(world, deploymentKey, version, null)
-      }
-      return { revision: world.revision() }
+      withdraw(work, known, desire)
+      return { revision: work.revision() }
     },
+  }
+}
+
+/** Their documents leave the manifests that list them: a version more for each device whose manifest that is. */
+export function withdraw(work: UnitOfWork, deployments: readonly Deployment[], { cause, bundle }: Desire): void {
+  const listed = deployments.flatMap(({ key }) => work.desired.entryOf(key) ?? [])
+  for (const [ownerKey, entries] of Map.groupBy(listed, ({ targetKey }) => targetKey)) {
+    const drop = entries.map(({ deploymentId }) => deploymentId)
+    const version = String(work.desired.change(ownerKey, { put: [], drop }, cause, bundle))
+    for (const { deploymentKey } of entries) setDesired(work, deploymentKey, version, null)
   }
 }
 
 export function forgetDeployments(keys: readonly number[]): Command<{ readonly revision: Revision }> {
   return {
     needs: { deploymentKeys: keys },
-    decide(world) {
+    decide(work) {
       keys.forEach((key, index) => {
-        const known = world.deploymentByKey(key)
+        const known = work.deploymentByKey(key)
         if (!known) throw refusal('NOT_FOUND', 'there is no such deployment', index, 'names no deployment')
         if (known.instanceKey !== null)
           throw refusal(
@@ -229,8 +247,8 @@ export function forgetDeployments(keys: readonly number[]): Command<{ readonly r
             'should run: its device is told so until removeDeployments withdraws it',
           )
       })
-      for (const key of keys) forget(world, key)
-      return { revision: world.revision() }
+      for (const key of keys) forget(work, key)
+      return { revision: work.revision() }
     },
   }
 }
@@ -239,19 +257,19 @@ export function forgetDeployments(keys: readonly number[]): Command<{ readonly r
 export function forgetRemoved(keys: readonly number[], before: Millis): Command<{ readonly revision: Revision }> {
   return {
     needs: { deploymentKeys: keys },
-    decide(world) {
+    decide(work) {
       for (const key of keys) {
-        const known = world.deploymentByKey(key)
-        if (known?.state === 'REMOVED' && known.documentDigest === null && known.changedAt < before) forget(world, key)
+        const known = work.deploymentByKey(key)
+        if (known?.state === 'REMOVED' && known.documentDigest === null && known.changedAt < before) forget(work, key)
       }
-      return { revision: world.revision() }
+      return { revision: work.revision() }
     },
   }
 }
 
-function forget(world: World, key: number): void {
-  const known = world.deploymentByKey(key)
-  if (known) world.commit(known, forgetDeployment(known, world.moment()), null)
+export function forget(work: UnitOfWork, key: number): void {
+  const known = work.deploymentByKey(key)
+  if (known) work.commit(known, forgetDeployment(known, work.moment()), null)
 }
 
 function refusal(code: 'NOT_FOUND' | 'INVALID_REQUEST', message: string, index: number, problem: string): DomainError {

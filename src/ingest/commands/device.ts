@@ -1,7 +1,10 @@
 /** What operators do with devices: none of it is a change of the feed, all of it is ordered with the reports. */
-import { type Millis, noMarks } from '../../domain/deployment.ts'
+
 import { DomainError } from '../../domain/errors.ts'
-import type { Label, Target } from '../../domain/target.ts'
+import { noMarks } from '../../domain/order.ts'
+import { inService, type Label, type Target } from '../../domain/target.ts'
+import type { Millis } from '../../domain/values.ts'
+import type { Statement } from '../../store/write/contract.ts'
 import {
   addIdentity,
   expireTokens,
@@ -10,10 +13,10 @@ import {
   replaceIdentities,
   spendSignature,
   withdrawTokens,
-} from '../../store/tokens.ts'
-import type { Command, Statement } from '../command.ts'
-import { ensureChild, parentName, requireDevice } from '../devices.ts'
-import type { World } from '../world.ts'
+} from '../../store/write/tokens.ts'
+import type { Command } from '../command.ts'
+import { ensureChild, newParent, parentName, refuseEnded, requireDevice } from '../devices.ts'
+import type { UnitOfWork } from '../unit-of-work.ts'
 
 export interface DeviceRegistration {
   readonly deviceId: string
@@ -36,8 +39,8 @@ export interface Proof {
   readonly until: Millis
 }
 
-/** Per device: its key, whether the new token was taken (false: it was registered before), and whether it had been revoked. */
-export type Registered = readonly { readonly key: number; readonly isNew: boolean; readonly wasRevoked: boolean }[]
+/** Per device: its key, whether the new token was taken (false: it was registered before), and whether it had been revoked or retired. */
+export type Registered = readonly { readonly key: number; readonly isNew: boolean; readonly wasEnded: boolean }[]
 
 export function registerDevices(devices: readonly DeviceRegistration[]): Command<Registered> {
   return {
@@ -51,10 +54,11 @@ export function registerDevices(devices: readonly DeviceRegistration[]): Command
       ancestors: true,
       identities: devices.flatMap(identitiesOf),
     },
-    decide(world) {
-      refuseCycles(world, devices)
-      const registered = devices.map((device) => register(world, device))
-      giveIdentities(world, devices, registered)
+    decide(work) {
+      refuseCycles(work, devices)
+      refuseRetiredParents(work, devices)
+      const registered = devices.map((device) => register(work, device))
+      giveIdentities(work, devices, registered)
       return registered
     },
     also: (registered) =>
@@ -65,19 +69,19 @@ export function registerDevices(devices: readonly DeviceRegistration[]): Command
   }
 }
 
-/** A revoked device's old ones, which were kept to know it by, are not good again. */
-function credentialsOf(device: DeviceRegistration, { key, isNew, wasRevoked }: Registered[number]): Statement[] {
-  const { publicKeys, spiffeIds } = afterRevocation(device, wasRevoked)
+/** The old ones of a revoked or retired device, which were kept to know it by, are not good again. */
+function credentialsOf(device: DeviceRegistration, { key, isNew, wasEnded }: Registered[number]): Statement[] {
+  const { publicKeys, spiffeIds } = afterEnd(device, wasEnded)
   return [
-    ...(wasRevoked ? [withdrawTokens(key)] : []),
+    ...(wasEnded ? [withdrawTokens(key)] : []),
     ...(isNew ? [issueToken(device.tokenHash, key)] : []),
     ...(publicKeys ? replaceIdentities(key, 'keys', publicKeys) : []),
     ...(spiffeIds ? replaceIdentities(key, 'spiffeIds', spiffeIds.map(spiffeIdentity)) : []),
   ]
 }
 
-function afterRevocation({ publicKeys, spiffeIds }: DeviceRegistration, wasRevoked: boolean) {
-  const none = wasRevoked ? [] : null
+function afterEnd({ publicKeys, spiffeIds }: DeviceRegistration, wasEnded: boolean) {
+  const none = wasEnded ? [] : null
   return { publicKeys: publicKeys ?? none, spiffeIds: spiffeIds ?? none }
 }
 
@@ -90,17 +94,19 @@ function identitiesOf({ publicKeys, spiffeIds }: DeviceRegistration): string[] {
 }
 
 /** In their order: what one gives away with its new list, another one after it may take. */
-function giveIdentities(world: World, devices: readonly DeviceRegistration[], registered: Registered): void {
-  const before = Map.groupBy(devices.flatMap(identitiesOf), (id) => world.holderOf(id)?.key)
+function giveIdentities(work: UnitOfWork, devices: readonly DeviceRegistration[], registered: Registered): void {
+  const before = Map.groupBy(devices.flatMap(identitiesOf), (id) => work.holderOf(id)?.key)
   devices.forEach((device, index) => {
-    const { key = -1, wasRevoked = false } = registered[index] ?? {}
-    const lists = afterRevocation(device, wasRevoked)
+    const { key = -1, wasEnded = false } = registered[index] ?? {}
+    const lists = afterEnd(device, wasEnded)
     for (const id of before.get(key) ?? [])
-      if ((isSpiffeId(id) ? lists.spiffeIds : lists.publicKeys) !== null) world.giveIdentity(id, null)
+      if ((isSpiffeId(id) ? lists.spiffeIds : lists.publicKeys) !== null) work.giveIdentity(id, null)
     for (const id of identitiesOf(device)) {
-      const holder = world.holderOf(id)
-      if (holder && holder.key !== key) throw heldByAnother(id, holder, `devices[${index}]`)
-      world.giveIdentity(id, world.targetByKey(key))
+      const holder = work.holderOf(id)
+      // What proved a retired device may prove the one that replaced it.
+      if (holder && holder.key !== key && holder.retiredAt === null)
+        throw heldByAnother(id, holder, `devices[${index}]`)
+      work.giveIdentity(id, work.targetByKey(key))
     }
   })
 }
@@ -122,52 +128,53 @@ export function provisionDevice(deviceId: string, spiffeId: string | null): Comm
       devices: [deviceId, ...ancestors(deviceId)],
       ...(spiffeId !== null && { identities: [spiffeId] }),
     },
-    decide(world) {
-      const holder = spiffeId === null ? null : world.holderOf(spiffeId)
+    decide(work) {
+      const holder = spiffeId === null ? null : work.holderOf(spiffeId)
       if (holder && holder.name !== deviceId)
         throw new DomainError('FORBIDDEN', `the SPIFFE id ${spiffeId} is that of device ${holder.name}`)
-      const known = world.device(deviceId)
-      if (known?.revokedAt != null) throw new DomainError('FORBIDDEN', `device ${deviceId} has been revoked`)
+      const known = work.device(deviceId)
+      const parent = parentName(deviceId)
+      refuseEnded(known, parent ? newParent(work, deviceId, parent) : null)
       // Another came first under its name.
       if (known?.registered && spiffeId !== null && !holder)
         throw new DomainError('FORBIDDEN', `device ${deviceId} is registered, and not known by ${spiffeId}`)
-      const parent = parentName(deviceId)
-      const device = parent ? ensureChild(world, deviceId, parent) : world.ensureDevice(deviceId)
-      if (!device.registered) world.putTarget({ ...device, registered: true }, 'changed')
-      if (spiffeId !== null) world.giveIdentity(spiffeId, device)
+      const device = parent ? ensureChild(work, deviceId, parent) : work.ensureDevice(deviceId)
+      if (!device.registered) work.putTarget({ ...device, registered: true }, 'changed')
+      if (spiffeId !== null) work.giveIdentity(spiffeId, device)
       return { key: device.key }
     },
     also: ({ key }) => (spiffeId === null ? [] : [addIdentity(key, spiffeIdentity(spiffeId))]),
   }
 }
 
-function register(world: World, registration: DeviceRegistration): Registered[number] {
+function register(work: UnitOfWork, registration: DeviceRegistration): Registered[number] {
   const { deviceId } = registration
   const parent = registration.parent ?? parentName(deviceId)
-  const known = parent ? ensureChild(world, deviceId, parent) : world.ensureDevice(deviceId)
-  const wasRevoked = known.revokedAt !== null
-  const isNew = !known.registered || wasRevoked
-  world.putTarget(
-    {
-      ...known,
-      displayName: registration.name ?? known.displayName,
-      labels: registration.labels ?? known.labels,
-      expectedInterval: registration.expectedInterval ?? known.expectedInterval,
-      parentKey: registration.parent ? world.ensureDevice(registration.parent).key : known.parentKey,
-      registered: true,
-      revokedAt: null,
-    },
-    'changed',
-  )
-  clearMarks(world, deviceId)
-  return { key: known.key, isNew, wasRevoked }
+  const known = parent ? ensureChild(work, deviceId, parent) : work.ensureDevice(deviceId)
+  const wasRetired = known.retiredAt !== null
+  const wasEnded = known.revokedAt !== null || wasRetired
+  const isNew = !known.registered || wasEnded
+  const next = {
+    ...known,
+    displayName: registration.name ?? known.displayName,
+    labels: registration.labels ?? known.labels,
+    expectedInterval: registration.expectedInterval ?? known.expectedInterval,
+    parentKey: registration.parent ? work.ensureDevice(registration.parent).key : known.parentKey,
+    registered: true,
+    revokedAt: null,
+    ...inService,
+  }
+  if (wasRetired) work.recordTarget(next, { kind: 'DEVICE_REINSTATED' }, null)
+  else work.putTarget(next, 'changed')
+  clearMarks(work, deviceId)
+  return { key: known.key, isNew, wasEnded }
 }
 
-function refuseCycles(world: World, devices: readonly DeviceRegistration[]): void {
+function refuseCycles(work: UnitOfWork, devices: readonly DeviceRegistration[]): void {
   const parents = new Map(devices.flatMap(({ deviceId, parent }) => (parent ? [[deviceId, parent]] : [])))
   devices.forEach(({ deviceId, parent }, index) => {
     const seen = new Set([deviceId])
-    for (let at = parent; at; at = parents.get(at) ?? knownParent(world, at)) {
+    for (let at = parent; at; at = parents.get(at) ?? knownParent(work, at)) {
       if (seen.has(at)) {
         const message = `${parent} is below ${deviceId}, so it cannot be its parent`
         throw new DomainError('CONFLICT', message, { problems: [{ field: `devices[${index}].parent`, message }] })
@@ -177,9 +184,22 @@ function refuseCycles(world: World, devices: readonly DeviceRegistration[]): voi
   })
 }
 
-function knownParent(world: World, name: string): string | null {
-  const parentKey = world.device(name)?.parentKey ?? null
-  return parentKey === null ? null : (world.findTarget(parentKey)?.name ?? null)
+/** Whatever is below a retired device is retired, too (retire.ts). */
+function refuseRetiredParents(work: UnitOfWork, devices: readonly DeviceRegistration[]): void {
+  const returning = new Set<string>()
+  devices.forEach(({ deviceId, parent }, index) => {
+    const name = parent ?? knownParent(work, deviceId) ?? parentName(deviceId)
+    const above = name === null ? null : work.device(name)
+    returning.add(deviceId)
+    if (!above || above.retiredAt === null || returning.has(above.name)) return
+    const message = `${above.name}, which ${deviceId} would be behind, is retired: register it before, or name another parent`
+    throw new DomainError('CONFLICT', message, { problems: [{ field: `devices[${index}].parent`, message }] })
+  })
+}
+
+function knownParent(work: UnitOfWork, name: string): string | null {
+  const parentKey = work.device(name)?.parentKey ?? null
+  return parentKey === null ? null : (work.findTarget(parentKey)?.name ?? null)
 }
 
 function ancestors(deviceId: string): string[] {
@@ -191,7 +211,12 @@ function ancestors(deviceId: string): string[] {
 export function rotateToken(deviceId: string, tokenHash: string, overlapSeconds: number): Command<{ key: number }> {
   return {
     needs: { devices: [deviceId] },
-    decide: (world) => ({ key: requireDevice(world, deviceId).key }),
+    decide(work) {
+      const { key, retiredAt } = requireDevice(work, deviceId)
+      if (retiredAt === null) return { key }
+      const message = `device ${deviceId} is retired: registerDevices puts it in service again, with a new token`
+      throw new DomainError('INVALID_REQUEST', message, { problems: [{ field: 'deviceId', message }] })
+    },
     also: ({ key }) => [expireTokens(key, overlapSeconds), issueToken(tokenHash, key)],
   }
 }
@@ -200,9 +225,9 @@ export function rotateToken(deviceId: string, tokenHash: string, overlapSeconds:
 export function revokeDevice(deviceId: string): Command<{ key: number }> {
   return {
     needs: { devices: [deviceId] },
-    decide(world) {
-      const device: Target = requireDevice(world, deviceId)
-      world.putTarget({ ...device, revokedAt: device.revokedAt ?? world.now }, 'changed')
+    decide(work) {
+      const device: Target = requireDevice(work, deviceId)
+      work.putTarget({ ...device, revokedAt: device.revokedAt ?? work.now }, 'changed')
       return { key: device.key }
     },
   }
@@ -212,18 +237,18 @@ export function revokeDevice(deviceId: string): Command<{ key: number }> {
 export function resetReporterOrder(reporter: string): Command<{ key: number; deployments: number }> {
   return {
     needs: { devices: [reporter], reporters: [reporter] },
-    decide(world) {
-      const { key } = requireDevice(world, reporter)
-      return { key, deployments: clearMarks(world, reporter) }
+    decide(work) {
+      const { key } = requireDevice(work, reporter)
+      return { key, deployments: clearMarks(work, reporter) }
     },
   }
 }
 
-function clearMarks(world: World, reporter: string): number {
-  const deployments = world.deploymentsOf(reporter)
+function clearMarks(work: UnitOfWork, reporter: string): number {
+  const deployments = work.deploymentsOf(reporter)
   for (const known of deployments) {
     const deployment = { ...known, marks: noMarks }
-    world.commit(known, { verdict: 'UNCHANGED', staleBy: null, deployment, changes: [] }, null)
+    work.commit(known, { verdict: 'UNCHANGED', staleBy: null, deployment, changes: [] }, null)
   }
   return deployments.length
 }

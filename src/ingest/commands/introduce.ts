@@ -1,21 +1,48 @@
 /** What devices say of themselves rather than of a deployment: none of it is a change of the feed, all of it is a sign of life. */
-import type { Millis } from '../../domain/deployment.ts'
+
 import { DomainError } from '../../domain/errors.ts'
-import { type SentCapabilities, saveCapabilities, saveOnboarding } from '../../store/save-profile.ts'
+import type { Millis } from '../../domain/values.ts'
+import { type SentCapabilities, saveCapabilities, saveOnboarding } from '../../store/write/save-profile.ts'
+import { replaceRepositoryToken } from '../../store/write/tokens.ts'
 import type { Command } from '../command.ts'
-import { ensureChild, parentName } from '../devices.ts'
-import { hearKnown, refuseRevoked, refuseStrangers } from './report.ts'
+import { ensureChild, newParent, parentName, refuseEnded, requireDevice } from '../devices.ts'
+import { hearKnown, refuseStrangers } from './report.ts'
 
 interface Introduced {
   readonly key: number
   readonly at: Millis
 }
 
-/** `caller`: whose credential it was sent with; null: nobody was asked. */
-export function onboardDevice(device: string, caller: string | null): Command<Introduced> {
+/**
+ * `caller`: whose credential it was sent with; null: nobody was asked. `repositoryToken`: the hash of the token that opens its
+ * repository; null: it gets none.
+ */
+export function onboardDevice(
+  device: string,
+  caller: string | null,
+  repositoryToken: string | null,
+): Command<Introduced> {
   return {
     ...introduce(device, device, caller),
-    also: ({ key, at }) => [saveOnboarding(key, at)],
+    also: ({ key, at }) => [
+      saveOnboarding(key, at),
+      ...(repositoryToken === null ? [] : replaceRepositoryToken(repositoryToken, key)),
+    ],
+  }
+}
+
+/** From now on it is revoked, until it is registered again. */
+export function offboardDevice(device: string): Command<Introduced> {
+  const { needs, decide } = introduce(device, device, device)
+  return {
+    needs,
+    decide(work) {
+      const introduced = decide(work)
+      const target = requireDevice(work, device)
+      work.putTarget({ ...target, revokedAt: work.now }, 'changed')
+      return introduced
+    },
+    also: ({ key }) => [saveOnboarding(key, null)],
   }
 }
 
@@ -36,9 +63,9 @@ export function forgetCapabilities(device: string, reporter: string, caller: str
   const { needs, decide } = introduce(device, reporter, caller)
   return {
     needs,
-    decide(world) {
-      if (!world.device(device)) throw new DomainError('NOT_FOUND', `there is no device ${device}`)
-      return decide(world)
+    decide(work) {
+      if (!work.device(device)) throw new DomainError('NOT_FOUND', `there is no device ${device}`)
+      return decide(work)
     },
     also: ({ key, at }) => [saveCapabilities(key, at, null)],
   }
@@ -51,12 +78,13 @@ function introduce(device: string, reporter: string, caller: string | null): Com
       devices: [device, reporter, ...(parent ? [parent] : []), ...(caller === null ? [] : [caller])],
       ...(caller !== null && { ancestors: true }),
     },
-    decide(world) {
-      if (caller !== null) refuseStrangers(world, caller, [reporter, device])
-      refuseRevoked(world.device(reporter), world.device(device), caller === null ? null : world.device(caller))
-      const { key } = parent ? ensureChild(world, device, parent) : world.ensureDevice(device)
-      hearKnown(world, caller ?? reporter)
-      return { key, at: world.now }
+    decide(work) {
+      if (caller !== null) refuseStrangers(work, caller, [reporter, device])
+      refuseEnded(work.device(reporter), work.device(device), caller === null ? null : work.device(caller))
+      if (parent) refuseEnded(newParent(work, device, parent))
+      const { key } = parent ? ensureChild(work, device, parent) : work.ensureDevice(device)
+      hearKnown(work, caller ?? reporter)
+      return { key, at: work.now }
     },
   }
 }

@@ -1,16 +1,15 @@
-/** Resources as an orchestrator applies them, and as a cluster shows them: one model, two sources (WIRE §2.3). */
+/** Resources as an orchestrator applies them, and as a cluster shows them: one model, two sources (docs/wire.md §2.3). */
 import { DomainError } from '../../domain/errors.ts'
 import type { Instance } from '../../domain/instance.ts'
 import type { Verdict } from '../../domain/report.ts'
 import type { Resource, ResourceDetail, SyncStatus } from '../../domain/resource.ts'
-import type { Rollout } from '../../domain/rollout.ts'
-import type { Connectivity } from '../../domain/target.ts'
+import type { LifecycleRolloutName, Rollout } from '../../domain/rollout.ts'
+import type { Connectivity, TargetName } from '../../domain/target.ts'
 import type { Assessment } from '../../readiness/assessment.ts'
-import type { Command, TargetName } from '../command.ts'
+import type { Command } from '../command.ts'
 import { followDeployment, followInstance } from '../instances.ts'
 import { assess, blankResource, matchResource, putResource, withAssessment } from '../resources.ts'
-import type { World } from '../world.ts'
-import type { LifecycleRolloutName } from './act.ts'
+import type { UnitOfWork } from '../unit-of-work.ts'
 
 /** A resource as the orchestrator applied it. */
 export interface AppliedResource {
@@ -78,20 +77,22 @@ export function reportResources(
       targets: components.map(({ target }) => target),
       orchestrated: [{ rollout: name, contexts: [instanceId], components }],
     },
-    decide(world) {
-      const { rollout, instances } = requireInstances(world, name, instanceId, 'own')
+    decide(work) {
+      const { rollout, instances } = requireInstances(work, name, instanceId, 'own')
       const [instance] = instances
       if (!instance) throw notYet(`it has no instance ${instanceId} yet`)
       const touched = new Map<number, number>()
-      const verdicts = items.map((item) => applyItem(world, rollout, instance, item, touched))
-      followAll(world, rollout, instance, touched)
-      return { revision: world.revision(), verdicts }
+      const verdicts = items.map((item) => applyItem(work, rollout, instance, item, touched))
+      if (!instance.hasFailed && items.some(({ sync }) => sync === 'FAILED'))
+        work.orchestration.putInstance({ ...instance, hasFailed: true })
+      followAll(work, rollout, instance, touched)
+      return { revision: work.revision(), verdicts }
     },
   }
 }
 
 /** A cluster's picture of a component: it goes to the newest instance of its context, and to those that it updated. */
-export function reportPicture(
+export function reportStateSnapshot(
   name: LifecycleRolloutName,
   picture: Picture,
 ): Command<{ readonly revision: number; readonly verdict: Verdict }> {
@@ -102,11 +103,11 @@ export function reportPicture(
       targets: [target],
       orchestrated: [{ rollout: name, contexts: [context], components: [{ target, component, names: 'all' }] }],
     },
-    decide(world) {
-      const { rollout, instances } = requireInstances(world, name, context, 'shared')
-      const targetKey = world.ensureTarget(target.kind, target.provider, target.name).key
-      const verdicts = instances.map((instance) => applyPicture(world, rollout, instance, targetKey, picture))
-      return { revision: world.revision(), verdict: strongest(verdicts) }
+    decide(work) {
+      const { rollout, instances } = requireInstances(work, name, context, 'shared')
+      const targetKey = work.ensureTarget(target.kind, target.provider, target.name).key
+      const verdicts = instances.map((instance) => applyPicture(work, rollout, instance, targetKey, picture))
+      return { revision: work.revision(), verdict: strongest(verdicts) }
     },
   }
 }
@@ -118,30 +119,30 @@ export function setConnectivity(
 ): Command<{ readonly revision: number; readonly verdict: Verdict; readonly targetKey: number }> {
   return {
     needs: { targets: [target] },
-    decide(world) {
-      const known = world.ensureTarget(target.kind, target.provider, target.name)
-      const before = world.revision()
-      const heard = { ...known, lastHeardAt: to === 'ONLINE' ? world.now : known.lastHeardAt }
-      if (known.connectivity === to) world.putTarget(heard, 'heard')
+    decide(work) {
+      const known = work.ensureTarget(target.kind, target.provider, target.name)
+      const before = work.revision()
+      const heard = { ...known, lastHeardAt: to === 'ONLINE' ? work.now : known.lastHeardAt }
+      if (known.connectivity === to) work.putTarget(heard, 'heard')
       else {
         const change = { kind: 'CONNECTIVITY_CHANGED', from: known.connectivity, to } as const
-        world.recordTarget({ ...heard, connectivity: to }, change, null)
+        work.recordTarget({ ...heard, connectivity: to }, change, null)
       }
-      const verdict = world.revision() > before ? 'APPLIED' : 'UNCHANGED'
-      return { revision: world.revision(), verdict, targetKey: known.key }
+      const verdict = work.revision() > before ? 'APPLIED' : 'UNCHANGED'
+      return { revision: work.revision(), verdict, targetKey: known.key }
     },
   }
 }
 
 function requireInstances(
-  world: World,
+  work: UnitOfWork,
   name: LifecycleRolloutName,
   context: string,
   how: 'own' | 'shared',
 ): { readonly rollout: Rollout; readonly instances: readonly Instance[] } {
-  const rollout = world.rollout(name)
+  const rollout = work.rollout(name)
   if (!rollout) throw notYet('there is no such rollout yet: its first action, Created, makes it')
-  const instances = world.orchestration
+  const instances = work.orchestration
     .instancesOf(rollout.key)
     .filter((one) => one.instanceId === context || (how === 'shared' && one.statusContext === context))
   if (instances.length === 0) throw notYet(`it has no instance ${context} yet: an action that names it makes it`)
@@ -155,19 +156,19 @@ function notYet(message: string): DomainError {
 
 /** `touched`: the deployments' keys by target, whose sums follow later. */
 function applyItem(
-  world: World,
+  work: UnitOfWork,
   rollout: Rollout,
   instance: Instance,
   item: AppliedResource,
   touched: Map<number, number>,
 ): Verdict {
-  const target = world.ensureTarget(item.target.kind, item.target.provider, item.target.name)
-  const deploymentKey = touched.get(target.key) ?? deploymentKeyOf(world, instance, target.key)
+  const target = work.ensureTarget(item.target.kind, item.target.provider, item.target.name)
+  const deploymentKey = touched.get(target.key) ?? deploymentKeyOf(work, instance, target.key)
   touched.set(target.key, deploymentKey)
-  const known = matchResource(world.orchestration.resourcesNamed(deploymentKey, item.component, item.name), item)
-  const seen = world.orchestration.bundle(instance.key, target.key, item.component) !== null
+  const known = matchResource(work.orchestration.resourcesNamed(deploymentKey, item.component, item.name), item)
+  const seen = work.orchestration.bundle(instance.key, target.key, item.component) !== null
   const base = known ?? {
-    ...blankResource(world.newKey(), rollout, instance, deploymentKey, target.key, item),
+    ...blankResource(work.newKey(), rollout, instance, deploymentKey, target.key, item),
     showable: item.showable,
   }
   const presence = base.presence === 'UNKNOWN' && seen && base.showable ? 'NOT_PRESENT' : base.presence
@@ -180,18 +181,18 @@ function applyItem(
     goneAt: null,
     appliedDetailHash: item.detail === undefined ? base.appliedDetailHash : (item.detail?.hash ?? null),
   }
-  return putResource(world, instance, known, assess(next, base), { appliedDetail: item.detail })
+  return putResource(work, instance, known, assess(next, base), { appliedDetail: item.detail })
 }
 
 export function applyPicture(
-  world: World,
+  work: UnitOfWork,
   rollout: Rollout,
   instance: Instance,
   targetKey: number,
   picture: Picture,
 ): Verdict {
   const { component, uid, resourceVersion } = picture
-  const { orchestration } = world
+  const { orchestration } = work
   const bundle = orchestration.bundle(instance.key, targetKey, component)
   if (bundle && bundle.uid === uid && isOlder(resourceVersion, bundle.resourceVersion)) return 'STALE'
   orchestration.putBundle({
@@ -200,18 +201,18 @@ export function applyPicture(
     component,
     uid,
     resourceVersion,
-    receivedAt: world.now,
+    receivedAt: work.now,
   })
 
-  const deploymentKey = deploymentKeyOf(world, instance, targetKey)
+  const deploymentKey = deploymentKeyOf(work, instance, targetKey)
   const listed = new Set<number>()
   const shown = new Set<string>()
-  const before = world.revision()
+  const before = work.revision()
   for (const object of picture.objects) {
     shown.add(kindOf(object))
     const known = matchResource(orchestration.resourcesNamed(deploymentKey, component, object.name), object)
     const base =
-      known ?? blankResource(world.newKey(), rollout, instance, deploymentKey, targetKey, { ...object, component })
+      known ?? blankResource(work.newKey(), rollout, instance, deploymentKey, targetKey, { ...object, component })
     listed.add(base.key)
     const next: Resource = {
       ...base,
@@ -222,32 +223,32 @@ export function applyPicture(
       goneAt: null,
       detailHash: object.detail?.hash ?? null,
     }
-    putResource(world, instance, known, withAssessment(next, object.assessment), { detail: object.detail })
+    putResource(work, instance, known, withAssessment(next, object.assessment), { detail: object.detail })
   }
   for (const known of orchestration.resourcesOf(deploymentKey, component)) {
     if (listed.has(known.key) || known.goneAt !== null) continue
     const showable = known.showable || shown.has(kindOf(known)) || picture.canShow(known.group, known.kind)
-    const goneAt = known.sync === null ? world.moment().at : null
+    const goneAt = known.sync === null ? work.moment().at : null
     const presence = showable ? 'NOT_PRESENT' : 'UNKNOWN'
-    putResource(world, instance, known, assess({ ...known, presence, showable, goneAt, detailHash: null }, known), {
+    putResource(work, instance, known, assess({ ...known, presence, showable, goneAt, detailHash: null }, known), {
       detail: null,
     })
   }
-  followAll(world, rollout, instance, new Map([[targetKey, deploymentKey]]))
-  return world.revision() > before ? 'APPLIED' : 'UNCHANGED'
+  followAll(work, rollout, instance, new Map([[targetKey, deploymentKey]]))
+  return work.revision() > before ? 'APPLIED' : 'UNCHANGED'
 }
 
-function followAll(world: World, rollout: Rollout, instance: Instance, touched: ReadonlyMap<number, number>): void {
+function followAll(work: UnitOfWork, rollout: Rollout, instance: Instance, touched: ReadonlyMap<number, number>): void {
   for (const [targetKey, deploymentKey] of touched) {
-    const latest = world.rolloutByKey(rollout.key) ?? rollout
-    followDeployment(world, latest, world.orchestration.instance(instance.key) ?? instance, targetKey, deploymentKey)
+    const latest = work.rolloutByKey(rollout.key) ?? rollout
+    followDeployment(work, latest, work.orchestration.instance(instance.key) ?? instance, targetKey, deploymentKey)
   }
-  followInstance(world, rollout.key, instance.key)
+  followInstance(work, rollout.key, instance.key)
 }
 
-function deploymentKeyOf(world: World, instance: Instance, targetKey: number): number {
-  const known = world.deploymentsOfInstance(instance.key).find((deployment) => deployment.targetKey === targetKey)
-  return known?.key ?? world.newKey()
+function deploymentKeyOf(work: UnitOfWork, instance: Instance, targetKey: number): number {
+  const known = work.deploymentsOfInstance(instance.key).find((deployment) => deployment.targetKey === targetKey)
+  return known?.key ?? work.newKey()
 }
 
 function kindOf({ group, kind }: { readonly group: string; readonly kind: string }): string {

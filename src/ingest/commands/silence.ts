@@ -1,20 +1,21 @@
 /** Silence as a fact: only for devices that are expected to be heard, and only while somebody was listening. */
-import type { Millis } from '../../domain/deployment.ts'
+import type { Millis } from '../../domain/values.ts'
 import type { Command } from '../command.ts'
 
 /** Marks those OFFLINE that are still silent when their turn comes. `listeningSince`: our own downtime is not their silence. */
 export function markSilent(deviceIds: readonly string[], listeningSince: Millis): Command<{ readonly marked: number }> {
   return {
     needs: { devices: deviceIds },
-    decide(world) {
+    decide(work) {
       let marked = 0
       for (const deviceId of deviceIds) {
-        const device = world.device(deviceId)
-        const seconds = device?.expectedInterval ?? world.offlineAfter
+        const device = work.device(deviceId)
+        const seconds = device?.expectedInterval ?? work.offlineAfter
         if (!device || seconds === null || device.lastHeardAt === null || device.connectivity === 'OFFLINE') continue
-        if (world.now - Math.max(device.lastHeardAt, listeningSince) <= seconds * 1000) continue
+        if (device.retiredAt !== null) continue
+        if (work.now - Math.max(device.lastHeardAt, listeningSince) <= seconds * 1000) continue
         const change = { kind: 'CONNECTIVITY_CHANGED', from: device.connectivity, to: 'OFFLINE' } as const
-        world.recordTarget({ ...device, connectivity: 'OFFLINE' }, change, null)
+        work.recordTarget({ ...device, connectivity: 'OFFLINE' }, change, null)
         marked += 1
       }
       return { marked }

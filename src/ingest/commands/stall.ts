@@ -1,6 +1,7 @@
-/** Standing still as a fact: decided from outside (store/stalling.ts), written only where nothing has happened since. */
-import type { Revision } from '../../domain/deployment.ts'
+/** Standing still as a fact: decided from outside (store/write/stalling.ts), written only where nothing has happened since. */
+
 import { stallDeployment } from '../../domain/transition.ts'
+import type { Revision } from '../../domain/values.ts'
 import type { Command } from '../command.ts'
 
 /** A deployment, and the revision at which it was found to stand still. */
@@ -12,14 +13,14 @@ export interface Standstill {
 export function markStalled(found: readonly Standstill[]): Command<{ readonly marked: number }> {
   return {
     needs: { deploymentKeys: found.map(({ key }) => key) },
-    decide(world) {
+    decide(work) {
       let marked = 0
       for (const { key, revision } of found) {
-        const known = world.deploymentByKey(key)
+        const known = work.deploymentByKey(key)
         if (!known || known.revision !== revision) continue
-        const outcome = stallDeployment(known, world.moment())
+        const outcome = stallDeployment(known, work.moment())
         if (outcome.changes.length > 0) marked += 1
-        world.commit(known, outcome, null)
+        work.commit(known, outcome, null)
       }
       return { marked }
     },

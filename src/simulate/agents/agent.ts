@@ -7,7 +7,7 @@
  * Its reports come twice now and then, some never, some so late that the next one overtakes them. What ends a job always comes.
  */
 import { parse } from 'yaml'
-import type { DeploymentState } from '../../domain/deployment.ts'
+import type { DeploymentState } from '../../domain/values.ts'
 import { createRandom } from '../random.ts'
 import { type Patience, sendPatiently } from '../requests.ts'
 import type { Fetched, Fetcher } from './fetch.ts'
@@ -16,7 +16,7 @@ import { isBroken, type SimulatedAgent } from './plan.ts'
 
 export interface Agent {
   wake(): Promise<void>
-  /** Goes on until it knows nothing to do; without it the end would find everybody in the middle of something. */
+  /** Finishes all jobs, so that the final check finds no agent in the middle of one. */
   settle(): Promise<void>
 }
 
@@ -66,7 +66,7 @@ export function createAgent({ url, token, agent, seed, fetcher, ledger, ...patie
     if (fetched === 'unchanged') return true
     ledger.counts.fetched += 1
     if (fetched.version <= version)
-      ledger.differ(agent, `after version ${version} it is told version ${fetched.version}`)
+      ledger.differ(agent, `after version ${version} the server sent version ${fetched.version}`)
     // Before there is anything, there is nothing to stay on.
     if (!agent.isKeptBack || running.size === 0) adopt(fetched)
     return true
@@ -99,7 +99,7 @@ export function createAgent({ url, token, agent, seed, fetcher, ledger, ...patie
     const isLast = job.steps.length === 1
     const fate = isLast ? 1 : random.next()
     if (fate < 0.05) {
-      // Lost, and nobody knows.
+      // The report is lost without a trace.
     } else if (fate < 0.15 && late === null) late = report
     else {
       if (!(await tell(report, 'new'))) return false

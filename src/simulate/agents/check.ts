@@ -66,12 +66,12 @@ export function expectedOf(wanted: Wanted, applied: Applied | undefined): Conver
   return applied.outcome === 'FAILED' ? 'FAILED' : 'CONVERGED'
 }
 
-/** Whoever was not kept back has applied what is wanted of him by now, and nothing else. */
+/** An agent that is not kept back has applied exactly what is wanted of it. */
 function compareApplied({ agent, wanted, applied }: AgentAccount): string[] {
   if (agent.isKeptBack) return []
   return [...wanted].flatMap(([id, { digest }]) => {
     const done = applied.get(id)
-    // What was withdrawn before anybody had seen it was never there.
+    // A document that was withdrawn before the agent fetched it was never applied.
     if (digest === (done?.digest ?? null)) return []
     return [
       `${agent.deviceId}: of ${id} it has applied ${done?.digest ?? 'nothing'}, but ${digest ?? 'nothing'} is wanted`,

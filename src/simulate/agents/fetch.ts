@@ -15,7 +15,7 @@ export interface Fetched {
 }
 
 export interface Fetcher {
-  /** 'unchanged' since the last time; null: the simulation ended first. Throws where what is told is wrong. */
+  /** 'unchanged' since the last time; null: the simulation ended first. Throws when the server's answer is wrong. */
   fetch(): Promise<Fetched | 'unchanged' | null>
   close(): Promise<void>
 }
@@ -58,7 +58,7 @@ export function createRestFetcher({ url, token, agent, ...patience }: FetcherOpt
       if (!response.ok) throw new Error(`its manifest is refused: HTTP ${response.status}`)
       const told = response.headers.get('etag')
       if (told !== `"${digestOf(bytes)}"`) throw new Error(`its manifest's ETag is ${told}, which is not of its bytes`)
-      if (told === etag) throw new Error('it is told again the manifest that it has')
+      if (told === etag) throw new Error('the server sent a manifest again that is unchanged')
       const manifest = JSON.parse(new TextDecoder().decode(bytes)) as ManifestBody
       const documents = new Map<string, string>()
       for (const entry of manifest.deployments) {

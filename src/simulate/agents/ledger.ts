@@ -60,7 +60,7 @@ export function createAgentLedger(agents: readonly SimulatedAgent[]): AgentLedge
 
   function accountOf(agent: SimulatedAgent): AgentAccount {
     const account = accounts.get(agent)
-    if (!account) throw new Error(`nobody plans ${agent.deviceId}`)
+    if (!account) throw new Error(`unplanned agent ${agent.deviceId}`)
     return account
   }
 

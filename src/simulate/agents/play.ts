@@ -115,7 +115,7 @@ export async function startAgents(options: AgentsOptions): Promise<Agents> {
     pulling,
     async play(stage) {
       const network = createNetwork(seed, 0.6)
-      /** Whoever is still at it is not woken. */
+      /** An agent that is still busy is not woken. */
       const awake = new Set<SimulatedAgent>()
       const orders = stage.play(createSchedule(list.map((agent) => playOrders(agent, seed))), (due) => {
         for (const what of due) stage.enqueue(`orders of ${what.agent.deviceId}`, () => order(what))

@@ -1,8 +1,8 @@
 /** The server against an orchestrator's ledger: each group's status and instances, and what is on each of its clusters. */
 import type { Api, Variables } from '../../cli/api.ts'
-import type { DeploymentState, Readiness } from '../../domain/deployment.ts'
 import type { InstanceStatus } from '../../domain/instance.ts'
 import { presences, syncStatuses } from '../../domain/resource.ts'
+import type { DeploymentState, Readiness } from '../../domain/values.ts'
 import { type ExpectedInstance, type ExpectedResource, readinessOf, stateOn } from './expectation.ts'
 import type { ClusterLedger, GroupAccount } from './ledger.ts'
 import type { SimulatedGroup } from './plan.ts'

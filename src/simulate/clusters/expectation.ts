@@ -2,9 +2,10 @@
  * What the server must make of an orchestrator's facts, worked out a second time from what is documented (docs/orchestrators.md), so
  * that a fault of the server's own rules is a difference here.
  */
-import type { DeploymentState, Readiness } from '../../domain/deployment.ts'
+
 import type { InstanceStatus } from '../../domain/instance.ts'
 import type { Presence, SyncStatus } from '../../domain/resource.ts'
+import type { DeploymentState, Readiness } from '../../domain/values.ts'
 import type { Picture, ShownObject } from './objects.ts'
 import type { App, PlannedResource } from './plan.ts'
 import type { AppliedItem } from './script.ts'
@@ -24,6 +25,8 @@ export interface ExpectedInstance {
   readonly revisionNumber: number
   goal: 'NOTHING' | 'INSTANTIATE' | 'TERMINATE' | 'GIVE_WAY'
   status: InstanceStatus
+  /** A resource was told FAILED since the goal was set. */
+  hasFailed: boolean
   /** By cluster, and there by what it is. */
   readonly resources: Map<string, Map<string, ExpectedResource>>
   /** The newest version of each custom resource that was taken. */
@@ -46,13 +49,17 @@ export function takeAction(instances: ExpectedInstances, state: string, instance
       revisionNumber: isUpdate && last ? last.revisionNumber + 1 : 1,
       goal: 'NOTHING',
       status: 'CREATED',
+      hasFailed: false,
       resources: new Map(),
       versions: new Map(),
     })
   if (isUpdate && last) last.goal = 'GIVE_WAY'
   const instance = instances.find((one) => one.instanceId === instanceId)
-  if (instance && state === 'Instantiated') instance.goal = 'INSTANTIATE'
-  if (instance && state === 'Terminated') instance.goal = 'TERMINATE'
+  const goal = state === 'Instantiated' ? 'INSTANTIATE' : state === 'Terminated' ? 'TERMINATE' : null
+  if (instance && goal) {
+    if (instance.goal !== 'NOTHING' && instance.goal !== goal) instance.hasFailed = false
+    instance.goal = goal
+  }
   follow(instances)
 }
 
@@ -63,7 +70,7 @@ export function takeItems(
   items: readonly AppliedItem[],
 ): readonly Verdict[] {
   const instance = instances.find((one) => one.instanceId === instanceId)
-  if (!instance) throw new Error(`nobody has instantiated ${instanceId}`)
+  if (!instance) throw new Error(`instance ${instanceId} was never created`)
   const verdicts = items.map(({ app, cluster, resource, sync }): Verdict => {
     const { showable } = resource
     const known = resourcesOn(instance, cluster).get(idOf(app, resource))
@@ -73,6 +80,7 @@ export function takeItems(
     resourcesOn(instance, cluster).set(idOf(app, resource), next)
     return JSON.stringify(known) === JSON.stringify(next) ? 'UNCHANGED' : 'APPLIED'
   })
+  instance.hasFailed ||= items.some(({ sync }) => sync === 'FAILED')
   follow(instances)
   return verdicts
 }
@@ -138,18 +146,16 @@ function statusOf(instance: ExpectedInstance, successor: ExpectedInstance | null
   const all = [...instance.resources.values()].flatMap((on) => [...on.values()]).filter(({ sync }) => sync !== null)
   const isAll = (...wanted: readonly SyncStatus[]): boolean =>
     all.length > 0 && all.every(({ sync }) => sync !== null && wanted.includes(sync))
-  const hasFailed = all.some(({ sync }) => sync === 'FAILED')
+  const isFailing = instance.hasFailed && all.some(({ sync }) => sync === 'FAILED')
   switch (instance.goal) {
     case 'NOTHING':
       return 'CREATED'
     case 'INSTANTIATE':
       if (isAll('APPLIED')) return 'INSTANTIATED'
-      return hasFailed && !all.some(({ sync }) => sync === 'PENDING' || sync === 'RETRYING')
-        ? 'INSTANTIATE_FAILED'
-        : 'INSTANTIATING'
+      return isFailing ? 'INSTANTIATE_FAILED' : 'INSTANTIATING'
     case 'TERMINATE':
       if (isAll('DELETED')) return 'TERMINATED'
-      return hasFailed && isAll('FAILED', 'DELETED') ? 'TERMINATE_FAILED' : 'TERMINATING'
+      return isFailing ? 'TERMINATE_FAILED' : 'TERMINATING'
     case 'GIVE_WAY':
       if (successor?.status === 'INSTANTIATED') return 'UPDATED'
       if (successor?.status === 'INSTANTIATE_FAILED') return 'UPDATE_FAILED'

@@ -49,7 +49,7 @@ export function createClusterLedger(groups: readonly SimulatedGroup[]): ClusterL
 
   function accountOf(group: SimulatedGroup): GroupAccount {
     const account = accounts.get(group)
-    if (!account) throw new Error(`nobody plans ${group.name}`)
+    if (!account) throw new Error(`unplanned intent group ${group.name}`)
     return account
   }
 
@@ -102,7 +102,7 @@ export function createClusterLedger(groups: readonly SimulatedGroup[]): ClusterL
   }
 }
 
-/** Facts about the same are told one after the other. */
+/** Facts about the same object are sent one after the other. */
 export function nameOf(fact: Fact): string {
   return fact.of === 'connectivity' ? fact.cluster : fact.group.name
 }

@@ -1,5 +1,5 @@
 /** An application's objects as a cluster has them, and the ResourceBundleState that shows them. With each what must be thought of it. */
-import type { Readiness } from '../../domain/deployment.ts'
+import type { Readiness } from '../../domain/values.ts'
 import type { App } from './plan.ts'
 
 export interface ShownObject {

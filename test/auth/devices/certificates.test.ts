@@ -198,10 +198,17 @@ describe.each(stores)('mutual TLS on $name', (store) => {
   })
 })
 
+const proxied = {
+  DEVICE_AUTH: 'mtls',
+  TRUSTED_PROXIES: '127.0.0.1',
+  CLIENT_CERT_HEADER: 'overwritten',
+  SPIFFE_TRUST_DOMAIN: 'fleet.example',
+}
+
 describe.each(stores)('a certificate that a proxy forwards, on $name', (store) => {
   let app: RunningApp
   beforeAll(async () => {
-    const env = { DEVICE_AUTH: 'mtls', TRUSTED_PROXIES: '127.0.0.1', SPIFFE_TRUST_DOMAIN: 'fleet.example' }
+    const env = proxied
     app = await startApp({ store, env })
     await registerAll(app, [{ deviceId: 'press' }, { deviceId: 'other' }])
   })
@@ -220,7 +227,22 @@ describe.each(stores)('a certificate that a proxy forwards, on $name', (store) =
     expect((await app.query('{ device(deviceId: "unknown") { deviceId } }')).device).toBeNull()
   })
 
-  it.each(['', ':', ':AAAA:', '"AAAA"', 'AAAA', ':!:'])('that is none is refused: %s', async (text) => {
+  it('may be escaped as nginx does', async () => {
+    const escaped = (certificate: Certificate) => ({ 'client-cert': encodeURIComponent(certificate.cert) })
+    expect((await report('press', escaped(await fleet.issue('press', named('press'))))).status).toBe(201)
+    expect((await report('press', escaped(await fleet.issue('other', named('other'))))).status).toBe(403)
+  })
+
+  it.each([
+    '',
+    ':',
+    ':AAAA:',
+    '"AAAA"',
+    'AAAA',
+    ':!:',
+    '-----BEGIN%20CERTIFICATE-----%0AAAAA%0A-----END%20CERTIFICATE-----',
+    '-----BEGIN%20CERTIFICATE-----%',
+  ])('that is none is refused: %s', async (text) => {
     expect((await report('press', { 'client-cert': text })).status).toBe(401)
   })
 
@@ -241,10 +263,22 @@ describe.each(stores)('a certificate that a proxy forwards, on $name', (store) =
 
 describe('a certificate that somebody forwards who is not trusted', () => {
   it('is refused', async () => {
-    const app = await startApp({ env: { DEVICE_AUTH: 'open,mtls', TRUSTED_PROXIES: '10.0.0.0/8' } })
+    const app = await startApp({ env: { ...proxied, DEVICE_AUTH: 'open,mtls', TRUSTED_PROXIES: '10.0.0.0/8' } })
     const headers = clientCert(await fleet.issue('press', named('press')))
     const response = await app.post(statusOf('press'), bodyOf(), headers)
     expect([response.status, (await response.json()).error]).toEqual([401, expect.stringContaining('TRUSTED_PROXIES')])
+    await app.stop()
+  })
+
+  it('is refused from a trusted proxy, too, which is not said to overwrite it', async () => {
+    const { cert, key } = server.files
+    const tls = { TLS_CERT: cert, TLS_KEY: key, TLS_CLIENT_CA: fleet.files.cert }
+    const app = await startApp({ env: { ...proxied, ...tls, CLIENT_CERT_HEADER: 'refused' } })
+    await registerAll(overTls(app), [{ deviceId: 'press' }])
+    const press = await fleet.issue('press', named('press'))
+    const forwarded = await send(app, statusOf('press'), bodyOf(), null, clientCert(press))
+    expect([forwarded.status, forwarded.body.error]).toEqual([401, expect.stringContaining('CLIENT_CERT_HEADER')])
+    expect((await send(app, statusOf('press'), bodyOf(), press)).status).toBe(201)
     await app.stop()
   })
 })
@@ -252,7 +286,7 @@ describe('a certificate that somebody forwards who is not trusted', () => {
 describe('a certificate whose time is over', () => {
   it('is refused, also when a proxy forwards it', async () => {
     let now = Date.now()
-    const env = { DEVICE_AUTH: 'mtls', TRUSTED_PROXIES: '127.0.0.1', SPIFFE_TRUST_DOMAIN: 'fleet.example' }
+    const env = proxied
     const app = await startApp({ env, clock: () => now })
     await registerAll(app, [{ deviceId: 'press' }])
     const headers = clientCert(await fleet.issue('press', named('press')))

@@ -31,6 +31,7 @@ describe.each(stores)('fetching on $name', (store) => {
         DEVICE_AUTH: 'token,signature,mtls',
         DEVICE_JWT_SECRET: secret,
         TRUSTED_PROXIES: '127.0.0.1',
+        CLIENT_CERT_HEADER: 'overwritten',
         SPIFFE_TRUST_DOMAIN: 'fleet.example',
       },
     })

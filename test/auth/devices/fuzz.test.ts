@@ -50,6 +50,7 @@ describe('credentials that are made up', () => {
       DEVICE_AUTH: 'token,signature,mtls',
       DEVICE_JWT_SECRET: 'a-secret-that-only-the-tests-know-of',
       TRUSTED_PROXIES: '127.0.0.1',
+      CLIENT_CERT_HEADER: 'overwritten',
     }
     app = await startApp({ env })
     await registerAll(app, [{ deviceId: 'press', publicKeys: [key.publicKey] }])

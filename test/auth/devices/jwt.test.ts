@@ -111,11 +111,18 @@ describe.each(postgresStores)('a token whose issuer publishes its keys, on $name
   let keys: Server
   let app: RunningApp
   let key: CryptoKey
+  let nextKey: CryptoKey
   let isAway = false
   beforeAll(async () => {
     const pair = await generateKeyPair('ES256')
     key = pair.privateKey
-    const jwks = JSON.stringify({ keys: [{ ...(await exportJWK(pair.publicKey)), kid: 'one', alg: 'ES256' }] })
+    const next = await generateKeyPair('ES256')
+    nextKey = next.privateKey
+    const published = [
+      { ...(await exportJWK(pair.publicKey)), kid: 'one', alg: 'ES256' },
+      { ...(await exportJWK(next.publicKey)), kid: 'next', alg: 'ES256' },
+    ]
+    const jwks = JSON.stringify({ keys: published })
     keys = createServer((_, response) => {
       if (isAway) response.writeHead(500).end()
       else response.writeHead(200, { 'content-type': 'application/json' }).end(jwks)
@@ -154,6 +161,17 @@ describe.each(postgresStores)('a token whose issuer publishes its keys, on $name
     expect((await report('pump-1', await signed(claims('pump-1')))).status).toBe(401)
     await revoke(app, 'pump-1')
     expect((await report('pump-1', token)).status).toBe(403)
+  })
+
+  it('need not say which of several published keys it is signed with', async () => {
+    const payload = claims('client', { device: { name: 'pump-3' } })
+    const withoutName = (by: CryptoKey) => new SignJWT(payload).setProtectedHeader({ alg: 'ES256' }).sign(by)
+    expect((await report('pump-3', await withoutName(key))).status).toBe(201)
+    expect((await report('pump-3', await withoutName(nextKey))).status).toBe(201)
+    const stranger = await generateKeyPair('ES256')
+    expect((await report('pump-3', await withoutName(stranger.privateKey))).status).toBe(401)
+    const expired = new SignJWT({ ...payload, exp: now() - 100 }).setProtectedHeader({ alg: 'ES256' })
+    expect((await report('pump-3', await expired.sign(nextKey))).status).toBe(401)
   })
 
   it('is refused when it is signed with what only looks like one of them', async () => {

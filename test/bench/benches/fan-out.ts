@@ -16,14 +16,14 @@ import { interleave, ratio, rowsOf, type Sample } from '../harness/rounds.ts'
 import { spread } from '../harness/statistics.ts'
 import { type Subscription, subscribe } from '../harness/subscription.ts'
 
-const crowds = [1_000, 5_000]
+const groups = [1_000, 5_000]
 
 /** `name`: of the operation; it makes a document of its own. */
 const documentOf = (name = ''): string => `subscription ${name} {
   rollout(key: { name: "${deploymentName(0)}" }) { cursor rollout { name deploymentCounts { total installed failed } } }
 }`
 
-interface Crowd {
+interface SubscriberGroup {
   readonly measure: (isWarmUp: boolean) => Promise<Sample>
   close(): void
 }
@@ -35,7 +35,7 @@ export const fanOut: Bench = {
     const rows: Row[] = []
     const claims: Claim[] = []
     const wrong: string[] = []
-    for (const size of crowds) await measureCrowd(lab, size, rows, claims, wrong)
+    for (const size of groups) await measureCrowd(lab, size, rows, claims, wrong)
     return {
       rows,
       claims,
@@ -55,13 +55,13 @@ async function measureCrowd(lab: Lab, size: number, rows: Row[], claims: Claim[]
     // So many listeners are the point here.
     env: { NODE_NO_WARNINGS: '1' },
   })
-  const crowd: Crowd[] = []
+  const group: SubscriberGroup[] = []
   const fleet = createFleet(buildReports(1), 1)
   try {
     const report = await measureReports(lab, server, fleet, wrong)
     for (const program of [server, floor, stock])
-      crowd.push(await gather({ lab, program, size, fleet, wrong }, program === server))
-    const [ours, raw, peer] = crowd
+      group.push(await gather({ lab, program, size, fleet, wrong }, program === server))
+    const [ours, raw, peer] = group
     if (!ours || !raw || !peer) throw new Error('there is nobody to tell')
     const samples = await interleave(
       { [`ours, ${size}`]: ours.measure, [`floor, ${size}`]: raw.measure, [`stock, ${size}`]: peer.measure },
@@ -71,7 +71,7 @@ async function measureCrowd(lab: Lab, size: number, rows: Row[], claims: Claim[]
     const different = await gather({ lab, program: server, size, fleet, wrong }, true, (number) =>
       documentOf(`Own${number}`),
     )
-    crowd.push(different)
+    group.push(different)
     Object.assign(samples, await interleave({ [`different, ${size}`]: different.measure }, lab.rounds))
     const of = (name: string): readonly Sample[] => samples[`${name}, ${size}`] ?? []
     const cpu = (sample: Sample): number => sample.serverCpu
@@ -95,7 +95,7 @@ async function measureCrowd(lab: Lab, size: number, rows: Row[], claims: Claim[]
       ),
     )
   } finally {
-    for (const one of crowd) one.close()
+    for (const one of group) one.close()
     await Promise.all([server, floor, stock].map((program) => program.stop()))
     await database.drop('fan_out')
   }
@@ -115,7 +115,7 @@ async function gather(
   { lab, program, size, fleet: own, wrong }: Gathering,
   isOurs: boolean,
   query: (number: number) => string = () => documentOf(),
-): Promise<Crowd> {
+): Promise<SubscriberGroup> {
   const { port } = program
   const fleet = isOurs ? own : createFleet(buildReports(1), 1, true)
   let heard = 0

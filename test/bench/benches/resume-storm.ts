@@ -14,7 +14,7 @@ import { startProgram, startRollcall } from '../harness/process.ts'
 import { spread } from '../harness/statistics.ts'
 import { type Subscription, subscribe } from '../harness/subscription.ts'
 
-const crowd = 1_000
+const group = 1_000
 /** In short rounds. */
 const smallCrowd = 300
 /** Reports: each is an entry of three changes. */
@@ -36,7 +36,7 @@ interface Round {
 
 export const resumeStorm: Bench = {
   name: 'resume-storm',
-  title: `${crowd.toLocaleString('en-US')} subscribers (${smallCrowd} in short rounds) come back at once, ${(reports * 3).toLocaleString('en-US')} changes behind`,
+  title: `${group.toLocaleString('en-US')} subscribers (${smallCrowd} in short rounds) come back at once, ${(reports * 3).toLocaleString('en-US')} changes behind`,
   async run(lab) {
     const database = await lab.postgres()
     const url = await database.create('resume_storm')
@@ -46,7 +46,7 @@ export const resumeStorm: Bench = {
     const wrong: string[] = []
     const rounds: Round[] = []
     const fleet = createFleet(buildReports(reports), 1)
-    const subscribers = lab.isQuick ? smallCrowd : crowd
+    const subscribers = lab.isQuick ? smallCrowd : group
     try {
       for (let round = 0; round < (lab.isQuick ? 1 : 2); round += 1) {
         const before = await revisionOf(server.url)

@@ -25,7 +25,7 @@ export const selective: Bench = {
     const rows: Row[] = []
     const wrong: string[] = []
     const programs: Program[] = []
-    const crowds: Crowd[] = []
+    const groups: SubscriberGroup[] = []
     const start = async (size: number): Promise<Record<string, (isWarmUp: boolean) => Promise<Sample>>> => {
       const url = await database.create(`selective_${size}`)
       const started = {
@@ -36,9 +36,9 @@ export const selective: Bench = {
       programs.push(...Object.values(started))
       const variants: Record<string, (isWarmUp: boolean) => Promise<Sample>> = {}
       for (const [name, program] of Object.entries(started)) {
-        const crowd = await gather(program, size, name === 'ours', lab.seconds, wrong)
-        crowds.push(crowd)
-        variants[`${name}, ${size}`] = crowd.measure
+        const group = await gather(program, size, name === 'ours', lab.seconds, wrong)
+        groups.push(group)
+        variants[`${name}, ${size}`] = group.measure
       }
       return variants
     }
@@ -62,14 +62,14 @@ export const selective: Bench = {
         wrong: wrong.slice(0, 5),
       }
     } finally {
-      for (const crowd of crowds) crowd.close()
+      for (const group of groups) group.close()
       await Promise.all(programs.map((program) => program.stop()))
       for (const size of [few, many]) await database.drop(`selective_${size}`)
     }
   },
 }
 
-interface Crowd {
+interface SubscriberGroup {
   readonly measure: (isWarmUp: boolean) => Promise<Sample>
   close(): void
 }
@@ -80,7 +80,7 @@ async function gather(
   isOurs: boolean,
   seconds: number,
   wrong: string[],
-): Promise<Crowd> {
+): Promise<SubscriberGroup> {
   const { port } = program
   const deployments = size / watchersEach
   const fleet = createFleet(buildReports(deployments), 1, !isOurs)

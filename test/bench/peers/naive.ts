@@ -8,10 +8,11 @@ import { drizzle } from 'drizzle-orm/postgres-js'
 import postgres from 'postgres'
 import { parseMargoBody } from '../../../src/dialects/margo/parse.ts'
 import { matchMargoRoute } from '../../../src/dialects/margo/routes.ts'
-import type { Component, DeploymentState } from '../../../src/domain/deployment.ts'
+import type { Component } from '../../../src/domain/deployment.ts'
 import type { StatusReport } from '../../../src/domain/report.ts'
 import { implicitRollout, rolloutIdentity } from '../../../src/domain/rollout.ts'
-import { changeLog, deployments, logHead, reports, rollouts, targets } from '../../../src/store/schema.ts'
+import type { DeploymentState } from '../../../src/domain/values.ts'
+import { changeLog, deployments, logHead, reports, rollouts, targets } from '../../../src/store/tables/schema.ts'
 import { listen } from '../harness/listen.ts'
 
 const client = postgres(process.env.DATABASE_URL ?? '', { max: 16, onnotice: () => {} })

@@ -39,6 +39,8 @@ describe('an ApplicationDeployment', () => {
     expect(parse(write({ top: 'metadata: { deviceId: gateway-1/* }' })).problems).toBeNull()
     expect(fieldsOf(write({ top: 'metadata: { deviceId: gateway/* }' }))).toEqual(['metadata.deviceId'])
     expect(fieldsOf(write({ top: 'metadata: { deviceId: /* }' }))).toEqual(['metadata.deviceId'])
+    expect(parse(write({ top: 'metadata: { targetName: gateway-1/* }' })).problems).toBeNull()
+    expect(fieldsOf(write({ top: 'metadata: { targetName: edge-9 }' }))).toEqual(['metadata.targetName'])
   })
 
   it('may use what YAML has for not repeating oneself', () => {

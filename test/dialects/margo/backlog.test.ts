@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type BacklogItem, mostItems, parseBacklog } from '../../../src/dialects/margo/backlog.ts'
 import { DomainError } from '../../../src/domain/errors.ts'
+import { atOnce } from '../../../src/limits/pace.ts'
 import { fixtureNames, readFixture, smallest } from './fixtures.ts'
 
 const json = 'application/json; charset=utf-8'
@@ -9,8 +10,9 @@ const ndjson = 'application/x-ndjson'
 const good = { ...smallest, deviceId: 'edge-7' }
 const bad = { ...good, status: { state: 'running' } }
 
-const parseReports = (reports: unknown, credential?: string) =>
-  parseBacklog(JSON.stringify({ reports }), json, credential)
+const parseNow = (...sent: Parameters<typeof parseBacklog>) => atOnce(parseBacklog(...sent))
+
+const parseReports = (reports: unknown, credential?: string) => parseNow(JSON.stringify({ reports }), json, credential)
 
 function sketch(item: BacklogItem | undefined): unknown {
   if (item === undefined) return undefined
@@ -20,7 +22,7 @@ function sketch(item: BacklogItem | undefined): unknown {
 
 function codeOf(body: string, contentType: string): string {
   try {
-    parseBacklog(body, contentType)
+    parseNow(body, contentType)
     return 'read'
   } catch (error) {
     if (error instanceof DomainError) return error.code
@@ -35,10 +37,10 @@ describe('a backlog', () => {
       JSON.stringify(item, (_, value) => (typeof value === 'bigint' ? `${value}` : value)),
     )
     const [first, ...others] = [
-      parseBacklog(Buffer.from(`{"reports":[${texts}]}`), json),
-      parseBacklog(`[${texts}]`, 'application/json'),
-      parseBacklog(`\n${texts.join('\r\n \t\n')}`, ndjson),
-      parseBacklog(Buffer.from(`${texts.join('\n')}\n`), 'Application/JSONL;charset=utf-8'),
+      parseNow(Buffer.from(`{"reports":[${texts}]}`), json),
+      parseNow(`[${texts}]`, 'application/json'),
+      parseNow(`\n${texts.join('\r\n \t\n')}`, ndjson),
+      parseNow(Buffer.from(`${texts.join('\n')}\n`), 'Application/JSONL;charset=utf-8'),
     ]
     expect(first?.map((item) => item.ok)).toEqual(items.map(() => true))
     for (const other of others) expect(other).toEqual(first)
@@ -46,13 +48,13 @@ describe('a backlog', () => {
 
   it('keeps every digit', () => {
     const text = JSON.stringify({ ...good, adoptedManifestVersion: 0 }).replace(':0', ':18446744073709551615')
-    for (const item of [...parseBacklog(`[${text}]`, json), ...parseBacklog(text, ndjson)])
+    for (const item of [...parseNow(`[${text}]`, json), ...parseNow(text, ndjson)])
       expect(item).toMatchObject({ report: { adoptedManifestVersion: '18446744073709551615' } })
   })
 
   it('may be empty', () => {
     expect(parseReports([])).toEqual([])
-    expect(parseBacklog('', ndjson)).toEqual([])
+    expect(parseNow('', ndjson)).toEqual([])
   })
 
   it('answers each item in its place: none spoils another', () => {
@@ -61,7 +63,7 @@ describe('a backlog', () => {
         const items = kinds.map((isGood) => (isGood ? good : bad))
         const expected = kinds.map((isGood) => (isGood ? ['edge-7', 'edge-7'] : ['SEMANTIC_ERROR', 'status.state']))
         expect(parseReports(items).map(sketch)).toEqual(expected)
-        expect(parseBacklog(items.map((item) => JSON.stringify(item)).join('\n'), ndjson).map(sketch)).toEqual(expected)
+        expect(parseNow(items.map((item) => JSON.stringify(item)).join('\n'), ndjson).map(sketch)).toEqual(expected)
       }),
     )
   })
@@ -79,7 +81,7 @@ describe('a backlog', () => {
     const line = Buffer.from(JSON.stringify(good))
     const newline = Buffer.from('\n')
     const lines = [Buffer.from('{"half":'), line, Buffer.of(0x22, 0xff, 0x22), line].flatMap((part) => [part, newline])
-    expect(parseBacklog(Buffer.concat(lines), ndjson).map(sketch)).toEqual([
+    expect(parseNow(Buffer.concat(lines), ndjson).map(sketch)).toEqual([
       ['INVALID_REQUEST'],
       ['edge-7', 'edge-7'],
       ['INVALID_REQUEST'],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { nonConforming, parseMargoBody } from '../../../src/dialects/margo/parse.ts'
+import { nonConforming, parseMargoBody, parseReportText } from '../../../src/dialects/margo/parse.ts'
 import type { StatusReport } from '../../../src/domain/report.ts'
 import { anyRoute, fixtureNames, readFixture, smallest } from './fixtures.ts'
 
@@ -26,6 +26,13 @@ const expected: Record<string, StatusReport> = {
       { name: 'database-services', state: 'PENDING', error: null },
     ],
     dialect: 'margo/2024-09',
+  },
+  'first-proposal': {
+    ...nothingElse,
+    deploymentId: issue10Id,
+    state: 'INSTALLED',
+    components: [],
+    dialect: 'margo/2024-05',
   },
   'issue-10-example-1': {
     ...nothingElse,
@@ -161,6 +168,91 @@ describe('every generation of the body', () => {
   it('is the same report on every route', () => {
     const route = { deploymentId: 'pump-control', reporter: 'edge-7', requiresVersion: true }
     expect(parseMargoBody(readFixture('release-candidate'), route)).toEqual(expected['release-candidate'])
+  })
+})
+
+describe('YAML', () => {
+  const yaml = (text: string) => parseReportText(Buffer.from(text), 'application/yaml; charset=utf-8')
+
+  it('is taken as the proposals write it, without quotes', async () => {
+    const second = `
+kind: DeploymentStatus
+metadata:
+    deploymentId: ${issue10Id}
+    timeStamp: 2024-06-10 08:37:54Z
+status:
+  state: installing
+  components:
+    - name: digitron-orchestrator
+      state: installed
+    - name: database-services
+      state: installing`
+    expect(parseMargoBody(await yaml(second), anyRoute)).toEqual(expected['issue-10-example-1'])
+    const first = `
+kind: Margo Deployment Status
+metadata:
+    name: hello-world-deployment
+    uniqueId: ${issue10Id}
+deploymentInformation:
+    status: Installed`
+    expect(parseMargoBody(await yaml(first), anyRoute)).toEqual(expected['first-proposal'])
+    expect(parseMargoBody(await yaml(first.replace('uniqueId', 'uniqueID')), anyRoute)).toEqual(
+      expected['first-proposal'],
+    )
+  })
+
+  it('loses no digit', async () => {
+    const text =
+      '{deploymentId: d, adoptedManifestVersion: 18446744073709551615, status: {state: installed}, components: []}'
+    expect(parseMargoBody(await yaml(text), anyRoute).adoptedManifestVersion).toBe('18446744073709551615')
+  })
+
+  it.each([
+    ['what is not YAML', 'status: [', /line 1/],
+    ['two documents', 'a: 1\n---\na: 2', /one YAML document/],
+    ['a key twice', 'status: 1\nstatus: 2', /status must be there once/],
+    ['what contains itself', 'a: &a [*a]', /contain itself/],
+    [
+      'a billion laughs',
+      `a: &a [1,1]\n${[...'bcdefghi'].map((k, i) => `${k}: &${k} [*${'abcdefgh'[i]},*${'abcdefgh'[i]}]`).join('\n')}`,
+      /alias/,
+    ],
+  ])('refuses %s', async (_, text, why) => {
+    await expect(yaml(text)).rejects.toThrow(why)
+    await expect(yaml(text)).rejects.toThrow(expect.objectContaining({ code: 'INVALID_REQUEST' }))
+  })
+})
+
+describe('targetName', () => {
+  const open = { deploymentId: null, reporter: null, requiresVersion: false }
+
+  it('is what deviceId is called now', () => {
+    expect(parseMargoBody({ ...smallest, targetName: 'gw/child' }, anyRoute).deviceId).toBe('gw/child')
+    expect(parseMargoBody({ ...smallest, deviceId: null, targetName: 'gw/child' }, open).reporter).toBe('gw')
+    expect(parseMargoBody({ ...smallest, deviceId: 'gw/a', targetName: 'gw/a' }, anyRoute).deviceId).toBe('gw/a')
+  })
+
+  it('must say the same as deviceId, and be one', () => {
+    const told = (body: object) => () => parseMargoBody({ ...smallest, ...body }, anyRoute)
+    expect(told({ deviceId: 'gw/a', targetName: 'gw/b' })).toThrow(/targetName must be the deviceId/)
+    expect(told({ targetName: 'gw//b' })).toThrow(/targetName must consist/)
+  })
+})
+
+it('our extension may have the name that the specification gives extensions', () => {
+  const told = (marks: unknown) => parseMargoBody({ ...smallest, 'x-rollcall-extensions': marks }, anyRoute)
+  expect(told({ seq: 7, boot: 'b' })).toMatchObject({ seq: '7', boot: 'b' })
+  expect(() => told({ seq: -1 })).toThrow(/x-rollcall-extensions\.seq must be/)
+})
+
+describe('where it failed', () => {
+  const told = (failureStage: unknown) => parseMargoBody({ ...smallest, rollcall: { failureStage } }, anyRoute)
+
+  it.each(['POST_PROCESSING', 'post-processing', 'Post_Processing'])('is told as %s', (word) => {
+    expect(told(word).failureStage).toBe('POST_PROCESSING')
+  })
+  it('must be one of the three', () => {
+    expect(() => told('later')).toThrow(/rollcall\.failureStage must be one of PRE_PROCESSING/)
   })
 })
 

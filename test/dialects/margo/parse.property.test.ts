@@ -2,9 +2,9 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { parseMargoBody } from '../../../src/dialects/margo/parse.ts'
-import { deploymentStates } from '../../../src/domain/deployment.ts'
 import { DomainError } from '../../../src/domain/errors.ts'
 import type { StatusReport } from '../../../src/domain/report.ts'
+import { deploymentStates } from '../../../src/domain/values.ts'
 import { anyRoute, fixtureNames, readFixture } from './fixtures.ts'
 
 /** `status`, `status[0].error.code`, `components[1].name` … */

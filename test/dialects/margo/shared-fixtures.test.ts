@@ -12,7 +12,7 @@ const folder = new URL('../../../../shared/fixtures/margo/payloads/', import.met
 const present = existsSync(folder)
 const required = process.env.ROLLCALL_REQUIRE_FIXTURES === '1'
 
-/** The one YAML file holds issue 10's examples, which are in test/fixtures as JSON. */
+/** The one YAML file holds the proposal's examples, which are in test/fixtures as JSON. */
 function payloads(name: 'history' | 'valid' | 'invalid'): string[] {
   if (!present) return []
   const files = readdirSync(new URL(`${name}/`, folder)).filter((file) => file.endsWith('.json'))

@@ -1,7 +1,7 @@
 /** The outcome of COMMIT is unknown when the connection is lost with it on its way. It is settled, not repeated. */
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { recordReport } from '../../../src/ingest/commands/report.ts'
-import { readHead } from '../../../src/store/log-head.ts'
+import { readHead } from '../../../src/store/connection/log-head.ts'
 import { openDatabase } from '../../../src/store/open.ts'
 import { startFleet } from '../../support/fleet.ts'
 import { follow } from '../../support/follow.ts'

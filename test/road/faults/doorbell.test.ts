@@ -1,8 +1,8 @@
 /** NOTIFY is a doorbell and nothing else: whatever becomes of it, the log is read. */
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { recordReport } from '../../../src/ingest/commands/report.ts'
+import { readHead } from '../../../src/store/connection/log-head.ts'
 import type { Database } from '../../../src/store/database.ts'
-import { readHead } from '../../../src/store/log-head.ts'
 import { follow } from '../../support/follow.ts'
 import { report } from '../../support/reports.ts'
 import { createRoad, type Road } from '../../support/road.ts'

@@ -1,7 +1,7 @@
 /** A replica that is frozen while it holds the log's lock: the others wait for it only so long, and it finds its way back. */
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { recordReport } from '../../../src/ingest/commands/report.ts'
-import { readHead } from '../../../src/store/log-head.ts'
+import { readHead } from '../../../src/store/connection/log-head.ts'
 import { openDatabase } from '../../../src/store/open.ts'
 import { startFleet } from '../../support/fleet.ts'
 import { sendOver } from '../../support/http-device.ts'

@@ -1,6 +1,6 @@
 /** kill -9 at any instant, again and again, under load: every 2xx is kept once, and a subscriber who comes back misses nothing. */
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { readHead } from '../../../src/store/log-head.ts'
+import { readHead } from '../../../src/store/connection/log-head.ts'
 import { openDatabase, type StoreConfig } from '../../../src/store/open.ts'
 import { startFleet } from '../../support/fleet.ts'
 import { temporaryFolder } from '../../support/folder.ts'

@@ -1,9 +1,9 @@
 /** A replica that is behind the database, and subscribers who have been further elsewhere. */
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { recordReport } from '../../../src/ingest/commands/report.ts'
+import { StatementError } from '../../../src/store/connection/failure.ts'
+import { readHead } from '../../../src/store/connection/log-head.ts'
 import type { Database } from '../../../src/store/database.ts'
-import { StatementError } from '../../../src/store/failure.ts'
-import { readHead } from '../../../src/store/log-head.ts'
 import { follow } from '../../support/follow.ts'
 import { report } from '../../support/reports.ts'
 import { createRoad, type Road } from '../../support/road.ts'
@@ -62,14 +62,14 @@ function change({ writer }: Road, n: number): Promise<unknown> {
 
 /** Answers about the log can be held back: they are then of the time at which they were asked for. */
 function slowly(database: Database) {
-  let gate: Promise<void> | null = null
+  let admission: Promise<void> | null = null
   let open = (): void => {}
   let isHeld = (): void => {}
   let asked: { readonly pattern: RegExp; readonly resolve: () => void } | null = null
   const rows: Database['session']['rows'] = async (query) => {
     const answer = await database.session.rows(query)
-    if (gate) isHeld()
-    await gate
+    if (admission) isHeld()
+    await admission
     return answer as never
   }
   let tellFailed: (() => void) | null = null
@@ -86,7 +86,7 @@ function slowly(database: Database) {
     database: { ...database, session: { ...database.session, rows, run } },
     /** Resolves when an answer is there and held. */
     hold(): Promise<void> {
-      gate = new Promise((resolve) => (open = resolve))
+      admission = new Promise((resolve) => (open = resolve))
       return new Promise((resolve) => (isHeld = resolve))
     },
     asked: (pattern: RegExp) => new Promise<void>((resolve) => (asked = { pattern, resolve })),
@@ -96,7 +96,7 @@ function slowly(database: Database) {
       tellFailed = null
     },
     release() {
-      gate = null
+      admission = null
       open()
     },
   }

@@ -1,7 +1,7 @@
 /** A network that breaks at any statement, on any connection: the writer's, the readers' and the doorbell's. */
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { recordReport } from '../../../src/ingest/commands/report.ts'
-import { readHead } from '../../../src/store/log-head.ts'
+import { readHead } from '../../../src/store/connection/log-head.ts'
 import { openDatabase } from '../../../src/store/open.ts'
 import { startFleet } from '../../support/fleet.ts'
 import { follow, watch } from '../../support/follow.ts'

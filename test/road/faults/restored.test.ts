@@ -3,8 +3,8 @@ import { cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { recordReport } from '../../../src/ingest/commands/report.ts'
+import { readHead } from '../../../src/store/connection/log-head.ts'
 import type { Database } from '../../../src/store/database.ts'
-import { readHead } from '../../../src/store/log-head.ts'
 import { openDatabase } from '../../../src/store/open.ts'
 import { startNode } from '../../support/child.ts'
 import { temporaryFolder } from '../../support/folder.ts'
@@ -144,7 +144,7 @@ describe('a data directory that is put back', () => {
     await second.close()
     rmSync(dataDir, { recursive: true })
     cpSync(backup, dataDir, { recursive: true })
-    const command = startNode(['src/cli/new-epoch.ts'], { DATA_DIR: dataDir })
+    const command = startNode(['src/cli/new-epoch.ts', '--yes'], { DATA_DIR: dataDir })
     expect(await command.ended).toBe(0)
 
     const road = await open()
@@ -157,6 +157,34 @@ describe('a data directory that is put back', () => {
     expect(late[1].events.map(({ cursor, reset }) => [cursor, reset])).toEqual([[next, null]])
     for (const follower of late) await follower.leave()
     await expectSound(road.database)
+  })
+
+  it('tells them also when the clock was ahead as the log was born', async () => {
+    const dataDir = temporaryFolder()
+    const backup = join(temporaryFolder(), 'copy')
+    const open = async (now?: () => number): Promise<Road> =>
+      createRoad(await openDatabase({ url: null, dataDir }, now))
+    const first = await open(() => Date.now() + 7_200_000)
+    await change(first)
+    await first.close()
+    cpSync(dataDir, backup, { recursive: true })
+    const second = await open()
+    let lost = 0
+    for (let n = 0; n < 20; n += 1) lost = await change(second)
+    await second.close()
+    rmSync(dataDir, { recursive: true })
+    cpSync(backup, dataDir, { recursive: true })
+    const command = startNode(['src/cli/new-epoch.ts', '--yes'], { DATA_DIR: dataDir })
+    expect(await command.ended).toBe(0)
+
+    const road = await open()
+    onTestFinished(() => road.close())
+    const next: number[] = []
+    for (let n = 0; n < 40; n += 1) next.push(await change(road))
+    const late = follow(road, lost)
+    await expect.poll(() => late.events.at(-1)?.cursor).toBe(next.at(-1))
+    expectTold(late, [], (next[0] ?? 0) - 1, next)
+    await late.leave()
   })
 })
 

@@ -1,9 +1,9 @@
 /** A rolling upgrade: the next version has migrated the database, and this one goes on running on it, and may start on it. */
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { recordReport } from '../../../src/ingest/commands/report.ts'
+import { readHead } from '../../../src/store/connection/log-head.ts'
+import { type Migration, migrate, readMigrations } from '../../../src/store/connection/migrate.ts'
 import type { Database } from '../../../src/store/database.ts'
-import { readHead } from '../../../src/store/log-head.ts'
-import { type Migration, migrate, readMigrations } from '../../../src/store/migrate.ts'
 import { startApp } from '../../support/app.ts'
 import { startFleet } from '../../support/fleet.ts'
 import { follow, watch } from '../../support/follow.ts'

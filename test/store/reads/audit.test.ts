@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { audit } from '../../../src/store/audit.ts'
 import type { Database } from '../../../src/store/database.ts'
+import { audit } from '../../../src/store/read/audit.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
 import { inSnapshot, live, watched } from './history.ts'
 

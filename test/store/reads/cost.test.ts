@@ -1,9 +1,10 @@
 /** What a read costs: one statement however many parents, and few rows however large the fleet. */
 import { type SQL, sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import type { Revision } from '../../../src/domain/deployment.ts'
-import { countChanges, pageChanges, readLog } from '../../../src/store/changes.ts'
+import type { Revision } from '../../../src/domain/values.ts'
 import type { Database, Session } from '../../../src/store/database.ts'
+import { openDatabase } from '../../../src/store/open.ts'
+import { countChanges, pageChanges, readLog } from '../../../src/store/read/changes.ts'
 import {
   countDeployments,
   deploymentOrders,
@@ -11,11 +12,10 @@ import {
   findDeployments,
   findManyDeployments,
   pageDeployments,
-} from '../../../src/store/deployments.ts'
-import { openDatabase } from '../../../src/store/open.ts'
-import { countReports, pageReports } from '../../../src/store/reports.ts'
-import { pageRollouts, rolloutByKeyArgs, rolloutsByKey } from '../../../src/store/rollouts.ts'
-import { pageDevices, targetByName, targetsByKey } from '../../../src/store/targets.ts'
+} from '../../../src/store/read/deployments.ts'
+import { countReports, pageReports } from '../../../src/store/read/reports.ts'
+import { pageRollouts, rolloutByKeyArgs, rolloutsByKey } from '../../../src/store/read/rollouts.ts'
+import { pageDevices, targetByName, targetsByKey } from '../../../src/store/read/targets.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
 import { inSnapshot, watched } from './history.ts'
 

@@ -1,9 +1,10 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Deployment, Revision } from '../../../src/domain/deployment.ts'
+import type { Deployment } from '../../../src/domain/deployment.ts'
 import type { Target } from '../../../src/domain/target.ts'
+import type { Revision } from '../../../src/domain/values.ts'
 import type { Database } from '../../../src/store/database.ts'
-import type { DeploymentFilter } from '../../../src/store/deployment-filter.ts'
+import type { DeploymentFilter } from '../../../src/store/read/deployment-filter.ts'
 import {
   countDeployments,
   type DeploymentOrder,
@@ -12,10 +13,10 @@ import {
   findManyDeployments,
   pageDeployments,
   type Scope,
-} from '../../../src/store/deployments.ts'
-import type { Page, PageRequest } from '../../../src/store/page.ts'
-import type { ShownDeployment } from '../../../src/store/rows.ts'
-import { targetsByKey } from '../../../src/store/targets.ts'
+} from '../../../src/store/read/deployments.ts'
+import { targetsByKey } from '../../../src/store/read/targets.ts'
+import type { Page, PageRequest } from '../../../src/store/sql/order.ts'
+import type { ShownDeployment } from '../../../src/store/sql/rows.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
 import { type Life, live } from './history.ts'
 import { comparisons, countsOf, filters, matches } from './reference.ts'

@@ -1,16 +1,16 @@
 /** A fleet's random but repeatable life, written by the writer: what the reads are held against. */
 import type { Change } from '../../../src/domain/change.ts'
-import type { Deployment, DeploymentImage, DeploymentState, Millis, Revision } from '../../../src/domain/deployment.ts'
-import { deploymentStates } from '../../../src/domain/deployment.ts'
+import type { Deployment, DeploymentImage } from '../../../src/domain/deployment.ts'
 import { imageAt } from '../../../src/domain/fold.ts'
 import type { StatusReport } from '../../../src/domain/report.ts'
+import { type DeploymentState, deploymentStates, type Millis, type Revision } from '../../../src/domain/values.ts'
 import { declareDeployments, forgetDeployments } from '../../../src/ingest/commands/declare.ts'
 import { registerDevices } from '../../../src/ingest/commands/device.ts'
 import { recordReport } from '../../../src/ingest/commands/report.ts'
 import { createWriter, type Writer } from '../../../src/ingest/writer.ts'
+import { readHead } from '../../../src/store/connection/log-head.ts'
 import type { Database, Session, Snapshot } from '../../../src/store/database.ts'
-import { readHead } from '../../../src/store/log-head.ts'
-import { type DeploymentRecord, toDeployment } from '../../../src/store/rows.ts'
+import { type DeploymentRecord, toDeployment } from '../../../src/store/sql/rows.ts'
 
 export interface Moment {
   readonly revision: Revision

@@ -1,16 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Deployment, DeploymentImage, Revision } from '../../../src/domain/deployment.ts'
-import { readLog } from '../../../src/store/changes.ts'
+import type { Deployment, DeploymentImage } from '../../../src/domain/deployment.ts'
+import type { Revision } from '../../../src/domain/values.ts'
 import type { Database } from '../../../src/store/database.ts'
+import { readLog } from '../../../src/store/read/changes.ts'
 import {
   countDeployments,
   deploymentsByKey,
   findDeployments,
   pageDeployments,
   type Scope,
-} from '../../../src/store/deployments.ts'
-import { resolvePast } from '../../../src/store/past.ts'
-import type { ShownDeployment } from '../../../src/store/rows.ts'
+} from '../../../src/store/read/deployments.ts'
+import { resolvePast } from '../../../src/store/read/past.ts'
+import type { ShownDeployment } from '../../../src/store/sql/rows.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
 import { foldAll, inSnapshot, type Life, live } from './history.ts'
 import { countsOf } from './reference.ts'

@@ -1,10 +1,10 @@
 /** What the SQL should say, said in JavaScript over everything there is. */
 import fc from 'fast-check'
 import type { Deployment } from '../../../src/domain/deployment.ts'
-import { deploymentStates, readinesses } from '../../../src/domain/deployment.ts'
 import { connectivities, type Target } from '../../../src/domain/target.ts'
-import type { DeploymentFilter } from '../../../src/store/deployment-filter.ts'
-import type { DeploymentOrder, StateCounts } from '../../../src/store/deployments.ts'
+import { deploymentStates, readinesses } from '../../../src/domain/values.ts'
+import type { DeploymentFilter } from '../../../src/store/read/deployment-filter.ts'
+import type { DeploymentOrder, StateCounts } from '../../../src/store/read/deployments.ts'
 import { componentNames, deploymentIds, devices, errorCodes } from './history.ts'
 
 export function matches(filter: DeploymentFilter, deployment: Deployment, target: Target): boolean {

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Revision } from '../../../src/domain/deployment.ts'
 import type { StatusReport } from '../../../src/domain/report.ts'
+import type { Revision } from '../../../src/domain/values.ts'
 import { recordReport } from '../../../src/ingest/commands/report.ts'
 import type { Database } from '../../../src/store/database.ts'
-import { findDeployments } from '../../../src/store/deployments.ts'
-import { countReports, pageReports } from '../../../src/store/reports.ts'
+import { findDeployments } from '../../../src/store/read/deployments.ts'
+import { countReports, pageReports } from '../../../src/store/read/reports.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
 import { liveBy } from './history.ts'
 

@@ -1,15 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Revision } from '../../../src/domain/deployment.ts'
+import type { Revision } from '../../../src/domain/values.ts'
 import { declareDeployments, forgetDeployments } from '../../../src/ingest/commands/declare.ts'
 import { recordReport } from '../../../src/ingest/commands/report.ts'
 import type { Database } from '../../../src/store/database.ts'
+import { withScope } from '../../../src/store/read/access-scope.ts'
 import {
   convergenceCountsOf,
   countConvergence,
   countDeployments,
   pageDeployments,
   stateCountsOf,
-} from '../../../src/store/deployments.ts'
+} from '../../../src/store/read/deployments.ts'
 import {
   countRollouts,
   pageRollouts,
@@ -17,8 +18,7 @@ import {
   type RolloutRow,
   rolloutByKeyArgs,
   rolloutsByKey,
-} from '../../../src/store/rollouts.ts'
-import { narrow } from '../../../src/store/sight.ts'
+} from '../../../src/store/read/rollouts.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
 import { inSnapshot, liveBy, pickerOf, randomReport } from './history.ts'
 
@@ -145,7 +145,7 @@ describe.each(stores)('rollouts on $name', (store) => {
     expect(rows.some(({ counters }) => counters?.pending === 1)).toBe(true)
     for (const past of (await rolloutsByKey(database.session, keys, forgotten)).values())
       expect(past.counters).toBeNull()
-    const ofPlant = narrow(database.session, { labels: null, projects: ['plant'] })
+    const ofPlant = withScope(database.session, { labels: null, projects: ['plant'] })
     const [seen] = (await pageRollouts(ofPlant, {}, firstPage)).edges
     expect(seen?.node).toMatchObject({ name: 'Summer_1', counters: null })
   })

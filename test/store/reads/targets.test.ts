@@ -2,7 +2,6 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { connectivities, type Target } from '../../../src/domain/target.ts'
 import type { Database } from '../../../src/store/database.ts'
-import { type TargetRecord, toTarget } from '../../../src/store/rows.ts'
 import {
   countDevices,
   type DeviceFilter,
@@ -10,7 +9,8 @@ import {
   pageDevices,
   targetByName,
   targetsByKey,
-} from '../../../src/store/targets.ts'
+} from '../../../src/store/read/targets.ts'
+import { type TargetRecord, toTarget } from '../../../src/store/sql/rows.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
 import { devices, live } from './history.ts'
 

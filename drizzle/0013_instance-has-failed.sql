@@ -1,0 +1,1 @@
+ALTER TABLE "instances" ADD COLUMN "has_failed" boolean DEFAULT true NOT NULL;

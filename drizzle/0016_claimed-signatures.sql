@@ -1,0 +1,1 @@
+ALTER TABLE "used_signatures" ADD COLUMN "held_until" timestamp(3) with time zone;

@@ -1,0 +1,1 @@
+ALTER TABLE "device_profiles" ADD COLUMN "labels" jsonb DEFAULT '[]'::jsonb NOT NULL;

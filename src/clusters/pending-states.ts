@@ -1,0 +1,87 @@
+/**
+ * What a cluster shows of an instance that nobody has told us of yet: kept, and tried again when its instance may have come, or when some time
+ * has passed. There is only so much room, and nobody stays for ever.
+ */
+import type { Millis } from '../domain/values.ts'
+import type { CustomResource } from './custom-resource.ts'
+
+export interface PendingStates {
+  readonly size: number
+  /** Takes the place of an older one of the same label. */
+  keep(one: CustomResource): void
+  forget(label: string): void
+  /** Those whose time has come. */
+  due(): CustomResource[]
+  ofContext(context: string): CustomResource[]
+  /** Of whom `isThere` is not true any more. */
+  sweep(isThere: (label: string) => boolean): void
+}
+
+export interface PendingStatesLimits {
+  readonly most?: number
+  /** Characters of all together. */
+  readonly heaviest?: number
+  readonly longest?: Millis
+  /** Until it is tried again, doubled with each further time, and its limit. */
+  readonly backOff?: { readonly first: Millis; readonly longest: Millis }
+}
+
+interface Waiting {
+  readonly one: CustomResource
+  readonly since: Millis
+  readonly tries: number
+  readonly nextAt: Millis
+}
+
+/** `dropped` is told of how many found no room, or have waited too long. */
+export function createPendingStates(
+  clock: () => Millis,
+  dropped: (count: number) => void,
+  limits: PendingStatesLimits = {},
+): PendingStates {
+  const { most = 1_000, heaviest = Number.POSITIVE_INFINITY, longest = 60 * 60_000 } = limits
+  const backOff = limits.backOff ?? { first: 5_000, longest: 300_000 }
+  /** Whoever came first is first. */
+  const waiting = new Map<string, Waiting>()
+  let weight = 0
+
+  function forget(label: string): void {
+    weight -= waiting.get(label)?.one.size ?? 0
+    waiting.delete(label)
+  }
+
+  function makeRoom(): void {
+    let count = 0
+    for (const [label, { since }] of waiting) {
+      if (waiting.size <= most && weight <= heaviest && clock() - since <= longest) break
+      forget(label)
+      count += 1
+    }
+    if (count > 0) dropped(count)
+  }
+
+  return {
+    get size() {
+      return waiting.size
+    },
+    keep(one) {
+      const known = waiting.get(one.label)
+      const tries = known ? known.tries + 1 : 0
+      const pause = Math.min(backOff.first * 2 ** Math.min(tries, 30), backOff.longest) * (0.5 + Math.random() / 2)
+      weight += one.size - (known?.one.size ?? 0)
+      // A Map leaves a key that it knows in its place.
+      waiting.set(one.label, { one, since: known?.since ?? clock(), tries, nextAt: clock() + pause })
+      makeRoom()
+    },
+    forget,
+    due() {
+      makeRoom()
+      const now = clock()
+      return [...waiting.values()].flatMap(({ one, nextAt }) => (nextAt <= now ? [one] : []))
+    },
+    ofContext: (context) => [...waiting.values()].flatMap(({ one }) => (one.state.context === context ? [one] : [])),
+    sweep(isThere) {
+      for (const label of waiting.keys()) if (!isThere(label)) forget(label)
+    },
+  }
+}

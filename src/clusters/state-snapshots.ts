@@ -1,0 +1,81 @@
+/** From what a cluster shows to the road that every report goes: each custom resource is a component's whole picture there. */
+import { DomainError } from '../domain/errors.ts'
+import type { Verdict } from '../domain/report.ts'
+import type { TargetName } from '../domain/target.ts'
+import { reportStateSnapshot } from '../ingest/commands/resources.ts'
+import type { Writer } from '../ingest/writer.ts'
+import type { Log } from '../log.ts'
+import type { Database } from '../store/database.ts'
+import { rolloutsOfContexts } from '../store/read/cluster-watch.ts'
+import type { CustomResource } from './custom-resource.ts'
+import type { PendingStates } from './pending-states.ts'
+
+export interface StateSnapshots {
+  /** In this order, after everything that came before. Rejects when they could not be decided: bring them again. */
+  take(ones: readonly CustomResource[]): Promise<void>
+  /** Those that wait and whose time `pick` says has come. */
+  retry(pick: () => readonly CustomResource[]): Promise<void>
+}
+
+export interface StateSnapshotsOptions {
+  readonly database: Database
+  readonly writer: Writer
+  readonly target: TargetName
+  readonly room: PendingStates
+  readonly signal: AbortSignal
+  readonly log: Log
+  readonly observe: (verdict: Verdict | 'REFUSED') => void
+}
+
+export function createStateSnapshots(options: StateSnapshotsOptions): StateSnapshots {
+  const { database, writer, target, room, signal, log, observe } = options
+  const cluster = `${target.provider}+${target.name}`
+  let last: Promise<void> = Promise.resolve()
+
+  /** What is tried again must not overtake what is newer. */
+  function inTurn(work: () => Promise<void>): Promise<void> {
+    const mine = last.then(work)
+    last = mine.catch(() => undefined)
+    return mine
+  }
+
+  async function submit(ones: readonly CustomResource[]): Promise<void> {
+    if (ones.length === 0) return
+    const contexts = [...new Set(ones.map(({ state }) => state.context))]
+    const rollouts = await rolloutsOfContexts(database.session, contexts)
+    // Whoever does not hold the cluster any more must not say what it shows.
+    signal.throwIfAborted()
+    const decided = ones.map(async (one) => {
+      const { unreadable, ...state } = one.state
+      const rollout = rollouts.get(state.context)
+      if (!rollout) return wait(one)
+      try {
+        const { verdict } = await writer.submit(reportStateSnapshot(rollout, { ...state, target }))
+        room.forget(one.label)
+        observe(verdict)
+        if (unreadable.length > 0 && verdict === 'APPLIED')
+          log.warn({ cluster, label: one.label, entries: unreadable.slice(0, 3) }, 'some of its entries cannot be read')
+      } catch (error) {
+        const code = error instanceof DomainError ? error.code : null
+        if (code === 'UNAVAILABLE') throw error
+        if (code === 'NOT_FOUND_YET') return wait(one)
+        room.forget(one.label)
+        observe('REFUSED')
+        log.warn({ cluster, label: one.label, error }, 'what the cluster shows of a component is refused')
+      }
+    })
+    const failed = (await Promise.allSettled(decided)).find((outcome) => outcome.status === 'rejected')
+    if (failed) throw failed.reason
+  }
+
+  function wait(one: CustomResource): void {
+    // Of what nobody knew, nothing is missed.
+    if (one.isGone) room.forget(one.label)
+    else room.keep(one)
+  }
+
+  return {
+    take: (ones) => inTurn(() => submit(ones)),
+    retry: (pick) => inTurn(() => submit(pick())),
+  }
+}

@@ -1,0 +1,91 @@
+/** The words for enum values, and the order in which they are shown. */
+import type { introspection } from '../schema.d.ts'
+
+type EnumOf<Name extends keyof introspection['types']> = introspection['types'][Name] extends {
+  enumValues: infer Values
+}
+  ? Values
+  : never
+
+export type DeploymentState = EnumOf<'DeploymentState'>
+export type Connectivity = EnumOf<'Connectivity'>
+export type ChangeKind = EnumOf<'ChangeKind'>
+export type Readiness = EnumOf<'Readiness'>
+export type SyncStatus = EnumOf<'SyncStatus'>
+export type InstanceStatus = EnumOf<'InstanceStatus'>
+export type Convergence = EnumOf<'Convergence'>
+export type LifecycleState = EnumOf<'LifecycleState'>
+
+/** The order of a bar's segments: done first, then in progress and failed, not begun last. */
+export const deploymentStates = ['INSTALLED', 'INSTALLING', 'FAILED', 'PENDING', 'REMOVING', 'REMOVED'] as const
+
+export const stateWords: Readonly<Record<DeploymentState, string>> = {
+  PENDING: 'Pending',
+  INSTALLING: 'Installing',
+  INSTALLED: 'Installed',
+  FAILED: 'Failed',
+  REMOVING: 'Removing',
+  REMOVED: 'Removed',
+}
+
+export const connectivityWords: Readonly<Record<Connectivity, string>> = {
+  UNKNOWN: 'Not monitored',
+  ONLINE: 'Online',
+  OFFLINE: 'Offline',
+  RETRYING: 'Retrying',
+}
+
+export const readinessOrder = ['READY', 'PENDING', 'FAILED', 'UNKNOWN'] as const
+
+/** Whether an object works, which is independent of whether it was applied. */
+export const readinessWords: Readonly<Record<Readiness, string>> = {
+  READY: 'Ready',
+  PENDING: 'Not ready',
+  FAILED: 'Failed',
+  UNKNOWN: 'Not observed',
+}
+
+/** Whether the orchestrator has applied an object. */
+export const syncWords: Readonly<Record<SyncStatus, string>> = {
+  APPLIED: 'Applied',
+  PENDING: 'Not applied yet',
+  RETRYING: 'Retrying',
+  FAILED: 'Apply failed',
+  DELETED: 'Deleted',
+}
+
+/** Good values first, as with states. */
+export const convergenceOrder = ['CONVERGED', 'APPLYING', 'FAILED', 'STALE', 'UNKNOWN'] as const
+
+/** What a deployment runs, compared with its target version. */
+export const convergenceWords: Readonly<Record<Convergence, string>> = {
+  CONVERGED: 'Converged',
+  APPLYING: 'Applying',
+  FAILED: 'Failed on target',
+  STALE: 'Stale',
+  UNKNOWN: 'Unknown',
+}
+
+/** INSTANTIATE_FAILED: Instantiate failed. */
+export const sayStatus = (status: InstanceStatus | LifecycleState): string => {
+  const words = status.toLowerCase().replaceAll('_', ' ')
+  return words.charAt(0).toUpperCase() + words.slice(1)
+}
+
+export type Counts = Readonly<Record<'total' | Lowercase<DeploymentState>, number>>
+
+export const countOf = (counts: Counts, state: DeploymentState): number =>
+  counts[state.toLowerCase() as Lowercase<DeploymentState>]
+
+const numbers = new Intl.NumberFormat()
+export const formatNumber = (value: number): string => numbers.format(value)
+
+/** Rounds down, so that 100 % appears only when all of it is done. */
+export function formatShare(part: number, whole: number): string {
+  if (whole === 0) return '–'
+  const share = Math.floor((part / whole) * 1_000) / 10
+  return `${share >= 10 || Number.isInteger(share) ? Math.floor(share) : share} %`
+}
+
+export const plural = (count: number, one: string, many = `${one}s`): string =>
+  `${formatNumber(count)} ${count === 1 ? one : many}`

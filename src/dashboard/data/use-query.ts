@@ -1,0 +1,153 @@
+/** Query results in components: kept while the query repeats, and repeated when their subject changes. */
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { ApiError, ask, connections, follow } from './api.ts'
+import { type Document, graphql, type VariablesOf } from './graphql.ts'
+
+export interface Answer<Data> {
+  /** The latest data, also while the next request is running. */
+  readonly data: Data | null
+  readonly error: ApiError | null
+  readonly isAsking: boolean
+}
+
+export interface AskOptions {
+  /** Repeats the query when this changes. */
+  readonly version?: unknown
+  /** Disables the query. */
+  readonly isOff?: boolean
+}
+
+export function useAnswer<Data, Variables>(
+  query: Document<Data, Variables>,
+  variables: Variables,
+  { version, isOff = false }: AskOptions = {},
+): Answer<Data> {
+  const [answer, setAnswer] = useState<Answer<Data>>({ data: null, error: null, isAsking: true })
+  const key = JSON.stringify(variables)
+  const about = useRef(key)
+  useEffect(() => {
+    if (isOff) return
+    const abort = new AbortController()
+    setAnswer(({ data, error }) => ({ data, error, isAsking: true }))
+    ask(query, variables, abort.signal).then(
+      (data) => {
+        about.current = key
+        setAnswer({ data, error: null, isAsking: false })
+      },
+      (error: unknown) => {
+        if (abort.signal.aborted) return
+        const problem = error instanceof ApiError ? error : new ApiError('UNKNOWN', String(error))
+        // An unreachable server leaves the last data valid; any other error replaces it.
+        const isKept = about.current === key && ['UNREACHABLE', 'UNAVAILABLE', 'UNKNOWN'].includes(problem.code)
+        setAnswer(({ data }) => ({ data: isKept ? data : null, error: problem, isAsking: false }))
+      },
+    )
+    return () => abort.abort()
+  }, [query, key, version, isOff, connections.value])
+  return answer
+}
+
+export type ChangeFilter = NonNullable<VariablesOf<typeof changesDocument>['filter']>
+
+const changesDocument = graphql(`
+  subscription Changes($after: Revision, $filter: ChangeFilter) {
+    changes(after: $after, filter: $filter) { cursor reset { reason } change { kind } }
+  }
+`)
+
+/** Minimum milliseconds between two repetitions. */
+const calm = 500
+
+/**
+ * Repeats the query after each change that matches the filter and is newer than the answer. `filter` null: the query is about
+ * the past, which does not change.
+ */
+export function useLiveAnswer<Data extends { readonly revision: string }, Variables>(
+  query: Document<Data, Variables>,
+  variables: Variables,
+  filter: ChangeFilter | null,
+): Answer<Data> {
+  const [version, setVersion] = useState(0)
+  const answer = useAnswer(query, variables, { version })
+  const began = answer.data?.revision
+  const isAnswered = began !== undefined
+  const key = filter && JSON.stringify(filter)
+  const after = useRef(began)
+  after.current = began
+  useEffect(() => {
+    if (!filter || !isAnswered) return
+    const again = throttle(calm, () => setVersion((current) => current + 1))
+    const leave = follow(
+      changesDocument,
+      { after: after.current ?? null, filter },
+      {
+        next: ({ changes: { change, reset } }) => {
+          if (change || reset) again()
+        },
+        resume: ({ changes: { cursor } }) => ({ after: cursor }),
+      },
+    )
+    return () => {
+      leave()
+      again.cancel()
+    }
+  }, [key, isAnswered, JSON.stringify(variables)])
+  return answer
+}
+
+/** The latest result of a state stream. Null variables: no subscription. */
+export function useStream<Data, Variables>(
+  subscription: Document<Data, Variables>,
+  variables: Variables | null,
+): Data | null {
+  const [data, setData] = useState<Data | null>(null)
+  const key = variables && JSON.stringify(variables)
+  useEffect(() => {
+    if (!variables) return
+    const show = perFrame<Data>(setData)
+    const leave = follow(subscription, variables, { next: show })
+    return () => {
+      leave()
+      show.cancel()
+    }
+  }, [subscription, key])
+  return data
+}
+
+export interface Cancellable<Arguments extends readonly unknown[]> {
+  (...args: Arguments): void
+  cancel(): void
+}
+
+/** Runs at once, then at most once per `time` milliseconds; the last call always runs. */
+export function throttle(time: number, work: () => void): Cancellable<[]> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let last = 0
+  const run = (): void => {
+    timer = undefined
+    last = Date.now()
+    work()
+  }
+  const throttled = (): void => {
+    timer ??= setTimeout(run, Math.max(last + time - Date.now(), 0))
+  }
+  return Object.assign(throttled, { cancel: () => clearTimeout(timer) })
+}
+
+/** Shows the latest value once per animation frame. */
+export function perFrame<Value>(show: (value: Value) => void): Cancellable<[Value]> {
+  let frame: number | null = null
+  let latest: Value
+  const later = (value: Value): void => {
+    latest = value
+    frame ??= requestAnimationFrame(() => {
+      frame = null
+      show(latest)
+    })
+  }
+  return Object.assign(later, {
+    cancel: () => {
+      if (frame !== null) cancelAnimationFrame(frame)
+    },
+  })
+}

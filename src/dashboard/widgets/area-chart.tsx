@@ -1,0 +1,116 @@
+/** Counts over time, stacked, and under them how much happened. Drawn by hand: a few paths need no library. */
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { countOf, deploymentStates, formatNumber, stateWords } from '../data/labels.ts'
+import type { Point } from '../data/past-points.ts'
+import { formatMinute, formatTime } from '../data/time.ts'
+
+interface AreaChartProps {
+  readonly points: readonly Point[]
+  readonly from: number
+  readonly to: number
+  readonly label: string
+  readonly height?: number
+  /** The moment that is looked back to. */
+  readonly at?: number | null
+}
+
+/** From the bottom: what is well, then what is on its way; what failed lies on top, where it is seen. */
+const stacked = ['INSTALLED', 'INSTALLING', 'PENDING', 'REMOVING', 'REMOVED', 'FAILED'] as const
+
+export function AreaChart({ points, from, to, label, height = 180, at = null }: AreaChartProps) {
+  const [frame, width] = useWidth()
+  const [hovered, setHovered] = useState<number | null>(null)
+  const most = Math.max(...points.map(({ counts }) => counts.total), 1)
+  const x = (time: number): number => ((time - from) / Math.max(to - from, 1)) * width
+  const y = (count: number): number => height - (count / most) * (height - 8)
+  const shown = hovered === null ? null : (points[hovered] ?? null)
+  const last = points.at(-1)
+  const say = to - from < 10 * 60_000 ? formatTime : formatMinute
+
+  const hover = (event: PointerEvent): void => {
+    const box = (event.currentTarget as Element).getBoundingClientRect()
+    const time = from + ((event.clientX - box.left) / box.width) * (to - from)
+    const distance = ({ time: moment }: Point): number => Math.abs(moment - time)
+    const nearest = points.reduce(
+      (best, point, index) => (distance(point) < distance(points[best] ?? point) ? index : best),
+      0,
+    )
+    setHovered(points.length > 0 ? nearest : null)
+  }
+
+  return (
+    <figure class="chart" ref={frame}>
+      <svg
+        width={width}
+        height={height}
+        role="img"
+        aria-label={`${label}, ${formatMinute(from)} to ${formatMinute(to)}. ${last ? summarize(last) : 'No data yet.'}`}
+        onPointerMove={hover}
+        onPointerLeave={() => setHovered(null)}
+      >
+        {[0, 0.25, 0.5, 0.75].map((part) => (
+          <line key={part} x1={0} x2={width} y1={y(most * (1 - part))} y2={y(most * (1 - part))} class="grid" />
+        ))}
+        {stacked.map((state, layer) => {
+          const below = (point: Point): number =>
+            stacked.slice(0, layer).reduce((sum, each) => sum + countOf(point.counts, each), 0)
+          const upper = points.map(
+            (point) => `${x(point.time).toFixed(1)},${y(below(point) + countOf(point.counts, state)).toFixed(1)}`,
+          )
+          const lower = points.map((point) => `${x(point.time).toFixed(1)},${y(below(point)).toFixed(1)}`).toReversed()
+          return (
+            points.length > 1 && (
+              <polygon key={state} class={`area ${state.toLowerCase()}`} points={[...upper, ...lower].join(' ')} />
+            )
+          )
+        })}
+        {at !== null && <line x1={x(at)} x2={x(at)} y1={0} y2={height} class="at" />}
+        {shown && <line x1={x(shown.time)} x2={x(shown.time)} y1={0} y2={height} class="cursor" />}
+      </svg>
+      <div class="axis" aria-hidden="true">
+        {[0, 0.25, 0.5, 0.75, 1].map((part) => (
+          <span key={part}>{say(from + (to - from) * part)}</span>
+        ))}
+        <span class="most">{formatNumber(most)}</span>
+      </div>
+      {shown && (
+        <figcaption
+          class="tip"
+          aria-hidden="true"
+          style={{ insetInlineStart: `${Math.min(Math.max(x(shown.time), 80), width - 80)}px` }}
+        >
+          <b>{say(shown.time)}</b>
+          {deploymentStates.map((state) =>
+            countOf(shown.counts, state) > 0 ? (
+              <span key={state} class={`tip-row ${state.toLowerCase()}`}>
+                <i />
+                {stateWords[state]} <b class="number">{formatNumber(countOf(shown.counts, state))}</b>
+              </span>
+            ) : null,
+          )}
+        </figcaption>
+      )}
+    </figure>
+  )
+}
+
+const summarize = ({ counts }: Point): string =>
+  `At the end ${deploymentStates
+    .filter((state) => countOf(counts, state) > 0)
+    .map((state) => `${formatNumber(countOf(counts, state))} ${stateWords[state].toLowerCase()}`)
+    .join(', ')}.`
+
+/** The width that the element has, also when it changes. */
+export function useWidth() {
+  const element = useRef<HTMLElement>(null)
+  const [width, setWidth] = useState(320)
+  useEffect(() => {
+    if (!element.current) return
+    const observer = new ResizeObserver(([entry]) => {
+      if (entry) setWidth(Math.max(Math.floor(entry.contentRect.width), 1))
+    })
+    observer.observe(element.current)
+    return () => observer.disconnect()
+  }, [])
+  return [element, width] as const
+}

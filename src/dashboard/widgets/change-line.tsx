@@ -1,0 +1,198 @@
+/** One change in a sentence: when, what, from which state to which, and why. */
+import type { ComponentChildren } from 'preact'
+import { type FragmentOf, graphql } from '../data/graphql.ts'
+import { convergenceWords, type DeploymentState, sayStatus } from '../data/labels.ts'
+import { formatFull, formatSpan, formatTime } from '../data/time.ts'
+import { href } from '../route.ts'
+import { ConvergenceMark } from './convergence.tsx'
+import { deploymentHref } from './deployment-table.tsx'
+import { ReadinessMark, SyncMark } from './readiness.tsx'
+import { ConnectivityMark, StateMark, toMark } from './state-mark.tsx'
+
+const whose = graphql(
+  `fragment Whose on Deployment { id deploymentId reporter application applicationVersion target { name } }`,
+)
+
+export const changeFragment = graphql(
+  `
+    fragment Line on Change {
+      __typename revision at observedAt
+      ... on DeploymentStateChanged { from to attempt error { code message source } deployment { ...Whose } }
+      ... on ComponentStateChanged { component from to error { code message source } deployment { ...Whose } }
+      ... on ComponentRemoved { component from deployment { ...Whose } }
+      ... on DeploymentMoved { fromTarget { name } toTarget { name } deployment { ...Whose } }
+      ... on DeploymentRevised { application applicationVersion deployment { ...Whose } }
+      ... on DeploymentForgotten { deployment { ...Whose } }
+      ... on DeploymentStalled { stalled deployment { ...Whose } }
+      ... on ConvergenceChanged { fromConvergence toConvergence targetManifestVersion documentDigest deployment { ...Whose } }
+      ... on ConnectivityChanged { fromConnectivity toConnectivity target { name ... on Device { deviceId } } }
+      ... on DeviceRetired { retiredFor: reason replacedBy { name } target: device { name deviceId } }
+      ... on DeviceReinstated { target: device { name deviceId } }
+      ... on InstanceStatusChanged { fromStatus toStatus instance { instanceId } }
+      ... on LifecycleActionRecorded { action { state instanceId } rollout { id name } }
+      ... on ResourceStatusChanged {
+        component fromSync toSync fromPresence toPresence fromReadiness toReadiness reason
+        resource { id kind name target { name } }
+      }
+    }
+  `,
+  [whose],
+)
+
+export type Change = FragmentOf<typeof changeFragment>
+
+interface ChangeLineProps {
+  readonly change: Change
+  /** Everything here is about one deployment: its name is not said each time. */
+  readonly isOwn?: boolean
+}
+
+export function ChangeLine({ change, isOwn = false }: ChangeLineProps) {
+  const error = 'error' in change ? change.error : null
+  return (
+    <>
+      <time class="number" dateTime={change.at} title={`${formatFull(change.at)}, revision ${change.revision}`}>
+        {formatTime(change.at)}
+      </time>
+      {'deployment' in change && !isOwn && <span class="whose">{change.deployment.target.name}</span>}
+      {'target' in change && <span class="whose">{change.target.name}</span>}
+      {'resource' in change && !isOwn && <span class="whose">{change.resource.target.name}</span>}
+      {'instance' in change && !isOwn && <span class="whose muted">run</span>}
+      {'rollout' in change && !isOwn && <span class="whose muted">rollout</span>}
+      <span class="what">
+        {'target' in change && 'deviceId' in change.target && (
+          <a href={href(['device', change.target.deviceId])}>device</a>
+        )}
+        {'deployment' in change && !isOwn && (
+          <a href={deploymentHref(change.deployment)} title={change.deployment.deploymentId}>
+            {change.deployment.application ?? change.deployment.deploymentId}
+          </a>
+        )}
+        {'resource' in change && !isOwn && (
+          <a href={href(['resource', change.resource.id])} title={change.resource.kind}>
+            {change.resource.name}
+          </a>
+        )}
+        {'instance' in change && <span class="component">{change.instance.instanceId}</span>}
+        {'rollout' in change && <a href={href(['rollout', change.rollout.id])}>{change.rollout.name}</a>}
+        {'component' in change && <span class="component">{change.component}</span>}
+        {isOwn && 'deployment' in change && !('component' in change) && <span class="muted">deployment</span>}
+      </span>
+      <span class="how">
+        {tell(change)}
+        {'attempt' in change && change.attempt > 1 && !isOwn && <small class="muted">attempt {change.attempt}</small>}
+        <Skew at={change.at} observedAt={change.observedAt} />
+        {error && (
+          <span class="error-text">
+            <code>{error.code}</code> {error.message}
+          </span>
+        )}
+      </span>
+    </>
+  )
+}
+
+function tell(change: Change): ComponentChildren {
+  switch (change.__typename) {
+    case 'DeploymentStateChanged':
+    case 'ComponentStateChanged':
+      return <Step from={change.from} to={change.to} hasError={change.error !== null} />
+    case 'ComponentRemoved':
+      return 'removed from the deployment'
+    case 'DeploymentMoved':
+      return `moved from ${change.fromTarget?.name ?? 'nowhere'} to ${change.toTarget.name}`
+    case 'DeploymentRevised':
+      return `revised: ${[change.application, change.applicationVersion].filter(Boolean).join(' ') || 'moved to another rollout'}`
+    case 'DeploymentForgotten':
+      return 'forgotten'
+    case 'DeploymentStalled':
+      return change.stalled ? <StateMark of="STALLED" /> : 'no longer stalled'
+    case 'ConvergenceChanged':
+      return <ConvergenceStep change={change} />
+    case 'ConnectivityChanged':
+      return <ConnectivityMark of={change.toConnectivity} />
+    case 'DeviceRetired':
+      return `retired: ${change.retiredFor}${change.replacedBy ? `; replaced by ${change.replacedBy.name}` : ''}`
+    case 'DeviceReinstated':
+      return 'back in service'
+    case 'InstanceStatusChanged':
+      return `is ${sayStatus(change.toStatus).toLowerCase()}`
+    case 'LifecycleActionRecorded':
+      return sayStatus(change.action.state).toLowerCase()
+    case 'ResourceStatusChanged':
+      return <ResourceStep change={change} />
+    default:
+      return 'changed'
+  }
+}
+
+/** Where only what is meant became another, that is all there is to say. */
+function ConvergenceStep({ change }: { readonly change: Extract<Change, { __typename: 'ConvergenceChanged' }> }) {
+  const { fromConvergence: from, toConvergence: to, targetManifestVersion: target, documentDigest } = change
+  const meant =
+    target === null
+      ? 'no target version'
+      : documentDigest === null
+        ? `to be removed since version ${target}`
+        : `target version ${target}`
+  return (
+    <>
+      {from !== to && (
+        <span class="step">
+          <span class="muted">{convergenceWords[from].toLowerCase()}</span>
+          <span aria-hidden="true">→</span>
+          <span class="unseen">to</span>
+          <ConvergenceMark of={to} />
+        </span>
+      )}
+      <span class={from === to ? undefined : 'muted'}>{meant}</span>
+    </>
+  )
+}
+
+function ResourceStep({ change }: { readonly change: Extract<Change, { __typename: 'ResourceStatusChanged' }> }) {
+  const { fromSync, toSync, fromPresence, toPresence, fromReadiness, toReadiness, reason } = change
+  return (
+    <>
+      {toSync && toSync !== fromSync && <SyncMark of={toSync} />}
+      {toReadiness && toReadiness !== fromReadiness && (fromReadiness || toReadiness !== 'UNKNOWN') && (
+        <ReadinessMark of={toReadiness} />
+      )}
+      {toPresence === 'NOT_PRESENT' && fromPresence === 'PRESENT' && <span>removed from the cluster</span>}
+      {reason && toReadiness !== 'READY' && <span class="error-text">{reason}</span>}
+    </>
+  )
+}
+
+interface StepProps {
+  readonly from: DeploymentState | null
+  readonly to: DeploymentState
+  readonly hasError: boolean
+}
+
+function Step({ from, to, hasError }: StepProps) {
+  return (
+    <span class="step">
+      {from && from !== to && (
+        <>
+          <span class="muted">{from.toLowerCase()}</span>
+          <span aria-hidden="true">→</span>
+          <span class="unseen">to</span>
+        </>
+      )}
+      <StateMark of={toMark(to, hasError)} />
+    </span>
+  )
+}
+
+/** How far the reporter's clock is from ours, where that is more than the way here takes. */
+export function Skew({ at, observedAt }: { readonly at: string; readonly observedAt: string | null }) {
+  if (!observedAt) return null
+  const skew = Date.parse(observedAt) - Date.parse(at)
+  if (Math.abs(skew) < 2_000) return null
+  return (
+    <small class="skew" title={`Reporter's clock: ${formatFull(observedAt)}`}>
+      by its clock {formatSpan(skew)} {skew < 0 ? 'earlier' : 'later'}
+    </small>
+  )
+}

@@ -1,0 +1,136 @@
+/** Deployments as rows: what, where, how far, and why not. */
+import { useEffect, useMemo } from 'preact/hooks'
+import { createDeploymentRows, type ListOf, type Row } from '../data/deployment-rows.ts'
+import { formatNumber, plural } from '../data/labels.ts'
+import { formatAge, formatFull } from '../data/time.ts'
+import { href, moment } from '../route.ts'
+import { Versions } from './convergence.tsx'
+import { Trouble } from './error-message.tsx'
+import { StateMark, toMark } from './state-mark.tsx'
+import { useIsNarrow } from './theme.ts'
+import { Cell, VirtualList } from './virtual-list.tsx'
+
+export function useDeploymentRows(list: ListOf) {
+  const key = JSON.stringify(list)
+  const source = useMemo(() => createDeploymentRows(list), [key])
+  useEffect(() => source.stop, [source])
+  return source
+}
+
+interface TableProps {
+  readonly source: ReturnType<typeof createDeploymentRows>
+  readonly label: string
+  readonly empty: string
+}
+
+export function DeploymentTable({ source, label, empty }: TableProps) {
+  const { list, total, isComplete, moved, error } = source.rows.value
+  const isNarrow = useIsNarrow()
+  return (
+    <section aria-label={label}>
+      <div class="table-bar">
+        <p class="muted number" role="status">
+          {total === null
+            ? 'Loading…'
+            : isComplete
+              ? plural(list.length, 'deployment')
+              : `${formatNumber(list.length)} of ${plural(total, 'deployment')}`}
+        </p>
+        <button
+          type="button"
+          class="quiet"
+          onClick={source.sortAgain}
+          style={{ visibility: moved > 0 ? 'visible' : 'hidden' }}
+        >
+          {plural(moved, 'row')} changed. Sort again
+        </button>
+      </div>
+      {error && <Trouble error={error} />}
+      {list.length > 0 && (
+        <VirtualList
+          rows={list}
+          keyOf={(row) => row.id}
+          rowHeight={isNarrow ? 64 : 44}
+          label={label}
+          head={['Deployment', 'Where', 'State', 'Version', 'Components', 'Changed']}
+          total={total ?? undefined}
+          columns="deployments"
+        >
+          {(row) => <DeploymentCells row={row} />}
+        </VirtualList>
+      )}
+      {isComplete && list.length === 0 && !error && <p class="empty">{empty}</p>}
+    </section>
+  )
+}
+
+export function DeploymentCells({ row }: { readonly row: Row }) {
+  const error = row.error ?? row.components.find((component) => component.error)?.error ?? null
+  return (
+    <>
+      <Cell class="main">
+        <DeploymentLink deployment={row} />
+      </Cell>
+      <Cell class="where">
+        <TargetLink target={row.target} />
+        {row.target.connectivity === 'OFFLINE' && <StateMark of="OFFLINE" isBare />}
+      </Cell>
+      <Cell class="state">
+        <StateMark of={toMark(row.state, row.error !== null)} />
+        {row.stalled && <StateMark of="STALLED" />}
+        {row.convergence === 'STALE' && <StateMark of="STALE" />}
+        {error && (
+          <span class="why" title={`${error.code}: ${error.message}`}>
+            {error.message || error.code}
+          </span>
+        )}
+      </Cell>
+      <Cell class="version number">
+        <Versions deployment={row} />
+      </Cell>
+      <Cell class="parts">
+        {row.components.slice(0, 8).map(({ name, state, error: own }) => (
+          <span key={name} class="part" title={`${name}: ${state.toLowerCase()}`}>
+            <StateMark of={toMark(state, own !== null)} isBare>
+              {`${name}: ${state.toLowerCase()}`}
+            </StateMark>
+          </span>
+        ))}
+        {row.components.length > 8 && <small class="muted">+{row.components.length - 8}</small>}
+      </Cell>
+      <Cell class="when number">
+        <time dateTime={row.changedAt} title={formatFull(row.changedAt)}>
+          {formatAge(row.changedAt, moment.value)}
+        </time>
+      </Cell>
+    </>
+  )
+}
+
+/** Shows the declared application first: the deployment's id is mostly an opaque number. */
+export function DeploymentLink({ deployment }: { readonly deployment: Named }) {
+  const { application, applicationVersion, deploymentId } = deployment
+  return (
+    <a href={deploymentHref(deployment)} title={deploymentId}>
+      {application ? `${application} ${applicationVersion ?? ''}` : deploymentId}
+      {application && <small>{deploymentId}</small>}
+    </a>
+  )
+}
+
+type Named = Pick<Row, 'deploymentId' | 'reporter' | 'application' | 'applicationVersion'>
+
+export const deploymentHref = ({ deploymentId, reporter }: Pick<Row, 'deploymentId' | 'reporter'>): string =>
+  href(['deployment', reporter, deploymentId])
+
+export function TargetLink({
+  target,
+}: {
+  readonly target: Pick<Row['target'], 'name' | 'id'> & { readonly deviceId?: string }
+}) {
+  return target.deviceId === undefined ? (
+    <span>{target.name}</span>
+  ) : (
+    <a href={href(['device', target.deviceId])}>{target.name}</a>
+  )
+}

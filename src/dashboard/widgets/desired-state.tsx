@@ -1,0 +1,241 @@
+/** A deployment's target beside what it runs, and the difference between two versions of its document. */
+import { useState } from 'preact/hooks'
+import { diffLines, foldLines, type Line, type Stretch } from '../data/diff.ts'
+import { type FragmentOf, graphql } from '../data/graphql.ts'
+import { plural } from '../data/labels.ts'
+import { formatAge, formatFull, formatTime } from '../data/time.ts'
+import { useAnswer } from '../data/use-query.ts'
+import { moment } from '../route.ts'
+import { ConvergenceMark, sayConvergence } from './convergence.tsx'
+import { Trouble } from './error-message.tsx'
+import { useFilters } from './filters.tsx'
+import { StateMark, toMark } from './state-mark.tsx'
+
+export const desiredFragment = graphql(`
+  fragment Desired on Deployment {
+    deploymentId reporter state convergence adoptedManifestVersion targetManifestVersion
+    error { code }
+    desired { digest }
+    desiredHistory { digest sizeBytes fromManifestVersion untilManifestVersion declaredAt declaredBy reason }
+  }
+`)
+
+/** A query of its own: callers without access to documents can still read the rest. */
+const contentsDocument = graphql(`
+  query DesiredContents($deploymentId: String!, $reporter: String, $before: String!, $after: String!) {
+    deployment(deploymentId: $deploymentId, deviceId: $reporter) {
+      before: desiredDocument(digest: $before) { content }
+      after: desiredDocument(digest: $after) { content }
+    }
+  }
+`)
+
+type Desired = FragmentOf<typeof desiredFragment>
+type Document = Desired['desiredHistory'][number]
+
+/** What should run from a version of its device's manifest on. */
+export interface Version {
+  readonly version: string
+  /** Null: it was withdrawn. */
+  readonly document: Document | null
+}
+
+/** Newest first, up to the version meant: the past knows no later ones. A withdrawal is what ended a document that no other followed. */
+export function versionsOf(history: readonly Document[], target: string | null): Version[] {
+  const versions = history.flatMap((document, index): Version[] => {
+    const { fromManifestVersion: version, untilManifestVersion: until } = document
+    const isFollowed = until === null || history[index - 1]?.fromManifestVersion === until
+    return [...(isFollowed ? [] : [{ version: until, document: null }]), { version, document }]
+  })
+  return versions.filter(({ version }) => target === null || BigInt(version) <= BigInt(target))
+}
+
+export function DesiredState({ deployment }: { readonly deployment: Desired }) {
+  const { convergence, adoptedManifestVersion: adopted, targetManifestVersion: target, error, state } = deployment
+  const versions = versionsOf(deployment.desiredHistory, target)
+  const [meant] = versions
+  if (target === null || !meant) return null
+  const { document } = meant
+  return (
+    <section class="panel" aria-labelledby="desired">
+      <h2 id="desired">Desired state</h2>
+      <div class="beside">
+        <div>
+          <h3>Target</h3>
+          <p class="of-version">
+            version <b class="number">{target}</b>
+          </p>
+          {document ? (
+            <DocumentFacts document={document} />
+          ) : (
+            <p class="muted">Withdrawn. The device should remove it.</p>
+          )}
+        </div>
+        <div>
+          <h3>Reported</h3>
+          <p class="of-version">
+            {adopted === null ? (
+              <span class="muted">no version reported</span>
+            ) : (
+              <>
+                version <b class="number">{adopted}</b>
+              </>
+            )}
+            <StateMark of={toMark(state, error !== null)} />
+          </p>
+        </div>
+        <div>
+          <h3>Convergence</h3>
+          <p class="of-version">
+            <ConvergenceMark of={convergence} />
+          </p>
+          <p class="muted">{sayConvergence(convergence, target, adopted, document === null)}</p>
+        </div>
+      </div>
+      <Comparison deployment={deployment} versions={versions} />
+    </section>
+  )
+}
+
+function DocumentFacts({ document }: { readonly document: Document }) {
+  return (
+    <p class="muted">
+      declared{' '}
+      <time dateTime={document.declaredAt} title={formatFull(document.declaredAt)}>
+        {formatAge(document.declaredAt, moment.value)}
+      </time>{' '}
+      by {document.declaredBy}
+      {document.reason && <q>{document.reason}</q>}
+      <code class="digest" title={document.digest}>
+        {shorten(document.digest)}
+      </code>{' '}
+      {plural(document.sizeBytes, 'byte')}
+    </p>
+  )
+}
+
+/** `sha256:0123456789ab…` */
+const shorten = (digest: string): string => `${digest.slice(0, 'sha256:'.length + 12)}…`
+
+const nothing = 'nothing'
+
+interface ComparisonProps {
+  readonly deployment: Desired
+  readonly versions: readonly Version[]
+}
+
+/** Which two is in the address. At first: from what it is on to what is meant; where that is the same, what the newest one changed. */
+function Comparison({ deployment, versions }: ComparisonProps) {
+  const { one, set } = useFilters()
+  const known = (version: string | null): string | undefined =>
+    version === nothing ? nothing : versions.find((each) => each.version === version)?.version
+  const adopted = deployment.adoptedManifestVersion
+  const [newest, second] = versions
+  const isOn = versions.find(({ version }) => adopted !== null && BigInt(version) <= BigInt(adopted))
+  const after = known(one('to')) ?? newest?.version ?? nothing
+  const before = known(one('from')) ?? (deployment.convergence === 'STALE' ? isOn : second)?.version ?? nothing
+  const digestOf = (version: string): string =>
+    versions.find((each) => each.version === version)?.document?.digest ?? ''
+  const choose = (name: string, label: string, value: string) => (
+    <label>
+      <span class="muted">{label}</span>
+      <select
+        aria-label={name === 'to' ? 'To version' : 'From version'}
+        value={value}
+        onChange={(event) => set({ [name]: event.currentTarget.value })}
+      >
+        {versions.map(({ version, document }) => (
+          <option key={version} value={version}>
+            {document ? `version ${version}, ${formatTime(document.declaredAt)}` : `version ${version}, withdrawn`}
+          </option>
+        ))}
+        <option value={nothing}>nothing (before the first version)</option>
+      </select>
+    </label>
+  )
+  return (
+    <>
+      <div class="compared">
+        {choose('from', 'From', before)}
+        {choose('to', 'to', after)}
+      </div>
+      <Difference deployment={deployment} before={digestOf(before)} after={digestOf(after)} />
+    </>
+  )
+}
+
+interface DifferenceProps {
+  readonly deployment: Pick<Desired, 'deploymentId' | 'reporter'>
+  /** Digests; empty: nothing. */
+  readonly before: string
+  readonly after: string
+}
+
+function Difference({ deployment: { deploymentId, reporter }, before, after }: DifferenceProps) {
+  const { data, error, isAsking } = useAnswer(contentsDocument, { deploymentId, reporter, before, after })
+  if (error?.code === 'FORBIDDEN')
+    return <p class="empty">Only operators can read documents. Sign in with a key that has the role operator.</p>
+  if (error) return <Trouble error={error} />
+  if (!data) return <p class="empty">Loading…</p>
+  const lines = diffLines(data.deployment?.before?.content ?? '', data.deployment?.after?.content ?? '')
+  const added = lines.filter(({ kind }) => kind === 'added').length
+  const removed = lines.filter(({ kind }) => kind === 'removed').length
+  if (lines.length === 0) return <p class="empty">Neither version has a document.</p>
+  return (
+    <div aria-busy={isAsking}>
+      <p class="muted number" role="status">
+        {added + removed === 0
+          ? 'No differences.'
+          : `${plural(added, 'line')} added, ${plural(removed, 'line')} removed`}
+      </p>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard. */}
+      <div class="scroll" tabIndex={0} role="region" aria-label="Differences">
+        <table class="diff">
+          {foldLines(lines).map((stretch) => (
+            <StretchRows
+              key={`${before} ${after} ${stretch.lines[0]?.before}:${stretch.lines[0]?.after}`}
+              stretch={stretch}
+            />
+          ))}
+        </table>
+      </div>
+    </div>
+  )
+}
+
+function StretchRows({ stretch }: { readonly stretch: Stretch }) {
+  const [isOpen, setIsOpen] = useState(false)
+  return (
+    <tbody>
+      {stretch.isFolded && !isOpen ? (
+        <tr class="folded">
+          <td colSpan={4}>
+            <button type="button" class="quiet" onClick={() => setIsOpen(true)}>
+              {plural(stretch.lines.length, 'unchanged line')}
+            </button>
+          </td>
+        </tr>
+      ) : (
+        stretch.lines.map((line) => <LineRow key={`${line.before}:${line.after}`} line={line} />)
+      )}
+    </tbody>
+  )
+}
+
+const signs = { same: '', added: '+', removed: '−' } as const
+
+function LineRow({ line: { kind, text, before, after } }: { readonly line: Line }) {
+  return (
+    <tr class={kind}>
+      <td class="number">{before}</td>
+      <td class="number">{after}</td>
+      <td class="sign">
+        <span aria-hidden="true">{signs[kind]}</span>
+        {kind !== 'same' && <span class="unseen">{kind}</span>}
+      </td>
+      <td>
+        <code>{text}</code>
+      </td>
+    </tr>
+  )
+}

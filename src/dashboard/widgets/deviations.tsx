@@ -1,0 +1,42 @@
+/** Where a device's reports deviate from the Margo specification, and what its agent must send instead. */
+import { type FragmentOf, graphql } from '../data/graphql.ts'
+import { plural } from '../data/labels.ts'
+import { formatAge, formatFull, now } from '../data/time.ts'
+
+export const deviationsFragment = graphql(`
+  fragment Deviations on Device {
+    deviations { kind count lastAt example }
+  }
+`)
+
+const advice = {
+  FAILED_WITHOUT_ERROR: 'FAILED without an error code and message. Send both with each failed deployment or component.',
+  PENDING_WITHOUT_REASON: 'PENDING without a reason. Send the reason as the error of the deployment.',
+  INCONSISTENT_STATE:
+    'The state of the deployment does not follow from its components. Send the state of the component in progress.',
+  DEPLOYMENT_ID_NOT_UUID: 'The deployment ID is not a UUID. Use the ID from the deployment specification.',
+} as const
+
+export function Deviations({ deviations }: FragmentOf<typeof deviationsFragment>) {
+  if (deviations.length === 0) return null
+  return (
+    <section class="panel" aria-labelledby="deviations">
+      <h2 id="deviations">Deviations from the Margo specification</h2>
+      <p>The reports were accepted. Correct the agent that sends them.</p>
+      <ul>
+        {deviations.map(({ kind, count, lastAt, example }) => (
+          <li key={kind}>
+            {advice[kind]}{' '}
+            <span class="muted">
+              {plural(count, 'report')}, the last{' '}
+              <time dateTime={lastAt} title={formatFull(lastAt)}>
+                {formatAge(lastAt, now.value)}
+              </time>
+              {example && `: ${example}`}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}

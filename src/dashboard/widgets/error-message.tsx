@@ -1,0 +1,22 @@
+/** A failed request, and what to do about it. */
+import type { ApiError } from '../data/api.ts'
+import { formatTime } from '../data/time.ts'
+import { adjust } from '../route.ts'
+
+export function Trouble({ error }: { readonly error: ApiError }) {
+  const { oldestTime } = error.facts
+  if (error.code === 'HISTORY_EXPIRED')
+    return (
+      <p class="trouble" role="alert">
+        No history for this time.{typeof oldestTime === 'string' && ` It begins at ${formatTime(oldestTime)}.`}{' '}
+        <button type="button" class="quiet" onClick={() => adjust({ at: null })}>
+          Back to now
+        </button>
+      </p>
+    )
+  return (
+    <p class="trouble" role="alert">
+      {error.code === 'UNREACHABLE' ? "Can't reach the server. Retrying automatically." : error.message}
+    </p>
+  )
+}

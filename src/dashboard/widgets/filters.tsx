@@ -1,0 +1,104 @@
+/** Filters live in the address: what is chosen there is what is asked. */
+import { useEffect, useRef } from 'preact/hooks'
+import { adjust, type Parameters, route } from '../route.ts'
+
+export function useFilters() {
+  const { parameters } = route.value
+  return {
+    text: (name = 'text'): string => parameters.get(name) ?? '',
+    one: (name: string): string | null => parameters.get(name),
+    /** Those of the values that are known. */
+    many: <Value extends string>(name: string, known: readonly Value[]): Value[] =>
+      known.filter((value) => parameters.getAll(name).includes(value)),
+    isSet: (name: string): boolean => parameters.get(name) === 'true',
+    set: (changes: Parameters): void => adjust(changes),
+  }
+}
+
+interface ChoiceProps<Value extends string> {
+  readonly name: string
+  readonly label: string
+  readonly options: Readonly<Record<Value, string>>
+}
+
+/** Any of these; none chosen means all. */
+export function Choice<Value extends string>({ name, label, options }: ChoiceProps<Value>) {
+  const { many, set } = useFilters()
+  const values = Object.keys(options) as Value[]
+  const chosen = many(name, values)
+  const toggle = (value: Value): void =>
+    set({ [name]: chosen.includes(value) ? chosen.filter((each) => each !== value) : [...chosen, value], after: null })
+  return (
+    <div class="choice" role="group" aria-label={label}>
+      {values.map((value) => (
+        <button key={value} type="button" aria-pressed={chosen.includes(value)} onClick={() => toggle(value)}>
+          {options[value]}
+        </button>
+      ))}
+    </div>
+  )
+}
+
+export function Toggle({ name, children }: { readonly name: string; readonly children: string }) {
+  const { isSet, set } = useFilters()
+  return (
+    <button
+      type="button"
+      class="toggle"
+      aria-pressed={isSet(name)}
+      onClick={() => set({ [name]: isSet(name) ? null : 'true' })}
+    >
+      {children}
+    </button>
+  )
+}
+
+/** What a link has narrowed the list to, to be taken away. */
+export function Narrowed({ name, children }: { readonly name: string; readonly children: string }) {
+  const { set } = useFilters()
+  return (
+    <button type="button" class="toggle" aria-pressed="true" onClick={() => set({ [name]: null, after: null })}>
+      {children} ✕
+    </button>
+  )
+}
+
+/** Under a list that is read a page at a time. */
+export function Pager({
+  page,
+}: {
+  readonly page: { readonly hasNextPage: boolean; readonly endCursor: string | null } | undefined
+}) {
+  const { one, set } = useFilters()
+  return (
+    <div class="pager">
+      {one('after') && (
+        <button type="button" onClick={() => set({ after: null })}>
+          First page
+        </button>
+      )}
+      {page?.hasNextPage && (
+        <button type="button" onClick={() => set({ after: page.endCursor })}>
+          Next page
+        </button>
+      )}
+    </div>
+  )
+}
+
+/** Typing goes into the address when it pauses: not every letter is a question. */
+export function SearchField({ label, name = 'text' }: { readonly label: string; readonly name?: string }) {
+  const { text } = useFilters()
+  const field = useRef<HTMLInputElement>(null)
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
+  const value = text(name)
+  useEffect(() => {
+    if (field.current && document.activeElement !== field.current) field.current.value = value
+  }, [value])
+  useEffect(() => () => clearTimeout(timer.current), [])
+  const later = (): void => {
+    clearTimeout(timer.current)
+    timer.current = setTimeout(() => adjust({ [name]: field.current?.value ?? '', after: null }), 250)
+  }
+  return <input ref={field} type="search" aria-label={label} placeholder={label} defaultValue={value} onInput={later} />
+}

@@ -1,0 +1,78 @@
+/** Whether objects were put there, and whether they do their work: as marks and as a bar. */
+
+import {
+  formatNumber,
+  type Readiness,
+  readinessOrder,
+  readinessWords,
+  type SyncStatus,
+  syncWords,
+} from '../data/labels.ts'
+import type { Resource } from '../data/resource-rows.ts'
+import { type Mark, StateMark } from './state-mark.tsx'
+
+const readinessMarks: Readonly<Record<Readiness, Mark>> = {
+  READY: 'INSTALLED',
+  PENDING: 'WAITING',
+  FAILED: 'FAILED',
+  UNKNOWN: 'UNKNOWN',
+}
+
+const syncMarks: Readonly<Record<SyncStatus, Mark>> = {
+  APPLIED: 'INSTALLED',
+  PENDING: 'PENDING',
+  RETRYING: 'RETRYING',
+  FAILED: 'FAILED',
+  DELETED: 'REMOVED',
+}
+
+export function ReadinessMark({ of, isBare = false }: { readonly of: Readiness; readonly isBare?: boolean }) {
+  return (
+    <StateMark of={readinessMarks[of]} isBare={isBare}>
+      {readinessWords[of]}
+    </StateMark>
+  )
+}
+
+/** Applied is what it should be: said quietly. */
+export function SyncMark({ of }: { readonly of: SyncStatus }) {
+  return of === 'APPLIED' ? (
+    <span class="muted">{syncWords.APPLIED}</span>
+  ) : (
+    <StateMark of={syncMarks[of]}>{syncWords[of]}</StateMark>
+  )
+}
+
+const segments: Readonly<Record<Readiness, string>> = {
+  READY: 'installed',
+  PENDING: 'pending',
+  FAILED: 'failed',
+  UNKNOWN: 'removed',
+}
+
+export type ReadinessCounts = Readonly<Record<Readiness, number>>
+
+export function countReadiness(list: readonly Resource[]): ReadinessCounts {
+  const counts = { READY: 0, PENDING: 0, FAILED: 0, UNKNOWN: 0 }
+  for (const { readiness } of list) counts[readiness] += 1
+  return counts
+}
+
+export function ReadinessBar({ counts, label }: { readonly counts: ReadinessCounts; readonly label: string }) {
+  const present = readinessOrder.filter((readiness) => counts[readiness] > 0)
+  const words = present.map(
+    (readiness) => `${formatNumber(counts[readiness])} ${readinessWords[readiness].toLowerCase()}`,
+  )
+  return (
+    <div class="bar" role="img" aria-label={`${label}: ${words.join(', ') || 'none'}`}>
+      {present.map((readiness) => (
+        <span
+          key={readiness}
+          class={`segment ${segments[readiness]}`}
+          style={{ flexGrow: counts[readiness] }}
+          title={`${readinessWords[readiness]}: ${formatNumber(counts[readiness])}`}
+        />
+      ))}
+    </div>
+  )
+}

@@ -1,0 +1,104 @@
+/** The time slider: the last hours with how much happened in them, and a thumb that asks how it was then. */
+import { useMemo } from 'preact/hooks'
+import { formatNumber } from '../data/labels.ts'
+import { oldest, useOldest, usePoints } from '../data/past-points.ts'
+import { formatFull, formatMinute, formatTime, now } from '../data/time.ts'
+import { throttle } from '../data/use-query.ts'
+import { adjust, at, route } from '../route.ts'
+
+export const windows = {
+  '15m': 15 * 60_000,
+  '1h': 3_600_000,
+  '6h': 6 * 3_600_000,
+  '24h': 24 * 3_600_000,
+  '7d': 7 * 24 * 3_600_000,
+} as const
+export type Window = keyof typeof windows
+
+export const windowWords: Readonly<Record<Window, string>> = {
+  '15m': '15 minutes',
+  '1h': 'hour',
+  '6h': '6 hours',
+  '24h': '24 hours',
+  '7d': '7 days',
+}
+
+/** How far the charts look back: as chosen, or as much of the last hours as there is. */
+export function useWindow() {
+  const chosen = route.value.parameters.get('window')
+  const name = chosen !== null && chosen in windows ? (chosen as Window) : fitting()
+  const step = windows[name] / steps
+  // It moves on in steps, so that what was asked is shown again.
+  const to = Math.ceil(now.value / step) * step
+  return { name, from: to - windows[name], to, step }
+}
+
+function fitting(): Window {
+  const age = oldest.value === null ? 0 : Date.now() - oldest.value
+  return (['15m', '1h'] as const).find((name) => windows[name] >= age) ?? '6h'
+}
+
+const steps = 60
+
+export function WindowChoice() {
+  const { name } = useWindow()
+  return (
+    <div class="choice" role="group" aria-label="Time range">
+      {(Object.keys(windows) as Window[]).map((each) => (
+        <button key={each} type="button" aria-pressed={each === name} onClick={() => adjust({ window: each })}>
+          {each}
+        </button>
+      ))}
+    </div>
+  )
+}
+
+export function TimeBar() {
+  const { name, from, to, step } = useWindow()
+  useOldest()
+  const points = usePoints(null, from, to, step)
+  const most = Math.max(...points.map(({ rate }) => rate ?? 0), 1)
+  const then = at.value === null ? null : Date.parse(at.value)
+  const choose = useMemo(() => {
+    let wanted: number | null = null
+    const apply = throttle(120, () => adjust({ at: wanted === null ? null : new Date(wanted).toISOString() }))
+    return (time: number | null): void => {
+      wanted = time
+      apply()
+    }
+  }, [])
+  const shown = Math.min(then ?? now.value, now.value)
+  const slide = (event: Event): void => {
+    const value = Number((event.currentTarget as HTMLInputElement).value)
+    choose(value >= now.value - 2_000 ? null : value)
+  }
+  return (
+    <aside class="time-bar" aria-label="History">
+      <span class="time-now number">{then === null ? 'Now' : formatTime(then)}</span>
+      <div class="track">
+        <svg viewBox={`0 0 ${steps} 20`} preserveAspectRatio="none" aria-hidden="true">
+          {points.map(({ time, rate }) => {
+            const height = rate ? Math.max((rate / most) * 18, 1) : 0
+            const x = ((time - from) / (to - from)) * steps
+            return height > 0 && <rect key={time} x={x - 0.85} y={20 - height} width={0.7} height={height} />
+          })}
+        </svg>
+        <input
+          type="range"
+          min={from}
+          max={to}
+          step={windows[name] / 3_600}
+          value={shown}
+          aria-label="Time shown"
+          aria-valuetext={then === null ? 'now' : formatFull(then)}
+          onInput={slide}
+        />
+        <span class="from number" aria-hidden="true">
+          {formatMinute(from)}
+          {most > 1 ? ` · peak ${formatNumber(Math.round(most))} changes/min` : ''}
+        </span>
+      </div>
+      <WindowChoice />
+    </aside>
+  )
+}

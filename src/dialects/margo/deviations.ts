@@ -1,0 +1,45 @@
+/** How an accepted report deviates from Margo's text: nothing is refused for it, and an integrator sees which sentence an agent breaks. */
+import type { Deviation, DeviationKind } from '../../domain/deviation.ts'
+import type { StatusReport } from '../../domain/report.ts'
+import { isConsistent } from '../../domain/rollup.ts'
+
+/** By kind, the sentence of the specification ("Deployment Status", "Workload Deployment") that is broken. */
+export const deviationSentences: Readonly<Record<DeviationKind, string>> = {
+  FAILED_WITHOUT_ERROR: 'Deployment Status: a failed deployment or component has an error with a code and a message.',
+  PENDING_WITHOUT_REASON: 'Workload Deployment: "When reporting this state [Pending] indicate the reason."',
+  INCONSISTENT_STATE:
+    'Deployment Status: "The overall deployment status MUST inherit the current component\'s status until it has gone through installing each component."',
+  DEPLOYMENT_ID_NOT_UUID:
+    'Deployment Status: deploymentId is "the unique identifier UUID of the deployment specification".',
+}
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+const longestExample = 200
+
+/** Each kind once. */
+export function deviationsOf(report: StatusReport): readonly Deviation[] {
+  const { state, error, components, deploymentId, failureStage } = report
+  const found: Deviation[] = []
+  const note = (kind: DeviationKind, said: string): void => void found.push({ kind, example: shorten(said) })
+  const isWithoutError = (part: Pick<StatusReport, 'state' | 'error'>): boolean =>
+    part.state === 'FAILED' && isIncomplete(part.error)
+  const failed = components.find(isWithoutError)
+  if (isWithoutError(report)) note('FAILED_WITHOUT_ERROR', `deployment ${deploymentId}: FAILED`)
+  else if (failed) note('FAILED_WITHOUT_ERROR', `deployment ${deploymentId}: component ${failed.name} FAILED`)
+  if (state === 'PENDING' && error === null) note('PENDING_WITHOUT_REASON', `deployment ${deploymentId}: PENDING`)
+  if (!isConsistent(state, components, failureStage ?? null)) {
+    const parts = components.slice(0, longestExample).map((part) => `${part.name} ${part.state}`)
+    note('INCONSISTENT_STATE', `deployment ${deploymentId}: ${state}, components: ${parts.join(', ')}`)
+  }
+  if (!uuid.test(deploymentId)) note('DEPLOYMENT_ID_NOT_UUID', `deploymentId: ${deploymentId}`)
+  return found
+}
+
+/** Between characters, not within one: half a surrogate pair cannot be stored. */
+function shorten(text: string): string {
+  return text.length <= longestExample ? text : `${text.slice(0, longestExample - 1).replace(/[\ud800-\udbff]$/, '')}…`
+}
+
+function isIncomplete(error: StatusReport['error']): boolean {
+  return error === null || error.code === '' || error.message === ''
+}

@@ -1,0 +1,146 @@
+/** Where the members of a JSON container begin and end, told from its bytes alone, so that each can be read by itself. */
+import { DomainError } from '../../domain/errors.ts'
+import type { Paced } from '../../limits/pace.ts'
+
+export interface Part {
+  readonly from: number
+  readonly to: number
+}
+
+/** Filled in while a text is scanned for the first time. */
+export interface Measure {
+  readonly bytes: Uint8Array
+  /** How deep it may nest. */
+  readonly deepest: number
+  /** How many values it may have. */
+  readonly most: number
+  /** Bytes that are given to JSON.parse at a time. */
+  readonly piece: number
+  values: number
+  /** Begins and ends of numbers that JSON.parse may not keep, one after the other. */
+  readonly long: number[]
+}
+
+/** Bytes between two pauses. */
+const stride = 128 << 10
+/** No number that means something has so many. */
+const mostDigits = 1_000
+
+export const quote = 0x22
+export const openList = 0x5b
+export const openObject = 0x7b
+const [backslash, comma, minus, dot, closeList, closeObject] = [0x5c, 0x2c, 0x2d, 0x2e, 0x5d, 0x7d]
+
+/**
+ * The parts of the list or object that `from` begins and that ends before `to`; hands each to `take`, untrimmed. What is in a part is looked
+ * at no further than to find its end: whoever reads it finds out whether it is JSON. `isFirst`: the text is measured meanwhile.
+ */
+export function* scanParts(
+  measure: Measure,
+  { from, to }: Part,
+  isFirst: boolean,
+  take: (part: Part) => void,
+): Paced<undefined> {
+  const { bytes, deepest, most } = measure
+  const end = to - 1
+  const expected = bytes[from] === openList ? closeList : closeObject
+  if (end <= from || bytes[end] !== expected) throw notJson('it ends too early, or in the wrong bracket')
+  let [at, begin, level, pauseAt] = [from + 1, from + 1, 0, from + stride]
+  let isText = false
+  if (isFirst) measure.values += 1
+  while (at < end) {
+    const byte = bytes[at] as number
+    if (isText || byte === quote) {
+      if (!isText) at += 1
+      const stop = Math.min(end, pauseAt)
+      while (at < stop && bytes[at] !== quote) at += bytes[at] === backslash ? 2 : 1
+      isText = at >= stop
+      if (!isText) at += 1
+    } else {
+      if (byte === comma) {
+        if (isFirst) measure.values += 1
+        if (level === 0) {
+          take({ from: begin, to: at })
+          begin = at + 1
+        }
+      } else if (byte === openList || byte === openObject) {
+        level += 1
+        if (isFirst) measure.values += 1
+        if (level >= deepest) throw tooDeep(deepest)
+      } else if (byte === closeList || byte === closeObject) {
+        level -= 1
+        if (level < 0) throw notJson('it has a closing bracket too many')
+      } else if (byte >= 0x30 && byte <= 0x39) at = endOfDigits(measure, at, end, isFirst) - 1
+      at += 1
+    }
+    if (at < pauseAt) continue
+    if (measure.values > most) throw tooMany(most)
+    pauseAt = at + stride
+    yield
+  }
+  if (level > 0 || isText) throw notJson('it ends too early')
+  if (measure.values > most) throw tooMany(most)
+  take({ from: begin, to: end })
+  return undefined
+}
+
+function tooDeep(deepest: number): DomainError {
+  return new DomainError('INVALID_REQUEST', `The JSON is nested deeper than ${deepest} levels.`)
+}
+
+function tooMany(most: number): DomainError {
+  const message = `The JSON has more than ${Math.floor(most)} values, which is too many for its size: send it in parts.`
+  return new DomainError('TOO_LARGE', message)
+}
+
+/** Of the closing quote; beyond `end` when there is none. */
+export function endOfString(bytes: Uint8Array, begin: number, end: number): number {
+  let at = begin + 1
+  while (at < end && bytes[at] !== quote) at += bytes[at] === backslash ? 2 : 1
+  return at < end ? at : end + 1
+}
+
+/** Notes an integer of 16 digits or more: a safe one has no more than that. */
+function endOfDigits({ bytes, long }: Measure, begin: number, end: number, isFirst: boolean): number {
+  let at = begin + 1
+  while (at < end && at - begin <= mostDigits && isDigit(bytes[at])) at += 1
+  if (!isFirst || at - begin < 16) return at
+  if (at - begin > mostDigits)
+    throw new DomainError('INVALID_REQUEST', `The JSON has a number of more than ${mostDigits} digits.`)
+  const isNegative = bytes[begin - 1] === minus
+  const before = bytes[isNegative ? begin - 2 : begin - 1]
+  const isWhole =
+    !isExponent(before) && before !== dot && bytes[begin - 1] !== 0x2b && !isExponent(bytes[at]) && bytes[at] !== dot
+  if (isWhole && bytes[begin] !== 0x30) long.push(isNegative ? begin - 1 : begin, at)
+  return at
+}
+
+/** Of a text that is nothing but one. */
+export function noteNumber(measure: Measure, { from, to }: Part): void {
+  const begin = measure.bytes[from] === minus ? from + 1 : from
+  if (isDigit(measure.bytes[begin])) endOfDigits(measure, begin, to, true)
+}
+
+function isDigit(byte: number | undefined): boolean {
+  return byte !== undefined && byte >= 0x30 && byte <= 0x39
+}
+
+function isExponent(byte: number | undefined): boolean {
+  return byte === 0x65 || byte === 0x45
+}
+
+/** Without the whitespace around it. */
+export function trim(bytes: Uint8Array, { from, to }: Part): Part {
+  let [begin, end] = [from, to]
+  while (begin < end && isBlank(bytes[begin])) begin += 1
+  while (end > begin && isBlank(bytes[end - 1])) end -= 1
+  return { from: begin, to: end }
+}
+
+function isBlank(byte: number | undefined): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
+}
+
+export function notJson(why: string, cause?: unknown): DomainError {
+  return new DomainError('INVALID_REQUEST', `The text is not valid JSON: ${why}.`, { cause })
+}

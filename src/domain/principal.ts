@@ -1,0 +1,77 @@
+/** Who asks, and what that allows. A role says what one may do; a sight (sight.ts) says of how much of the fleet. */
+
+import { type AccessScope, accessScopeKey } from './access-scope.ts'
+import type { Millis } from './values.ts'
+
+export const roles = ['viewer', 'reporter', 'operator', 'admin'] as const
+export type Role = (typeof roles)[number]
+
+/** What a field, a mutation or a route asks for. "of all": also that nothing narrows the caller's sight. */
+export type Access = 'anyone' | Role | `${Role} of all`
+
+/** An operator may do what an orchestrator reports; a reporter reads nothing. */
+const includes: Readonly<Record<Role, readonly Role[]>> = {
+  viewer: ['viewer'],
+  reporter: ['reporter'],
+  operator: ['operator', 'viewer', 'reporter'],
+  admin: roles,
+}
+
+/** What was presented. */
+export type Credential =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'adminKey' }
+  | { readonly kind: 'key'; readonly id: string }
+  | { readonly kind: 'jwt'; readonly text: string }
+  | { readonly kind: 'session'; readonly hash: string; readonly of: 'adminKey' | 'key' | 'jwt' }
+
+export interface Principal {
+  /** For the audit log: the key's name, the token's subject. */
+  readonly name: string
+  readonly roles: readonly Role[]
+  /** Null: the whole fleet. */
+  readonly accessScope: AccessScope | null
+  readonly credential: Credential
+  /** Null: until it is revoked. */
+  readonly expiresAt: Millis | null
+}
+
+/** Where nobody is asked who he is. */
+export const everyone: Principal = {
+  name: 'everyone',
+  roles: ['admin'],
+  accessScope: null,
+  credential: { kind: 'none' },
+  expiresAt: null,
+}
+
+export function may({ roles: held, accessScope }: Pick<Principal, 'roles' | 'accessScope'>, access: Access): boolean {
+  if (access === 'anyone') return true
+  const [role, isOfAll] = parts(access)
+  if (isOfAll && accessScope !== null) return false
+  return held.some((one) => includes[one].includes(role))
+}
+
+/** For whoever lacks it. */
+export function describeAccess(access: Access): string {
+  if (access === 'anyone') return 'a credential'
+  const [role, isOfAll] = parts(access)
+  return `the role ${role}${isOfAll ? ' without a narrower scope' : ''}`
+}
+
+/** Two who have the same may be told the same. */
+export function rightsKey(identity: Principal): string {
+  let key = rightsKeys.get(identity)
+  if (key === undefined) {
+    key = JSON.stringify([[...identity.roles].sort(), accessScopeKey(identity.accessScope)])
+    rightsKeys.set(identity, key)
+  }
+  return key
+}
+
+const rightsKeys = new WeakMap<Principal, string>()
+
+function parts(access: Exclude<Access, 'anyone'>): readonly [Role, boolean] {
+  const [role, isOfAll] = access.split(' ', 2)
+  return [role as Role, isOfAll !== undefined]
+}

@@ -1,0 +1,141 @@
+/**
+ * graphql's executor with four additions: it charges a budget, yields to the event loop, can be stopped, and leaves no
+ * rejection unhandled. It overrides the methods that complete values, because they see every list and field, including
+ * introspection; wrapped resolvers would not. The class is internal to graphql, whose version is pinned.
+ * test/graphql/executor.test.ts fails if a new version behaves differently.
+ */
+import {
+  AbortedGraphQLExecutionError,
+  type ExecutionResult,
+  GraphQLError,
+  type GraphQLLeafType,
+  getNullableType,
+  isListType,
+  type ValidatedExecutionArgs,
+} from 'graphql'
+import { createSharedExecutionContext } from 'graphql/execution/createSharedExecutionContext.js'
+import { ExecutorThrowingOnIncremental } from 'graphql/execution/ExecutorThrowingOnIncremental.js'
+import { sizeOf } from '../../limits/size.ts'
+import { maxAnswerSize } from '../guards/limits.ts'
+import type { Budget } from './budget.ts'
+
+export interface Metering {
+  readonly budget: Budget
+  /** Called with the number of fields before an object is executed. Returns a promise if execution must yield. */
+  readonly turn: (fields: number) => Promise<void> | undefined
+}
+
+export interface Execution {
+  readonly result: ExecutionResult | Promise<ExecutionResult>
+  /** Stops the execution. */
+  readonly stop: (reason: unknown) => void
+}
+
+/** Executes an operation, or one event of a subscription. */
+export function startExecution(args: ValidatedExecutionArgs, metering: Metering): Execution {
+  const executor = new Executor(args, metering)
+
+  function exceeded(error: unknown): ExecutionResult {
+    const excess = metering.budget.excess()
+    if (!excess || !(error instanceof AbortedGraphQLExecutionError)) throw error
+    return { data: null, errors: [new GraphQLError(excess.message, { originalError: excess })] }
+  }
+
+  function execute(): Execution['result'] {
+    try {
+      const result = executor.executeRootSelectionSet()
+      return result instanceof Promise ? result.catch(exceeded) : result
+    } catch (error) {
+      return exceeded(error)
+    }
+  }
+
+  return { result: execute(), stop: (reason) => executor.abort(reason) }
+}
+
+type Base = ExecutorThrowingOnIncremental
+type Given<Method extends keyof Base> = Base[Method] extends (...given: infer All) => unknown ? All : never
+type Fields = Given<'executeFields'>
+type List = Given<'completeListValue'>
+
+/** Characters of a field in the response besides its value: name, quotes, colon, comma. */
+const leafOverhead = 16
+
+/** Methods that run per object, list or value name their parameters: rest parameters cost as much as the metering. */
+class Executor extends ExecutorThrowingOnIncremental {
+  readonly #metering: Metering
+
+  constructor(args: ValidatedExecutionArgs, metering: Metering) {
+    // No resolver asks graphql for a signal: reads have their context's. To make one and to abort it costs as much as a small query's execution.
+    super(args, createSharedExecutionContext(undefined))
+    this.#metering = metering
+  }
+
+  override executeFields(type: Fields[0], source: Fields[1], path: Fields[2], fields: Fields[3], position: Fields[4]) {
+    const turn = this.#metering.turn(fields.size)
+    if (turn === undefined) return super.executeFields(type, source, path, fields, position)
+    return turn.then(() => {
+      if (this.aborted) throw new Error('the operation has ended')
+      return super.executeFields(type, source, path, fields, position)
+    })
+  }
+
+  override completeListValue(
+    type: List[0],
+    details: List[1],
+    info: List[2],
+    path: List[3],
+    items: List[4],
+    position: List[5],
+  ) {
+    try {
+      if (Array.isArray(items)) this.#metering.budget.rows(items.length)
+    } catch (error) {
+      attended(items)
+      throw error
+    }
+    return super.completeListValue(type, details, info, path, items, position)
+  }
+
+  override completeLeafValue(type: GraphQLLeafType, value: unknown): unknown {
+    const leaf = super.completeLeafValue(type, value)
+    const size = typeof leaf === 'string' ? leaf.length : typeof leaf === 'object' ? sizeOf(leaf, maxAnswerSize) : 0
+    this.#metering.budget.characters(size + leafOverhead)
+    return leaf
+  }
+
+  /** An exceeded budget is not an error of one field: it ends the whole operation. */
+  override handleFieldError(...given: Given<'handleFieldError'>): void {
+    const { budget } = this.#metering
+    if (!budget.excess()) budget.failed()
+    const excess = budget.excess()
+    if (excess) {
+      this.abort(excess)
+      throw excess
+    }
+    super.handleFieldError(...given)
+  }
+
+  /** After a sibling fails, graphql drops a promised list, and rejections in that list would be unhandled. */
+  override completePromisedValue(...[type, details, info, path, result, position]: Given<'completePromisedValue'>) {
+    const value = isListType(getNullableType(type)) ? result.then(attended) : result
+    return super.completePromisedValue(type, details, info, path, value, position)
+  }
+
+  override completePromisedListItemValue(
+    ...[item, type, details, info, path, position]: Given<'completePromisedListItemValue'>
+  ) {
+    const value = isListType(getNullableType(type)) ? item.then(attended) : item
+    return super.completePromisedListItemValue(value, type, details, info, path, position)
+  }
+}
+
+/** Marks rejections in a list as handled. Code that awaits such a promise still gets its rejection. */
+function attended(value: unknown): unknown {
+  if (!Array.isArray(value)) return value
+  for (const item of value) {
+    if (item instanceof Promise) item.then(attended, () => undefined)
+    else attended(item)
+  }
+  return value
+}

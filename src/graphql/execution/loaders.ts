@@ -1,0 +1,290 @@
+/**
+ * All reads of one snapshot. Equal reads on one level of a query become one statement (DataLoader), and results are
+ * cached. A reader belongs to its snapshot, so all readers of a shared snapshot share its cache.
+ */
+import { createAttachment } from '../../attachment.ts'
+import { type AccessScope, accessScopeKey } from '../../domain/access-scope.ts'
+import type { Change, ChangeFilter } from '../../domain/change.ts'
+import type { Digest } from '../../domain/desired.ts'
+import type { RolloutName } from '../../domain/rollout.ts'
+import type { Target, TargetKind } from '../../domain/target.ts'
+import type { Digits, Millis, Revision } from '../../domain/values.ts'
+import type { Snapshot } from '../../store/database.ts'
+import { visibleChanges, withScope } from '../../store/read/access-scope.ts'
+import { audit } from '../../store/read/audit.ts'
+import { type ChangeScope, countChanges, pageChanges } from '../../store/read/changes.ts'
+import type { DeploymentFilter } from '../../store/read/deployment-filter.ts'
+import {
+  componentsByKey,
+  countConvergence,
+  countDeployments,
+  type DeploymentName,
+  type DeploymentOrder,
+  deploymentsByKey,
+  findDeployments,
+  findManyDeployments,
+  pageDeployments,
+  type Scope,
+} from '../../store/read/deployments.ts'
+import { contentsOf, documentsOf, lastManifestVersions, newestManifests } from '../../store/read/desired.ts'
+import { countDeviations, deviationsOf } from '../../store/read/deviations.ts'
+import { actionsOf, instancesByKey, instancesOf } from '../../store/read/instances.ts'
+import { requireRetained, resolvePast } from '../../store/read/past.ts'
+import { profilesOf } from '../../store/read/profiles.ts'
+import { countReports, pageReports } from '../../store/read/reports.ts'
+import type { ResourceFilter, ResourceScope } from '../../store/read/resource-scope.ts'
+import { countResources, detailsOf, pageResources, resourcesByKey, sumOfReadiness } from '../../store/read/resources.ts'
+import {
+  countRollouts,
+  pageRollouts,
+  type RolloutFilter,
+  rolloutByKeyArgs,
+  rolloutsByKey,
+} from '../../store/read/rollouts.ts'
+import {
+  countDevices,
+  type DeviceFilter,
+  type DeviceScope,
+  pageDevices,
+  targetByName,
+  targetsByKey,
+} from '../../store/read/targets.ts'
+import { lagsOf } from '../../store/sinks/sinks.ts'
+import type { PageRequest } from '../../store/sql/order.ts'
+import { batched, remembered } from './batching.ts'
+
+/** `asOf`: the revision of its deployments. Null: the present. Targets themselves have no past. */
+export type TargetNode = Target & { readonly asOf: Revision | null }
+
+/** Number of manifest versions or documents returned. Their history never expires. */
+export const shownVersions = 100
+
+/** The parent of a list. */
+export type Parent = { readonly of: 'fleet' } | { readonly of: 'rollout' | 'target' | 'instance'; readonly key: number }
+export type ResourceParent =
+  | { readonly of: 'fleet' }
+  | { readonly of: 'rollout' | 'instance' | 'deployment'; readonly key: number }
+  | { readonly of: 'component'; readonly key: number; readonly name: string }
+export type ChangeParent =
+  | { readonly of: 'fleet' }
+  | { readonly of: 'deployment'; readonly key: number }
+  | { readonly of: 'component'; readonly key: number; readonly name: string }
+
+export type Reader = ReturnType<typeof createReader>
+
+const readers = createAttachment<Snapshot, Map<string, Reader>>('readers')
+
+/** One reader per snapshot and access scope. */
+export function readerOf(snapshot: Snapshot, accessScope: AccessScope | null): Reader {
+  let ofSnapshot = readers.get(snapshot)
+  if (!ofSnapshot) {
+    ofSnapshot = new Map()
+    readers.set(snapshot, ofSnapshot)
+  }
+  const key = accessScope === null ? '' : accessScopeKey(accessScope)
+  let reader = ofSnapshot.get(key)
+  if (!reader) {
+    reader = createReader(withScope(snapshot, accessScope))
+    ofSnapshot.set(key, reader)
+  }
+  return reader
+}
+
+function createReader(s: Snapshot) {
+  const target = batched((keys: readonly number[], asOf: Revision | null) => targetsByKey(s, keys, asOf))
+  const deployments = batched(
+    (
+      keys: readonly number[],
+      of: Scope['of'],
+      filter: DeploymentFilter,
+      order: DeploymentOrder,
+      page: PageRequest,
+      asOf: Revision | null,
+    ) => pageDeployments(s, scopeOf(of, keys), filter, order, page, asOf),
+  )
+  const counts = batched((keys: readonly number[], of: Scope['of'], filter: DeploymentFilter, asOf: Revision | null) =>
+    countDeployments(s, scopeOf(of, keys), filter, asOf),
+  )
+  const convergence = batched(
+    (keys: readonly number[], of: Scope['of'], filter: DeploymentFilter, asOf: Revision | null) =>
+      countConvergence(s, scopeOf(of, keys), filter, asOf),
+  )
+  const devices = batched((keys: readonly number[], of: DeviceScope['of'], filter: DeviceFilter, page: PageRequest) =>
+    pageDevices(s, deviceScopeOf(of, keys), filter, page),
+  )
+  const deviceCount = batched((keys: readonly number[], of: DeviceScope['of'], filter: DeviceFilter) =>
+    countDevices(s, deviceScopeOf(of, keys), filter),
+  )
+  const changes = batched(
+    (parents: readonly ChangeParent[], _of: string, filter: ChangeFilter, page: PageRequest, until: Revision | null) =>
+      pageChanges(s, changeScopeOf(parents), filter, page, until),
+    changeAnswerKey,
+  )
+  const changeCount = batched(
+    (parents: readonly ChangeParent[], _of: string, filter: ChangeFilter, until: Revision | null) =>
+      countChanges(s, changeScopeOf(parents), filter, until),
+    changeAnswerKey,
+  )
+  const resources = batched(
+    (
+      parents: readonly ResourceParent[],
+      _of: string,
+      filter: ResourceFilter,
+      page: PageRequest,
+      asOf: Revision | null,
+    ) => pageResources(s, resourceScopeOf(parents), filter, page, asOf),
+    resourceAnswerKey,
+  )
+  const resourceCounts = batched(
+    (parents: readonly ResourceParent[], _of: string, filter: ResourceFilter, asOf: Revision | null) =>
+      countResources(s, resourceScopeOf(parents), filter, asOf),
+    resourceAnswerKey,
+  )
+  const readinessSum = batched(
+    (parents: readonly ResourceParent[], _of: string, asOf: Revision | null) =>
+      sumOfReadiness(s, resourceScopeOf(parents), asOf),
+    resourceAnswerKey,
+  )
+  // After a commit, each subscription to a deployment reads its own: one statement serves them all.
+  const named = batched(
+    (names: readonly DeploymentName[]) => findManyDeployments(s, names),
+    (_, index) => index,
+  )
+  const namedInPast = remembered((deploymentId: string, deviceId: string | null, asOf: Revision) =>
+    findDeployments(s, deploymentId, deviceId, asOf),
+  )
+  const keyOf = (parent: Parent): number => (parent.of === 'fleet' ? 0 : parent.key)
+
+  return {
+    head: s.head,
+    /** Whether the caller has an access scope. */
+    isNarrow: s.accessScope !== undefined,
+    /** The changes that the caller can see. */
+    see: (changes: readonly Change[]) => visibleChanges(s, changes),
+    /** Throws HISTORY_EXPIRED if changes after that revision have expired. */
+    retained: (revision: Revision) => requireRetained(s, revision),
+    /** The revision selected by the arguments `asOf` and `atRevision`. */
+    past: remembered((asOf: Millis | null, atRevision: Revision | null) =>
+      resolvePast(s, { asOf, atRevision: atRevision === null ? null : String(atRevision) }),
+    ),
+    deployment: batched((keys: readonly number[], asOf: Revision | null) => deploymentsByKey(s, keys, asOf)),
+    /** Of a row without them. */
+    components: batched((keys: readonly number[], asOf: Revision | null) => componentsByKey(s, keys, asOf)),
+    findDeployments: async (deploymentId: string, deviceId: string | null, asOf: Revision | null) =>
+      asOf === null ? ((await named({ deploymentId, deviceId })) ?? []) : namedInPast(deploymentId, deviceId, asOf),
+    deployments: (
+      parent: Parent,
+      filter: DeploymentFilter,
+      order: DeploymentOrder,
+      page: PageRequest,
+      asOf: Revision | null,
+    ) => deployments(keyOf(parent), parent.of, filter, order, page, asOf),
+    deploymentCounts: (parent: Parent, filter: DeploymentFilter, asOf: Revision | null) =>
+      counts(keyOf(parent), parent.of, filter, asOf),
+    convergenceCounts: (parent: Parent, filter: DeploymentFilter, asOf: Revision | null) =>
+      convergence(keyOf(parent), parent.of, filter, asOf),
+
+    target: async (key: number, asOf: Revision | null): Promise<TargetNode | undefined> => {
+      // Targets depend on the revision only through the access scope.
+      const found = await target(key, s.accessScope ? asOf : null)
+      return found && { ...found, asOf }
+    },
+    knownTarget(key: number, asOf: Revision | null): TargetNode | undefined {
+      const found = target.known(key, s.accessScope ? asOf : null)
+      return found && { ...found, asOf }
+    },
+    targetByName: remembered((kind: TargetKind, provider: string, name: string) =>
+      targetByName(s, kind, provider, name),
+    ),
+    devices: (parentKey: number | null, filter: DeviceFilter, page: PageRequest) =>
+      devices(parentKey ?? 0, parentKey === null ? 'fleet' : 'parent', filter, page),
+    deviceCount: (parentKey: number | null, filter: DeviceFilter) =>
+      deviceCount(parentKey ?? 0, parentKey === null ? 'fleet' : 'parent', filter),
+
+    rollout: batched((keys: readonly number[], asOf: Revision | null) => rolloutsByKey(s, keys, asOf)),
+    rolloutByName: remembered((name: Omit<RolloutName, 'kind'>, asOf: Revision | null) =>
+      rolloutByKeyArgs(s, name, asOf),
+    ),
+    rollouts: remembered((filter: RolloutFilter, page: PageRequest) => pageRollouts(s, filter, page)),
+    rolloutCount: remembered((filter: RolloutFilter) => countRollouts(s, filter)),
+
+    resource: batched((keys: readonly number[], asOf: Revision | null) => resourcesByKey(s, keys, asOf)),
+    resourceDetail: batched((keys: readonly number[]) => detailsOf(s, keys)),
+    resources: (parent: ResourceParent, filter: ResourceFilter, page: PageRequest, asOf: Revision | null) =>
+      resources(parent, parent.of, filter, page, asOf),
+    resourceCounts: (parent: ResourceParent, filter: ResourceFilter, asOf: Revision | null) =>
+      resourceCounts(parent, parent.of, filter, asOf),
+    readinessSum: (parent: ResourceParent, asOf: Revision | null) => readinessSum(parent, parent.of, asOf),
+    instance: batched((keys: readonly number[], asOf: Revision | null) => instancesByKey(s, keys, asOf)),
+    instancesOf: batched((keys: readonly number[], asOf: Revision | null) => instancesOf(s, keys, asOf)),
+    actionsOf: batched((keys: readonly number[], asOf: Revision | null) => actionsOf(s, keys, asOf)),
+
+    changes: (parent: ChangeParent, filter: ChangeFilter, page: PageRequest, until: Revision | null) =>
+      changes(parent, parent.of, filter, page, until),
+    changeCount: (parent: ChangeParent, filter: ChangeFilter, until: Revision | null) =>
+      changeCount(parent, parent.of, filter, until),
+
+    profile: batched((keys: readonly number[]) => profilesOf(s, keys)),
+    deviations: batched((keys: readonly number[]) => deviationsOf(s, keys)),
+    deviationCounts: remembered(() => countDeviations(s)),
+    manifest: batched((keys: readonly number[]) => newestManifests(s, keys)),
+    /** The newest versions, newest first. */
+    manifestVersions: remembered((targetKey: number) => lastManifestVersions(s, targetKey, shownVersions)),
+    /** Newest first. */
+    documentsOf: batched((keys: readonly number[], limit: number, upTo: Digits | null) =>
+      documentsOf(s, keys, limit, upTo),
+    ),
+    documentContent: batched(
+      (digests: readonly Digest[]) => contentsOf(s, digests),
+      (_, index) => index,
+    ),
+    reports: batched((keys: readonly number[], page: PageRequest, until: Revision | null) =>
+      pageReports(s, keys, page, until),
+    ),
+    reportCount: batched((keys: readonly number[], until: Revision | null) => countReports(s, keys, until)),
+    sinkLag: batched((keys: readonly number[]) => lagsOf(s, keys)),
+    drift: remembered(() => audit(s)),
+  }
+}
+
+function scopeOf(of: Scope['of'], keys: readonly number[]): Scope {
+  return of === 'fleet' ? { of } : { of, keys }
+}
+
+function deviceScopeOf(of: DeviceScope['of'], keys: readonly number[]): DeviceScope {
+  return of === 'fleet' ? { of } : { of, keys }
+}
+
+/** All parents in one load have the same kind. */
+function changeScopeOf(parents: readonly ChangeParent[]): ChangeScope {
+  const items = parents.flatMap((parent) =>
+    parent.of === 'component' ? [{ deploymentKey: parent.key, name: parent.name }] : [],
+  )
+  if (items.length > 0) return { of: 'component', items }
+  const keys = parents.flatMap((parent) => (parent.of === 'deployment' ? [parent.key] : []))
+  return keys.length > 0 ? { of: 'deployment', keys } : { of: 'fleet' }
+}
+
+/** All parents in one load have the same kind. */
+function resourceScopeOf(parents: readonly ResourceParent[]): ResourceScope {
+  const [first] = parents
+  if (!first || first.of === 'fleet') return { of: 'fleet' }
+  if (first.of !== 'component')
+    return { of: first.of, keys: parents.flatMap((parent) => ('key' in parent ? [parent.key] : [])) }
+  const items = parents.flatMap((parent) =>
+    parent.of === 'component' ? [{ deploymentKey: parent.key, name: parent.name }] : [],
+  )
+  return { of: 'component', items }
+}
+
+/** Results of components are keyed by index. */
+function resourceAnswerKey(parent: ResourceParent, index: number): number {
+  if (parent.of === 'component') return index
+  return parent.of === 'fleet' ? 0 : parent.key
+}
+
+/** Results of components are keyed by index. */
+function changeAnswerKey(parent: ChangeParent, index: number): number {
+  if (parent.of === 'component') return index
+  return parent.of === 'deployment' ? parent.key : 0
+}

@@ -1,0 +1,120 @@
+/**
+ * Execute once per event. Subscribers with the same document, variables and rights share the result of an event and its
+ * JSON text, for as long as the result is valid:
+ *
+ *   state    the result depends on a shared snapshot and lives as long as that snapshot
+ *   change   linked objects show the present, so only subscribers notified in the same moment share the result. If
+ *            nothing was read for it, later ones share it too (resuming subscribers are at different positions)
+ */
+import type { DocumentNode, FormattedExecutionResult } from 'graphql'
+import { LRUCache } from 'lru-cache'
+import { createAttachment } from '../../attachment.ts'
+import type { Change } from '../../domain/change.ts'
+import type { Revision } from '../../domain/values.ts'
+import type { SourceEvent } from '../subscriptions/event-source.ts'
+import { type EventResult, isOfEvent } from './event-result.ts'
+
+export interface SharedExecution {
+  /** Subscribers with equal keys share: same parsed document (documents are cached), operation, variables, rights. */
+  keyOf(document: DocumentNode, operation: string): string
+  execute(key: string, event: SourceEvent, execute: () => MaybeLater<EventResult>): MaybeLater<EventResult>
+}
+
+type MaybeLater<T> = T | Promise<T>
+
+type Results = Map<string, MaybeLater<EventResult>>
+
+/** Results that depend on a change alone, by operation. */
+interface Kept {
+  readonly results: Map<string, EventResult>
+  size: number
+}
+
+/**
+ * Characters of cached operations, each plus an estimate for its result. Resuming subscribers can be thousands of
+ * changes apart. With a smaller cache, those behind would execute everything again and evict what the others need.
+ */
+const keptText = 16 * 1024 * 1024
+const resultText = 1024
+
+export function createSharedExecution(): SharedExecution {
+  const documents = new WeakMap<DocumentNode, number>()
+  let lastDocument = 0
+  const ofStates = createAttachment<object, Results>('results')
+  const ofChanges: Results = new Map()
+  const kept = new LRUCache<Change, Kept>({ maxSize: keptText })
+
+  function resultsOf(snapshot: object): Results {
+    const known = ofStates.get(snapshot)
+    if (known) return known
+    const results: Results = new Map()
+    ofStates.set(snapshot, results)
+    return results
+  }
+
+  function numberOf(document: DocumentNode): number {
+    const known = documents.get(document)
+    if (known !== undefined) return known
+    lastDocument += 1
+    documents.set(document, lastDocument)
+    return lastDocument
+  }
+
+  function keep(change: Change, operation: string, result: EventResult): void {
+    const own = kept.get(change) ?? { results: new Map(), size: 0 }
+    own.results.set(operation, result)
+    own.size += operation.length + resultText
+    kept.set(change, own, { size: own.size })
+  }
+
+  return {
+    keyOf: (document, operation) => `${numberOf(document)} ${operation}`,
+    execute(operation, event, execute) {
+      const { change } = event.payload as { readonly change?: Change | null }
+      const before = change ? kept.get(change)?.results.get(operation) : undefined
+      if (before) return before
+      const results = event.snapshot ? resultsOf(event.snapshot) : ofChanges
+      const key = `${identityOf(event)} ${operation}`
+      const known = results.get(key)
+      if (known) return known
+      const result = execute()
+      results.set(key, result)
+      if (event.snapshot) return result
+      const forget = (): void => void setImmediate(() => results.delete(key))
+      const settle = (value: EventResult): void => {
+        if (value[isOfEvent] && change) keep(change, operation, value)
+        forget()
+      }
+      if (result instanceof Promise) result.then(settle, forget)
+      else settle(result)
+      return result
+    },
+  }
+}
+
+/** Distinguishes events of one kind, for subscribers with the same variables. */
+function identityOf({ payload }: SourceEvent): string {
+  const { cursor, coalesced, changes, change, reset } = payload as {
+    readonly cursor: Revision
+    readonly coalesced?: number
+    readonly changes?: readonly Change[]
+    readonly change?: Change | null
+    readonly reset?: string | null
+  }
+  // Events of one subscription with the same cursor differ only in their first change.
+  const began = changes
+    ? `${changes.length}:${changes[0]?.revision ?? ''}`
+    : `${change ? 'change' : (reset ?? 'bookmark')}`
+  return `${cursor}/${coalesced ?? ''}/${began}`
+}
+
+const texts = createAttachment<EventResult, string>('text')
+
+/** Serializes a result once for all subscribers. */
+export function textOf(result: EventResult, format: (result: EventResult) => FormattedExecutionResult): string {
+  const known = texts.get(result)
+  if (known !== undefined) return known
+  const text = JSON.stringify(format(result))
+  texts.set(result, text)
+  return text
+}

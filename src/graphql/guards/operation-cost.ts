@@ -1,0 +1,94 @@
+/**
+ * The maximum cost of an operation: 1 per value that the response may contain. A page counts with its maximum size,
+ * from `first` or `last`, including variables. It is computed before execution; execution/budget.ts counts the actual
+ * values.
+ *
+ *   cost(selection set) = sum over its fields of 1 + size × cost(its own selection set)
+ */
+import {
+  type FieldNode,
+  type FragmentDefinitionNode,
+  type GraphQLField,
+  type GraphQLNamedType,
+  type GraphQLSchema,
+  getNamedType,
+  getNullableType,
+  isCompositeType,
+  isListType,
+  type SelectionSetNode,
+  type ValueNode,
+} from 'graphql'
+import { defaultPageSize, maxPageSize } from './page-size.ts'
+
+/** Assumed length of an unpaged list: components, labels, introspection. */
+const assumedLength = 5
+
+export interface Costing {
+  readonly schema: GraphQLSchema
+  readonly operation: {
+    readonly selectionSet: SelectionSetNode
+    readonly operation: 'query' | 'mutation' | 'subscription'
+  }
+  readonly fragmentDefinitions: Readonly<Record<string, FragmentDefinitionNode>>
+  readonly variableValues: { readonly coerced: Readonly<Record<string, unknown>> }
+}
+
+export function costOf({ schema, operation, fragmentDefinitions, variableValues }: Costing): number {
+  const known = new Map<SelectionSetNode, number>()
+
+  function ofSet(set: SelectionSetNode, type: GraphQLNamedType | undefined): number {
+    const before = known.get(set)
+    if (before !== undefined) return before
+    let cost = 0
+    for (const selection of set.selections) {
+      if (selection.kind === 'Field') cost += ofField(selection, type)
+      else if (selection.kind === 'InlineFragment')
+        cost += ofSet(selection.selectionSet, typeNamed(selection.typeCondition?.name.value) ?? type)
+      else cost += ofFragment(fragmentDefinitions[selection.name.value])
+    }
+    known.set(set, cost)
+    return cost
+  }
+
+  function ofFragment(fragment: FragmentDefinitionNode | undefined): number {
+    return fragment ? ofSet(fragment.selectionSet, typeNamed(fragment.typeCondition.name.value)) : 0
+  }
+
+  function ofField(field: FieldNode, parent: GraphQLNamedType | undefined): number {
+    if (!field.selectionSet) return 1
+    const definition = isCompositeType(parent) ? schema.getField(parent, field.name.value) : undefined
+    if (!definition) return 1
+    return 1 + sizeOf(field, definition, parent) * ofSet(field.selectionSet, getNamedType(definition.type))
+  }
+
+  function sizeOf(
+    field: FieldNode,
+    definition: GraphQLField<unknown, unknown>,
+    parent: GraphQLNamedType | undefined,
+  ): number {
+    const given = new Map(field.arguments?.map(({ name, value }) => [name.value, givenValue(value)]))
+    if (definition.args.some(({ name }) => name === 'first')) {
+      const size = given.get('first') ?? given.get('last') ?? defaultPageSize
+      return typeof size === 'number' ? Math.min(Math.max(size, 1), maxPageSize) : defaultPageSize
+    }
+    // A page is counted at its own field, not again at `nodes` and `edges`.
+    if (!isListType(getNullableType(definition.type)) || isPage(parent)) return 1
+    const ids = given.get('ids')
+    return Array.isArray(ids) ? ids.length : assumedLength
+  }
+
+  function isPage(type: GraphQLNamedType | undefined): boolean {
+    return isCompositeType(type) && schema.getField(type, 'pageInfo') !== undefined
+  }
+
+  function givenValue(value: ValueNode): unknown {
+    if (value.kind === 'Variable') return variableValues.coerced[value.name.value]
+    if (value.kind === 'IntValue') return Number(value.value)
+    return value.kind === 'ListValue' ? value.values : undefined
+  }
+
+  const typeNamed = (name: string | undefined): GraphQLNamedType | undefined =>
+    name === undefined ? undefined : schema.getType(name)
+
+  return ofSet(operation.selectionSet, schema.getRootType(operation.operation) ?? undefined)
+}

@@ -1,0 +1,3 @@
+/** Rows per page of a connection. */
+export const defaultPageSize = 20
+export const maxPageSize = 100

@@ -1,0 +1,15 @@
+/** The author and reason of a change to the desired state, and the bundle that devices fetch. */
+import { createBundle } from '../../dialects/margo/bundle.ts'
+import { digestOf } from '../../dialects/margo/digest.ts'
+import type { Desire } from '../../ingest/commands/declare.ts'
+import type { Context } from '../execution/context.ts'
+
+export function desireOf({ identity }: Pick<Context, 'identity'>, reason: string | null): Desire {
+  return {
+    cause: { who: identity.name, why: reason ?? '' },
+    bundle: (documents) => {
+      const bytes = createBundle(documents)
+      return { digest: digestOf(bytes), size: bytes.length }
+    },
+  }
+}

@@ -1,0 +1,226 @@
+import { setImmediate } from 'node:timers/promises'
+import {
+  type ApplicationDeployment,
+  parseApplicationDeployment,
+  type RefusedDocument,
+} from '../../dialects/margo/application-deployment.ts'
+import { digestOf } from '../../dialects/margo/digest.ts'
+import { manifestOwner } from '../../domain/desired.ts'
+import type { Revision } from '../../domain/values.ts'
+import { declareDeployments } from '../../ingest/commands/declare.ts'
+import type { DesiredDocument } from '../../ingest/desired.ts'
+import type { DeploymentRow } from '../../store/read/deployments.ts'
+import type { RolloutRow } from '../../store/read/rollouts.ts'
+import { builder } from '../builder.ts'
+import { required } from '../execution/required.ts'
+import { Deployment, Rollout } from '../objects/refs.ts'
+import { desireOf } from './authorship.ts'
+import { checkInput } from './input-check.ts'
+import { attempt, Conflict, Forbidden, type InputProblem, InvalidInput } from './user-error.ts'
+
+const maxComponents = 1_000
+
+const DeclaredRolloutInput = builder.inputType('DeclaredRolloutInput', {
+  description: 'The rollout that the deployments join. It is created if it does not exist.',
+  fields: (t) => ({
+    name: t.string({ required: true, description: 'The name, unique within the project.' }),
+    project: t.string({ description: 'The project. Absent: none.' }),
+  }),
+})
+
+const DeploymentDeclaration = builder.inputType('DeploymentDeclaration', {
+  description: 'A deployment that should exist. Absent fields keep their values.',
+  fields: (t) => ({
+    deviceId: t.string({ required: true, description: 'The ID of the device that it should run on.' }),
+    deploymentId: t.string({ required: true, description: 'The deployment ID that its reports will use.' }),
+    application: t.string({ description: 'The application.' }),
+    applicationVersion: t.string({ description: 'The version of the application.' }),
+    components: t.stringList({
+      description:
+        'Component names. Components are PENDING until they are reported. Not allowed with `document`, which names the components itself.',
+    }),
+    document: t.string({
+      description:
+        'A Margo ApplicationDeployment in YAML or JSON that the device should fetch and apply. It is stored byte for byte. It also names the application. At most 256 KiB.',
+    }),
+  }),
+})
+
+const DeclareDeploymentsInput = builder.inputType('DeclareDeploymentsInput', {
+  description: 'Input of `declareDeployments`.',
+  fields: (t) => ({
+    rollout: t.field({
+      type: DeclaredRolloutInput,
+      description:
+        'The rollout that they join. Absent: each keeps its rollout, or joins the rollout of its deployment ID.',
+    }),
+    deployments: t.field({
+      type: [DeploymentDeclaration],
+      required: true,
+      description: 'The deployments, without duplicates: 1 to 10,000.',
+    }),
+    reason: t.string({ description: 'The reason, shown with the new manifest versions.' }),
+  }),
+})
+
+interface DeclaredRow {
+  readonly type: 'DeclareDeploymentsSuccess'
+  readonly revision: Revision
+  readonly rollout: RolloutRow | null
+  readonly deployments: readonly DeploymentRow[]
+}
+
+const Success = builder.objectRef<DeclaredRow>('DeclareDeploymentsSuccess').implement({
+  access: 'operator',
+  description: 'All deployments were declared.',
+  fields: (t) => ({
+    revision: t.expose('revision', { type: 'Revision', description: 'The newest revision after the commit.' }),
+    rollout: t.expose('rollout', {
+      type: Rollout,
+      nullable: true,
+      description: 'The rollout. Null: the input named none.',
+    }),
+    deployments: t.expose('deployments', {
+      type: [Deployment],
+      description: 'The deployments, in the order of the input.',
+    }),
+  }),
+})
+
+const Result = builder.unionType('DeclareDeploymentsResult', {
+  description: 'Result of `declareDeployments`.',
+  types: [Success, InvalidInput, Conflict, Forbidden],
+  resolveType: (result) => result.type,
+})
+
+builder.mutationField('declareDeployments', (t) =>
+  t.field({
+    access: 'operator of all',
+    type: Result,
+    description:
+      'Declares which deployments should run on which devices, all or none. They are PENDING until their first reports. Declaring a deployment again updates it.',
+    args: {
+      input: t.arg({ type: DeclareDeploymentsInput, required: true, description: 'The deployments to declare.' }),
+    },
+    resolve: async (_, { input }, context) => {
+      const documents = await readDocuments(input.deployments)
+      return attempt(['Conflict', 'Forbidden', 'InvalidInput'], problemsOf(input, documents), async () => {
+        const rollout = input.rollout ? { name: input.rollout.name, project: input.rollout.project ?? null } : null
+        const declared = await context.write(
+          declareDeployments(
+            rollout,
+            input.deployments.map((declaration, index) => toDeclaration(declaration, documents[index] ?? null)),
+            desireOf(context, input.reason ?? null),
+          ),
+        )
+        const { revision, rolloutKey, deploymentKeys } = declared
+        const reader = await context.reader()
+        const [found, deployments] = await Promise.all([
+          rolloutKey === null ? null : reader.rollout(rolloutKey, null),
+          Promise.all(deploymentKeys.map(async (key) => required(await reader.deployment(key, null), 'deployment'))),
+        ])
+        return { type: 'DeclareDeploymentsSuccess' as const, revision, rollout: found ?? null, deployments }
+      })
+    },
+  }),
+)
+
+type DeclarationInput = typeof DeploymentDeclaration.$inferInput
+
+interface Read {
+  readonly document: DesiredDocument
+  readonly parsed: ApplicationDeployment | RefusedDocument
+}
+
+/** Milliseconds. */
+const longestTurn = 10
+
+/** Yields to the event loop, because a thousand documents would block other requests. Parses equal documents once. */
+async function readDocuments(deployments: readonly DeclarationInput[]): Promise<readonly (Read | null)[]> {
+  const texts = new Map<string, ReturnType<typeof readText>>()
+  const read: (Read | null)[] = []
+  let since = performance.now()
+  for (const declaration of deployments) {
+    const { document: text } = declaration
+    const known = typeof text === 'string' ? (texts.get(text) ?? readText(text)) : null
+    if (known && typeof text === 'string') texts.set(text, known)
+    read.push(known && { document: known.document, parsed: known.parse(declaration) })
+    if (performance.now() - since < longestTurn) continue
+    await setImmediate()
+    since = performance.now()
+  }
+  return read
+}
+
+function readText(content: string) {
+  const bytes = Buffer.from(content)
+  const document: DesiredDocument = { content, digest: digestOf(bytes), size: bytes.length }
+  return { document, parse: parseApplicationDeployment(content) }
+}
+
+function toDeclaration(input: DeclarationInput, read: Read | null) {
+  const { deviceId, deploymentId, applicationVersion } = input
+  const parsed = read?.parsed.problems === null ? read.parsed : null
+  return {
+    deviceId,
+    deploymentId,
+    application: input.application ?? parsed?.application ?? null,
+    applicationVersion: applicationVersion ?? null,
+    components: parsed?.components ?? input.components ?? null,
+    ...(read && { document: read.document }),
+  }
+}
+
+/** Splits `spec.parameters["a.b"].targets[0]` into its keys, unquoted. */
+function pathOf(field: string): string[] {
+  const parts = field.match(/"(?:[^"\\]|\\.)*"|[^.[\]]+/g) ?? []
+  return parts.map((part) => (part.startsWith('"') ? String(JSON.parse(part)) : part))
+}
+
+function problemsOf(
+  { rollout, deployments, reason }: typeof DeclareDeploymentsInput.$inferInput,
+  documents: readonly (Read | null)[],
+): readonly InputProblem[] {
+  const check = checkInput()
+  check.name(['rollout', 'name'], rollout?.name)
+  check.name(['rollout', 'project'], rollout?.project)
+  check.text(['reason'], reason)
+  if (deployments.length === 0) check.add(['deployments'], 'must not be empty')
+  if (!check.list(['deployments'], deployments)) return check.problems
+  deployments.forEach((declaration, index) => {
+    const { deviceId, deploymentId, application, applicationVersion, components, document } = declaration
+    const at = ['deployments', index]
+    check.name([...at, 'deviceId'], deviceId)
+    check.name([...at, 'deploymentId'], deploymentId)
+    check.name([...at, 'application'], application)
+    check.name([...at, 'applicationVersion'], applicationVersion)
+    if (typeof document === 'string') {
+      for (const { field, message } of documents[index]?.parsed.problems ?? [])
+        check.add([...at, 'document', ...pathOf(field)], message)
+      if (components) check.add([...at, 'components'], 'must be absent: the document names the components')
+    }
+    if (!components) return
+    if (components.length > maxComponents)
+      check.add([...at, 'components'], `must have at most ${maxComponents} elements`)
+    const paths = components.map((_, component) => [...at, 'components', component])
+    components.forEach((name, component) => {
+      check.name(paths[component] ?? at, name)
+    })
+    check.unique(paths, components, 'is a duplicate')
+  })
+  check.unique(
+    deployments.map((_, index) => ['deployments', index]),
+    deployments.map(({ deviceId, deploymentId }) => JSON.stringify([deviceId, deploymentId])),
+    'is a duplicate',
+  )
+  // A gateway has one manifest for all devices behind it, so a deploymentId may occur once for all of them.
+  const documented = deployments.flatMap(({ deviceId, deploymentId, document }, index) =>
+    typeof document === 'string' ? [{ index, name: JSON.stringify([manifestOwner(deviceId), deploymentId]) }] : [],
+  )
+  check.unique(
+    documented.map(({ index }) => ['deployments', index, 'document']),
+    documented.map(({ name }) => name),
+    'duplicates this deploymentId in the manifest of the gateway',
+  )
+  return check.problems
+}

@@ -1,0 +1,56 @@
+/** Collects all problems of an input with their paths, instead of stopping at the first. */
+import { maxListSize } from './input.ts'
+import type { InputProblem } from './user-error.ts'
+
+export const maxIdLength = 256
+
+type Path = readonly (string | number)[]
+
+export interface InputCheck {
+  readonly problems: readonly InputProblem[]
+  add(path: Path, message: string): void
+  /** 1 to 256 characters that can be stored. Absent values pass. */
+  name(path: Path, value: string | null | undefined): void
+  /** Like `name`, but may be empty. */
+  text(path: Path, value: string | null | undefined): void
+  /** False: the list is too long, so its elements should not be checked. */
+  list(path: Path, value: readonly unknown[] | null | undefined): boolean
+  unique(paths: readonly Path[], values: readonly string[], message: string): void
+}
+
+export function checkInput(): InputCheck {
+  const problems: InputProblem[] = []
+  const add = (path: Path, message: string): void => void problems.push({ path: path.map(String), message })
+  const text = (path: Path, value: string | null | undefined): void => {
+    if (typeof value !== 'string') return
+    if (characters(value) > maxIdLength) add(path, `must have at most ${maxIdLength} characters`)
+    // PostgreSQL cannot store NUL, and UTF-8 cannot encode an unpaired surrogate.
+    if (value.includes('\0') || !value.isWellFormed()) add(path, 'must not contain NUL or an unpaired surrogate')
+  }
+  return {
+    problems,
+    add,
+    text,
+    name(path, value) {
+      if (value === '') add(path, 'must not be empty')
+      else text(path, value)
+    },
+    list(path, value) {
+      if (!value || value.length <= maxListSize) return true
+      add(path, `must have at most ${maxListSize} elements, but has ${value.length}`)
+      return false
+    },
+    unique(paths, values, message) {
+      const seen = new Set<string>()
+      values.forEach((value, index) => {
+        if (seen.has(value)) add(paths[index] ?? [], message)
+        seen.add(value)
+      })
+    },
+  }
+}
+
+/** Counts code points: an emoji outside the basic plane counts as one character. */
+function characters(text: string): number {
+  return text.length <= maxIdLength ? text.length : Array.from(text).length
+}

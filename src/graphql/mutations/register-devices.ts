@@ -1,0 +1,171 @@
+import { type PublicKey, readPublicKey } from '../../auth/devices/public-key.ts'
+import { problemOfSpiffeId } from '../../auth/devices/spiffe.ts'
+import { registerDevices } from '../../ingest/commands/device.ts'
+import { newDeviceToken } from '../../ingest/device-token.ts'
+import { builder } from '../builder.ts'
+import type { TargetNode } from '../execution/loaders.ts'
+import { required } from '../execution/required.ts'
+import { LabelInput } from '../objects/label.ts'
+import { Device } from '../objects/refs.ts'
+import { checkInput } from './input-check.ts'
+import { attempt, Conflict, Forbidden, type InputProblem, InvalidInput } from './user-error.ts'
+
+const maxLabels = 100
+const maxIdentities = 10
+
+const DeviceInput = builder.inputType('DeviceInput', {
+  description: 'A device to register. Absent fields keep their values.',
+  fields: (t) => ({
+    deviceId: t.string({ required: true, description: 'The device ID that its reports use: 1 to 256 characters.' }),
+    name: t.string({ description: 'The display name.' }),
+    labels: t.field({ type: [LabelInput], description: 'All labels. The list replaces the previous one.' }),
+    parent: t.string({ description: 'The device ID of the gateway that it is behind.' }),
+    expectedInterval: t.int({
+      description: 'Seconds, at least 1. The device becomes OFFLINE if it sends nothing for longer.',
+    }),
+    publicKeys: t.stringList({
+      description:
+        'All public keys that verify its signed messages: PEM keys or certificates, at most 10. The list replaces the previous one.',
+    }),
+    spiffeIds: t.stringList({
+      description: 'All SPIFFE IDs of its certificates, at most 10. The list replaces the previous one.',
+    }),
+  }),
+})
+
+const RegisterDevicesInput = builder.inputType('RegisterDevicesInput', {
+  description: 'Input of `registerDevices`.',
+  fields: (t) => ({
+    devices: t.field({
+      type: [DeviceInput],
+      required: true,
+      description: 'The devices, without duplicates. At most 10,000.',
+    }),
+  }),
+})
+
+interface RegisteredRow {
+  readonly device: TargetNode
+  readonly token: string | null
+}
+
+const RegisteredDevice = builder.objectRef<RegisteredRow>('RegisteredDevice').implement({
+  access: 'operator',
+  description: 'A registered device and its token.',
+  fields: (t) => ({
+    device: t.expose('device', { type: Device, description: 'The device.' }),
+    token: t.exposeString('token', {
+      nullable: true,
+      description:
+        'The token that authenticates the device. It is shown only once. Null: the device was already registered.',
+    }),
+  }),
+})
+
+const Success = builder
+  .objectRef<{ readonly type: 'RegisterDevicesSuccess'; readonly results: readonly RegisteredRow[] }>(
+    'RegisterDevicesSuccess',
+  )
+  .implement({
+    access: 'operator',
+    description: 'All devices were registered.',
+    fields: (t) => ({
+      results: t.expose('results', {
+        type: [RegisteredDevice],
+        description: 'One result per device, in the order of the input.',
+      }),
+    }),
+  })
+
+const Result = builder.unionType('RegisterDevicesResult', {
+  description: 'Result of `registerDevices`.',
+  types: [Success, InvalidInput, Conflict, Forbidden],
+  resolveType: (result) => result.type,
+})
+
+builder.mutationField('registerDevices', (t) =>
+  t.field({
+    access: 'operator of all',
+    type: Result,
+    description:
+      'Registers devices, all or none. Registering a device again updates the fields given and clears the order of its reports.',
+    args: { input: t.arg({ type: RegisterDevicesInput, required: true, description: 'The devices to register.' }) },
+    resolve: (_, { input }, context) =>
+      attempt(['Conflict', 'Forbidden', 'InvalidInput'], problemsOf(input), async () => {
+        const devices = input.devices.map((device) => ({ device, token: newDeviceToken() }))
+        const registered = await context.write(
+          registerDevices(
+            devices.map(({ device, token }) => ({
+              deviceId: device.deviceId,
+              name: device.name ?? null,
+              labels: device.labels ?? null,
+              parent: device.parent ?? null,
+              expectedInterval: device.expectedInterval ?? null,
+              publicKeys: device.publicKeys ? keysOf(device.publicKeys) : null,
+              spiffeIds: device.spiffeIds ?? null,
+              tokenHash: token.hash,
+            })),
+          ),
+        )
+        const reader = await context.reader()
+        const results = await Promise.all(
+          registered.map(async ({ key, isNew }, index) => ({
+            device: required(await reader.target(key, null), 'device'),
+            token: isNew ? (devices[index]?.token.text ?? null) : null,
+          })),
+        )
+        return { type: 'RegisterDevicesSuccess' as const, results }
+      }),
+  }),
+)
+
+type ProblemOf = (text: string) => string | null
+
+/** The keys without duplicates. */
+function keysOf(texts: readonly string[]): PublicKey[] {
+  const keys = texts.map(readPublicKey).filter((key) => typeof key !== 'string')
+  return [...new Map(keys.map((key) => [key.id, key])).values()]
+}
+
+function problemsOf({ devices }: typeof RegisterDevicesInput.$inferInput): readonly InputProblem[] {
+  const check = checkInput()
+  if (!check.list(['devices'], devices)) return check.problems
+  devices.forEach(({ deviceId, name, labels, parent, expectedInterval, publicKeys, spiffeIds }, index) => {
+    const at = ['devices', index]
+    const identities = (field: string, list: readonly string[] | null | undefined, problemOf: ProblemOf): void => {
+      if (list && list.length > maxIdentities) check.add([...at, field], `must have at most ${maxIdentities} elements`)
+      else
+        list?.forEach((text, one) => {
+          const problem = problemOf(text)
+          if (problem !== null) check.add([...at, field, one], problem)
+        })
+    }
+    identities('publicKeys', publicKeys, (text) => {
+      const read = readPublicKey(text)
+      return typeof read === 'string' ? read : null
+    })
+    identities('spiffeIds', spiffeIds, problemOfSpiffeId)
+    check.name([...at, 'deviceId'], deviceId)
+    check.name([...at, 'name'], name)
+    check.name([...at, 'parent'], parent)
+    if (typeof expectedInterval === 'number' && expectedInterval < 1)
+      check.add([...at, 'expectedInterval'], 'must be at least 1 second')
+    if (!labels) return
+    if (labels.length > maxLabels) check.add([...at, 'labels'], `must have at most ${maxLabels} elements`)
+    labels.forEach(({ key, value }, label) => {
+      check.name([...at, 'labels', label, 'key'], key)
+      check.text([...at, 'labels', label, 'value'], value)
+    })
+    check.unique(
+      labels.map((_, label) => [...at, 'labels', label, 'key']),
+      labels.map(({ key }) => key),
+      'is a duplicate',
+    )
+  })
+  check.unique(
+    devices.map((_, index) => ['devices', index, 'deviceId']),
+    devices.map(({ deviceId }) => deviceId),
+    'is a duplicate',
+  )
+  return check.problems
+}

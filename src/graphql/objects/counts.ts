@@ -1,0 +1,106 @@
+import type { Counters } from '../../domain/counters.ts'
+import type { Revision } from '../../domain/values.ts'
+import { type DeploymentFilter, presentFields } from '../../store/read/deployment-filter.ts'
+import {
+  type ConvergenceCounts,
+  convergenceCountsOf,
+  type StateCounts,
+  stateCountsOf,
+} from '../../store/read/deployments.ts'
+import { builder } from '../builder.ts'
+import type { Parent, Reader } from '../execution/loaders.ts'
+import { DeploymentFilterRef, toDeploymentFilter } from './deployment-filter.ts'
+import { pastArgs, resolvePastArgs } from './past.ts'
+
+/** `convergence` is counted only if it is selected. */
+export type CountsAt = StateCounts & {
+  /** Null: the present. */
+  readonly asOf: Revision | null
+  readonly convergence: () => Promise<ConvergenceCounts>
+}
+
+const ConvergenceCountsRef = builder.objectRef<ConvergenceCounts>('ConvergenceCounts').implement({
+  access: 'viewer',
+  description: 'Number of deployments by convergence.',
+  fields: (t) => ({
+    converged: t.exposeInt('converged', { description: 'Number of CONVERGED deployments.' }),
+    applying: t.exposeInt('applying', { description: 'Number of APPLYING deployments.' }),
+    failed: t.exposeInt('failed', { description: 'Number of FAILED deployments.' }),
+    stale: t.exposeInt('stale', { description: 'Number of STALE deployments.' }),
+    unknown: t.exposeInt('unknown', { description: 'Number of UNKNOWN deployments.' }),
+  }),
+})
+
+export const DeploymentCounts = builder.objectRef<CountsAt>('DeploymentCounts').implement({
+  access: 'viewer',
+  description: 'Number of deployments by state. A state without deployments counts 0.',
+  fields: (t) => ({
+    total: t.int({
+      description: 'Number of deployments in all states.',
+      resolve: (c) => c.pending + c.installing + c.installed + c.failed + c.removing + c.removed,
+    }),
+    pending: t.exposeInt('pending', { description: 'Number of PENDING deployments.' }),
+    installing: t.exposeInt('installing', { description: 'Number of INSTALLING deployments.' }),
+    installed: t.exposeInt('installed', { description: 'Number of INSTALLED deployments.' }),
+    failed: t.exposeInt('failed', { description: 'Number of FAILED deployments.' }),
+    removing: t.exposeInt('removing', { description: 'Number of REMOVING deployments.' }),
+    removed: t.exposeInt('removed', { description: 'Number of REMOVED deployments.' }),
+    convergence: t.field({
+      type: ConvergenceCountsRef,
+      description: 'The same deployments, counted by convergence.',
+      resolve: (counts) => counts.convergence(),
+    }),
+    revision: t.field({
+      type: 'Revision',
+      description: 'The revision that the counts reflect.',
+      resolve: async ({ asOf }, _, { reader }) => asOf ?? (await (await reader()).head).revision,
+    }),
+  }),
+})
+
+/** The unfiltered counts of a parent, from its stored counters. */
+export function countsOf(counters: Counters, asOf: Revision | null): CountsAt {
+  return { ...stateCountsOf(counters), asOf, convergence: async () => convergenceCountsOf(counters) }
+}
+
+/** `counters`: the parent's stored counters. They answer an unfiltered count without a read. */
+export async function loadCounts(
+  reader: Reader,
+  parent: Parent,
+  filter: DeploymentFilter,
+  asOf: Revision | null,
+  counters: Counters | null = null,
+): Promise<CountsAt> {
+  if (counters && presentFields(filter).length === 0) return countsOf(counters, asOf)
+  const counts = (await reader.deploymentCounts(parent, filter, asOf)) ?? noCounts
+  return {
+    ...counts,
+    asOf,
+    convergence: async () => (await reader.convergenceCounts(parent, filter, asOf)) ?? noConvergence,
+  }
+}
+
+export function total(counts: StateCounts | undefined): number {
+  const { pending, installing, installed, failed, removing, removed } = counts ?? noCounts
+  return pending + installing + installed + failed + removing + removed
+}
+
+const noConvergence: ConvergenceCounts = { converged: 0, applying: 0, failed: 0, stale: 0, unknown: 0 }
+const noCounts: StateCounts = { pending: 0, installing: 0, installed: 0, failed: 0, removing: 0, removed: 0 }
+
+builder.queryField('deploymentCounts', (t) =>
+  t.field({
+    access: 'viewer',
+    type: DeploymentCounts,
+    description: 'Deployments of the whole fleet that match the filter, counted by state.',
+    args: {
+      filter: t.arg({ type: DeploymentFilterRef, description: 'Selects the deployments to count.' }),
+      ...pastArgs(),
+    },
+    resolve: async (_, args, context) => {
+      const reader = await context.reader()
+      const asOf = await resolvePastArgs(reader, args)
+      return loadCounts(reader, { of: 'fleet' }, toDeploymentFilter(args.filter), asOf)
+    },
+  }),
+)

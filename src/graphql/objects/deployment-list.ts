@@ -1,0 +1,61 @@
+import type { Revision } from '../../domain/values.ts'
+import type { DeploymentFilter } from '../../store/read/deployment-filter.ts'
+import type { DeploymentOrder, DeploymentRow } from '../../store/read/deployments.ts'
+import { builder } from '../builder.ts'
+import type { Context } from '../execution/context.ts'
+import type { Parent } from '../execution/loaders.ts'
+import { type Connection, connect, implementConnection, type PageArguments, pageArgs } from './connection.ts'
+import { total } from './counts.ts'
+import { gatherParents } from './deployment.ts'
+import { type DeploymentFilterInput, DeploymentFilterRef, toDeploymentFilter } from './deployment-filter.ts'
+import { type PastArguments, pastArgs, resolvePastArgs } from './past.ts'
+import { Deployment } from './refs.ts'
+import { DeploymentOrderEnum } from './vocabulary.ts'
+
+export const DeploymentConnection = implementConnection('Deployment', () => Deployment, 'deployments', gatherParents)
+
+export const deploymentListArgs = () =>
+  builder.args((t) => ({
+    filter: t.field({ type: DeploymentFilterRef, description: 'Selects deployments.' }),
+    orderBy: t.field({
+      type: DeploymentOrderEnum,
+      defaultValue: 'CHANGED_DESC',
+      description: 'The order of the list.',
+    }),
+  }))
+
+export function deploymentsOf(
+  context: Pick<Context, 'reader'>,
+  parent: Parent,
+  args: PageArguments & {
+    readonly filter?: DeploymentFilterInput | null | undefined
+    readonly orderBy?: DeploymentOrder | null | undefined
+  },
+  asOf: Revision | null,
+): Connection<DeploymentRow> {
+  const filter: DeploymentFilter = toDeploymentFilter(args.filter)
+  const order = args.orderBy ?? 'CHANGED_DESC'
+  return connect(
+    args,
+    async (page) => (await context.reader()).deployments(parent, filter, order, page, asOf),
+    async () => total(await (await context.reader()).deploymentCounts(parent, filter, asOf)),
+  )
+}
+
+builder.queryFields((t) => ({
+  deployments: t.field({
+    access: 'viewer',
+    type: DeploymentConnection,
+    description: 'Deployments of the whole fleet.',
+    args: { ...deploymentListArgs(), ...pastArgs(), ...pageArgs() },
+    resolve: async (_, args, context) => {
+      const asOf = await pastOf(context, args)
+      return deploymentsOf(context, { of: 'fleet' }, args, asOf)
+    },
+  }),
+}))
+
+async function pastOf(context: Pick<Context, 'reader'>, args: PastArguments): Promise<Revision | null> {
+  const isPresent = (args.asOf ?? null) === null && (args.atRevision ?? null) === null
+  return isPresent ? null : resolvePastArgs(await context.reader(), args)
+}

@@ -1,0 +1,38 @@
+/** Interfaces that types in several files share. */
+import type { DeploymentRow } from '../../store/read/deployments.ts'
+import type { InstanceRow } from '../../store/read/instances.ts'
+import type { ResourceRow } from '../../store/read/resources.ts'
+import type { RolloutRow } from '../../store/read/rollouts.ts'
+import { builder } from '../builder.ts'
+import type { TargetNode } from '../execution/loaders.ts'
+import { encodeNodeId, type NodeType } from './node.ts'
+import type { ComponentNode } from './refs.ts'
+
+export type NodeObject = DeploymentRow | ComponentNode | RolloutRow | InstanceRow | ResourceRow | TargetNode
+
+export const Node = builder.interfaceRef<NodeObject>('Node').implement({
+  access: 'viewer',
+  description: 'An object that can be fetched by its ID alone.',
+  resolveType: nodeType,
+  fields: (t) => ({
+    id: t.id({
+      description: 'An opaque ID that never changes. An object as of a past revision has its own ID.',
+      resolve: (node) => idOf(node),
+    }),
+  }),
+})
+
+export function idOf(node: NodeObject): string {
+  const type = nodeType(node)
+  if ('deployment' in node) return encodeNodeId(type, node.deployment.key, node.deployment.asOf, node.name)
+  return encodeNodeId(type, node.key, node.asOf)
+}
+
+function nodeType(node: NodeObject): NodeType {
+  if ('deployment' in node) return 'Component'
+  if ('deploymentId' in node) return 'Deployment'
+  if ('presence' in node) return 'Resource'
+  if ('statusContext' in node) return 'RolloutInstance'
+  if ('connectivity' in node) return node.kind === 'DEVICE' ? 'Device' : 'Cluster'
+  return 'Rollout'
+}

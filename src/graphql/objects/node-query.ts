@@ -1,0 +1,62 @@
+import { DomainError } from '../../domain/errors.ts'
+import { builder } from '../builder.ts'
+import type { Reader } from '../execution/loaders.ts'
+import { maxPageSize } from '../guards/page-size.ts'
+import { Node, type NodeObject } from './interfaces.ts'
+import { decodeNodeId } from './node.ts'
+
+builder.queryFields((t) => ({
+  node: t.field({
+    access: 'viewer',
+    type: Node,
+    nullable: true,
+    description: 'The object with this ID. Null if there is none.',
+    args: { id: t.arg.id({ required: true, description: 'A node ID.' }) },
+    resolve: async (_, { id }, context) => findNode(await context.reader(), id),
+  }),
+  nodes: t.field({
+    access: 'viewer',
+    type: [Node],
+    nullable: { list: false, items: true },
+    description: 'The objects with these IDs, in the same order. Null for an ID without an object. At most 100 IDs.',
+    args: { ids: t.arg.idList({ required: true, description: 'Node IDs.' }) },
+    resolve: async (_, { ids }, context) => {
+      if (ids.length > maxPageSize)
+        throw new DomainError('BAD_USER_INPUT', `ids has ${ids.length} elements; at most ${maxPageSize} are allowed`)
+      const reader = await context.reader()
+      return ids.map((id) => findNode(reader, id))
+    },
+  }),
+}))
+
+async function findNode(reader: Reader, id: string): Promise<NodeObject | null> {
+  const decoded = decodeNodeId(id)
+  if (!decoded) return null
+  const { type, key, name } = decoded
+  const asOf = decoded.asOf === null ? null : await reader.past(null, decoded.asOf)
+  switch (type) {
+    case 'Deployment':
+      return (await reader.deployment(key, asOf)) ?? null
+    case 'Component': {
+      const deployment = await reader.deployment(key, asOf)
+      const components = deployment && (deployment.components ?? (await reader.components(key, asOf)))
+      const component = components?.find((part) => part.name === name)
+      return deployment && component ? { ...component, deployment } : null
+    }
+    case 'Resource':
+      return (await reader.resource(key, asOf)) ?? null
+    case 'RolloutInstance':
+      return (await reader.instance(key, asOf)) ?? null
+    case 'Rollout':
+      return (await reader.rollout(key, asOf)) ?? null
+    case 'Device':
+    case 'Cluster': {
+      const target = await reader.target(key, asOf)
+      return target && (target.kind === 'DEVICE') === (type === 'Device') ? target : null
+    }
+    default: {
+      const unknown: never = type
+      return unknown
+    }
+  }
+}

@@ -1,0 +1,249 @@
+/** Kubernetes objects: as the orchestrator applied them and as the cluster reports them. */
+
+import { DomainError } from '../../domain/errors.ts'
+import type { Revision } from '../../domain/values.ts'
+import type { ResourceFilter } from '../../store/read/resource-scope.ts'
+import type { ResourceCounts as CountsRow, ResourceRow } from '../../store/read/resources.ts'
+import { builder, type SchemaTypes } from '../builder.ts'
+import type { Context } from '../execution/context.ts'
+import type { Reader, ResourceParent } from '../execution/loaders.ts'
+import { required } from '../execution/required.ts'
+import { givenFields } from '../mutations/input.ts'
+import { type Connection, connect, implementConnection, type PageArguments, pageArgs } from './connection.ts'
+import { Node } from './interfaces.ts'
+import { keysOf } from './node.ts'
+import { Resource, RolloutInstance, Target } from './refs.ts'
+import { PresenceEnum, ReadinessEnum, SyncStatusEnum } from './vocabulary.ts'
+
+Resource.implement({
+  access: 'viewer',
+  description: 'A Kubernetes object of a component on a target.',
+  interfaces: [Node],
+  fields: (t) => ({
+    group: t.exposeString('group', { description: 'The API group. Empty for the core group.' }),
+    version: t.exposeString('version', { description: 'The API version.' }),
+    kind: t.exposeString('kind', { description: 'The kind, such as Deployment.' }),
+    name: t.exposeString('name', { description: 'The name.' }),
+    namespace: t.exposeString('namespace', {
+      nullable: true,
+      description: 'The namespace. Null: cluster-scoped, or not reported yet.',
+    }),
+    component: t.exposeString('component', { description: 'The name of the component that it belongs to.' }),
+    target: t.field({
+      type: Target,
+      description: 'The cluster that it belongs to.',
+      resolve: async ({ targetKey, asOf }, _, { reader }) =>
+        required(await (await reader()).target(targetKey, asOf), 'target'),
+    }),
+    instance: t.field({
+      type: RolloutInstance,
+      nullable: true,
+      description: 'The rollout instance that it belongs to.',
+      resolve: async ({ instanceKey, asOf }, _, { reader }) =>
+        (await (await reader()).instance(instanceKey, asOf)) ?? null,
+    }),
+    sync: t.expose('sync', {
+      type: SyncStatusEnum,
+      nullable: true,
+      description: 'What the orchestrator did with it. Null: only the cluster reports the object.',
+    }),
+    presence: t.expose('presence', { type: PresenceEnum, description: 'Whether the object exists in the cluster.' }),
+    readiness: t.expose('readiness', { type: ReadinessEnum, description: 'Whether the object works.' }),
+    reason: t.exposeString('reason', {
+      nullable: true,
+      description: 'The reason why it is not ready, as one word. Null: none.',
+    }),
+    message: t.exposeString('message', {
+      nullable: true,
+      description: 'The reason why it is not ready, as text. Null: none.',
+    }),
+    detail: t.field({
+      type: 'JSON',
+      nullable: true,
+      description:
+        'The object as the cluster reported it, without secrets. Only available for the present: past states fail with HISTORY_EXPIRED.',
+      resolve: async (resource, _, { reader }) => (await detailsOf(await reader(), resource))?.detail ?? null,
+    }),
+    detailTruncated: t.boolean({
+      description: 'Whether `detail` was too large and parts of it were left out.',
+      resolve: async (resource, _, { reader }) => (await detailsOf(await reader(), resource))?.detailCut ?? false,
+    }),
+    appliedDetail: t.field({
+      type: 'JSON',
+      nullable: true,
+      description:
+        'The object as the orchestrator applied it, without secrets. Only available for the present: past states fail with HISTORY_EXPIRED.',
+      resolve: async (resource, _, { reader }) => (await detailsOf(await reader(), resource))?.appliedDetail ?? null,
+    }),
+    appliedDetailTruncated: t.boolean({
+      description: 'Whether `appliedDetail` was too large and parts of it were left out.',
+      resolve: async (resource, _, { reader }) =>
+        (await detailsOf(await reader(), resource))?.appliedDetailCut ?? false,
+    }),
+    changedAt: t.expose('changedAt', { type: 'DateTime', description: 'When it last changed.' }),
+    revision: t.expose('revision', { type: 'Revision', description: 'The revision of its last change.' }),
+  }),
+})
+
+function detailsOf(reader: Reader, { key, asOf }: ResourceRow) {
+  if (asOf !== null)
+    throw new DomainError(
+      'HISTORY_EXPIRED',
+      'detail and appliedDetail are not retained for past revisions: query the present instead',
+    )
+  return reader.resourceDetail(key)
+}
+
+export const ResourceConnection = implementConnection('Resource', () => Resource, 'resources')
+
+export type ResourceCountsAt = CountsRow & { readonly revision: Revision }
+
+const SyncCounts = builder.objectRef<CountsRow['sync']>('SyncCounts').implement({
+  access: 'viewer',
+  description: 'Number of resources by sync status. Only resources that an orchestrator applies are counted.',
+  fields: (t) => ({
+    pending: t.exposeInt('PENDING', { description: 'Number of PENDING resources.' }),
+    applied: t.exposeInt('APPLIED', { description: 'Number of APPLIED resources.' }),
+    failed: t.exposeInt('FAILED', { description: 'Number of FAILED resources.' }),
+    retrying: t.exposeInt('RETRYING', { description: 'Number of RETRYING resources.' }),
+    deleted: t.exposeInt('DELETED', { description: 'Number of DELETED resources.' }),
+  }),
+})
+
+const PresenceCounts = builder.objectRef<CountsRow['presence']>('PresenceCounts').implement({
+  access: 'viewer',
+  description: 'Number of resources by presence.',
+  fields: (t) => ({
+    unknown: t.exposeInt('UNKNOWN', { description: 'Number of UNKNOWN resources.' }),
+    notPresent: t.exposeInt('NOT_PRESENT', { description: 'Number of NOT_PRESENT resources.' }),
+    present: t.exposeInt('PRESENT', { description: 'Number of PRESENT resources.' }),
+  }),
+})
+
+const ReadinessCounts = builder.objectRef<CountsRow['readiness']>('ReadinessCounts').implement({
+  access: 'viewer',
+  description: 'Number of resources by readiness.',
+  fields: (t) => ({
+    ready: t.exposeInt('READY', { description: 'Number of READY resources.' }),
+    pending: t.exposeInt('PENDING', { description: 'Number of PENDING resources.' }),
+    failed: t.exposeInt('FAILED', { description: 'Number of FAILED resources.' }),
+    unknown: t.exposeInt('UNKNOWN', { description: 'Number of UNKNOWN resources.' }),
+  }),
+})
+
+export const ResourceCounts = builder.objectRef<ResourceCountsAt>('ResourceCounts').implement({
+  access: 'viewer',
+  description: 'Number of resources by each status. A status without resources counts 0.',
+  fields: (t) => ({
+    total: t.exposeInt('total', { description: 'Number of resources.' }),
+    revision: t.expose('revision', { type: 'Revision', description: 'The revision that the counts reflect.' }),
+    sync: t.expose('sync', { type: SyncCounts, description: 'Counts by sync status.' }),
+    presence: t.expose('presence', { type: PresenceCounts, description: 'Counts by presence.' }),
+    readiness: t.expose('readiness', { type: ReadinessCounts, description: 'Counts by readiness.' }),
+  }),
+})
+
+export const ResourceFilterRef = builder.inputType('ResourceFilter', {
+  description:
+    'Selects resources. A resource matches a field if it has any of its values; it must match all fields given. An empty list matches nothing.',
+  fields: (t) => ({
+    rolloutIds: t.idList({ description: 'Node IDs of rollouts.' }),
+    instanceIds: t.stringList({ description: 'Instance IDs of rollouts. Absent: only current instances.' }),
+    deploymentIds: t.stringList({ description: 'Deployment IDs.' }),
+    apps: t.stringList({ description: 'Component names.' }),
+    clusters: t.stringList({
+      description: 'Clusters as `provider+name`, or `+name` for any provider. Cloud regions as `name`.',
+    }),
+    names: t.stringList({ description: 'Names.' }),
+    kinds: t.stringList({ description: 'Kinds.' }),
+    namespaces: t.stringList({ description: 'Namespaces.' }),
+    sync: t.field({ type: [SyncStatusEnum], description: 'Sync statuses.' }),
+    presence: t.field({ type: [PresenceEnum], description: 'Presence in the cluster.' }),
+    readiness: t.field({ type: [ReadinessEnum], description: 'Readiness.' }),
+  }),
+})
+
+export type ResourceFilterInput = typeof ResourceFilterRef.$inferInput
+
+export function toResourceFilter(input: ResourceFilterInput | null | undefined): ResourceFilter {
+  const { rolloutIds, ...rest } = input ?? {}
+  return givenFields({ ...rest, rolloutKeys: keysOf('Rollout', rolloutIds) })
+}
+
+export const resourceListArgs = () => ({
+  ...builder.args((t) => ({ filter: t.field({ type: ResourceFilterRef, description: 'Selects resources.' }) })),
+  ...pageArgs(),
+})
+
+export const resourceCountArgs = () =>
+  builder.args((t) => ({
+    filter: t.field({ type: ResourceFilterRef, description: 'Selects the resources to count.' }),
+  }))
+
+export function resourcesOf(
+  context: Pick<Context, 'reader'>,
+  parent: ResourceParent,
+  args: PageArguments & { readonly filter?: ResourceFilterInput | null | undefined },
+  asOf: Revision | null,
+): Connection<ResourceRow> {
+  const filter = toResourceFilter(args.filter)
+  return connect(
+    args,
+    async (page) => (await context.reader()).resources(parent, filter, page, asOf),
+    async () => (await context.reader()).resourceCounts(parent, filter, asOf).then((counts) => counts?.total ?? 0),
+  )
+}
+
+export async function countResourcesOf(
+  reader: Reader,
+  parent: ResourceParent,
+  filter: ResourceFilter,
+  asOf: Revision | null,
+): Promise<ResourceCountsAt> {
+  const counts = required(await reader.resourceCounts(parent, filter, asOf), 'counts')
+  return { ...counts, revision: asOf ?? (await reader.head).revision }
+}
+
+/** The fields `resources` and `resourceCounts` of a type. `parentOf`: their parent and revision (null: present). */
+export const resourceFields = <Row>(
+  t: PothosSchemaTypes.ObjectFieldBuilder<SchemaTypes, Row>,
+  parentOf: (row: Row) => readonly [parent: ResourceParent, asOf: Revision | null],
+  described: { readonly list: string; readonly counts: string },
+) => ({
+  resources: t.field({
+    type: ResourceConnection,
+    description: described.list,
+    args: resourceListArgs(),
+    resolve: (row, args, context) => {
+      const [parent, asOf] = parentOf(row)
+      return resourcesOf(context, parent, args, asOf)
+    },
+  }),
+  resourceCounts: t.field({
+    type: ResourceCounts,
+    description: described.counts,
+    args: resourceCountArgs(),
+    resolve: async (row, { filter }, context) => {
+      const [parent, asOf] = parentOf(row)
+      return countResourcesOf(await context.reader(), parent, toResourceFilter(filter), asOf)
+    },
+  }),
+})
+
+builder.queryFields((t) => ({
+  resources: t.field({
+    access: 'viewer',
+    type: ResourceConnection,
+    description: 'Resources of all current rollout instances, in the order of their first report.',
+    args: resourceListArgs(),
+    resolve: (_, args, context) => resourcesOf(context, { of: 'fleet' }, args, null),
+  }),
+  resourceCounts: t.field({
+    access: 'viewer',
+    type: ResourceCounts,
+    description: 'Resources of all current rollout instances that match the filter, counted by status.',
+    args: resourceCountArgs(),
+    resolve: async (_, { filter }, context) =>
+      countResourcesOf(await context.reader(), { of: 'fleet' }, toResourceFilter(filter), null),
+  }),
+}))

@@ -1,0 +1,223 @@
+import type { Convergence } from '../../domain/desired.ts'
+import { DomainError } from '../../domain/errors.ts'
+import type { RolloutName } from '../../domain/rollout.ts'
+import { type ConvergenceCounts, convergenceCountsOf } from '../../store/read/deployments.ts'
+import type { RolloutRow } from '../../store/read/rollouts.ts'
+import { builder } from '../builder.ts'
+import type { Reader } from '../execution/loaders.ts'
+import { givenFields } from '../mutations/input.ts'
+import { connect, implementConnection, pageArgs } from './connection.ts'
+import { countsOf, DeploymentCounts, loadCounts } from './counts.ts'
+import { DeploymentFilterRef, toDeploymentFilter } from './deployment-filter.ts'
+import { DeploymentConnection, deploymentListArgs, deploymentsOf } from './deployment-list.ts'
+import { Node } from './interfaces.ts'
+import { decodeNodeId } from './node.ts'
+import { pastArgs, resolvePastArgs } from './past.ts'
+import { LifecycleAction, Rollout, RolloutInstance } from './refs.ts'
+import { resourceFields } from './resource.ts'
+import {
+  ConvergenceEnum,
+  InstanceStatusEnum,
+  LifecycleStateEnum,
+  ReadinessEnum,
+  RolloutKindEnum,
+} from './vocabulary.ts'
+
+Rollout.implement({
+  access: 'viewer',
+  description:
+    'An intent to run an application on many targets. Undeclared deployments with the same deployment ID form a rollout too.',
+  interfaces: [Node],
+  fields: (t) => ({
+    kind: t.expose('kind', { type: RolloutKindEnum, description: 'The origin of the rollout.' }),
+    name: t.exposeString('name', {
+      description:
+        'The name. Together with project, composite application, its version and provider it is unique within the kind.',
+    }),
+    project: t.exposeString('project', { nullable: true, description: 'The project. Null: none.' }),
+    compositeApp: t.exposeString('compositeApp', {
+      nullable: true,
+      description: 'The composite application. Null: none.',
+    }),
+    compositeAppVersion: t.exposeString('compositeAppVersion', {
+      nullable: true,
+      description: 'The version of the composite application. Null: none.',
+    }),
+    compositeProfile: t.exposeString('compositeProfile', {
+      nullable: true,
+      description: 'The profile of the composite application. Null: not recorded.',
+    }),
+    provider: t.exposeString('provider', {
+      nullable: true,
+      description: 'The provider of the cluster, for network intents of a cluster. Null for other kinds.',
+    }),
+    state: t.expose('state', {
+      type: LifecycleStateEnum,
+      nullable: true,
+      description: 'The state after the last lifecycle action. Null: no actions are recorded.',
+    }),
+    status: t.expose('status', {
+      type: InstanceStatusEnum,
+      nullable: true,
+      description: 'The status of the current instance. Null: not reported.',
+    }),
+    readiness: t.field({
+      type: ReadinessEnum,
+      description: 'Whether it works, judged from its Kubernetes objects. UNKNOWN if no cluster reports them.',
+      resolve: async ({ key, asOf }, _, { reader }) =>
+        (await (await reader()).readinessSum({ of: 'rollout', key }, asOf)) ?? 'UNKNOWN',
+    }),
+    convergence: t.field({
+      type: ConvergenceEnum,
+      description:
+        'The worst convergence of its deployments, in the order FAILED, STALE, APPLYING, UNKNOWN, CONVERGED.',
+      resolve: ({ key, asOf, counters }, _, { reader }) =>
+        counters
+          ? sumOfConvergence(convergenceCountsOf(counters))
+          : reader().then(async (r) => sumOfConvergence(await r.convergenceCounts({ of: 'rollout', key }, {}, asOf))),
+    }),
+    actions: t.field({
+      type: [LifecycleAction],
+      description: 'All recorded lifecycle actions, oldest first. They never expire.',
+      resolve: async ({ key, asOf }, _, { reader }) => (await (await reader()).actionsOf(key, asOf)) ?? [],
+    }),
+    instances: t.field({
+      type: [RolloutInstance],
+      description: 'Its instances, oldest first.',
+      resolve: async ({ key, asOf }, _, { reader }) => (await (await reader()).instancesOf(key, asOf)) ?? [],
+    }),
+    instance: t.field({
+      type: RolloutInstance,
+      nullable: true,
+      description: 'The instance with this ID, or the current instance if `id` is absent.',
+      args: { id: t.arg.string({ description: 'The instance ID that the orchestrator assigned.' }) },
+      resolve: async ({ key, asOf }, { id }, { reader }) => {
+        const instances = (await (await reader()).instancesOf(key, asOf)) ?? []
+        const wanted = id ?? null
+        return (wanted === null ? instances.at(-1) : instances.find((one) => one.instanceId === wanted)) ?? null
+      },
+    }),
+    ...resourceFields(t, ({ key, asOf }) => [{ of: 'rollout', key }, asOf], {
+      list: "The Kubernetes objects of the current instance, or of those in the filter's `instanceIds`.",
+      counts: 'The Kubernetes objects of the current instance, counted by status.',
+    }),
+    deployments: t.field({
+      type: DeploymentConnection,
+      description: 'Its deployments.',
+      args: { ...deploymentListArgs(), ...pageArgs() },
+      resolve: ({ key, asOf }, args, context) => deploymentsOf(context, { of: 'rollout', key }, args, asOf),
+    }),
+    deploymentCounts: t.field({
+      type: DeploymentCounts,
+      description: 'Its deployments, counted by state.',
+      args: { filter: t.arg({ type: DeploymentFilterRef, description: 'Selects the deployments to count.' }) },
+      resolve: ({ key, asOf, counters }, { filter }, context) => {
+        if (counters && !filter) return countsOf(counters, asOf)
+        const of = { of: 'rollout', key } as const
+        return context.reader().then((r) => loadCounts(r, of, toDeploymentFilter(filter), asOf, counters))
+      },
+    }),
+  }),
+})
+
+function sumOfConvergence(counts: ConvergenceCounts | undefined): Convergence {
+  const order = ['FAILED', 'STALE', 'APPLYING', 'UNKNOWN', 'CONVERGED'] as const
+  return (
+    order.find((convergence) => (counts?.[convergence.toLowerCase() as Lowercase<Convergence>] ?? 0) > 0) ?? 'UNKNOWN'
+  )
+}
+
+const RolloutConnection = implementConnection('Rollout', () => Rollout, 'rollouts')
+
+const RolloutFilterRef = builder.inputType('RolloutFilter', {
+  description:
+    'Selects rollouts. A rollout matches a field if it has any of its values; it must match all fields given. An empty list matches nothing.',
+  fields: (t) => ({
+    kinds: t.field({ type: [RolloutKindEnum], description: 'Origins.' }),
+    projects: t.stringList({ description: 'Projects.' }),
+    names: t.stringList({ description: 'Names.' }),
+    states: t.field({ type: [LifecycleStateEnum], description: 'States after the last lifecycle action.' }),
+    statuses: t.field({ type: [InstanceStatusEnum], description: 'Statuses of the current instance.' }),
+    text: t.string({ description: 'A substring of the name, project or composite application. Case-insensitive.' }),
+  }),
+})
+
+export const RolloutKey = builder.inputType('RolloutKey', {
+  description: 'The full name of a rollout. An absent field means that the rollout does not have it.',
+  fields: (t) => ({
+    name: t.string({ required: true, description: 'The name.' }),
+    project: t.string({ description: 'The project. Null: none.' }),
+    compositeApp: t.string({ description: 'The composite application. Null: none.' }),
+    compositeAppVersion: t.string({ description: 'The version of the composite application. Null: none.' }),
+    provider: t.string({
+      description: 'The provider of the cluster, for network intents of a cluster. Null for other kinds.',
+    }),
+  }),
+})
+
+export const rolloutArgs = () =>
+  builder.args((t) => ({
+    id: t.id({ description: 'The node ID. Give either `id` or `key`.' }),
+    key: t.field({ type: RolloutKey, description: 'The full name. Give either `id` or `key`.' }),
+  }))
+
+/** The requested rollout. `key` null: an ID that does not name a rollout. */
+export type RolloutWanted =
+  | { readonly by: 'id'; readonly key: number | null; readonly asOf: number | null }
+  | { readonly by: 'name'; readonly name: Omit<RolloutName, 'kind'> }
+
+export function wantedRollout(args: {
+  readonly id?: string | null | undefined
+  readonly key?: typeof RolloutKey.$inferInput | null | undefined
+}): RolloutWanted {
+  if ((args.id ?? null) !== null && args.key) throw new DomainError('BAD_USER_INPUT', 'give either id or key, not both')
+  if (args.key) {
+    const { name, project = null, compositeApp = null, compositeAppVersion = null, provider = null } = args.key
+    return { by: 'name', name: { name, project, compositeApp, compositeAppVersion, provider } }
+  }
+  if (typeof args.id !== 'string') throw new DomainError('BAD_USER_INPUT', 'give id or key to select a rollout')
+  const id = decodeNodeId(args.id)
+  return id?.type === 'Rollout' ? { by: 'id', key: id.key, asOf: id.asOf } : { by: 'id', key: null, asOf: null }
+}
+
+export async function findRollout(
+  reader: Reader,
+  wanted: RolloutWanted,
+  asOf: number | null,
+): Promise<RolloutRow | null> {
+  if (wanted.by === 'name') return reader.rolloutByName(wanted.name, asOf)
+  return wanted.key === null ? null : ((await reader.rollout(wanted.key, asOf)) ?? null)
+}
+
+builder.queryFields((t) => ({
+  rollout: t.field({
+    access: 'viewer',
+    type: Rollout,
+    nullable: true,
+    description:
+      'The rollout with this ID or name. Null if there is none. If several kinds have the name, the declared rollout.',
+    args: { ...rolloutArgs(), ...pastArgs() },
+    resolve: async (_, args, context) => {
+      const wanted = wantedRollout(args)
+      const reader = await context.reader()
+      const inId = wanted.by === 'id' ? wanted.asOf : null
+      if (inId !== null && (args.asOf ?? args.atRevision ?? null) !== null)
+        throw new DomainError('BAD_USER_INPUT', 'id already refers to a past revision: omit asOf and atRevision')
+      return findRollout(reader, wanted, await resolvePastArgs(reader, inId === null ? args : { atRevision: inId }))
+    },
+  }),
+  rollouts: t.field({
+    access: 'viewer',
+    type: RolloutConnection,
+    description: 'All rollouts, newest first. Undeclared rollouts are listed while they have deployments.',
+    args: { filter: t.arg({ type: RolloutFilterRef, description: 'Selects rollouts.' }), ...pageArgs() },
+    resolve: (_, args, context) => {
+      const filter = givenFields(args.filter ?? {})
+      return connect(
+        args,
+        async (page) => (await context.reader()).rollouts(filter, page),
+        async () => (await context.reader()).rolloutCount(filter),
+      )
+    },
+  }),
+}))

@@ -1,0 +1,54 @@
+/**
+ * Reads a large body after authentication, within the bounds of held bodies, and parses it in slices. Yoga, which would
+ * read it at once, finds the result in `request.body`.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { readJson } from '../../dialects/margo/json-reader.ts'
+import { DomainError, errorCodes } from '../../domain/errors.ts'
+import { retryAfter } from '../../limits/admission.ts'
+import type { Bodies } from '../../limits/bodies.ts'
+import { paced } from '../../limits/pace.ts'
+import { formatError } from '../execution/errors.ts'
+import { asRefusal, maxBodySize } from '../guards/limits.ts'
+
+/** Nesting depth. It is above the limit for variables, which has its own error. */
+const maxDepth = 1_024
+
+/** Whether Yoga would parse the body as JSON. */
+export function hasJson({ method, headers }: IncomingMessage): boolean {
+  const [type = ''] = (headers['content-type'] ?? '').split(';')
+  return method === 'POST' && /^application\/(graphql\+)?json$/i.test(type.trim())
+}
+
+/** Throws the errors of `Bodies`, and TOO_LARGE for too many values. Yoga reports all other errors. */
+export async function receiveJson(
+  bodies: Bodies,
+  request: IncomingMessage & { body?: unknown },
+  response: ServerResponse,
+): Promise<void> {
+  const bytes = await bodies.read(request, response, maxBodySize)
+  const value = await paced(readJson(bytes, { deepest: maxDepth, room: 'anywhere', keepsDigits: false })).catch(
+    (error: unknown) => {
+      if (error instanceof DomainError && error.code === 'INVALID_REQUEST') return undefined
+      throw error
+    },
+  )
+  const isRequest =
+    typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length > 0
+  // For invalid JSON or a wrong type: a small body that Yoga refuses for the same reason.
+  request.body = isRequest ? value : Buffer.from(value === undefined ? '{' : Array.isArray(value) ? '[]' : '0')
+}
+
+/** Responds to a request that is refused before Yoga sees it, in GraphQL's error format. */
+export function answerGraphql(
+  response: ServerResponse,
+  error: DomainError,
+  headers: Readonly<Record<string, string>>,
+): void {
+  response.writeHead(errorCodes[error.code].status, {
+    ...headers,
+    'content-type': 'application/json; charset=utf-8',
+    'retry-after': String(retryAfter(error.facts)),
+  })
+  response.end(JSON.stringify({ errors: [formatError(asRefusal(error))] }))
+}

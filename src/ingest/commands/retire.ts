@@ -1,0 +1,167 @@
+/**
+ * Taking devices out of service for good. In this order, a revision each:
+ *
+ *   DEVICE_RETIRED         the device, then each device behind it
+ *   CONVERGENCE_CHANGED    documents leave the manifests that list them, also a gateway's that stays in service
+ *   DEPLOYMENT_FORGOTTEN   every deployment that runs on one of them, or that only they report
+ *
+ * A deployment is closed by being forgotten: lists, counters, the past and its return with a new report are then what they are for
+ * any forgotten deployment. A state RETIRED of its own was rejected: every reader of deployments would have to leave it out.
+ *
+ * Nothing below a retired device is in service: devices behind it retire with it, or it is refused (a gateway's children would fall
+ * silent, and nobody would have said so); report.ts, declare.ts and device.ts refuse to place a device below it.
+ *
+ * Credentials stay stored so that the device is recognised, and is answered 410 instead of 401; they are accepted for nothing.
+ */
+import type { Deployment } from '../../domain/deployment.ts'
+import { DomainError } from '../../domain/errors.ts'
+import type { Target } from '../../domain/target.ts'
+import type { Revision } from '../../domain/values.ts'
+import type { Command } from '../command.ts'
+import type { UnitOfWork } from '../unit-of-work.ts'
+import { type Desire, forget, withdraw } from './declare.ts'
+
+export interface Retirement {
+  readonly deviceId: string
+  /** The device that takes its place; null: none, or not known yet. */
+  readonly replacedBy: string | null
+}
+
+/** Why, and whether what is behind the devices goes with them. `desire`: for the manifests that lose documents. */
+export interface RetireOptions {
+  readonly reason: string
+  readonly withChildren: boolean
+  readonly desire: Desire
+}
+
+export interface Retired {
+  readonly revision: Revision
+  readonly results: readonly {
+    readonly key: number
+    /** False: it was retired already, for the same reason and with the same replacement. */
+    readonly isChanged: boolean
+    /** Devices behind it that retired with it. */
+    readonly children: number
+    /** Deployments that were closed, of the devices behind it too. */
+    readonly deployments: number
+  }[]
+}
+
+/** How many are named where more are in the way. */
+const mostNamed = 10
+
+export function retireDevices(retirements: readonly Retirement[], options: RetireOptions): Command<Retired> {
+  return {
+    needs: {
+      devices: retirements.flatMap(({ deviceId, replacedBy }) => [
+        deviceId,
+        ...(replacedBy === null ? [] : [replacedBy]),
+      ]),
+      branches: retirements.map(({ deviceId }) => deviceId),
+    },
+    decide(work) {
+      const branches = findBranches(work, retirements)
+      if (!options.withChildren) refuseChildren(branches)
+      const replacements = findReplacements(work, branches)
+      const changed = branches.map(({ device, below }, index) => {
+        const isChanged = end(work, device, options.reason, replacements[index]?.key ?? null)
+        for (const child of below) end(work, child, options.reason, null)
+        return isChanged
+      })
+      const closed = closeDeployments(work, branches, options.desire)
+      const results = branches.map(({ device, below }, index) => ({
+        key: device.key,
+        isChanged: changed[index] ?? false,
+        children: below.length,
+        deployments: closed[index] ?? 0,
+      }))
+      return { revision: work.revision(), results }
+    },
+  }
+}
+
+interface Branch {
+  readonly retirement: Retirement
+  readonly device: Target
+  /** Those behind it that are in service, and are not retired by name. */
+  readonly below: readonly Target[]
+}
+
+function findBranches(work: UnitOfWork, retirements: readonly Retirement[]): readonly Branch[] {
+  const children = Map.groupBy(work.targets(), ({ parentKey }) => parentKey)
+  const named = new Set(retirements.map(({ deviceId }) => deviceId))
+  /** Each once: of two devices that are named, one may be behind the other. */
+  const taken = new Set<number>()
+  return retirements.map((retirement, index) => {
+    const device = work.device(retirement.deviceId)
+    if (!device) throw refusal('NOT_FOUND', `there is no device ${retirement.deviceId}`, index, 'deviceId')
+    const below: Target[] = []
+    for (const queue = [device]; queue.length > 0; ) {
+      for (const child of children.get(queue.pop()?.key ?? 0) ?? []) {
+        if (taken.has(child.key)) continue
+        taken.add(child.key)
+        queue.push(child)
+        if (child.retiredAt === null && !named.has(child.name)) below.push(child)
+      }
+    }
+    return { retirement, device, below: below.toSorted((a, b) => (a.name < b.name ? -1 : 1)) }
+  })
+}
+
+function refuseChildren(branches: readonly Branch[]): void {
+  branches.forEach(({ device, below }, index) => {
+    if (below.length === 0) return
+    const names = below.map(({ name }) => name)
+    const more = names.length > mostNamed ? ` and ${names.length - mostNamed} more` : ''
+    const message = `${names.slice(0, mostNamed).join(', ')}${more} would stay in service behind ${device.name}: retire them too (withChildren), or register them with another parent`
+    throw refusal('CONFLICT', message, index, 'deviceId')
+  })
+}
+
+/** Of each branch, the device that takes the place of its own. */
+function findReplacements(work: UnitOfWork, branches: readonly Branch[]): readonly (Target | null)[] {
+  const leaving = new Set(branches.flatMap(({ device, below }) => [device.key, ...below.map(({ key }) => key)]))
+  return branches.map(({ retirement: { replacedBy }, device }, index) => {
+    if (replacedBy === null) return null
+    const replacement = work.device(replacedBy)
+    if (!replacement)
+      throw refusal('NOT_FOUND', `there is no device ${replacedBy}: register it before`, index, 'replacedBy')
+    // Said again, it may have been retired since.
+    if (device.replacedByKey === replacement.key) return replacement
+    if (replacement.retiredAt !== null || leaving.has(replacement.key))
+      throw refusal('CONFLICT', `${replacedBy} is retired, or is to be: name a device in service`, index, 'replacedBy')
+    return replacement
+  })
+}
+
+/** Saying it again with another reason or replacement corrects what was said; since when it is retired stays. */
+function end(work: UnitOfWork, device: Target, retiredReason: string, replacedByKey: number | null): boolean {
+  const isSaid = device.retiredReason === retiredReason && device.replacedByKey === replacedByKey
+  if (device.retiredAt !== null && isSaid) return false
+  const retired = { ...device, retiredAt: device.retiredAt ?? work.moment().at, retiredReason, replacedByKey }
+  work.recordTarget(retired, { kind: 'DEVICE_RETIRED', reason: retiredReason, replacedByKey }, null)
+  return true
+}
+
+/** How many of each branch: one that two branches share is of the first. */
+function closeDeployments(work: UnitOfWork, branches: readonly Branch[], desire: Desire): readonly number[] {
+  const open = [...work.deployments()].filter((d) => d.instanceKey === null && d.forgottenAt === null)
+  const onTarget = Map.groupBy(open, ({ targetKey }) => targetKey)
+  const ofReporter = Map.groupBy(open, ({ reporter }) => reporter)
+  const closed = new Map<number, Deployment>()
+  const counts = branches.map(({ device, below }) => {
+    const before = closed.size
+    for (const { key, name } of [device, ...below])
+      for (const deployment of [...(onTarget.get(key) ?? []), ...(ofReporter.get(name) ?? [])])
+        closed.set(deployment.key, deployment)
+    return closed.size - before
+  })
+  // All at once: a manifest gets one version, however many documents leave it.
+  withdraw(work, [...closed.values()], desire)
+  for (const key of [...closed.keys()].sort((a, b) => a - b)) forget(work, key)
+  return counts
+}
+
+function refusal(code: 'NOT_FOUND' | 'CONFLICT', message: string, index: number, field: string): DomainError {
+  return new DomainError(code, message, { problems: [{ field: `devices[${index}].${field}`, message }] })
+}

@@ -1,0 +1,111 @@
+/**
+ * What the writer remembers of the rows it wrote or read, so that it need not read them again. It is exact, not a guess: under
+ * the lock, a head whose count of writes is the one our own last batch left says that nobody else has written since.
+ */
+import type { Deployment } from '../domain/deployment.ts'
+import type { Target } from '../domain/target.ts'
+import type { DeploymentNeed, Effects, Loaded, Needs } from '../store/write/contract.ts'
+
+export interface RowCache {
+  /** Forgets everything unless nobody else has written. */
+  checkUnchanged(writes: number): void
+  /** What is remembered of these needs, and which needs are left. */
+  recall(needs: readonly Needs[]): { readonly loaded: Loaded; readonly missing: readonly Needs[] }
+  /** After COMMIT. */
+  remember(loaded: Loaded, effects: Effects, writes: number): void
+  /** After anything else. */
+  forget(): void
+}
+
+export function createRowCache(capacity: number): RowCache {
+  const deployments = new Map<string, Deployment>()
+  /** A deployment that another reporter claims is no longer found by its old name. */
+  const names = new Map<number, string>()
+  const devices = new Map<string, Target>()
+  let exactAt: number | null = null
+
+  function forget(): void {
+    deployments.clear()
+    names.clear()
+    devices.clear()
+    exactAt = null
+  }
+
+  /** A report's deployment, with the target it runs on: both or neither. */
+  function recallDeployment(need: DeploymentNeed): Deployment | null {
+    if (need.anyReporter) return null
+    return deployments.get(nameOf(need)) ?? null
+  }
+
+  function rememberDeployment(deployment: Deployment): void {
+    if (deployment.instanceKey !== null) return
+    const name = nameOf(deployment)
+    const before = names.get(deployment.key)
+    if (before !== undefined && before !== name) deployments.delete(before)
+    names.set(deployment.key, name)
+    put(deployments, name, deployment)
+  }
+
+  return {
+    forget,
+    checkUnchanged(writes) {
+      if (exactAt !== writes) forget()
+    },
+    recall(needs) {
+      const found: Deployment[] = []
+      const targets = new Map<number, Target>()
+      const missing: Needs[] = []
+      for (const need of needs) {
+        const isSimple =
+          !need.deploymentKeys &&
+          !need.reporters &&
+          !need.ancestors &&
+          !need.branches &&
+          !need.identities &&
+          !need.rollouts &&
+          !need.targets &&
+          !need.orchestrated &&
+          !need.manifests &&
+          !need.manifestsOf
+        const known = isSimple ? (need.deployments ?? []).map(recallDeployment) : []
+        const places = isSimple ? (need.devices ?? []).map((name) => devices.get(name)) : []
+        const isKnown = isSimple && known.every((d) => d !== null) && places.every((target) => target !== undefined)
+        // A deployment's present target may be another than the devices that the report names.
+        const isPlaced = known.every((d) => d && places.some((target) => target?.key === d.targetKey))
+        if (!isKnown || !isPlaced) missing.push(need)
+        else {
+          for (const deployment of known) if (deployment) found.push(deployment)
+          for (const target of places) if (target) targets.set(target.key, target)
+        }
+      }
+      return { loaded: { deployments: found, targets: [...targets.values()], rollouts: [] }, missing }
+    },
+    remember(loaded, effects, writes) {
+      exactAt = writes
+      for (const deployment of loaded.deployments) rememberDeployment(deployment)
+      for (const { row } of effects.deployments.values()) rememberDeployment(row)
+      for (const target of loaded.targets) if (target.kind === 'DEVICE') put(devices, target.name, target)
+      for (const { row } of effects.targets.values()) if (row.kind === 'DEVICE') put(devices, row.name, row)
+      shrink(deployments, capacity, (deployment) => names.delete(deployment.key))
+      shrink(devices, capacity)
+    },
+  }
+}
+
+/** The newest last: a Map remembers the order of insertion. */
+function put<T>(map: Map<string, T>, key: string, value: T): void {
+  map.delete(key)
+  map.set(key, value)
+}
+
+function shrink<T>(map: Map<string, T>, capacity: number, dropped: (value: T) => void = () => {}): void {
+  for (const [key, value] of map) {
+    if (map.size <= capacity) return
+    map.delete(key)
+    dropped(value)
+  }
+}
+
+function nameOf({ deploymentId, reporter }: { deploymentId: string; reporter: string }): string {
+  return `${deploymentId}\n${reporter}`
+}

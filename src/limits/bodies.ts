@@ -1,0 +1,124 @@
+/**
+ * Requests' bodies while they are held: of all together, and of each address, so many bytes. What is beyond is refused (503), so that whoever
+ * sends much and never ends takes no memory from others. A body that comes too slowly is cut off, however much time is left for all of it.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { DomainError } from '../domain/errors.ts'
+import type { Refuse } from './limits.ts'
+
+export interface Bodies {
+  /** The whole body, or TOO_LARGE as soon as that is certain, or UNAVAILABLE. The rest of it is read and dropped, so that whoever sends first hears of it too. */
+  read(request: IncomingMessage, response: ServerResponse, limit: number): Promise<Buffer>
+}
+
+export interface BufferLimits {
+  /** Bytes, of all. */
+  readonly total: number
+  /** Milliseconds in which a body must bring `leastBytes` more. */
+  readonly patience: number
+}
+
+/** The request broke off before its body was whole: nobody is there any more to be answered. */
+export class ClientGone extends Error {}
+
+/** Bytes of each body that are not counted: nearly every report is smaller, and a connection holds as much by itself. */
+export const uncounted = 16 << 10
+export const leastBytes = 10 << 10
+/** Of the total, for one address. */
+export const shareOfOne = 1 / 4
+
+export function createBodies(
+  { total, patience }: BufferLimits,
+  refuse: Refuse,
+  networkOf: (request: IncomingMessage) => string,
+): Bodies {
+  let held = 0
+  const heldBy = new Map<string, number>()
+
+  function hold(whose: string, bytes: number): void {
+    const own = (heldBy.get(whose) ?? 0) + bytes
+    if (held + bytes > total || own > total * shareOfOne) {
+      const message = 'too much of what is sent is held here already: come again later, or send it in smaller parts'
+      throw refuse('bufferedBytes', message, { retryAfterSeconds: 2 })
+    }
+    held += bytes
+    heldBy.set(whose, own)
+  }
+
+  function release(whose: string, bytes: number): void {
+    held -= bytes
+    const left = (heldBy.get(whose) ?? 0) - bytes
+    if (left > 0) heldBy.set(whose, left)
+    else heldBy.delete(whose)
+  }
+
+  function collect(request: IncomingMessage, response: ServerResponse, limit: number): Promise<Buffer> {
+    const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
+    const chunks: Buffer[] = []
+    let [size, counted, isOver] = [0, 0, false]
+    let watch: NodeJS.Timeout | undefined
+
+    function letGo(): void {
+      if (counted > 0) release(networkOf(request), counted)
+      counted = 0
+    }
+
+    function stop(error: unknown): void {
+      isOver = true
+      clearInterval(watch)
+      chunks.length = 0
+      letGo()
+      reject(error)
+    }
+
+    /** Slowness is seen at the end of each interval: as much must have come since the last. */
+    function watchPace(): void {
+      let before = size
+      watch = setInterval(() => {
+        if (size - before < leastBytes) cutOff(request, stop, refuse)
+        before = size
+      }, patience).unref()
+      response.once('close', letGo)
+    }
+
+    request.on('data', (chunk: Buffer) => {
+      if (isOver) return
+      size += chunk.length
+      if (size > limit) return stop(tooLarge(limit))
+      chunks.push(chunk)
+      if (size <= uncounted) return
+      if (!watch) watchPace()
+      try {
+        hold(networkOf(request), size - uncounted - counted)
+        counted = size - uncounted
+      } catch (error) {
+        stop(error)
+      }
+    })
+    request.on('end', () => {
+      clearInterval(watch)
+      if (!isOver) resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks))
+    })
+    request.on('error', (cause) => stop(new ClientGone('the request broke off', { cause })))
+    return promise
+  }
+
+  return {
+    async read(request, response, limit) {
+      if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge(limit)
+      // It broke off while the credential was looked at, and will not say so again.
+      if (request.destroyed) throw new ClientGone('the request broke off')
+      return await collect(request, response, limit)
+    },
+  }
+}
+
+function cutOff({ socket }: IncomingMessage, stop: (error: Error) => void, refuse: Refuse): void {
+  refuse('slowRequest', 'the connection was closed')
+  stop(new ClientGone('the body came too slowly'))
+  socket.end('HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n', () => socket.destroy())
+}
+
+function tooLarge(limit: number): DomainError {
+  return new DomainError('TOO_LARGE', `the body is larger than the ${limit} bytes that are taken here`)
+}

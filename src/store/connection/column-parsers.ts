@@ -1,0 +1,42 @@
+/** What a value is in JavaScript and in SQL: said once, for both drivers, so that a test on one proves the other. */
+import { isStorable, storable } from '../../domain/text.ts'
+
+const oid = {
+  bool: 16,
+  int8: 20,
+  int2: 21,
+  int4: 23,
+  oid: 26,
+  json: 114,
+  float4: 700,
+  float8: 701,
+  timestamptz: 1184,
+  numeric: 1700,
+  jsonb: 3802,
+}
+
+export const parsers: Readonly<Record<number, (text: string) => unknown>> = {
+  [oid.bool]: (text) => text === 't' || text === 'true',
+  // Keys, counts and revisions: all of them stay below 2^53.
+  [oid.int8]: Number,
+  [oid.int2]: Number,
+  [oid.int4]: Number,
+  [oid.oid]: Number,
+  [oid.float4]: Number,
+  [oid.float8]: Number,
+  [oid.json]: JSON.parse,
+  [oid.jsonb]: JSON.parse,
+  [oid.numeric]: (text) => text,
+  [oid.timestamptz]: parseInstant,
+}
+
+/** `2026-01-02 03:04:05.678+00` (sessions run in UTC) → milliseconds. */
+function parseInstant(text: string): number {
+  return Date.parse(`${text.replace(' ', 'T')}:00`)
+}
+
+/** The last thing every text passes on its way to the database. What is JSON has been mended when it was written as such (storableJson). */
+export function storableParameters(parameters: readonly unknown[]): readonly unknown[] {
+  if (parameters.every((value) => typeof value !== 'string' || isStorable(value))) return parameters
+  return parameters.map((value) => (typeof value === 'string' ? storable(value) : value))
+}

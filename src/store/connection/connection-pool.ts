@@ -1,0 +1,88 @@
+/** Connections taken and given back. At most so many; who finds none waits, but not for ever. */
+import type { Connection } from './connection.ts'
+import { StatementError } from './failure.ts'
+import { createTimeout, type Timeout } from './timeout.ts'
+
+export interface ConnectionPool {
+  /** `signal`: until when somebody waits for it. */
+  take(signal?: AbortSignal): Promise<Connection>
+  /** A lost one is forgotten. */
+  give(connection: Connection): void
+  close(): Promise<void>
+}
+
+export interface PoolOptions {
+  readonly size: number
+  /** Milliseconds to wait for a connection at most. */
+  readonly patience: number
+}
+
+interface Waiting {
+  readonly resolve: (connection: Connection) => void
+  readonly reject: (error: unknown) => void
+  readonly patience: Timeout
+}
+
+export function createPool(open: () => Connection, { size, patience }: PoolOptions): ConnectionPool {
+  const all = new Set<Connection>()
+  const idle: Connection[] = []
+  const waiting: Waiting[] = []
+  let isClosed = false
+
+  function opened(): Connection {
+    const connection = open()
+    all.add(connection)
+    // Also one that is never given back must not cost a place.
+    connection.onLost(() => {
+      all.delete(connection)
+      const place = idle.indexOf(connection)
+      if (place >= 0) idle.splice(place, 1)
+      next()
+    })
+    return connection
+  }
+
+  /** The first in line gets what there is. */
+  function next(): void {
+    if (waiting.length === 0 || isClosed) return
+    const connection = idle.pop() ?? (all.size < size ? opened() : null)
+    if (!connection) return
+    const first = waiting.shift()
+    first?.patience.end()
+    first?.resolve(connection)
+  }
+
+  return {
+    take(signal) {
+      if (signal?.aborted) return Promise.reject(signal.reason)
+      if (isClosed) return Promise.reject(new StatementError('the database is closed', '57P01'))
+      return new Promise((resolve, reject) => {
+        const giveUp = (reason: unknown): void => {
+          const place = waiting.indexOf(entry)
+          if (place < 0) return
+          waiting.splice(place, 1)
+          entry.patience.end()
+          reject(reason)
+        }
+        const inUse = (): void => giveUp(new StatementError('every connection to the database is in use', '53300'))
+        const entry: Waiting = { resolve, reject, patience: createTimeout(patience, inUse) }
+        waiting.push(entry)
+        signal?.addEventListener('abort', () => giveUp(signal.reason), { once: true })
+        next()
+      })
+    },
+    give(connection) {
+      if (connection.isLost || isClosed) return
+      idle.push(connection)
+      next()
+    },
+    async close() {
+      isClosed = true
+      for (const { reject, patience } of waiting.splice(0)) {
+        patience.end()
+        reject(new StatementError('the database is closed', '57P01'))
+      }
+      await Promise.all([...all].map((connection) => connection.close()))
+    },
+  }
+}

@@ -1,0 +1,129 @@
+/**
+ * Epochs. Within one, revisions are gap-free; a new database, or one that was restored from a copy, begins another at a base which
+ * no revision lies above that was used after the copy was made.
+ *
+ * The clock alone cannot give that base: it may have been ahead when the log was born, and behind it now. Nor can the copy alone: put back a
+ * second time, it would give the same base again. So a base leaps from the newest revision that is known by more than a log can grow
+ * (2^40 changes are 348 years of 100 a second), and on by a random part, so that two epochs from one copy do not meet. The clock can
+ * only make it larger: with a clock that is right, a later epoch lies above all earlier ones.
+ *
+ * Revisions are numbers of JavaScript, too: 2^53. From today's clock on there is room for 3,000 such leaps in a row.
+ */
+import { randomInt } from 'node:crypto'
+import { DomainError } from '../../domain/errors.ts'
+import type { Millis, Revision } from '../../domain/values.ts'
+import { type Database, doorbellChannel, type Session } from '../database.ts'
+import { iso } from '../sql/record-set.ts'
+import { StatementError } from './failure.ts'
+
+/**
+ * Which database this is: the cluster, its timeline (another one after a recovery), the database in it (another one when it was
+ * copied as a template), and the table itself (another one after a dump). The embedded store's copies are all the same to this: who
+ * restores one runs `npm run new-epoch`.
+ */
+async function identify(session: Session): Promise<string> {
+  const [rights] = await session.run<{ allowed: boolean; standby: boolean }>(
+    `select has_function_privilege('pg_control_system()', 'execute') as allowed, pg_is_in_recovery() as standby`,
+  )
+  // As PostgreSQL would say it of a write: another server is, or soon will be, the one to talk to.
+  if (rights?.standby) throw new StatementError('the database is a standby', '25006')
+  // Some hosters keep the cluster's number to themselves.
+  const cluster = rights?.allowed ? '(select system_identifier from pg_control_system())' : `'-'`
+  const [found] = await session.run<{ identity: string }>(
+    `select ${cluster} || '/' || substring(pg_walfile_name(pg_current_wal_lsn()) for 8) || '/' || d.oid || '/' || 'log_head'::regclass::oid
+       as identity from pg_database d where d.datname = current_database()`,
+  )
+  return found?.identity ?? ''
+}
+
+/**
+ * Makes sure that the log goes on where it was. Another identity, or a head below a revision that somebody has seen, means
+ * that this is a copy of an earlier state: what was written since never happened here.
+ */
+export async function ensureEpoch(session: Session, now: Millis, newestSeen: Revision = 0): Promise<void> {
+  const identity = await identify(session)
+  const [head] = await session.run<{ identity: string; revision: Revision }>(
+    'select identity, revision from log_head where id = 1',
+  )
+  if (!head) {
+    const base = ofClock(now)
+    await session.run(
+      `insert into log_head (epoch_base, revision, tail, tail_at, at, next_key, writes, identity)
+       values ($1::bigint, $1::bigint, $1::bigint, $2::timestamptz, $2::timestamptz, 1, 0, $3) on conflict do nothing`,
+      [base, iso(now), identity],
+    )
+    await session.run('insert into epochs (base, began_at) select epoch_base, at from log_head on conflict do nothing')
+  } else if (head.identity !== identity || head.revision < newestSeen) {
+    await beginEpoch(session, now, {
+      identity,
+      above: newestSeen,
+      unless: (locked) => locked.identity === identity && locked.revision >= newestSeen,
+    })
+  }
+}
+
+/**
+ * A device takes no manifest that is older than the one it has, and it may have one that was lost: the versions of every device go
+ * on above those, also when the same copy is put back again later. What it should run stays as it is in this copy.
+ */
+const renewManifests = `insert into manifests (target_key, version, at, who, why, bundle_digest, bundle_size)
+  select t.key, greatest(coalesce(newest.version, 1) + 1000000, floor(extract(epoch from $1::timestamptz))::bigint), $1::timestamptz, 'rollcall',
+    'The database was restored from a copy: versions go on above those that were lost', newest.bundle_digest, newest.bundle_size
+  from targets t left join lateral (
+    select m.* from manifests m where m.target_key = t.key order by m.version desc limit 1) newest on true
+  where t.kind = 'DEVICE' and strpos(substr(t.name, 2), '/') = 0`
+
+export interface NewEpoch {
+  readonly identity?: string
+  /** The base lies above this as well. */
+  readonly above?: Revision
+  /**
+   * The log's time begins at `now`, also where it was ahead of it: a clock that jumped made `at` of every later change stand in the future.
+   * Within an epoch `at` never goes back, so only the beginning of another one can end that (past.ts reads each epoch by its own time).
+   */
+  readonly timeFromClock?: boolean
+  /** Checked under the lock: somebody else may have begun it meanwhile. */
+  readonly unless?: (head: { readonly identity: string; readonly revision: Revision }) => boolean
+}
+
+const leap = 2 ** 40
+
+/** Microseconds. A clock that is a century ahead is not believed: it would use up the revisions. */
+function ofClock(now: Millis): Revision {
+  return Math.min(Math.max(now, 0) * 1000, 2 ** 52)
+}
+
+/** The base of the new epoch; null when `unless` said that there is no need. History before it is kept. */
+export async function beginEpoch(
+  session: Session,
+  now: Millis,
+  { identity, above = 0, timeFromClock = false, unless }: NewEpoch = {},
+): Promise<Revision | null> {
+  const [head] = await session.run<{ identity: string; revision: Revision; at: Millis }>(
+    'select identity, revision, at from log_head where id = 1 for update',
+  )
+  if (!head) throw new Error('the database has no log head: it was not migrated')
+  if (unless?.(head)) return null
+  const base = Math.max(ofClock(now), head.revision, above) + leap + randomInt(leap)
+  if (base > Number.MAX_SAFE_INTEGER - leap)
+    throw new DomainError('CONFLICT', 'there are no revisions left for another epoch: begin with an empty database')
+  await session.run('update epochs set ended = $1::bigint where ended is null', [head.revision])
+  await session.run('insert into epochs (base, began_at) values ($1::bigint, $2::timestamptz)', [base, iso(now)])
+  await session.run(
+    'update log_head set epoch_base = $1::bigint, revision = $1::bigint, identity = $2, writes = writes + 1 where id = 1',
+    [base, identity ?? head.identity],
+  )
+  if (timeFromClock)
+    await session.run(
+      'update log_head set at = $1::timestamptz, tail_at = least(tail_at, $1::timestamptz) where id = 1',
+      [iso(now)],
+    )
+  await session.run(renewManifests, [iso(now)])
+  await session.run('select pg_notify($1, $2)', [doorbellChannel, String(base)])
+  return base
+}
+
+/** For a server that has seen revisions which the database no longer has. */
+export function restartEpoch(database: Database, now: Millis, newestSeen: Revision): Promise<void> {
+  return database.transaction((session) => ensureEpoch(session, now, newestSeen))
+}

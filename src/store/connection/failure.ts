@@ -1,0 +1,79 @@
+/** Why a statement failed: the connection (try again, the outcome may be unknown) or the statement itself (never again). */
+
+/** An error of our own side, with the SQLSTATE that a server would have given it. */
+export class StatementError extends Error {
+  readonly code: string | undefined
+
+  constructor(message: string, code: string | undefined) {
+    super(message)
+    this.name = 'StatementError'
+    this.code = code
+  }
+}
+
+export function lost(): StatementError {
+  return new StatementError('the connection to the database was lost', '08006')
+}
+
+/**
+ * SQLSTATEs that say the session is gone or was put aside (a frozen holder of a lock, a restart, a failover, a time-out), or that
+ * the server lacks something (a full disk, memory): nothing is wrong with the statement.
+ */
+const transientStates = /^(08...|53...|58...|57P0[1-5]|57014|25P03|55P03|40001|40P01|25006)$/
+const transientCodes = new Set([
+  'CONNECTION_CLOSED',
+  'CONNECTION_ENDED',
+  'CONNECTION_DESTROYED',
+  'CONNECT_TIMEOUT',
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+])
+
+export function isTransient(error: unknown): boolean {
+  if (typeof error !== 'object' || error === null) return false
+  if (isOutdatedPlan(error) || isEndOfSession(error)) return true
+  const { code, syscall, cause, errors } = error as Readonly<Record<string, unknown>>
+  if (typeof code === 'string' && (transientCodes.has(code) || transientStates.test(code))) return true
+  // The server's socket is a file, too.
+  if (code === 'ENOENT' && syscall === 'connect') return true
+  if (Array.isArray(errors) && errors.some(isTransient)) return true
+  return cause !== undefined && cause !== error && isTransient(cause)
+}
+
+/** What the server itself says is wrong with it, for whoever has to do something about it; without its own words, which may name files. */
+const outages: readonly (readonly [RegExp, string])[] = [
+  [/^25006$/, 'the database is read-only'],
+  [/^53100$/, 'the disk of the database is full'],
+  [/^53200$/, 'the database is out of memory'],
+  [/^53300$/, 'every connection to the database is in use'],
+  [/^58/, 'the database cannot read or write its files'],
+  [/^(57014|55P03|25P03|40001|40P01)$/, 'the database did not get to it in time'],
+]
+
+/** Of a transient failure: what is so, in a clause. */
+export function describeOutage(error: unknown): string {
+  const code = codesOf(error).find((one) => outages.some(([pattern]) => pattern.test(one))) ?? ''
+  return outages.find(([pattern]) => pattern.test(code))?.[1] ?? 'the database cannot be reached'
+}
+
+function codesOf(error: unknown): string[] {
+  if (typeof error !== 'object' || error === null) return []
+  const { code, cause } = error as Readonly<Record<string, unknown>>
+  return [...(typeof code === 'string' ? [code] : []), ...(cause === error ? [] : codesOf(cause))]
+}
+
+/** Whatever it was, the server ended the session over it, or let nobody in: no statement is to blame for that. */
+function isEndOfSession(error: object): boolean {
+  return 'severity' in error && (error.severity === 'FATAL' || error.severity === 'PANIC')
+}
+
+/** "cached plan must not change result type": a newer version has added a column since this connection prepared the statement. */
+export function isOutdatedPlan(error: unknown): boolean {
+  return error instanceof Error && 'routine' in error && error.routine === 'RevalidateCachedQuery'
+}

@@ -1,0 +1,52 @@
+/**
+ * One process a data directory. The lock is the kernel's, by the way SQLite locks its files: it ends with its process however that
+ * ends, so there is nothing stale to recognise, and it also holds between containers, where a process id says nothing.
+ * Beside it a file says who holds it; that is for people only.
+ */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { DomainError } from '../../domain/errors.ts'
+
+/** A lock that is garbage-collected would be released. */
+const held = new Set<DatabaseSync>()
+
+/** Takes the directory, or throws CONFLICT naming who has it. The answer gives it back. */
+export function lockDirectory(directory: string): () => void {
+  mkdirSync(directory, { recursive: true })
+  const named = join(directory, 'rollcall.pid')
+  const lock = new DatabaseSync(join(directory, 'rollcall.lock'), { timeout: 0 })
+  try {
+    // Its journal would be a file of its own, and there is nothing to write.
+    lock.exec('pragma journal_mode = memory; begin exclusive')
+  } catch (error) {
+    lock.close()
+    if (!isBusy(error)) throw error
+    throw new DomainError(
+      'CONFLICT',
+      `the data directory ${directory} is in use by ${holderIn(named)}: stop it, or set DATA_DIR to another one`,
+      { cause: error },
+    )
+  }
+  held.add(lock)
+  writeFileSync(named, JSON.stringify({ pid: process.pid, host: hostname(), since: new Date().toISOString() }))
+  return () => {
+    if (!held.delete(lock)) return
+    lock.close()
+  }
+}
+
+function isBusy(error: unknown): boolean {
+  const busy = 5
+  return error instanceof Error && 'errcode' in error && error.errcode === busy
+}
+
+function holderIn(file: string): string {
+  try {
+    const { pid, host, since } = JSON.parse(readFileSync(file, 'utf8'))
+    return `process ${pid} on ${host} since ${since}`
+  } catch {
+    return 'another process'
+  }
+}

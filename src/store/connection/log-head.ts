@@ -1,0 +1,32 @@
+import type { Millis, Revision } from '../../domain/values.ts'
+import type { LogHead, Session } from '../database.ts'
+
+export const headText = `select epoch_base as "epochBase", revision, tail, tail_at as "tailAt", at, writes from log_head where id = 1`
+
+export async function readHead(session: Session): Promise<LogHead> {
+  const [head] = await session.run<LogHead>(headText)
+  if (!head) throw new Error('the database has no log head: it was not migrated')
+  return head
+}
+
+/** Seconds by which the log's time is ahead of the clock: a clock jumped, and `at` of every change stands there until it has passed. */
+export function secondsAhead({ at }: Pick<LogHead, 'at'>, now: Millis): number {
+  return Math.max(Math.round((at - now) / 1_000), 0)
+}
+
+export interface EpochRange {
+  readonly base: Revision
+  /** The newest revision it reached; null: the present epoch. */
+  readonly ended: Revision | null
+}
+
+/** The head and every epoch, of one moment. */
+export async function readRange(session: Session): Promise<{ head: LogHead; tail: Revision; epochs: EpochRange[] }> {
+  const [row] = await session.run<LogHead & { epochs: EpochRange[] }>(
+    `select h.*, (select json_agg(json_build_object('base', base, 'ended', ended) order by base) from epochs) as epochs
+     from (${headText}) h`,
+  )
+  if (!row) throw new Error('the database has no log head: it was not migrated')
+  const { epochs, ...head } = row
+  return { head, tail: head.tail, epochs }
+}

@@ -1,0 +1,97 @@
+// @ts-check
+/**
+ * All that an installation runs of this project (package.json, postinstall). It imports no module of the server, and is JavaScript: what
+ * runs on the machine of whoever installs can be read in this one file, and runs on the Node that is there before ours is.
+ *
+ * Initialising PGlite's directory takes seconds, taking a copy of one that is ready a fraction of one. So a copy, with this version's
+ * tables, is kept beside the modules: installing makes it, and if that could not be, the first boot does. All copies are the same
+ * cluster to PostgreSQL; the first revision, which is the clock's, is what tells their logs apart.
+ */
+import { createHash, randomUUID } from 'node:crypto'
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import * as zlib from 'node:zlib'
+
+const root = join(import.meta.dirname, '../../..')
+const cache = join(root, 'node_modules/.cache/rollcall')
+
+/** Makes it unless it is there. An older Node, which cannot run the server either, has no zstd: the first boot makes it. */
+export async function install() {
+  if ('zstdCompressSync' in zlib) await readyTemplate()
+}
+
+/** @returns {Promise<Uint8Array>} a migrated directory as a tar. */
+export async function readyTemplate() {
+  const migrations = readMigrations()
+  const name = templateName(migrations)
+  try {
+    return zlib.zstdDecompressSync(readFileSync(join(cache, name)))
+  } catch {
+    const tar = await makeTemplate(migrations)
+    keep(name, tar)
+    return tar
+  }
+}
+
+/** @typedef {{ readonly tag: string, readonly text: string }} Migration */
+
+/** @returns {readonly Migration[]} in the journal's order. */
+function readMigrations() {
+  const folder = join(root, 'drizzle')
+  /** @type {{ entries: { tag: string }[] }} */
+  const { entries } = JSON.parse(readFileSync(join(folder, 'meta/_journal.json'), 'utf8'))
+  return entries.map(({ tag }) => ({ tag, text: readFileSync(join(folder, `${tag}.sql`), 'utf8') }))
+}
+
+/**
+ * As migrate.ts does it, which finds nothing left to do.
+ * @param {readonly Migration[]} migrations
+ */
+async function makeTemplate(migrations) {
+  const { PGlite } = await import('@electric-sql/pglite')
+  const database = await PGlite.create()
+  try {
+    await database.transaction(async (session) => {
+      await session.exec(
+        'create table if not exists migrations (tag text primary key, applied_at timestamptz not null default now())',
+      )
+      for (const { tag, text } of migrations) {
+        for (const statement of text.split('--> statement-breakpoint')) await session.exec(statement)
+        await session.query('insert into migrations (tag) values ($1)', [tag])
+      }
+    })
+    const file = await database.dumpDataDir('none')
+    return new Uint8Array(await file.arrayBuffer())
+  } finally {
+    await database.close()
+  }
+}
+
+/**
+ * An installation that cannot be written to boots more slowly, and works.
+ * @param {string} name
+ * @param {Uint8Array} tar
+ */
+function keep(name, tar) {
+  try {
+    mkdirSync(cache, { recursive: true })
+    const mine = join(cache, `${name}.${randomUUID()}`)
+    writeFileSync(mine, zlib.zstdCompressSync(tar))
+    renameSync(mine, join(cache, name))
+    for (const file of readdirSync(cache)) if (!file.startsWith(name)) rmSync(join(cache, file), { force: true })
+  } catch {}
+}
+
+/**
+ * Another PGlite, other migrations or another way of making it need another one.
+ * @param {readonly Migration[]} migrations
+ */
+function templateName(migrations) {
+  const main = createRequire(import.meta.url).resolve('@electric-sql/pglite')
+  const { version } = JSON.parse(readFileSync(join(main, '../../package.json'), 'utf8'))
+  const hash = createHash('sha256')
+    .update(JSON.stringify(migrations))
+    .update(readFileSync(import.meta.filename))
+  return `pglite-${version}-${hash.digest('hex').slice(0, 16)}.tar.zst`
+}

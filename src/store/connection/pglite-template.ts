@@ -1,0 +1,36 @@
+/** Puts a copy of a database that is ready (make-template.mjs) into a folder of its own. */
+import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join, normalize, sep } from 'node:path'
+
+/** Puts a copy into a new folder. Elsewhere first, then renamed: a process killed here leaves nothing that looks like a database. */
+export function unpackTemplate(tar: Uint8Array, folder: string): void {
+  const beginning = `${folder}.new`
+  rmSync(beginning, { recursive: true, force: true })
+  mkdirSync(beginning, { recursive: true, mode: 0o700 })
+  for (const { path, content } of entriesOf(tar)) {
+    const target = join(beginning, path)
+    if (content === null) mkdirSync(target, { recursive: true, mode: 0o700 })
+    else {
+      mkdirSync(dirname(target), { recursive: true, mode: 0o700 })
+      writeFileSync(target, content, { mode: 0o600 })
+    }
+  }
+  renameSync(beginning, folder)
+}
+
+/** The entries of a ustar archive: 512 bytes of header each, then the content, padded to 512 again. `content` null: a folder. */
+function* entriesOf(tar: Uint8Array): Generator<{ readonly path: string; readonly content: Uint8Array | null }> {
+  const field = (header: Uint8Array, from: number, length: number): string =>
+    Buffer.from(header.subarray(from, from + length))
+      .toString()
+      .replace(/\0.*$/s, '')
+  for (let at = 0; at + 512 <= tar.length; ) {
+    const header = tar.subarray(at, at + 512)
+    const [name, prefix] = [field(header, 0, 100), field(header, 345, 155)]
+    if (name === '') return
+    const size = Number.parseInt(field(header, 124, 12), 8) || 0
+    const path = normalize(join(sep, prefix, name))
+    yield { path, content: field(header, 156, 1) === '5' ? null : tar.subarray(at + 512, at + 512 + size) }
+    at += 512 + Math.ceil(size / 512) * 512
+  }
+}

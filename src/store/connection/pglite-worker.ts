@@ -1,0 +1,138 @@
+/**
+ * PGlite computes on the thread that calls it, so it gets one of its own. One message a statement, answered in order. Statements are
+ * prepared once, as postgres.js does: its own `query` parses and plans them each time, which takes longer than most of them run.
+ */
+import { parentPort, workerData } from 'node:worker_threads'
+import { PGlite, parse, protocol } from '@electric-sql/pglite'
+import { parsers } from './column-parsers.ts'
+
+export interface WorkerData {
+  /** Undefined: in memory. */
+  readonly dataDir: string | undefined
+  /** An initialised directory as a tar, for a database that does not exist yet. */
+  readonly template: Uint8Array | undefined
+}
+
+export type WorkerRequest =
+  | { readonly id: number; readonly text: string; readonly parameters: readonly unknown[] }
+  | { readonly id: number; readonly close: true }
+
+/** The first rows of an answer have been taken: the next ones may come. */
+export interface PartTaken {
+  readonly taken: true
+}
+
+export type WorkerAnswer =
+  /** `hasMore`: others follow when these are taken. */
+  | { readonly id: number; readonly rows: object[]; readonly hasMore: boolean }
+  | { readonly id: number; readonly error: { readonly message: string; readonly code: string | undefined } }
+
+/**
+ * PGlite decodes each value with a TextDecoder that it makes itself, and by default that swallows a U+FEFF at the beginning: the text would
+ * be another, and a device that is called so would be its neighbour. It takes no option for that; on this thread nothing else decodes.
+ */
+globalThis.TextDecoder = class extends TextDecoder {
+  constructor(label?: string, options?: TextDecoderOptions) {
+    super(label, { ignoreBOM: true, ...options })
+  }
+}
+
+const port = parentPort
+if (!port) throw new Error('pglite-worker runs as a worker thread only')
+
+const { dataDir, template } = workerData as WorkerData
+const database = PGlite.create({
+  ...(dataDir === undefined ? {} : { dataDir }),
+  ...(template === undefined ? {} : { loadDataDir: new Blob([template as Uint8Array<ArrayBuffer>]) }),
+})
+
+let turn: Promise<void> = database.then(
+  () => undefined,
+  () => undefined,
+)
+let partTaken: () => void = () => undefined
+port.on('message', (request: WorkerRequest | PartTaken) => {
+  if ('taken' in request) return partTaken()
+  turn = turn.then(async () => {
+    for await (const part of answer(request)) port.postMessage(part)
+    if ('close' in request) port.close()
+  })
+})
+
+async function* answer(request: WorkerRequest): AsyncGenerator<WorkerAnswer> {
+  const { id } = request
+  try {
+    const pglite = await database
+    if ('close' in request) {
+      await pglite.close()
+      return yield { id, rows: [], hasMore: false }
+    }
+    const parts = await run(pglite, request.text, request.parameters)
+    for (const [index, rows] of parts.entries()) {
+      const hasMore = index < parts.length - 1
+      const taken = hasMore && new Promise<void>((resolve) => (partTaken = resolve))
+      yield { id, rows, hasMore }
+      await taken
+    }
+  } catch (error) {
+    const { message, code, routine } = error as { message: string; code?: string; routine?: string }
+    // A newer version has added a column: each that was prepared before would fail like this one.
+    if (routine === 'RevalidateCachedQuery') prepared.clear()
+    yield { id, error: { message, code } }
+  }
+}
+
+const { serialize } = protocol
+const mostPrepared = 1_000
+/** Names by text. */
+const prepared = new Map<string, string>()
+let named = 0
+
+/** One part, or more than one where there are very many bytes. */
+async function run(pglite: PGlite, text: string, parameters: readonly unknown[]): Promise<object[][]> {
+  const known = prepared.get(text)
+  const name = known ?? `s${++named}`
+  const values = parameters.map((value) => (value === null || value === undefined ? null : String(value)))
+  const messages = [
+    ...(known === undefined ? [serialize.parse({ name, text })] : []),
+    serialize.bind({ statement: name, values }),
+    serialize.describe({ type: 'P' }),
+    serialize.execute({}),
+    serialize.sync(),
+  ]
+  const { messages: answers, data } = await pglite.execProtocol(Buffer.concat(messages))
+  if (known === undefined) await keep(pglite, text, name)
+  const [result] = parse.parseResults(answers, { ...pglite.parsers, ...parsers })
+  const rows = (result?.rows ?? []) as object[]
+  return data.length <= partSize ? [rows] : inParts(rows, answers)
+}
+
+/**
+ * Bytes of rows that are handed over at once. What a message holds is copied and built anew by the thread that takes it, in one go: megabytes
+ * of JSON would hold up everything else there for as long.
+ */
+const partSize = 256 * 1024
+
+function inParts(rows: readonly object[], answers: readonly { readonly name: string; readonly length: number }[]) {
+  const sizes = answers.filter(({ name }) => name === 'dataRow').map(({ length }) => length)
+  const parts: object[][] = []
+  let size = partSize
+  for (const [index, row] of rows.entries()) {
+    if (size >= partSize) {
+      parts.push([])
+      size = 0
+    }
+    parts.at(-1)?.push(row)
+    size += sizes[index] ?? 0
+  }
+  return parts
+}
+
+/** What was asked for longest ago makes room. */
+async function keep(pglite: PGlite, text: string, name: string): Promise<void> {
+  prepared.set(text, name)
+  const [oldest] = prepared
+  if (prepared.size <= mostPrepared || !oldest) return
+  prepared.delete(oldest[0])
+  await pglite.execProtocol(Buffer.concat([serialize.close({ type: 'S', name: oldest[1] }), serialize.sync()]))
+}

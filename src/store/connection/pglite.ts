@@ -1,0 +1,114 @@
+/**
+ * The embedded store: PostgreSQL in this process (PGlite), in a worker thread. It has one connection, so whoever begins a
+ * transaction or a snapshot has the database to itself until it ends; the others wait in order.
+ */
+import { Worker } from 'node:worker_threads'
+import type { Database, LogHead } from '../database.ts'
+import { storableParameters } from './column-parsers.ts'
+import { StatementError } from './failure.ts'
+import { headText } from './log-head.ts'
+import { createMutex, type MutexLock } from './mutex.ts'
+import type { PartTaken, WorkerAnswer, WorkerData, WorkerRequest } from './pglite-worker.ts'
+import { openSnapshot, type Run, sessionOf, transact } from './transaction.ts'
+
+/** As on PostgreSQL's writing connection: rows are found by their keys, never by reading whole tables. */
+const beginWriting = ['begin', 'set local enable_hashjoin = off', 'set local enable_mergejoin = off']
+
+/** Milliseconds that a transaction or a snapshot may be held without a statement. */
+const frozenAfter = 5_000
+
+type Request = WorkerRequest extends infer R ? (R extends WorkerRequest ? Omit<R, 'id'> : never) : never
+
+export async function openPglite(options: WorkerData, idleLimit = frozenAfter): Promise<Database> {
+  const worker = new Worker(new URL('./pglite-worker.ts', import.meta.url), { workerData: options })
+  const waiting = new Map<number, { resolve: (rows: object[]) => void; reject: (error: unknown) => void }>()
+  const taken: PartTaken = { taken: true }
+  /** Of the answer that comes in parts. */
+  let before: object[] = []
+  let lastId = 0
+  let isGone = false
+
+  worker.on('message', (answer: WorkerAnswer) => {
+    if ('rows' in answer && answer.hasMore) {
+      for (const row of answer.rows) before.push(row)
+      // In a later turn: others go on first.
+      return void setImmediate(() => worker.postMessage(taken))
+    }
+    const asked = waiting.get(answer.id)
+    const rows = before
+    before = []
+    waiting.delete(answer.id)
+    if ('error' in answer) asked?.reject(new StatementError(answer.error.message, answer.error.code))
+    else asked?.resolve(rows.length === 0 ? answer.rows : [...rows, ...answer.rows])
+  })
+  const gone = (error: unknown): void => {
+    isGone = true
+    for (const { reject } of waiting.values()) reject(error)
+    waiting.clear()
+  }
+  worker.on('error', gone)
+  worker.on('exit', () => gone(closedError()))
+
+  function ask(request: Request): Promise<object[]> {
+    if (isGone) return Promise.reject(closedError())
+    const id = ++lastId
+    return new Promise((resolve, reject) => {
+      waiting.set(id, { resolve, reject })
+      worker.postMessage({ ...request, id })
+    })
+  }
+
+  const run: Run = async <T extends object>(text: string, parameters: readonly unknown[] = []): Promise<T[]> => {
+    return (await ask({ text, parameters: storableParameters(parameters) })) as T[]
+  }
+
+  const mutex = createMutex(run, idleLimit)
+
+  async function inTurn<T>(work: (turn: MutexLock) => Promise<T>): Promise<T> {
+    const turn = await mutex.take()
+    try {
+      return await work(turn)
+    } finally {
+      turn.end()
+    }
+  }
+
+  const session = sessionOf((text, parameters) => inTurn((turn) => turn.run(text, parameters)))
+
+  await run('set timezone to utc')
+  return {
+    kind: 'pglite',
+    location: options.dataDir ?? 'memory',
+    session,
+    async snapshot(signal) {
+      const turn = await mutex.take(signal)
+      const begin = async (): Promise<LogHead[]> => {
+        const begun = turn.run('begin isolation level repeatable read read only')
+        const [, head] = await Promise.all([begun, turn.run<LogHead>(headText)])
+        return head
+      }
+      // Nothing was written: whatever happens to the COMMIT, the turn is over.
+      const end = (): Promise<void> => turn.run('commit').then(turn.end, turn.end)
+      return openSnapshot({ run: turn.run, begin, end, signal })
+    },
+    transaction: (work) => inTurn((turn) => transact(turn.run, 1, work, beginWriting)),
+    append: (_connection, text, parameters) => session.run(text, parameters),
+    // Nobody else has this database: there is no other writer to hear of.
+    async listen(ring) {
+      ring(null)
+    },
+    onAccessChange() {},
+    async ping() {
+      await session.run('select 1')
+    },
+    async close() {
+      if (isGone) return
+      await inTurn(() => ask({ close: true }))
+      await worker.terminate()
+    },
+  }
+}
+
+function closedError(): StatementError {
+  return new StatementError('the database is closed', '57P01')
+}

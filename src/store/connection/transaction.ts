@@ -1,0 +1,104 @@
+/** What a transaction and a snapshot are on any connection: whoever still holds one that is over gets an error, not somebody else's. */
+import type { SQL } from 'drizzle-orm'
+import { PgDialect } from 'drizzle-orm/pg-core'
+import type { LogHead, Session, Snapshot, WritingSession } from '../database.ts'
+import { orAborted } from './abort.ts'
+
+const dialect = new PgDialect()
+
+export type Run = Session['run']
+
+export function sessionOf(run: Run): Session {
+  return {
+    run,
+    rows<T extends object>(query: SQL) {
+      const { sql, params } = dialect.sqlToQuery(query)
+      return run<T>(sql, params)
+    },
+  }
+}
+
+export async function transact<T>(
+  run: Run,
+  connection: number,
+  work: (session: WritingSession) => Promise<T>,
+  begin: readonly string[] = ['begin'],
+): Promise<T> {
+  const failures: unknown[] = []
+  const use = limited(async (text, parameters) => {
+    try {
+      return await run(text, parameters)
+    } catch (error) {
+      failures.push(error)
+      throw error
+    }
+  })
+  try {
+    for (const statement of begin) await run(statement)
+    const result = await work({ ...sessionOf(use.run), connection })
+    // PostgreSQL answers COMMIT with a silent ROLLBACK when a statement has failed.
+    if (failures.length > 0) throw failures[0]
+    use.end()
+    await run('commit')
+    return result
+  } catch (error) {
+    use.end()
+    await run('rollback').catch(() => undefined)
+    throw error
+  }
+}
+
+export interface SnapshotOptions {
+  readonly run: Run
+  /** Begins a read-only transaction and answers with the head; what is run next follows it at once. */
+  readonly begin: () => Promise<LogHead[]>
+  /** Commits and gives the connection back. Called exactly once. */
+  readonly end: () => Promise<void>
+  readonly signal?: AbortSignal | undefined
+  /** Ends the statement that runs; without it, it is let run. */
+  readonly cancel?: () => void
+}
+
+export function openSnapshot({ run, begin, end, signal, cancel }: SnapshotOptions): Snapshot {
+  const use = limited(run)
+  const head = orAborted(begin(), signal).then(([first]) => {
+    if (!first) throw new Error('the database has no log head: it was not migrated')
+    return first
+  })
+  // Whoever reads is told.
+  head.catch(() => undefined)
+  const runBehind: Run = <T extends object>(text: string, parameters?: readonly unknown[]) => {
+    if (signal?.aborted) return Promise.reject<T[]>(signal.reason)
+    const answer = use.run<T>(text, parameters)
+    answer.catch(() => undefined)
+    return orAborted(
+      head.then(() => answer),
+      signal,
+    )
+  }
+  let closed: Promise<void> | null = null
+  const abort = (): void => {
+    cancel?.()
+    void close()
+  }
+  const close = (): Promise<void> => {
+    use.end()
+    signal?.removeEventListener('abort', abort)
+    closed ??= end()
+    return closed
+  }
+  if (signal?.aborted) abort()
+  else signal?.addEventListener('abort', abort)
+  return { ...sessionOf(runBehind), head, close }
+}
+
+function limited(run: Run): { readonly run: Run; end(): void } {
+  let isOver = false
+  return {
+    run: (text, parameters) =>
+      isOver ? Promise.reject(new Error('the transaction or snapshot is over')) : run(text, parameters),
+    end() {
+      isOver = true
+    },
+  }
+}

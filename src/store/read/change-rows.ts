@@ -1,0 +1,196 @@
+/**
+ * The log's entries, expanded: one row a change, revision = first_revision + its place in `changes`. Filters and limits are
+ * exact per change; what identifies the subject is asked of the entry, where there are indexes.
+ */
+import { type SQL, sql } from 'drizzle-orm'
+import { alias } from 'drizzle-orm/pg-core'
+import type { ChangeFilter } from '../../domain/change.ts'
+import type { Revision } from '../../domain/values.ts'
+import type { Session } from '../database.ts'
+import { all, either, fixed, hasAnyLabel, isAnyOf, keptLimit, listParameter } from '../sql/parameters.ts'
+import { changeLog, deployments, instances, targets } from '../tables/schema.ts'
+import { sawOrigin, tellsOfHere, visibleSubject } from './access-scope.ts'
+
+/** Revisions, both inclusive; null: no bound. */
+export interface Range {
+  readonly from: Revision | null
+  readonly to: Revision | null
+}
+
+/** A run of changes in one direction. No limit: their order does not matter either. */
+export interface ChangeStretch extends Range {
+  readonly reversed: boolean
+  readonly limit: number | null
+}
+
+const entry = alias(changeLog, 'entry')
+const named = alias(targets, 'named')
+const revision = fixed(sql`(${entry.firstRevision} + body.ord - 1)`)
+
+/** An entry that begins before a revision may still contain it: the first one to look at. */
+export function firstEntry(from: Revision): SQL {
+  return sql`coalesce((select max(${changeLog.firstRevision}) from ${changeLog} where ${changeLog.firstRevision} <= ${from}::bigint), 0)`
+}
+
+/** The next `limit` entries that have a change from `from` on, whole: they are expanded by whoever reads so many. */
+export function selectEntries(from: Revision, to: Revision | null, limit: number): SQL {
+  const until = to === null ? sql`` : sql`and ${changeLog.firstRevision} <= ${to}::bigint`
+  return sql`(select * from ${changeLog}
+    where ${changeLog.firstRevision} >= ${firstEntry(from)} and ${changeLog.lastRevision} >= ${from}::bigint ${until}
+    order by ${changeLog.firstRevision} limit ${limit})`
+}
+
+const eachChange =
+  fixed(sql`select ${revision} as revision, ${entry.firstRevision}, body.ord, ${entry.at}, ${entry.observedAt}, ${entry.deploymentKey}, ${entry.resourceKey},
+      ${entry.targetKey}, ${entry.fromTargetKey}, ${entry.rolloutKey}, ${entry.fromRolloutKey}, ${entry.instanceKey}, body.change
+    from ${changeLog} ${entry} cross join lateral json_array_elements(${entry.changes}) with ordinality as body(change, ord)`)
+
+/** The changes of a stretch that meet `conditions`, which may speak of `entry` and of body.change. */
+export function selectChanges({ from, to, reversed, limit }: ChangeStretch, conditions: readonly SQL[]): SQL {
+  const bounds = [
+    ...(from === null ? [] : [sql`${entry.firstRevision} >= ${firstEntry(from)} and ${revision} >= ${from}::bigint`]),
+    ...(to === null ? [] : [sql`${entry.firstRevision} <= ${to}::bigint and ${revision} <= ${to}::bigint`]),
+  ]
+  return sql`${eachChange}
+    where ${all([...bounds, ...conditions])}
+    ${limit === null ? sql`` : inOrder(sql`${entry.firstRevision}`, sql`body.ord`, reversed, limit)}`
+}
+
+function inOrder(first: SQL, ord: SQL, reversed: boolean, limit: number): SQL {
+  return reversed
+    ? sql`order by ${first} desc, ${ord} desc limit ${keptLimit(limit)}`
+    : sql`order by ${first}, ${ord} limit ${keptLimit(limit)}`
+}
+
+/** `select …` with the present names of whom they concern: `change` is rows of selectChanges or selectEntries. */
+export function nameChanges(columns: SQL, change: SQL): SQL {
+  return sql`select ${columns}, change.at, change.observed_at, change.deployment_key, subject.deployment_id, change.resource_key,
+      change.target_key, target.kind as target_kind, target.name as target_name, change.from_target_key, origin.name as from_target_name, target.labels,
+      change.rollout_key, change.from_rollout_key, change.instance_key, run.instance_id
+    from ${change} ${withNames}`
+}
+
+const withNames = fixed(sql`left join ${deployments} as subject on subject.key = change.deployment_key
+    left join ${targets} as target on target.key = change.target_key
+    left join ${targets} as origin on origin.key = change.from_target_key
+    left join ${instances} as run on run.key = change.instance_key`)
+
+/** A deployment's own entries; those of its resources have an index of their own. */
+export function ofDeployment(key: SQL): SQL {
+  return sql`${entry.deploymentKey} = ${key} and ${entry.resourceKey} is null`
+}
+
+function ofResources(key: SQL): SQL {
+  return sql`${entry.deploymentKey} = ${key} and ${entry.resourceKey} is not null`
+}
+
+export function ofComponent(name: SQL): SQL {
+  return sql`body.change ->> 'component' = ${name}`
+}
+
+/** Entries that begin between those two revisions. */
+export function beginsWithin(low: SQL, high: SQL): SQL {
+  return sql`${entry.firstRevision} between ${low} and ${high}`
+}
+
+/** domain/change.ts's matchesChange, in SQL, of what the reader sees. Where something came from counts if he saw it there. */
+export function matchesChangeRow(reader: Pick<Session, 'accessScope'>, filter: ChangeFilter): SQL[] {
+  const { kinds, deploymentIds, deviceIds, rolloutKeys, instanceIds, components, to, labels } = filter
+  const isState = sql`body.change ->> 'kind' in ('DEPLOYMENT_STATE_CHANGED', 'COMPONENT_STATE_CHANGED')`
+  const onAny = (targetKeys: SQL): SQL =>
+    sql`(${entry.targetKey} in (${targetKeys}) or ${all([sql`${entry.fromTargetKey} in (${targetKeys})`, ...sawIt])})`
+  const sawIt = sawOrigin(reader, entry)
+  return [
+    ...visibleSubject(reader, entry),
+    ...tellsOfHere(reader, sql`body.change`, entry),
+    ...(kinds ? [isAnyOf(sql`body.change ->> 'kind'`, kinds, 'text')] : []),
+    ...(deploymentIds ? [sql`${entry.deploymentKey} in (${deploymentsNamed(deploymentIds)})`] : []),
+    ...(deviceIds ? [onAny(devicesNamed(deviceIds))] : []),
+    ...(rolloutKeys
+      ? [
+          either([
+            isAnyOf(entry.rolloutKey, rolloutKeys, 'bigint'),
+            all([isAnyOf(entry.fromRolloutKey, rolloutKeys, 'bigint'), ...sawIt]),
+          ]),
+        ]
+      : []),
+    ...(instanceIds ? [sql`${entry.instanceKey} in (${instancesNamed(instanceIds)})`] : []),
+    ...(components ? [isAnyOf(sql`body.change ->> 'component'`, components, 'text')] : []),
+    ...(to ? [sql`${isState} and ${isAnyOf(sql`body.change ->> 'to'`, to, 'text')}`] : []),
+    ...(labels
+      ? [
+          sql`${entry.targetKey} in (select ${named.key} from ${targets} ${named} where ${hasAnyLabel(named.labels, labels)})`,
+        ]
+      : []),
+  ]
+}
+
+/** Whether a filter names subjects, whose entries have indexes. */
+export function namesSubjects(filter: ChangeFilter): boolean {
+  return Boolean(filter.deploymentIds ?? filter.deviceIds ?? filter.instanceIds ?? filter.rolloutKeys)
+}
+
+/** The same as selectChanges for a filter that names subjects: a run of an index for each, of which a page needs the first rows. */
+export function selectBySubject(
+  reader: Pick<Session, 'accessScope'>,
+  stretch: ChangeStretch,
+  filter: ChangeFilter,
+): SQL {
+  const conditions = matchesChangeRow(reader, filter)
+  const runs = runsOf(filter).map(
+    ({ keys, isOf }) =>
+      sql`(select in_run.* from (${keys}) as run(key) cross join lateral (${selectChanges(stretch, [isOf, ...conditions])}) as in_run)`,
+  )
+  const ending =
+    stretch.limit === null ? sql`` : inOrder(sql`first_revision`, sql`ord`, stretch.reversed, stretch.limit)
+  return sql`select * from (${sql.join(runs, sql` union all `)}) as in_runs ${ending}`
+}
+
+/** Whose entries; no entry is in two runs. */
+function runsOf({
+  deploymentIds,
+  deviceIds,
+  instanceIds,
+  rolloutKeys,
+}: ChangeFilter): { readonly keys: SQL; readonly isOf: SQL }[] {
+  const ofRunDeployment = ofDeployment(sql`run.key`)
+  if (deploymentIds) {
+    const keys = deploymentsNamed(deploymentIds)
+    return [
+      { keys, isOf: ofRunDeployment },
+      { keys, isOf: ofResources(sql`run.key`) },
+    ]
+  }
+  if (deviceIds) {
+    const devices = devicesNamed(deviceIds)
+    const everThere = sql`select ${deployments.key} from ${deployments} where ${deployments.targetKey} in (${devices})
+      union select ${changeLog.deploymentKey} from ${changeLog} where ${changeLog.fromTargetKey} in (${devices})`
+    return [
+      { keys: everThere, isOf: ofRunDeployment },
+      { keys: devices, isOf: sql`${entry.deploymentKey} is null and ${entry.targetKey} = run.key` },
+    ]
+  }
+  if (instanceIds) return [{ keys: instancesNamed(instanceIds), isOf: sql`${entry.instanceKey} = run.key` }]
+  const keys = [...new Set(rolloutKeys ?? [])]
+  const each = sql`select unnest(${listParameter(keys, 'bigint')})`
+  return [
+    { keys: each, isOf: sql`${entry.rolloutKey} = run.key` },
+    {
+      keys: each,
+      isOf: sql`${entry.fromRolloutKey} = run.key and (${isAnyOf(entry.rolloutKey, keys, 'bigint')}) is not true`,
+    },
+  ]
+}
+
+function deploymentsNamed(ids: readonly string[]): SQL {
+  return sql`select ${deployments.key} from ${deployments} where ${isAnyOf(deployments.deploymentId, ids, 'text')}`
+}
+
+function instancesNamed(ids: readonly string[]): SQL {
+  return sql`select ${instances.key} from ${instances} where ${isAnyOf(instances.instanceId, ids, 'text')}`
+}
+
+function devicesNamed(names: readonly string[]): SQL {
+  return sql`select ${named.key} from ${targets} ${named}
+    where ${named.kind} = 'DEVICE' and ${named.provider} = '' and ${isAnyOf(named.name, names, 'text')}`
+}

@@ -1,0 +1,69 @@
+/** The log read in order, a window of revisions a statement: no statement grows with the log, and no question reads all of it. */
+import { type SQL, sql } from 'drizzle-orm'
+import { DomainError } from '../../domain/errors.ts'
+import type { Revision } from '../../domain/values.ts'
+import type { Session } from '../database.ts'
+import { all } from '../sql/parameters.ts'
+import { changeLog } from '../tables/schema.ts'
+import { firstEntry, type Range } from './change-rows.ts'
+
+export interface ScanLimits {
+  /** Revisions that one statement looks at. */
+  readonly span: number
+  /** Statements that one question may take. */
+  readonly windows: number
+}
+
+/** Two million changes; a window of them takes about a tenth of a second. */
+export const scanLimits: ScanLimits = { span: 50_000, windows: 40 }
+
+export interface Edges {
+  readonly edge_low: Revision | null
+  readonly edge_high: Revision | null
+}
+
+/** What a window's statement is made of: `select edge_low, edge_high, … from ${edge} left join …`. */
+export interface Window {
+  readonly edge: SQL
+  readonly low: SQL
+  readonly high: SQL
+  readonly isFirst: boolean
+}
+
+/** Yields the rows of one window after the other; its reader stops when it has enough. */
+export async function* scanWindows<Row extends object>(
+  session: Session,
+  range: Range,
+  reversed: boolean,
+  limits: ScanLimits,
+  read: (window: Window) => SQL,
+): AsyncGenerator<readonly (Row & Edges)[]> {
+  const { span, windows } = limits
+  const bounds = [
+    ...(range.from === null ? [] : [sql`${changeLog.firstRevision} >= ${firstEntry(range.from)}`]),
+    ...(range.to === null ? [] : [sql`${changeLog.firstRevision} <= ${range.to}::bigint`]),
+  ]
+  let position: SQL = sql`true`
+  for (let count = 0; count < windows; count += 1) {
+    const edge = sql`(select min(${changeLog.firstRevision}) as edge_low, max(${changeLog.firstRevision}) as edge_high
+      from ${changeLog} where ${all([...bounds, position])}) as edge`
+    const rows = await session.rows<Row & Edges>(
+      read({
+        edge,
+        low: reversed ? sql`edge_high - ${span}::bigint` : sql`edge_low`,
+        high: reversed ? sql`edge_high` : sql`edge_low + ${span}::bigint`,
+        isFirst: count === 0,
+      }),
+    )
+    yield rows
+    const { edge_low: low = null, edge_high: high = null } = rows[0] ?? {}
+    if (low === null || high === null || high - low <= span) return
+    position = reversed
+      ? sql`${changeLog.firstRevision} < ${high - span}::bigint`
+      : sql`${changeLog.firstRevision} > ${low + span}::bigint`
+  }
+  throw new DomainError(
+    'BAD_USER_INPUT',
+    `this filter matches so rarely that more than ${span * windows} changes would have to be read: name deploymentIds, deviceIds or rolloutIds, or begin nearer with after or before`,
+  )
+}

@@ -1,0 +1,188 @@
+/**
+ * Reading the log: the feed's backlog, `changes` and every `history`. A history, and a filter that names subjects, reads by
+ * index; any other filter looks at the changes in order (change-scan.ts).
+ */
+import { type SQL, sql } from 'drizzle-orm'
+import type { Change, ChangeFilter } from '../../domain/change.ts'
+import type { Revision } from '../../domain/values.ts'
+import { readRange } from '../connection/log-head.ts'
+import type { Session } from '../database.ts'
+import { parseRevision } from '../sql/cursor.ts'
+import type { Page, PageRequest } from '../sql/order.ts'
+import { toPage } from '../sql/page.ts'
+import { type ChangeRecord, type EntryRecord, toChange, toChanges } from '../sql/rows.ts'
+import { visibleChanges } from './access-scope.ts'
+import {
+  beginsWithin,
+  type ChangeStretch,
+  matchesChangeRow,
+  nameChanges,
+  selectChanges,
+  selectEntries,
+} from './change-rows.ts'
+import { type ScanLimits, scanLimits, scanWindows } from './change-scan.ts'
+import { type ChangeScope, fromParents, isScan, parentsOf, selectOfParent } from './change-scope.ts'
+import { presentFields } from './deployment-filter.ts'
+
+export type { ChangeScope } from './change-scope.ts'
+
+interface Beyond {
+  readonly page_behind: boolean
+  readonly page_ahead: boolean
+}
+/** The columns of the change are null where a parent has none. */
+type Found = Beyond & { readonly page_parent: number } & (ChangeRecord | { readonly revision: null })
+
+/** Ascending by revision; cursors are revisions. `until`: nothing later than that revision. */
+export async function pageChanges(
+  session: Session,
+  scope: ChangeScope,
+  filter: ChangeFilter,
+  page: PageRequest,
+  until: Revision | null,
+  limits: ScanLimits = scanLimits,
+): Promise<Map<number, Page<Change>>> {
+  const after = page.after === null ? null : parseRevision(page.after, 'after')
+  const before = page.before === null ? null : parseRevision(page.before, 'before')
+  const stretches: Stretches = {
+    wanted: {
+      from: after === null ? null : after + 1,
+      to: earlier(before === null ? null : before - 1, until),
+      reversed: page.backward,
+      limit: page.size + 1,
+    },
+    behind: after === null ? null : { from: null, to: earlier(after, until), reversed: true, limit: 1 },
+    ahead: before === null ? null : { from: before, to: until, reversed: false, limit: 1 },
+  }
+  const rows = isScan(session, scope, filter)
+    ? await scanPage(session, filter, stretches, limits)
+    : await session.rows<Found>(pageOfEach(session, scope, filter, stretches))
+  const byParent = Map.groupBy(rows, (row) => row.page_parent)
+  const told = await tellEach(session, rows)
+  return new Map(
+    parentsOf(scope).map(({ key }) => {
+      const found = byParent.get(key) ?? []
+      const changes = found.flatMap((row) => told.get(row) ?? [])
+      changes.sort((a, b) => (page.backward ? b.revision - a.revision : a.revision - b.revision))
+      const beyond = { behind: found.some((row) => row.page_behind), ahead: found.some((row) => row.page_ahead) }
+      return [key, toPage(changes, page, beyond, ({ revision }) => String(revision))]
+    }),
+  )
+}
+
+/** Each row's change, as its reader is told it. */
+async function tellEach(session: Session, rows: readonly Found[]): Promise<Map<Found, Change>> {
+  const found = rows.filter(isChange)
+  const seen = await visibleChanges(session, found.map(toChange))
+  return new Map(found.flatMap((row, index) => (seen[index]?.change ? [[row, seen[index].change]] : [])))
+}
+
+interface Stretches {
+  readonly wanted: ChangeStretch
+  /** The nearest change on the other side of a given cursor. */
+  readonly behind: ChangeStretch | null
+  readonly ahead: ChangeStretch | null
+}
+
+function pageOfEach(
+  reader: Session,
+  scope: ChangeScope,
+  filter: ChangeFilter,
+  { wanted, behind, ahead }: Stretches,
+): SQL {
+  const select = (stretch: ChangeStretch): SQL => selectOfParent(reader, scope, filter, stretch)
+  return nameChanges(
+    sql`parent.key as page_parent, ${isThere(behind && select(behind))} as page_behind, ${isThere(ahead && select(ahead))} as page_ahead,
+      change.revision, change.change`,
+    sql`${fromParents(scope)} left join lateral (${select(wanted)}) as change on true`,
+  )
+}
+
+/** The probes look no further than one window: an honest "not that we know" is what Relay asks for then. */
+async function scanPage(
+  session: Session,
+  filter: ChangeFilter,
+  { wanted, behind, ahead }: Stretches,
+  limits: ScanLimits,
+): Promise<Found[]> {
+  const conditions = matchesChangeRow(session, filter)
+  const near = (stretch: ChangeStretch | null): SQL | null => {
+    if (!stretch) return null
+    const from = stretch.from ?? (stretch.to ?? 0) - limits.span
+    return selectChanges({ ...stretch, from, to: earlier(stretch.to, from + limits.span) }, conditions)
+  }
+  const found: Found[] = []
+  const windows = scanWindows<Found>(session, wanted, wanted.reversed, limits, ({ edge, low, high, isFirst }) =>
+    nameChanges(
+      sql`edge_low, edge_high, 0::bigint as page_parent, ${isThere(isFirst ? near(behind) : null)} as page_behind,
+        ${isThere(isFirst ? near(ahead) : null)} as page_ahead, change.revision, change.change`,
+      sql`${edge} left join lateral (${selectChanges(wanted, [beginsWithin(low, high), ...conditions])}) as change on true`,
+    ),
+  )
+  for await (const rows of windows) {
+    found.push(...rows)
+    if (found.filter(isChange).length >= (wanted.limit ?? Number.POSITIVE_INFINITY)) break
+  }
+  return found
+}
+
+/** Zero-filled. */
+export async function countChanges(
+  session: Session,
+  scope: ChangeScope,
+  filter: ChangeFilter,
+  until: Revision | null,
+  limits: ScanLimits = scanLimits,
+): Promise<Map<number, number>> {
+  if (!session.accessScope && scope.of === 'fleet' && presentFields(filter).length === 0)
+    return new Map([[0, await countAll(session, until)]])
+  const wanted: ChangeStretch = { from: null, to: until, reversed: false, limit: null }
+  if (!isScan(session, scope, filter)) {
+    const rows = await session.rows<{ parent: number; n: number }>(
+      sql`select parent.key as parent, counted.n from ${fromParents(scope)}
+        cross join lateral (select count(*)::int as n from (${selectOfParent(session, scope, filter, wanted)}) as change) as counted`,
+    )
+    const counts = new Map(rows.map(({ parent, n }) => [parent, n]))
+    return new Map(parentsOf(scope).map(({ key }) => [key, counts.get(key) ?? 0]))
+  }
+  let total = 0
+  const windows = scanWindows<{ n: number }>(session, wanted, false, limits, ({ edge, low, high }) => {
+    const changes = selectChanges(wanted, [beginsWithin(low, high), ...matchesChangeRow(session, filter)])
+    return sql`select edge_low, edge_high, counted.n from ${edge}
+      cross join lateral (select count(*)::int as n from (${changes}) as change) as counted`
+  })
+  for await (const rows of windows) for (const { n } of rows) total += n
+  return new Map([[0, total]])
+}
+
+/** Revisions have no gaps within an epoch, so nothing needs to be counted. */
+async function countAll(session: Session, until: Revision | null): Promise<number> {
+  const { head, tail, epochs } = await readRange(session)
+  const newest = Math.min(head.revision, until ?? head.revision)
+  const inEpochs = epochs.map(({ base, ended }) => Math.min(ended ?? newest, newest) - Math.max(base, tail))
+  return inEpochs.reduce((sum, count) => sum + Math.max(count, 0), 0)
+}
+
+/**
+ * The changes of the next `limit` entries after `after`, ascending, and none later than `until`. Of an entry that spans one of
+ * them only the changes between.
+ */
+export async function readLog(session: Session, after: Revision, limit: number, until?: Revision): Promise<Change[]> {
+  const entries = sql`${selectEntries(after + 1, until ?? null, limit)} as change`
+  const rows = await session.rows<EntryRecord>(nameChanges(sql`change.first_revision, change.changes`, entries))
+  rows.sort((a, b) => a.first_revision - b.first_revision)
+  return rows.flatMap(toChanges).filter(({ revision }) => revision > after && revision <= (until ?? revision))
+}
+
+function isThere(select: SQL | null): SQL {
+  return select ? sql`exists (${select})` : sql`false`
+}
+
+function earlier(a: Revision | null, b: Revision | null): Revision | null {
+  if (a === null || b === null) return a ?? b
+  return Math.min(a, b)
+}
+
+function isChange<T extends Found>(row: T): row is T & ChangeRecord {
+  return row.revision !== null
+}

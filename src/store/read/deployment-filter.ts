@@ -1,0 +1,131 @@
+/** Which deployments: the same conditions for lists and counts, for rows of the present and of the past. */
+import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
+import { alias } from 'drizzle-orm/pg-core'
+import type { Convergence } from '../../domain/desired.ts'
+import type { Connectivity, Label } from '../../domain/target.ts'
+import { isStorable } from '../../domain/text.ts'
+import type { DeploymentState, Millis, Readiness } from '../../domain/values.ts'
+import { all, containsText, either, fixed, hasAnyLabel, isAnyOf, nothing, timeParameter } from '../sql/parameters.ts'
+import { deployments, instances, targets } from '../tables/schema.ts'
+import { callsItself } from './profiles.ts'
+
+/** Any of these within a field, all fields together; an absent field asks nothing, an empty list matches nothing. */
+export interface DeploymentFilter {
+  readonly keys?: readonly number[]
+  readonly deploymentIds?: readonly string[]
+  /** Names of the device it runs on. */
+  readonly deviceIds?: readonly string[]
+  readonly reporters?: readonly string[]
+  readonly rolloutKeys?: readonly number[]
+  readonly instanceIds?: readonly string[]
+  readonly applications?: readonly string[]
+  readonly applicationVersions?: readonly string[]
+  readonly states?: readonly DeploymentState[]
+  readonly derivedStates?: readonly DeploymentState[]
+  readonly convergence?: readonly Convergence[]
+  readonly readiness?: readonly Readiness[]
+  /** It has a component of that name. */
+  readonly components?: readonly string[]
+  /** Its own error's code or that of one of its components. */
+  readonly errorCodes?: readonly string[]
+  /** One of its target's labels, as they are now. */
+  readonly labels?: readonly Label[]
+  /** Its target's, as it is now. */
+  readonly connectivity?: readonly Connectivity[]
+  readonly consistent?: boolean
+  readonly stalled?: boolean
+  readonly hasError?: boolean
+  /** True: those that were closed when a device retired, and only those. Absent or false: those that are listed. */
+  readonly retired?: boolean
+  /** Part of its id, device, reporter, application or error, in any case. */
+  readonly text?: string
+  readonly changedAfter?: Millis
+  readonly changedBefore?: Millis
+}
+
+/** The row of deployments that conditions speak of, whichever source it comes from. */
+export const d = alias(deployments, 'd')
+
+const onTarget = alias(targets, 'on_target')
+
+/** Every field is here: the compiler holds that. */
+const conditions: {
+  readonly [Field in keyof DeploymentFilter]-?: (value: NonNullable<DeploymentFilter[Field]>) => SQL
+} = {
+  keys: (keys) => isAnyOf(d.key, keys, 'bigint'),
+  deploymentIds: (ids) => isAnyOf(d.deploymentId, ids, 'text'),
+  deviceIds: (names) => runsOn(all([isDevice, isAnyOf(onTarget.name, names, 'text')])),
+  reporters: (names) => isAnyOf(d.reporter, names, 'text'),
+  rolloutKeys: (keys) => isAnyOf(d.rolloutKey, keys, 'bigint'),
+  instanceIds: (ids) =>
+    sql`${d.instanceKey} in (select ${instances.key} from ${instances} where ${isAnyOf(instances.instanceId, ids, 'text')})`,
+  applications: (names) => isAnyOf(d.application, names, 'text'),
+  applicationVersions: (versions) => isAnyOf(d.applicationVersion, versions, 'text'),
+  states: (states) => isAnyOf(d.state, states, 'deployment_state'),
+  derivedStates: (states) => isAnyOf(d.derivedState, states, 'deployment_state'),
+  convergence: (values) => isAnyOf(d.convergence, values, 'convergence'),
+  readiness: (readiness) => isAnyOf(d.readiness, readiness, 'readiness'),
+  components: (names) => hasComponent(isAnyOf(sql`component ->> 'name'`, names, 'text')),
+  errorCodes: (codes) => hasErrorWhere((error) => isAnyOf(sql`${error} ->> 'code'`, codes, 'text')),
+  labels: (labels) => runsOn(either([hasAnyLabel(onTarget.labels, labels), callsItself(onTarget, labels)])),
+  connectivity: (values) => runsOn(isAnyOf(onTarget.connectivity, values, 'connectivity')),
+  consistent: (wanted) => sql`${d.consistent} = ${wanted}::boolean`,
+  stalled: (wanted) => sql`${d.stalled} = ${wanted}::boolean`,
+  retired: (wanted) => (wanted ? isClosed : sql`true`),
+  hasError: (wanted) => (wanted ? hasError : sql`not ${hasError}`),
+  text: (text) =>
+    isStorable(text)
+      ? either([
+          containsText([d.deploymentId, d.reporter, d.application], text),
+          runsOn(containsText([onTarget.name, onTarget.displayName], text)),
+          hasErrorWhere((error) => containsText([sql`${error} ->> 'code'`, sql`${error} ->> 'message'`], text)),
+        ])
+      : nothing,
+  changedAfter: (time) => sql`${d.changedAt} > ${timeParameter(time)}`,
+  changedBefore: (time) => sql`${d.changedAt} < ${timeParameter(time)}`,
+}
+
+const isDevice = sql`${onTarget.kind} = 'DEVICE' and ${onTarget.provider} = ''`
+/** With the device that it ran on or that reported it. What was forgotten before is not. */
+const isClosed = sql`(exists (select 1 from ${targets} ${onTarget}
+    where ${onTarget.key} = ${d.targetKey} and ${onTarget.retiredAt} <= ${d.forgottenAt})
+  or exists (select 1 from ${targets} ${onTarget}
+    where ${isDevice} and ${onTarget.name} = ${d.reporter} and ${onTarget.retiredAt} <= ${d.forgottenAt}))`
+const hasError = hasErrorWhere((error) => sql`${error} ->> 'code' is not null`)
+
+/** The condition that `d` is where the filter looks: listed, or closed with its device. */
+export function stands({ retired }: DeploymentFilter): SQL {
+  return retired ? forgotten : listed
+}
+
+const listed = fixed(sql`${d.forgottenAt} is null`)
+const forgotten = fixed(sql`${d.forgottenAt} is not null`)
+
+/** The condition for `d`. Whether it is forgotten is not part of it: see `stands`. */
+export function matchesDeployment(filter: DeploymentFilter): SQL {
+  return all(
+    presentFields(filter).map((field) => {
+      const condition = conditions[field] as (value: unknown) => SQL
+      return condition(filter[field])
+    }),
+  )
+}
+
+/** The fields that ask something. */
+export function presentFields<Filter extends object>(filter: Filter): (keyof Filter)[] {
+  return (Object.keys(filter) as (keyof Filter)[]).filter(
+    (field) => filter[field] !== undefined && filter[field] !== null,
+  )
+}
+
+function runsOn(condition: SQL): SQL {
+  return sql`${d.targetKey} in (select ${onTarget.key} from ${targets} ${onTarget} where ${condition})`
+}
+
+function hasComponent(condition: SQL): SQL {
+  return sql`exists (select 1 from json_array_elements(${d.components}) as component where ${condition})`
+}
+
+function hasErrorWhere(condition: (error: SQLWrapper) => SQL): SQL {
+  return sql`(coalesce(${condition(d.error)}, false) or ${hasComponent(condition(sql`(component -> 'error')`))})`
+}

@@ -1,0 +1,228 @@
+import { type SQL, sql } from 'drizzle-orm'
+import { alias } from 'drizzle-orm/pg-core'
+import type { Component } from '../../domain/deployment.ts'
+import { isStorable } from '../../domain/text.ts'
+import { deploymentStates, type Revision } from '../../domain/values.ts'
+import type { Session } from '../database.ts'
+import type { Page, PageRequest } from '../sql/order.ts'
+import { pageOf, type Select, sorted, within } from '../sql/page.ts'
+import { all, fixed, isAnyOf, listParameter, nothing } from '../sql/parameters.ts'
+import { type ShownDeployment, type ShownRecord, shownColumns, toShown } from '../sql/rows.ts'
+import { deployments, targets } from '../tables/schema.ts'
+import { visiblePlace } from './access-scope.ts'
+import { type DeploymentFilter, d, matchesDeployment, presentFields } from './deployment-filter.ts'
+import { type DeploymentOrder, orders, selectByState } from './deployment-order.ts'
+import { fromPresent, fromUnwound, isListed, parentsOf, type Scope } from './deployment-scope.ts'
+import { fromPast, openPast, type Past, present } from './past.ts'
+
+export {
+  type ConvergenceCounts,
+  convergenceCountsOf,
+  countConvergence,
+  countDeployments,
+  type StateCounts,
+  stateCountsOf,
+} from './deployment-counts.ts'
+export { type DeploymentOrder, deploymentOrders } from './deployment-order.ts'
+export type { Scope } from './deployment-scope.ts'
+
+/** `asOf` null: as it is now; else as it was at that revision. */
+export type DeploymentRow = ShownDeployment & { readonly asOf: Revision | null }
+
+const shown = shownColumns('d')
+const allColumns = fixed(sql`select ${d}.*`)
+const shownOfPage = shownColumns('page_row')
+
+/** Forgotten ones too; a key that names nothing (or nothing yet at `asOf`) is absent. */
+export async function deploymentsByKey(
+  session: Session,
+  keys: readonly number[],
+  asOf: Revision | null,
+): Promise<Map<number, DeploymentRow>> {
+  const past = asOf === null ? null : await openPast(session, asOf)
+  const rows = past
+    ? fromPast(past, isAnyOf(present.key, keys, 'bigint'))
+    : sql`from ${deployments} ${d} where ${isAnyOf(d.key, keys, 'bigint')}`
+  const records = await session.rows<ShownRecord>(sql`select ${shown} ${rows} and ${all(visiblePlace(session, d))}`)
+  return new Map(records.map((record) => [record.key, toRow(record, past)]))
+}
+
+/** Characters of JSON that one statement reads. */
+const mostRead = 1_000_000
+
+/** Of rows that came without them, because they are large: some of them at once. */
+export async function componentsByKey(
+  session: Session,
+  keys: readonly number[],
+  asOf: Revision | null,
+): Promise<Map<number, readonly Component[]>> {
+  const past = asOf === null ? null : await openPast(session, asOf)
+  const rowsOf = (some: readonly number[]): SQL =>
+    past
+      ? fromPast(past, isAnyOf(present.key, some, 'bigint'))
+      : sql`from ${deployments} ${d} where ${isAnyOf(d.key, some, 'bigint')}`
+  const sizes = await session.rows<{ readonly key: number; readonly size: number }>(
+    sql`select ${d.key}, octet_length(${d.components}::text) as size ${rowsOf(keys)} and ${all(visiblePlace(session, d))}`,
+  )
+  const found = new Map<number, readonly Component[]>()
+  let [some, size]: [number[], number] = [[], 0]
+  for (const [index, one] of sizes.entries()) {
+    some.push(one.key)
+    size += one.size
+    if (size < mostRead && index < sizes.length - 1) continue
+    const records = await session.rows<{ readonly key: number; readonly components: readonly Component[] }>(
+      sql`select ${d.key}, ${d.components} ${rowsOf(some)}`,
+    )
+    for (const { key, components } of records) found.set(key, components)
+    ;[some, size] = [[], 0]
+  }
+  return found
+}
+
+const runningOn = alias(targets, 'running_on')
+
+/** By id, and by the device it runs on or its reporter if one is given; forgotten ones not. */
+export async function findDeployments(
+  session: Session,
+  deploymentId: string,
+  deviceId: string | null,
+  asOf: Revision | null,
+): Promise<DeploymentRow[]> {
+  if (asOf === null) return (await findManyDeployments(session, [{ deploymentId, deviceId }])).get(0) ?? []
+  const past = await openPast(session, asOf)
+  const isNamed = isStorable(deploymentId) ? sql`${present.deploymentId} = ${deploymentId}` : nothing
+  const records = await session.rows<ShownRecord>(
+    sql`select ${shown} ${fromPast(past, isNamed)} and ${d.forgottenAt} is null and ${all([...visiblePlace(session, d), ...(deviceId === null ? [] : [concerns(deviceId)])])} order by ${d.key}`,
+  )
+  return records.map((record) => toRow(record, past))
+}
+
+function concerns(device: string): SQL {
+  if (!isStorable(device)) return nothing
+  return sql`(${d.reporter} = ${device} or ${d.targetKey} = (
+    select ${runningOn.key} from ${targets} ${runningOn} where ${isDevice} and ${runningOn.name} = ${device}))`
+}
+
+const isDevice = sql`${runningOn.kind} = 'DEVICE' and ${runningOn.provider} = ''`
+
+/** What findDeployments is asked for. */
+export interface DeploymentName {
+  readonly deploymentId: string
+  readonly deviceId: string | null
+}
+
+const isReported = sql`${d.deploymentId} = asked.id and ${d.reporter} = asked.device`
+
+/** Of `asked`, which is ids, or pairs of an id and a device. */
+const ofId = fixed(
+  sql`cross join lateral (select ${d}.* from ${deployments} ${d} where ${d.deploymentId} = asked.id offset 0) as ${d}`,
+)
+const ofPair = fixed(sql`cross join lateral (
+    (select ${d}.* from ${deployments} ${d} where ${isReported} and ${d.instanceKey} is null offset 0)
+    union all
+    (select ${d}.* from ${deployments} ${d} where ${isReported} and ${d.instanceKey} is not null offset 0)
+    union all
+    (select ${d}.* from ${targets} ${runningOn} join ${deployments} ${d} on ${d.targetKey} = ${runningOn.key}
+      where ${isDevice} and ${runningOn.name} = asked.device and ${d.deploymentId} = asked.id and ${d.reporter} <> asked.device offset 0)
+  ) as ${d}`)
+const isThere = fixed(sql`${d.forgottenAt} is null`)
+const byKey = fixed(sql`order by ${d.key}`)
+
+/**
+ * As findDeployments in the present, for many at once: those of `names[n]` are at `n`. An id may be that of thousands of devices, so
+ * each pair is looked up by an index of both (and there is one for each kind of reporter). Left to itself the database reads the whole table for each
+ * hundred of them, in which there is an old row for each change.
+ */
+export async function findManyDeployments(
+  session: Session,
+  names: readonly DeploymentName[],
+): Promise<Map<number, DeploymentRow[]>> {
+  const found = new Map<number, DeploymentRow[]>(names.map((_, index) => [index, []]))
+  const asked = names
+    .map((name, index) => ({ ...name, index }))
+    .filter(({ deploymentId, deviceId }) => isStorable(deploymentId) && isStorable(deviceId ?? ''))
+  for (const some of [
+    asked.filter(({ deviceId }) => deviceId === null),
+    asked.filter(({ deviceId }) => deviceId !== null),
+  ]) {
+    if (some.length === 0) continue
+    const ids = some.map(({ deploymentId }) => deploymentId)
+    const devices = some.flatMap(({ deviceId }) => deviceId ?? [])
+    const indexes = some.map(({ index }) => index)
+    const rows =
+      devices.length === 0
+        ? sql`from unnest(${listParameter(ids, 'text')}, ${listParameter(indexes, 'bigint')}) as asked (id, index)
+            ${ofId}`
+        : sql`from ${asPairs(ids, devices, indexes)} ${ofPair}`
+    const records = await session.rows<ShownRecord & { readonly asked: number }>(
+      sql`select asked.index as asked, ${shown} ${rows} where ${isThere} and ${all(visiblePlace(session, d))} ${byKey}`,
+    )
+    for (const { asked: index, ...record } of records) found.get(index)?.push(toRow(record, null))
+  }
+  return found
+}
+
+/** A single one is told as such: the planner takes any list for ten, and would plan anew each time. */
+function asPairs(ids: readonly string[], devices: readonly string[], indexes: readonly number[]): SQL {
+  return ids.length === 1
+    ? sql`(select ${ids[0]}::text as id, ${devices[0]}::text as device, ${indexes[0]}::bigint as index) as asked`
+    : sql`unnest(${listParameter(ids, 'text')}, ${listParameter(devices, 'text')}, ${listParameter(indexes, 'bigint')}) as asked (id, device, index)`
+}
+
+export async function pageDeployments(
+  session: Session,
+  scope: Scope,
+  filter: DeploymentFilter,
+  order: DeploymentOrder,
+  page: PageRequest,
+  asOf: Revision | null,
+): Promise<Map<number, Page<DeploymentRow>>> {
+  const past = asOf === null ? null : await openPast(session, asOf)
+  return pageOf<DeploymentRow, ShownRecord>(session, {
+    parents: parentsOf(scope),
+    order: orders[order],
+    page,
+    isWhole: presentFields(filter).length === 0 && asOf === null && !session.accessScope,
+    columns: shownOfPage,
+    select: selectFor(session, scope, filter, order, past),
+    toNode: (record) => toRow(record, past),
+  })
+}
+
+function selectFor(
+  reader: Session,
+  scope: Scope,
+  filter: DeploymentFilter,
+  order: DeploymentOrder,
+  past: Past | null,
+): Select {
+  if (!past) return selectPresent(reader, scope, filter, order, [])
+  // Both halves are cut to a page, so that what has not changed since still comes by its index.
+  const unchanged = selectPresent(reader, scope, filter, order, [sql`${d.revision} <= ${past.revision}::bigint`])
+  const matches = all([matchesDeployment(filter), ...isListed(reader, scope, filter)])
+  return (stretch) => sql`select ${d}.* from (
+      (${unchanged(stretch)})
+      union all (select ${d}.* ${fromUnwound(past, scope, [matches, ...within(orders[order], stretch)])})
+    ) as ${d} ${sorted(orders[order], stretch)}`
+}
+
+function selectPresent(
+  reader: Session,
+  scope: Scope,
+  filter: DeploymentFilter,
+  order: DeploymentOrder,
+  conditions: readonly SQL[],
+): Select {
+  const { states, ...others } = filter
+  const listed = isListed(reader, scope, filter)
+  if (scope.of === 'fleet' && order !== 'NAME' && (states || order === 'STATE'))
+    return selectByState(order, states ?? deploymentStates, [matchesDeployment(others), ...listed, ...conditions])
+  const matches = all([matchesDeployment(filter), ...listed])
+  return (stretch) =>
+    sql`${allColumns} ${fromPresent(scope, [matches, ...conditions, ...within(orders[order], stretch)])}
+      ${sorted(orders[order], stretch)}`
+}
+
+function toRow(record: ShownRecord, past: Past | null): DeploymentRow {
+  return { ...toShown(record), asOf: past?.revision ?? null }
+}

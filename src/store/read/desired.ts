@@ -1,0 +1,262 @@
+/** What devices should run, as they and their users read it. */
+import { type SQL, sql } from 'drizzle-orm'
+import { type Digest, firstManifestVersion, type Manifest, type ManifestEntry } from '../../domain/desired.ts'
+import type { Digits, Millis } from '../../domain/values.ts'
+import type { Session } from '../database.ts'
+import { all, isAnyOf } from '../sql/parameters.ts'
+import { deployments, desiredDocuments, manifestEntries, manifests } from '../tables/schema.ts'
+import { visiblePlace } from './access-scope.ts'
+
+interface ManifestRecord {
+  readonly target_key: number
+  readonly version: number
+  readonly at: Millis
+  readonly who: string
+  readonly why: string
+  readonly bundle_digest: Digest | null
+  readonly bundle_size: number | null
+}
+
+interface EntryRecord {
+  readonly target_key: number
+  readonly deployment_id: string
+  readonly deployment_key: number
+  readonly device_id: string
+  readonly since: number
+  readonly until: number | null
+  readonly digest: Digest
+  readonly size: number
+}
+
+/** The newest versions, by their devices' keys. Of the first, empty one there is no row. */
+export async function newestManifests(session: Session, keys: readonly number[]): Promise<Map<number, Manifest>> {
+  const rows = await session.rows<ManifestRecord>(
+    sql`select distinct on (${manifests.targetKey}) ${manifests}.* from ${manifests}
+      where ${isAnyOf(manifests.targetKey, keys, 'bigint')} order by ${manifests.targetKey}, ${manifests.version} desc`,
+  )
+  return new Map(rows.map((row) => [row.target_key, toManifest(row)]))
+}
+
+/** What a version lists, by deploymentId. */
+export async function entriesAt(session: Session, targetKey: number, version: number): Promise<ManifestEntry[]> {
+  const rows = await session.rows<EntryRecord>(
+    sql`select ${manifestEntries}.* from ${manifestEntries} where ${isListedAt(targetKey, version)}
+      order by ${manifestEntries.deploymentId} collate "C"`,
+  )
+  return rows.map(toEntry)
+}
+
+export interface DocumentAt extends ManifestEntry {
+  readonly content: string
+}
+
+/** The same with the documents themselves. */
+export async function documentsAt(session: Session, targetKey: number, version: number): Promise<DocumentAt[]> {
+  const rows = await session.rows<EntryRecord & { content: string }>(
+    sql`select ${manifestEntries}.*, ${desiredDocuments.content} from ${manifestEntries}
+      join ${desiredDocuments} on ${desiredDocuments.digest} = ${manifestEntries.digest}
+      where ${isListedAt(targetKey, version)} order by ${manifestEntries.deploymentId} collate "C"`,
+  )
+  return rows.map((row) => ({ ...toEntry(row), content: row.content }))
+}
+
+/** A document of any version of that device's; null: it never had it. */
+export async function findDocument(
+  session: Session,
+  targetKey: number,
+  deploymentId: string,
+  digest: Digest,
+): Promise<string | null> {
+  const [row] = await session.rows<{ content: string }>(
+    sql`select ${desiredDocuments.content} from ${desiredDocuments} where ${desiredDocuments.digest} = ${digest} and exists (
+      select 1 from ${manifestEntries} where ${manifestEntries.targetKey} = ${targetKey}::bigint
+        and ${manifestEntries.deploymentId} = ${deploymentId} and ${manifestEntries.digest} = ${digest})`,
+  )
+  return row?.content ?? null
+}
+
+/** The newest version whose documents together have that digest. */
+export async function findBundle(session: Session, targetKey: number, digest: Digest): Promise<Manifest | null> {
+  const [row] = await session.rows<ManifestRecord>(
+    sql`select ${manifests}.* from ${manifests}
+      where ${manifests.targetKey} = ${targetKey}::bigint and ${manifests.bundleDigest} = ${digest}
+      order by ${manifests.version} desc limit 1`,
+  )
+  return row ? toManifest(row) : null
+}
+
+interface DocumentChange {
+  readonly deploymentId: string
+  /** Null: it is listed no more. */
+  readonly digest: Digest | null
+  /** Bytes of its document. */
+  readonly size: number
+}
+
+export interface ManifestVersion<Change = DocumentChange> extends Manifest {
+  /** What became different with it. */
+  readonly changes: readonly Change[]
+}
+
+/** The versions after `after`, in their order, with what each changed. Whoever sees less is told of those that changed something he sees. */
+export async function manifestVersions(
+  session: Session,
+  targetKey: number,
+  after: number,
+  limit: number,
+): Promise<ManifestVersion[]> {
+  const rows = await session.rows<ManifestRecord>(
+    sql`select ${manifests}.* from ${manifests}
+      where ${manifests.targetKey} = ${targetKey}::bigint and ${manifests.version} > ${after}::bigint
+      order by ${manifests.version} limit ${limit}`,
+  )
+  const last = rows.at(-1)?.version
+  if (last === undefined) return []
+  const own = sql`${manifestEntries.targetKey} = ${targetKey}::bigint`
+  const changes = await session.rows<{
+    version: number
+    deployment_id: string
+    digest: Digest | null
+    size: number
+  }>(
+    sql`select ${manifestEntries.since} as version, ${manifestEntries.deploymentId}, ${manifestEntries.digest}, ${manifestEntries.size}
+        from ${manifestEntries}
+        where ${own} and ${isSeen(session, sql`${manifestEntries.deploymentKey}`)} and ${manifestEntries.since} > ${after}::bigint and ${manifestEntries.since} <= ${last}::bigint
+      union all
+      select gone.until, gone.deployment_id, null, 0 from ${manifestEntries} as gone
+        where gone.target_key = ${targetKey}::bigint and ${isSeen(session, sql`gone.deployment_key`)} and gone.until > ${after}::bigint and gone.until <= ${last}::bigint
+          and not exists (select 1 from ${manifestEntries} where ${own}
+            and ${manifestEntries.deploymentId} = gone.deployment_id and ${manifestEntries.since} = gone.until)`,
+  )
+  const byVersion = Map.groupBy(changes, ({ version }) => version)
+  return rows
+    .filter(({ version }) => !session.accessScope || byVersion.has(version))
+    .map((row) => ({
+      ...toManifest(row),
+      changes: (byVersion.get(row.version) ?? [])
+        .map(({ deployment_id: deploymentId, digest, size }) => ({ deploymentId, digest, size }))
+        .toSorted((a, b) => (a.deploymentId < b.deploymentId ? -1 : 1)),
+    }))
+}
+
+/** The last `limit` of them, newest first. They are not numbered without gaps: a restored database goes on far above. */
+export async function lastManifestVersions(
+  session: Session,
+  targetKey: number,
+  limit: number,
+): Promise<ManifestVersion[]> {
+  const [before] = await session.rows<{ version: number }>(
+    sql`select ${manifests.version} as version from ${manifests} where ${manifests.targetKey} = ${targetKey}::bigint
+      order by ${manifests.version} desc offset ${limit} limit 1`,
+  )
+  return (await manifestVersions(session, targetKey, before?.version ?? firstManifestVersion, limit)).toReversed()
+}
+
+/** The same with the documents themselves: at most `limit` versions, and no more of them than have so many bytes together. */
+export async function manifestHistory(
+  session: Session,
+  targetKey: number,
+  after: number = firstManifestVersion,
+  { limit = 1_000, bytes = Number.POSITIVE_INFINITY } = {},
+): Promise<ManifestVersion<DocumentChange & { readonly content: string | null }>[]> {
+  const versions = within(bytes, await manifestVersions(session, targetKey, after, limit))
+  const digests = [...new Set(versions.flatMap(({ changes }) => changes.flatMap(({ digest }) => digest ?? [])))]
+  const contents = new Map(
+    [...(await contentsOf(session, digests))].map(([place, content]) => [digests[place], content]),
+  )
+  return versions.map((version) => ({
+    ...version,
+    changes: version.changes.map((change) => ({
+      ...change,
+      content: change.digest === null ? null : (contents.get(change.digest) ?? null),
+    })),
+  }))
+}
+
+/** The first of them, and those after it for which there is room. */
+function within(bytes: number, versions: readonly ManifestVersion[]): readonly ManifestVersion[] {
+  let held = 0
+  const end = versions.findIndex(({ changes }, index) => {
+    held += changes.reduce((sum, { size }) => sum + size, 0)
+    return index > 0 && held > bytes
+  })
+  return end < 0 ? versions : versions.slice(0, end)
+}
+
+/** A document's stay in the manifests, with who put it there. */
+export interface DocumentStay extends ManifestEntry {
+  readonly at: Millis
+  readonly who: string
+  readonly why: string
+}
+
+/** By deployment: the last `limit` documents that it was meant to run, newest first, in whichever device's manifest. `upTo`: those of later versions aside. */
+export async function documentsOf(
+  session: Session,
+  deploymentKeys: readonly number[],
+  limit: number,
+  upTo: Digits | null,
+): Promise<Map<number, DocumentStay[]>> {
+  const e = manifestEntries
+  const rows = await session.rows<EntryRecord & { at: Millis; who: string; why: string }>(
+    sql`select * from (
+        select ${e}.*, ${manifests.at}, ${manifests.who}, ${manifests.why},
+          row_number() over (partition by ${e.deploymentKey} order by ${manifests.at} desc, ${e.since} desc) as place
+        from ${e} join ${manifests} on ${manifests.targetKey} = ${e.targetKey} and ${manifests.version} = ${e.since}
+        where ${isAnyOf(e.deploymentKey, deploymentKeys, 'bigint')}
+          and ${upTo === null ? sql`true` : sql`${e.since} <= ${upTo}::bigint`}) as stay
+      where stay.place <= ${limit} order by stay.deployment_key, stay.place`,
+  )
+  const stays = rows.map((row) => ({ ...toEntry(row), at: row.at, who: row.who, why: row.why }))
+  return Map.groupBy(stays, ({ deploymentKey }) => deploymentKey)
+}
+
+/** By the places of their digests in the list. */
+export async function contentsOf(session: Session, digests: readonly Digest[]): Promise<Map<number, string>> {
+  const rows = await session.rows<{ digest: Digest; content: string }>(
+    sql`select ${desiredDocuments}.* from ${desiredDocuments} where ${isAnyOf(desiredDocuments.digest, digests, 'text')}`,
+  )
+  const contents = new Map(rows.map(({ digest, content }) => [digest, content]))
+  return new Map(
+    digests.flatMap((digest, index) => (contents.has(digest) ? [[index, contents.get(digest) ?? '']] : [])),
+  )
+}
+
+/** Whoever sees less than everything is not told of others' deployments on the same device. */
+function isSeen(reader: Session, deploymentKey: SQL): SQL {
+  if (!reader.accessScope) return sql`true`
+  return sql`exists (select 1 from ${deployments} where ${deployments.key} = ${deploymentKey}
+    and ${all(visiblePlace(reader, deployments))})`
+}
+
+function isListedAt(targetKey: number, version: number): SQL {
+  return sql`${manifestEntries.targetKey} = ${targetKey}::bigint and ${manifestEntries.since} <= ${version}::bigint
+    and (${manifestEntries.until} is null or ${manifestEntries.until} > ${version}::bigint)`
+}
+
+function toManifest(row: ManifestRecord): Manifest {
+  const { version, at, who, why } = row
+  return {
+    targetKey: row.target_key,
+    version,
+    at,
+    who,
+    why,
+    bundleDigest: row.bundle_digest,
+    bundleSize: row.bundle_size,
+  }
+}
+
+function toEntry(row: EntryRecord): ManifestEntry {
+  const { since, until, digest, size } = row
+  return {
+    targetKey: row.target_key,
+    deploymentId: row.deployment_id,
+    deploymentKey: row.deployment_key,
+    deviceId: row.device_id,
+    since,
+    until,
+    digest,
+    size,
+  }
+}

@@ -1,0 +1,76 @@
+/** What devices prove themselves with, as it is stored: hashes of tokens, public keys, SPIFFE ids. Reading only; tokens.ts and keys are written with the device. */
+import { sql } from 'drizzle-orm'
+import type { Millis } from '../../domain/values.ts'
+import type { Session } from '../database.ts'
+import { isAnyOf } from '../sql/parameters.ts'
+import { deviceIdentities, deviceTokens, targets, usedSignatures } from '../tables/schema.ts'
+
+export interface HeldCredential {
+  /** As it was asked for: a token's hash, a key's id, a SPIFFE id. */
+  readonly id: string
+  readonly device: string
+  readonly revokedAt: Millis | null
+  readonly retiredAt: Millis | null
+}
+
+export interface HeldToken extends HeldCredential {
+  readonly isExpired: boolean
+  /** Whether it opens the Git repository of the device, and nothing else. */
+  readonly repositoryOnly: boolean
+}
+
+export interface HeldIdentity extends HeldCredential {
+  /** SubjectPublicKeyInfo in base64; null: it is a SPIFFE id. */
+  readonly publicKey: string | null
+}
+
+/** By the key's id, or by SPIFFE id. */
+export async function findIdentities(session: Session, ids: readonly string[]): Promise<Map<string, HeldIdentity>> {
+  const rows = await session.rows<HeldIdentity>(
+    sql`select ${deviceIdentities.id} as id, ${targets.name} as device, ${targets.revokedAt} as "revokedAt", ${targets.retiredAt} as "retiredAt",
+        ${deviceIdentities.publicKey} as "publicKey"
+      from ${deviceIdentities} join ${targets} on ${targets.key} = ${deviceIdentities.targetKey}
+      where ${isAnyOf(deviceIdentities.id, ids, 'text')}`,
+  )
+  return new Map(rows.map((row) => [row.id, row]))
+}
+
+/** Those of them that were used. */
+export async function findUsed(session: Session, ids: readonly string[]): Promise<Map<string, true>> {
+  const rows = await session.rows<{ id: string }>(
+    sql`select ${usedSignatures.id} as id from ${usedSignatures} where ${usedSignatures.heldUntil} is null and ${isAnyOf(usedSignatures.id, ids, 'text')}`,
+  )
+  return new Map(rows.map(({ id }) => [id, true]))
+}
+
+export interface ProvisionedDevice extends HeldCredential {
+  readonly isRegistered: boolean
+  readonly spiffeIds: readonly string[]
+}
+
+/** By name: devices for which somebody else vouches. */
+export async function findProvisioned(
+  session: Session,
+  names: readonly string[],
+): Promise<Map<string, ProvisionedDevice>> {
+  const rows = await session.rows<ProvisionedDevice>(
+    sql`select ${targets.name} as id, ${targets.name} as device, ${targets.revokedAt} as "revokedAt", ${targets.retiredAt} as "retiredAt",
+        ${targets.registered} as "isRegistered",
+        coalesce((select json_agg(${deviceIdentities.id}) from ${deviceIdentities}
+          where ${deviceIdentities.targetKey} = ${targets.key} and ${deviceIdentities.publicKey} is null), '[]') as "spiffeIds"
+      from ${targets} where ${targets.kind} = 'DEVICE' and ${targets.provider} = '' and ${isAnyOf(targets.name, names, 'text')}`,
+  )
+  return new Map(rows.map((row) => [row.id, row]))
+}
+
+/** By hash. Whether one has expired is for the database's clock to say, which said when it would. */
+export async function findTokens(session: Session, hashes: readonly string[]): Promise<Map<string, HeldToken>> {
+  const rows = await session.rows<HeldToken>(
+    sql`select ${deviceTokens.hash} as id, ${targets.name} as device, ${targets.revokedAt} as "revokedAt", ${targets.retiredAt} as "retiredAt",
+        coalesce(${deviceTokens.expiresAt} <= now(), false) as "isExpired",
+        ${deviceTokens.repositoryOnly} as "repositoryOnly"
+      from ${deviceTokens} join ${targets} on ${targets.key} = ${deviceTokens.targetKey}
+      where ${isAnyOf(deviceTokens.hash, hashes, 'text')}`,
+  )
+  return new Map(rows.map((row) => [row.id, row]))
+}

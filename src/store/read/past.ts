@@ -1,0 +1,157 @@
+/**
+ * The past is the present unwound. As of a revision R:
+ *
+ *   a deployment whose newest revision <= R is what it is now
+ *   any other is what the `before` of its earliest entry after R says (null: it did not exist)
+ *   the one whose entry spans R (first <= R < last) is folded up to R; there is at most one
+ *
+ * So the cost of looking back follows the deployments that changed since, never the length of the log.
+ */
+import { type SQL, sql } from 'drizzle-orm'
+import { alias } from 'drizzle-orm/pg-core'
+import { createAttachment } from '../../attachment.ts'
+import type { ChangeBody } from '../../domain/change.ts'
+import { DomainError } from '../../domain/errors.ts'
+import { imageAt } from '../../domain/fold.ts'
+import { storableJson } from '../../domain/text.ts'
+import type { Millis, Revision } from '../../domain/values.ts'
+import type { LogHead, Session, Snapshot } from '../database.ts'
+import { badArgument, parseRevision } from '../sql/cursor.ts'
+import { timeParameter } from '../sql/parameters.ts'
+import { type ImageRecord, toImage, toImageRecord } from '../sql/rows.ts'
+import { changeLog, deployments, epochs } from '../tables/schema.ts'
+import { d } from './deployment-filter.ts'
+
+/** The revision that `asOf` or `atRevision` means; null: the present. */
+export async function resolvePast(
+  snapshot: Snapshot,
+  when: { readonly asOf: Millis | null; readonly atRevision: string | null },
+): Promise<Revision | null> {
+  const { asOf, atRevision } = when
+  if (asOf !== null && atRevision !== null) throw badArgument('atRevision', 'cannot be combined with asOf')
+  if (atRevision !== null) return requireRetained(snapshot, parseRevision(atRevision, 'atRevision'))
+  return asOf === null ? null : newestAt(snapshot, asOf)
+}
+
+/** The revision itself, when what follows it is all there: a cursor to read on from, or a moment to look back to. */
+export async function requireRetained(snapshot: Snapshot, revision: Revision): Promise<Revision> {
+  const head = await snapshot.head
+  const { epochBase, revision: newest, tail } = head
+  if (revision >= Math.max(epochBase, tail) && revision <= newest) return revision
+  if (revision < tail || revision > newest) throw expired(`revision ${revision}`, head)
+  const [epoch] = await snapshot.rows<{ ended: Revision | null }>(
+    sql`select ${epochs.ended} from ${epochs} where ${epochs.base} <= ${revision}::bigint order by ${epochs.base} desc limit 1`,
+  )
+  if (!epoch || (epoch.ended !== null && revision > epoch.ended)) throw expired(`revision ${revision}`, head)
+  return revision
+}
+
+async function newestAt(snapshot: Snapshot, asOf: Millis): Promise<Revision> {
+  const head = await snapshot.head
+  const { revision, tail, tailAt, at } = head
+  if (asOf >= at) return revision
+  if (asOf < tailAt) throw expired(`what was known at ${new Date(asOf).toISOString()}`, head)
+  // Within an epoch `at` never goes back; a later one may begin before the time that a clock which jumped had left in an earlier one.
+  const [epoch] = await snapshot.rows<{ base: Revision; first_at: Millis | null }>(
+    sql`select began.base, (select ${changeLog.at} from ${changeLog} where ${changeLog.firstRevision} > began.base
+          order by ${changeLog.firstRevision} limit 1) as first_at
+      from (select ${epochs.base} from ${epochs} where ${epochs.beganAt} <= ${timeParameter(asOf)}
+        order by ${epochs.base} desc limit 1) as began`,
+  )
+  const start = Math.max(epoch?.base ?? tail, tail)
+  if (!epoch || epoch.first_at === null || epoch.first_at > asOf) return start
+  const [entry] = await snapshot.rows<{ last_revision: Revision }>(
+    sql`select ${changeLog.lastRevision} from ${changeLog}
+      where ${changeLog.at} <= ${timeParameter(asOf)} and ${changeLog.firstRevision} > ${epoch.base}::bigint
+        and ${changeLog.firstRevision} <= coalesce((select ${epochs.ended} from ${epochs} where ${epochs.base} = ${epoch.base}::bigint), ${revision}::bigint)
+      order by ${changeLog.at} desc, ${changeLog.firstRevision} desc limit 1`,
+  )
+  return entry?.last_revision ?? start
+}
+
+function expired(what: string, head: LogHead): DomainError {
+  return new DomainError('HISTORY_EXPIRED', `${what} is not part of the history that is kept`, {
+    facts: {
+      oldestRevision: String(head.tail),
+      oldestTime: new Date(head.tailAt).toISOString(),
+      newestRevision: String(head.revision),
+    },
+  })
+}
+
+/** A revision looked back to, with what SQL alone cannot say of it. */
+export interface Past {
+  readonly revision: Revision
+  /** The deployment whose entry spans the revision, as it was in the middle. */
+  readonly spanned: { readonly key: number; readonly image: ImageRecord<string> | null } | null
+}
+
+/** What was last looked back to in each session: one operation asks many times for the same moment. */
+const opened = createAttachment<Session, { readonly revision: Revision; readonly past: Promise<Past> }>('past')
+
+export function openPast(session: Session, revision: Revision): Promise<Past> {
+  const known = opened.get(session)
+  if (known?.revision === revision) return known.past
+  const past = findSpanned(session, revision)
+  opened.set(session, { revision, past })
+  return past
+}
+
+interface SpanningRecord {
+  readonly first_revision: Revision
+  readonly last_revision: Revision
+  readonly at: Millis
+  readonly observed_at: Millis | null
+  readonly deployment_key: number | null
+  readonly target_key: number
+  readonly rollout_key: number
+  readonly instance_key: number | null
+  readonly before: ImageRecord<string> | null
+  readonly changes: readonly ChangeBody[]
+}
+
+async function findSpanned(session: Session, revision: Revision): Promise<Past> {
+  const [entry] = await session.rows<SpanningRecord>(
+    sql`select ${changeLog}.* from ${changeLog} where ${changeLog.firstRevision} <= ${revision}::bigint
+      order by ${changeLog.firstRevision} desc limit 1`,
+  )
+  if (!entry || entry.last_revision <= revision || entry.deployment_key === null) return { revision, spanned: null }
+  const image = imageAt(
+    entry.before && toImage(entry.before),
+    {
+      firstRevision: entry.first_revision,
+      at: entry.at,
+      observedAt: entry.observed_at,
+      targetKey: entry.target_key,
+      rolloutKey: entry.rollout_key,
+      instanceKey: entry.instance_key,
+      changes: entry.changes,
+    },
+    revision,
+  )
+  return { revision, spanned: { key: entry.deployment_key, image: image && toImageRecord(image) } }
+}
+
+/** The present row that `d` was made from. */
+export const present = alias(deployments, 'present')
+
+const later = alias(changeLog, 'later')
+
+/** `from … where …` of the rows `d` as they were, made from the present rows that `which` describes. Forgotten ones too. */
+export function fromPast(past: Past, which: SQL): SQL {
+  const revision = sql`${past.revision}::bigint`
+  const image = past.spanned && past.spanned.image !== null ? storableJson(past.spanned.image) : null
+  return sql`from ${deployments} ${present}
+    left join lateral (
+      select ${later.before} from ${changeLog} ${later}
+      where ${later.deploymentKey} = ${present.key} and ${later.resourceKey} is null and ${later.firstRevision} > ${revision} and ${present.revision} > ${revision}
+      order by ${later.firstRevision} limit 1
+    ) as undone on true
+    cross join lateral (
+      select case when ${present.revision} <= ${revision} then null
+        when ${present.key} = ${past.spanned?.key ?? null}::bigint then ${image}::text::json
+        else undone.before end as image
+    ) as was
+    cross join lateral json_populate_record(${present}, was.image) as ${d}
+    where (${present.revision} <= ${revision} or json_typeof(was.image) = 'object') and (${which})`
+}

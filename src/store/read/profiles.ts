@@ -1,0 +1,67 @@
+/** What devices said of themselves. */
+import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
+import type { Label } from '../../domain/target.ts'
+import { storableJson } from '../../domain/text.ts'
+import type { Millis } from '../../domain/values.ts'
+import type { Session } from '../database.ts'
+import { all, either, isAnyOf } from '../sql/parameters.ts'
+import { deviceProfiles, targets } from '../tables/schema.ts'
+import { visibleTarget } from './access-scope.ts'
+
+export interface DeviceProfile {
+  readonly onboardedAt: Millis | null
+  /** What the device calls itself. */
+  readonly labels: readonly Label[]
+  readonly capabilities: {
+    /** The JSON, as it was sent. */
+    readonly text: string
+    readonly generation: string
+    readonly at: Millis
+  } | null
+}
+
+interface ProfileRecord {
+  readonly target_key: number
+  readonly onboarded_at: Millis | null
+  readonly capabilities: string | null
+  readonly capabilities_at: Millis | null
+  readonly generation: string | null
+  readonly labels: readonly Label[]
+}
+
+/** By the devices' keys; of a device that the reader only knows by its name, none. */
+export async function profilesOf(session: Session, keys: readonly number[]): Promise<Map<number, DeviceProfile>> {
+  const rows = await session.rows<ProfileRecord>(
+    sql`select ${deviceProfiles}.* from ${deviceProfiles} where ${isAnyOf(deviceProfiles.targetKey, keys, 'bigint')}
+      and ${deviceProfiles.targetKey} in (select ${targets.key} from ${targets} where ${all(visibleTarget(session, targets))})`,
+  )
+  return new Map(rows.map((row) => [row.target_key, toProfile(row)]))
+}
+
+export async function hasCapabilities(session: Session, name: string): Promise<boolean> {
+  const rows = await session.rows<object>(
+    sql`select 1 from ${deviceProfiles} join ${targets} on ${targets.key} = ${deviceProfiles.targetKey}
+      where ${targets.kind} = 'DEVICE' and ${targets.provider} = '' and ${targets.name} = ${name}
+        and ${deviceProfiles.capabilities} is not null`,
+  )
+  return rows.length > 0
+}
+
+function toProfile(row: ProfileRecord): DeviceProfile {
+  const { onboarded_at: onboardedAt, capabilities: text, generation, capabilities_at: at, labels } = row
+  const capabilities = text === null || generation === null || at === null ? null : { text, generation, at }
+  return { onboardedAt, labels, capabilities }
+}
+
+/** Targets that say one of these of themselves, where nobody else says something of that key. For filters only, never for access. */
+export function callsItself(
+  target: { readonly key: SQLWrapper; readonly labels: SQLWrapper },
+  wanted: readonly Label[],
+): SQL {
+  const said = wanted.map(
+    ({ key, value }) => sql`(${deviceProfiles.labels} @> ${storableJson([{ key, value }])}::text::jsonb
+      and not ${target.labels} @> ${storableJson([{ key }])}::text::jsonb)`,
+  )
+  return sql`${target.key} in (select ${deviceProfiles.targetKey} from ${deviceProfiles}
+    where ${deviceProfiles.targetKey} = ${target.key} and ${either(said)})`
+}

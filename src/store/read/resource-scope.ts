@@ -1,0 +1,199 @@
+/** Whose resources a list or a count is about, which of them, and where their rows come from: the present, the past, or the tallies. */
+import { type SQL, sql } from 'drizzle-orm'
+import { alias } from 'drizzle-orm/pg-core'
+import type { Presence, SyncStatus } from '../../domain/resource.ts'
+import { isStorable, storableJson } from '../../domain/text.ts'
+import type { Readiness, Revision } from '../../domain/values.ts'
+import type { Session } from '../database.ts'
+import { all, isAnyOf } from '../sql/parameters.ts'
+import { changeLog, deployments, instances, resources, resourceTallies, rollouts, targets } from '../tables/schema.ts'
+import { visiblePlace } from './access-scope.ts'
+
+/** Any of these within a field, all fields together; an absent field asks nothing, an empty list matches nothing. */
+export interface ResourceFilter {
+  readonly rolloutKeys?: readonly number[]
+  /** Without it, of a rollout and of the fleet only those of the current instances. */
+  readonly instanceIds?: readonly string[]
+  readonly deploymentIds?: readonly string[]
+  /** Names of components. */
+  readonly apps?: readonly string[]
+  /** `provider+name`, or `+name` whichever its provider is; of a cloud-region its name. */
+  readonly clusters?: readonly string[]
+  readonly names?: readonly string[]
+  readonly kinds?: readonly string[]
+  readonly namespaces?: readonly string[]
+  readonly sync?: readonly SyncStatus[]
+  readonly presence?: readonly Presence[]
+  readonly readiness?: readonly Readiness[]
+  /** True: only what the orchestrator applied; false: only what the cluster alone has. */
+  readonly isApplied?: boolean
+  /** Whether the source that watches the cluster can show it. */
+  readonly isShowable?: boolean
+}
+
+/** Answers are by key of the parent, 0 for the fleet, and for components by their index in `items`. */
+export type ResourceScope =
+  | { readonly of: 'fleet' }
+  | { readonly of: 'rollout' | 'instance' | 'deployment'; readonly keys: readonly number[] }
+  | { readonly of: 'component'; readonly items: readonly { readonly deploymentKey: number; readonly name: string }[] }
+
+/** The row of resources that conditions speak of, whichever source it comes from. */
+export const r = alias(resources, 'r')
+export const present = alias(resources, 'present')
+const later = alias(changeLog, 'later')
+
+/** The rows `r` that `which` (of `present`) describes, as they are or as they were. */
+export function fromRows(asOf: Revision | null, which: SQL): SQL {
+  if (asOf === null)
+    return sql`from (select ${present}.* from ${resources} ${present} where ${which}) as ${r} where true`
+  const revision = sql`${asOf}::bigint`
+  return sql`from ${resources} ${present}
+    left join lateral (
+      select ${later.before} from ${changeLog} ${later}
+      where ${later.resourceKey} = ${present.key} and ${later.firstRevision} > ${revision} and ${present.revision} > ${revision}
+      order by ${later.firstRevision} limit 1
+    ) as undone on true
+    cross join lateral json_populate_record(${present}, case when ${present.revision} > ${revision} then undone.before end) as ${r}
+    where (${present.revision} <= ${revision} or json_typeof(undone.before) = 'object') and (${which})`
+}
+
+/** `from … where …` of the rows `r` of parent.key that the filter lists. */
+export function fromListed(
+  reader: Session,
+  scope: ResourceScope,
+  filter: ResourceFilter,
+  asOf: Revision | null,
+  bounds: readonly SQL[],
+): SQL {
+  const conditions = [sql`${r.goneAt} is null`, ...visiblePlace(reader, r), ...matchesResource(filter), ...bounds]
+  if (asOf !== null) return sql`${fromRows(asOf, all(ownedBy(present, scope, filter, asOf)))} and ${all(conditions)}`
+  return sql`from ${resources} ${r} where ${all([...ownedBy(r, scope, filter, null), ...conditions])}`
+}
+
+/** Whose it is: none of that ever changes. */
+function ownedBy(
+  row: typeof r | typeof present,
+  scope: ResourceScope,
+  filter: ResourceFilter,
+  asOf: Revision | null,
+): SQL[] {
+  return [
+    ...instancesMeant(sql`${row.instanceKey}`, scope, filter, asOf),
+    ...(scope.of === 'deployment' ? [sql`${row.deploymentKey} = parent.key`] : []),
+    ...(scope.of === 'component' ? [ofItem(scope, sql`${row.deploymentKey}`, sql`${row.component}`)] : []),
+  ]
+}
+
+/** The condition that an instance is one that the scope and the filter mean; parent.key is the scope's. */
+function instancesMeant(key: SQL, scope: ResourceScope, filter: ResourceFilter, asOf: Revision | null): SQL[] {
+  const isCurrent =
+    (scope.of === 'fleet' || scope.of === 'rollout') && !filter.instanceIds
+      ? [sql`${key} in (${currentInstances(scope, asOf)})`]
+      : []
+  const named = (ids: readonly string[]): SQL =>
+    sql`${key} in (select ${instances.key} from ${instances} where ${isAnyOf(instances.instanceId, ids, 'text')})`
+  const ofRollouts = (condition: SQL): SQL =>
+    sql`${key} in (select ${instances.key} from ${instances} where ${condition})`
+  return [
+    ...isCurrent,
+    ...(scope.of === 'instance' ? [sql`${key} = parent.key`] : []),
+    ...(scope.of === 'rollout' ? [ofRollouts(sql`${instances.rolloutKey} = parent.key`)] : []),
+    ...(filter.instanceIds ? [named(filter.instanceIds)] : []),
+    ...(filter.deploymentIds ? [named(filter.deploymentIds)] : []),
+    ...(filter.rolloutKeys ? [ofRollouts(isAnyOf(instances.rolloutKey, filter.rolloutKeys, 'bigint'))] : []),
+  ]
+}
+
+function currentInstances(scope: ResourceScope, asOf: Revision | null): SQL {
+  const ofRollout = scope.of === 'rollout' ? sql`${instances.rolloutKey} = parent.key` : sql`true`
+  if (asOf === null) return sql`select ${instances.key} from ${instances} where ${instances.isCurrent} and ${ofRollout}`
+  // Of a resource bundle each of its instances is, on whichever cloud-region.
+  const line = sql`case when ${rollouts.kind} = 'RESOURCE_BUNDLE' then ${instances.key} else ${instances.rolloutKey} end`
+  return sql`select newest.key from (select distinct on (${line}) ${instances.key} from ${instances}
+    join ${rollouts} on ${rollouts.key} = ${instances.rolloutKey}
+    where ${instances.createdRevision} <= ${asOf}::bigint and ${ofRollout}
+    order by ${line}, ${instances.createdRevision} desc, ${instances.key} desc) as newest`
+}
+
+function matchesResource(filter: ResourceFilter): SQL[] {
+  const { apps, clusters, names, kinds, namespaces, sync, presence, readiness, isApplied, isShowable } = filter
+  return [
+    ...(apps ? [isAnyOf(r.component, apps, 'text')] : []),
+    ...(clusters ? [sql`${r.targetKey} in (${targetsNamed(clusters)})`] : []),
+    ...(names ? [isAnyOf(r.name, names, 'text')] : []),
+    ...(kinds ? [isAnyOf(r.kind, kinds, 'text')] : []),
+    ...(namespaces ? [isAnyOf(r.namespace, namespaces, 'text')] : []),
+    ...(sync ? [isAnyOf(r.sync, sync, 'sync_status')] : []),
+    ...(presence ? [isAnyOf(r.presence, presence, 'presence')] : []),
+    ...(readiness ? [isAnyOf(r.readiness, readiness, 'readiness')] : []),
+    ...(typeof isApplied === 'boolean' ? [isApplied ? sql`${r.sync} is not null` : sql`${r.sync} is null`] : []),
+    ...(typeof isShowable === 'boolean' ? [sql`${r.showable} = ${isShowable}::boolean`] : []),
+  ]
+}
+
+/** The same for tallies: of the instances, or of the deployments where clusters are asked for. */
+export function fromTallies(scope: ResourceScope, filter: ResourceFilter): SQL {
+  const { apps, sync, presence, readiness, isApplied, isShowable } = filter
+  const t = resourceTallies
+  const conditions = [
+    sql`${t.n} > 0`,
+    tallyOwner(scope, filter),
+    ...(apps ? [isAnyOf(t.component, apps, 'text')] : []),
+    ...(sync ? [isAnyOf(t.sync, sync, 'text')] : []),
+    ...(presence ? [isAnyOf(t.presence, presence, 'presence')] : []),
+    ...(readiness ? [isAnyOf(t.readiness, readiness, 'readiness')] : []),
+    ...(typeof isApplied === 'boolean' ? [isApplied ? sql`${t.sync} <> 'NONE'` : sql`${t.sync} = 'NONE'`] : []),
+    ...(typeof isShowable === 'boolean' ? [sql`${t.showable} = ${isShowable}::boolean`] : []),
+  ]
+  return sql`select ${t.sync}, ${t.presence}, ${t.readiness}, ${t.n} from ${t} where ${all(conditions)}`
+}
+
+export function tallyOwner(scope: ResourceScope, filter: ResourceFilter): SQL {
+  const owner = sql`${resourceTallies.ownerKey}`
+  const { clusters, instanceIds, deploymentIds, rolloutKeys } = filter
+  const isNarrowed = Boolean(clusters ?? instanceIds ?? deploymentIds ?? rolloutKeys)
+  if (scope.of === 'component' || scope.of === 'deployment') {
+    const own =
+      scope.of === 'component' ? ofItem(scope, owner, sql`${resourceTallies.component}`) : sql`${owner} = parent.key`
+    return isNarrowed ? sql`${own} and ${owner} in (${deploymentsMeant(scope, filter)})` : own
+  }
+  if (clusters) return sql`${owner} in (${deploymentsMeant(scope, filter)})`
+  return all(instancesMeant(owner, scope, filter, null))
+}
+
+function deploymentsMeant(scope: ResourceScope, filter: ResourceFilter): SQL {
+  const onClusters = filter.clusters ? [sql`${deployments.targetKey} in (${targetsNamed(filter.clusters)})`] : []
+  const instancesOf = instancesMeant(sql`${deployments.instanceKey}`, scope, filter, null)
+  const isOrchestrated = sql`${deployments.instanceKey} is not null`
+  return sql`select ${deployments.key} from ${deployments} where ${all([isOrchestrated, ...instancesOf, ...onClusters])}`
+}
+
+/** `provider+name`: a provider has no +, and an empty one is any; a name without + is a cloud-region's. */
+function targetsNamed(names: readonly string[]): SQL {
+  const wanted = names.filter(isStorable).map((name) => {
+    const cut = name.indexOf('+')
+    return cut < 0
+      ? { kind: 'CLOUD_REGION', provider: '', name }
+      : { kind: 'CLUSTER', provider: cut === 0 ? null : name.slice(0, cut), name: name.slice(cut + 1) }
+  })
+  return sql`select ${targets.key} from json_to_recordset(${storableJson(wanted)}::text::json) as wanted(kind target_kind, provider text, name text)
+    join ${targets} on ${targets.kind} = wanted.kind and ${targets.name} = wanted.name
+      and (wanted.provider is null or ${targets.provider} = wanted.provider)`
+}
+
+function ofItem({ items }: Extract<ResourceScope, { of: 'component' }>, deploymentKey: SQL, component: SQL): SQL {
+  const list = items.flatMap(({ deploymentKey: key, name }, index) => (isStorable(name) ? [{ index, key, name }] : []))
+  return sql`(parent.key, ${deploymentKey}, ${component}) in (
+    select item.index, item.key, item.name from json_to_recordset(${storableJson(list)}::text::json) as item(index bigint, key bigint, name text))`
+}
+
+export function parentsOf(scope: ResourceScope): readonly number[] {
+  switch (scope.of) {
+    case 'fleet':
+      return [0]
+    case 'component':
+      return scope.items.map((_, index) => index)
+    default:
+      return [...new Set(scope.keys)]
+  }
+}

@@ -1,0 +1,235 @@
+/**
+ * Resources: lists, counts and details. Counts come from the tallies that the writer keeps (resource_tallies), so that an instance of
+ * 50,000 resources is counted without reading one; only a filter that tallies do not know (kind, name, namespace), and the past, are
+ * counted from the rows.
+ */
+import { type SQL, sql } from 'drizzle-orm'
+import type { Presence, Resource, SyncStatus } from '../../domain/resource.ts'
+import type { Readiness, Revision } from '../../domain/values.ts'
+import type { Session } from '../database.ts'
+import type { Order, Page, PageRequest } from '../sql/order.ts'
+import { pageOf, sorted, within } from '../sql/page.ts'
+import { all, asParents, isAnyOf } from '../sql/parameters.ts'
+import { type ResourceRecord, toResource } from '../sql/rows-orchestration.ts'
+import { resourceDetails, resources, resourceTallies, targets } from '../tables/schema.ts'
+import { visiblePlace } from './access-scope.ts'
+import {
+  fromListed,
+  fromRows,
+  fromTallies,
+  parentsOf,
+  present,
+  type ResourceFilter,
+  type ResourceScope,
+  r,
+  tallyOwner,
+} from './resource-scope.ts'
+
+/** `asOf` null: as it is now; else as it was at that revision. */
+export type ResourceRow = Resource & { readonly asOf: Revision | null }
+
+export interface ResourceCounts {
+  readonly total: number
+  readonly sync: Readonly<Record<SyncStatus, number>>
+  readonly presence: Readonly<Record<Presence, number>>
+  readonly readiness: Readonly<Record<Readiness, number>>
+}
+
+/** In the order in which they were first heard of. */
+const oldestFirst: Order<Resource> = {
+  name: 'RESOURCE',
+  keys: [{ by: r.key, type: 'bigint', descending: false, of: (resource) => resource.key }],
+}
+
+/** Gone ones too; a key that names nothing (or nothing yet at `asOf`) is absent. */
+export async function resourcesByKey(
+  session: Session,
+  keys: readonly number[],
+  asOf: Revision | null,
+): Promise<Map<number, ResourceRow>> {
+  const rows = await session.rows<ResourceRecord>(
+    sql`select ${r}.* ${fromRows(asOf, isAnyOf(present.key, keys, 'bigint'))} and ${all(visiblePlace(session, r))}`,
+  )
+  return new Map(rows.map((row) => [row.key, { ...toResource(row), asOf }]))
+}
+
+export function pageResources(
+  session: Session,
+  scope: ResourceScope,
+  filter: ResourceFilter,
+  page: PageRequest,
+  asOf: Revision | null,
+): Promise<Map<number, Page<ResourceRow>>> {
+  return pageOf<ResourceRow, ResourceRecord>(session, {
+    parents: parentsOf(scope),
+    order: oldestFirst,
+    page,
+    select: (stretch) =>
+      sql`select ${r}.* ${fromListed(session, scope, filter, asOf, within(oldestFirst, stretch))} ${sorted(oldestFirst, stretch)}`,
+    toNode: (row) => ({ ...toResource(row), asOf }),
+  })
+}
+
+/** Zero-filled. */
+export async function countResources(
+  session: Session,
+  scope: ResourceScope,
+  filter: ResourceFilter,
+  asOf: Revision | null,
+): Promise<Map<number, ResourceCounts>> {
+  // Tallies count everybody's.
+  const isTallied = !session.accessScope && asOf === null && !filter.names && !filter.kinds && !filter.namespaces
+  const counted = isTallied
+    ? fromTallies(scope, filter)
+    : sql`select coalesce(${r.sync}::text, 'NONE') as sync, ${r.presence},
+      ${r.readiness}, count(*)::int as n ${fromListed(session, scope, filter, asOf, [])} group by 1, 2, 3`
+  const rows = await session.rows<CountRecord>(
+    sql`select parent.key as parent, counted.sync, counted.presence, counted.readiness, sum(counted.n)::int as n
+      from ${asParents(parentsOf(scope))}
+      cross join lateral (${counted}) as counted group by 1, 2, 3, 4`,
+  )
+  const totals = new Map(parentsOf(scope).map((parent) => [parent, noCounts()]))
+  for (const { parent, sync, presence, readiness, n } of rows) {
+    const counts = totals.get(parent)
+    if (!counts) continue
+    counts.total += n
+    if (sync !== 'NONE') counts.sync[sync] += n
+    counts.presence[presence] += n
+    counts.readiness[readiness] += n
+  }
+  return totals
+}
+
+/** The sum of those that take part in it (docs/wire.md §5); UNKNOWN where there are none. */
+export async function sumOfReadiness(
+  session: Session,
+  scope: ResourceScope,
+  asOf: Revision | null,
+): Promise<Map<number, Readiness>> {
+  const takesPart = (row: typeof r | typeof resourceTallies, sync: SQL): SQL =>
+    sql`${row.showable} and ${sync} <> 'DELETED' and not (${sync} = 'NONE' and ${row.presence} = 'NOT_PRESENT')`
+  const counted =
+    asOf === null && !session.accessScope
+      ? sql`select ${resourceTallies.readiness} from ${resourceTallies}
+          where ${tallyOwner(scope, {})} and ${resourceTallies.n} > 0 and ${takesPart(resourceTallies, sql`${resourceTallies.sync}`)}`
+      : sql`select ${r.readiness} ${fromListed(session, scope, {}, asOf, [takesPart(r, sql`coalesce(${r.sync}::text, 'NONE')`)])}`
+  const rows = await session.rows<{ parent: number; readiness: Readiness }>(
+    sql`select distinct parent.key as parent, counted.readiness from ${asParents(parentsOf(scope))}
+      cross join lateral (${counted}) as counted`,
+  )
+  const byParent = Map.groupBy(rows, ({ parent }) => parent)
+  const worst = (found: readonly { readiness: Readiness }[]): Readiness =>
+    (['FAILED', 'PENDING', 'UNKNOWN', 'READY'] as const).find((one) =>
+      found.some(({ readiness }) => readiness === one),
+    ) ?? 'UNKNOWN'
+  return new Map(parentsOf(scope).map((parent) => [parent, worst(byParent.get(parent) ?? [])]))
+}
+
+export interface ResourceDetailRow {
+  readonly detail: unknown
+  readonly detailCut: boolean
+  readonly appliedDetail: unknown
+  readonly appliedDetailCut: boolean
+}
+
+/** Of the present only. */
+export async function detailsOf(session: Session, keys: readonly number[]): Promise<Map<number, ResourceDetailRow>> {
+  const rows = await session.rows<{
+    key: number
+    detail: unknown
+    detail_cut: boolean
+    applied_detail: unknown
+    applied_detail_cut: boolean
+  }>(
+    sql`select ${resourceDetails}.* from ${resourceDetails} where ${all([isAnyOf(resourceDetails.key, keys, 'bigint'), ...seesDetails(session)])}`,
+  )
+  return new Map(
+    rows.map((row) => [
+      row.key,
+      {
+        detail: row.detail,
+        detailCut: row.detail_cut,
+        appliedDetail: row.applied_detail,
+        appliedDetailCut: row.applied_detail_cut,
+      },
+    ]),
+  )
+}
+
+/** Details are their resource's. */
+function seesDetails(reader: Session): SQL[] {
+  if (!reader.accessScope) return []
+  return [
+    sql`${resourceDetails.key} in (select ${resources.key} from ${resources} where ${all(visiblePlace(reader, resources))})`,
+  ]
+}
+
+export interface ListedResource {
+  readonly key: number
+  readonly component: string
+  readonly provider: string
+  readonly target: string
+  readonly connectivity: 'UNKNOWN' | 'ONLINE' | 'OFFLINE' | 'RETRYING'
+  readonly group: string
+  readonly version: string
+  readonly kind: string
+  readonly name: string
+  readonly sync: SyncStatus | null
+  readonly presence: Presence
+  readonly readiness: Readiness
+  /** Null when it was not asked for. */
+  readonly detail: unknown
+}
+
+/**
+ * The next `limit` resources of an instance after `after`, for answers that are grouped by component and cluster: components in the
+ * order in which they were first heard of, within them clusters likewise, within those resources.
+ */
+export async function listResources(
+  session: Session,
+  instanceKey: number,
+  filter: ResourceFilter,
+  options: {
+    readonly after: ListedResource | null
+    readonly limit: number
+    readonly detail?: 'detail' | 'appliedDetail' | null
+  },
+): Promise<ListedResource[]> {
+  const scope: ResourceScope = { of: 'instance', keys: [instanceKey] }
+  const { after, limit, detail } = options
+  const column = detail === 'appliedDetail' ? resourceDetails.appliedDetail : resourceDetails.detail
+  const beyond =
+    after === null
+      ? sql`true`
+      : sql`(component_first, target_first, ordered.key) > (select a.component_first, a.target_first, a.key from ordered as a where a.key = ${after.key}::bigint)`
+  return session.rows<ListedResource>(sql`with parent as (select ${instanceKey}::bigint as key),
+    places as (select distinct ${resources.component}, ${resources.targetKey},
+        min(${resources.key}) over (partition by ${resources.component}) as component_first,
+        min(${resources.key}) over (partition by ${resources.component}, ${resources.targetKey}) as target_first
+      from ${resources} where ${resources.instanceKey} = ${instanceKey}::bigint and ${resources.goneAt} is null),
+    ordered as (select ${r}.*, places.component_first, places.target_first from parent cross join lateral (
+        select ${r}.* ${fromListed(session, scope, filter, null, [])}) as ${r}
+      join places on places.component = ${r.component} and places.target_key = ${r.targetKey})
+    select ordered.key, ordered.component, t.provider, t.name as target, t.connectivity, ordered.api_group as "group", ordered.version,
+      ordered.kind, ordered.name, ordered.sync, ordered.presence, ordered.readiness,
+      ${detail ? sql`(select ${column} from ${resourceDetails} where ${resourceDetails.key} = ordered.key)` : sql`null`} as detail
+    from ordered join ${targets} t on t.key = ordered.target_key
+    where ${beyond} order by component_first, target_first, ordered.key limit ${limit}::int`)
+}
+
+interface CountRecord {
+  readonly parent: number
+  readonly sync: SyncStatus | 'NONE'
+  readonly presence: Presence
+  readonly readiness: Readiness
+  readonly n: number
+}
+
+function noCounts() {
+  return {
+    total: 0,
+    sync: { PENDING: 0, APPLIED: 0, FAILED: 0, RETRYING: 0, DELETED: 0 },
+    presence: { UNKNOWN: 0, NOT_PRESENT: 0, PRESENT: 0 },
+    readiness: { READY: 0, PENDING: 0, FAILED: 0, UNKNOWN: 0 },
+  }
+}

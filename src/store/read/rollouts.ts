@@ -1,0 +1,166 @@
+import { type SQL, sql } from 'drizzle-orm'
+import type { Counters } from '../../domain/counters.ts'
+import type { InstanceStatus } from '../../domain/instance.ts'
+import type { LifecycleState } from '../../domain/lifecycle.ts'
+import type { Rollout, RolloutKind, RolloutName } from '../../domain/rollout.ts'
+import type { Revision } from '../../domain/values.ts'
+import type { Session } from '../database.ts'
+import type { Order, Page, PageRequest } from '../sql/order.ts'
+import { pageOf, sorted, within } from '../sql/page.ts'
+import { all, containsText, fixed, isAnyOf } from '../sql/parameters.ts'
+import { storedIdentity } from '../sql/rollout-unique-name.ts'
+import { type RolloutRecord, rolloutColumns, toCounters, toRollout } from '../sql/rows.ts'
+import { deployments, rollouts } from '../tables/schema.ts'
+import { visiblePlace, visibleRollout } from './access-scope.ts'
+import { actionsOf, instancesOf } from './instances.ts'
+
+/** `asOf` null: as it is now; else as it was at that revision. */
+export interface RolloutRow extends Rollout {
+  readonly asOf: Revision | null
+  /** Its deployments counted; null: of the past, or for who sees less than all of them, somebody has to count. */
+  readonly counters: Counters | null
+}
+
+/** Any of these within a field, all fields together; an absent field asks nothing, an empty list matches nothing. */
+export interface RolloutFilter {
+  readonly kinds?: readonly RolloutKind[]
+  readonly projects?: readonly string[]
+  readonly names?: readonly string[]
+  readonly states?: readonly LifecycleState[]
+  readonly statuses?: readonly InstanceStatus[]
+  /** Part of its name, project or composite application, in any case. */
+  readonly text?: string
+}
+
+/** Keys are handed out in order, so the newest is the greatest. */
+const newestFirst: Order<Rollout> = {
+  name: 'ROLLOUT',
+  keys: [{ by: rollouts.key, type: 'bigint', descending: true, of: (rollout) => rollout.key }],
+}
+
+const selectRollouts = fixed(sql`select ${rolloutColumns('rollouts')} from ${rollouts}`)
+const rolloutKey = fixed(sql`${rollouts.key}`)
+
+/** A key that names nothing (or nothing yet at `asOf`) is absent. */
+export async function rolloutsByKey(
+  session: Session,
+  keys: readonly number[],
+  asOf: Revision | null,
+): Promise<Map<number, RolloutRow>> {
+  const rows = await session.rows<RolloutRecord>(
+    sql`${selectRollouts} where ${isAnyOf(rolloutKey, keys, 'bigint')} and ${existedAt(session, asOf)}`,
+  )
+  const found = await asThen(session, rows, asOf)
+  return new Map(found.map((rollout) => [rollout.key, rollout]))
+}
+
+/** The one of exactly that name; of several kinds a declared one first. */
+export async function rolloutByKeyArgs(
+  session: Session,
+  name: Omit<RolloutName, 'kind'>,
+  asOf: Revision | null,
+): Promise<RolloutRow | null> {
+  const identity = storedIdentity(name)
+  const [row] = await session.rows<RolloutRecord>(
+    sql`${selectRollouts}
+      where ${rollouts.kind} = any(enum_range(null::rollout_kind)) and ${rollouts.identity} = ${identity} and ${existedAt(session, asOf)}
+      order by ${rollouts.kind} limit 1`,
+  )
+  if (!row) return null
+  const [rollout] = await asThen(session, [row], asOf)
+  return rollout ?? null
+}
+
+/** The one of exactly that kind and name, as it is now. */
+export async function rolloutByName(session: Session, name: RolloutName): Promise<RolloutRow | null> {
+  const [row] = await session.rows<RolloutRecord>(
+    sql`${selectRollouts}
+      where ${rollouts.kind} = ${name.kind}::rollout_kind and ${rollouts.identity} = ${storedIdentity(name)}`,
+  )
+  return row ? toRow(session, row) : null
+}
+
+/** Newest first; implicit rollouts only while they have a deployment. */
+export async function pageRollouts(
+  session: Session,
+  filter: RolloutFilter,
+  page: PageRequest,
+): Promise<Page<RolloutRow>> {
+  const pages = await pageOf<RolloutRow, RolloutRecord>(session, {
+    parents: [0],
+    order: newestFirst,
+    page,
+    columns: rolloutColumns('page_row'),
+    select: (stretch) =>
+      sql`select ${rollouts}.* ${fromListed(session, filter, within(newestFirst, stretch))} ${sorted(newestFirst, stretch)}`,
+    toNode: (row) => toRow(session, row),
+  })
+  return pages.get(0) ?? { edges: [], hasNextPage: false, hasPreviousPage: false }
+}
+
+export async function countRollouts(session: Session, filter: RolloutFilter): Promise<number> {
+  const [row] = await session.rows<{ n: number }>(sql`select count(*)::int as n ${fromListed(session, filter, [])}`)
+  return row?.n ?? 0
+}
+
+/** What a rollout's users and its current instance had come to. */
+async function asThen(
+  session: Session,
+  records: readonly RolloutRecord[],
+  asOf: Revision | null,
+): Promise<RolloutRow[]> {
+  const found = records.map((record) => toRow(session, record))
+  if (asOf === null) return found
+  const living = found.filter(({ state }) => state !== null).map(({ key }) => key)
+  if (living.length === 0) return found.map((rollout) => ({ ...rollout, asOf, counters: null }))
+  const [actions, instances] = await Promise.all([actionsOf(session, living, asOf), instancesOf(session, living, asOf)])
+  return found.map((rollout) => {
+    const current = instances.get(rollout.key)?.at(-1) ?? null
+    const state = actions.get(rollout.key)?.at(-1)?.state ?? null
+    return {
+      ...rollout,
+      state,
+      status: current?.status ?? null,
+      currentInstanceKey: current?.key ?? null,
+      asOf,
+      counters: null,
+    }
+  })
+}
+
+/** As it is now. */
+function toRow(reader: Session, record: RolloutRecord): RolloutRow {
+  return { ...toRollout(record), asOf: null, counters: reader.accessScope ? null : toCounters(record) }
+}
+
+/** And whoever asks sees it, or saw it then. */
+function existedAt(reader: Session, asOf: Revision | null): SQL {
+  const existed = asOf === null ? [] : [sql`${rollouts.createdRevision} <= ${asOf}::bigint`]
+  return all([...existed, ...visibleRollout(reader, rollouts, asOf === null ? 'now' : 'ever')])
+}
+
+function fromListed(reader: Session, filter: RolloutFilter, bounds: readonly SQL[]): SQL {
+  const { pending, installing, installed, failed, removing, removed } = rollouts
+  const deployed = sql.join(
+    [pending, installing, installed, failed, removing, removed].map((n) => sql`${n}`),
+    sql` + `,
+  )
+  // Counters count everybody's.
+  const hasDeployments = reader.accessScope
+    ? sql`exists (select 1 from ${deployments} where ${deployments.rolloutKey} = ${rollouts.key}
+        and ${deployments.forgottenAt} is null and ${deployments.isCurrent} and ${all(visiblePlace(reader, deployments))})`
+    : sql`${deployed} > 0`
+  const isListed = sql`(${rollouts.kind} <> 'MARGO_DEPLOYMENT' or ${hasDeployments})`
+  return sql`from ${rollouts} where ${all([isListed, ...visibleRollout(reader, rollouts), ...matchesRollout(filter), ...bounds])}`
+}
+
+function matchesRollout({ kinds, projects, names, states, statuses, text }: RolloutFilter): SQL[] {
+  return [
+    ...(kinds ? [isAnyOf(rollouts.kind, kinds, 'rollout_kind')] : []),
+    ...(projects ? [isAnyOf(rollouts.project, projects, 'text')] : []),
+    ...(names ? [isAnyOf(rollouts.name, names, 'text')] : []),
+    ...(states ? [isAnyOf(rollouts.state, states, 'lifecycle_state')] : []),
+    ...(statuses ? [isAnyOf(rollouts.status, statuses, 'instance_status')] : []),
+    ...(typeof text === 'string' ? [containsText([rollouts.name, rollouts.project, rollouts.compositeApp], text)] : []),
+  ]
+}

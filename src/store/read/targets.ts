@@ -1,0 +1,129 @@
+import { type SQL, sql } from 'drizzle-orm'
+import type { DeviationKind } from '../../domain/deviation.ts'
+import { type Connectivity, inService, type Label, type Target, type TargetKind } from '../../domain/target.ts'
+import { isStorable } from '../../domain/text.ts'
+import type { Revision } from '../../domain/values.ts'
+import type { Session } from '../database.ts'
+import type { Order, Page, PageRequest } from '../sql/order.ts'
+import { pageOf, sorted, within } from '../sql/page.ts'
+import { all, asParents, containsText, either, hasAnyLabel, isAnyOf } from '../sql/parameters.ts'
+import { type TargetRecord, toTarget } from '../sql/rows.ts'
+import { deviceDeviations, targets } from '../tables/schema.ts'
+import { visibleTarget } from './access-scope.ts'
+import { callsItself } from './profiles.ts'
+
+/** Any of these within a field, all fields together; an absent field asks nothing, an empty list matches nothing. */
+export interface DeviceFilter {
+  readonly deviceIds?: readonly string[]
+  readonly labels?: readonly Label[]
+  readonly connectivity?: readonly Connectivity[]
+  readonly registered?: boolean
+  /** True: those out of service, and only those. Absent or false: the others. */
+  readonly retired?: boolean
+  /** Kinds that its reports have ever had. */
+  readonly deviations?: readonly DeviationKind[]
+  /** Part of its deviceId or name, in any case. */
+  readonly text?: string
+}
+
+/** Answers are by key of the parent, 0 for the fleet. */
+export type DeviceScope = { readonly of: 'fleet' } | { readonly of: 'parent'; readonly keys: readonly number[] }
+
+/** Names of devices are unique. */
+const byName: Order<Target> = {
+  name: 'DEVICE',
+  keys: [{ by: targets.name, type: 'text', descending: false, of: (target) => target.name }],
+}
+
+/** `asOf`: also those that something was on then which the reader sees; of those that he does not see now, he is told the name. */
+export async function targetsByKey(
+  session: Session,
+  keys: readonly number[],
+  asOf: Revision | null = null,
+): Promise<Map<number, Target>> {
+  const rows = await session.rows<TargetRecord & { readonly is_seen: boolean }>(
+    sql`select ${targets}.*, ${all(visibleTarget(session, targets))} as is_seen from ${targets}
+      where ${all([isAnyOf(targets.key, keys, 'bigint'), ...visibleTarget(session, targets, asOf === null ? 'now' : 'ever')])}`,
+  )
+  return new Map(rows.map((row) => [row.key, row.is_seen ? toTarget(row) : nameOnly(toTarget(row))]))
+}
+
+function nameOnly({ key, kind, provider, name }: Target): Target {
+  return {
+    ...{ key, kind, provider, name, displayName: null, labels: [], registered: false, expectedInterval: null },
+    ...{ parentKey: null, connectivity: 'UNKNOWN', lastHeardAt: null, revokedAt: null, ...inService },
+  }
+}
+
+export async function targetByName(
+  session: Session,
+  kind: TargetKind,
+  provider: string,
+  name: string,
+): Promise<Target | null> {
+  if (!isStorable(provider) || !isStorable(name)) return null
+  const [row] = await session.rows<TargetRecord>(
+    sql`select ${targets}.* from ${targets}
+      where ${targets.kind} = ${kind}::target_kind and ${targets.provider} = ${provider} and ${targets.name} = ${name} and ${all(visibleTarget(session, targets))}`,
+  )
+  return row ? toTarget(row) : null
+}
+
+/** By name. */
+export function pageDevices(
+  session: Session,
+  scope: DeviceScope,
+  filter: DeviceFilter,
+  page: PageRequest,
+): Promise<Map<number, Page<Target>>> {
+  return pageOf<Target, TargetRecord>(session, {
+    parents: parentsOf(scope),
+    order: byName,
+    page,
+    select: (stretch) =>
+      sql`select ${targets}.* ${fromDevices(session, scope, filter, within(byName, stretch))} ${sorted(byName, stretch)}`,
+    toNode: toTarget,
+  })
+}
+
+/** Zero-filled. */
+export async function countDevices(
+  session: Session,
+  scope: DeviceScope,
+  filter: DeviceFilter,
+): Promise<Map<number, number>> {
+  const parents = parentsOf(scope)
+  const rows = await session.rows<{ parent: number; n: number }>(
+    sql`select parent.key as parent, counted.n from ${asParents(parents)}
+      cross join lateral (select count(*)::int as n ${fromDevices(session, scope, filter, [])}) as counted`,
+  )
+  return new Map(rows.map(({ parent, n }) => [parent, n]))
+}
+
+function parentsOf(scope: DeviceScope): readonly number[] {
+  return scope.of === 'fleet' ? [0] : [...new Set(scope.keys)]
+}
+
+function fromDevices(reader: Session, scope: DeviceScope, filter: DeviceFilter, bounds: readonly SQL[]): SQL {
+  const isChild = scope.of === 'parent' ? [sql`${targets.parentKey} = parent.key`] : []
+  const isDevice = sql`${targets.kind} = 'DEVICE' and ${targets.provider} = ''`
+  return sql`from ${targets} where ${all([isDevice, ...isChild, ...visibleTarget(reader, targets), ...matchesDevice(filter), ...bounds])}`
+}
+
+function matchesDevice(filter: DeviceFilter): SQL[] {
+  const { deviceIds, labels, connectivity, registered, retired, deviations, text } = filter
+  return [
+    retired ? sql`${targets.retiredAt} is not null` : sql`${targets.retiredAt} is null`,
+    ...(deviceIds ? [isAnyOf(targets.name, deviceIds, 'text')] : []),
+    ...(labels ? [either([hasAnyLabel(targets.labels, labels), callsItself(targets, labels)])] : []),
+    ...(connectivity ? [isAnyOf(targets.connectivity, connectivity, 'connectivity')] : []),
+    ...(typeof registered === 'boolean' ? [sql`${targets.registered} = ${registered}::boolean`] : []),
+    ...(deviations ? [hasDeviated(deviations)] : []),
+    ...(typeof text === 'string' ? [containsText([targets.name, targets.displayName], text)] : []),
+  ]
+}
+
+function hasDeviated(kinds: readonly DeviationKind[]): SQL {
+  return sql`exists (select 1 from ${deviceDeviations}
+    where ${deviceDeviations.targetKey} = ${targets.key} and ${isAnyOf(deviceDeviations.kind, kinds, 'text')})`
+}

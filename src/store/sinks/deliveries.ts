@@ -1,0 +1,103 @@
+/** What webhooks were sent: kept to be looked at, and sent again when somebody asks. */
+import { sql } from 'drizzle-orm'
+import type { Millis, Revision } from '../../domain/values.ts'
+import type { Session } from '../database.ts'
+import { isAnyOf } from '../sql/parameters.ts'
+import { iso } from '../sql/record-set.ts'
+import { deliveries } from '../tables/schema.ts'
+
+export interface Delivery {
+  readonly key: number
+  readonly sinkKey: number
+  readonly eventId: string
+  readonly revision: Revision | null
+  readonly body: string
+  readonly attempts: number
+  readonly createdAt: Millis
+  readonly deliveredAt: Millis | null
+  readonly lastStatus: number | null
+  readonly lastError: string | null
+}
+
+interface DeliveryRecord {
+  readonly key: number
+  readonly sink_key: number
+  readonly event_id: string
+  readonly revision: Revision | null
+  readonly body: string
+  readonly attempts: number
+  readonly created_at: Millis
+  readonly delivered_at: Millis | null
+  readonly last_status: number | null
+  readonly last_error: string | null
+}
+
+function toDelivery(row: DeliveryRecord): Delivery {
+  const { key, revision, body, attempts } = row
+  return {
+    key,
+    sinkKey: row.sink_key,
+    eventId: row.event_id,
+    revision,
+    body,
+    attempts,
+    createdAt: row.created_at,
+    deliveredAt: row.delivered_at,
+    lastStatus: row.last_status,
+    lastError: row.last_error,
+  }
+}
+
+/** An attempt at an event; what was sent before under the same id is the same. The newest `kept` of a sink stay. */
+export async function noteDelivery(
+  session: Session,
+  delivery: Pick<Delivery, 'sinkKey' | 'eventId' | 'revision' | 'body' | 'lastStatus' | 'lastError'>,
+  now: Millis,
+  kept: number,
+): Promise<void> {
+  const { sinkKey, eventId, revision, body, lastStatus, lastError } = delivery
+  await session.run(
+    `insert into deliveries (sink_key, event_id, revision, body, attempts, created_at, delivered_at, last_status, last_error)
+     values ($1::bigint, $2, $3::bigint, $4, 1, $5::timestamptz, case when $7::text is null then $5::timestamptz end, $6::int, $7)
+     on conflict (sink_key, event_id) do update set attempts = deliveries.attempts + 1, last_status = excluded.last_status,
+       last_error = excluded.last_error, delivered_at = coalesce(excluded.delivered_at, deliveries.delivered_at), is_wanted = false`,
+    [sinkKey, eventId, revision, body, iso(now), lastStatus, lastError],
+  )
+  await session.run(
+    `delete from deliveries where sink_key = $1::bigint and not is_wanted and key <= (
+       select key from deliveries where sink_key = $1::bigint order by key desc offset $2::int limit 1)`,
+    [sinkKey, kept],
+  )
+}
+
+/** Newest first. */
+export async function deliveriesOf(
+  session: Session,
+  sinkKey: number,
+  limit: number,
+  before: number | null,
+): Promise<Delivery[]> {
+  const older = before === null ? sql`true` : sql`${deliveries.key} < ${before}::bigint`
+  const rows = await session.rows<DeliveryRecord>(
+    sql`select ${deliveries}.* from ${deliveries} where ${deliveries.sinkKey} = ${sinkKey}::bigint and ${older}
+      order by ${deliveries.key} desc limit ${limit}::int`,
+  )
+  return rows.map(toDelivery)
+}
+
+/** Asks for it to be sent again. Null: there is none. */
+export async function wantDelivery(session: Session, key: number): Promise<Delivery | null> {
+  const [row] = await session.run<DeliveryRecord>(
+    'update deliveries set is_wanted = true where key = $1::bigint returning *',
+    [key],
+  )
+  return row ? toDelivery(row) : null
+}
+
+export async function wantedDeliveries(session: Session, sinkKeys: readonly number[]): Promise<Delivery[]> {
+  const rows = await session.rows<DeliveryRecord>(
+    sql`select ${deliveries}.* from ${deliveries}
+      where ${deliveries.isWanted} and ${isAnyOf(deliveries.sinkKey, sinkKeys, 'bigint')} order by ${deliveries.key} limit 100`,
+  )
+  return rows.map(toDelivery)
+}

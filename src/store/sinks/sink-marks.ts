@@ -1,0 +1,50 @@
+/** What a sink that is kept level was told of each resource, so that the next round tells only what is different. */
+import { sql } from 'drizzle-orm'
+import { storableJson } from '../../domain/text.ts'
+import type { Session } from '../database.ts'
+import { sinkMarks } from '../tables/schema.ts'
+
+export interface Mark {
+  readonly resourceKey: number
+  readonly hash: string
+  readonly detailHash: string | null
+  readonly told: Readonly<Record<string, unknown>>
+}
+
+export async function marksOf(session: Session, sinkKey: number): Promise<Map<number, Mark>> {
+  const rows = await session.rows<{
+    resource_key: number
+    hash: string
+    detail_hash: string | null
+    told: Mark['told']
+  }>(sql`select ${sinkMarks}.* from ${sinkMarks} where ${sinkMarks.sinkKey} = ${sinkKey}::bigint`)
+  return new Map(
+    rows.map(({ resource_key: resourceKey, hash, detail_hash: detailHash, told }) => [
+      resourceKey,
+      { resourceKey, hash, detailHash, told },
+    ]),
+  )
+}
+
+export async function writeMarks(
+  session: Session,
+  sinkKey: number,
+  put: readonly Mark[],
+  drop: readonly number[],
+): Promise<void> {
+  if (put.length > 0)
+    await session.run(
+      `insert into sink_marks (sink_key, resource_key, hash, detail_hash, told)
+       select $1::bigint, "resourceKey", hash, "detailHash", told
+       from json_to_recordset($2::text::json) as x("resourceKey" bigint, hash text, "detailHash" text, told json)
+       on conflict (sink_key, resource_key) do update
+         set hash = excluded.hash, detail_hash = excluded.detail_hash, told = excluded.told`,
+      [sinkKey, storableJson(put)],
+    )
+  if (drop.length > 0)
+    await session.run(
+      `delete from sink_marks where sink_key = $1::bigint
+         and resource_key in (select x::bigint from json_array_elements_text($2::text::json) x)`,
+      [sinkKey, storableJson(drop)],
+    )
+}

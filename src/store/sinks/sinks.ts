@@ -1,0 +1,279 @@
+/**
+ * Sinks: who outside is told, up to where, and by which replica. Single statements outside the writer's transactions: nothing here is
+ * part of the log, and every update by a replica says that it is (still) the holder.
+ */
+import { sql } from 'drizzle-orm'
+import type { ChangeFilter } from '../../domain/change.ts'
+import { DomainError } from '../../domain/errors.ts'
+import { storableJson } from '../../domain/text.ts'
+import type { Millis, Revision } from '../../domain/values.ts'
+import type { Session } from '../database.ts'
+import { isAnyOf, listParameter } from '../sql/parameters.ts'
+import { iso } from '../sql/record-set.ts'
+import { epochs, resources, sinkMarks, sinks } from '../tables/schema.ts'
+
+export const sinkKinds = ['CALLBACK', 'WEBHOOK', 'INVENTORY'] as const
+export type SinkKind = (typeof sinkKinds)[number]
+
+/** A ChangeFilter, and kinds of Kubernetes objects: of a change of a resource, its own. */
+export interface SinkFilter extends ChangeFilter {
+  readonly resourceKinds?: readonly string[]
+}
+
+export interface Sink {
+  readonly key: number
+  readonly kind: SinkKind
+  readonly name: string
+  readonly instanceKey: number | null
+  readonly url: string
+  /** Never leaves the server. */
+  readonly secret: string | null
+  readonly filter: SinkFilter
+  readonly settings: Readonly<Record<string, unknown>>
+  readonly paused: boolean
+  readonly cursor: Revision
+  readonly createdAt: Millis
+  readonly attemptedAt: Millis | null
+  readonly succeededAt: Millis | null
+  readonly lastStatus: number | null
+  readonly lastError: string | null
+  readonly failures: number
+  readonly nextAt: Millis | null
+}
+
+export type NewSink = Pick<Sink, 'kind' | 'name' | 'instanceKey' | 'url' | 'secret' | 'filter' | 'settings' | 'cursor'>
+export type SinkChange = Partial<Pick<Sink, 'name' | 'url' | 'secret' | 'filter' | 'settings' | 'paused'>>
+
+interface SinkRecord {
+  readonly key: number
+  readonly kind: SinkKind
+  readonly name: string
+  readonly instance_key: number | null
+  readonly url: string
+  readonly secret: string | null
+  readonly filter: SinkFilter
+  readonly settings: Readonly<Record<string, unknown>>
+  readonly paused: boolean
+  readonly cursor: Revision
+  readonly created_at: Millis
+  readonly attempted_at: Millis | null
+  readonly succeeded_at: Millis | null
+  readonly last_status: number | null
+  readonly last_error: string | null
+  readonly failures: number
+  readonly next_at: Millis | null
+}
+
+function toSink(row: SinkRecord): Sink {
+  const { key, kind, name, url, secret, filter, settings, paused, cursor, failures } = row
+  return {
+    key,
+    kind,
+    name,
+    instanceKey: row.instance_key,
+    url,
+    secret,
+    filter,
+    settings,
+    paused,
+    cursor,
+    createdAt: row.created_at,
+    attemptedAt: row.attempted_at,
+    succeededAt: row.succeeded_at,
+    lastStatus: row.last_status,
+    lastError: row.last_error,
+    failures,
+    nextAt: row.next_at,
+  }
+}
+
+/** CONFLICT where there is one of that name. */
+export async function createSink(session: Session, sink: NewSink, now: Millis): Promise<Sink> {
+  const [row] = await session.run<SinkRecord>(
+    `insert into sinks (kind, name, instance_key, url, secret, filter, settings, cursor, created_at)
+     values ($1::sink_kind, $2, $3::bigint, $4, $5, $6::text::json, $7::text::json, $8::bigint, $9::timestamptz)
+     on conflict do nothing returning *`,
+    [
+      sink.kind,
+      sink.name,
+      sink.instanceKey,
+      sink.url,
+      sink.secret,
+      storableJson(sink.filter),
+      storableJson(sink.settings),
+      sink.cursor,
+      iso(now),
+    ],
+  )
+  if (!row) throw new DomainError('CONFLICT', `there is a subscription ${sink.name} already`)
+  return toSink(row)
+}
+
+/** What somebody configures anew is tried at once. Null: there is none. */
+export async function changeSink(session: Session, key: number, change: SinkChange): Promise<Sink | null> {
+  const given = <K extends keyof SinkChange>(field: K) => (change[field] === undefined ? null : change[field])
+  const [row] = await session.run<SinkRecord>(
+    `update sinks set name = coalesce($2, name), url = coalesce($3, url), filter = coalesce($4::text::json, filter),
+       settings = (coalesce($5::text::jsonb, settings::jsonb) - 'failingSince')::json, paused = coalesce($6::boolean, paused),
+       secret = case when $7::boolean then $8 else secret end, next_at = null, failures = 0
+     where key = $1::bigint returning *`,
+    [
+      key,
+      given('name'),
+      given('url'),
+      change.filter === undefined ? null : storableJson(change.filter),
+      change.settings === undefined ? null : storableJson(change.settings),
+      given('paused'),
+      change.secret !== undefined,
+      given('secret'),
+    ],
+  )
+  return row ? toSink(row) : null
+}
+
+/** `request`: only while nothing else has been asked of it. */
+export async function deleteSink(session: Session, key: number, request: string | null = null): Promise<Sink | null> {
+  const [row] = await session.run<SinkRecord>(
+    `with gone as (delete from sinks where key = $1::bigint and ($2::text is null or settings ->> 'request' = $2) returning *),
+       marks as (delete from sink_marks where sink_key in (select key from gone)),
+       sent as (delete from deliveries where sink_key in (select key from gone))
+     select * from gone`,
+    [key, request],
+  )
+  return row ? toSink(row) : null
+}
+
+export async function sinksByKey(session: Session, keys: readonly number[]): Promise<Map<number, Sink>> {
+  const rows = await session.rows<SinkRecord>(
+    sql`select ${sinks}.* from ${sinks} where ${isAnyOf(sinks.key, keys, 'bigint')}`,
+  )
+  return new Map(rows.map((row) => [row.key, toSink(row)]))
+}
+
+/** Of that kind, and of that instance if one is given; oldest first. */
+export async function listSinks(
+  session: Session,
+  kinds: readonly SinkKind[],
+  instanceKey: number | null,
+): Promise<Sink[]> {
+  const ofInstance = instanceKey === null ? sql`true` : sql`${sinks.instanceKey} = ${instanceKey}::bigint`
+  const rows = await session.rows<SinkRecord>(
+    sql`select ${sinks}.* from ${sinks} where ${sinks.kind}::text = any(${listParameter(kinds, 'text')}) and ${ofInstance} order by ${sinks.key}`,
+  )
+  return rows.map(toSink)
+}
+
+/**
+ * Revisions that a sink has not been told: those that there are, and between two epochs there are none. One that is kept level lags only
+ * while its instance shows something newer.
+ */
+const lag = sql`(
+  select coalesce(sum(greatest(0, least(coalesce(${epochs.ended}, head.revision), newest.revision)
+    - greatest(${epochs.base}, head.tail, ${sinks.cursor}))), 0)
+  from ${epochs} cross join log_head head cross join lateral (select case when ${sinks.kind} = 'WEBHOOK' then head.revision else (
+    select max(${resources.revision}) from ${resources} where ${resources.instanceKey} = ${sinks.instanceKey}) end as revision) newest
+  where newest.revision is not null)::float8`
+
+export async function lagsOf(session: Session, keys: readonly number[]): Promise<Map<number, number>> {
+  const rows = await session.rows<{ key: number; lag: number }>(
+    sql`select ${sinks.key}, ${lag} as lag from ${sinks} where ${isAnyOf(sinks.key, keys, 'bigint')}`,
+  )
+  return new Map(rows.map((row) => [row.key, row.lag]))
+}
+
+/** Of at most a thousand, those that fail first. */
+export async function listSinkStates({
+  session,
+}: {
+  readonly session: Session
+}): Promise<{ key: number; kind: SinkKind; name: string; lag: number; failures: number }[]> {
+  return session.rows(
+    sql`select ${sinks.key}, ${sinks.kind}, ${sinks.name}, ${sinks.failures}, ${lag} as lag from ${sinks}
+      order by ${sinks.failures} desc, ${sinks.key} limit 1000`,
+  )
+}
+
+/** Takes or renews: those that this replica holds, and up to `more` that nobody does. */
+export async function holdSinks(
+  session: Session,
+  lease: { readonly holder: string; readonly now: Millis; readonly term: Millis; readonly more: number },
+): Promise<Sink[]> {
+  const { holder, now, term, more } = lease
+  const rows = await session.run<SinkRecord>(
+    `update sinks set holder = $1, held_until = $3::timestamptz
+     where not paused and (holder = $1 and held_until >= $2::timestamptz or key in (
+       select key from sinks where not paused and (held_until is null or held_until < $2::timestamptz)
+       order by random() limit $4::int for update skip locked))
+     returning *`,
+    [holder, iso(now), iso(now + term), more],
+  )
+  return rows.map(toSink)
+}
+
+export async function releaseSinks(session: Session, holder: string): Promise<void> {
+  await session.run('update sinks set holder = null, held_until = null where holder = $1', [holder])
+}
+
+/** What became of an attempt. False: another replica holds it by now. */
+export async function noteAttempt(
+  session: Session,
+  key: number,
+  holder: string,
+  attempt: {
+    readonly at: Millis
+    readonly cursor: Revision
+    readonly status: number | null
+    readonly error: string | null
+    readonly nextAt: Millis | null
+    /** Whether something was sent at all. */
+    readonly isSent: boolean
+    /** Whether some of it was taken, whatever became of the rest. */
+    readonly isFurther: boolean
+    /** Put over what is there, which may have been changed meanwhile. */
+    readonly settings?: object
+    /** From now on it is left alone. */
+    readonly isGivenUp: boolean
+  },
+): Promise<boolean> {
+  const { at, cursor, status, error, nextAt, isSent, isFurther, settings, isGivenUp } = attempt
+  const rows = await session.run(
+    `update sinks set cursor = greatest(cursor, $3::bigint),
+       attempted_at = case when $7::boolean then $4::timestamptz else attempted_at end,
+       succeeded_at = case when $7::boolean and ($6::text is null or $11::boolean) then $4::timestamptz else succeeded_at end,
+       last_status = case when $7::boolean then $5::int else last_status end,
+       last_error = $6, failures = case when $6::text is null then 0 when $11::boolean then 1 else failures + 1 end, next_at = $8::timestamptz,
+       settings = (settings::jsonb || coalesce($9::text::jsonb, '{}'))::json, paused = paused or $10::boolean
+     where key = $1::bigint and holder = $2 returning key`,
+    [
+      key,
+      holder,
+      cursor,
+      iso(at),
+      status,
+      error,
+      isSent,
+      nextAt === null ? null : iso(nextAt),
+      settings === undefined ? null : storableJson(settings),
+      isGivenUp,
+      isFurther,
+    ],
+  )
+  return rows.length > 0
+}
+
+/** What inventory sinks note as `settings.format` when they are level: a node that an older server wrote is of an older one. */
+export const inventoryFormat = 2
+
+/** Of these sinks that are kept level: whose instance shows something else than what they were told. */
+export async function sinksBehind(session: Session, keys: readonly number[]): Promise<Set<number>> {
+  const rows = await session.rows<{ key: number }>(
+    sql`select ${sinks.key} from ${sinks} where ${isAnyOf(sinks.key, keys, 'bigint')} and (
+      exists (select 1 from ${resources} where ${resources.instanceKey} = ${sinks.instanceKey} and ${resources.revision} > ${sinks.cursor})
+      or exists (select 1 from ${sinkMarks} join ${resources} on ${resources.key} = ${sinkMarks.resourceKey}
+        where ${sinkMarks.sinkKey} = ${sinks.key} and ${resources.detailHash} is distinct from ${sinkMarks.detailHash})
+      or ${sinks.succeededAt} is null or ${sinks.failures} > 0
+      or (${sinks.kind} = 'INVENTORY' and coalesce(${sinks.settings} ->> 'format', '1') <> ${String(inventoryFormat)})
+      or ${sinks.settings} ->> 'request' is distinct from ${sinks.settings} ->> 'toldRequest')`,
+  )
+  return new Set(rows.map(({ key }) => key))
+}

@@ -1,0 +1,152 @@
+/**
+ * Relay's pages by keyset: no OFFSET, one statement however many parents, and a cursor that is the row's place in its order.
+ *
+ *   from unnest(parents) as parent left join lateral (the rows of that parent, after … before …, limit size + 1)
+ *
+ * hasNextPage and hasPreviousPage are answers, not guesses: the extra row speaks for the direction of travel, a probe beyond
+ * the given cursor for the other one.
+ */
+import { type SQL, sql } from 'drizzle-orm'
+import type { Session } from '../database.ts'
+import { readCursor, writeCursor } from './cursor.ts'
+import type { Edge, Order, Page, PageRequest, Place, Side, SortKey } from './order.ts'
+import { asKeptParents, asParents, keptLimit } from './parameters.ts'
+
+/** One run of a connection's rows in one direction. */
+export interface Stretch {
+  readonly bounds: readonly { readonly side: Side; readonly place: Place }[]
+  readonly reversed: boolean
+  readonly limit: SQL
+}
+
+/** The rows of one parent (the SQL may mention parent.key) within a stretch, in its direction. */
+export type Select = (stretch: Stretch) => SQL
+
+interface PageRecord {
+  readonly page_parent: number
+  readonly page_behind: boolean
+  readonly page_ahead: boolean
+  /** Null: the parent has no rows there. */
+  readonly key: number | null
+}
+
+export async function pageOf<T, Row extends object>(
+  session: Session,
+  query: {
+    readonly parents: readonly number[]
+    readonly order: Order<T>
+    readonly page: PageRequest
+    readonly select: Select
+    /** Of `page_row`, which is what `select` selects; all of them if absent. `key` is one. */
+    readonly columns?: SQL
+    /** Nothing is filtered: one plan is as good for every list. */
+    readonly isWhole?: boolean
+    readonly toNode: (row: Row) => T
+  },
+): Promise<Map<number, Page<T>>> {
+  const { parents, order, page, select, columns = sql`page_row.*`, isWhole = false, toNode } = query
+  const limit = (rows: number): SQL => (isWhole ? keptLimit(rows) : sql`${rows}`)
+  const after = page.after === null ? null : readCursor(order, page.after, 'after')
+  const before = page.before === null ? null : readCursor(order, page.before, 'before')
+  const bounds = [
+    ...(after ? [{ side: 'after', place: after } as const] : []),
+    ...(before ? [{ side: 'before', place: before } as const] : []),
+  ]
+  const behind = after && select({ bounds: [{ side: 'upTo', place: after }], reversed: true, limit: limit(1) })
+  const ahead = before && select({ bounds: [{ side: 'from', place: before }], reversed: false, limit: limit(1) })
+  const rows = await session.rows<PageRecord & Row>(
+    sql`select parent.key as page_parent, ${exists(behind)} as page_behind, ${exists(ahead)} as page_ahead, ${columns}
+      from ${isWhole ? asKeptParents(parents) : asParents(parents)}
+      left join lateral (${select({ bounds, reversed: page.backward, limit: limit(page.size + 1) })}) as page_row on true`,
+  )
+  const byParent = Map.groupBy(rows, (row) => row.page_parent)
+  return new Map(
+    parents.map((parent) => {
+      const found = byParent.get(parent) ?? []
+      const nodes = found.filter((row) => row.key !== null).map(toNode)
+      const beyond = { behind: found[0]?.page_behind ?? false, ahead: found[0]?.page_ahead ?? false }
+      return [parent, toPage(nodes, page, beyond, (node) => writeCursor(order, node))]
+    }),
+  )
+}
+
+/** `nodes` in the direction of travel, one more than the page holds if there are more. */
+export function toPage<T>(
+  nodes: readonly T[],
+  page: PageRequest,
+  beyond: { readonly behind: boolean; readonly ahead: boolean },
+  cursorOf: (node: T) => string,
+): Page<T> {
+  const hasMore = nodes.length > page.size
+  const kept = nodes.slice(0, page.size)
+  if (page.backward) kept.reverse()
+  return {
+    edges: kept.map((node) => edgeOf(node, cursorOf)),
+    hasNextPage: beyond.ahead || (hasMore && !page.backward),
+    hasPreviousPage: beyond.behind || (hasMore && page.backward),
+  }
+}
+
+/** Of a page only the last cursor is usually asked for. */
+class LazyEdge<T> implements Edge<T> {
+  readonly node: T
+  readonly #cursorOf: (node: T) => string
+
+  constructor(node: T, cursorOf: (node: T) => string) {
+    this.node = node
+    this.#cursorOf = cursorOf
+  }
+
+  get cursor(): string {
+    return this.#cursorOf(this.node)
+  }
+}
+
+export function edgeOf<T>(node: T, cursorOf: (node: T) => string): Edge<T> {
+  return new LazyEdge(node, cursorOf)
+}
+
+/** `where` conditions of a stretch's bounds. */
+export function within<T>(order: Order<T>, stretch: Stretch): SQL[] {
+  return stretch.bounds.map(({ side, place }) => compare(order.keys, side, place))
+}
+
+/** `order by … limit …` of a stretch. */
+export function sorted<T>(order: Order<T>, stretch: Stretch): SQL {
+  const keys = order.keys.map(({ by, descending }) =>
+    descending !== stretch.reversed ? sql`${by} desc` : sql`${by} asc`,
+  )
+  return sql`order by ${sql.join(keys, sql`, `)} limit ${stretch.limit}`
+}
+
+const operators = {
+  after: [sql` > `, sql` < `],
+  before: [sql` < `, sql` > `],
+  upTo: [sql` <= `, sql` >= `],
+  from: [sql` >= `, sql` <= `],
+} as const
+const strictly = { after: 'after', before: 'before', upTo: 'before', from: 'after' } as const
+
+/** The SQL of a side, for a key of that direction. */
+function operatorOf(side: Side, descending: boolean): SQL {
+  return operators[side][descending ? 1 : 0]
+}
+
+function compare<T>(keys: readonly SortKey<T>[], side: Side, place: Place): SQL {
+  const [first, ...others] = keys
+  if (!first) throw new Error('an order has at least one key')
+  const values = keys.map((key, index) => sql`${place[index]}::${sql.raw(key.type)}`)
+  const operator = operatorOf(side, first.descending)
+  // A row comparison is what an index on these columns understands, but it knows one direction only.
+  if (others.every(({ descending }) => descending === first.descending)) {
+    const columns = keys.map(({ by }) => sql`${by}`)
+    return sql`(${sql.join(columns, sql`, `)})${operator}(${sql.join(values, sql`, `)})`
+  }
+  const strict = operatorOf(strictly[side], first.descending)
+  return sql`(${first.by}${strict}${values[0]} or (${first.by} = ${values[0]} and ${compare(others, side, place.slice(1))}))`
+}
+
+/** As a scalar subquery, because EXISTS would lose the order, and with it the way to the nearest row. */
+function exists(select: SQL | null): SQL {
+  return select ? sql`coalesce((select true from (${select}) as probe), false)` : sql`false`
+}

@@ -1,0 +1,46 @@
+/** What columns are made of: enums, kinds of number and time, counters. */
+import { bigint, integer, numeric, pgEnum, timestamp } from 'drizzle-orm/pg-core'
+import { convergences } from '../../domain/desired.ts'
+import { instanceGoals, instanceStatuses } from '../../domain/instance.ts'
+import { lifecycleStates } from '../../domain/lifecycle.ts'
+import { verdicts } from '../../domain/report.ts'
+import { presences, syncStatuses } from '../../domain/resource.ts'
+import { rolloutKinds } from '../../domain/rollout.ts'
+import { connectivities, targetKinds } from '../../domain/target.ts'
+import { deploymentStates, failureStages, readinesses } from '../../domain/values.ts'
+
+export const deploymentState = pgEnum('deployment_state', deploymentStates)
+export const failureStage = pgEnum('failure_stage', failureStages)
+export const convergence = pgEnum('convergence', convergences)
+export const readiness = pgEnum('readiness', readinesses)
+export const connectivity = pgEnum('connectivity', connectivities)
+export const targetKind = pgEnum('target_kind', targetKinds)
+export const rolloutKind = pgEnum('rollout_kind', rolloutKinds)
+export const lifecycleState = pgEnum('lifecycle_state', lifecycleStates)
+export const instanceStatus = pgEnum('instance_status', instanceStatuses)
+export const instanceGoal = pgEnum('instance_goal', instanceGoals)
+export const syncStatus = pgEnum('sync_status', syncStatuses)
+export const presence = pgEnum('presence', presences)
+export const sinkKind = pgEnum('sink_kind', ['CALLBACK', 'WEBHOOK', 'INVENTORY'])
+export const verdict = pgEnum('verdict', verdicts)
+
+export const revision = (name: string) => bigint(name, { mode: 'number' })
+export const key = (name: string) => bigint(name, { mode: 'number' })
+export const instant = (name: string) => timestamp(name, { withTimezone: true, precision: 3, mode: 'string' })
+export const u64 = (name: string) => numeric(name, { precision: 20, scale: 0 })
+export const count = (name: string) => integer(name).notNull().default(0)
+
+/** Deployments by state and by convergence (domain/counters.ts). */
+export const deploymentCounters = {
+  pending: count('pending'),
+  installing: count('installing'),
+  installed: count('installed'),
+  failed: count('failed'),
+  removing: count('removing'),
+  removed: count('removed'),
+  convergenceConverged: count('convergence_converged'),
+  convergenceApplying: count('convergence_applying'),
+  convergenceFailed: count('convergence_failed'),
+  convergenceStale: count('convergence_stale'),
+  convergenceUnknown: count('convergence_unknown'),
+}

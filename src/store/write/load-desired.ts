@@ -1,0 +1,39 @@
+/** What commands need to know of what devices should run: the newest version of each, with its documents. */
+
+import type { Digest, ManifestEntry } from '../../domain/desired.ts'
+import { storableJson } from '../../domain/text.ts'
+import type { Session } from '../database.ts'
+import { deviceNamed } from '../sql/lateral-lookup.ts'
+import type { LoadedDesired, Needs } from './contract.ts'
+
+/** The devices meant: by name, and those that these deployments are desired of. */
+const owners = `select t.key from json_array_elements_text($1::text::json) x ${deviceNamed('x')}
+  union select e.target_key from json_array_elements_text($2::text::json) x
+    cross join lateral (select e.target_key from manifest_entries e
+      where e.deployment_key = x::bigint and e.until is null offset 0) e`
+const newestVersions = `select o.key as "targetKey", newest.version from (${owners}) o
+  cross join lateral (select m.version from manifests m where m.target_key = o.key order by m.version desc limit 1) newest`
+const current = `(${owners}) o cross join lateral (select e.* from manifest_entries e
+    where e.target_key = o.key and e.until is null offset 0) e`
+const currentEntries = `select e.target_key as "targetKey", e.deployment_id as "deploymentId", e.deployment_key as "deploymentKey",
+    e.device_id as "deviceId", e.since, e.until, e.digest, e.size from ${current}`
+/** Each once: a rollout's devices have the same. */
+const currentDocuments = `select d.digest, d.content from (select distinct e.digest from ${current}) e
+  cross join lateral (select d.* from desired_documents d where d.digest = e.digest offset 0) d`
+
+export async function loadDesired(session: Session, needs: readonly Needs[]): Promise<LoadedDesired | null> {
+  const names = [...new Set(needs.flatMap(({ manifests }) => manifests ?? []))]
+  const keys = [...new Set(needs.flatMap(({ manifestsOf }) => manifestsOf ?? []))]
+  if (names.length === 0 && keys.length === 0) return null
+  const parameters = [storableJson(names), storableJson(keys)]
+  const [versions, entries, documents] = await Promise.all([
+    session.run<{ targetKey: number; version: number }>(newestVersions, parameters),
+    session.run<ManifestEntry>(currentEntries, parameters),
+    session.run<{ digest: Digest; content: string }>(currentDocuments, parameters),
+  ])
+  const contents = new Map(documents.map(({ digest, content }) => [digest, content]))
+  return {
+    versions: new Map(versions.map(({ targetKey, version }) => [targetKey, version])),
+    entries: entries.map((entry) => ({ ...entry, content: contents.get(entry.digest) ?? '' })),
+  }
+}

@@ -1,0 +1,132 @@
+/** What commands of orchestrators need, in one query a table: the instances of their rollouts first, then what is theirs. */
+
+import type { Deployment } from '../../domain/deployment.ts'
+import type { Instance } from '../../domain/instance.ts'
+import type { Rollout } from '../../domain/rollout.ts'
+import { storableJson } from '../../domain/text.ts'
+import type { Session } from '../database.ts'
+import { storedIdentity } from '../sql/rollout-unique-name.ts'
+import { type DeploymentRecord, type RolloutRecord, toDeployment, toRollout } from '../sql/rows.ts'
+import {
+  type ActionRecord,
+  type BundleRecord,
+  type InstanceRecord,
+  type ResourceRecord,
+  type TallyRecord,
+  toAction,
+  toBundle,
+  toInstance,
+  toResource,
+  toTally,
+} from '../sql/rows-orchestration.ts'
+import type { LoadedOrchestration, OrchestratedNeed } from './contract.ts'
+
+const rolloutsNamed = `json_to_recordset($1::text::json) as x(kind rollout_kind, identity text)
+  join rollouts r on r.kind = x.kind and r.identity = x.identity`
+/** Also whoever else's instance has an id that is named. */
+const instancesText = `select i.* from instances i where i.rollout_key in (select r.key from ${rolloutsNamed})
+  or i.instance_id in (select x from json_array_elements_text($2::text::json) x)`
+const actionsText = `select a.* from ${rolloutsNamed} join lifecycle_actions a on a.rollout_key = r.key`
+const deploymentsOfInstances = `select d.* from deployments d
+  where d.instance_key in (select x::bigint from json_array_elements_text($1::text::json) x)`
+const places = `json_to_recordset($1::text::json) as x("instanceKey" bigint, kind target_kind, provider text, name text)
+  join targets t on t.kind = x.kind and t.provider = x.provider and t.name = x.name`
+const deploymentsAt = `select d.* from ${places} join deployments d on d.instance_key = x."instanceKey" and d.target_key = t.key`
+const bundlesAt = `select b.* from ${places} join bundles b on b.instance_key = x."instanceKey" and b.target_key = t.key`
+const resourcesOf = `select r.* from json_to_recordset($1::text::json) as x("instanceKey" bigint, kind target_kind, provider text, name text, component text)
+  join targets t on t.kind = x.kind and t.provider = x.provider and t.name = x.name
+  join deployments d on d.instance_key = x."instanceKey" and d.target_key = t.key
+  join resources r on r.deployment_key = d.key and r.component = x.component`
+/** Each by its own names: all names in all places would be a product. */
+const resourcesNamed = `select r.* from json_to_recordset($1::text::json) as x("instanceKey" bigint, kind target_kind, provider text, name text, component text, names json)
+  join targets t on t.kind = x.kind and t.provider = x.provider and t.name = x.name
+  join deployments d on d.instance_key = x."instanceKey" and d.target_key = t.key
+  cross join lateral json_array_elements_text(x.names) as n(resource)
+  join resources r on r.deployment_key = d.key and r.component = x.component and r.name = n.resource`
+const resourcesOfInstances = `select r.* from resources r
+  where r.instance_key in (select x::bigint from json_array_elements_text($1::text::json) x)`
+const bundlesOfInstances = `select b.* from bundles b
+  where b.instance_key in (select x::bigint from json_array_elements_text($1::text::json) x)`
+const rolloutsText = `select r.* from rollouts r
+  where r.key in (select x::bigint from json_array_elements_text($1::text::json) x)`
+const talliesText = `select t.* from resource_tallies t
+  where t.owner_key in (select x::bigint from json_array_elements_text($1::text::json) x)`
+
+export async function loadOrchestration(
+  session: Session,
+  needs: readonly OrchestratedNeed[],
+): Promise<
+  LoadedOrchestration & { readonly deployments: readonly Deployment[]; readonly rollouts: readonly Rollout[] }
+> {
+  const ask = <T extends object>(text: string, list: readonly unknown[]): Promise<T[]> =>
+    list.length === 0 ? Promise.resolve([]) : session.run<T>(text, [storableJson(list)])
+  const contexts = [...new Set(needs.flatMap((need) => need.contexts))]
+  const [instanceRows, actionRows] = await Promise.all([
+    session.run<InstanceRecord>(instancesText, [storableJson(identitiesOf(needs)), storableJson(contexts)]),
+    ask<ActionRecord>(actionsText, identitiesOf(needs.filter((need) => need.actions))),
+  ])
+  const instances = instanceRows.map(toInstance)
+  const isMeant = ({ instanceId, statusContext }: Instance): boolean =>
+    contexts.includes(instanceId) || contexts.includes(statusContext)
+  const meant = instances.filter(isMeant)
+
+  // Of a rollout whose users act, the newest instance too; and who gives way to one that is meant.
+  const acted = needs.some((need) => need.actions) ? newestOfEach(instances) : []
+  const wholeIds = new Set(needs.flatMap((need) => (need.whole ? need.contexts : [])))
+  const wholes = instances.filter(({ instanceId }) => wholeIds.has(instanceId))
+  const whole = [...new Set([...(needs.some((need) => need.actions) ? [...meant, ...acted] : []), ...wholes])]
+  const components = needs.flatMap((need) => need.components ?? [])
+  const at = meant.flatMap(({ key: instanceKey }) =>
+    components.map(({ target, component, names }) => ({ instanceKey, ...target, component, names })),
+  )
+  const named = at.filter(({ names }) => names !== 'all')
+  const keysOf = (list: readonly Instance[]): number[] => list.map(({ key }) => key)
+  const [rolloutRows, wholeRows, placedRows, bundleRows, wholeBundles, wholeResources, allRows, namedRows] =
+    await Promise.all([
+      ask<RolloutRecord>(rolloutsText, [...new Set(wholes.map(({ rolloutKey }) => rolloutKey))]),
+      ask<DeploymentRecord>(
+        deploymentsOfInstances,
+        whole.map(({ key }) => key),
+      ),
+      ask<DeploymentRecord>(deploymentsAt, unique(at.map(({ component, names, ...place }) => place))),
+      ask<BundleRecord>(bundlesAt, unique(at.map(({ component, names, ...place }) => place))),
+      ask<BundleRecord>(bundlesOfInstances, keysOf(wholes)),
+      ask<ResourceRecord>(resourcesOfInstances, keysOf(wholes)),
+      ask<ResourceRecord>(
+        resourcesOf,
+        unique(at.filter(({ names }) => names === 'all').map(({ names, ...place }) => place)),
+      ),
+      ask<ResourceRecord>(resourcesNamed, named),
+    ])
+  const deployments = [...new Map([...wholeRows, ...placedRows].map((row) => [row.key, toDeployment(row)])).values()]
+  // An instance's status depends on its own tally, and on that of its successor, which is of the same rollout.
+  const owners = [...instances, ...deployments].map(({ key }) => key)
+  const tallyRows = await ask<TallyRecord>(talliesText, owners)
+  const resources = new Map([...wholeResources, ...allRows, ...namedRows].map((row) => [row.key, toResource(row)]))
+  return {
+    instances,
+    actions: actionRows.map(toAction),
+    deployments,
+    resources: [...resources.values()],
+    tallies: tallyRows.map(toTally),
+    bundles: [...bundleRows, ...wholeBundles].map(toBundle),
+    rollouts: rolloutRows.map(toRollout),
+  }
+}
+
+function identitiesOf(needs: readonly OrchestratedNeed[]): object[] {
+  return unique(
+    needs.flatMap(({ rollout }) => (rollout ? [{ kind: rollout.kind, identity: storedIdentity(rollout) }] : [])),
+  )
+}
+
+function newestOfEach(instances: readonly Instance[]): Instance[] {
+  const newest = new Map<number, Instance>()
+  for (const instance of instances.toSorted((a, b) => a.createdRevision - b.createdRevision || a.key - b.key))
+    newest.set(instance.rolloutKey, instance)
+  return [...newest.values()]
+}
+
+function unique<T extends object>(list: readonly T[]): T[] {
+  return [...new Map(list.map((item) => [JSON.stringify(item), item])).values()]
+}

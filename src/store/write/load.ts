@@ -1,0 +1,151 @@
+/** The first half of the writer's SQL: lock the log's head, then load all that a batch needs, in one query a table. */
+
+import { manifestOwner } from '../../domain/desired.ts'
+import type { RolloutName } from '../../domain/rollout.ts'
+import type { TargetName } from '../../domain/target.ts'
+import { storableJson } from '../../domain/text.ts'
+import type { Session } from '../database.ts'
+import { deviceNamed } from '../sql/lateral-lookup.ts'
+import { storedIdentity } from '../sql/rollout-unique-name.ts'
+import {
+  type DeploymentRecord,
+  type RolloutRecord,
+  type TargetRecord,
+  toDeployment,
+  toRollout,
+  toTarget,
+} from '../sql/rows.ts'
+import type { Head, Loaded, Needs } from './contract.ts'
+import { loadBranches } from './load-branches.ts'
+import { loadDesired } from './load-desired.ts'
+import { loadOrchestration } from './load-orchestration.ts'
+
+export interface LockedHead extends Head {
+  /** Committed batches, of all replicas. */
+  readonly writes: number
+  /** Of the last of them. */
+  readonly stamp: string
+}
+
+/** A statement of its own: what follows it in the transaction sees everything that earlier holders committed. */
+const lockHeadText = 'select revision, at, next_key as "nextKey", writes, stamp from log_head where id = 1 for update'
+
+export async function lockHead(session: Session): Promise<LockedHead> {
+  const [head] = await session.run<LockedHead>(lockHeadText)
+  if (!head) throw new Error('the database has no log head: it was not migrated')
+  return head
+}
+
+const deploymentsByName = `select d.* from json_to_recordset($1::text::json) as x("deploymentId" text, reporter text)
+  cross join lateral (select d.* from deployments d
+    where d.reporter = x.reporter and d.deployment_id = x."deploymentId" and d.instance_key is null offset 0) d`
+const deploymentsByDevice = `select d.* from json_to_recordset($1::text::json) as x("deploymentId" text, device text)
+  ${deviceNamed('x.device')}
+  cross join lateral (select d.* from deployments d
+    where d.target_key = t.key and d.deployment_id = x."deploymentId" offset 0) d`
+/** Those that the manifests of these devices list or listed once, on whichever child they run. */
+const deploymentsByManifest = `select d.* from json_to_recordset($1::text::json) as x("deploymentId" text, owner text)
+  ${deviceNamed('x.owner')}
+  cross join lateral (select distinct e.deployment_key from manifest_entries e
+    where e.target_key = t.key and e.deployment_id = x."deploymentId" offset 0) e
+  cross join lateral (select d.* from deployments d where d.key = e.deployment_key offset 0) d`
+const deploymentsByKey = `select d.* from deployments d
+  where d.key in (select x::bigint from json_array_elements_text($1::text::json) x)`
+const deploymentsByReporter = `select d.* from deployments d
+  where d.instance_key is null and d.reporter in (select x from json_array_elements_text($1::text::json) x)`
+
+const devicesByName = `select t.* from json_array_elements_text($1::text::json) x ${deviceNamed('x')}`
+const targetsByName = `select t.* from json_to_recordset($1::text::json) as x(kind target_kind, provider text, name text)
+  join targets t on t.kind = x.kind and t.provider = x.provider and t.name = x.name`
+const targetsByKey = `select t.* from targets t
+  where t.key in (select x::bigint from json_array_elements_text($1::text::json) x)`
+const devicesAndAncestors = `with recursive above as (
+    ${devicesByName}
+    union select p.* from above a join targets p on p.key = a.parent_key)
+  select * from above`
+const holders = `select i.id, i.target_key as "targetKey" from device_identities i
+  where i.id in (select x from json_array_elements_text($1::text::json) x)`
+const rolloutsByIdentity = `select r.* from json_to_recordset($1::text::json) as x(kind rollout_kind, identity text)
+  join rollouts r on r.kind = x.kind and r.identity = x.identity`
+
+export async function loadNeeds(session: Session, needs: readonly Needs[]): Promise<Loaded> {
+  const named = needs.flatMap((need) => need.deployments ?? [])
+  const elsewhere = named.filter((need) => need.anyReporter || need.device !== need.reporter)
+  const listed = [...elsewhere, ...needs.filter(({ manifests }) => manifests).flatMap((need) => need.deployments ?? [])]
+  const keys = needs.flatMap((need) => need.deploymentKeys ?? [])
+  const reporters = needs.flatMap((need) => need.reporters ?? [])
+  const devices = unique(needs.flatMap((need) => need.devices ?? []))
+  const ask = <T extends object>(text: string, list: readonly unknown[]): Promise<T[]> =>
+    list.length === 0 ? Promise.resolve([]) : session.run<T>(text, [storableJson(list)])
+
+  const branches = await loadBranches(session, unique(needs.flatMap((need) => need.branches ?? [])))
+  const manifestsOf = branches.deployments.flatMap((row) => (row.document_digest === null ? [] : [row.key]))
+
+  const [desired, held, deviceRows, placeRows, ...found] = await Promise.all([
+    loadDesired(session, manifestsOf.length === 0 ? needs : [...needs, { manifestsOf }]),
+    ask<{ id: string; targetKey: number }>(holders, unique(needs.flatMap((need) => need.identities ?? []))),
+    ask<TargetRecord>(needs.some((need) => need.ancestors) ? devicesAndAncestors : devicesByName, devices),
+    ask<TargetRecord>(targetsByName, uniqueTargets(needs.flatMap((need) => need.targets ?? []))),
+    ask<DeploymentRecord>(
+      deploymentsByName,
+      named.map(({ deploymentId, reporter }) => ({ deploymentId, reporter })),
+    ),
+    ask<DeploymentRecord>(
+      deploymentsByDevice,
+      elsewhere.map(({ deploymentId, device }) => ({ deploymentId, device })),
+    ),
+    ask<DeploymentRecord>(
+      deploymentsByManifest,
+      listed.map(({ deploymentId, device }) => ({ deploymentId, owner: manifestOwner(device) })),
+    ),
+    ask<DeploymentRecord>(deploymentsByKey, keys),
+    ask<DeploymentRecord>(deploymentsByReporter, reporters),
+  ])
+  const byKey = new Map([...branches.deployments, ...found.flat()].map((row) => [row.key, toDeployment(row)]))
+  const orchestrated = needs.flatMap((need) => need.orchestrated ?? [])
+  const orchestration = orchestrated.length === 0 ? null : await loadOrchestration(session, orchestrated)
+  for (const deployment of orchestration?.deployments ?? []) byKey.set(deployment.key, deployment)
+  const loadedTargets = new Set([...branches.targets, ...deviceRows, ...placeRows].map((row) => row.key))
+  const identities = new Map(held.map(({ id, targetKey }) => [id, targetKey]))
+  const otherTargets = unique([...[...byKey.values()].map((d) => d.targetKey), ...identities.values()]).filter(
+    (key) => !loadedTargets.has(key),
+  )
+  const there = new Set([...byKey.values()].map(nameOf))
+  const implicit = named.flatMap((need) => (need.otherwise && !there.has(nameOf(need)) ? [need.otherwise] : []))
+  const [otherRows, rolloutRows] = await Promise.all([
+    ask<TargetRecord>(targetsByKey, otherTargets),
+    ask<RolloutRecord>(
+      rolloutsByIdentity,
+      identitiesOf([...needs.flatMap((need) => need.rollouts ?? []), ...implicit]),
+    ),
+  ])
+  return {
+    deployments: [...byKey.values()],
+    targets: [...branches.targets, ...deviceRows, ...placeRows, ...otherRows].map(toTarget),
+    rollouts: [...rolloutRows.map(toRollout), ...(orchestration?.rollouts ?? [])],
+    ...(identities.size > 0 && { identities }),
+    ...(orchestration && { orchestration }),
+    ...(desired && { desired }),
+  }
+}
+
+function uniqueTargets(targets: readonly TargetName[]): TargetName[] {
+  return [...new Map(targets.map((target) => [JSON.stringify(target), target])).values()]
+}
+
+function identitiesOf(rollouts: readonly RolloutName[]): object[] {
+  const found = new Map<string, object>()
+  for (const rollout of rollouts) {
+    const identity = storedIdentity(rollout)
+    found.set(rollout.kind + identity, { kind: rollout.kind, identity })
+  }
+  return [...found.values()]
+}
+
+function nameOf({ deploymentId, reporter }: { deploymentId: string; reporter: string }): string {
+  return `${deploymentId}\n${reporter}`
+}
+
+function unique<T>(list: readonly T[]): T[] {
+  return [...new Set(list)]
+}

@@ -1,0 +1,207 @@
+/**
+ * The second half of the writer's SQL: what a batch made, one statement a table, however many reports it had.
+ * The statements do not wait for each other's answers; the transaction is the caller's.
+ */
+import { counters, isZero } from '../../domain/counters.ts'
+import type { ResourceImage } from '../../domain/resource.ts'
+import { doorbellChannel, type Session } from '../database.ts'
+import { insertOf, iso, recordOfFields, updateOf, type Write } from '../sql/record-set.ts'
+import { storedIdentity } from '../sql/rollout-unique-name.ts'
+import { toImageRecord } from '../sql/rows.ts'
+import {
+  batches,
+  changeLog,
+  deployments,
+  deviceDeviations,
+  logHead,
+  reports,
+  resources,
+  rollouts,
+  targets,
+} from '../tables/schema.ts'
+import type { Effects, Entry, Head, KeptReport, Statement, Touch } from './contract.ts'
+import { saveDesired } from './save-desired.ts'
+import { saveOrchestration } from './save-orchestration.ts'
+
+const identity = ['key', 'kind', 'provider', 'name', 'deploymentId'] as const
+const isIdentity = (field: string): boolean => (identity as readonly string[]).includes(field)
+
+export const targetWrites: Record<Touch, Write<object>> = {
+  created: insertOf(targets),
+  changed: updateOf(targets, { set: (field) => !isIdentity(field) }),
+  heard: updateOf(targets, { set: (field) => field === 'lastHeardAt' }),
+}
+const heardFields: readonly string[] = [
+  'reporter',
+  'declaredComponents',
+  'claimed',
+  'reportedAt',
+  'receivedAt',
+  'marks',
+]
+export const deploymentWrites: Record<Touch, Write<object>> = {
+  created: insertOf(deployments),
+  changed: updateOf(deployments, { set: (field) => !isIdentity(field), add: ['repeats'] }),
+  heard: updateOf(deployments, { set: (field) => heardFields.includes(field), add: ['repeats'] }),
+}
+const insertRollouts = insertOf(rollouts, { except: counters })
+const reviseRollouts = updateOf(rollouts, {
+  set: (field) => ['compositeProfile', 'state', 'status', 'currentInstanceKey'].includes(field),
+})
+export const countRollouts = updateOf(rollouts, {
+  set: () => false,
+  add: counters,
+})
+export const insertEntries = insertOf(changeLog)
+export const insertReports = insertOf(reports)
+export const addDeviations = insertOf(deviceDeviations, {
+  more: `on conflict (target_key, kind) do update set count = device_deviations.count + excluded.count,
+    last_at = excluded.last_at, example = excluded.example`,
+})
+export const keepName = insertOf(batches, {
+  more: 'on conflict (id) do update set at = excluded.at, outcomes = excluded.outcomes',
+})
+/** Its own parameters are the first. */
+export const moveHead = `update log_head set revision = $1::bigint, at = $2::timestamptz, next_key = $3::bigint, stamp = $4, writes = writes + 1,
+  ${counters
+    .map((counter) => logHead[counter].name)
+    .map((column, i) => `${column} = ${column} + $${i + 5}::int`)
+    .join(', ')} where id = 1`
+
+export const headWidth = 4 + counters.length
+
+export function headRow(effects: Effects, stamp: string): readonly unknown[] {
+  const fleetDelta = counters.map((counter) => effects.fleetDelta[counter])
+  return [effects.revision, iso(effects.at), effects.nextKey, stamp, ...fleetDelta]
+}
+
+const toResourceImage = recordOfFields<typeof resources, ResourceImage>(resources, [
+  'version',
+  'namespace',
+  'sync',
+  'presence',
+  'readiness',
+  'reason',
+  'message',
+  'showable',
+  'changedAt',
+  'revision',
+  'goneAt',
+])
+
+/** A writer's batches have growing numbers: its latest is kept, so that a lost COMMIT can be settled instead of repeated. */
+export interface BatchName {
+  readonly writer: string
+  readonly batch: number
+}
+
+export function stampOf({ writer, batch }: BatchName): string {
+  return `${writer}/${batch}`
+}
+
+export async function saveBatch(
+  session: Session,
+  before: Head,
+  effects: Effects,
+  name: BatchName,
+  also: readonly Statement[],
+): Promise<void> {
+  const put = <Row extends object>(write: Write<Row>, rows: readonly Row[]): Promise<unknown>[] =>
+    rows.length === 0 ? [] : [session.run(write.text, write.parameters(rows))]
+  const putTouched = (writes: Record<Touch, Write<object>>, rows: readonly { touch: Touch; row: object }[]) =>
+    (['created', 'changed', 'heard'] as const).flatMap((touch) =>
+      put(
+        writes[touch],
+        rows.filter((row) => row.touch === touch).map(({ row }) => row),
+      ),
+    )
+  const rows = [...effects.rollouts.values()]
+  // The batch's first revision: its deployments must not be older than their rollout.
+  const createdRevision = Math.min(before.revision + 1, effects.revision)
+
+  await Promise.all([
+    ...putTouched(targetWrites, [...effects.targets.values()]),
+    ...put(
+      insertRollouts,
+      rows.filter(({ isNew }) => isNew).map(({ row }) => ({ ...row, identity: storedIdentity(row), createdRevision })),
+    ),
+    ...put(
+      reviseRollouts,
+      rows.filter(({ isNew }) => !isNew).map(({ row }) => row),
+    ),
+    ...saveOrchestration(session, effects.orchestration),
+    ...saveDesired(session, effects.desired, effects.at),
+    ...putTouched(
+      deploymentWrites,
+      [...effects.deployments.values()].map(({ row, repeats, touch }) => ({ touch, row: { ...row, repeats } })),
+    ),
+    ...put(countRollouts, rolloutDeltas(effects)),
+    ...put(
+      insertEntries,
+      effects.entries.map((entry) => entryRow(entry, effects.at)),
+    ),
+    ...put(insertReports, effects.reports.map(reportRow)),
+    ...put(addDeviations, effects.deviations),
+    ...put(keepName, [nameRow(name, effects.at)]),
+    ...also.map(({ text, parameters }) => session.run(text, parameters)),
+    session.run(moveHead, headRow(effects, stampOf(name))),
+    ...(effects.revision > before.revision
+      ? [session.run('select pg_notify($1, $2)', [doorbellChannel, String(effects.revision)])]
+      : []),
+  ])
+}
+
+/** Whether a batch was committed after all. Of one writer none is that follows one that is not. */
+export async function isWritten(session: Session, { writer, batch }: BatchName): Promise<boolean> {
+  const text = 'select outcomes from batches where id = $1'
+  const [row] = await session.run<{ outcomes: { batch: number } }>(text, [writer])
+  return row !== undefined && row.outcomes.batch >= batch
+}
+
+export function nameRow({ writer: id, batch }: BatchName, at: number): object {
+  return { id, at, outcomes: { batch } }
+}
+
+export function rolloutDeltas(effects: Effects): object[] {
+  return [...effects.rolloutDeltas].filter(([, delta]) => !isZero(delta)).map(([key, delta]) => ({ key, ...delta }))
+}
+
+export function entryRow({ subject, before, changes, firstRevision, observedAt }: Entry, at: number): object {
+  return {
+    deploymentKey: subject.deploymentKey,
+    resourceKey: subject.resourceKey,
+    rolloutKey: subject.rolloutKey,
+    fromRolloutKey: subject.fromRolloutKey,
+    instanceKey: subject.instanceKey,
+    targetKey: subject.target?.key ?? null,
+    fromTargetKey: subject.fromTarget?.key ?? null,
+    firstRevision,
+    lastRevision: firstRevision + changes.length - 1,
+    at,
+    observedAt,
+    before: before && ('deployment' in before ? toImageRecord(before.deployment) : toResourceImage(before.resource)),
+    changes,
+  }
+}
+
+export function reportRow({ report, place, ...kept }: KeptReport): object {
+  const { deploymentKey, key, verdict, staleBy, receivedAt, revision } = kept
+  return {
+    deploymentKey,
+    key,
+    verdict,
+    staleBy,
+    reportedAt: report.observedAt,
+    receivedAt,
+    seq: report.seq,
+    boot: report.boot,
+    adoptedManifestVersion: report.adoptedManifestVersion,
+    state: report.state,
+    error: report.error,
+    components: verdict === 'STALE' ? report.components : null,
+    targetKey: place?.targetKey ?? null,
+    rolloutKey: place?.rolloutKey ?? null,
+    revision,
+    dialect: report.dialect,
+  }
+}

@@ -1,0 +1,67 @@
+/** Device tokens (their hashes only), keys and SPIFFE ids. Each is a statement of the transaction that decides it. */
+import type { Millis } from '../../domain/values.ts'
+import { iso } from '../sql/record-set.ts'
+import type { Statement } from './contract.ts'
+
+export function issueToken(hash: string, targetKey: number): Statement {
+  const text = 'insert into device_tokens (hash, target_key, issued_at) values ($1, $2::bigint, now())'
+  return { text, parameters: [hash, targetKey] }
+}
+
+/** The token that opens the repository of the device and nothing else. It replaces the one before it. */
+export function replaceRepositoryToken(hash: string, targetKey: number): readonly Statement[] {
+  const text = `insert into device_tokens (hash, target_key, issued_at, repository_only) values ($1, $2::bigint, now(), true)`
+  return [withdrawRepositoryToken(targetKey), { text, parameters: [hash, targetKey] }]
+}
+
+function withdrawRepositoryToken(targetKey: number): Statement {
+  return {
+    text: 'delete from device_tokens where target_key = $1::bigint and repository_only',
+    parameters: [targetKey],
+  }
+}
+
+/** Those of the device stay good for so many seconds more. */
+export function expireTokens(targetKey: number, seconds: number): Statement {
+  const text = `update device_tokens set expires_at = least(expires_at, now() + make_interval(secs => $2::int))
+    where target_key = $1::bigint`
+  return { text, parameters: [targetKey, seconds] }
+}
+
+export function withdrawTokens(targetKey: number): Statement {
+  return { text: 'delete from device_tokens where target_key = $1::bigint', parameters: [targetKey] }
+}
+
+export interface NewIdentity {
+  readonly id: string
+  /** SubjectPublicKeyInfo in base64; null: it is a SPIFFE id. */
+  readonly publicKey: string | null
+}
+
+/** From now on these are all its keys, or all its SPIFFE ids. A former key may have obtained the repository token: that ends, too. */
+export function replaceIdentities(
+  targetKey: number,
+  kind: 'keys' | 'spiffeIds',
+  identities: readonly NewIdentity[],
+): readonly Statement[] {
+  const which = kind === 'keys' ? 'public_key is not null' : 'public_key is null'
+  return [
+    { text: `delete from device_identities where target_key = $1::bigint and ${which}`, parameters: [targetKey] },
+    ...(kind === 'keys' ? [withdrawRepositoryToken(targetKey)] : []),
+    ...identities.map((identity) => addIdentity(targetKey, identity)),
+  ]
+}
+
+/** Whose it was before, if anyone's, is retired. */
+export function addIdentity(targetKey: number, { id, publicKey }: NewIdentity): Statement {
+  const text =
+    'insert into device_identities (id, target_key, public_key, added_at) values ($1, $2::bigint, $3::text, now()) on conflict (id) do update set target_key = excluded.target_key, public_key = excluded.public_key, added_at = excluded.added_at'
+  return { text, parameters: [id, targetKey, publicKey] }
+}
+
+/** Until then it would be good again. */
+export function spendSignature(id: string, until: Millis): Statement {
+  const text = `insert into used_signatures (id, until) values ($1, $2::timestamptz)
+    on conflict (id) do update set held_until = null`
+  return { text, parameters: [id, iso(until)] }
+}

@@ -1,0 +1,29 @@
+/** The permanent attacker, for a moment: `npm run attack` is the long one. Its seed is fixed, so it finds the same each time. */
+import { describe, expect, it } from 'vitest'
+import { stores } from '../support/stores.ts'
+import { attack } from './attacker/attack.ts'
+import { closed } from './attacker/credentials.ts'
+
+const inputs = 400
+
+describe.each(stores)('on $name', (store) => {
+  it.each([
+    ['open', {}],
+    ['with keys, tokens and rates', closed],
+  ])('nothing that is sent brings down a server that is %s', async (_, env) => {
+    const empty = await store.create()
+    const { url, dataDir } = empty.config
+    const database: Record<string, string> = url === null ? { DATA_DIR: dataDir } : { DATABASE_URL: url }
+    try {
+      const found = await attack({ seed: 20_260_101, inputs, time: Infinity, env: { ...database, ...env } })
+      expect(found.failures).toEqual([])
+      expect(found.rejections).toBe(0)
+      expect(found.drift).toEqual([])
+      expect(found.sent).toBe(inputs)
+      // Otherwise only the door was tested.
+      expect(found.handled).toBeGreaterThan(inputs / 2)
+    } finally {
+      await empty.drop()
+    }
+  })
+})

@@ -1,0 +1,131 @@
+/** One attack on one server: so many inputs by so many connections, and what was seen of the server meanwhile. */
+import { createCredentials } from './credentials.ts'
+import { describe, type Input, randomInput } from './inputs.ts'
+import { isFailure, isHandled } from './judgement.ts'
+import type { Stall } from './monitor.ts'
+import { createRandom } from './random.ts'
+import { createSender } from './sender.ts'
+import { startTarget } from './target.ts'
+
+export interface AttackOptions {
+  readonly seed: number
+  readonly inputs: number
+  /** Milliseconds after which it ends, however many inputs were sent. */
+  readonly time: number
+  readonly connections?: number
+  /** Of the server: its database, and who may do what. */
+  readonly env: Readonly<Record<string, string>>
+  /** Called every few seconds. */
+  readonly progress?: (found: Findings) => void
+}
+
+export interface SeenStall extends Stall {
+  /** What was being answered: one of them, or work that no answer waits for, is the cause. */
+  readonly inFlight: readonly string[]
+}
+
+export interface Findings {
+  readonly sent: number
+  readonly handled: number
+  readonly byStatus: Readonly<Record<string, number>>
+  /** What should never be: the number of the input, the answer, the input; and what was logged as an error. */
+  readonly failures: readonly string[]
+  /** The longest first, by the time in which the server's main thread ran. */
+  readonly stalls: readonly SeenStall[]
+  /** Bytes, after collecting garbage: once warm, and at the end. */
+  readonly warm: Memory
+  readonly end: Memory
+  readonly mostRss: number
+  readonly rejections: number
+  readonly drift: readonly unknown[]
+}
+
+interface Memory {
+  readonly rss: number
+  readonly heap: number
+  readonly external: number
+}
+
+const nothing: Memory = { rss: 0, heap: 0, external: 0 }
+const ignore = (): void => undefined
+const toldStalls = 5
+/** Milliseconds for which an answered input may still be the cause of a stall. */
+const recent = 100
+
+export async function attack(options: AttackOptions): Promise<Findings> {
+  const { seed, inputs, connections = 24, env } = options
+  const failures: string[] = []
+  const byStatus: Record<string, number> = {}
+  const inFlight = new Map<number, { readonly input: Input; readonly start: number; end: number }>()
+  let stalls: SeenStall[] = []
+  let [sent, handled, mostRss, rejections] = [0, 0, 0, 0]
+  let [warm, end] = [nothing, nothing]
+  let drift: readonly unknown[] = []
+
+  const target = await startTarget(env, (stall) => {
+    if (sent === 0) return
+    const begin = stall.end - stall.time
+    const suspects = [...inFlight.values()].filter((one) => one.start < stall.end && one.end > begin)
+    const seen = { ...stall, inFlight: suspects.map(({ input }) => describe(input, 160)) }
+    stalls = [...stalls, seen].toSorted((a, b) => b.cpu - a.cpu).slice(0, toldStalls)
+  })
+  const sender = createSender(target.url, connections)
+  const random = createRandom(seed)
+  const until = performance.now() + options.time
+  const warmAt = Math.min(inputs, 50_000) / 5
+
+  async function look(question?: 'collect'): Promise<Memory> {
+    const vitals = await target.vitals(question)
+    mostRss = Math.max(mostRss, vitals.rss)
+    rejections = vitals.rejections
+    return vitals
+  }
+  async function work(credentials: Awaited<ReturnType<typeof createCredentials>>): Promise<void> {
+    while (sent < inputs && performance.now() < until && target.end() === null) {
+      sent += 1
+      const number = sent
+      if (number === warmAt)
+        look('collect').then((memory) => {
+          warm = memory
+        }, ignore)
+
+      const input = randomInput(random)
+      const token = random.chance(85) ? credentials.of(input) : null
+      const record = { input, start: Date.now(), end: Number.POSITIVE_INFINITY }
+      inFlight.set(number, record)
+      const answer = await sender.send(input, token)
+      record.end = Date.now()
+      setTimeout(() => inFlight.delete(number), recent)
+      byStatus[answer.status] = (byStatus[answer.status] ?? 0) + 1
+      if (isHandled(answer)) handled += 1
+      if (isFailure(answer) && failures.length < 50)
+        failures.push(`input ${number}: ${answer.status} ${answer.text.slice(0, 300)} ← ${describe(input, 900)}`)
+    }
+  }
+  const found = (): Findings => {
+    const counts = { sent, handled, byStatus, failures, stalls, rejections, drift }
+    return { ...counts, warm, end, mostRss }
+  }
+
+  let watch: NodeJS.Timeout | undefined
+  try {
+    const credentials = await createCredentials(target.url, env)
+    watch = setInterval(() => {
+      look().catch(ignore)
+      options.progress?.(found())
+    }, 2_000)
+    await Promise.all(Array.from({ length: connections }, () => work(credentials)))
+    if (target.end() === null) {
+      sender.close()
+      drift = await credentials.audit()
+      end = await look('collect')
+    }
+    if (target.end() !== null) failures.push(`after input ${sent}: ${target.end()}`)
+    failures.push(...target.errors().map((line) => `logged: ${line.slice(0, 600)}`))
+    return found()
+  } finally {
+    clearInterval(watch)
+    sender.close()
+    await target.stop()
+  }
+}

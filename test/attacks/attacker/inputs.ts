@@ -1,0 +1,158 @@
+/** What the attacker sends: requests to every route, and operations on every transport of GraphQL. */
+import type { GraphQLObjectType } from 'graphql'
+import { schema } from '../../../src/graphql/schema.ts'
+import { makeRequest, type RandomRequest } from '../random-document.ts'
+import { randomBody } from './bodies.ts'
+import type { Random } from './random.ts'
+
+export interface RestInput {
+  readonly kind: 'rest'
+  readonly method: string
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Buffer | null
+}
+
+export interface OperationInput {
+  readonly kind: 'operation'
+  readonly over: 'post' | 'get' | 'events' | 'socket'
+  readonly request: RandomRequest
+  readonly isSubscription: boolean
+}
+
+/** A frame on an open socket, whatever it is. */
+export interface FrameInput {
+  readonly kind: 'frame'
+  readonly text: string
+}
+
+export type Input = RestInput | OperationInput | FrameInput
+
+const group = '/v2/projects/p/composite-apps/a/v1/deployment-intent-groups/g'
+const cluster = '/v2/cluster-providers/p/clusters/c'
+/** Nothing that is made from the schema names it: no mutation retires it. */
+export const device = 'edge-7'
+const devices = [
+  'edge-1',
+  'edge-2',
+  'gw%2Fchild',
+  'gw',
+  '%00',
+  '%EF%BB%BFedge-1',
+  'x'.repeat(300),
+  '..',
+  '%F0%9F%98%80',
+]
+const deployments = ['d-1', 'd-edge-1', '2f0e5b0c-94a5-4a5e-9d0b-6d2f5f3f7a11', '%ff', '%2B', '']
+
+/** `{device}` and `{deployment}` stand for one of many. */
+const routes: readonly (readonly [methods: string, path: string])[] = [
+  ['POST', '/device/{device}/deployment/{deployment}/status'],
+  ['POST', '/api/v1/device/{device}/deployment/{deployment}/status'],
+  ['POST', '/margo/sbi/v1/device/{device}/deployment/{deployment}/status'],
+  ['POST', '/margo/sbi/v1/client/{device}/deployment/{deployment}/status'],
+  ['POST', '/api/v1/clients/{device}/deployment/{deployment}/status'],
+  ['POST', '/v1alpha2/margo/api/v1/clients/{device}/deployments/{deployment}/status'],
+  ['POST', '/api/v1/deployments/{deployment}/status'],
+  ['POST', '/reports'],
+  ['POST', '/reports'],
+  ['POST', '/api/v1/onboarding'],
+  ['POST PUT', '/api/v1/clients/{device}/capabilities'],
+  ['GET', '/api/v1/deployments'],
+  ['GET', '/api/v1/clients/{device}/deployments'],
+  ['GET', '/api/v1/clients/{device}/deployments/{deployment}/sha256:00'],
+  ['GET POST', '/git/{device}.git/info/refs'],
+  ['POST', `${group}/actions`],
+  ['PUT', `${group}/resource-bundle-states/p%2Bc`],
+  ['POST', `${group}/instances/c-1/resources`],
+  ['GET', `${group}/status`],
+  ['PUT POST', `${cluster}/connectivity`],
+  ['POST', `${cluster}/actions`],
+  ['GET', `${cluster}/status`],
+  ['GET POST', '/v1/instance'],
+  ['GET PUT DELETE', '/v1/instance/i-1'],
+  ['GET PUT', '/v1/instance/i-1/status'],
+  ['GET POST', '/v1/instance/i-1/status/subscription'],
+  ['GET PUT DELETE', '/v1/instance/i-1/status/subscription/s'],
+  ['POST', '/api/cnf-adapter/v1/aai-update/'],
+  ['POST', '/api/cnf-adapter/v1/aai-delete'],
+  ['POST DELETE', '/session'],
+  ['GET', '/metrics'],
+  ['GET', '/readyz'],
+  ['GET', '/{device}'],
+]
+const searches = [
+  '?output=detail&type=cluster',
+  '?output=all',
+  '?instance=%00',
+  '?apps&clusters',
+  '?a[]=1',
+  '?status=ready',
+]
+const accepts = ['application/json', '*/*', 'text/html', 'application/problem+json', 'text/event-stream']
+
+export function randomInput(random: Random): Input {
+  const kind = random.below(100)
+  if (kind < 70) return randomRest(random)
+  if (kind < 98) {
+    const root = random.choose(['Query', 'Query', 'Query', 'Mutation', 'Subscription'])
+    const request = makeRequest(schema.getType(root) as GraphQLObjectType, random.choose, random.chance)
+    const isSubscription = root === 'Subscription'
+    const over = random.choose(isSubscription ? streams : root === 'Query' ? overs : others)
+    return { kind: 'operation', over, request, isSubscription }
+  }
+  return { kind: 'frame', text: randomFrame(random) }
+}
+
+const overs = ['get', 'post', 'events', 'socket'] as const
+const others = ['post', 'events', 'socket'] as const
+const streams = ['events', 'socket'] as const
+
+function randomRest(random: Random): RestInput {
+  const [methods, template] = random.choose(routes)
+  const method = random.chance(97) ? random.choose(methods.split(' ')) : random.choose(['PATCH', 'OPTIONS', 'DELETE'])
+  const path = template
+    .replace('{device}', () => (random.chance(80) ? device : random.choose(devices)))
+    .replace('{deployment}', () => (random.chance(80) ? `d-${random.below(500)}` : random.choose(deployments)))
+  const search = random.chance(20) ? random.choose(searches) : ''
+  const body = method === 'GET' ? null : randomBody(random, dialectOf(template))
+  const headers: Record<string, string> = { accept: random.choose(accepts) }
+  if (body && body.type !== '') headers['content-type'] = body.type
+  if (random.chance(2)) headers['content-digest'] = 'sha-256=:AAAA:'
+  if (random.chance(2)) headers['signature-input'] = 'sig=("@method" "@target-uri");created=1;keyid="k"'
+  if (random.chance(2)) headers['if-none-match'] = random.choose(['*', '"x"', 'W/"', '"'.repeat(50)])
+  return { kind: 'rest', method, path: path + search, headers, body: body?.bytes ?? null }
+}
+
+function dialectOf(path: string): string {
+  if (path.startsWith('/v2/')) return 'emco'
+  return /^\/(v1|api\/cnf-adapter)\//.test(path) ? 'k8splugin' : 'margo'
+}
+
+function randomFrame(random: Random): string {
+  const frame = {
+    id: random.choose<unknown>(['1', '', 7, null, 'x'.repeat(5_000)]),
+    type: random.choose<unknown>(['subscribe', 'complete', 'ping', 'pong', 'next', 'connection_init', '', null]),
+    payload: random.choose<unknown>([
+      { query: '{ revision }' },
+      { query: '{', variables: [] },
+      { query: 7 },
+      { query: 'subscription { changes { cursor } }' },
+      {},
+      null,
+      'x',
+    ]),
+  }
+  return random.chance(90) ? JSON.stringify(frame) : random.choose(['', '{', '[]', 'null', '\u0000', '"subscribe"'])
+}
+
+/** In a few words, from its begin. */
+export function describe(input: Input, length: number): string {
+  const text =
+    input.kind === 'frame'
+      ? `frame ${input.text}`
+      : input.kind === 'rest'
+        ? `${input.method} ${input.path} ${JSON.stringify(input.headers)} ${input.body?.length ?? 0} B ${input.body?.toString('utf8', 0, length) ?? ''}`
+        : `${input.over} ${JSON.stringify(input.request)}`
+  return text.slice(0, length)
+}

@@ -1,0 +1,77 @@
+/** Those who send much and stop: what is held of them is bounded, they are cut off, and others are taken all the while. */
+import { connect, type Socket } from 'node:net'
+import { afterEach, describe, expect, it } from 'vitest'
+import { defaultPatience } from '../../src/rest/guard.ts'
+import { type RunningApp, startApp } from '../support/app.ts'
+
+const mib = 1 << 20
+const group = '/v2/projects/p/composite-apps/a/v1/deployment-intent-groups/g'
+const routes = ['POST /reports', `POST ${group}/instances/c/resources`, 'PUT /v1/instance/i/status', 'POST /graphql']
+
+let server: RunningApp
+const sockets: Socket[] = []
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy()
+  await server.stop()
+})
+
+const start = async (patience: number): Promise<void> => {
+  const env = { MAX_BUFFERED: '128', TRUSTED_PROXIES: '127.0.0.1' }
+  server = await startApp({ env, patience: { ...defaultPatience, body: patience } })
+}
+
+/** Announces 15 MiB, sends all but a byte of it, and waits; what it is answered. */
+function sendAndStop(line: string, address: string): Promise<string> {
+  const socket = connect(server.port, '127.0.0.1')
+  sockets.push(socket)
+  const fields = [
+    `Host: x`,
+    `X-Forwarded-For: ${address}`,
+    'Content-Type: application/json',
+    `Content-Length: ${15 * mib}`,
+  ]
+  socket.write(`${line} HTTP/1.1\r\n${fields.join('\r\n')}\r\n\r\n`)
+  socket.write(Buffer.alloc(15 * mib - 1, ' '))
+  socket.on('error', () => undefined)
+  return new Promise((resolve) => {
+    let text = ''
+    socket.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk
+      if (text.includes('\r\n\r\n')) resolve(text)
+    })
+    socket.once('close', () => resolve(text))
+  })
+}
+
+async function takesOthers(): Promise<void> {
+  const from = { 'x-forwarded-for': '198.51.100.77' }
+  const padded = `{"reports":[${' '.repeat(20 * mib)}]}`
+  expect((await server.post('/reports', padded, from)).status).toBe(200)
+}
+
+describe('bodies that are begun and not ended', () => {
+  it.each(routes)('are held up to a share of one address, the rest is refused: %s', async (line) => {
+    await start(600_000)
+    const answers = Array.from({ length: 12 }, () => sendAndStop(line, '203.0.113.5'))
+    const first = await Promise.any(answers)
+    expect(first).toMatch(/^HTTP\/1\.1 503 [\s\S]*retry-after: \d+/i)
+    const answered = new Set<number>()
+    for (const [index, answer] of answers.entries()) void answer.then(() => answered.add(index))
+    // A quarter of 128 MiB: two are held.
+    await expect.poll(() => answered.size, { timeout: 30_000 }).toBe(10)
+    await takesOthers()
+    expect(answered.size).toBe(10)
+    const small = { deploymentId: 'd', status: { state: 'installed' }, components: [] }
+    const same = { 'x-forwarded-for': '203.0.113.5' }
+    expect((await server.post('/device/e/deployment/d/status', small, same)).status).toBe(201)
+  })
+
+  it.each(routes)('are cut off when nothing more comes, and what they held is free: %s', async (line) => {
+    await start(300)
+    const answers = await Promise.all(Array.from({ length: 3 }, () => sendAndStop(line, '203.0.113.5')))
+    expect(answers.some((text) => /^HTTP\/1\.1 408 /.test(text))).toBe(true)
+    for (const text of answers) expect(text).toMatch(/^HTTP\/1\.1 (408|503) /)
+    expect(await server.app.metrics.print()).toMatch(/rollcall_limited_total\{limit="slowRequest"\} [1-3]/)
+    await takesOthers()
+  })
+})

@@ -1,0 +1,124 @@
+/** What deploy/ lets each container do, and what is in the image: read from the files as they are shipped. */
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { readPage, root } from '../support/documentation.ts'
+
+interface Service {
+  readonly image: string
+  readonly build?: { readonly args: Readonly<Record<string, string>> }
+  readonly user?: string
+  readonly read_only?: boolean
+  readonly privileged?: boolean
+  readonly cap_add?: readonly string[]
+  readonly cap_drop?: readonly string[]
+  readonly security_opt?: readonly string[]
+  readonly tmpfs?: readonly string[]
+  readonly volumes?: readonly string[]
+}
+
+const compose = parse(readPage('deploy/compose.yaml'), { merge: true })
+const overlay = parse(readPage('deploy/compose.tls.yaml'), { merge: true, customTags: ['!override'].map(overriding) })
+const services: [string, Service][] = Object.entries(compose.services)
+const dockerfile = readPage('deploy/Dockerfile')
+const operating = readPage('docs/operating.md')
+
+/** Compose's own: a list instead of the one before. */
+function overriding(tag: string) {
+  return { tag, collection: 'seq' as const, resolve: (value: unknown) => value }
+}
+
+/** `repository:tag`, or with `@sha256:…`. */
+const image = /^[a-z]+:[\w.-]+(@sha256:[0-9a-f]{64})?$/
+
+describe('the containers of deploy/', () => {
+  it.each(services)('confine %s', (_, service) => {
+    const { user, read_only, privileged, cap_add, cap_drop, security_opt } = service
+    expect({ read_only, privileged, cap_add, cap_drop, security_opt }).toEqual({
+      read_only: true,
+      privileged: undefined,
+      cap_add: undefined,
+      cap_drop: ['ALL'],
+      security_opt: ['no-new-privileges:true'],
+    })
+    // By number: a name would be looked up in the image, which may give it any.
+    expect(user).toMatch(/^[1-9]\d*:[1-9]\d*$/)
+    expect(service.volumes?.some((volume) => volume.includes('docker.sock')) ?? false).toBe(false)
+  })
+
+  it('are no less confined with https', () => {
+    expect(Object.keys(overlay.services).filter((name) => !(name in compose.services))).toEqual([])
+    const set = Object.values<object>(overlay.services).flatMap((service) => Object.keys(service))
+    expect(new Set(set)).toEqual(new Set(['environment', 'ports', 'volumes']))
+    const mounted: string[] = overlay.services.balancer.volumes
+    const named = [...readPage('deploy/nginx-tls.conf').matchAll(/ (\/etc\/nginx\/tls\/[\w.-]+);$/gm)]
+    const targets = mounted.map((volume) => volume.split(':').at(-2))
+    for (const [, path] of named) expect(targets).toContain(path)
+    expect(mounted.every((volume) => volume.endsWith(':ro'))).toBe(true)
+    const variables = [...readPage('README.md').matchAll(/^\| `([A-Z_]+)` \|/gm)].map(([, name]) => name)
+    for (const name of Object.keys(overlay['x-tls'].environment)) expect(variables).toContain(name)
+  })
+
+  it('run images that can be pinned by their digest, and the way to learn it is said', () => {
+    const [, ofNode = ''] = /^ARG NODE_IMAGE=(\S+)$/m.exec(dockerfile) ?? []
+    expect(ofNode).toMatch(image)
+    expect(dockerfile).toMatch(/^FROM \$\{NODE_IMAGE\}$/m)
+    expect(dockerfile.match(/^FROM /gm)).toHaveLength(1)
+    const named = services.flatMap(([, service]) => service.build?.args.NODE_IMAGE ?? service.image)
+    for (const text of named) {
+      const [, variable = '', standard = ''] = /^\$\{([A-Z]+_IMAGE):-(.+)\}$/.exec(text) ?? []
+      expect([text, image.test(standard)]).toEqual([text, true])
+      if (variable === 'NODE_IMAGE') expect(standard).toBe(ofNode)
+      for (const page of [operating, readPage('deploy/compose.yaml')]) expect(page).toContain(variable)
+    }
+    expect(operating).toContain('docker buildx imagetools inspect')
+  })
+
+  it('have no root in the image of the server', () => {
+    const users = [...dockerfile.matchAll(/^USER (.+)$/gm)].map(([, user]) => user)
+    expect(users).toEqual(['1000:1000'])
+    const { user } = compose.services['rollcall-1']
+    expect(user).toBe(users[0])
+    // Nothing but what is started comes after it.
+    expect(dockerfile.slice(dockerfile.indexOf('\nUSER '))).not.toMatch(/^(RUN|COPY|ADD) /m)
+  })
+})
+
+interface Component {
+  readonly name: string
+  readonly version: string
+  readonly purl: string
+  readonly licenses?: readonly ({ readonly license: { readonly id?: string } } | { readonly expression: string })[]
+  readonly properties?: readonly { readonly name: string; readonly value: string }[]
+}
+
+describe('the bill of materials (npm run sbom)', () => {
+  const { scripts, dependencies } = JSON.parse(readPage('package.json'))
+  const [program = '', ...args] = scripts.sbom.split(' ')
+  const printed = execFileSync(program, args, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
+  const components: Component[] = JSON.parse(printed).components
+  const isOfTools = ({ properties = [] }: Component): boolean =>
+    properties.some(({ name, value }) => name === 'cdx:npm:package:development' && value === 'true')
+  const licencesOf = ({ licenses = [] }: Component): string =>
+    licenses.map((one) => ('license' in one ? one.license.id : one.expression)).join(' AND ')
+
+  it('has every package of the lockfile', () => {
+    const { packages } = JSON.parse(readFileSync(`${root}/package-lock.json`, 'utf8'))
+    const locked = Object.entries<{ readonly name?: string; readonly version: string }>(packages)
+      .filter(([path]) => path !== '')
+      .map(([path, { name, version }]) => `${name ?? path.split('node_modules/').at(-1)}@${version}`)
+    const listed = new Set(components.map(({ name, version }) => `${name}@${version}`))
+    expect(locked.filter((one) => !listed.has(one))).toEqual([])
+    const shipped = new Set(components.filter((one) => !isOfTools(one)).map(({ name }) => name))
+    expect(Object.keys(dependencies).filter((name) => !shipped.has(name))).toEqual([])
+  })
+
+  it('has licences only that may be used and passed on with this one', () => {
+    const permissive = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'ISC', 'MIT', 'PSF-2.0', 'Unlicense']
+    // Weak copyleft binds who changes such a file and passes it on: tools of developers are not passed on.
+    const forTools = [...permissive, 'MPL-2.0', 'MIT OR Apache-2.0']
+    const foreign = components.filter((one) => !(isOfTools(one) ? forTools : permissive).includes(licencesOf(one)))
+    expect(foreign.map((one) => `${one.name}@${one.version}: ${licencesOf(one) || 'none'}`)).toEqual([])
+  })
+})

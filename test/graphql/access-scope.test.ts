@@ -1,0 +1,312 @@
+/**
+ * Outside a caller's access scope nothing exists: a fleet in Munich and Oslo, in projects alpha and beta. A caller with
+ * a scope must not be able to detect anything outside it. The tests search responses for the word "hidden", which all
+ * such objects contain.
+ */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { declareDeployments, forgetDeployments } from '../../src/ingest/commands/declare.ts'
+import { registerDevices } from '../../src/ingest/commands/device.ts'
+import { documentOf } from '../support/desired.ts'
+import { stores } from '../support/stores.ts'
+import { type Stream, transports } from './clients.ts'
+import { type Api, startApi } from './harness.ts'
+import { namedAuth } from './principals.ts'
+
+const munich = 'viewer/label:site=munich'
+const alpha = 'viewer/project:alpha'
+const both = 'viewer/label:site=munich/project:alpha'
+
+const register = (api: Api, deviceId: string, site: string | null, parent: string | null = null) =>
+  api.road.writer.submit(
+    registerDevices([
+      {
+        deviceId,
+        name: null,
+        labels: site === null ? null : [{ key: 'site', value: site }],
+        parent,
+        expectedInterval: null,
+        tokenHash: `hash of ${deviceId}`,
+      },
+    ]),
+  )
+
+const declare = (api: Api, name: string, project: string | null, deployments: readonly (readonly [string, string])[]) =>
+  api.road.writer.submit(
+    declareDeployments(
+      { name, project },
+      deployments.map(([deviceId, deploymentId]) => ({
+        deviceId,
+        deploymentId,
+        application: null,
+        applicationVersion: null,
+        components: null,
+      })),
+    ),
+  )
+
+const state = `deployments { nodes { deploymentId reporter state target { name } device { deviceId parent { deviceId } } rollout { name project deploymentCounts { total installed pending } } history { totalCount } reports { totalCount } } totalCount pageInfo { hasNextPage } }
+  deploymentCounts { total pending installing installed failed removing removed }
+  devices { nodes { deviceId connectivity children { totalCount } deploymentCounts { total } } totalCount }
+  rollouts { nodes { name project deployments { nodes { deploymentId } totalCount } deploymentCounts { total } } totalCount }
+  changes(first: 100) { totalCount nodes { kind at ... on DeploymentMoved { fromTarget { name } toTarget { name } deployment { deploymentId } } ... on DeploymentStateChanged { deploymentId from to deployment { state } } } }`
+
+describe.each(stores)('a caller with an access scope on $name', (store) => {
+  let api: Api
+  beforeAll(async () => {
+    api = await startApi({ store, graphql: { auth: namedAuth } })
+    await register(api, 'm-1', 'munich', 'hidden-gateway')
+    await register(api, 'm-2', 'munich')
+    await register(api, 'hidden-1', 'oslo')
+    await declare(api, 'seen', 'alpha', [
+      ['m-1', 'pump'],
+      ['m-2', 'fan'],
+    ])
+    await declare(api, 'hidden-rollout', 'beta', [
+      ['hidden-1', 'pump'],
+      ['hidden-1', 'hidden-valve'],
+    ])
+    await api.report({ reporter: 'm-1', deploymentId: 'pump', state: 'INSTALLED' })
+    await api.report({ reporter: 'hidden-1', deploymentId: 'pump', state: 'FAILED' })
+    await api.report({ reporter: 'hidden-1', deploymentId: 'hidden-undeclared', state: 'INSTALLED' })
+  })
+  afterAll(() => api.close())
+
+  it.each([munich, alpha, both])('%s sees only its scope in lists and counts', async (who) => {
+    const seen = await api.ask(`{ ${state} }`, {}, who)
+    expect(JSON.stringify(seen)).not.toContain('hidden')
+    expect(seen.deployments).toMatchObject({ totalCount: 2, pageInfo: { hasNextPage: false } })
+    expect(seen.deploymentCounts).toEqual({
+      ...{ total: 2, pending: 1, installing: 0, installed: 1, failed: 0, removing: 0, removed: 0 },
+    })
+    expect(seen.devices.nodes.map(({ deviceId }: { deviceId: string }) => deviceId)).toEqual(['m-1', 'm-2'])
+    expect(seen.rollouts).toMatchObject({ totalCount: 1, nodes: [{ name: 'seen', deploymentCounts: { total: 2 } }] })
+    expect(seen.changes).toMatchObject({ totalCount: 3 })
+    expect(seen.changes.nodes).toHaveLength(3)
+  })
+
+  it.each([munich, alpha, both])('%s finds nothing outside its scope by name or ID', async (who) => {
+    const ids = await api.ask(`{
+      deployment(deploymentId: "hidden-valve") { id } device(deviceId: "hidden-1") { id }
+      rollout(key: { name: "hidden-rollout", project: "beta" }) { id } revision }`)
+    const of = { ids: [ids.deployment.id, ids.device.id, ids.rollout.id] }
+    expect(
+      await api.ask(
+        `query ($ids: [ID!]!) { nodes(ids: $ids) { id }
+          deployment(deploymentId: "hidden-valve") { id }
+          one: deployment(deploymentId: "pump") { state }
+          none: deployment(deploymentId: "pump", deviceId: "hidden-1") { state }
+          device(deviceId: "hidden-1") { id }
+          gateway: device(deviceId: "hidden-gateway") { id }
+          rollout(key: { name: "hidden-rollout", project: "beta" }) { id }
+          deployments(filter: { ids: $ids }) { totalCount }
+          inRollout: deployments(filter: { rolloutIds: $ids }) { totalCount }
+          deploymentCounts(filter: { deviceIds: ["hidden-1"] }) { total }
+          changes(filter: { deviceIds: ["hidden-1"] }) { totalCount }
+          ofRollout: changes(filter: { rolloutIds: $ids }) { totalCount } }`,
+        of,
+        who,
+      ),
+    ).toEqual({
+      ...{ nodes: [null, null, null], deployment: null, one: { state: 'INSTALLED' }, none: null, device: null },
+      ...{ gateway: null, rollout: null, deployments: { totalCount: 0 }, inRollout: { totalCount: 0 } },
+      ...{ deploymentCounts: { total: 0 }, changes: { totalCount: 0 }, ofRollout: { totalCount: 0 } },
+    })
+  })
+
+  it('gets only matches in its scope for an ambiguous ID', async () => {
+    const { errors } = await api.query('{ deployment(deploymentId: "pump") { id } }')
+    expect(errors?.[0]).toMatchObject({ extensions: { code: 'AMBIGUOUS' } })
+    await api.report({ reporter: 'm-2', deploymentId: 'pump', state: 'PENDING' })
+    const narrowed = await api.query('{ deployment(deploymentId: "pump") { id } }', {}, munich)
+    expect(narrowed.errors?.[0]).toMatchObject({ extensions: { code: 'AMBIGUOUS' } })
+    expect(narrowed.errors?.[0]?.message).toContain('2 deployments have the ID pump')
+    expect(JSON.stringify(narrowed)).not.toContain('hidden')
+    const id = await api.ask('{ deployment(deploymentId: "pump", deviceId: "m-2") { id } }')
+    const { keysOf } = await import('../../src/graphql/objects/node.ts')
+    await api.road.writer.submit(forgetDeployments(keysOf('Deployment', [id.deployment.id]) ?? []))
+  })
+
+  it('sees a deployment that enters its scope from then on, and loses one that leaves', async () => {
+    await api.report({ reporter: 'gw', deviceId: 'hidden-1', deploymentId: 'wanderer', state: 'FAILED' })
+    const before = await api.ask('{ revision }')
+    await register(api, 'hidden-1', 'oslo')
+    const list =
+      '{ deployments(filter: { deploymentIds: ["wanderer"] }) { nodes { state history(first: 100) { nodes { kind ... on DeploymentMoved { fromTarget { name } toTarget { name } } } totalCount } reports { totalCount } } } }'
+    expect((await api.ask(list, {}, munich)).deployments.nodes).toEqual([])
+    await api.report({ reporter: 'gw', deviceId: 'm-2', deploymentId: 'wanderer', state: 'INSTALLED' })
+    const there = await api.ask('{ revision }')
+    expect((await api.ask(list, {}, munich)).deployments.nodes).toEqual([
+      {
+        state: 'INSTALLED',
+        history: {
+          nodes: [
+            { kind: 'DEPLOYMENT_MOVED', fromTarget: null, toTarget: { name: 'm-2' } },
+            { kind: 'DEPLOYMENT_STATE_CHANGED' },
+          ],
+          totalCount: 2,
+        },
+        reports: { totalCount: 1 },
+      },
+    ])
+    await api.report({ reporter: 'gw', deviceId: 'hidden-1', deploymentId: 'wanderer', state: 'INSTALLED' })
+    expect((await api.ask(list, {}, munich)).deployments.nodes).toEqual([])
+    const past = `query ($at: Revision) { deployments(atRevision: $at, filter: { deploymentIds: ["wanderer"] }) { nodes { state target { name } rollout { name } history { totalCount } } }
+      deploymentCounts(atRevision: $at, filter: { deploymentIds: ["wanderer"] }) { total } }`
+    expect(await api.ask(past, { at: there.revision }, munich)).toEqual({
+      deployments: {
+        nodes: [
+          { state: 'INSTALLED', target: { name: 'm-2' }, rollout: { name: 'wanderer' }, history: { totalCount: 2 } },
+        ],
+      },
+      deploymentCounts: { total: 1 },
+    })
+    expect((await api.ask(past, { at: before.revision }, munich)).deploymentCounts).toEqual({ total: 0 })
+    // Changes from the time in scope stay visible, with the deployment as it was then.
+    const changes = await api.ask(
+      `query ($after: Revision) { changes(first: 100, after: $after) { nodes { kind ... on DeploymentMoved { deployment { target { name } } toTarget { name } } ... on DeploymentStateChanged { deployment { target { name } } } } } }`,
+      { after: before.revision },
+      munich,
+    )
+    expect(changes.changes.nodes).toEqual([
+      { kind: 'DEPLOYMENT_MOVED', deployment: { target: { name: 'm-2' } }, toTarget: { name: 'm-2' } },
+      { kind: 'DEPLOYMENT_STATE_CHANGED', deployment: { target: { name: 'm-2' } } },
+    ])
+  })
+
+  it('sees only the name of a target that its project has left, and only in the past', async () => {
+    await register(api, 'm-3', 'munich')
+    await declare(api, 'seen', 'alpha', [['m-3', 'mover']])
+    const { revision: at } = await api.ask('{ revision }')
+    await declare(api, 'hidden-other', 'beta', [['m-3', 'mover']])
+    const target = '{ device(deviceId: "m-3") { labels { key } } }'
+    expect(await api.ask(target, {}, munich)).toEqual({ device: { labels: [{ key: 'site' }] } })
+    expect(await api.ask(target, {}, alpha)).toEqual({ device: null })
+    const past = `query ($at: Revision) { deployment(deploymentId: "mover", atRevision: $at) { rollout { name } device { deviceId labels { key } connectivity } } }`
+    expect(await api.ask(past, { at }, alpha)).toEqual({
+      deployment: { rollout: { name: 'seen' }, device: { deviceId: 'm-3', labels: [], connectivity: 'UNKNOWN' } },
+    })
+  })
+
+  it('sees the desired state of its scope with author and reason, and no other project on the same device', async () => {
+    await register(api, 'm-3', 'munich')
+    const want = (project: string, deploymentId: string) =>
+      api.ask('mutation ($input: DeclareDeploymentsInput!) { declareDeployments(input: $input) { __typename } }', {
+        input: {
+          rollout: { name: `wanted by ${project}`, project },
+          deployments: [{ deviceId: 'm-3', deploymentId, document: documentOf(deploymentId) }],
+          reason: `for ${deploymentId}`,
+        },
+      })
+    await want('alpha', 'press')
+    await want('beta', 'hidden-press')
+    await want('alpha', 'lathe')
+    const manifests = async (who: string) =>
+      (await api.ask('{ device(deviceId: "m-3") { manifests { version reason changes { deploymentId } } } }', {}, who))
+        .device.manifests
+    const said = (version: string, deploymentId: string) => ({
+      version,
+      reason: `for ${deploymentId}`,
+      changes: [{ deploymentId }],
+    })
+    expect(await manifests(alpha)).toEqual([said('4', 'lathe'), said('2', 'press')])
+    expect(await manifests('viewer')).toEqual([said('4', 'lathe'), said('3', 'hidden-press'), said('2', 'press')])
+    const content = '{ deployment(deploymentId: "press") { desired { content } } }'
+    expect((await api.ask(content, {}, 'operator/project:alpha')).deployment.desired.content).toBe(documentOf('press'))
+    await expect(api.ask(content, {}, alpha)).rejects.toThrow('needs the role operator')
+    expect(await api.ask('{ deployment(deploymentId: "hidden-press") { id } }', {}, 'operator/project:alpha')).toEqual({
+      deployment: null,
+    })
+  })
+
+  it('counts as many as it lists, whatever is asked', async () => {
+    for (const who of [munich, alpha, both, 'viewer/label:site=nowhere'])
+      for (const filter of [
+        '{}',
+        '{ states: [INSTALLED, PENDING] }',
+        '{ text: "p" }',
+        '{ labels: [{ key: "site", value: "oslo" }] }',
+      ]) {
+        const seen = await api.ask(
+          `{ deployments(first: 100, filter: ${filter}) { nodes { id } totalCount } deploymentCounts(filter: ${filter}) { total } }`,
+          {},
+          who,
+        )
+        const listed = seen.deployments.nodes.length
+        expect(seen.deployments.totalCount, `${who} ${filter}`).toBe(listed)
+        expect(seen.deploymentCounts.total, `${who} ${filter}`).toBe(listed)
+      }
+  })
+})
+
+describe.each(transports)('a narrowed subscriber over $name', (transport) => {
+  let api: Api
+  const open: Stream[] = []
+  beforeAll(async () => {
+    api = await startApi({ graphql: { auth: namedAuth } })
+    await register(api, 'm-1', 'munich')
+    await register(api, 'hidden-1', 'oslo')
+  })
+  afterAll(async () => {
+    await Promise.all(open.map((stream) => stream.close()))
+    await api.close()
+  })
+  const watch = (query: string, who: string): Stream => {
+    const stream = transport.watch(api.url, query, {}, who)
+    open.push(stream)
+    return stream
+  }
+
+  it('gets only changes in its scope', async () => {
+    const { revision } = await api.ask('{ revision }')
+    const document = `subscription { changes(after: "${revision}") { change { kind ... on DeploymentStateChanged { deploymentId } ... on DeploymentMoved { fromTarget { name } toTarget { name } deployment { deploymentId } } } } }`
+    const [own, everything] = [watch(document, munich), watch(document, 'viewer')]
+    await api.report({ reporter: 'hidden-1', deploymentId: 'hidden-a', state: 'INSTALLED' })
+    await api.report({ reporter: 'm-1', deploymentId: 'a', state: 'INSTALLED' })
+    expect((await own.data()).changes.change).toMatchObject({ deploymentId: 'a' })
+    expect((await everything.data()).changes.change).toMatchObject({ deploymentId: 'hidden-a' })
+    // From here on it is live: the same events, the same document, and not the same results.
+    await api.report({ reporter: 'hidden-1', deploymentId: 'hidden-a', state: 'FAILED' })
+    await api.report({ reporter: 'gw', deviceId: 'hidden-1', deploymentId: 'b', state: 'PENDING' })
+    await api.report({ reporter: 'gw', deviceId: 'm-1', deploymentId: 'b', state: 'PENDING' })
+    expect((await own.data()).changes.change).toEqual({
+      kind: 'DEPLOYMENT_MOVED',
+      fromTarget: null,
+      toTarget: { name: 'm-1' },
+      deployment: { deploymentId: 'b' },
+    })
+    await register(api, 'm-1', 'oslo')
+    await api.report({ reporter: 'm-1', deploymentId: 'a', state: 'REMOVING' })
+    await register(api, 'm-1', 'munich')
+    await api.report({ reporter: 'm-1', deploymentId: 'c', state: 'REMOVED' })
+    let next: { deploymentId?: string } = {}
+    while (next.deploymentId !== 'c') {
+      next = (await own.data()).changes.change
+      expect(JSON.stringify(next)).not.toContain('hidden')
+    }
+  })
+
+  it('sees counts, a deployment and a rollout as if there were nothing else', async () => {
+    const counts = watch('subscription { deploymentCounts { counts { total } } }', munich)
+    const { deploymentCounts: first } = await counts.data()
+    await api.report({ reporter: 'hidden-1', deploymentId: 'shared', state: 'FAILED' })
+    const rollout = watch(
+      'subscription { rollout(key: { name: "shared" }) { rollout { deploymentCounts { total } } changes { kind } } }',
+      munich,
+    )
+    expect(await rollout.data()).toEqual({ rollout: { rollout: null, changes: [] } })
+    const deployment = watch(
+      'subscription { deployment(deploymentId: "shared") { deployment { state } changes { revision } } }',
+      munich,
+    )
+    expect(await deployment.data()).toEqual({ deployment: { deployment: null, changes: [] } })
+    await api.report({ reporter: 'hidden-1', deploymentId: 'shared', state: 'REMOVING' })
+    await api.report({ reporter: 'm-1', deploymentId: 'shared', state: 'PENDING' })
+    expect((await counts.data()).deploymentCounts.counts.total).toBe(first.counts.total + 1)
+    expect(await rollout.data()).toMatchObject({ rollout: { rollout: { deploymentCounts: { total: 1 } } } })
+    expect(await deployment.data()).toMatchObject({ deployment: { deployment: { state: 'PENDING' }, changes: [{}] } })
+    await api.report({ reporter: 'hidden-1', deploymentId: 'shared', state: 'REMOVED' })
+    await api.report({ reporter: 'm-1', deploymentId: 'shared', state: 'INSTALLED' })
+    expect(await deployment.data()).toMatchObject({ deployment: { deployment: { state: 'INSTALLED' } } })
+    expect((await rollout.data()).rollout.changes).toHaveLength(1)
+  })
+})

@@ -1,0 +1,180 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import type { DeploymentState } from '../../src/domain/values.ts'
+import { recordAudit } from '../../src/ingest/commands/api-access.ts'
+import { registerDevices } from '../../src/ingest/commands/device.ts'
+import { recordReport } from '../../src/ingest/commands/report.ts'
+import { createMaintenance, type Maintenance, type MaintenanceOptions } from '../../src/ingest/maintenance.ts'
+import { readHead } from '../../src/store/connection/log-head.ts'
+import { countDeployments } from '../../src/store/read/deployment-counts.ts'
+import { findDeployments } from '../../src/store/read/deployments.ts'
+import { targetByName } from '../../src/store/read/targets.ts'
+import { report } from '../support/reports.ts'
+import { createRoad, type Road } from '../support/road.ts'
+import { type Store, stores } from '../support/stores.ts'
+
+const closing: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0).toReversed()) await close()
+})
+
+const day = 24 * 60 * 60 * 1000
+
+/** A road whose clock is the test's, and a timekeeper that only ticks when told. */
+async function open(store: Store, options: Partial<MaintenanceOptions> = {}) {
+  let now = Date.now()
+  const clock = () => now
+  const empty = await store.create()
+  closing.push(() => empty.drop())
+  const database = await empty.open()
+  // The log's time never goes back, and it began when the database was made.
+  now = Date.now()
+  const road: Road = await createRoad(database, {
+    writer: { clock, offlineAfter: options.offlineAfter ?? null },
+  })
+  closing.push(() => road.close())
+  const keeper = (): Maintenance => {
+    const made = createMaintenance({
+      database: road.database,
+      writer: road.writer,
+      offlineAfter: null,
+      stalling: { factor: null, after: null },
+      historyDays: null,
+      forgetRemovedDays: null,
+      interval: 2 ** 30,
+      clock,
+      ...options,
+    })
+    closing.push(() => made.stop())
+    return made
+  }
+  const send = (reporter: string, state: DeploymentState = 'PENDING') =>
+    road.writer.submit(recordReport(report({ reporter, deploymentId: `of-${reporter}`, state })))
+  const connectivity = async (name: string) =>
+    (await targetByName(road.database.session, 'DEVICE', '', name))?.connectivity
+  return {
+    road,
+    keeper,
+    send,
+    connectivity,
+    pass: (ms: number) => {
+      now += ms
+    },
+  }
+}
+
+const promise = (deviceId: string, seconds: number) =>
+  registerDevices([
+    { deviceId, name: null, labels: null, parent: null, expectedInterval: seconds, tokenHash: `of ${deviceId}` },
+  ])
+
+describe.each(stores)('time on $name', (store) => {
+  it('proves nothing about a device that promised nothing', async () => {
+    const { keeper, send, connectivity, pass } = await open(store)
+    const time = keeper()
+    await send('quiet')
+    await time.tick()
+    pass(365 * day)
+    // The lease was lost meanwhile: this tick begins a new watch, the next one would judge.
+    await time.tick()
+    pass(10_000)
+    await time.tick()
+    expect(await connectivity('quiet')).toBe('UNKNOWN')
+  })
+
+  it('makes a device OFFLINE that broke its promise to be heard, and ONLINE when it is heard', async () => {
+    const { road, keeper, send, connectivity, pass } = await open(store)
+    await road.writer.submit(promise('punctual', 30))
+    const time = keeper()
+    await time.tick()
+    expect(await connectivity('punctual')).toBe('UNKNOWN')
+    await send('punctual')
+    expect(await connectivity('punctual')).toBe('ONLINE')
+    pass(30_000)
+    await time.tick()
+    expect(await connectivity('punctual')).toBe('ONLINE')
+    pass(1)
+    await time.tick()
+    expect(await connectivity('punctual')).toBe('OFFLINE')
+    await send('punctual')
+    expect(await connectivity('punctual')).toBe('ONLINE')
+  })
+
+  it('expects every device to be heard when OFFLINE_AFTER says so', async () => {
+    const { keeper, send, connectivity, pass } = await open(store, { offlineAfter: 10 })
+    const time = keeper()
+    await time.tick()
+    await send('any')
+    expect(await connectivity('any')).toBe('ONLINE')
+    pass(10_001)
+    await time.tick()
+    expect(await connectivity('any')).toBe('OFFLINE')
+  })
+
+  it('does not take our own downtime for their silence', async () => {
+    const { road, keeper, send, connectivity, pass } = await open(store)
+    await road.writer.submit(promise('patient', 30))
+    const before = keeper()
+    await before.tick()
+    await send('patient')
+    await before.stop()
+    pass(2 ** 32)
+    const after = keeper()
+    await after.tick()
+    expect(await connectivity('patient')).toBe('ONLINE')
+    pass(30_001)
+    await after.tick()
+    expect(await connectivity('patient')).toBe('OFFLINE')
+  })
+
+  it('is kept by one at a time', async () => {
+    const { keeper, pass } = await open(store, { interval: 1_000_000 })
+    const [one, other] = [keeper(), keeper()]
+    expect([await one.tick(), await other.tick(), await one.tick()]).toEqual([true, false, true])
+    pass(3_000_001)
+    expect([await other.tick(), await one.tick()]).toEqual([true, false])
+  })
+
+  it('forgets what was removed long ago, and nothing else', async () => {
+    const { road, keeper, send, pass } = await open(store, { forgetRemovedDays: 7 })
+    await send('ended', 'REMOVED')
+    await send('running', 'INSTALLED')
+    pass(6 * day)
+    await send('ended-later', 'REMOVED')
+    pass(day + 1)
+    await keeper().tick()
+    const { session } = road.database
+    const left = await Promise.all(
+      ['ended', 'running', 'ended-later'].map((name) => findDeployments(session, `of-${name}`, null, null)),
+    )
+    expect(left.map(({ length }) => length)).toEqual([0, 1, 1])
+    const counts = (await countDeployments(session, { of: 'fleet' }, {}, null)).get(0)
+    expect(counts).toMatchObject({ installed: 1, removed: 1 })
+  })
+
+  it('removes history that is older than it may be, and never the present', async () => {
+    const { road, keeper, send, pass } = await open(store, { historyDays: 1 })
+    const line = { kind: 'MUTATION', who: 'a', credential: 'key', address: '', outcome: 'done', detail: null } as const
+    const audit = (action: string, at: number) => road.writer.submit(recordAudit([{ ...line, action, at, times: 1 }]))
+    const began = Date.now()
+    await audit('old', began - day)
+    for (let n = 0; n < 5; n += 1) await send('old', n % 2 ? 'INSTALLED' : 'FAILED')
+    const middle = await readHead(road.database.session)
+    pass(day + 1)
+    await send('fresh', 'INSTALLED')
+    await audit('fresh', began + day)
+    await keeper().tick()
+    const { session } = road.database
+    const head = await readHead(session)
+    expect(head.tail).toBe(middle.revision)
+    expect(await session.run('select first_revision from change_log')).toEqual([
+      { first_revision: middle.revision + 1 },
+    ])
+    expect(await session.run('select count(*) as n from reports')).toEqual([{ n: 1 }])
+    expect(await session.run('select action from audit_log')).toEqual([{ action: 'fresh' }])
+    expect((await countDeployments(session, { of: 'fleet' }, {}, null)).get(0)).toMatchObject({
+      failed: 1,
+      installed: 1,
+    })
+    expect(await findDeployments(session, 'of-old', null, null)).toMatchObject([{ state: 'FAILED', attempt: 1 }])
+  })
+})

@@ -1,0 +1,83 @@
+import { expect, it } from 'vitest'
+import { createSlices } from '../../src/limits/slices.ts'
+
+/** Turns of the event loop by hand. */
+function createLoop() {
+  const scheduled: (() => void)[] = []
+  return {
+    schedule: (run: () => void) => void scheduled.push(run),
+    async turn(): Promise<void> {
+      for (const run of scheduled.splice(0)) run()
+      await new Promise<void>((resolve) => setImmediate(resolve))
+    },
+    get isIdle() {
+      return scheduled.length === 0
+    },
+  }
+}
+
+it('lets go on at once what there is room for, and the rest in later turns, in order', async () => {
+  const loop = createLoop()
+  const slices = createSlices(10, loop.schedule)
+  const done: number[] = []
+  for (let n = 0; n < 12; n += 1) {
+    const turn = slices.enter('a', 4)
+    if (turn) void turn.then(() => done.push(n))
+    else done.push(n)
+  }
+  expect(done).toEqual([0, 1, 2])
+  expect(slices.waits()).toBe(9)
+  await loop.turn()
+  expect(done).toEqual([0, 1, 2, 3, 4, 5])
+  await loop.turn()
+  expect(done).toHaveLength(9)
+  await loop.turn()
+  expect(done).toEqual(Array.from({ length: 12 }, (_, n) => n))
+  await loop.turn()
+  expect(loop.isIdle).toBe(true)
+})
+
+it('asks for a later turn only when half of the room is spent', async () => {
+  const loop = createLoop()
+  const slices = createSlices(10, loop.schedule)
+  slices.enter('a', 4)
+  expect(loop.isIdle).toBe(true)
+  slices.enter('a', 1)
+  expect(loop.isIdle).toBe(false)
+  await loop.turn()
+  expect(loop.isIdle).toBe(true)
+  expect(slices.enter('a', 9)).toBeUndefined()
+  expect(slices.enter('a', 1)).toBeUndefined()
+  expect(slices.enter('a', 1)).toBeInstanceOf(Promise)
+})
+
+it('what goes on takes its share of the turn, whatever it executes then', async () => {
+  const loop = createLoop()
+  const slices = createSlices(10, loop.schedule)
+  slices.enter('a', 10)
+  const done: string[] = []
+  void slices.enter('a', 1)?.then(() => {
+    done.push('first')
+    slices.enter('a', 100)
+  })
+  void slices.enter('a', 1)?.then(() => done.push('second'))
+  await loop.turn()
+  expect(done).toEqual(['first'])
+  await loop.turn()
+  expect(done).toEqual(['first', 'second'])
+})
+
+it('serves callers by turns, however much one of them has waiting', async () => {
+  const loop = createLoop()
+  const slices = createSlices(10, loop.schedule)
+  slices.enter('greedy', 10)
+  const done: string[] = []
+  const wait = (whose: string): void => void slices.enter(whose, 1)?.then(() => done.push(whose))
+  for (let n = 0; n < 5_000; n += 1) wait('greedy')
+  for (const whose of ['modest', 'modest', 'other']) wait(whose)
+  await loop.turn()
+  expect(done.slice(0, 5)).toEqual(['greedy', 'modest', 'other', 'greedy', 'modest'])
+  expect(done).toHaveLength(10)
+  for (let n = 0; n < 500; n += 1) await loop.turn()
+  expect(done).toHaveLength(5_003)
+})

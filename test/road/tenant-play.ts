@@ -1,0 +1,294 @@
+/** Plays moves, relabelling, forgetting and returning on a served road, and compares what each tenant is told with the model. */
+import { expect } from 'vitest'
+import { declareDeployments, forgetDeployments } from '../../src/ingest/commands/declare.ts'
+import { registerDevices } from '../../src/ingest/commands/device.ts'
+import { createAddressRule } from '../../src/sinks/address-rule.ts'
+import { createSend } from '../../src/sinks/send.ts'
+import { createSinks } from '../../src/sinks/sinks.ts'
+import { createWebhookDeliver } from '../../src/sinks/webhook.ts'
+import { createSink } from '../../src/store/sinks/sinks.ts'
+import { type Stream, transports } from '../graphql/clients.ts'
+import { type Api, startApi } from '../graphql/harness.ts'
+import { namedAuth } from '../graphql/principals.ts'
+import { type Receiver, startReceiver } from '../support/receiver.ts'
+import type { Store } from '../support/stores.ts'
+import { createModel, type ModelReport } from './reference-model.ts'
+import { toError } from './reference-shown.ts'
+import type { Command } from './tenant-commands.ts'
+import { createTenantModel, type Tenant, type ToldChange, tenants } from './tenant-model.ts'
+import { type Answered, documents, showChange, showDeployment, showImage } from './tenant-shown.ts'
+
+const viewer = (tenant: Tenant): string => `viewer/label:site=${tenant}`
+const filterOf = (devices: readonly string[] | null): object => (devices === null ? {} : { deviceIds: devices })
+/** All changes, and those of one device and of what is told last. */
+const chosen = (tenant: Tenant) => [null, ['gw/1', `end-${tenant}`]] as const
+const patience = { timeout: 15_000, interval: 5 }
+
+interface Live {
+  readonly tenant: Tenant
+  readonly devices: readonly string[] | null
+  readonly expected: ToldChange[]
+  told(): readonly ToldChange[]
+  close(): Promise<void>
+}
+
+/** A state merges what it was told, and nothing says when it has told all: each change that it names must have been its tenant's once. */
+interface Watcher {
+  readonly tenant: Tenant
+  readonly allowed: Set<string>
+  told(): readonly ToldChange[]
+  close(): Promise<void>
+}
+
+export async function play(store: Store, commands: readonly Command[]): Promise<void> {
+  let now = Date.now() + 3_600_000
+  const api = await startApi({ store, graphql: { auth: namedAuth }, road: { writer: { clock: () => now } } })
+  const live: Live[] = []
+  const watchers: Watcher[] = []
+  const receivers: Receiver[] = []
+  const { writer, database, feed } = api.road
+  const sinks = createSinks({
+    database,
+    hub: feed.hub,
+    interval: 1_000,
+    deliver: { WEBHOOK: webhook(api), CALLBACK: notHere, INVENTORY: notHere },
+  })
+  try {
+    const base = Number((await api.ask('{ revision }')).revision)
+    const model = createModel(base)
+    const tenantModel = createTenantModel(model)
+    let mark = 0
+
+    async function label(device: string, owner: Tenant | null): Promise<void> {
+      await writer.submit(registerDevices([registration(device, owner)]))
+      model.register(device, now)
+      tenantModel.owners.set(device, owner)
+    }
+    for (const tenant of tenants) await label(`end-${tenant}`, tenant)
+    await label('gw/1', 'a')
+    await label('gw/2', 'b')
+    for (const tenant of tenants)
+      for (const devices of chosen(tenant)) {
+        for (const transport of transports) live.push(follow(api, transport, tenant, devices, base))
+        const receiver = await startReceiver()
+        receivers.push(receiver)
+        live.push(await notify(api, receiver, tenant, devices, base))
+      }
+    sinks.refresh()
+    for (const tenant of tenants)
+      for (const transport of transports)
+        for (const document of [documents.deployment, documents.rollout])
+          watchers.push(watch(transport.watch(api.url, document, {}, viewer(tenant)), tenant))
+
+    async function send(r: ModelReport): Promise<void> {
+      const answer = await api.report(toReport(r))
+      const said = model.report(r, now)
+      expect(answer).toMatchObject(typeof said === 'string' ? expect.unreachable(said) : said)
+      const { number, verdict, revision } = model.kept.at(-1) ?? expect.unreachable()
+      const isKept = model.kept.length > tenantModel.heard.length
+      if (isKept) tenantModel.heard.push({ number, device: r.device, verdict, state: r.state, at: now, revision })
+    }
+
+    async function run(next: Command): Promise<void> {
+      now += 1_000
+      mark += 1
+      const marked = `m${mark} said on`
+      const from = model.log.length
+      switch (next.do) {
+        case 'report':
+        case 'late': {
+          const { device, id, state, fails, parts } = next
+          const error = fails ? `${marked} ${device}` : null
+          const seq = next.do === 'late' ? 0 : mark
+          const order = { version: null, boot: null, seq, time: null }
+          const named = Object.fromEntries(parts.map((part) => [part, { state, error }]))
+          await send({ ...order, reporter: 'gw', device, id, state, error, parts: named })
+          break
+        }
+        case 'declare': {
+          const { device, id, parts } = next
+          const list = [{ device, id, application: null, parts }]
+          const declared = { deviceId: device, deploymentId: id, application: null, applicationVersion: null }
+          await writer.submit(declareDeployments({ name: 'r-1', project: null }, [{ ...declared, components: parts }]))
+          model.declare('r-1', list, now)
+          break
+        }
+        case 'forget': {
+          const keys = await database.session.run<{ key: number }>('select key from deployments order by key')
+          const key = keys[next.number]?.key
+          if (key === undefined) break
+          await writer.submit(forgetDeployments([key]))
+          model.forget([next.number], now)
+          break
+        }
+        case 'label':
+          // What is told is judged when it is taken: what came before must have been.
+          await settle()
+          await label(next.device, next.owner)
+          return
+      }
+      expectFrom(from)
+    }
+
+    function expectFrom(from: number): void {
+      for (const { tenant, devices, expected } of live)
+        expected.push(...tenantModel.changes(tenant, model.log.slice(from), devices))
+      for (const { tenant, allowed } of watchers)
+        for (const change of tenantModel.changes(tenant, model.log)) allowed.add(JSON.stringify(change))
+    }
+
+    /** Everybody has been told everything: the last is each tenant's own. */
+    async function settle(): Promise<void> {
+      for (const tenant of tenants) {
+        const device = `end-${tenant}`
+        const order = { version: null, boot: null, time: null, seq: null, parts: {} }
+        const from = model.log.length
+        now += 1_000
+        mark += 1
+        await send({ ...order, reporter: device, device, id: 'end', state: 'FAILED', error: `m${mark} end` })
+        expectFrom(from)
+      }
+      for (const one of live) {
+        await expect.poll(() => one.told().length, patience).toBeGreaterThanOrEqual(one.expected.length)
+        expect(one.told()).toEqual(one.expected)
+      }
+      for (const { allowed, told } of watchers)
+        expect(told().filter((change) => !allowed.has(JSON.stringify(change)))).toEqual([])
+    }
+
+    for (const next of commands) await run(next)
+    await settle()
+    for (const tenant of tenants) {
+      for (const devices of [null, ['gw/1'], ['gw/2'], ['gw/3']]) {
+        const expected = tenantModel.changes(tenant, model.log, devices)
+        const { changes } = await api.ask(documents.log, { filter: filterOf(devices) }, viewer(tenant))
+        expect(changes.nodes.map(showChange)).toEqual(expected)
+        expect(changes.totalCount).toBe(expected.length)
+      }
+      for (const at of [null, ...model.past.keys()]) await expectState(tenant, at)
+      await Promise.all([...model.past.keys()].map((after) => expectResumed(tenant, after)))
+    }
+
+    async function expectState(tenant: Tenant, at: number | null): Promise<void> {
+      const variables = { at: at === null ? null : String(at) }
+      const { deployments, deploymentCounts } = await api.ask(documents.state, variables, viewer(tenant))
+      const shown = deployments.nodes.map((d: Answered) => ({
+        ...showDeployment(d),
+        history: d.history.nodes.map(showChange),
+        reports: d.reports.nodes,
+      }))
+      const expected = tenantModel.deployments(tenant, at).map(({ number, image }) => ({
+        ...showImage(image),
+        history: tenantModel.history(tenant, number, at),
+        reports: tenantModel.reports(tenant, number, at),
+      }))
+      expect(byRevision(shown)).toEqual(byRevision(expected))
+      expect([deployments.totalCount, deploymentCounts.total]).toEqual([expected.length, expected.length])
+    }
+
+    async function expectResumed(tenant: Tenant, after: number): Promise<void> {
+      // Every other one with a filter.
+      const devices = chosen(tenant)[after % 2] ?? null
+      for (const transport of transports) {
+        const rest = model.log.filter(({ revision }) => revision > after)
+        const expected = tenantModel.changes(tenant, rest, devices)
+        const variables = { after: String(after), filter: filterOf(devices) }
+        const stream = transport.watch(api.url, documents.changes, variables, viewer(tenant))
+        try {
+          const told: Answered[] = []
+          while (told.length < expected.length) {
+            const { change } = (await stream.data()).changes
+            if (change) told.push(change)
+          }
+          expect(told.map(showChange)).toEqual(expected)
+          for (const { revision, deployment } of told) {
+            const change = model.log.find((one) => one.revision === Number(revision)) ?? expect.unreachable()
+            const linked = tenantModel.linked(tenant, change) ?? expect.unreachable()
+            expect(showDeployment(deployment)).toEqual(showImage(linked))
+          }
+        } finally {
+          await stream.close()
+        }
+      }
+    }
+  } finally {
+    for (const one of [...live, ...watchers]) await one.close()
+    await sinks.stop()
+    for (const receiver of receivers) await receiver.close()
+    await api.close()
+  }
+}
+
+function follow(
+  api: Api,
+  transport: (typeof transports)[number],
+  tenant: Tenant,
+  devices: readonly string[] | null,
+  base: number,
+): Live {
+  const variables = { after: String(base), filter: filterOf(devices) }
+  const stream = transport.watch(api.url, documents.changes, variables, viewer(tenant))
+  const told = collect(stream, ({ changes }) => (changes.change ? [showChange(changes.change)] : []))
+  return { tenant, devices, expected: [], told, close: () => stream.close() }
+}
+
+function watch(stream: Stream, tenant: Tenant): Watcher {
+  const told = collect(stream, ({ deployment, rollout }) => (deployment ?? rollout).changes.map(showChange))
+  return { tenant, allowed: new Set(), told, close: () => stream.close() }
+}
+
+async function notify(
+  api: Api,
+  receiver: Receiver,
+  tenant: Tenant,
+  devices: readonly string[] | null,
+  cursor: number,
+): Promise<Live> {
+  const filter = { labels: [{ key: 'site', value: tenant }], ...filterOf(devices) }
+  const sink = { kind: 'WEBHOOK', name: `${tenant} ${devices}`, instanceKey: null, secret: null, settings: {} } as const
+  await createSink(api.road.database.session, { ...sink, url: receiver.url, filter, cursor }, Date.now())
+  const told = (): ToldChange[] => receiver.received.map(({ body }) => showChange(body.data))
+  return { tenant, devices, expected: [], told, close: async () => {} }
+}
+
+function webhook({ road: { database } }: Api) {
+  const send = createSend(createAddressRule(['127.0.0.1']), 10_000)
+  return createWebhookDeliver({ database, send, source: 'http://rollcall', clock: Date.now })
+}
+
+const notHere = (): never => expect.unreachable()
+
+function collect(stream: Stream, of: (data: Answered) => ToldChange[]): () => readonly ToldChange[] {
+  const told: ToldChange[] = []
+  let failure: unknown = null
+  const read = async (): Promise<void> => {
+    for (let result = await stream.next(); result; result = await stream.next()) {
+      if (result.errors) throw new Error(JSON.stringify(result.errors))
+      told.push(...of(result.data))
+    }
+  }
+  read().catch((error: unknown) => {
+    failure = error
+  })
+  return () => {
+    if (failure) throw failure
+    return told
+  }
+}
+
+function byRevision(list: readonly object[]): object[] {
+  return list.toSorted((a, b) => Number((a as Answered).revision) - Number((b as Answered).revision))
+}
+
+function toReport(r: ModelReport) {
+  return {
+    ...{ reporter: r.reporter, deploymentId: r.id, deviceId: r.device === r.reporter ? null : r.device },
+    ...{ state: r.state, error: toError(r.error), seq: r.seq === null ? null : String(r.seq) },
+    components: Object.entries(r.parts).map(([name, { state, error }]) => ({ name, state, error: toError(error) })),
+  }
+}
+
+function registration(deviceId: string, owner: Tenant | null) {
+  const labels = owner === null ? [] : [{ key: 'site', value: owner }]
+  return { deviceId, name: null, labels, parent: null, expectedInterval: null, tokenHash: crypto.randomUUID() }
+}

@@ -1,0 +1,123 @@
+/** The nginx of deploy/ as it is shipped, in front of servers of the tests: only its ports, its paths and whom it leads to are others. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { connect, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { root } from './documentation.ts'
+
+export interface Nginx {
+  readonly port: number
+  /** Where it listens on https. */
+  readonly tlsPort: number
+  dispose(): Promise<void>
+}
+
+export interface NginxOptions {
+  /** Of the server behind it. */
+  readonly port: number
+  /** Paths. */
+  readonly cert: string
+  readonly key: string
+  readonly clientCa: string
+}
+
+/** The program; null where there is none. */
+export function findNginx(): string | null {
+  const folders = [...(process.env.PATH ?? '').split(':'), '/usr/sbin']
+  return folders.map((folder) => join(folder, 'nginx')).find((file) => existsSync(file)) ?? null
+}
+
+export async function startNginx({ port: behind, cert, key, clientCa }: NginxOptions): Promise<Nginx> {
+  const program = findNginx()
+  if (!program) throw new Error('there is no nginx on this machine')
+  const folder = mkdtempSync(join(tmpdir(), 'rollcall-nginx-'))
+  const [port, tlsPort] = await freePorts(2)
+  if (port === undefined || tlsPort === undefined) throw new Error('there is no free port')
+  const shipped = (file: string, changes: readonly (readonly [string | RegExp, string])[]): string => {
+    let text = readFileSync(join(root, 'deploy', file), 'utf8')
+    for (const [from, to] of changes) {
+      const changed = text.replace(from, to)
+      if (changed === text) throw new Error(`deploy/${file} has no ${from}`)
+      text = changed
+    }
+    const path = join(folder, file)
+    writeFileSync(path, text)
+    return path
+  }
+  const tls = shipped('nginx-tls.conf', [
+    ['listen 4443 ', `listen 127.0.0.1:${tlsPort} `],
+    ['/etc/nginx/tls/server.pem', cert],
+    ['/etc/nginx/tls/server.key', key],
+    ['/etc/nginx/tls/devices.pem', clientCa],
+  ])
+  const main = shipped('nginx.conf', [
+    [/rollcall-\d:4000 /, `127.0.0.1:${behind} `],
+    [/rollcall-\d:4000 /, `127.0.0.1:${behind} `],
+    ['listen 4000;', `listen 127.0.0.1:${port};`],
+    ['/etc/nginx/tls/*.conf', tls],
+  ])
+  const folders = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+    (kind) => `${kind}_temp_path ${join(folder, kind)};`,
+  )
+  const configuration = join(folder, 'main.conf')
+  writeFileSync(
+    configuration,
+    [
+      // Its workers change to another user otherwise, who may not read a test's folder.
+      ...(process.getuid?.() === 0 ? ['user root;'] : []),
+      'daemon off; worker_processes 1;',
+      `pid ${join(folder, 'pid')};`,
+      'events {}',
+      `http { access_log off; ${folders.join(' ')} include ${main}; }`,
+    ].join('\n'),
+  )
+  const child = spawn(program, ['-e', 'stderr', '-c', configuration, '-p', folder], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  let complaints = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    complaints += text
+  })
+  const ended = once(child, 'close')
+  const isOver = (): boolean => child.exitCode !== null || child.signalCode !== null
+
+  async function dispose(): Promise<void> {
+    if (!isOver()) child.kill('SIGTERM')
+    await ended
+    rmSync(folder, { recursive: true, force: true })
+  }
+
+  while (!(await answers(tlsPort))) {
+    if (isOver()) {
+      await dispose()
+      throw new Error(`nginx does not start: ${complaints}`)
+    }
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  return { port, tlsPort, dispose }
+}
+
+function answers(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1')
+  return new Promise<boolean>((resolve) => {
+    socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
+  }).finally(() => socket.destroy())
+}
+
+async function freePorts(count: number): Promise<number[]> {
+  const servers = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const server = createServer().listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      return server
+    }),
+  )
+  const ports = servers.map((server) => {
+    const address = server.address()
+    return typeof address === 'object' && address ? address.port : 0
+  })
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
+  return ports
+}
