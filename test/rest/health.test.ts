@@ -43,6 +43,23 @@ describe.each(stores)('on $name', (store) => {
     expect((await fetch(`${server.url}/readyz`)).status).toBe(200)
   })
 
+  it('is not ready while its disk is full, and is again without anybody reporting', async () => {
+    const { session } = server.app.database
+    await session.run(`create function no_space() returns trigger language plpgsql as
+      $$ begin raise exception 'could not extend file' using errcode = '53100'; end $$`)
+    await session.run('create trigger no_space before insert on batches for each row execute function no_space()')
+    const refused = await server.post(path, body('installed'))
+    expect(refused.status).toBe(503)
+    expect(await refused.json()).toMatchObject({ detail: expect.stringMatching(/^the disk of the database is full:/) })
+    expect(await unreadiness(server)).toBe('the disk of the database is full')
+    await session.run('drop trigger no_space on batches')
+    expect((await fetch(`${server.url}/readyz`)).status).toBe(200)
+    const probes = await session.run(`select 1 from batches where id like 'probe%'`)
+    expect(probes).toEqual([])
+    expect((await server.post(path, body('installed'))).status).toBe(201)
+  })
+
+  // Last of those that write: it ends every connection, and the pool learns of each only when it next uses it.
   it('is not ready while the database is read-only, and every refusal says why', async () => {
     // Of this database alone, and for connections that begin then; PGlite has one, the writer's.
     const set = async (value: 'on' | 'off'): Promise<void> => {
@@ -66,22 +83,6 @@ describe.each(stores)('on $name', (store) => {
     await set('off')
     await expect.poll(async () => (await fetch(`${server.url}/readyz`)).status).toBe(200)
     expect((await server.post(path, body('installing'))).status).toBe(201)
-  })
-
-  it('is not ready while its disk is full, and is again without anybody reporting', async () => {
-    const { session } = server.app.database
-    await session.run(`create function no_space() returns trigger language plpgsql as
-      $$ begin raise exception 'could not extend file' using errcode = '53100'; end $$`)
-    await session.run('create trigger no_space before insert on batches for each row execute function no_space()')
-    const refused = await server.post(path, body('installed'))
-    expect(refused.status).toBe(503)
-    expect(await refused.json()).toMatchObject({ detail: expect.stringMatching(/^the disk of the database is full:/) })
-    expect(await unreadiness(server)).toBe('the disk of the database is full')
-    await session.run('drop trigger no_space on batches')
-    expect((await fetch(`${server.url}/readyz`)).status).toBe(200)
-    const probes = await session.run(`select 1 from batches where id like 'probe%'`)
-    expect(probes).toEqual([])
-    expect((await server.post(path, body('installed'))).status).toBe(201)
   })
 
   it('shows a person where to go', async () => {
