@@ -24,7 +24,7 @@ import { createDeadline } from './limits/deadline.ts'
 import type { Log } from './log.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { repositoryPath } from './rest/git.ts'
-import { defaultPatience, type Patience } from './rest/guard.ts'
+import { defaultTimeouts, type Timeouts } from './rest/guard.ts'
 import { readPageDocuments } from './rest/page-documents.ts'
 import { createHttpServer } from './rest/server.ts'
 import { templateOf } from './rest/template.ts'
@@ -54,13 +54,13 @@ export interface AppDeps {
   /** Without it: the database's, which all replicas share. */
   readonly clock?: () => number
   /** With those that say nothing. */
-  readonly patience?: Patience
+  readonly timeouts?: Timeouts
 }
 
 /** Milliseconds that a closing server waits for what it has taken. */
 const farewell = 10_000
 
-export async function createApp({ config, database, log, patience = defaultPatience, ...deps }: AppDeps): Promise<App> {
+export async function createApp({ config, database, log, timeouts = defaultTimeouts, ...deps }: AppDeps): Promise<App> {
   const time = deps.clock ? null : await createDatabaseClock(database)
   const clock = deps.clock ?? time?.now ?? Date.now
   const { persistedDocuments } = config.server
@@ -136,7 +136,7 @@ export async function createApp({ config, database, log, patience = defaultPatie
   database.onAccessChange(() => void auth.recheck().catch(() => undefined))
   const admission = createAdmission({
     limits: config.limits,
-    patience: patience.body,
+    bodyTimeout: timeouts.body,
     proxies: config.server.trustedProxies,
     observe: metrics.limited,
     clock,
@@ -170,7 +170,7 @@ export async function createApp({ config, database, log, patience = defaultPatie
     repositoryOf,
     log,
     graphiql: config.server.graphiql,
-    initTimeout: patience.init,
+    initTimeout: timeouts.init,
     origins: config.server.corsOrigins,
   })
   metrics.observe({
@@ -215,7 +215,7 @@ export async function createApp({ config, database, log, patience = defaultPatie
     log,
     newestRevision: () => feed.hub.last,
     graphql: graphql.handle,
-    patience: { ...patience, reading: patience.reading + config.limits.operation.time },
+    timeouts: { ...timeouts, reading: timeouts.reading + config.limits.operation.time },
     isClosing: () => isClosing,
     refuseTarget: outgoing.refuseTarget,
     sinksChanged: outgoing.refresh,

@@ -34,7 +34,7 @@ interface Seen {
 }
 
 /** Pure. Null: not decided yet. */
-export function judge(
+export function evaluate(
   counts: Counts | null,
   { state, tolerate }: Pick<WaitTask, 'state' | 'tolerate'>,
 ): 'reached' | 'failed' | null {
@@ -59,13 +59,13 @@ export async function wait(
   const screen = createScreen(terminal)
   let seen = null as Seen | null
   let lost = null as string | null
-  let verdict = null as ReturnType<typeof judge>
+  let verdict = null as ReturnType<typeof evaluate>
 
   const take = (next: Seen): void => {
     // A removed deployment may be forgotten before its state REMOVED arrives.
     const isGone = task.state === 'REMOVED' && seen !== null && seen.counts !== null && next.counts === null
     seen = next
-    verdict = isGone ? 'reached' : judge(next.counts, task)
+    verdict = isGone ? 'reached' : evaluate(next.counts, task)
     if (!isJson) screen.draw([next.counts ? describeCounts(terminal, next.counts) : 'not found yet, waiting'])
     if (verdict !== null) over.abort()
   }

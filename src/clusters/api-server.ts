@@ -30,7 +30,7 @@ export interface ApiServerLimits {
   /** Seconds after which the server itself ends a watch: whoever is silent for longer is not there any more. */
   readonly streamSeconds?: number
   /** Milliseconds that it has to begin an answer, to go on with one, or to end a watch. */
-  readonly patience?: number
+  readonly timeout?: number
 }
 
 /** What went wrong, in words for an operator: no credentials in it. */
@@ -58,7 +58,7 @@ const longestLine = 64 * 1024 * 1024
 const longestRefusal = 64 * 1024
 
 export function createApiServer(load: () => Promise<KubeConfig>, limits: ApiServerLimits = {}): ApiServer {
-  const { pageSize = 50, streamSeconds = 120, patience = 20_000 } = limits
+  const { pageSize = 50, streamSeconds = 120, timeout = 20_000 } = limits
   let loaded: Promise<KubeConfig> | null = null
 
   /** Text as it arrives, once the server has said 200. */
@@ -66,7 +66,7 @@ export function createApiServer(load: () => Promise<KubeConfig>, limits: ApiServ
     let response: IncomingMessage
     try {
       loaded ??= load()
-      response = await open(await loaded, path, query, signal, patience)
+      response = await open(await loaded, path, query, signal, timeout)
     } catch (error) {
       // Files and tokens may have been renewed meanwhile.
       loaded = null
@@ -94,7 +94,7 @@ export function createApiServer(load: () => Promise<KubeConfig>, limits: ApiServ
       do {
         const query = { ...(isPaged ? { limit: String(pageSize) } : {}), ...(token ? { continue: token } : {}) }
         const parts: string[] = []
-        for await (const text of read(path, query, signal, patience)) parts.push(text)
+        for await (const text of read(path, query, signal, timeout)) parts.push(text)
         const { metadata, items } = readJson(parts.join('')) as { metadata?: Json; items?: unknown }
         const { resourceVersion, continue: more } = metadata ?? {}
         if (!Array.isArray(items) || typeof resourceVersion !== 'string' || resourceVersion === '')
@@ -114,7 +114,7 @@ export function createApiServer(load: () => Promise<KubeConfig>, limits: ApiServ
       }
       let rest: string[] = []
       let length = 0
-      for await (const text of read(path, query, signal, seconds * 1000 + patience)) {
+      for await (const text of read(path, query, signal, seconds * 1000 + timeout)) {
         const [first = '', ...others] = text.split('\n')
         rest.push(first)
         length += first.length
@@ -186,7 +186,7 @@ async function open(
   path: string,
   query: Record<string, string>,
   signal: AbortSignal,
-  patience: number,
+  timeout: number,
 ): Promise<IncomingMessage> {
   const url = new URL(`${config.getCurrentCluster()?.server.replace(/\/+$/, '')}${path}`)
   for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
@@ -202,14 +202,14 @@ async function open(
   }
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     const request = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, options, resolve)
-    const timer = setTimeout(() => request.destroy(new ApiServerError('it does not answer')), patience)
+    const timer = setTimeout(() => request.destroy(new ApiServerError('it does not answer')), timeout)
     request.on('response', () => clearTimeout(timer))
     request.on('close', () => clearTimeout(timer))
     request.on('error', reject)
     request.end()
   })
   if (response.statusCode === 200) return response
-  const timer = setTimeout(() => response.destroy(), patience)
+  const timer = setTimeout(() => response.destroy(), timeout)
   let text = ''
   try {
     for await (const part of response.setEncoding('utf8')) {

@@ -44,7 +44,7 @@ export interface ClusterTuning {
   /** Milliseconds after a failure, doubled with each further one, and their limit. */
   readonly backOff?: { readonly first: Millis; readonly longest: Millis }
   /** Failures in a row to reach it after which it is OFFLINE. */
-  readonly patience?: number
+  readonly maxRefusals?: number
   readonly waiting?: PendingStatesLimits
   /** Milliseconds between looks at who waits. */
   readonly retryInterval?: number
@@ -61,7 +61,7 @@ export interface ClusterWatchOptions extends ClusterTuning {
 }
 
 export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
-  const { api, target, database, writer, log, clock, observe, patience = 3, retryInterval = 1_000 } = options
+  const { api, target, database, writer, log, clock, observe, maxRefusals = 3, retryInterval = 1_000 } = options
   const backOff = options.backOff ?? { first: 1_000, longest: 60_000 }
   const cluster = `${target.provider}+${target.name}`
   const leaving = new AbortController()
@@ -207,7 +207,7 @@ export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
     lastTrouble = message
     refusals += 1
     // Whoever has only just begun to look cannot say that it was there a moment ago.
-    const to = refusals >= patience ? 'OFFLINE' : connectivity === 'ONLINE' ? 'RETRYING' : null
+    const to = refusals >= maxRefusals ? 'OFFLINE' : connectivity === 'ONLINE' ? 'RETRYING' : null
     if (to) await say(to).catch(() => undefined)
   }
 

@@ -60,11 +60,11 @@ export function describeAccess(access: Access): string {
 }
 
 /** Two who have the same may be told the same. */
-export function rightsKey(identity: Principal): string {
-  let key = rightsKeys.get(identity)
+export function rightsKey(principal: Principal): string {
+  let key = rightsKeys.get(principal)
   if (key === undefined) {
-    key = JSON.stringify([[...identity.roles].sort(), accessScopeKey(identity.accessScope)])
-    rightsKeys.set(identity, key)
+    key = JSON.stringify([[...principal.roles].sort(), accessScopeKey(principal.accessScope)])
+    rightsKeys.set(principal, key)
   }
   return key
 }

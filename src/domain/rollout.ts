@@ -36,7 +36,7 @@ export function newRollout(key: number, name: RolloutName): Rollout {
 }
 
 /** The unique text of a rollout's name within its kind. */
-export function rolloutIdentity(rollout: Omit<RolloutName, 'kind'>): string {
+export function rolloutUniqueName(rollout: Omit<RolloutName, 'kind'>): string {
   return JSON.stringify([
     rollout.project,
     rollout.provider,

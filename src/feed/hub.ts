@@ -47,7 +47,7 @@ export interface Hub {
 }
 
 const pageSize = 1_000
-const nobody: ReadonlySet<Subscriber> = new Set()
+const noSubscribers: ReadonlySet<Subscriber> = new Set()
 
 export function createHub(log: LogReader, start: LogHead, memory = 10_000): Hub {
   const index = new Map<Topic, Set<Subscriber>>()
@@ -67,7 +67,7 @@ export function createHub(log: LogReader, start: LogHead, memory = 10_000): Hub 
     const told = new Map<Subscriber, Change[]>()
     for (const change of changes)
       for (const topic of topicsOf(change))
-        for (const subscriber of index.get(topic) ?? nobody) {
+        for (const subscriber of index.get(topic) ?? noSubscribers) {
           const list = told.get(subscriber)
           if (!list) told.set(subscriber, [change])
           // By one of its topics is enough.

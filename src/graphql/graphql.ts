@@ -89,10 +89,10 @@ export function createGraphql(options: GraphqlDeps): Graphql {
     tag: (request, head, document) => answers.tag(request, head, document),
     resultFor: (request) => documents.resultFor(request),
   })
-  const documents = createDocumentFastPath((request, identity, document, { query: _, variables, operationName }) => {
+  const documents = createDocumentFastPath((request, principal, document, { query: _, variables, operationName }) => {
     const tag = (head: LogHead): void => answers.tag(request, head, document)
     const args = { schema, document, variableValues: variables, operationName }
-    return executeOperation(deps, args, identity, optionsFor(admission, identity, request, tag))
+    return executeOperation(deps, args, principal, optionsFor(admission, principal, request, tag))
   })
   const answers = createResponseCache({
     database: options.database,
@@ -108,7 +108,7 @@ export function createGraphql(options: GraphqlDeps): Graphql {
     credentials,
     admission,
     findDocument,
-    subscribe: (args, identity, whose) => subscribeOperation(deps, args, identity, { whose }),
+    subscribe: (args, principal, whose) => subscribeOperation(deps, args, principal, { whose }),
     keepAlive,
     initTimeout: options.initTimeout,
     maskError: createMaskError(log),

@@ -10,7 +10,7 @@ import type { Deviation } from '../domain/deviation.ts'
 import type { Instance } from '../domain/instance.ts'
 import type { LifecycleAction } from '../domain/lifecycle.ts'
 import type { Resource } from '../domain/resource.ts'
-import { newRollout, type Rollout, type RolloutName, rolloutIdentity } from '../domain/rollout.ts'
+import { newRollout, type Rollout, type RolloutName, rolloutUniqueName } from '../domain/rollout.ts'
 import { inService, type Target, type TargetKind } from '../domain/target.ts'
 import type { Moment, Transition } from '../domain/transition.ts'
 import type { Millis, Revision } from '../domain/values.ts'
@@ -27,7 +27,7 @@ import type {
 import { createDesiredState, type DesiredState, nothingLoaded } from './desired.ts'
 import { createOrchestration, nothingOrchestrated, type Orchestration } from './orchestration.ts'
 
-const nobody: Subject = {
+const emptySubject: Subject = {
   deploymentKey: null,
   deploymentId: null,
   target: null,
@@ -111,7 +111,7 @@ export function createUnitOfWork(
   const targets = new Map(loaded.targets.map((target) => [target.key, target]))
   const devices = new Map(loaded.targets.filter((t) => t.kind === 'DEVICE').map((target) => [target.name, target.key]))
   const others = new Map(loaded.targets.filter((t) => t.kind !== 'DEVICE').map((t) => [placeName(t), t.key]))
-  const rollouts = new Map(loaded.rollouts.map((rollout) => [identityOf(rollout), rollout]))
+  const rollouts = new Map(loaded.rollouts.map((rollout) => [uniqueNameOf(rollout), rollout]))
   const identities = new Map(loaded.identities)
   const orchestration = createOrchestration(loaded.orchestration ?? nothingOrchestrated)
   const desired = createDesiredState(loaded.desired ?? nothingLoaded)
@@ -213,18 +213,18 @@ export function createUnitOfWork(
       if (target) identities.set(identity, target.key)
       else identities.delete(identity)
     },
-    rollout: (name) => rollouts.get(identityOf(name)) ?? null,
+    rollout: (name) => rollouts.get(uniqueNameOf(name)) ?? null,
     rolloutByKey: (key) => [...rollouts.values()].find((rollout) => rollout.key === key) ?? null,
     ensureRollout(name) {
-      const known = rollouts.get(identityOf(name))
+      const known = rollouts.get(uniqueNameOf(name))
       if (known) return known
       const created = newRollout(nextKey++, name)
-      rollouts.set(identityOf(name), created)
+      rollouts.set(uniqueNameOf(name), created)
       touchedRollouts.set(created.key, { row: created, isNew: true })
       return created
     },
     putRollout(rollout) {
-      rollouts.set(identityOf(rollout), rollout)
+      rollouts.set(uniqueNameOf(rollout), rollout)
       touchedRollouts.set(rollout.key, { row: rollout, isNew: touchedRollouts.get(rollout.key)?.isNew ?? false })
     },
     deploymentsOfInstance: (instanceKey) =>
@@ -276,7 +276,7 @@ export function createUnitOfWork(
     },
     recordTarget(target, change, observedAt) {
       putTarget(target, 'changed')
-      record({ subject: { ...nobody, target }, before: null, observedAt, changes: [change] })
+      record({ subject: { ...emptySubject, target }, before: null, observedAt, changes: [change] })
     },
     recordResource(resource, before, { instanceId }, change) {
       const { key: resourceKey, deploymentKey, instanceKey, rolloutKey } = resource
@@ -292,7 +292,7 @@ export function createUnitOfWork(
         resourceKey,
       }
       record({
-        subject: { ...nobody, ...subject },
+        subject: { ...emptySubject, ...subject },
         before: before && { resource: before },
         observedAt: null,
         changes: [change],
@@ -301,12 +301,12 @@ export function createUnitOfWork(
     recordInstance(instance, change) {
       const { key: instanceKey, instanceId, rolloutKey } = instance
       orchestration.putInstance({ ...instance, revision: revision + 1 })
-      const subject = { ...nobody, rolloutKey, instanceKey, instanceId }
+      const subject = { ...emptySubject, rolloutKey, instanceKey, instanceId }
       record({ subject, before: null, observedAt: null, changes: [change] })
     },
     recordAction(action, instance, change, observedAt) {
       orchestration.putAction({ ...action, revision: revision + 1 })
-      const subject = { ...nobody, rolloutKey: action.rolloutKey, instanceKey: instance?.key ?? null }
+      const subject = { ...emptySubject, rolloutKey: action.rolloutKey, instanceKey: instance?.key ?? null }
       record({
         subject: { ...subject, instanceId: instance?.instanceId ?? null },
         before: null,
@@ -360,8 +360,8 @@ function nameOf(deploymentId: string, reporter: string): string {
   return `${deploymentId}\n${reporter}`
 }
 
-function identityOf(rollout: RolloutName): string {
-  return `${rollout.kind}${rolloutIdentity(rollout)}`
+function uniqueNameOf(rollout: RolloutName): string {
+  return `${rollout.kind}${rolloutUniqueName(rollout)}`
 }
 
 /** Declared, and nobody has reported on it yet. */

@@ -22,7 +22,7 @@ import type { Database, Session } from '../store/database.ts'
 import type { Loaded } from '../store/write/contract.ts'
 import { type LockedHead, loadNeeds, lockHead } from '../store/write/load.ts'
 import { saveOptimistically } from '../store/write/optimistic-save.ts'
-import { isWritten, saveBatch, stampOf } from '../store/write/save.ts'
+import { isCommitted, saveBatch, stampOf } from '../store/write/save.ts'
 import {
   type Decided,
   decideBatch,
@@ -270,7 +270,7 @@ export function createWriter(options: WriterOptions): Writer {
       }
       const before = await lockHead(session)
       // It was committed after all: the feed has not heard of it, and reads it from the log.
-      if (attempt.isUncertain && (await isWritten(session, { writer, batch: attempt.number })))
+      if (attempt.isUncertain && (await isCommitted(session, { writer, batch: attempt.number })))
         return {
           connection,
           outcomes: attempt.outcomes,

@@ -16,23 +16,23 @@ export interface Admission {
   admit(request: Hop): void
   /** A request of a device that is known to be itself. Throws TOO_MANY. */
   admitDevice(deviceId: string): void
-  /** A socket or an event stream of this principal. Throws TOO_MANY; otherwise to be called when it is over. */
-  openStream(principal: string): () => void
-  /** Waits until the principal has room for one more thing that reads the database; to be called when that is over. */
+  /** A socket or an event stream of this caller. Throws TOO_MANY; otherwise to be called when it is over. */
+  openStream(caller: string): () => void
+  /** Waits until the caller has room for one more thing that reads the database; to be called when that is over. */
   enter: CallerSemaphore['enter']
   /** Who holds what is counted: whoever showed a credential, else the address. */
-  principalOf(identity: Pick<Principal, 'name' | 'credential'>, request: Hop | undefined): string
+  callerOf(principal: Pick<Principal, 'name' | 'credential'>, request: Hop | undefined): string
 }
 
-export const bodyPatience = 10_000
+export const bodyTimeout = 10_000
 
-/** Snapshots of one principal at once; there are eight connections to read by. */
+/** Snapshots of one caller at once; there are eight connections to read by. */
 const mostSnapshots = 6
 
 export interface AdmissionOptions {
   readonly limits?: (Pick<LimitsConfig, 'rates' | 'streams'> & Partial<Pick<LimitsConfig, 'buffered'>>) | undefined
   /** Milliseconds in which a large body must go on. */
-  readonly patience?: number | undefined
+  readonly bodyTimeout?: number | undefined
   /** Addresses and ranges of proxies that say where a request comes from. */
   readonly proxies?: readonly string[] | undefined
   readonly observe?: ObserveRefusal | undefined
@@ -41,7 +41,7 @@ export interface AdmissionOptions {
 
 export function createAdmission({
   limits = defaultLimits,
-  patience = bodyPatience,
+  bodyTimeout: timeout = bodyTimeout,
   proxies = [],
   observe,
   clock = Date.now,
@@ -65,7 +65,7 @@ export function createAdmission({
   return {
     refuse,
     addresses,
-    bodies: createBodies({ total: limits.buffered ?? defaultLimits.buffered, patience }, refuse, addresses.networkOf),
+    bodies: createBodies({ total: limits.buffered ?? defaultLimits.buffered, timeout }, refuse, addresses.networkOf),
     admit(request) {
       const wait = rates.address.take(addresses.networkOf(request))
       if (wait > 0) throw tooFast('requestsPerAddress', address, wait)
@@ -75,10 +75,10 @@ export function createAdmission({
       if (wait > 0) throw tooFast('requestsPerDevice', device, wait)
     },
     enter: lanes.enter,
-    principalOf: ({ name, credential }, request) =>
+    callerOf: ({ name, credential }, request) =>
       credential.kind !== 'none' ? `caller ${name}` : `address ${request ? addresses.networkOf(request) : ''}`,
-    openStream(principal) {
-      const close = streams.open(principal)
+    openStream(caller) {
+      const close = streams.open(caller)
       if (close) return close
       const most = limits.streams
       throw refuse('streams', `there are ${most} sockets and event streams open already: close one, or share one`, {

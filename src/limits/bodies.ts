@@ -15,7 +15,7 @@ export interface BufferLimits {
   /** Bytes, of all. */
   readonly total: number
   /** Milliseconds in which a body must bring `leastBytes` more. */
-  readonly patience: number
+  readonly timeout: number
 }
 
 /** The request broke off before its body was whole: nobody is there any more to be answered. */
@@ -28,7 +28,7 @@ export const leastBytes = 10 << 10
 export const shareOfOne = 1 / 4
 
 export function createBodies(
-  { total, patience }: BufferLimits,
+  { total, timeout }: BufferLimits,
   refuse: Refuse,
   networkOf: (request: IncomingMessage) => string,
 ): Bodies {
@@ -77,7 +77,7 @@ export function createBodies(
       watch = setInterval(() => {
         if (size - before < leastBytes) cutOff(request, stop, refuse)
         before = size
-      }, patience).unref()
+      }, timeout).unref()
       response.once('close', letGo)
     }
 

@@ -60,7 +60,7 @@ export interface GitLimits {
 export interface LimitsConfig {
   readonly operation: OperationLimits
   readonly rates: Rates
-  /** WebSockets and event streams open at once, of one principal; null: any number. */
+  /** WebSockets and event streams open at once, of one caller; null: any number. */
   readonly streams: number | null
   readonly git: GitLimits
   /** Bytes of requests' bodies that are held at once. */

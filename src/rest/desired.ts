@@ -59,10 +59,10 @@ export function createDesired(deps: DesiredDeps): (exchange: Exchange, route: De
     return createManifest({ version: String(version), deployments, bundle }, base)
   }
 
-  async function tellManifest(exchange: Exchange, tip: ManifestTip, base: string): Promise<void> {
+  async function sendManifest(exchange: Exchange, tip: ManifestTip, base: string): Promise<void> {
     const key = `${tip.version} ${tip.bundle?.digest} ${base}`
     const headers = { 'cache-control': 'private, no-cache', vary: 'Accept' }
-    if (tellUnchanged(exchange, tags.get(key), headers)) return
+    if (sendNotModified(exchange, tags.get(key), headers)) return
     const made = kept.get(key) ?? (await manifestOf(tip, base))
     kept.set(key, made)
     tags.set(key, made.etag)
@@ -70,12 +70,12 @@ export function createDesired(deps: DesiredDeps): (exchange: Exchange, route: De
   }
 
   /** It is held until it has been read. */
-  async function tellBundle(exchange: Exchange, client: string, device: number, digest: string): Promise<void> {
+  async function sendBundle(exchange: Exchange, client: string, device: number, digest: string): Promise<void> {
     const missing = new DomainError('NOT_FOUND', `there is no bundle ${digest} of ${client}`)
     const manifest = await findBundle(database.session, device, digest)
     if (!manifest) throw missing
     const headers = { 'cache-control': immutable }
-    if (tellUnchanged(exchange, `"${digest}"`, headers)) return
+    if (sendNotModified(exchange, `"${digest}"`, headers)) return
     const { response } = exchange
     const gone = new AbortController()
     response.once('close', () => gone.abort(new ClientGone('the client has gone')))
@@ -94,10 +94,10 @@ export function createDesired(deps: DesiredDeps): (exchange: Exchange, route: De
     const client = await requireClient(deps, exchange, route.clientId)
     const tip = requireTip(client, await findTip(client))
     heartbeats.note(client, tip)
-    if (route.kind === 'manifest') return tellManifest(exchange, tip, `${root}${route.base}`)
+    if (route.kind === 'manifest') return sendManifest(exchange, tip, `${root}${route.base}`)
 
     const { digest } = route
-    if (route.kind === 'bundle') return tellBundle(exchange, client, tip.key, digest)
+    if (route.kind === 'bundle') return sendBundle(exchange, client, tip.key, digest)
     const content = await findDocument(database.session, tip.key, route.deploymentId, digest)
     // Also where another device has it.
     if (content === null) throw new DomainError('NOT_FOUND', `there is no document ${digest} of ${client}`)
@@ -106,11 +106,11 @@ export function createDesired(deps: DesiredDeps): (exchange: Exchange, route: De
 }
 
 function tell(exchange: Exchange, etag: string, type: string, body: string | Buffer, more: Headers): void {
-  if (!tellUnchanged(exchange, etag, more)) answer(exchange, 200, type, body, { ...more, etag })
+  if (!sendNotModified(exchange, etag, more)) answer(exchange, 200, type, body, { ...more, etag })
 }
 
 /** Whether that was all: the client has it. */
-function tellUnchanged({ request, response }: Exchange, etag: string | undefined, more: Headers): boolean {
+function sendNotModified({ request, response }: Exchange, etag: string | undefined, more: Headers): boolean {
   if (etag === undefined || !hasAlready(request.headers['if-none-match'], etag)) return false
   if (!response.headersSent && !response.destroyed) response.writeHead(304, { ...more, etag }).end()
   return true

@@ -49,7 +49,10 @@ export function emcoMethods(deps: EmcoDeps, route: EmcoRoute): Methods {
   switch (route.of) {
     case 'status':
       return {
-        GET: { access: 'viewer of all', handle: (exchange, identity) => tellStatus(deps, exchange, identity, rollout) },
+        GET: {
+          access: 'viewer of all',
+          handle: (exchange, principal) => sendStatus(deps, exchange, principal, rollout),
+        },
       }
     case 'actions':
       return { POST: feed((exchange) => takeActions(deps, exchange, rollout)) }
@@ -111,10 +114,10 @@ function clusterOf({ provider, name }: RolloutName): ClusterName {
   return { kind: 'CLUSTER', provider: provider ?? '', name }
 }
 
-async function tellStatus(deps: EmcoDeps, exchange: Exchange, identity: Principal, name: EmcoRollout): Promise<void> {
+async function sendStatus(deps: EmcoDeps, exchange: Exchange, principal: Principal, name: EmcoRollout): Promise<void> {
   const [, search = ''] = (exchange.request.url ?? '').split('?')
   const query = parseStatusQuery(search)
-  await reading(deps, exchange.request, identity, async (snapshot) => {
+  await reading(deps, exchange.request, principal, async (snapshot) => {
     const rollout = await rolloutByName(snapshot, name)
     if (!rollout) throw new DomainError('NOT_FOUND', 'there is no such deployment intent group or cluster')
     const instances = (await instancesOf(snapshot, [rollout.key], null)).get(rollout.key) ?? []

@@ -23,7 +23,7 @@ export type Handler = (exchange: Exchange) => Promise<void>
  */
 export type Route =
   | { readonly access: 'public' | 'device'; readonly handle: Handler }
-  | { readonly access: Access; readonly handle: (exchange: Exchange, identity: Principal) => Promise<void> }
+  | { readonly access: Access; readonly handle: (exchange: Exchange, principal: Principal) => Promise<void> }
 
 /** By HTTP method. */
 export type Methods = Readonly<Record<string, Route>>

@@ -43,8 +43,8 @@ export async function requireReader(
 async function showsKey({ auth, admission }: GitCallerDeps, { request }: Exchange): Promise<boolean> {
   const token = tokenOf(request) ?? passwordIn(request.headers.authorization)
   if (token === null || !auth.isKey(token)) return false
-  const identity = await auth.identify({ token, cookie: null, address: admission.addresses.of(request) })
-  if (!may(identity, access)) throw new DomainError('FORBIDDEN', `this needs ${describeAccess(access)}`)
+  const principal = await auth.identify({ token, cookie: null, address: admission.addresses.of(request) })
+  if (!may(principal, access)) throw new DomainError('FORBIDDEN', `this needs ${describeAccess(access)}`)
   return true
 }
 

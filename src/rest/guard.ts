@@ -3,10 +3,10 @@ import type { IncomingMessage, Server } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Credentials } from '../auth/api/credentials.ts'
 import { DomainError } from '../domain/errors.ts'
-import { type Admission, bodyPatience } from '../limits/admission.ts'
+import { type Admission, bodyTimeout } from '../limits/admission.ts'
 
 /** Milliseconds. */
-export interface Patience {
+export interface Timeouts {
   /** For a request's headers. */
   readonly headers: number
   /** For all of it. */
@@ -20,12 +20,12 @@ export interface Patience {
 }
 
 /** A backlog over a slow line takes a while. */
-export const defaultPatience: Patience = {
+export const defaultTimeouts: Timeouts = {
   headers: 15_000,
   request: 60_000,
   reading: 60_000,
   init: 3_000,
-  body: bodyPatience,
+  body: bodyTimeout,
 }
 
 /** What every answer says. Nothing here is a page unless it says so: a page brings a policy of its own. */
@@ -60,7 +60,7 @@ const answers: Readonly<Record<string, string>> = {
 export function cutOffSlow(
   server: Server,
   admission: Admission,
-  { headers: forHeaders, request, reading }: Patience,
+  { headers: forHeaders, request, reading }: Timeouts,
 ): void {
   server.headersTimeout = forHeaders
   server.requestTimeout = request

@@ -13,19 +13,19 @@ export interface HealthDeps {
 }
 
 /** The process answers: nothing more. */
-export async function tellAlive(exchange: Exchange): Promise<void> {
+export async function sendLiveness(exchange: Exchange): Promise<void> {
   answer(exchange, 200, 'application/json', '{"status":"alive"}')
 }
 
 /** Milliseconds; the embedded database is asked in turn, so a busy one takes a moment. */
-const patience = 5_000
+const checkTimeout = 5_000
 
 /** Whether to send it requests: the database has our tables and takes what is written, and the server is not about to end. */
 export function createReadiness({ database, writer, isClosing }: HealthDeps): (exchange: Exchange) => Promise<void> {
   let looking: Promise<string | null> | null = null
   return async (exchange) => {
     // Anybody may ask: however many do, the database is asked once at a time.
-    looking ??= within(patience, findProblem(database, writer)).finally(() => {
+    looking ??= within(checkTimeout, findProblem(database, writer)).finally(() => {
       looking = null
     })
     const problem = isClosing() ? 'the server is shutting down' : await looking

@@ -45,14 +45,14 @@ export function deviceMethods(deps: IntroduceDeps, route: DeviceRoute): Methods 
       DELETE: { access: 'device', handle: (exchange) => offboard(deps, exchange) },
     }
   if (route.kind === 'certificate')
-    return { GET: { access: 'public', handle: (exchange) => tellAuthority(deps, exchange) } }
+    return { GET: { access: 'public', handle: (exchange) => sendAuthority(deps, exchange) } }
   const take = { access: 'device', handle: (exchange: Exchange) => takeCapabilities(deps, exchange, route) } as const
   const drop = { access: 'device', handle: (exchange: Exchange) => dropCapabilities(deps, exchange, route) } as const
   return { POST: take, PUT: take, ...(route.deviceId !== null && { DELETE: drop }) }
 }
 
 /** Whom to trust for our own certificate. Whoever asks for that without being certain of us yet does so at his own risk. */
-async function tellAuthority({ tls }: IntroduceDeps, exchange: Exchange): Promise<void> {
+async function sendAuthority({ tls }: IntroduceDeps, exchange: Exchange): Promise<void> {
   const authority = tls ? authorityOf(tls.files().cert) : null
   if (authority === null)
     throw new DomainError('NOT_FOUND', 'there is no certificate of an authority above that of this server (TLS_CERT)')

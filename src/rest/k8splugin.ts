@@ -82,9 +82,9 @@ async function namespaceOf(database: Database, instanceId: string): Promise<stri
 function read(deps: K8spluginDeps, compose: (snapshot: Snapshot, exchange: Exchange) => Promise<unknown>): Route {
   return {
     access: 'viewer',
-    async handle(exchange, identity) {
-      const composed = await reading(deps, exchange.request, identity, (snapshot) =>
-        compose(withScope(snapshot, identity.accessScope), exchange),
+    async handle(exchange, principal) {
+      const composed = await reading(deps, exchange.request, principal, (snapshot) =>
+        compose(withScope(snapshot, principal.accessScope), exchange),
       )
       say(exchange, 200, composed)
     },

@@ -119,9 +119,9 @@ async function bundlePage(): Promise<Bundle> {
   return { page: await toAsset('.html', Buffer.from(html)), assets }
 }
 
-async function toAsset(path: string, identity: Buffer): Promise<Asset> {
-  const [br, gz] = await Promise.all([promisify(brotliCompress)(identity), promisify(gzip)(identity)])
-  return { type: types[extname(path)] ?? 'text/html; charset=utf-8', bodies: { br, gzip: gz, identity } }
+async function toAsset(path: string, plain: Buffer): Promise<Asset> {
+  const [br, gz] = await Promise.all([promisify(brotliCompress)(plain), promisify(gzip)(plain)])
+  return { type: types[extname(path)] ?? 'text/html; charset=utf-8', bodies: { br, gzip: gz, identity: plain } }
 }
 
 function send(exchange: Exchange, { type, bodies }: Asset, headers: Readonly<Record<string, string>>): void {

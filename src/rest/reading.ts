@@ -8,18 +8,18 @@ import type { Database, Snapshot } from '../store/database.ts'
 export interface ReadingDeps {
   readonly database: Pick<Database, 'snapshot'>
   readonly deadline: () => Deadline
-  readonly admission: Pick<Admission, 'enter' | 'principalOf'>
+  readonly admission: Pick<Admission, 'enter' | 'callerOf'>
 }
 
 export async function reading<T>(
   { database, deadline, admission }: ReadingDeps,
   request: IncomingMessage,
-  identity: Principal,
+  principal: Principal,
   read: (snapshot: Snapshot) => Promise<T>,
 ): Promise<T> {
   const { signal, met } = deadline()
   try {
-    const leave = await admission.enter(admission.principalOf(identity, request), signal)
+    const leave = await admission.enter(admission.callerOf(principal, request), signal)
     try {
       const snapshot = await database.snapshot(signal)
       return await read(snapshot).finally(snapshot.close)

@@ -20,8 +20,8 @@ import { createDesired } from './desired.ts'
 import { emcoMethods } from './emco.ts'
 import { answer, type Exchange, type Methods } from './exchange.ts'
 import { type GitDeps, gitMethods } from './git.ts'
-import { admit, cutOffSlow, defaultPatience, type Patience, refuseForeignPage, safeHeaders } from './guard.ts'
-import { createReadiness, type HealthDeps, tellAlive } from './health.ts'
+import { admit, cutOffSlow, defaultTimeouts, refuseForeignPage, safeHeaders, type Timeouts } from './guard.ts'
+import { createReadiness, type HealthDeps, sendLiveness } from './health.ts'
 import { deviceMethods, type IntroduceDeps } from './introduce.ts'
 import { type K8spluginDeps, k8spluginMethods } from './k8splugin.ts'
 import { createPage } from './page.ts'
@@ -45,7 +45,7 @@ export interface ServerDeps
   /** How the world reaches this server; null: as it was asked. */
   readonly publicUrl: string | null
   readonly repositoryOf: IntroduceDeps['repositoryOf']
-  readonly patience?: Patience | undefined
+  readonly timeouts?: Timeouts | undefined
   /** Null: in the clear. */
   readonly tls?: TlsWatch | null
   /** `headers`: what its answer says besides. */
@@ -57,33 +57,33 @@ export interface ServerDeps
 }
 
 export function createHttpServer(deps: ServerDeps): Server {
-  const { log, metrics, admission, patience = defaultPatience, tls = null } = deps
+  const { log, metrics, admission, timeouts = defaultTimeouts, tls = null } = deps
   const requestId = createRequestIds()
-  const tellMetrics = async (exchange: Exchange) => answer(exchange, 200, metrics.contentType, await metrics.print())
+  const sendMetrics = async (exchange: Exchange) => answer(exchange, 200, metrics.contentType, await metrics.print())
   const page = createPage()
   const findTip = createLookup((names) => findTips(deps.database.session, names))
   const fetching = { ...deps, findTip }
-  const tellDesired = createDesired(fetching)
+  const sendDesired = createDesired(fetching)
   const keep = (isDeleted: boolean): Methods => ({
     POST: { access: 'operator of all', handle: (exchange) => keepInventory(deps, exchange, isDeleted) },
   })
   const routes: Readonly<Record<string, Methods>> = {
     '/': { GET: { access: 'public', handle: page.show } },
     '/reports': { POST: { access: 'device', handle: (exchange) => takeBacklog(deps, exchange) } },
-    '/healthz': { GET: { access: 'public', handle: tellAlive } },
+    '/healthz': { GET: { access: 'public', handle: sendLiveness } },
     '/readyz': { GET: { access: 'public', handle: createReadiness(deps) } },
     '/api/cnf-adapter/v1/aai-update/': keep(false),
     '/api/cnf-adapter/v1/aai-update': keep(false),
     '/api/cnf-adapter/v1/aai-delete/': keep(true),
     '/api/cnf-adapter/v1/aai-delete': keep(true),
     '/session': sessionMethods(deps),
-    '/metrics': { GET: { access: 'viewer of all', handle: tellMetrics } },
+    '/metrics': { GET: { access: 'viewer of all', handle: sendMetrics } },
   }
 
   /** Who asks, if he may. */
   async function identify({ request }: Exchange, access: Access): Promise<Principal> {
-    const identity = await deps.auth.identify(deps.credentials.of(request))
-    if (may(identity, access)) return identity
+    const principal = await deps.auth.identify(deps.credentials.of(request))
+    if (may(principal, access)) return principal
     throw new DomainError('FORBIDDEN', `this needs ${describeAccess(access)}`)
   }
 
@@ -91,7 +91,7 @@ export function createHttpServer(deps: ServerDeps): Server {
     const status = matchMargoRoute(path)
     if (status) return { POST: { access: 'device', handle: (exchange) => takeReport(deps, exchange, status) } }
     const desired = matchDesiredRoute(path)
-    if (desired) return { GET: { access: 'device', handle: (exchange) => tellDesired(exchange, desired) } }
+    if (desired) return { GET: { access: 'device', handle: (exchange) => sendDesired(exchange, desired) } }
     const device = matchDeviceRoute(path)
     if (device) return deviceMethods(deps, device)
     const k8splugin = matchK8spluginRoute(path)
@@ -152,7 +152,7 @@ export function createHttpServer(deps: ServerDeps): Server {
   }
 
   // How often it looks for those who are late, beside how long they may be.
-  const options = { connectionsCheckingInterval: Math.min(patience.headers / 3, 5_000) }
+  const options = { connectionsCheckingInterval: Math.min(timeouts.headers / 3, 5_000) }
   const listener: RequestListener = (request, response) => {
     const url = request.url ?? '/'
     const query = url.indexOf('?')
@@ -175,9 +175,9 @@ export function createHttpServer(deps: ServerDeps): Server {
     route(exchange).catch((error: unknown) => fail(exchange, error))
   }
   const server = tls
-    ? createTlsServer(tls, { ...options, handshakeTimeout: patience.headers }, listener)
+    ? createTlsServer(tls, { ...options, handshakeTimeout: timeouts.headers }, listener)
     : createServer(options, listener)
-  cutOffSlow(server, admission, patience)
+  cutOffSlow(server, admission, timeouts)
   server.keepAliveTimeout = 75_000
   return server
 }

@@ -37,8 +37,8 @@ export function sessionMethods({ auth, credentials }: SessionDeps): Methods {
         credentials.requireOwnPage(exchange.request)
         const presented = presentedBy(exchange)
         const token = presented.token ?? (await readCredential(exchange))
-        const { identity, cookie, seconds } = await auth.signIn({ ...presented, token })
-        const body = JSON.stringify({ name: identity.name, roles: identity.roles, seconds })
+        const { principal, cookie, seconds } = await auth.signIn({ ...presented, token })
+        const body = JSON.stringify({ name: principal.name, roles: principal.roles, seconds })
         answer(exchange, 201, 'application/json', body, cookieOf(exchange, cookie, seconds))
       },
     },

@@ -25,7 +25,7 @@ interface Failure {
 
 export async function enrol(api: Api, fleet: Fleet): Promise<Enrolled> {
   const { tokens, unreachable } = await registerAll(api, fleet)
-  const { revision } = await patiently(() => api.ask<{ revision: string }>('{ revision }'))
+  const { revision } = await retryUnavailable(() => api.ask<{ revision: string }>('{ revision }'))
   const rolloutIds: string[] = []
   let declaredRevision = 0
   for (const rollout of fleet.rollouts) {
@@ -68,7 +68,7 @@ export async function registerAll(
     })),
   ]
   for (let from = 0; from < inputs.length; from += chunk) {
-    const { registerDevices } = await patiently(() =>
+    const { registerDevices } = await retryUnavailable(() =>
       api.ask<RegisteredData>(
         `mutation Register($input: RegisterDevicesInput!) {
           registerDevices(input: $input) {
@@ -113,7 +113,7 @@ async function declare(
       components,
     })),
   }
-  const { declareDeployments } = await patiently(() =>
+  const { declareDeployments } = await retryUnavailable(() =>
     api.ask<DeclaredData>(
       `mutation Declare($input: DeclareDeploymentsInput!) {
         declareDeployments(input: $input) {
@@ -134,7 +134,7 @@ function requireResult<T>({ message }: Failure, result: T | undefined): T {
 }
 
 /** A server that is only just starting, or briefly away, is waited for: all of this may be repeated. */
-async function patiently<T>(ask: () => Promise<T>): Promise<T> {
+async function retryUnavailable<T>(ask: () => Promise<T>): Promise<T> {
   for (let failed = 1; ; failed += 1) {
     try {
       return await ask()

@@ -1,7 +1,7 @@
 /** Sends with retries: no answer, 429 and 5xx are retried with growing delays; anything else is the answer. */
 import { setTimeout as delay } from 'node:timers/promises'
 
-export interface PatientRequest {
+export interface SimulatedRequest {
   readonly method: 'GET' | 'POST' | 'PUT'
   readonly url: string
   readonly body?: string
@@ -15,20 +15,20 @@ export interface Answered {
   readonly isRepeat: boolean
 }
 
-export interface Patience {
+export interface RetryOptions {
   /** A try ended without an answer, or with "not now". */
   readonly tryFailed: (why: 'unanswered' | 'told to wait') => void
   readonly signal: AbortSignal
 }
 
 /** Margo's agents give up after ten seconds. */
-const patience = 10_000
+const requestTimeout = 10_000
 const longestWait = 30_000
 
 /** Null: the simulation ended first. */
-export async function sendPatiently(
-  request: PatientRequest,
-  { tryFailed, signal }: Patience,
+export async function sendWithRetry(
+  request: SimulatedRequest,
+  { tryFailed, signal }: RetryOptions,
 ): Promise<Answered | null> {
   let isRepeat = false
   for (let tries = 1; !signal.aborted; tries += 1) {
@@ -44,7 +44,7 @@ export async function sendPatiently(
 }
 
 async function attempt(
-  { method, url, body, token, headers }: PatientRequest,
+  { method, url, body, token, headers }: SimulatedRequest,
   signal: AbortSignal,
 ): Promise<Response | null> {
   try {
@@ -56,7 +56,7 @@ async function attempt(
         ...headers,
       },
       body: body ?? null,
-      signal: AbortSignal.any([signal, AbortSignal.timeout(patience)]),
+      signal: AbortSignal.any([signal, AbortSignal.timeout(requestTimeout)]),
     })
     // An answer is one only when all of it is there.
     const bytes = await response.arrayBuffer()

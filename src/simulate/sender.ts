@@ -1,7 +1,7 @@
 /** How a device sends: patiently, on its generation's route, or what has waited as one backlog. */
 import { backlogItem, generationOf, type Report } from './bodies.ts'
 import type { Verdict } from './expectation.ts'
-import { type Patience, sendPatiently } from './requests.ts'
+import { type RetryOptions, sendWithRetry } from './requests.ts'
 
 export type SentReport =
   | { readonly verdict: Verdict; readonly revision: number }
@@ -14,7 +14,7 @@ export interface Sent {
   readonly isRepeat: boolean
 }
 
-export interface SenderOptions extends Patience {
+export interface SenderOptions extends RetryOptions {
   readonly url: string
   /** A device's own token; undefined: it has none. */
   readonly tokenOf: (reporter: string) => string | undefined
@@ -27,7 +27,7 @@ export interface Sender {
   send(reports: readonly Report[], isHeld: boolean): Promise<Sent | null>
 }
 
-export function createSender({ url, tokenOf, obtainToken, ...patience }: SenderOptions): Sender {
+export function createSender({ url, tokenOf, obtainToken, ...retryOptions }: SenderOptions): Sender {
   return {
     async send(reports, isHeld) {
       const [first] = reports
@@ -39,7 +39,7 @@ export function createSender({ url, tokenOf, obtainToken, ...patience }: SenderO
       let isRepeat = false
       for (;;) {
         const token = tokenOf(reporter)
-        const answered = await sendPatiently({ method: 'POST', url: `${url}${path}`, body, token }, patience)
+        const answered = await sendWithRetry({ method: 'POST', url: `${url}${path}`, body, token }, retryOptions)
         if (!answered) return null
         isRepeat ||= answered.isRepeat
         if (answered.response.status === 401 && token === undefined) {

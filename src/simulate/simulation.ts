@@ -56,7 +56,7 @@ export interface Running {
 }
 
 /** How long what is under way is waited for in the end. */
-const patience = 30_000
+const drainTimeout = 30_000
 
 /** `stop` ends the sending, in good order; the checks follow. */
 export async function simulate(
@@ -82,10 +82,10 @@ export async function simulate(
   const tryFailed = (): void => {
     failedTries += 1
   }
-  const patiently = { tryFailed, signal: abandon.signal }
+  const retryOptions = { tryFailed, signal: abandon.signal }
   try {
     const observer = observe(api, revision, rolloutIds, ended.signal)
-    const orchestrator = createOrchestrator({ url: api.url, token, ledger: clusterLedger, ...patiently })
+    const orchestrator = createOrchestrator({ url: api.url, token, ledger: clusterLedger, ...retryOptions })
     const groupIds = await createGroups(api, orchestrator, groups)
     const sender = createSender({
       url: api.url,
@@ -94,9 +94,9 @@ export async function simulate(
         const renewed = await rotateToken(api, reporter)
         if (renewed) tokens.set(reporter, renewed)
       },
-      ...patiently,
+      ...retryOptions,
     })
-    agents = await startAgents({ api, token, seed, run: options.run, ledger: agentLedger, ...patiently })
+    agents = await startAgents({ api, token, seed, run: options.run, ledger: agentLedger, ...retryOptions })
     const over = duration === null ? stop : AbortSignal.any([stop, AbortSignal.timeout(duration)])
     const stage = createStage(speed, over)
     const send = async (reports: readonly Report[], isHeld: boolean): Promise<void> => {
@@ -121,12 +121,12 @@ export async function simulate(
       playClusters(stage, groups, seed, orchestrator),
       agents.play(stage),
     ])
-    const late = setTimeout(() => abandon.abort(), patience)
+    const late = setTimeout(() => abandon.abort(), drainTimeout)
     await stage
       .drain()
       .then(() => agents?.settle())
       .finally(() => clearTimeout(late))
-    await observer.reach(Math.max(ledger.newestRevision, declaredRevision), patience)
+    await observer.reach(Math.max(ledger.newestRevision, declaredRevision), drainTimeout)
     const found = await checkServer(api, rolloutIds, ledger, observer)
     const clusters = await checkClusters(api, groupIds, clusterLedger)
     const fetching = await checkAgents(api, agentLedger, options.run)

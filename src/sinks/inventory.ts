@@ -28,7 +28,7 @@ export interface InventoryDeps {
 /** Tries of a transaction whose nodes somebody else keeps changing. */
 const tries = 5
 /** Failures in a row after which whoever asked is told that it does not work. It is tried on all the same. */
-const patience = 3
+const maxFailures = 3
 
 export function createInventoryDeliver(deps: InventoryDeps): Deliver {
   const aai = createAai(deps.config, deps.sendToAai)
@@ -61,7 +61,7 @@ export function createInventoryDeliver(deps: InventoryDeps): Deliver {
       const error = cause instanceof Error ? cause.message : 'failed'
       const status = cause instanceof Error && 'status' in cause ? Number(cause.status) : null
       const failures = isFurther ? 1 : sink.failures + 1
-      if (!isAwaited || failures < patience) return end({ cursor: sink.cursor, status, error })
+      if (!isAwaited || failures < maxFailures) return end({ cursor: sink.cursor, status, error })
       const isTold = await tellHowItWent(deps, belonging, 'FAILED', error).then(
         () => true,
         () => false,

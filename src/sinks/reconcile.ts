@@ -76,13 +76,13 @@ export function differenceOf<Told extends Readonly<Record<string, unknown>>>(
     if (!mark) created.push(told)
     else if (mark.hash !== hash) modified.push(told)
     if (mark?.hash !== hash || mark.detailHash !== detailHash)
-      marks.push({ resourceKey: key, hash, detailHash, told: identityOf(told) })
+      marks.push({ resourceKey: key, hash, detailHash, told: withoutContent(told) })
   }
   return { created, modified, deleted: [...known.values()].filter(({ resourceKey }) => !there.has(resourceKey)), marks }
 }
 
 /** Enough to take it back later; never the object itself. */
-function identityOf({
+function withoutContent({
   status,
   body,
   ...identity

@@ -67,7 +67,7 @@ export async function whyNotAlone({ url, dataDir }: StoreConfig): Promise<string
     lockDirectory(directory)()
     return null
   }
-  const connection = openConnection({ url, settings: { application_name: 'rollcall-alone' }, patience: 10_000 })
+  const connection = openConnection({ url, settings: { application_name: 'rollcall-alone' }, timeout: 10_000 })
   try {
     const [found] = await connection.run<{ ours: boolean; others: number }>(
       `select to_regclass('log_head') is not null as ours, (select count(*)::int from pg_stat_activity

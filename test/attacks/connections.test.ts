@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { WebSocket } from 'ws'
 import { maxOperationsPerSocket } from '../../src/graphql/guards/limits.ts'
-import { defaultPatience, type Patience } from '../../src/rest/guard.ts'
+import { defaultTimeouts, type Timeouts } from '../../src/rest/guard.ts'
 import { type RunningApp, startApp } from '../support/app.ts'
 import { closed, openSilentSocket, openSocket, subscribe } from './transports.ts'
 
@@ -13,12 +13,12 @@ const report = { deploymentId: 'd-1', status: { state: 'installed' }, components
 let server: RunningApp
 let sockets: { destroy(): void }[] = []
 /** Long enough for whoever is not slow on purpose, on a busy machine too. */
-const shortPatience: Patience = { headers: 1_500, request: 3_000, reading: 500, init: 1_500 }
+const shortTimeouts: Timeouts = { headers: 1_500, request: 3_000, reading: 500, init: 1_500 }
 
-async function start(env: Record<string, string> = {}, clock?: () => number, patience = shortPatience): Promise<void> {
+async function start(env: Record<string, string> = {}, clock?: () => number, timeouts = shortTimeouts): Promise<void> {
   server = await startApp({
     env: { TRUSTED_PROXIES: '127.0.0.1', ...env },
-    patience,
+    timeouts,
     ...(clock ? { clock } : {}),
   })
 }
@@ -260,7 +260,7 @@ describe('a WebSocket', () => {
 
 describe('a storm of questions', () => {
   it('over hundreds of connections keeps nobody else waiting for long', async () => {
-    await start({}, undefined, defaultPatience)
+    await start({}, undefined, defaultTimeouts)
     const his = { 'x-forwarded-for': '192.0.2.1' }
     const query =
       '{ deployments(first: 100) { nodes { id history(first: 10) { nodes { at } } } } audit { drift { field } } }'

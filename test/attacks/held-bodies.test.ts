@@ -1,7 +1,7 @@
 /** Those who send much and stop: what is held of them is bounded, they are cut off, and others are taken all the while. */
 import { connect, type Socket } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
-import { defaultPatience } from '../../src/rest/guard.ts'
+import { defaultTimeouts } from '../../src/rest/guard.ts'
 import { type RunningApp, startApp } from '../support/app.ts'
 
 const mib = 1 << 20
@@ -15,9 +15,9 @@ afterEach(async () => {
   await server.stop()
 })
 
-const start = async (patience: number): Promise<void> => {
+const start = async (bodyTimeout: number): Promise<void> => {
   const env = { MAX_BUFFERED: '128', TRUSTED_PROXIES: '127.0.0.1' }
-  server = await startApp({ env, patience: { ...defaultPatience, body: patience } })
+  server = await startApp({ env, timeouts: { ...defaultTimeouts, body: bodyTimeout } })
 }
 
 /** Announces 15 MiB, sends all but a byte of it, and waits; what it is answered. */

@@ -24,7 +24,7 @@ describe('whatever happens', () => {
       const { cluster, context, watch, put, remove, instantiate, shown, told, connectivity } = await open()
       const unknown = newContext()
       const there = new Map<string, readonly string[]>()
-      const start = () => watch({ server: { pageSize: 1, patience: 1_000 } })
+      const start = () => watch({ server: { pageSize: 1, timeout: 1_000 } })
       let clusters = start()
       let isKnown = false
       const know = async () => {

@@ -1,4 +1,4 @@
-/** A cluster, and watchers of it whose patience is a test's; all tests of a file share a road. */
+/** A cluster, and watchers of it with the limits of a test; all tests of a file share a road. */
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 import { type Clusters, type ClustersOptions, createClusters } from '../../src/clusters/clusters.ts'
 import type { LifecycleState } from '../../src/domain/lifecycle.ts'

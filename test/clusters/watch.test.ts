@@ -199,7 +199,7 @@ describe('the connectivity of a cluster', () => {
     ['answers nothing', (cluster: Kubernetes) => cluster.fallSilent()],
   ])('is lost when it %s, and back when it is', async (_, lose) => {
     const { cluster, watch, put, shown, connectivity, connections } = await open()
-    const clusters = watch({ server: { patience: 50 } })
+    const clusters = watch({ server: { timeout: 50 } })
     await isWatching(cluster)
     lose(cluster)
     cluster.drop()
@@ -214,7 +214,7 @@ describe('the connectivity of a cluster', () => {
 
   it('is lost with a stream on which nothing comes any more, not even its end', async () => {
     const { cluster, watch, connectivity, connections } = await open()
-    watch({ server: { patience: 50, streamSeconds: 1 } })
+    watch({ server: { timeout: 50, streamSeconds: 1 } })
     await isWatching(cluster)
     cluster.fallSilent()
     await expect.poll(connectivity).toBe('OFFLINE')

@@ -91,7 +91,7 @@ function watchState({ feed, log }: UnitOfWork, executed: () => void): Source<unk
     return { send: { cursor, revisions, coalesced, value, before: memory }, memory: value }
   }
   const topics = [`deployment:${watched}`, `deployment:${unseen}`] as const
-  return streamState({ feed: feed as never, identity: everyone, whose: '' }, { topics }, react)
+  return streamState({ feed: feed as never, principal: everyone, whose: '' }, { topics }, react)
 }
 
 function watchChanges({ feed, log }: UnitOfWork, executed: () => void): Source<unknown> {

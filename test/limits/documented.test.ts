@@ -15,10 +15,10 @@ import {
   maxVariableDepth,
   maxVariableSize,
 } from '../../src/graphql/guards/limits.ts'
-import { bodyPatience } from '../../src/limits/admission.ts'
+import { bodyTimeout } from '../../src/limits/admission.ts'
 import { leastBytes, uncounted } from '../../src/limits/bodies.ts'
 import { defaultLimits } from '../../src/limits/limits.ts'
-import { defaultPatience } from '../../src/rest/guard.ts'
+import { defaultTimeouts } from '../../src/rest/guard.ts'
 
 const page = readFileSync(join(import.meta.dirname, '../../docs/graphql.md'), 'utf8')
 const source = readFileSync(join(import.meta.dirname, '../../src/limits/limits.ts'), 'utf8')
@@ -35,11 +35,11 @@ const sizes: Readonly<Record<string, readonly number[]>> = {
   bodySize: [maxBodySize, maxMessageSize],
   operationsPerSocket: [maxOperationsPerSocket, maxUnread],
   slowRequest: [
-    defaultPatience.headers,
-    defaultPatience.request,
-    defaultPatience.init,
-    defaultPatience.reading + defaultLimits.operation.time,
-    bodyPatience,
+    defaultTimeouts.headers,
+    defaultTimeouts.request,
+    defaultTimeouts.init,
+    defaultTimeouts.reading + defaultLimits.operation.time,
+    bodyTimeout,
     leastBytes * 1_000,
   ].map((time) => time / 1_000),
   bufferedBytes: [defaultLimits.buffered, uncounted],

@@ -27,7 +27,7 @@ it('runs out, unless it is renewed or ended', async () => {
 
 it('is not lost with a connection that was free all the time, while this process was busy', async () => {
   const connection = { isLost: false, onLost: () => {}, close: async () => {} } as unknown as Connection
-  const pool = createPool(() => connection, { size: 1, patience: 50 })
+  const pool = createPool(() => connection, { size: 1, timeout: 50 })
   await pool.take()
   const second = pool.take()
   for (let times = 0; times < 4; times += 1) {

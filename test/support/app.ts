@@ -2,7 +2,7 @@
 import { type App, createApp } from '../../src/app.ts'
 import { parseConfig } from '../../src/config.ts'
 import { createLog } from '../../src/log.ts'
-import type { Patience } from '../../src/rest/guard.ts'
+import type { Timeouts } from '../../src/rest/guard.ts'
 import { type EmptyStore, type Store, stores } from './stores.ts'
 
 export interface RunningApp {
@@ -24,7 +24,7 @@ export interface AppOptions {
   readonly on?: EmptyStore
   readonly env?: Record<string, string>
   readonly clock?: () => number
-  readonly patience?: Patience
+  readonly timeouts?: Timeouts
 }
 
 export async function startApp({
@@ -32,7 +32,7 @@ export async function startApp({
   on,
   env = {},
   clock,
-  patience,
+  timeouts,
 }: AppOptions = {}): Promise<RunningApp> {
   if (!store) throw new Error('there is no store to test on')
   const empty = on ?? (await store.create())
@@ -44,7 +44,7 @@ export async function startApp({
     database: await empty.open(),
     log,
     ...(clock ? { clock } : {}),
-    ...(patience ? { patience } : {}),
+    ...(timeouts ? { timeouts } : {}),
   })
   const { url, port } = await app.listen()
   return {

@@ -1,7 +1,7 @@
 /**
  * Who asks: a key of ours, a token that somebody else signed, or the cookie of a browser that signed in with one of them.
  *
- *   token given?  ──yes──▶ one of our keys, or a JWT ──▶ an identity, or refused: never anybody else, also where API_AUTH is open
+ *   token given?  ──yes──▶ one of our keys, or a JWT ──▶ an principal, or refused: never anybody else, also where API_AUTH is open
  *        │no
  *   cookie given? ──yes──▶ a session, as long as what it was opened with is good
  *        │no
@@ -51,10 +51,10 @@ export interface ApiAuth {
   /** Whether this can be nothing but a key, good or not: no device has a token like it. */
   isKey(text: string): boolean
   /** Calls back once, when the credential is no longer good; what it answers ends that. */
-  follow(identity: Principal, end: () => void): () => void
+  follow(principal: Principal, end: () => void): () => void
   signIn(
     presented: Presented,
-  ): Promise<{ readonly identity: Principal; readonly cookie: string; readonly seconds: number }>
+  ): Promise<{ readonly principal: Principal; readonly cookie: string; readonly seconds: number }>
   /** Ends the session of this cookie, if it is one. */
   signOut(presented: Presented): Promise<void>
   /** Something was revoked here: looks at once. */
@@ -79,7 +79,7 @@ const tokenInterval = 30_000
 const sessionLength = 12 * 60 * 60 * 1000
 
 interface Follower {
-  readonly identity: Principal
+  readonly principal: Principal
   readonly end: () => void
 }
 
@@ -97,10 +97,10 @@ export function createApiAuth(deps: ApiAuthDeps): ApiAuth {
   async function identify(presented: Presented): Promise<Principal> {
     if (isOnlyOpen) return everyone
     try {
-      const identity = await find(presented)
-      if (identity.expiresAt !== null && identity.expiresAt <= clock())
+      const principal = await find(presented)
+      if (principal.expiresAt !== null && principal.expiresAt <= clock())
         throw unauthenticated('the credential has expired')
-      return identity
+      return principal
     } catch (error) {
       const isAttempt = presented.token !== null || presented.cookie !== null
       if (isAttempt && error instanceof DomainError && error.code === 'UNAUTHENTICATED')
@@ -113,8 +113,8 @@ export function createApiAuth(deps: ApiAuthDeps): ApiAuth {
     if (token !== null) return ofToken(token)
     if (cookie !== null) {
       const hash = hashOf(cookie)
-      const identity = identityOfSession(await findSession(hash))
-      if (identity) return identity
+      const principal = principalOfSession(await findSession(hash))
+      if (principal) return principal
       if (!methods.includes('open')) throw unauthenticated('the session is over: sign in again')
     }
     if (methods.includes('open')) return everyone
@@ -126,28 +126,28 @@ export function createApiAuth(deps: ApiAuthDeps): ApiAuth {
     if (!methods.includes('key')) throw unauthenticated('the token is refused: it is no JWT')
     const hash = hashOf(token)
     if (adminHash !== null && isSameHash(hash, adminHash)) return adminOfEnvironment
-    const identity = identityOfKey(await findKey(hash))
-    if (!identity) throw unauthenticated('the key is refused: it is unknown, revoked or has expired')
-    return identity
+    const principal = principalOfKey(await findKey(hash))
+    if (!principal) throw unauthenticated('the key is refused: it is unknown, revoked or has expired')
+    return principal
   }
 
-  function identityOfSession(session: SessionRow | null): Principal | null {
+  function principalOfSession(session: SessionRow | null): Principal | null {
     if (!session || session.expiresAt <= clock()) return null
     const credential = { kind: 'session', hash: session.hash, of: session.credential } as const
     if (session.credential === 'key') {
-      const key = methods.includes('key') ? identityOfKey(session.key) : null
+      const key = methods.includes('key') ? principalOfKey(session.key) : null
       return key && { ...key, credential, expiresAt: Math.min(session.expiresAt, key.expiresAt ?? session.expiresAt) }
     }
     const isGood =
       session.credential === 'adminKey'
         ? adminHash !== null && isSameHash(session.credentialId, adminHash)
         : methods.includes('jwt')
-    return isGood ? { ...identityOf(session), credential, expiresAt: session.expiresAt } : null
+    return isGood ? { ...principalOf(session), credential, expiresAt: session.expiresAt } : null
   }
 
-  function identityOfKey(key: ApiKeyRow | null): Principal | null {
+  function principalOfKey(key: ApiKeyRow | null): Principal | null {
     if (!key || key.revokedAt !== null || (key.expiresAt !== null && key.expiresAt <= clock())) return null
-    return { ...identityOf(key), credential: { kind: 'key', id: key.id }, expiresAt: key.expiresAt }
+    return { ...principalOf(key), credential: { kind: 'key', id: key.id }, expiresAt: key.expiresAt }
   }
 
   function end(over: readonly Follower[]): void {
@@ -157,18 +157,18 @@ export function createApiAuth(deps: ApiAuthDeps): ApiAuth {
   async function look(): Promise<void> {
     if (followers.size === 0) return
     const now = clock()
-    end([...followers].filter(({ identity }) => identity.expiresAt !== null && identity.expiresAt <= now))
+    end([...followers].filter(({ principal }) => principal.expiresAt !== null && principal.expiresAt <= now))
     const present = [...followers]
-    const credentials = present.map(({ identity }) => identity.credential)
+    const credentials = present.map(({ principal }) => principal.credential)
     const ids = credentials.flatMap((one) => (one.kind === 'key' ? [one.id] : []))
     const hashes = credentials.flatMap((one) => (one.kind === 'session' ? [one.hash] : []))
     const keys = await findApiKeys(database.session, [...new Set(ids)])
     const sessions = hashes.length > 0 ? await findSessions(database.session, [...new Set(hashes)]) : new Map()
     const withdrawn = await withdrawnTokens(present, now)
     end(
-      present.filter(({ identity: { credential } }) => {
-        if (credential.kind === 'key') return !identityOfKey(keys.get(credential.id) ?? null)
-        if (credential.kind === 'session') return !identityOfSession(sessions.get(credential.hash) ?? null)
+      present.filter(({ principal: { credential } }) => {
+        if (credential.kind === 'key') return !principalOfKey(keys.get(credential.id) ?? null)
+        if (credential.kind === 'session') return !principalOfSession(sessions.get(credential.hash) ?? null)
         return credential.kind === 'jwt' && withdrawn.has(credential.text)
       }),
     )
@@ -178,7 +178,7 @@ export function createApiAuth(deps: ApiAuthDeps): ApiAuth {
     const withdrawn = new Set<string>()
     if (!verifyJwt || now - tokensCheckedAt < tokenInterval) return withdrawn
     tokensCheckedAt = now
-    const texts = present.flatMap(({ identity: { credential } }) =>
+    const texts = present.flatMap(({ principal: { credential } }) =>
       credential.kind === 'jwt' ? [credential.text] : [],
     )
     for (const text of new Set(texts))
@@ -196,15 +196,15 @@ export function createApiAuth(deps: ApiAuthDeps): ApiAuth {
     takesKeys: methods.includes('key'),
     isKey: (text) =>
       methods.includes('key') && (looksLikeApiKey(text) || (adminHash !== null && isSameHash(hashOf(text), adminHash))),
-    follow(identity, ended) {
-      if (identity.credential.kind === 'none' || identity.credential.kind === 'adminKey') return () => {}
-      const follower = { identity, end: ended }
+    follow(principal, ended) {
+      if (principal.credential.kind === 'none' || principal.credential.kind === 'adminKey') return () => {}
+      const follower = { principal, end: ended }
       followers.add(follower)
       return () => void followers.delete(follower)
     },
     async signIn(presented) {
-      const identity = await identify({ ...presented, cookie: null })
-      const { credential, expiresAt } = identity
+      const principal = await identify({ ...presented, cookie: null })
+      const { credential, expiresAt } = principal
       if (credential.kind === 'none' || credential.kind === 'session')
         throw unauthenticated('a session is opened with a key or a token: send Authorization: Bearer, or X-API-Key')
       const now = clock()
@@ -215,21 +215,21 @@ export function createApiAuth(deps: ApiAuthDeps): ApiAuth {
         credential: credential.kind,
         credentialId:
           credential.kind === 'key' ? credential.id : credential.kind === 'adminKey' ? (adminHash ?? '') : '',
-        name: identity.name,
-        roles: identity.roles,
-        scopes: scopesOf(identity.accessScope),
+        name: principal.name,
+        roles: principal.roles,
+        scopes: scopesOf(principal.accessScope),
         expiresAt: ends,
       })
       const { address } = presented
-      await writer.submit(audited(opened, entry('SIGN_IN', identity, address, now)))
-      return { identity, cookie: cookie.text, seconds: Math.floor((ends - now) / 1000) }
+      await writer.submit(audited(opened, entry('SIGN_IN', principal, address, now)))
+      return { principal, cookie: cookie.text, seconds: Math.floor((ends - now) / 1000) }
     },
     async signOut({ cookie, address }) {
       if (cookie === null) return
       const hash = hashOf(cookie)
-      const identity = identityOfSession(await findSession(hash))
+      const principal = principalOfSession(await findSession(hash))
       const closed = closeSession(hash)
-      await writer.submit(identity ? audited(closed, entry('SIGN_OUT', identity, address, clock())) : closed)
+      await writer.submit(principal ? audited(closed, entry('SIGN_OUT', principal, address, clock())) : closed)
       await this.recheck()
     },
     recheck: look,
@@ -239,8 +239,8 @@ export function createApiAuth(deps: ApiAuthDeps): ApiAuth {
   }
 }
 
-function entry(kind: 'SIGN_IN' | 'SIGN_OUT', identity: Principal, address: string, at: Millis): AuditEntry {
-  const { name: who, credential } = identity
+function entry(kind: 'SIGN_IN' | 'SIGN_OUT', principal: Principal, address: string, at: Millis): AuditEntry {
+  const { name: who, credential } = principal
   const action = kind === 'SIGN_IN' ? 'signIn' : 'signOut'
   const presented = credential.kind === 'session' ? credential.of : credential.kind
   return { at, kind, who, credential: presented, address, action, outcome: 'done', detail: null, times: 1 }
@@ -261,7 +261,7 @@ const adminOfEnvironment: Principal = {
   expiresAt: null,
 }
 
-function identityOf({ name, roles: held, scopes }: Pick<ApiKeyRow, 'name' | 'roles' | 'scopes'>) {
+function principalOf({ name, roles: held, scopes }: Pick<ApiKeyRow, 'name' | 'roles' | 'scopes'>) {
   const accessScope = parseScopes(scopes)
   if (typeof accessScope === 'string') throw new Error(`what is stored of the credential ${name} cannot be read`)
   return { name, roles: held.filter((role): role is Role => roles.some((one) => one === role)), accessScope }

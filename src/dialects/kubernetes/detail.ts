@@ -52,11 +52,11 @@ function cleanMetadata({ managedFields, ...metadata }: Json, isSecret: boolean):
 function cut(object: unknown, limit: number): { text: string; isCut: boolean } {
   if (!isObject(object)) return { text: 'null', isCut: true }
   const { apiVersion, kind, metadata, status } = object
-  const { annotations, ...identity } = isObject(metadata) ? metadata : { annotations: null }
+  const { annotations, ...essentials } = isObject(metadata) ? metadata : { annotations: null }
   const shorter = [
     { apiVersion, kind, metadata, status },
-    { apiVersion, kind, metadata: identity, status },
-    { apiVersion, kind, metadata: identity },
+    { apiVersion, kind, metadata: essentials, status },
+    { apiVersion, kind, metadata: essentials },
   ]
   const text = shorter.map(write).find((candidate) => candidate.length <= limit)
   return { text: text ?? '{}', isCut: true }

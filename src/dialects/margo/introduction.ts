@@ -6,7 +6,7 @@ import { idProblem, longestId, readId, textProblem } from './text.ts'
 
 const clusterKind = 'ClusterCapabilitiesManifest'
 const capabilityKinds = ['DeviceCapabilities', 'DeviceCapability', 'DeviceCapabilitiesManifest', clusterKind]
-const identity = ['vendor', 'modelNumber', 'serialNumber'] as const
+const identityFields = ['vendor', 'modelNumber', 'serialNumber'] as const
 const lists = ['roles', 'cpu', 'cpus', 'peripherals', 'interfaces', 'supportedRuntimes', 'supportedDeploymentTypes']
 
 /** The specification's (SupportedRuntime). */
@@ -30,7 +30,7 @@ export function parseCapabilities(body: unknown, expected: string | null): Capab
     throw refusal(problems.list ?? [], 'What the device can run')
   }
   const id = readOwnId(problems, 'properties', properties, expected)
-  const [vendor, modelNumber, serialNumber] = identity.map((name) =>
+  const [vendor, modelNumber, serialNumber] = identityFields.map((name) =>
     readId(problems, `properties.${name}`, properties[name]),
   )
   for (const name of lists)

@@ -34,8 +34,8 @@ export interface ContextDeps {
 
 export interface Context {
   /** The caller. */
-  readonly identity: Principal
-  /** The principal that reads and execution time are charged to. */
+  readonly principal: Principal
+  /** The caller that reads and execution time are charged to. */
   readonly whose: string
   readonly feed: ContextDeps['feed']
   readonly sinks: SinkManager
@@ -70,7 +70,7 @@ export interface Context {
 }
 
 export interface ContextOptions {
-  readonly identity?: Principal | undefined
+  readonly principal?: Principal | undefined
   /** The caller's address, for the audit log. */
   readonly address?: string | undefined
   /** Absent: the caller's name. */
@@ -85,9 +85,9 @@ export interface ContextOptions {
 export function createContext(
   deps: ContextDeps,
   {
-    identity = everyone,
+    principal = everyone,
     address = '',
-    whose = identity.name,
+    whose = principal.name,
     snapshot = null,
     lastEventId = null,
     enter,
@@ -136,20 +136,20 @@ export function createContext(
   }
 
   return {
-    identity,
+    principal,
     whose,
     session: ownSnapshot,
     recheckAccess: deps.auth.recheck,
     signal,
     audit: deps.limits.audit,
-    visible: identity.accessScope ? visibleChangesOf(deps.database, identity.accessScope) : undefined,
+    visible: principal.accessScope ? visibleChangesOf(deps.database, principal.accessScope) : undefined,
     feed: deps.feed,
     sinks: deps.sinks,
     repositoryOf: deps.repositoryOf ?? (() => null),
     lastEventId,
     async reader() {
       const own = ownSnapshot()
-      const reader = readerOf(await own, identity.accessScope)
+      const reader = readerOf(await own, principal.accessScope)
       if (opened === own) current = reader
       return reader
     },
@@ -165,7 +165,7 @@ export function createContext(
     async act(action, detail, work) {
       // What was read for an earlier field is older than what follows. The embedded database has one connection: what is written waits for it.
       await close()
-      const { name: who, credential } = identity
+      const { name: who, credential } = principal
       const done = { who, credential: credential.kind, address, action, outcome: 'done', detail, times: 1 }
       acting = { at: Date.now(), kind: 'MUTATION', ...done }
       let outcome = 'done'

@@ -38,12 +38,12 @@ export interface ExecuteOptions extends Pick<ContextOptions, 'enter' | 'address'
 export async function executeOperation(
   deps: ContextDeps,
   args: ExecutionArgs,
-  identity: Principal,
+  principal: Principal,
   { enter, address, whose, answered }: ExecuteOptions = {},
 ): Promise<ExecutionResult> {
-  const refusals = refuseOperation(args.schema, args.document, identity)
+  const refusals = refuseOperation(args.schema, args.document, principal)
   if (refusals.length > 0) return { errors: refusals }
-  const context = createContext(deps, { identity, enter, address, whose })
+  const context = createContext(deps, { principal, enter, address, whose })
   try {
     const validated = validateWithin(deps, args, (own) => validateExecutionArgs({ ...own, contextValue: context }))
     if (!('schema' in validated)) return validated
@@ -89,12 +89,12 @@ export interface SubscribeOptions extends Pick<ContextOptions, 'whose'> {
 export async function subscribeOperation(
   deps: SubscriptionDeps,
   args: ExecutionArgs,
-  identity: Principal,
+  principal: Principal,
   options: SubscribeOptions = {},
 ): Promise<EventResults | ExecutionResult> {
   let hasBegun = false
   try {
-    const result = await subscribe(deps, args, identity, options)
+    const result = await subscribe(deps, args, principal, options)
     hasBegun = Symbol.asyncIterator in result
     return result
   } finally {
@@ -105,23 +105,27 @@ export async function subscribeOperation(
 async function subscribe(
   deps: SubscriptionDeps,
   args: ExecutionArgs,
-  identity: Principal,
+  principal: Principal,
   options: SubscribeOptions,
 ): Promise<EventResults | ExecutionResult> {
-  const refusals = refuseOperation(args.schema, args.document, identity)
+  const refusals = refuseOperation(args.schema, args.document, principal)
   if (refusals.length > 0) return { errors: refusals }
-  const contextValue = createContext(deps, { identity, whose: options.whose, lastEventId: options.lastEventId ?? null })
+  const contextValue = createContext(deps, {
+    principal,
+    whose: options.whose,
+    lastEventId: options.lastEventId ?? null,
+  })
   const validated = validateWithin(deps, args, (own) => validateSubscriptionArgs({ ...own, contextValue }))
   const source = 'schema' in validated ? await createSourceEventStream(validated) : validated
   await contextValue.close()
   if (!('schema' in validated) || !(Symbol.asyncIterator in source)) return source as ExecutionResult
   const events = source as Source<unknown>
   if (events.start !== null) options.begins?.(events.start)
-  const operation = JSON.stringify([args.operationName, args.variableValues, rightsKey(identity)])
+  const operation = JSON.stringify([args.operationName, args.variableValues, rightsKey(principal)])
   const key = deps.shared.keyOf(args.document, operation)
   const execute: Execute = (event, isAlone) => {
     const own = (): EventResult | Promise<EventResult> =>
-      executeEvent(deps, validated, event, { identity, whose: options.whose })
+      executeEvent(deps, validated, event, { principal, whose: options.whose })
     const result = isAlone && event.snapshot ? own() : deps.shared.execute(key, event, own)
     if (result instanceof Promise) return result.finally(event.release)
     event.release()
@@ -231,12 +235,12 @@ function executeEvent(
   event: SourceEvent,
   caller: Caller,
 ): EventResult | Promise<EventResult> {
-  const turn = deps.slices.enter(caller.whose ?? caller.identity.name, valuesOfEvent)
+  const turn = deps.slices.enter(caller.whose ?? caller.principal.name, valuesOfEvent)
   return turn ? turn.then(() => executeNow(deps, args, event, caller)) : executeNow(deps, args, event, caller)
 }
 
 interface Caller extends Pick<ContextOptions, 'whose'> {
-  readonly identity: Principal
+  readonly principal: Principal
 }
 
 function executeNow(
@@ -251,7 +255,7 @@ function executeNow(
   const result = executeWithin(contextValue, { ...args, rootValue, contextValue })
   if (result instanceof Promise) return whenExecuted(contextValue, result, event)
   void contextValue.close()
-  return resumable(event, result, contextValue.identity.accessScope === null)
+  return resumable(event, result, contextValue.principal.accessScope === null)
 }
 
 async function whenExecuted(
@@ -261,7 +265,7 @@ async function whenExecuted(
 ): Promise<EventResult> {
   try {
     const result = await work
-    const isOfIt = event.resumeFrom !== null && !result.errors && context.identity.accessScope === null
+    const isOfIt = event.resumeFrom !== null && !result.errors && context.principal.accessScope === null
     return resumable(event, result, isOfIt && (await context.head()) === null)
   } finally {
     await context.close()

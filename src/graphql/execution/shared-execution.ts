@@ -74,7 +74,7 @@ export function createSharedExecution(): SharedExecution {
       const before = change ? kept.get(change)?.results.get(operation) : undefined
       if (before) return before
       const results = event.snapshot ? resultsOf(event.snapshot) : ofChanges
-      const key = `${identityOf(event)} ${operation}`
+      const key = `${eventKey(event)} ${operation}`
       const known = results.get(key)
       if (known) return known
       const result = execute()
@@ -93,7 +93,7 @@ export function createSharedExecution(): SharedExecution {
 }
 
 /** Distinguishes events of one kind, for subscribers with the same variables. */
-function identityOf({ payload }: SourceEvent): string {
+function eventKey({ payload }: SourceEvent): string {
   const { cursor, coalesced, changes, change, reset } = payload as {
     readonly cursor: Revision
     readonly coalesced?: number

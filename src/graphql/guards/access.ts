@@ -100,7 +100,7 @@ declare global {
 
 /** The part of the context that the plugin needs. */
 interface CallerContext {
-  readonly identity: Principal
+  readonly principal: Principal
   act<Result>(action: string, detail: unknown, work: () => Result): Promise<Awaited<Result>>
 }
 
@@ -120,10 +120,10 @@ export class AccessPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
     if (field.kind !== 'Mutation') return resolve
     const { access } = field.pothosOptions
     return (root, args, context, info) => {
-      const { identity, act } = context as unknown as CallerContext
+      const { principal, act } = context as unknown as CallerContext
       const { input } = args as { readonly input?: unknown }
       return act(field.name, summaryOf(input), () =>
-        may(identity, access) ? resolve(root, args, context, info) : forbidden(field.name, access),
+        may(principal, access) ? resolve(root, args, context, info) : forbidden(field.name, access),
       )
     }
   }
@@ -174,14 +174,14 @@ interface Demand {
 const demands = new WeakMap<DocumentNode, readonly Demand[]>()
 
 /** The reasons to refuse a document; empty: it is allowed. All operations and fragments of the document count. */
-export function refuseOperation(schema: GraphQLSchema, document: DocumentNode, identity: Principal): GraphQLError[] {
+export function refuseOperation(schema: GraphQLSchema, document: DocumentNode, principal: Principal): GraphQLError[] {
   let needed = demands.get(document)
   if (!needed) {
     needed = demandsOf(schema, document)
     demands.set(document, needed)
   }
   return needed
-    .filter(({ access }) => !may(identity, access))
+    .filter(({ access }) => !may(principal, access))
     .map(
       ({ access, name, node }) =>
         new GraphQLError(`${name} needs ${describeAccess(access)}`, {

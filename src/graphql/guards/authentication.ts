@@ -13,7 +13,7 @@ export interface Authentication {
   /** Authenticates a request once; later calls return the same result. */
   identify(request: IncomingMessage | undefined, presented: Presented): Promise<Principal>
   /** Throws if the request was not authenticated. */
-  identityOf(context: object): Principal
+  principalOf(context: object): Principal
   /** Calls `end` when the credential of this request expires or is revoked. */
   follow(request: object, end: () => void): () => void
 }
@@ -26,15 +26,15 @@ export function createAuthentication(
   auth: Pick<ApiAuth, 'identify' | 'follow'>,
   credentials: Credentials,
 ): Authentication {
-  const identities = createAttachment<object, Principal>('identity')
+  const principals = createAttachment<object, Principal>('principal')
   const asked = createAttachment<IncomingMessage, Promise<Principal>>('asked')
 
   function identify(request: IncomingMessage | undefined, presented: Presented): Promise<Principal> {
     const known = request && asked.get(request)
     if (known) return known
-    const identity = auth.identify(presented)
-    if (request) asked.set(request, identity)
-    return identity
+    const principal = auth.identify(presented)
+    if (request) asked.set(request, principal)
+    return principal
   }
 
   return {
@@ -43,7 +43,7 @@ export function createAuthentication(
         const { req } = serverContext as NodeContext
         const asking = req ?? { headers: Object.fromEntries(request.headers), socket: {} }
         try {
-          identities.set(request, await identify(req, credentials.of(asking)))
+          principals.set(request, await identify(req, credentials.of(asking)))
         } catch (error) {
           if (!(error instanceof DomainError)) throw error
           if (error.code === 'UNAUTHENTICATED') throw refusal('UNAUTHENTICATED', 401, error.message)
@@ -52,16 +52,16 @@ export function createAuthentication(
       },
     },
     identify,
-    identityOf(context) {
-      const { identity, request } = context as { readonly identity?: Principal; readonly request?: object }
-      const found = identity ?? (request && identities.get(request))
+    principalOf(context) {
+      const { principal, request } = context as { readonly principal?: Principal; readonly request?: object }
+      const found = principal ?? (request && principals.get(request))
       if (!found) throw new Error('the operation has no authenticated caller')
       return found
     },
     follow(request, end) {
-      const identity = identities.get(request)
-      if (!identity) throw new Error('the stream has no authenticated caller')
-      return auth.follow(identity, end)
+      const principal = principals.get(request)
+      if (!principal) throw new Error('the stream has no authenticated caller')
+      return auth.follow(principal, end)
     },
   }
 }

@@ -4,9 +4,9 @@ import { digestOf } from '../../dialects/margo/digest.ts'
 import type { Desire } from '../../ingest/commands/declare.ts'
 import type { Context } from '../execution/context.ts'
 
-export function desireOf({ identity }: Pick<Context, 'identity'>, reason: string | null): Desire {
+export function desireOf({ principal }: Pick<Context, 'principal'>, reason: string | null): Desire {
   return {
-    cause: { who: identity.name, why: reason ?? '' },
+    cause: { who: principal.name, why: reason ?? '' },
     bundle: (documents) => {
       const bytes = createBundle(documents)
       return { digest: digestOf(bytes), size: bytes.length }

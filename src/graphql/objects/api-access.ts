@@ -204,7 +204,7 @@ builder.mutationFields((t) => ({
       if (expiresAt !== null && expiresAt <= Date.now()) check.add(['expiresAt'], 'must be in the future')
       return attempt(['InvalidInput', 'Forbidden'], check.problems, async () => {
         const { id, text, hash } = newApiKey()
-        const createdBy = context.identity.name
+        const createdBy = context.principal.name
         const held = [...new Set(input.roles)]
         await context.write(createApiKey({ id, hash, name, roles: held, scopes: scopes ?? [], createdBy, expiresAt }))
         const apiKey = await findApiKey(await context.session(), id)

@@ -5,7 +5,7 @@ import { builder } from '../builder.ts'
 import type { Context } from '../execution/context.ts'
 import type { ChangeParent } from '../execution/loaders.ts'
 import { givenFields } from '../mutations/input.ts'
-import { isWritten } from './change.ts'
+import { isKnownKind } from './change.ts'
 import { type Connection, connect, implementConnection, type PageArguments, revisionPageArgs } from './connection.ts'
 import { LabelInput } from './label.ts'
 import { keysOf } from './node.ts'
@@ -38,7 +38,7 @@ export const ChangeFilterRef = builder.inputType('ChangeFilter', {
 export function toChangeFilter(input: typeof ChangeFilterRef.$inferInput | null | undefined): ChangeFilter {
   const { rolloutIds, kinds, ...rest } = input ?? {}
   // Kinds that this version does not write match nothing.
-  const known = kinds?.filter(isWritten)
+  const known = kinds?.filter(isKnownKind)
   return givenFields({ ...rest, kinds: known, rolloutKeys: keysOf('Rollout', rolloutIds) })
 }
 

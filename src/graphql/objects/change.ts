@@ -64,7 +64,7 @@ Change.implement({
 })
 
 /** Whether this version writes changes of that kind. */
-export function isWritten(kind: string): kind is ChangeKind {
+export function isKnownKind(kind: string): kind is ChangeKind {
   return kind in typeNames
 }
 

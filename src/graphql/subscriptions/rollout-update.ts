@@ -56,7 +56,7 @@ builder.subscriptionField('rollout', (t) =>
 function streamRollout(context: Context, wanted: RolloutWanted): Source<RolloutUpdateRow> {
   const known = wanted.by === 'id' ? wanted.key : null
   // For a caller with an access scope, a rollout can also become visible by a move, so all changes are watched.
-  const untilCreated: WatchOptions = { topics: [context.identity.accessScope ? 'all' : 'created'] }
+  const untilCreated: WatchOptions = { topics: [context.principal.accessScope ? 'all' : 'created'] }
   const react: React<RolloutUpdateRow, Followed> = async (reader, event, { memory, sentUpTo }) => {
     const { cursor, coalesced } = event
     const { followed, isNew } = memory ?? { followed: known, isNew: false }

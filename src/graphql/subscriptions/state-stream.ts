@@ -29,12 +29,12 @@ export type React<Payload, Memory> = (
 ) => Promise<Reaction<Payload, Memory>>
 
 export function streamState<Payload, Memory>(
-  context: Pick<Context, 'feed' | 'identity' | 'whose'>,
+  context: Pick<Context, 'feed' | 'principal' | 'whose'>,
   options: WatchOptions,
   react: React<Payload, Memory>,
   begin: Past<Memory> = { memory: null, sentUpTo: 0 },
 ): Source<Payload> {
-  const { feed, identity, whose } = context
+  const { feed, principal, whose } = context
   let idle = (): void => undefined
   let subscribers = 1
   const watch = (what: WatchOptions) => feed.watch({ ...what, whose, idle: () => idle() })
@@ -65,7 +65,7 @@ export function streamState<Payload, Memory>(
   /** Null: the stream was closed meanwhile. */
   async function decide(event: WatchEvent): Promise<Reaction<Payload, Memory> | null> {
     try {
-      const reader = readerOf(event.snapshot, identity.accessScope)
+      const reader = readerOf(event.snapshot, principal.accessScope)
       const visible = reader.isNarrow ? await narrowed(reader, event) : event
       const reaction = visible === null ? ({ skip: true } as const) : await react(reader, visible, past)
       if (!isClosed) return reaction

@@ -28,14 +28,14 @@ export interface DocumentFastPath {
   /** Records the headers of Yoga's response to that document. */
   learn(request: IncomingMessage, document: DocumentNode, headers: Readonly<Record<string, string>>): void
   /** Null: Yoga must answer the request. */
-  answer(request: IncomingMessage, identity: Principal): Promise<PlainResponse | null>
+  answer(request: IncomingMessage, principal: Principal): Promise<PlainResponse | null>
   /** The result of an execution for this request, if there was one. */
   resultFor(request: IncomingMessage): Promise<ExecutionResult> | undefined
 }
 
 export type ExecuteDocument = (
   request: IncomingMessage,
-  identity: Principal,
+  principal: Principal,
   document: DocumentNode,
   question: PlainRequest,
 ) => Promise<ExecutionResult>
@@ -57,11 +57,11 @@ export function createDocumentFastPath(execute: ExecuteDocument): DocumentFastPa
       const question = plainRequestOf(request)
       if (question) known.set(keyOf(request, question), { document, headers })
     },
-    async answer(request, identity) {
+    async answer(request, principal) {
       const question = plainRequestOf(request)
       const found = question && known.get(keyOf(request, question))
       if (!found) return null
-      const executing = execute(request, identity, found.document, question)
+      const executing = execute(request, principal, found.document, question)
       const result = await executing.catch(() => null)
       if (result && !result.errors) return { headers: found.headers, body: Buffer.from(JSON.stringify(result)) }
       results.set(request, executing)

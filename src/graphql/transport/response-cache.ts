@@ -63,7 +63,7 @@ interface Answer extends CachedResponse {
 
 interface CacheKey {
   readonly key: string
-  readonly identity: Principal
+  readonly principal: Principal
 }
 
 export function createResponseCache(deps: ResponseCacheDeps): ResponseCache {
@@ -86,7 +86,7 @@ export function createResponseCache(deps: ResponseCacheDeps): ResponseCache {
     const question = await readRequest(request)
     const asked = await identified(request, question)
     if (asked === null) return ask(request, response, headers)
-    const { key, identity } = asked
+    const { key, principal } = asked
     // An equal request that is being executed may fill the cache.
     for (let isFirst = true; ; isFirst = false) {
       const known = answers.get(key)
@@ -102,7 +102,7 @@ export function createResponseCache(deps: ResponseCacheDeps): ResponseCache {
     answering.promise.then(() => {
       if (underWay.get(key) === answering.promise) underWay.delete(key)
     })
-    const plain = await documents.answer(request, identity)
+    const plain = await documents.answer(request, principal)
     if (plain) {
       const cached = { ...plain, headers: { ...plain.headers, etag: etagOf(plain) } }
       const kept = keep(request, key, cached)
@@ -135,8 +135,8 @@ export function createResponseCache(deps: ResponseCacheDeps): ResponseCache {
   /** Null: authentication failed. Yoga reports the error. */
   async function identified(request: IncomingMessage, question: string): Promise<CacheKey | null> {
     try {
-      const identity = await identify(request, credentials.of(request))
-      return { identity, key: `${rightsKey(identity)}\n${request.headers.accept ?? ''}\n${question}` }
+      const principal = await identify(request, credentials.of(request))
+      return { principal, key: `${rightsKey(principal)}\n${request.headers.accept ?? ''}\n${question}` }
     } catch {
       return null
     }

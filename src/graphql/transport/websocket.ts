@@ -27,7 +27,7 @@ export interface WebSocketOptions {
   readonly findDocument: FindDocument | null
   readonly subscribe: (
     args: ExecutionArgs,
-    identity: Principal,
+    principal: Principal,
     whose: string,
   ) => Promise<EventResults | ExecutionResult>
   /** Milliseconds between pings. A client that has not answered by the next ping is disconnected. */
@@ -61,7 +61,7 @@ interface Peer {
   /** Resolves when the socket can take more. Undefined: at once. */
   readonly send: (frame: Buffer) => Promise<void> | undefined
   /** Null: not authenticated yet. */
-  identity: Principal | null
+  principal: Principal | null
   /** Operations that are executing, even if the client has completed them. */
   executing: number
 }
@@ -83,14 +83,14 @@ export function createWebSockets(yoga: Yoga, options: WebSocketOptions): WebSock
     async onConnect({ connectionParams, extra: peer }) {
       const { socket, request } = peer
       try {
-        const identity = await auth.identify(credentials.of(request, connectionParams))
+        const principal = await auth.identify(credentials.of(request, connectionParams))
         // If the socket closed meanwhile, its `close` event has already fired.
         if (socket.readyState !== socket.OPEN) return false
-        socket.once('close', admission.openStream(admission.principalOf(identity, request)))
-        peer.identity = identity
+        socket.once('close', admission.openStream(admission.callerOf(principal, request)))
+        peer.principal = principal
         socket.once(
           'close',
-          auth.follow(identity, () => socket.close(4403, 'Forbidden')),
+          auth.follow(principal, () => socket.close(4403, 'Forbidden')),
         )
         return true
       } catch (error) {
@@ -109,15 +109,15 @@ export function createWebSockets(yoga: Yoga, options: WebSocketOptions): WebSock
       }
       try {
         orRefusal(() => admission.admit(peer.request))
-        const { identity } = peer
-        const { schema, parse, validate, contextFactory, execute } = yoga.getEnveloped({ identity, req: peer.request })
+        const { principal } = peer
+        const { schema, parse, validate, contextFactory, execute } = yoga.getEnveloped({ principal, req: peer.request })
         const { operationName, variables } = payload
         const document = parse(orRefusal(() => findDocument?.(payload) ?? payload.query))
         const errors: readonly GraphQLError[] = validate(schema, document)
         if (errors.length > 0) return errors
         const args = { schema, document, operationName, variableValues: variables }
-        if (identity && getOperationAST(document, operationName)?.operation === 'subscription') {
-          return { ...args, contextValue: null, rootValue: subscribing(peer, id, identity) }
+        if (principal && getOperationAST(document, operationName)?.operation === 'subscription') {
+          return { ...args, contextValue: null, rootValue: subscribing(peer, id, principal) }
         }
         return { ...args, contextValue: await contextFactory(), rootValue: executing(peer, execute) }
       } catch (error) {
@@ -140,10 +140,10 @@ export function createWebSockets(yoga: Yoga, options: WebSocketOptions): WebSock
   }
 
   // Separate functions, so that their closures do not keep the scope of onSubscribe for the life of a subscription.
-  function subscribing(peer: Peer, id: string, identity: Principal): Operation {
+  function subscribing(peer: Peer, id: string, principal: Principal): Operation {
     return (args) =>
       orAnswered(async () =>
-        pushed(peer, id, await subscribe(args, identity, admission.principalOf(identity, peer.request))),
+        pushed(peer, id, await subscribe(args, principal, admission.callerOf(principal, peer.request))),
       )
   }
 
@@ -220,7 +220,7 @@ export function createWebSockets(yoga: Yoga, options: WebSocketOptions): WebSock
         close: (code, reason) => socket.close(code, reason),
         onMessage: (take) => void socket.on('message', (message) => receive(String(message), take)),
       },
-      { socket, request, send, identity: null, executing: 0 },
+      { socket, request, send, principal: null, executing: 0 },
     )
     let isAlive = true
     const pings = setInterval(() => {

@@ -77,13 +77,13 @@ export function createGraphqlYoga(deps: SubscriptionDeps, options: YogaOptions) 
 function useExecution(
   deps: SubscriptionDeps,
   eventStreams: EventStreams,
-  { identityOf }: Authentication,
+  { principalOf }: Authentication,
   admission: Admission,
   { tag, resultFor }: Pick<YogaOptions, 'tag' | 'resultFor'>,
 ): Plugin {
   return {
     onExecute({ args, setExecuteFn }) {
-      const identity = identityOf(args.contextValue)
+      const principal = principalOf(args.contextValue)
       const request = requestOf(args.contextValue)
       const executed = request && resultFor(request)
       setExecuteFn(
@@ -92,8 +92,8 @@ function useExecution(
           executeOperation(
             deps,
             own,
-            identity,
-            optionsFor(admission, identity, request, (head) => request && tag(request, head, args.document)),
+            principal,
+            optionsFor(admission, principal, request, (head) => request && tag(request, head, args.document)),
           ),
       )
     },
@@ -102,11 +102,11 @@ function useExecution(
       const request = args.contextValue.request as Request
       const lastEventId = request.headers.get('last-event-id')
       const begins = (at: number): void => eventStreams.begins(request, at)
-      const identity = identityOf(args.contextValue)
-      const principal = admission.principalOf(identity, requestOf(args.contextValue))
+      const principal = principalOf(args.contextValue)
+      const caller = admission.callerOf(principal, requestOf(args.contextValue))
       setSubscribeFn(async (own) => {
-        const ended = orRefusal(() => admission.openStream(principal))
-        return subscribeOperation(deps, own, identity, { lastEventId, begins, ended, whose: principal })
+        const ended = orRefusal(() => admission.openStream(caller))
+        return subscribeOperation(deps, own, principal, { lastEventId, begins, ended, whose: caller })
       })
     },
   }
@@ -115,13 +115,13 @@ function useExecution(
 /** The execution options of a request, for Yoga and for the fast path. */
 export function optionsFor(
   admission: Admission,
-  identity: Principal,
+  principal: Principal,
   request: IncomingMessage | undefined,
   answered: (head: LogHead) => void,
 ): ExecuteOptions {
-  const principal = admission.principalOf(identity, request)
+  const caller = admission.callerOf(principal, request)
   const address = request && admission.addresses.of(request)
-  return { address, answered, whose: principal, enter: (signal) => admission.enter(principal, signal) }
+  return { address, answered, whose: caller, enter: (signal) => admission.enter(caller, signal) }
 }
 
 /** The HTTP request, or the upgrade request of a WebSocket. */

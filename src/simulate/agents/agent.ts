@@ -9,7 +9,7 @@
 import { parse } from 'yaml'
 import type { DeploymentState } from '../../domain/values.ts'
 import { createRandom } from '../random.ts'
-import { type Patience, sendPatiently } from '../requests.ts'
+import { type RetryOptions, sendWithRetry } from '../requests.ts'
 import type { Fetched, Fetcher } from './fetch.ts'
 import { type AgentLedger, digestOf, type Outcome } from './ledger.ts'
 import { isBroken, type SimulatedAgent } from './plan.ts'
@@ -20,7 +20,7 @@ export interface Agent {
   settle(): Promise<void>
 }
 
-export interface AgentOptions extends Patience {
+export interface AgentOptions extends RetryOptions {
   readonly url: string
   readonly token: string | undefined
   readonly agent: SimulatedAgent
@@ -47,7 +47,7 @@ interface Report {
 
 type Told = 'new' | 'again' | 'late'
 
-export function createAgent({ url, token, agent, seed, fetcher, ledger, ...patience }: AgentOptions): Agent {
+export function createAgent({ url, token, agent, seed, fetcher, ledger, ...retryOptions }: AgentOptions): Agent {
   const random = createRandom(`${seed}/agent/${agent.name}`)
   const jobs: Job[] = []
   /** What it runs, by deploymentId, with the components that it has. */
@@ -130,9 +130,9 @@ export function createAgent({ url, token, agent, seed, fetcher, ledger, ...patie
       rollcall: { seq: own, boot: 'b1' },
     }
     const path = `/api/v1/clients/${encodeURIComponent(agent.deviceId)}/deployments/${encodeURIComponent(job.deploymentId)}/status`
-    const answered = await sendPatiently(
+    const answered = await sendWithRetry(
       { method: 'POST', url: `${url}${path}`, body: JSON.stringify(body), token },
-      patience,
+      retryOptions,
     )
     if (!answered) {
       ledger.unanswered(agent)

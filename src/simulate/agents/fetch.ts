@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { type Patience, sendPatiently } from '../requests.ts'
+import { type RetryOptions, sendWithRetry } from '../requests.ts'
 import { digestOf } from './ledger.ts'
 import type { SimulatedAgent } from './plan.ts'
 
@@ -20,7 +20,7 @@ export interface Fetcher {
   close(): Promise<void>
 }
 
-export interface FetcherOptions extends Patience {
+export interface FetcherOptions extends RetryOptions {
   readonly url: string
   readonly token: string | undefined
   readonly agent: SimulatedAgent
@@ -41,11 +41,11 @@ interface ManifestBody {
 
 const mediaType = 'application/vnd.margo.manifest.v1+json'
 
-export function createRestFetcher({ url, token, agent, ...patience }: FetcherOptions): Fetcher {
+export function createRestFetcher({ url, token, agent, ...retryOptions }: FetcherOptions): Fetcher {
   let etag: string | null = null
   const known = new Map<string, string>()
   const get = (path: string, headers: Readonly<Record<string, string>>) =>
-    sendPatiently({ method: 'GET', url: new URL(path, url).href, token, headers }, patience)
+    sendWithRetry({ method: 'GET', url: new URL(path, url).href, token, headers }, retryOptions)
 
   return {
     async fetch() {
@@ -89,10 +89,10 @@ function verified(deploymentId: string, digest: string, bytes: Uint8Array): stri
 }
 
 /** Whether the server serves repositories, and there is a git here to pull them. */
-export async function canPull({ url, token, agent, ...patience }: FetcherOptions): Promise<boolean> {
+export async function canPull({ url, token, agent, ...retryOptions }: FetcherOptions): Promise<boolean> {
   const path = `${repository(url, agent)}/info/refs?service=git-upload-pack`
   const authorization = token === undefined ? {} : { authorization: basic(token) }
-  const response = await fetch(path, { headers: authorization, signal: patience.signal }).catch(() => null)
+  const response = await fetch(path, { headers: authorization, signal: retryOptions.signal }).catch(() => null)
   await response?.body?.cancel()
   if (!response?.ok) return false
   return run(tmpdir(), '--version').then(

@@ -2,7 +2,7 @@
 import type { Api } from '../../cli/api.ts'
 import { createNetwork } from '../delivery.ts'
 import { registerAll } from '../register.ts'
-import { type Patience, sendPatiently } from '../requests.ts'
+import { type RetryOptions, sendWithRetry } from '../requests.ts'
 import { createSchedule } from '../schedule.ts'
 import type { Stage } from '../stage.ts'
 import { type Agent, createAgent } from './agent.ts'
@@ -10,7 +10,7 @@ import { canPull, createGitFetcher, createRestFetcher, type Fetcher } from './fe
 import { type AgentLedger, digestOf } from './ledger.ts'
 import { type Order, playOrders, playWakes, type SimulatedAgent } from './plan.ts'
 
-export interface AgentsOptions extends Patience {
+export interface AgentsOptions extends RetryOptions {
   readonly api: Api
   /** The orchestrator's. */
   readonly token: string | undefined
@@ -56,7 +56,7 @@ const remove = `mutation Remove($input: RemoveDeploymentsInput!) {
 export const rolloutName = (run: string): string => `cabinets-${run}`
 
 export async function startAgents(options: AgentsOptions): Promise<Agents> {
-  const { api, token: orchestratorToken, seed, run, ledger, ...patience } = options
+  const { api, token: orchestratorToken, seed, run, ledger, ...retryOptions } = options
   const { url } = api
   const list = [...ledger.accounts.keys()]
   const { tokens } = await registerAll(api, { devices: list })
@@ -64,7 +64,7 @@ export async function startAgents(options: AgentsOptions): Promise<Agents> {
   const agents = new Map<SimulatedAgent, Agent>()
   let pulling = 0
   for (const agent of list) {
-    const own = { url, token: tokens.get(agent.deviceId), agent, ...patience }
+    const own = { url, token: tokens.get(agent.deviceId), agent, ...retryOptions }
     const pulls = agent.fetches === 'repositories' && (await canPull(own))
     const fetcher = pulls ? await createGitFetcher(own) : createRestFetcher(own)
     if (pulls) pulling += 1
@@ -84,9 +84,9 @@ export async function startAgents(options: AgentsOptions): Promise<Agents> {
         ? { rollout: { name: rolloutName(run) }, reason, deployments: declared }
         : { reason, ids: [...documents.keys()].map((id) => ids.get(id) ?? id) }
     const body = JSON.stringify({ query: declared.length > 0 ? declare : remove, variables: { input } })
-    const answered = await sendPatiently(
+    const answered = await sendWithRetry(
       { method: 'POST', url: `${url}/graphql`, body, token: orchestratorToken },
-      patience,
+      retryOptions,
     )
     if (!answered) return ledger.unanswered(agent)
     const { data, errors } = (await answered.response.json().catch(() => ({}))) as Ordered

@@ -76,7 +76,7 @@ export function takeItems(
     const known = resourcesOn(instance, cluster).get(idOf(app, resource))
     const wasSeen = instance.versions.has(placeOf(cluster, app))
     const presence = known && known.presence !== 'UNKNOWN' ? known.presence : absence(wasSeen && showable)
-    const next = judge({ app, sync, presence, showable }, known?.presence === 'PRESENT' ? known.readiness : 'UNKNOWN')
+    const next = assess({ app, sync, presence, showable }, known?.presence === 'PRESENT' ? known.readiness : 'UNKNOWN')
     resourcesOn(instance, cluster).set(idOf(app, resource), next)
     return JSON.stringify(known) === JSON.stringify(next) ? 'UNCHANGED' : 'APPLIED'
   })
@@ -116,7 +116,7 @@ function showOn(
     if (resource.app !== app) after.set(id, resource)
     // What only the cluster had has gone.
     else if (resource.sync !== null)
-      after.set(id, judge({ ...resource, presence: absence(resource.showable) }, 'UNKNOWN'))
+      after.set(id, assess({ ...resource, presence: absence(resource.showable) }, 'UNKNOWN'))
   }
   for (const { readiness, ...object } of objects) {
     const sync = known.get(idOf(app, object))?.sync ?? null
@@ -129,7 +129,7 @@ function absence(isKnown: boolean): Presence {
   return isKnown ? 'NOT_PRESENT' : 'UNKNOWN'
 }
 
-function judge(resource: Omit<ExpectedResource, 'readiness'>, shown: Readiness): ExpectedResource {
+function assess(resource: Omit<ExpectedResource, 'readiness'>, shown: Readiness): ExpectedResource {
   const { app, sync, presence, showable } = resource
   const isMissing = presence === 'NOT_PRESENT' && sync !== 'DELETED'
   const readiness = presence === 'PRESENT' ? shown : isMissing ? 'PENDING' : 'UNKNOWN'

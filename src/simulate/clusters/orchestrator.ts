@@ -1,6 +1,6 @@
 /** An orchestrator and its clusters' monitors, on the routes of EMCO's dialect. Everything may be sent again: it says the same. */
 import type { Api } from '../../cli/api.ts'
-import { type Patience, sendPatiently } from '../requests.ts'
+import { type RetryOptions, sendWithRetry } from '../requests.ts'
 import { createSchedule } from '../schedule.ts'
 import type { Stage } from '../stage.ts'
 import type { Verdict } from './expectation.ts'
@@ -9,7 +9,7 @@ import { bundleOf } from './objects.ts'
 import { type SimulatedGroup, splitCluster } from './plan.ts'
 import { type AppliedItem, createClusterNetwork, type Fact, playConnectivity, playGroup } from './script.ts'
 
-export interface OrchestratorOptions extends Patience {
+export interface OrchestratorOptions extends RetryOptions {
   readonly url: string
   readonly token: string | undefined
   readonly ledger: ClusterLedger
@@ -42,7 +42,7 @@ interface Answer {
   readonly errors?: readonly unknown[]
 }
 
-export function createOrchestrator({ url, token, ledger, ...patience }: OrchestratorOptions): Orchestrator {
+export function createOrchestrator({ url, token, ledger, ...retryOptions }: OrchestratorOptions): Orchestrator {
   /** All that was done: EMCO tells the whole list each time. */
   const actions = new Map<SimulatedGroup, readonly WireAction[]>()
 
@@ -79,9 +79,9 @@ export function createOrchestrator({ url, token, ledger, ...patience }: Orchestr
   return {
     async tell(fact) {
       const { method, path, body } = requestOf(fact)
-      const answered = await sendPatiently(
+      const answered = await sendWithRetry(
         { method, url: `${url}${path}`, body: JSON.stringify(body), token },
-        patience,
+        retryOptions,
       )
       if (!answered) return ledger.unanswered(fact)
       const { response, isRepeat } = answered

@@ -14,16 +14,16 @@ export interface ConnectionPool {
 export interface PoolOptions {
   readonly size: number
   /** Milliseconds to wait for a connection at most. */
-  readonly patience: number
+  readonly timeout: number
 }
 
 interface Waiting {
   readonly resolve: (connection: Connection) => void
   readonly reject: (error: unknown) => void
-  readonly patience: Timeout
+  readonly timeout: Timeout
 }
 
-export function createPool(open: () => Connection, { size, patience }: PoolOptions): ConnectionPool {
+export function createPool(open: () => Connection, { size, timeout }: PoolOptions): ConnectionPool {
   const all = new Set<Connection>()
   const idle: Connection[] = []
   const waiting: Waiting[] = []
@@ -48,7 +48,7 @@ export function createPool(open: () => Connection, { size, patience }: PoolOptio
     const connection = idle.pop() ?? (all.size < size ? opened() : null)
     if (!connection) return
     const first = waiting.shift()
-    first?.patience.end()
+    first?.timeout.end()
     first?.resolve(connection)
   }
 
@@ -61,11 +61,11 @@ export function createPool(open: () => Connection, { size, patience }: PoolOptio
           const place = waiting.indexOf(entry)
           if (place < 0) return
           waiting.splice(place, 1)
-          entry.patience.end()
+          entry.timeout.end()
           reject(reason)
         }
         const inUse = (): void => giveUp(new StatementError('every connection to the database is in use', '53300'))
-        const entry: Waiting = { resolve, reject, patience: createTimeout(patience, inUse) }
+        const entry: Waiting = { resolve, reject, timeout: createTimeout(timeout, inUse) }
         waiting.push(entry)
         signal?.addEventListener('abort', () => giveUp(signal.reason), { once: true })
         next()
@@ -78,8 +78,8 @@ export function createPool(open: () => Connection, { size, patience }: PoolOptio
     },
     async close() {
       isClosed = true
-      for (const { reject, patience } of waiting.splice(0)) {
-        patience.end()
+      for (const { reject, timeout } of waiting.splice(0)) {
+        timeout.end()
         reject(new StatementError('the database is closed', '57P01'))
       }
       await Promise.all([...all].map((connection) => connection.close()))

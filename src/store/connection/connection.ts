@@ -34,7 +34,7 @@ export interface ConnectionOptions {
   readonly url: string
   readonly settings: Readonly<Record<string, string | number>>
   /** Milliseconds. A server that does not answer for so long is given up: the network may not say that it is gone. */
-  readonly patience: number
+  readonly timeout: number
   /** Sends what is asked at once, without waiting for the answer to what was asked before. For reading only. */
   readonly isPipelined?: boolean
   /** Asks the server, on another connection, whether the process of that number still works. */
@@ -61,7 +61,7 @@ let opened = 0
 
 /** The first statement connects. */
 export function openConnection(options: ConnectionOptions): Connection {
-  const { url, settings, patience, isPipelined = false, isWorking, cancelProcess, notified } = options
+  const { url, settings, timeout, isPipelined = false, isWorking, cancelProcess, notified } = options
   opened += 1
   const number = opened
   let isLost = false
@@ -120,7 +120,7 @@ export function openConnection(options: ConnectionOptions): Connection {
     if (isLost) throw lost()
     running += 1
     if (running === 1) {
-      waiting = createTimeout(patience, lose)
+      waiting = createTimeout(timeout, lose)
       startDoubting()
     }
     try {

@@ -21,7 +21,7 @@ import { StatementError } from './failure.ts'
  * copied as a template), and the table itself (another one after a dump). The embedded store's copies are all the same to this: who
  * restores one runs `npm run new-epoch`.
  */
-async function identify(session: Session): Promise<string> {
+async function readDatabaseId(session: Session): Promise<string> {
   const [rights] = await session.run<{ allowed: boolean; standby: boolean }>(
     `select has_function_privilege('pg_control_system()', 'execute') as allowed, pg_is_in_recovery() as standby`,
   )
@@ -29,11 +29,11 @@ async function identify(session: Session): Promise<string> {
   if (rights?.standby) throw new StatementError('the database is a standby', '25006')
   // Some hosters keep the cluster's number to themselves.
   const cluster = rights?.allowed ? '(select system_identifier from pg_control_system())' : `'-'`
-  const [found] = await session.run<{ identity: string }>(
+  const [found] = await session.run<{ databaseId: string }>(
     `select ${cluster} || '/' || substring(pg_walfile_name(pg_current_wal_lsn()) for 8) || '/' || d.oid || '/' || 'log_head'::regclass::oid
-       as identity from pg_database d where d.datname = current_database()`,
+       as "databaseId" from pg_database d where d.datname = current_database()`,
   )
-  return found?.identity ?? ''
+  return found?.databaseId ?? ''
 }
 
 /**
@@ -41,23 +41,23 @@ async function identify(session: Session): Promise<string> {
  * that this is a copy of an earlier state: what was written since never happened here.
  */
 export async function ensureEpoch(session: Session, now: Millis, newestSeen: Revision = 0): Promise<void> {
-  const identity = await identify(session)
-  const [head] = await session.run<{ identity: string; revision: Revision }>(
-    'select identity, revision from log_head where id = 1',
+  const databaseId = await readDatabaseId(session)
+  const [head] = await session.run<{ databaseId: string; revision: Revision }>(
+    'select identity as "databaseId", revision from log_head where id = 1',
   )
   if (!head) {
     const base = ofClock(now)
     await session.run(
       `insert into log_head (epoch_base, revision, tail, tail_at, at, next_key, writes, identity)
        values ($1::bigint, $1::bigint, $1::bigint, $2::timestamptz, $2::timestamptz, 1, 0, $3) on conflict do nothing`,
-      [base, iso(now), identity],
+      [base, iso(now), databaseId],
     )
     await session.run('insert into epochs (base, began_at) select epoch_base, at from log_head on conflict do nothing')
-  } else if (head.identity !== identity || head.revision < newestSeen) {
+  } else if (head.databaseId !== databaseId || head.revision < newestSeen) {
     await beginEpoch(session, now, {
-      identity,
+      databaseId,
       above: newestSeen,
-      unless: (locked) => locked.identity === identity && locked.revision >= newestSeen,
+      unless: (locked) => locked.databaseId === databaseId && locked.revision >= newestSeen,
     })
   }
 }
@@ -74,7 +74,7 @@ const renewManifests = `insert into manifests (target_key, version, at, who, why
   where t.kind = 'DEVICE' and strpos(substr(t.name, 2), '/') = 0`
 
 export interface NewEpoch {
-  readonly identity?: string
+  readonly databaseId?: string
   /** The base lies above this as well. */
   readonly above?: Revision
   /**
@@ -83,7 +83,7 @@ export interface NewEpoch {
    */
   readonly timeFromClock?: boolean
   /** Checked under the lock: somebody else may have begun it meanwhile. */
-  readonly unless?: (head: { readonly identity: string; readonly revision: Revision }) => boolean
+  readonly unless?: (head: { readonly databaseId: string; readonly revision: Revision }) => boolean
 }
 
 const leap = 2 ** 40
@@ -97,10 +97,10 @@ function ofClock(now: Millis): Revision {
 export async function beginEpoch(
   session: Session,
   now: Millis,
-  { identity, above = 0, timeFromClock = false, unless }: NewEpoch = {},
+  { databaseId, above = 0, timeFromClock = false, unless }: NewEpoch = {},
 ): Promise<Revision | null> {
-  const [head] = await session.run<{ identity: string; revision: Revision; at: Millis }>(
-    'select identity, revision, at from log_head where id = 1 for update',
+  const [head] = await session.run<{ databaseId: string; revision: Revision; at: Millis }>(
+    'select identity as "databaseId", revision, at from log_head where id = 1 for update',
   )
   if (!head) throw new Error('the database has no log head: it was not migrated')
   if (unless?.(head)) return null
@@ -111,7 +111,7 @@ export async function beginEpoch(
   await session.run('insert into epochs (base, began_at) values ($1::bigint, $2::timestamptz)', [base, iso(now)])
   await session.run(
     'update log_head set epoch_base = $1::bigint, revision = $1::bigint, identity = $2, writes = writes + 1 where id = 1',
-    [base, identity ?? head.identity],
+    [base, databaseId ?? head.databaseId],
   )
   if (timeFromClock)
     await session.run(

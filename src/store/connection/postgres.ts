@@ -42,7 +42,7 @@ export function openPostgres({
     openConnection({
       url,
       settings: { statement_timeout: limit, ...settings },
-      patience: limit + grace,
+      timeout: limit + grace,
       isWorking,
       ...more,
     })
@@ -64,14 +64,14 @@ export function openPostgres({
   }
   const pool = createPool(() => connect(readLimit, readSettings, { isPipelined: true, cancelProcess }), {
     size: readers,
-    patience: waitLimit,
+    timeout: waitLimit,
   })
-  const writer = createPool(() => connect(writeLimit, writeSettings), { size: 1, patience: writeLimit })
-  const aside = createPool(() => openConnection({ url, settings: { statement_timeout: grace }, patience: grace }), {
+  const writer = createPool(() => connect(writeLimit, writeSettings), { size: 1, timeout: writeLimit })
+  const aside = createPool(() => openConnection({ url, settings: { statement_timeout: grace }, timeout: grace }), {
     size: 1,
-    patience: grace,
+    timeout: grace,
   })
-  const doorbell = createDoorbell((notified) => openConnection({ url, settings: {}, patience: grace, notified }))
+  const doorbell = createDoorbell((notified) => openConnection({ url, settings: {}, timeout: grace, notified }))
 
   const run: Session['run'] = async (text, parameters) => {
     const connection = await pool.take()

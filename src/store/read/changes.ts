@@ -58,7 +58,7 @@ export async function pageChanges(
     ? await scanPage(session, filter, stretches, limits)
     : await session.rows<Found>(pageOfEach(session, scope, filter, stretches))
   const byParent = Map.groupBy(rows, (row) => row.page_parent)
-  const told = await tellEach(session, rows)
+  const told = await nameEach(session, rows)
   return new Map(
     parentsOf(scope).map(({ key }) => {
       const found = byParent.get(key) ?? []
@@ -71,7 +71,7 @@ export async function pageChanges(
 }
 
 /** Each row's change, as its reader is told it. */
-async function tellEach(session: Session, rows: readonly Found[]): Promise<Map<Found, Change>> {
+async function nameEach(session: Session, rows: readonly Found[]): Promise<Map<Found, Change>> {
   const found = rows.filter(isChange)
   const seen = await visibleChanges(session, found.map(toChange))
   return new Map(found.flatMap((row, index) => (seen[index]?.change ? [[row, seen[index].change]] : [])))

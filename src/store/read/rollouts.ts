@@ -8,7 +8,7 @@ import type { Session } from '../database.ts'
 import type { Order, Page, PageRequest } from '../sql/order.ts'
 import { pageOf, sorted, within } from '../sql/page.ts'
 import { all, containsText, fixed, isAnyOf } from '../sql/parameters.ts'
-import { storedIdentity } from '../sql/rollout-unique-name.ts'
+import { storedUniqueName } from '../sql/rollout-unique-name.ts'
 import { type RolloutRecord, rolloutColumns, toCounters, toRollout } from '../sql/rows.ts'
 import { deployments, rollouts } from '../tables/schema.ts'
 import { visiblePlace, visibleRollout } from './access-scope.ts'
@@ -60,7 +60,7 @@ export async function rolloutByKeyArgs(
   name: Omit<RolloutName, 'kind'>,
   asOf: Revision | null,
 ): Promise<RolloutRow | null> {
-  const identity = storedIdentity(name)
+  const identity = storedUniqueName(name)
   const [row] = await session.rows<RolloutRecord>(
     sql`${selectRollouts}
       where ${rollouts.kind} = any(enum_range(null::rollout_kind)) and ${rollouts.identity} = ${identity} and ${existedAt(session, asOf)}
@@ -75,7 +75,7 @@ export async function rolloutByKeyArgs(
 export async function rolloutByName(session: Session, name: RolloutName): Promise<RolloutRow | null> {
   const [row] = await session.rows<RolloutRecord>(
     sql`${selectRollouts}
-      where ${rollouts.kind} = ${name.kind}::rollout_kind and ${rollouts.identity} = ${storedIdentity(name)}`,
+      where ${rollouts.kind} = ${name.kind}::rollout_kind and ${rollouts.identity} = ${storedUniqueName(name)}`,
   )
   return row ? toRow(session, row) : null
 }

@@ -120,7 +120,7 @@ export const rollouts = pgTable(
   {
     key: key('key').primaryKey(),
     kind: rolloutKind('kind').notNull(),
-    /** rolloutIdentity() of the columns below. */
+    /** rolloutUniqueName() of the columns below. */
     identity: text('identity').notNull(),
     name: text('name').notNull(),
     project: text('project'),

@@ -5,7 +5,7 @@ import type { Instance } from '../../domain/instance.ts'
 import type { Rollout } from '../../domain/rollout.ts'
 import { storableJson } from '../../domain/text.ts'
 import type { Session } from '../database.ts'
-import { storedIdentity } from '../sql/rollout-unique-name.ts'
+import { storedUniqueName } from '../sql/rollout-unique-name.ts'
 import { type DeploymentRecord, type RolloutRecord, toDeployment, toRollout } from '../sql/rows.ts'
 import {
   type ActionRecord,
@@ -116,7 +116,7 @@ export async function loadOrchestration(
 
 function identitiesOf(needs: readonly OrchestratedNeed[]): object[] {
   return unique(
-    needs.flatMap(({ rollout }) => (rollout ? [{ kind: rollout.kind, identity: storedIdentity(rollout) }] : [])),
+    needs.flatMap(({ rollout }) => (rollout ? [{ kind: rollout.kind, identity: storedUniqueName(rollout) }] : [])),
   )
 }
 

@@ -6,7 +6,7 @@ import type { TargetName } from '../../domain/target.ts'
 import { storableJson } from '../../domain/text.ts'
 import type { Session } from '../database.ts'
 import { deviceNamed } from '../sql/lateral-lookup.ts'
-import { storedIdentity } from '../sql/rollout-unique-name.ts'
+import { storedUniqueName } from '../sql/rollout-unique-name.ts'
 import {
   type DeploymentRecord,
   type RolloutRecord,
@@ -136,7 +136,7 @@ function uniqueTargets(targets: readonly TargetName[]): TargetName[] {
 function identitiesOf(rollouts: readonly RolloutName[]): object[] {
   const found = new Map<string, object>()
   for (const rollout of rollouts) {
-    const identity = storedIdentity(rollout)
+    const identity = storedUniqueName(rollout)
     found.set(rollout.kind + identity, { kind: rollout.kind, identity })
   }
   return [...found.values()]

@@ -25,7 +25,7 @@ const sessions = insertOf(apiSessions)
 const entries = insertOf(auditLog, { except: ['key'] })
 
 /** To the other servers, once it is committed. */
-const tellWithdrawal: Statement = { text: `select pg_notify('${accessChannel}', '')`, parameters: [] }
+const notifyWithdrawal: Statement = { text: `select pg_notify('${accessChannel}', '')`, parameters: [] }
 
 export function insertApiKey(key: NewApiKey): Statement {
   return { text: keys.text, parameters: keys.parameters([key]) }
@@ -38,7 +38,7 @@ export function withdrawApiKey(id: string, at: Millis): readonly Statement[] {
       parameters: [id, iso(at)],
     },
     { text: `delete from api_sessions where credential = 'key' and credential_id = $1`, parameters: [id] },
-    tellWithdrawal,
+    notifyWithdrawal,
   ]
 }
 
@@ -51,7 +51,7 @@ export function insertSession(session: NewSession, now: Millis): readonly Statem
 }
 
 export function deleteSession(hash: string): readonly Statement[] {
-  return [{ text: 'delete from api_sessions where hash = $1', parameters: [hash] }, tellWithdrawal]
+  return [{ text: 'delete from api_sessions where hash = $1', parameters: [hash] }, notifyWithdrawal]
 }
 
 export function insertAudit(list: readonly AuditEntry[]): Statement {

@@ -6,7 +6,7 @@ import { counters, isZero } from '../../domain/counters.ts'
 import type { ResourceImage } from '../../domain/resource.ts'
 import { doorbellChannel, type Session } from '../database.ts'
 import { insertOf, iso, recordOfFields, updateOf, type Write } from '../sql/record-set.ts'
-import { storedIdentity } from '../sql/rollout-unique-name.ts'
+import { storedUniqueName } from '../sql/rollout-unique-name.ts'
 import { toImageRecord } from '../sql/rows.ts'
 import {
   batches,
@@ -23,12 +23,12 @@ import type { Effects, Entry, Head, KeptReport, Statement, Touch } from './contr
 import { saveDesired } from './save-desired.ts'
 import { saveOrchestration } from './save-orchestration.ts'
 
-const identity = ['key', 'kind', 'provider', 'name', 'deploymentId'] as const
-const isIdentity = (field: string): boolean => (identity as readonly string[]).includes(field)
+const keyFields = ['key', 'kind', 'provider', 'name', 'deploymentId'] as const
+const isKeyField = (field: string): boolean => (keyFields as readonly string[]).includes(field)
 
 export const targetWrites: Record<Touch, Write<object>> = {
   created: insertOf(targets),
-  changed: updateOf(targets, { set: (field) => !isIdentity(field) }),
+  changed: updateOf(targets, { set: (field) => !isKeyField(field) }),
   heard: updateOf(targets, { set: (field) => field === 'lastHeardAt' }),
 }
 const heardFields: readonly string[] = [
@@ -41,7 +41,7 @@ const heardFields: readonly string[] = [
 ]
 export const deploymentWrites: Record<Touch, Write<object>> = {
   created: insertOf(deployments),
-  changed: updateOf(deployments, { set: (field) => !isIdentity(field), add: ['repeats'] }),
+  changed: updateOf(deployments, { set: (field) => !isKeyField(field), add: ['repeats'] }),
   heard: updateOf(deployments, { set: (field) => heardFields.includes(field), add: ['repeats'] }),
 }
 const insertRollouts = insertOf(rollouts, { except: counters })
@@ -123,7 +123,9 @@ export async function saveBatch(
     ...putTouched(targetWrites, [...effects.targets.values()]),
     ...put(
       insertRollouts,
-      rows.filter(({ isNew }) => isNew).map(({ row }) => ({ ...row, identity: storedIdentity(row), createdRevision })),
+      rows
+        .filter(({ isNew }) => isNew)
+        .map(({ row }) => ({ ...row, identity: storedUniqueName(row), createdRevision })),
     ),
     ...put(
       reviseRollouts,
@@ -152,7 +154,7 @@ export async function saveBatch(
 }
 
 /** Whether a batch was committed after all. Of one writer none is that follows one that is not. */
-export async function isWritten(session: Session, { writer, batch }: BatchName): Promise<boolean> {
+export async function isCommitted(session: Session, { writer, batch }: BatchName): Promise<boolean> {
   const text = 'select outcomes from batches where id = $1'
   const [row] = await session.run<{ outcomes: { batch: number } }>(text, [writer])
   return row !== undefined && row.outcomes.batch >= batch

@@ -10,7 +10,7 @@ import { parseMargoBody } from '../../../src/dialects/margo/parse.ts'
 import { matchMargoRoute } from '../../../src/dialects/margo/routes.ts'
 import type { Component } from '../../../src/domain/deployment.ts'
 import type { StatusReport } from '../../../src/domain/report.ts'
-import { implicitRollout, rolloutIdentity } from '../../../src/domain/rollout.ts'
+import { implicitRollout, rolloutUniqueName } from '../../../src/domain/rollout.ts'
 import type { DeploymentState } from '../../../src/domain/values.ts'
 import { changeLog, deployments, logHead, reports, rollouts, targets } from '../../../src/store/tables/schema.ts'
 import { listen } from '../harness/listen.ts'
@@ -54,7 +54,7 @@ async function createPlace(tx: Transaction, report: StatusReport): Promise<{ tar
     .values({
       ...rollout,
       key: await next(tx, 'naive_keys'),
-      identity: rolloutIdentity(rollout),
+      identity: rolloutUniqueName(rollout),
       createdRevision: 0,
     })
     .onConflictDoUpdate({ target: [rollouts.kind, rollouts.identity], set: { name: rollout.name } })
