@@ -4,7 +4,7 @@ import { type Counters, convergenceCounter, counters, stateCounter, zeroCounters
 import type { Convergence } from '../../domain/desired.ts'
 import type { DeploymentState } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
-import { toCounters } from '../sql/rows.ts'
+import { type CountersRecord, toCounters } from '../sql/rows.ts'
 import { deployments, logHead, resources, resourceTallies, rollouts } from '../tables/schema.ts'
 
 export interface Drift {
@@ -15,15 +15,13 @@ export interface Drift {
   readonly recounted: number
 }
 
-type CountersRecord = Readonly<Record<string, unknown>> & { readonly key: number; readonly name: string }
-
 /** Empty when all is well. Of a snapshot, so that nothing moves meanwhile. */
 export async function audit(session: Session, step = 5_000): Promise<Drift[]> {
   const recounted = await recount(session, step)
-  const [fleet] = await session.rows<Readonly<Record<string, unknown>>>(sql`select ${logHead}.* from ${logHead}`)
+  const [fleet] = await session.rows<CountersRecord>(sql`select ${logHead}.* from ${logHead}`)
   const drift = fleet ? compare('fleet', toCounters(fleet), sumOf([...recounted.values()])) : []
   for (let from = 0; ; ) {
-    const rows = await session.rows<CountersRecord>(
+    const rows = await session.rows<CountersRecord & { readonly key: number; readonly name: string }>(
       sql`select ${rollouts}.* from ${rollouts} where ${rollouts.key} > ${from}::bigint order by ${rollouts.key} limit ${step}`,
     )
     for (const row of rows) {

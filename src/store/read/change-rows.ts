@@ -62,13 +62,17 @@ function inOrder(first: SQL, ord: SQL, reversed: boolean, limit: number): SQL {
     : sql`order by ${first}, ${ord} limit ${keptLimit(limit)}`
 }
 
-/** `select …` with the present names of whom they concern: `change` is rows of selectChanges or selectEntries. */
+/** `select …` with the present names of the subjects: `change` is rows of selectChanges or selectEntries. */
 export function nameChanges(columns: SQL, change: SQL): SQL {
-  return sql`select ${columns}, change.at, change.observed_at, change.deployment_key, subject.deployment_id, change.resource_key,
-      change.target_key, target.kind as target_kind, target.name as target_name, change.from_target_key, origin.name as from_target_name, target.labels,
-      change.rollout_key, change.from_rollout_key, change.instance_key, run.instance_id
-    from ${change} ${withNames}`
+  return sql`select ${columns}, ${subjectColumns} from ${change} ${withNames}`
 }
+
+const subjectColumns =
+  fixed(sql`change.at, change.observed_at as "observedAt", change.deployment_key as "deploymentKey",
+  subject.deployment_id as "deploymentId", change.resource_key as "resourceKey", change.target_key as "targetKey",
+  target.kind as "targetKind", target.name as "targetName", change.from_target_key as "fromTargetKey",
+  origin.name as "fromTargetName", coalesce(target.labels, '[]') as labels, change.rollout_key as "rolloutKey",
+  change.from_rollout_key as "fromRolloutKey", change.instance_key as "instanceKey", run.instance_id as "instanceId"`)
 
 const withNames = fixed(sql`left join ${deployments} as subject on subject.key = change.deployment_key
     left join ${targets} as target on target.key = change.target_key

@@ -26,12 +26,15 @@ import { presentFields } from './deployment-filter.ts'
 
 export type { ChangeScope } from './change-scope.ts'
 
-interface Beyond {
+interface PageColumns {
+  readonly page_parent: number
   readonly page_behind: boolean
   readonly page_ahead: boolean
+  readonly edge_low?: number
+  readonly edge_high?: number
 }
 /** The columns of the change are null where a parent has none. */
-type Found = Beyond & { readonly page_parent: number } & (ChangeRecord | { readonly revision: null })
+type Found = PageColumns & (ChangeRecord | { readonly revision: null })
 
 /** Ascending by revision; cursors are revisions. `until`: nothing later than that revision. */
 export async function pageChanges(
@@ -58,11 +61,11 @@ export async function pageChanges(
     ? await scanPage(session, filter, stretches, limits)
     : await session.rows<Found>(pageOfEach(session, scope, filter, stretches))
   const byParent = Map.groupBy(rows, (row) => row.page_parent)
-  const told = await nameEach(session, rows)
+  const visible = await visibleOf(session, rows)
   return new Map(
     parentsOf(scope).map(({ key }) => {
       const found = byParent.get(key) ?? []
-      const changes = found.flatMap((row) => told.get(row) ?? [])
+      const changes = found.flatMap((row) => visible.get(row) ?? [])
       changes.sort((a, b) => (page.backward ? b.revision - a.revision : a.revision - b.revision))
       const beyond = { behind: found.some((row) => row.page_behind), ahead: found.some((row) => row.page_ahead) }
       return [key, toPage(changes, page, beyond, ({ revision }) => String(revision))]
@@ -70,10 +73,11 @@ export async function pageChanges(
   )
 }
 
-/** Each row's change, as its reader is told it. */
-async function nameEach(session: Session, rows: readonly Found[]): Promise<Map<Found, Change>> {
+/** The change of each row, as far as its reader sees it. */
+async function visibleOf(session: Session, rows: readonly Found[]): Promise<Map<Found, Change>> {
   const found = rows.filter(isChange)
-  const seen = await visibleChanges(session, found.map(toChange))
+  const changes = found.map(({ page_parent, page_behind, page_ahead, edge_low, edge_high, ...row }) => toChange(row))
+  const seen = await visibleChanges(session, changes)
   return new Map(found.flatMap((row, index) => (seen[index]?.change ? [[row, seen[index].change]] : [])))
 }
 
@@ -169,8 +173,10 @@ async function countAll(session: Session, until: Revision | null): Promise<numbe
  */
 export async function readLog(session: Session, after: Revision, limit: number, until?: Revision): Promise<Change[]> {
   const entries = sql`${selectEntries(after + 1, until ?? null, limit)} as change`
-  const rows = await session.rows<EntryRecord>(nameChanges(sql`change.first_revision, change.changes`, entries))
-  rows.sort((a, b) => a.first_revision - b.first_revision)
+  const rows = await session.rows<EntryRecord>(
+    nameChanges(sql`change.first_revision as "firstRevision", change.changes`, entries),
+  )
+  rows.sort((a, b) => a.firstRevision - b.firstRevision)
   return rows.flatMap(toChanges).filter(({ revision }) => revision > after && revision <= (until ?? revision))
 }
 

@@ -4,29 +4,15 @@ import { type Digest, firstManifestVersion, type Manifest, type ManifestEntry } 
 import type { Digits, Millis } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
 import { all, isAnyOf } from '../sql/parameters.ts'
+import { fieldsBut, type RowOf, rowMapper } from '../sql/row-mapping.ts'
 import { deployments, desiredDocuments, manifestEntries, manifests } from '../tables/schema.ts'
 import { visiblePlace } from './access-scope.ts'
 
-interface ManifestRecord {
-  readonly target_key: number
-  readonly version: number
-  readonly at: Millis
-  readonly who: string
-  readonly why: string
-  readonly bundle_digest: Digest | null
-  readonly bundle_size: number | null
-}
+type ManifestRecord = RowOf<typeof manifests>
+const toManifest: (row: ManifestRecord) => Manifest = rowMapper(manifests, fieldsBut(manifests))
 
-interface EntryRecord {
-  readonly target_key: number
-  readonly deployment_id: string
-  readonly deployment_key: number
-  readonly device_id: string
-  readonly since: number
-  readonly until: number | null
-  readonly digest: Digest
-  readonly size: number
-}
+type EntryRecord = RowOf<typeof manifestEntries>
+const toEntry: (row: EntryRecord) => ManifestEntry = rowMapper(manifestEntries, fieldsBut(manifestEntries))
 
 /** The newest versions, by their devices' keys. Of the first, empty one there is no row. */
 export async function newestManifests(session: Session, keys: readonly number[]): Promise<Map<number, Manifest>> {
@@ -232,31 +218,4 @@ function isSeen(reader: Session, deploymentKey: SQL): SQL {
 function isListedAt(targetKey: number, version: number): SQL {
   return sql`${manifestEntries.targetKey} = ${targetKey}::bigint and ${manifestEntries.since} <= ${version}::bigint
     and (${manifestEntries.until} is null or ${manifestEntries.until} > ${version}::bigint)`
-}
-
-function toManifest(row: ManifestRecord): Manifest {
-  const { version, at, who, why } = row
-  return {
-    targetKey: row.target_key,
-    version,
-    at,
-    who,
-    why,
-    bundleDigest: row.bundle_digest,
-    bundleSize: row.bundle_size,
-  }
-}
-
-function toEntry(row: EntryRecord): ManifestEntry {
-  const { since, until, digest, size } = row
-  return {
-    targetKey: row.target_key,
-    deploymentId: row.deployment_id,
-    deploymentKey: row.deployment_key,
-    deviceId: row.device_id,
-    since,
-    until,
-    digest,
-    size,
-  }
 }

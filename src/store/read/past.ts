@@ -10,7 +10,6 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
 import { createAttachment } from '../../attachment.ts'
-import type { ChangeBody } from '../../domain/change.ts'
 import { DomainError } from '../../domain/errors.ts'
 import { imageAt } from '../../domain/fold.ts'
 import { storableJson } from '../../domain/text.ts'
@@ -18,7 +17,8 @@ import type { Millis, Revision } from '../../domain/values.ts'
 import type { LogHead, Session, Snapshot } from '../database.ts'
 import { badArgument, parseRevision } from '../sql/cursor.ts'
 import { timeParameter } from '../sql/parameters.ts'
-import { type ImageRecord, toImage, toImageRecord } from '../sql/rows.ts'
+import { fieldsBut, type RowOf, rowMapper } from '../sql/row-mapping.ts'
+import { toImage, toImageRecord } from '../sql/rows.ts'
 import { changeLog, deployments, epochs } from '../tables/schema.ts'
 import { d } from './deployment-filter.ts'
 
@@ -83,7 +83,7 @@ function expired(what: string, head: LogHead): DomainError {
 export interface Past {
   readonly revision: Revision
   /** The deployment whose entry spans the revision, as it was in the middle. */
-  readonly spanned: { readonly key: number; readonly image: ImageRecord<string> | null } | null
+  readonly spanned: { readonly key: number; readonly image: object | null } | null
 }
 
 /** What was last looked back to in each session: one operation asks many times for the same moment. */
@@ -97,39 +97,18 @@ export function openPast(session: Session, revision: Revision): Promise<Past> {
   return past
 }
 
-interface SpanningRecord {
-  readonly first_revision: Revision
-  readonly last_revision: Revision
-  readonly at: Millis
-  readonly observed_at: Millis | null
-  readonly deployment_key: number | null
-  readonly target_key: number
-  readonly rollout_key: number
-  readonly instance_key: number | null
-  readonly before: ImageRecord<string> | null
-  readonly changes: readonly ChangeBody[]
-}
+const toEntry = rowMapper(changeLog, fieldsBut(changeLog))
 
 async function findSpanned(session: Session, revision: Revision): Promise<Past> {
-  const [entry] = await session.rows<SpanningRecord>(
+  const [row] = await session.rows<RowOf<typeof changeLog>>(
     sql`select ${changeLog}.* from ${changeLog} where ${changeLog.firstRevision} <= ${revision}::bigint
       order by ${changeLog.firstRevision} desc limit 1`,
   )
-  if (!entry || entry.last_revision <= revision || entry.deployment_key === null) return { revision, spanned: null }
-  const image = imageAt(
-    entry.before && toImage(entry.before),
-    {
-      firstRevision: entry.first_revision,
-      at: entry.at,
-      observedAt: entry.observed_at,
-      targetKey: entry.target_key,
-      rolloutKey: entry.rollout_key,
-      instanceKey: entry.instance_key,
-      changes: entry.changes,
-    },
-    revision,
-  )
-  return { revision, spanned: { key: entry.deployment_key, image: image && toImageRecord(image) } }
+  if (!row || row.last_revision <= revision) return { revision, spanned: null }
+  const { deploymentKey: key, targetKey, rolloutKey, before, ...entry } = toEntry(row)
+  if (key === null || targetKey === null || rolloutKey === null) return { revision, spanned: null }
+  const image = imageAt(before && toImage(before), { ...entry, targetKey, rolloutKey }, revision)
+  return { revision, spanned: { key, image: image && toImageRecord(image) } }
 }
 
 /** The present row that `d` was made from. */

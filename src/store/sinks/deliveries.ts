@@ -1,52 +1,16 @@
 /** What webhooks were sent: kept to be looked at, and sent again when somebody asks. */
 import { sql } from 'drizzle-orm'
-import type { Millis, Revision } from '../../domain/values.ts'
+import type { Millis } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
 import { isAnyOf } from '../sql/parameters.ts'
 import { iso } from '../sql/record-set.ts'
+import { fieldsBut, type ObjectOf, type RowOf, rowMapper } from '../sql/row-mapping.ts'
 import { deliveries } from '../tables/schema.ts'
 
-export interface Delivery {
-  readonly key: number
-  readonly sinkKey: number
-  readonly eventId: string
-  readonly revision: Revision | null
-  readonly body: string
-  readonly attempts: number
-  readonly createdAt: Millis
-  readonly deliveredAt: Millis | null
-  readonly lastStatus: number | null
-  readonly lastError: string | null
-}
-
-interface DeliveryRecord {
-  readonly key: number
-  readonly sink_key: number
-  readonly event_id: string
-  readonly revision: Revision | null
-  readonly body: string
-  readonly attempts: number
-  readonly created_at: Millis
-  readonly delivered_at: Millis | null
-  readonly last_status: number | null
-  readonly last_error: string | null
-}
-
-function toDelivery(row: DeliveryRecord): Delivery {
-  const { key, revision, body, attempts } = row
-  return {
-    key,
-    sinkKey: row.sink_key,
-    eventId: row.event_id,
-    revision,
-    body,
-    attempts,
-    createdAt: row.created_at,
-    deliveredAt: row.delivered_at,
-    lastStatus: row.last_status,
-    lastError: row.last_error,
-  }
-}
+const fields = fieldsBut(deliveries, 'isWanted')
+type DeliveryRecord = RowOf<typeof deliveries>
+export type Delivery = ObjectOf<typeof deliveries, (typeof fields)[number]>
+const toDelivery: (row: DeliveryRecord) => Delivery = rowMapper(deliveries, fields)
 
 /** An attempt at an event; what was sent before under the same id is the same. The newest `kept` of a sink stay. */
 export async function noteDelivery(

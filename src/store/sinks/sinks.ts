@@ -3,89 +3,26 @@
  * part of the log, and every update by a replica says that it is (still) the holder.
  */
 import { sql } from 'drizzle-orm'
-import type { ChangeFilter } from '../../domain/change.ts'
 import { DomainError } from '../../domain/errors.ts'
 import { storableJson } from '../../domain/text.ts'
 import type { Millis, Revision } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
 import { isAnyOf, listParameter } from '../sql/parameters.ts'
 import { iso } from '../sql/record-set.ts'
+import { fieldsBut, type ObjectOf, type RowOf, rowMapper } from '../sql/row-mapping.ts'
 import { epochs, resources, sinkMarks, sinks } from '../tables/schema.ts'
 
-export const sinkKinds = ['CALLBACK', 'WEBHOOK', 'INVENTORY'] as const
-export type SinkKind = (typeof sinkKinds)[number]
+export { sinkKinds } from '../tables/columns.ts'
+export type { SinkFilter } from '../tables/sinks.ts'
 
-/** A ChangeFilter, and kinds of Kubernetes objects: of a change of a resource, its own. */
-export interface SinkFilter extends ChangeFilter {
-  readonly resourceKinds?: readonly string[]
-}
-
-export interface Sink {
-  readonly key: number
-  readonly kind: SinkKind
-  readonly name: string
-  readonly instanceKey: number | null
-  readonly url: string
-  /** Never leaves the server. */
-  readonly secret: string | null
-  readonly filter: SinkFilter
-  readonly settings: Readonly<Record<string, unknown>>
-  readonly paused: boolean
-  readonly cursor: Revision
-  readonly createdAt: Millis
-  readonly attemptedAt: Millis | null
-  readonly succeededAt: Millis | null
-  readonly lastStatus: number | null
-  readonly lastError: string | null
-  readonly failures: number
-  readonly nextAt: Millis | null
-}
+const fields = fieldsBut(sinks, 'holder', 'heldUntil')
+export type Sink = ObjectOf<typeof sinks, (typeof fields)[number]>
+export type SinkKind = Sink['kind']
+type SinkRecord = RowOf<typeof sinks>
+const toSink: (row: SinkRecord) => Sink = rowMapper(sinks, fields)
 
 export type NewSink = Pick<Sink, 'kind' | 'name' | 'instanceKey' | 'url' | 'secret' | 'filter' | 'settings' | 'cursor'>
 export type SinkChange = Partial<Pick<Sink, 'name' | 'url' | 'secret' | 'filter' | 'settings' | 'paused'>>
-
-interface SinkRecord {
-  readonly key: number
-  readonly kind: SinkKind
-  readonly name: string
-  readonly instance_key: number | null
-  readonly url: string
-  readonly secret: string | null
-  readonly filter: SinkFilter
-  readonly settings: Readonly<Record<string, unknown>>
-  readonly paused: boolean
-  readonly cursor: Revision
-  readonly created_at: Millis
-  readonly attempted_at: Millis | null
-  readonly succeeded_at: Millis | null
-  readonly last_status: number | null
-  readonly last_error: string | null
-  readonly failures: number
-  readonly next_at: Millis | null
-}
-
-function toSink(row: SinkRecord): Sink {
-  const { key, kind, name, url, secret, filter, settings, paused, cursor, failures } = row
-  return {
-    key,
-    kind,
-    name,
-    instanceKey: row.instance_key,
-    url,
-    secret,
-    filter,
-    settings,
-    paused,
-    cursor,
-    createdAt: row.created_at,
-    attemptedAt: row.attempted_at,
-    succeededAt: row.succeeded_at,
-    lastStatus: row.last_status,
-    lastError: row.last_error,
-    failures,
-    nextAt: row.next_at,
-  }
-}
 
 /** CONFLICT where there is one of that name. */
 export async function createSink(session: Session, sink: NewSink, now: Millis): Promise<Sink> {

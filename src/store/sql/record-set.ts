@@ -6,7 +6,8 @@ import { getTableColumns, getTableName } from 'drizzle-orm'
 import { type PgColumn, type PgTable, PgTimestampString } from 'drizzle-orm/pg-core'
 import { storableJson } from '../../domain/text.ts'
 
-type Field<T extends PgTable> = keyof T['_']['columns'] & string
+export type Columns<T extends PgTable> = T['_']['columns']
+export type Field<T extends PgTable> = keyof Columns<T> & string
 
 export interface Write<Row> {
   readonly text: string
@@ -52,24 +53,6 @@ export function updateOf<T extends PgTable, Row extends object>(
   )
 }
 
-/** Some columns of a row as JSON: what the log keeps as `before`. */
-export function recordOfFields<T extends PgTable, Row extends object>(
-  table: T,
-  fields: readonly Field<T>[],
-): (row: Row) => object {
-  const members = columnsOf(table, (field) => fields.includes(field)).map(
-    ([field, column]) => [field, column.name, column instanceof PgTimestampString] as const,
-  )
-  return (row) => {
-    const record: Record<string, unknown> = {}
-    for (const [field, name, isTime] of members) {
-      const value = row[field as keyof Row] as unknown
-      record[name] = isTime && typeof value === 'number' ? iso(value) : value
-    }
-    return record
-  }
-}
-
 export function iso(time: number): string {
   // Most times of a batch are the same.
   if (time !== latest.time) latest = { time, text: new Date(time).toISOString() }
@@ -78,11 +61,15 @@ export function iso(time: number): string {
 
 let latest = { time: 0, text: '1970-01-01T00:00:00.000Z' }
 
-type NamedColumn = readonly [field: string, column: PgColumn]
+type NamedColumn<F extends string = string> = readonly [field: F, column: PgColumn]
 
-function columnsOf<T extends PgTable>(table: T, wanted: (field: Field<T>) => boolean): NamedColumn[] {
-  const columns: Record<string, PgColumn> = getTableColumns(table)
-  return Object.entries(columns).filter(([field]) => wanted(field as Field<T>))
+export function columnsOf<T extends PgTable>(table: T, wanted: (field: Field<T>) => boolean): NamedColumn<Field<T>>[] {
+  const columns = Object.entries(getTableColumns(table)) as unknown as NamedColumn<Field<T>>[]
+  return columns.filter(([field]) => wanted(field))
+}
+
+export function isTime(column: PgColumn): boolean {
+  return column instanceof PgTimestampString
 }
 
 function writeOf<Row extends object>(columns: readonly NamedColumn[], textOf: (rows: string) => string): Write<Row> {
@@ -97,7 +84,7 @@ function writeOf<Row extends object>(columns: readonly NamedColumn[], textOf: (r
       columns.map(([field, column]) => {
         const values = beside[field] ?? rows.map((row) => row[field as keyof Row] as unknown)
         if (isJson(column)) return values.map(encodeJson).join(between)
-        return `{${values.map(column instanceof PgTimestampString ? encodeTime : encode).join()}}`
+        return `{${values.map(isTime(column) ? encodeTime : encode).join()}}`
       }),
   }
 }

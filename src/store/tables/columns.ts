@@ -7,7 +7,14 @@ import { verdicts } from '../../domain/report.ts'
 import { presences, syncStatuses } from '../../domain/resource.ts'
 import { rolloutKinds } from '../../domain/rollout.ts'
 import { connectivities, targetKinds } from '../../domain/target.ts'
-import { deploymentStates, failureStages, readinesses } from '../../domain/values.ts'
+import {
+  type Digits,
+  deploymentStates,
+  failureStages,
+  type Millis,
+  type Revision,
+  readinesses,
+} from '../../domain/values.ts'
 
 export const deploymentState = pgEnum('deployment_state', deploymentStates)
 export const failureStage = pgEnum('failure_stage', failureStages)
@@ -21,14 +28,17 @@ export const instanceStatus = pgEnum('instance_status', instanceStatuses)
 export const instanceGoal = pgEnum('instance_goal', instanceGoals)
 export const syncStatus = pgEnum('sync_status', syncStatuses)
 export const presence = pgEnum('presence', presences)
-export const sinkKind = pgEnum('sink_kind', ['CALLBACK', 'WEBHOOK', 'INVENTORY'])
+export const sinkKinds = ['CALLBACK', 'WEBHOOK', 'INVENTORY'] as const
+export const sinkKind = pgEnum('sink_kind', sinkKinds)
 export const verdict = pgEnum('verdict', verdicts)
 
-export const revision = (name: string) => bigint(name, { mode: 'number' })
-export const key = (name: string) => bigint(name, { mode: 'number' })
-export const instant = (name: string) => timestamp(name, { withTimezone: true, precision: 3, mode: 'string' })
-export const u64 = (name: string) => numeric(name, { precision: 20, scale: 0 })
-export const count = (name: string) => integer(name).notNull().default(0)
+export const revision = <Name extends string>(name: Name) => bigint(name, { mode: 'number' }).$type<Revision>()
+export const key = <Name extends string>(name: Name) => bigint(name, { mode: 'number' })
+/** ISO 8601 in statements, Millis in rows. */
+export const instant = <Name extends string>(name: Name) =>
+  timestamp(name, { withTimezone: true, precision: 3, mode: 'string' }).$type<Millis>()
+export const u64 = <Name extends string>(name: Name) => numeric(name, { precision: 20, scale: 0 }).$type<Digits>()
+export const count = <Name extends string>(name: Name) => integer(name).notNull().default(0)
 
 /** Deployments by state and by convergence (domain/counters.ts). */
 export const deploymentCounters = {

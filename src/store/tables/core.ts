@@ -12,6 +12,14 @@ import {
   text,
   uniqueIndex,
 } from 'drizzle-orm/pg-core'
+import type { ChangeBody } from '../../domain/change.ts'
+import type { Component } from '../../domain/deployment.ts'
+import type { Digest } from '../../domain/desired.ts'
+import type { DeviationKind } from '../../domain/deviation.ts'
+import type { OrderMarks } from '../../domain/order.ts'
+import type { ComponentReport, OrderKey } from '../../domain/report.ts'
+import type { Label } from '../../domain/target.ts'
+import type { StatusError } from '../../domain/values.ts'
 import {
   connectivity,
   convergence,
@@ -71,7 +79,7 @@ export const leases = pgTable('leases', {
 export const batches = pgTable('batches', {
   id: text('id').primaryKey(),
   at: instant('at').notNull(),
-  outcomes: json('outcomes').notNull(),
+  outcomes: json('outcomes').$type<{ readonly batch: number }>().notNull(),
 })
 
 export const targets = pgTable(
@@ -82,7 +90,7 @@ export const targets = pgTable(
     provider: text('provider').notNull().default(''),
     name: text('name').notNull(),
     displayName: text('display_name'),
-    labels: jsonb('labels').notNull().default([]),
+    labels: jsonb('labels').$type<readonly Label[]>().notNull().default([]),
     registered: boolean('registered').notNull().default(false),
     expectedInterval: integer('expected_interval'),
     parentKey: key('parent_key'),
@@ -107,7 +115,7 @@ export const deviceDeviations = pgTable(
   {
     targetKey: key('target_key').notNull(),
     /** domain/deviation.ts. Text, so that a new kind needs no migration. */
-    kind: text('kind').notNull(),
+    kind: text('kind').$type<DeviationKind>().notNull(),
     count: bigint('count', { mode: 'number' }).notNull(),
     lastAt: instant('last_at').notNull(),
     example: text('example').notNull(),
@@ -153,17 +161,17 @@ export const deployments = pgTable(
     derivedState: deploymentState('derived_state'),
     consistent: boolean('consistent').notNull(),
     /** {code, message, source?} or null. */
-    error: json('error'),
+    error: json('error').$type<StatusError>(),
     failureStage: failureStage('failure_stage'),
     readiness: readiness('readiness').notNull().default('UNKNOWN'),
     /** domain Component[], in the order in which they were first seen or declared. */
-    components: json('components').notNull(),
-    declaredComponents: json('declared_components').notNull().default([]),
+    components: json('components').$type<readonly Component[]>().notNull(),
+    declaredComponents: json('declared_components').$type<readonly string[]>().notNull().default([]),
     claimed: boolean('claimed').notNull(),
     attempt: integer('attempt').notNull(),
     adoptedManifestVersion: u64('adopted_manifest_version'),
     targetManifestVersion: u64('target_manifest_version'),
-    documentDigest: text('document_digest'),
+    documentDigest: text('document_digest').$type<Digest>(),
     convergence: convergence('convergence').notNull().default('UNKNOWN'),
     stalled: boolean('stalled').notNull().default(false),
     reportedAt: instant('reported_at'),
@@ -172,7 +180,7 @@ export const deployments = pgTable(
     revision: revision('revision').notNull(),
     forgottenAt: instant('forgotten_at'),
     /** domain OrderMarks: {adoptedManifestVersion, boot, seq, observedAt}. */
-    marks: json('marks').notNull(),
+    marks: json('marks').$type<OrderMarks>().notNull(),
     /** Reports that repeated what was known: acknowledged, and kept only as this number. */
     repeats: bigint('repeats', { mode: 'number' }).notNull().default(0),
   },
@@ -212,9 +220,9 @@ export const changeLog = pgTable(
     fromRolloutKey: key('from_rollout_key'),
     instanceKey: key('instance_key'),
     /** The subject as it was, in the columns of its table (snake_case, revertable ones only); null: there was none. */
-    before: json('before'),
+    before: json('before').$type<object>(),
     /** domain ChangeBody[]. */
-    changes: json('changes').notNull(),
+    changes: json('changes').$type<readonly ChangeBody[]>().notNull(),
   },
   (t) => [
     index('change_log_deployment')
@@ -242,16 +250,16 @@ export const reports = pgTable(
     key: key('key').notNull(),
     verdict: verdict('verdict').notNull(),
     /** The ordering key a STALE report lost by. */
-    staleBy: text('stale_by'),
+    staleBy: text('stale_by').$type<OrderKey>(),
     reportedAt: instant('reported_at'),
     receivedAt: instant('received_at').notNull(),
     seq: u64('seq'),
     boot: text('boot'),
     adoptedManifestVersion: u64('adopted_manifest_version'),
     state: deploymentState('state').notNull(),
-    error: json('error'),
+    error: json('error').$type<StatusError>(),
     /** What a STALE report said of its components (an APPLIED one's is in the log). */
-    components: json('components'),
+    components: json('components').$type<readonly ComponentReport[]>(),
     /** Where a STALE report says that it runs, and whose it was then; of an APPLIED one the log knows. Null in older ones that might be another's. */
     targetKey: key('target_key'),
     rolloutKey: key('rollout_key'),

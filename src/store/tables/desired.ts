@@ -1,5 +1,6 @@
 /** What devices should run, and what they say they can. */
 import { bigint, index, integer, jsonb, pgTable, primaryKey, text } from 'drizzle-orm/pg-core'
+import type { Digest } from '../../domain/desired.ts'
 import { instant, key } from './columns.ts'
 
 /** What a device said of itself, the newest of it: when it came, and what it can run, as it was sent. */
@@ -28,7 +29,7 @@ export const manifests = pgTable(
     at: instant('at').notNull(),
     who: text('who').notNull(),
     why: text('why').notNull(),
-    bundleDigest: text('bundle_digest'),
+    bundleDigest: text('bundle_digest').$type<Digest>(),
     bundleSize: integer('bundle_size'),
   },
   (t) => [primaryKey({ columns: [t.targetKey, t.version] })],
@@ -44,7 +45,7 @@ export const manifestEntries = pgTable(
     until: bigint('until', { mode: 'number' }),
     deploymentKey: key('deployment_key').notNull(),
     deviceId: text('device_id').notNull(),
-    digest: text('digest').notNull(),
+    digest: text('digest').$type<Digest>().notNull(),
     size: integer('size').notNull(),
   },
   (t) => [

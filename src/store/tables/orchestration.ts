@@ -1,6 +1,7 @@
 /** What orchestrators run: actions, runs, resources and how many there are of which kind. */
 import { sql } from 'drizzle-orm'
 import { boolean, index, integer, json, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import type { SyncStatus } from '../../domain/resource.ts'
 import {
   deploymentState,
   instanceGoal,
@@ -111,7 +112,7 @@ export const resourceTallies = pgTable(
     ownerKey: key('owner_key').notNull(),
     component: text('component').notNull(),
     /** A SyncStatus, or NONE. */
-    sync: text('sync').notNull(),
+    sync: text('sync').$type<SyncStatus | 'NONE'>().notNull(),
     presence: presence('presence').notNull(),
     readiness: readiness('readiness').notNull(),
     showable: boolean('showable').notNull(),

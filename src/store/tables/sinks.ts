@@ -1,35 +1,41 @@
-/** Who is told outside: durable cursors into the log (src/sinks). */
+/** Sinks: the systems outside that get notifications (src/sinks). */
 import { sql } from 'drizzle-orm'
 import { bigint, boolean, index, integer, json, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import type { ChangeFilter } from '../../domain/change.ts'
 import { instant, key, revision, sinkKind } from './columns.ts'
 
-/** Who is told outside: durable cursors into the log (src/sinks). Not part of the log, so not the writer's. */
+/** A ChangeFilter, and the kinds of Kubernetes objects that changes of resources may concern. */
+export interface SinkFilter extends ChangeFilter {
+  readonly resourceKinds?: readonly string[]
+}
+
+/** Durable cursors into the log. They are not part of the log, so the writer does not own them. */
 export const sinks = pgTable(
   'sinks',
   {
     key: bigint('key', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
     kind: sinkKind('kind').notNull(),
     name: text('name').notNull(),
-    /** Whose resources it is told of; null: what its filter says. */
+    /** It gets the resources of this instance. Null: what its filter selects. */
     instanceKey: key('instance_key'),
     url: text('url').notNull(),
+    /** It never leaves the server. */
     secret: text('secret'),
-    /** domain ChangeFilter and Kubernetes kinds. */
-    filter: json('filter').notNull().default({}),
-    /** What its kind needs besides. */
-    settings: json('settings').notNull().default({}),
+    filter: json('filter').$type<SinkFilter>().notNull().default({}),
+    /** What its kind needs in addition. */
+    settings: json('settings').$type<Readonly<Record<string, unknown>>>().notNull().default({}),
     paused: boolean('paused').notNull().default(false),
-    /** Everything up to here has been told. */
+    /** Every change up to this revision has been sent. */
     cursor: revision('cursor').notNull(),
     createdAt: instant('created_at').notNull(),
     attemptedAt: instant('attempted_at'),
     succeededAt: instant('succeeded_at'),
-    /** The last answer's HTTP status. */
+    /** HTTP status of the last response. */
     lastStatus: integer('last_status'),
     lastError: text('last_error'),
-    /** In a row. */
+    /** Consecutive failures. */
     failures: integer('failures').notNull().default(0),
-    /** Not before. */
+    /** The earliest time of the next attempt. */
     nextAt: instant('next_at'),
     holder: text('holder'),
     heldUntil: instant('held_until'),
@@ -40,29 +46,29 @@ export const sinks = pgTable(
   ],
 )
 
-/** What a sink that is kept level was last told of each resource. */
+/** What a reconciled sink last got about each resource. */
 export const sinkMarks = pgTable(
   'sink_marks',
   {
     sinkKey: key('sink_key').notNull(),
     resourceKey: key('resource_key').notNull(),
-    /** Of what was told. */
+    /** Hash of what was sent. */
     hash: text('hash').notNull(),
-    /** resources.detail_hash when it was looked at. */
+    /** resources.detail_hash at that time. */
     detailHash: text('detail_hash'),
-    /** What is needed to take it back. */
+    /** What is needed to withdraw it. */
     told: json('told').notNull(),
   },
   (t) => [primaryKey({ columns: [t.sinkKey, t.resourceKey] })],
 )
 
-/** What a webhook was sent: the newest of each. */
+/** Events sent to webhooks: the newest of each webhook. */
 export const deliveries = pgTable(
   'deliveries',
   {
     key: bigint('key', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
     sinkKey: key('sink_key').notNull(),
-    /** The event's, the same however often it is sent. */
+    /** The ID of the event. A retry has the same. */
     eventId: text('event_id').notNull(),
     revision: revision('revision'),
     body: text('body').notNull(),
@@ -71,7 +77,7 @@ export const deliveries = pgTable(
     deliveredAt: instant('delivered_at'),
     lastStatus: integer('last_status'),
     lastError: text('last_error'),
-    /** Asked for again by somebody. */
+    /** An operator asked to send it again. */
     isWanted: boolean('is_wanted').notNull().default(false),
   },
   (t) => [

@@ -5,8 +5,9 @@
 import { counters, isZero } from '../../domain/counters.ts'
 import type { ResourceImage } from '../../domain/resource.ts'
 import { doorbellChannel, type Session } from '../database.ts'
-import { insertOf, iso, recordOfFields, updateOf, type Write } from '../sql/record-set.ts'
+import { insertOf, iso, updateOf, type Write } from '../sql/record-set.ts'
 import { storedUniqueName } from '../sql/rollout-unique-name.ts'
+import { recordOfFields } from '../sql/row-mapping.ts'
 import { toImageRecord } from '../sql/rows.ts'
 import {
   batches,
