@@ -1,14 +1,14 @@
 /**
- * How much of the fleet somebody may see. What lies outside does not exist for him: it is in no list and no count, has no id, is
- * nobody's neighbour, and nothing that happens to it is told. store/read/access-scope.ts says what that means for each kind of row.
+ * The part of the fleet that a caller may see. Everything else does not exist for that caller: it is in no list, count, neighbour
+ * or change, and its id resolves to nothing. store/read/access-scope.ts applies the scope to each kind of row.
  */
 import type { Label } from './target.ts'
 
-/** Any of these within a field, both fields together; null: that field narrows nothing. */
+/** The values of a field are alternatives; both fields must match. Null: the field restricts nothing. */
 export interface AccessScope {
-  /** Of devices: one of these labels. */
+  /** Devices with one of these labels. */
   readonly labels: readonly Label[] | null
-  /** Of rollouts: in one of these projects. */
+  /** Rollouts in one of these projects. */
   readonly projects: readonly string[] | null
 }
 
@@ -17,9 +17,9 @@ const maxScopes = 100
 /** A credential with this scope alone sees nothing. */
 export const noScope = 'none'
 
-/** `label:<key>=<value>`, `project:<name>`, and `none`; no scope: the whole fleet. Text: one of them cannot be read, or there are too many. */
+/** Parses `label:<key>=<value>`, `project:<name>` and `none`. No scopes mean the whole fleet (null). Returns text if a scope is invalid or there are too many. */
 export function parseScopes(scopes: readonly string[]): AccessScope | null | string {
-  if (scopes.length > maxScopes) return `at most ${maxScopes} scopes are taken, not ${scopes.length}`
+  if (scopes.length > maxScopes) return `at most ${maxScopes} scopes are allowed, not ${scopes.length}`
   const labels: Label[] = []
   const projects: string[] = []
   for (const scope of scopes) {
@@ -27,7 +27,7 @@ export function parseScopes(scopes: readonly string[]): AccessScope | null | str
     const [, kind, rest = ''] = /^(label|project):(.+)$/s.exec(scope) ?? []
     const cut = rest.indexOf('=')
     if (scope.includes('\0') || !kind || (kind === 'label' && cut < 1))
-      return `${JSON.stringify(scope.slice(0, 100))} is no scope: label:<key>=<value> and project:<name> are`
+      return `${JSON.stringify(scope.slice(0, 100))} is not a scope: use label:<key>=<value> or project:<name>`
     if (kind === 'project') projects.push(rest)
     else labels.push({ key: rest.slice(0, cut), value: rest.slice(cut + 1) })
   }
@@ -40,11 +40,11 @@ export function scopesOf(accessScope: AccessScope | null): string[] {
   if (accessScope === null) return []
   const labels = accessScope.labels?.map(({ key, value }) => `label:${key}=${value}`) ?? []
   const scopes = [...labels, ...(accessScope.projects?.map((project) => `project:${project}`) ?? [])]
-  // No scope at all would be the whole fleet.
+  // An empty list would mean the whole fleet.
   return scopes.length > 0 ? scopes : [noScope]
 }
 
-/** The same for the same sight. */
+/** Equal for scopes that show the same part of the fleet. */
 export function accessScopeKey(accessScope: AccessScope | null): string {
   return JSON.stringify(scopesOf(accessScope).sort())
 }

@@ -5,14 +5,14 @@ import type { Presence, SyncStatus } from './resource.ts'
 import type { Connectivity, Label, TargetKind } from './target.ts'
 import type { DeploymentState, Digits, FailureStage, Millis, Readiness, Revision, StatusError } from './values.ts'
 
-/** What a change says by itself, as it stands in the log. `from` null: there was nothing before. */
+/** The content of a change, as the log stores it. `from` is null for the first state. */
 export type ChangeBody =
   | {
       readonly kind: 'DEPLOYMENT_STATE_CHANGED'
       readonly from: DeploymentState | null
       readonly to: DeploymentState
       readonly error: StatusError | null
-      /** Absent: it has none, or was written before there was one. */
+      /** Absent: there is no stage, or the change was written before stages existed. */
       readonly failureStage?: FailureStage
       readonly attempt: number
       readonly adoptedManifestVersion: Digits | null
@@ -31,7 +31,7 @@ export type ChangeBody =
       readonly application: string | null
       readonly applicationVersion: string | null
       readonly rolloutKey: number
-      /** Of what is orchestrated only: the sums of its resources, and whether its instance is its rollout's current one. */
+      /** For orchestrated deployments only: the readiness of their resources, and whether their instance is the rollout's current one. */
       readonly readiness?: Readiness
       readonly componentReadiness?: Readonly<Record<string, Readiness>>
       readonly isCurrent?: boolean
@@ -69,13 +69,13 @@ export type ChangeBody =
       readonly state: LifecycleState
       readonly actionInstanceId: string | null
       readonly instanceRevision: number
-      /** When its user says that it was done. */
+      /** When the user did it, by the user's clock. */
       readonly doneAt: Millis
     }
 
 export type ChangeKind = ChangeBody['kind']
 
-/** Whom a change concerns: what filters and the feed's index look at. */
+/** What a change concerns. Filters and the feed's index use it. */
 export interface ChangeSubject {
   readonly deploymentKey: number | null
   readonly deploymentId: string | null
@@ -83,18 +83,18 @@ export interface ChangeSubject {
   readonly targetKey: number | null
   readonly targetKind: TargetKind | null
   readonly targetName: string | null
-  /** Where it ran before, for each change of an entry that moved it. */
+  /** The former target, on every change of an entry that moved the deployment. */
   readonly fromTargetKey: number | null
   readonly fromTargetName: string | null
   readonly labels: readonly Label[]
   readonly rolloutKey: number | null
-  /** The rollout it belonged to before, for a revision that changed it. */
+  /** The former rollout, if the change moved the deployment to another one. */
   readonly fromRolloutKey: number | null
   readonly instanceKey: number | null
   readonly instanceId: string | null
 }
 
-/** One change of the log: exactly one revision. `at` is ours and never decreases; `observedAt` is the reporter's clock. */
+/** One change of the log, with a revision of its own. `at` is the server's clock and never decreases; `observedAt` is the reporter's. */
 export type Change = ChangeBody &
   ChangeSubject & {
     readonly revision: Revision
@@ -102,7 +102,7 @@ export type Change = ChangeBody &
     readonly observedAt: Millis | null
   }
 
-/** Any of these within a field, all fields together; an absent field asks nothing, an empty list matches nothing. */
+/** The values of a field are alternatives; all fields must match. An absent field matches everything, an empty list nothing. */
 export interface ChangeFilter {
   readonly kinds?: readonly ChangeKind[]
   readonly deploymentIds?: readonly string[]

@@ -1,4 +1,4 @@
-/** What is counted of deployments, of the fleet and of each rollout: in the transaction that changes them (promise 4). */
+/** The counters of deployments, of the fleet and of each rollout. The transaction that changes a deployment changes them (promise 4). */
 
 import { type Convergence, convergences } from './desired.ts'
 import { type DeploymentState, deploymentStates } from './values.ts'

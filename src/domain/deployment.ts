@@ -1,4 +1,4 @@
-/** The nouns of a deployment. States are Margo's ("Deployment Status", State field), in severity order nowhere: see rollup.ts. */
+/** The types of a deployment. States are Margo's ("Deployment Status", State field); rollup.ts has their order of severity. */
 import { type Desired, nothingDesired } from './desired.ts'
 import type { OrderMarks } from './order.ts'
 import type { DeploymentState, Digits, FailureStage, Millis, Readiness, Revision, StatusError } from './values.ts'
@@ -7,18 +7,18 @@ export interface Component {
   readonly name: string
   readonly state: DeploymentState
   readonly error: StatusError | null
-  /** The sum of its resources; absent: it has none that anybody shows. */
+  /** The summed readiness of its resources. Absent: no resource of it is known. */
   readonly readiness?: Readiness
   readonly changedAt: Millis
   readonly revision: Revision
 }
 
-/** What the log can unwind: every field of a deployment that a change may move. */
+/** Every field of a deployment that a change can alter. The log can restore it at any revision. */
 export interface DeploymentImage extends Desired {
   readonly targetKey: number
   readonly rolloutKey: number
   readonly instanceKey: number | null
-  /** False: its instance is not its rollout's current one, and it is not in the lists and counts of the rollout and the fleet. */
+  /** False: its instance is not the rollout's current one. The deployment is then in no list or count of the rollout or the fleet. */
   readonly isCurrent: boolean
   readonly application: string | null
   readonly applicationVersion: string | null
@@ -26,7 +26,7 @@ export interface DeploymentImage extends Desired {
   readonly derivedState: DeploymentState | null
   readonly consistent: boolean
   readonly error: StatusError | null
-  /** Of what has FAILED; null: nothing says where. */
+  /** Set only while FAILED. Null: the stage is unknown. */
   readonly failureStage: FailureStage | null
   readonly readiness: Readiness
   readonly components: readonly Component[]
@@ -39,7 +39,7 @@ export interface DeploymentImage extends Desired {
   readonly forgottenAt: Millis | null
 }
 
-/** What reports say of the target that it runs on, while there are none. */
+/** The reported fields, before the first report on a target. */
 export const unreported = {
   state: 'PENDING',
   derivedState: null,
@@ -54,8 +54,8 @@ export const unreported = {
   reportedAt: null,
 } as const satisfies Partial<DeploymentImage>
 
-/** Before the first declaration and the first report. */
-export const newborn = {
+/** A deployment before its first declaration and its first report. */
+export const initialImage = {
   ...nothingDesired,
   ...unreported,
   instanceKey: null,
@@ -67,22 +67,21 @@ export const newborn = {
 } as const satisfies Partial<DeploymentImage>
 
 /**
- * What a move to another target keeps: what the deployment is (its key, id and reporter), what was declared (rollout, application,
- * components' names), what is desired of it, and which manifest its reporter has adopted. What was reported described the former
- * target, which may belong to another tenant: all of it ends there. Both the transition and the replay of the log ask here, so that
- * no reader needs a rule of its own.
+ * A move to another target keeps the key, id and reporter, what was declared (rollout, application, names of components), what is
+ * desired, and the manifest version that the reporter has adopted. It resets everything that was reported, because that described
+ * the former target, which may belong to another tenant. The transition and the replay of the log both use this function.
  */
 export function movedTo<Of extends DeploymentImage>(deployment: Of, targetKey: number): Of {
   return { ...deployment, ...unreported, targetKey }
 }
 
-/** One deployment as the database holds it now. `key` is ours; `deploymentId` and `reporter` are the world's. */
+/** One deployment as the database holds it now. `key` is internal; `deploymentId` and `reporter` come from outside. */
 export interface Deployment extends DeploymentImage {
   readonly key: number
   readonly deploymentId: string
   readonly reporter: string
   readonly declaredComponents: readonly string[]
-  /** False while it is only declared: the first report about it, from whichever reporter, claims it. */
+  /** False while it is only declared. The first report about it claims it, from any reporter. */
   readonly claimed: boolean
   readonly receivedAt: Millis
   readonly marks: OrderMarks

@@ -1,4 +1,4 @@
-/** What a device should run (Margo, "Workload Deployment"), and how what it says it runs compares. */
+/** What a device should run (Margo, "Workload Deployment"), and how its reports compare with that. */
 
 import { gatewayOf } from './target.ts'
 import { compareDigits, type DeploymentState, type Digits, type Millis } from './values.ts'
@@ -9,11 +9,11 @@ export type Convergence = (typeof convergences)[number]
 /** `sha256:` and the hexadecimal hash of a document's exact bytes. */
 export type Digest = string
 
-/** What is desired of a deployment, and how far it has come. */
+/** What is desired of a deployment, and how far the device has applied it. */
 export interface Desired {
-  /** The version of its device's manifest that last changed this deployment's document or withdrew it; null: none ever did. */
+  /** The version of the device's manifest that last changed or withdrew this deployment's document. Null: no version ever had one. */
   readonly targetManifestVersion: Digits | null
-  /** Of the document it should run; null: none, or withdrawn. */
+  /** The digest of the document that it should run. Null: none, or withdrawn. */
   readonly documentDigest: Digest | null
   readonly convergence: Convergence
 }
@@ -21,11 +21,11 @@ export interface Desired {
 export const nothingDesired: Desired = { targetManifestVersion: null, documentDigest: null, convergence: 'UNKNOWN' }
 
 /**
- *   nothing desired, or the device has not said which version it has adopted   UNKNOWN
- *   it has adopted an older version than the one meant                         STALE, whatever it says of that
- *   FAILED on that version or a newer one                                      FAILED
- *   INSTALLED with a document, REMOVED when it was withdrawn                   CONVERGED
- *   anything else                                                              APPLYING
+ *   nothing is desired, or the adopted version is unknown            UNKNOWN
+ *   the adopted version is older than the target version             STALE, in any state
+ *   FAILED on the target version or a newer one                      FAILED
+ *   INSTALLED with a document, or REMOVED without one                CONVERGED
+ *   anything else                                                    APPLYING
  */
 export function convergenceOf(of: {
   readonly targetManifestVersion: Digits | null
@@ -40,42 +40,42 @@ export function convergenceOf(of: {
   return state === (documentDigest === null ? 'REMOVED' : 'INSTALLED') ? 'CONVERGED' : 'APPLYING'
 }
 
-/** The device whose manifest lists what should run on `deviceId`: the client that fetches it. */
+/** The device whose manifest lists what should run on `deviceId`. A gateway fetches for its children. */
 export function manifestOwner(deviceId: string): string {
   return gatewayOf(deviceId)
 }
 
-/** Every device begins with this one, which is empty. Versions are of [1, 2^64-1] (docs/wire.md §1.2). */
+/** Every device starts with this version, which is empty. Versions are in [1, 2^64-1] (docs/wire.md §1.2). */
 export const firstManifestVersion = 1
 
-/** Bytes of documents in one of them: more than a hundred of the largest, or ten thousand small ones. */
+/** Bytes of all documents in one manifest: more than a hundred of the largest, or ten thousand small ones. */
 export const largestManifest = 32 << 20
 
 /** One version of what a device should run. */
 export interface Manifest {
-  /** The device's. */
+  /** The device. */
   readonly targetKey: number
-  /** One more than the one before. */
+  /** The previous version + 1. */
   readonly version: number
   readonly at: Millis
   readonly who: string
   readonly why: string
-  /** Of all its documents together; null: it has none. */
+  /** The digest of the bundle of all documents. Null: there are no documents. */
   readonly bundleDigest: Digest | null
   /** Bytes. */
   readonly bundleSize: number | null
 }
 
-/** A document's stay in a device's manifests. */
+/** The range of manifest versions in which a device's manifest lists a document. */
 export interface ManifestEntry {
   readonly targetKey: number
   readonly deploymentId: string
   readonly deploymentKey: number
-  /** Whom it was declared for: the manifest's device or a child of it. */
+  /** The device that the document is declared for: the owner of the manifest, or a child of it. */
   readonly deviceId: string
-  /** The first version that has it. */
+  /** The first version that lists it. */
   readonly since: number
-  /** The first version that has it no more; null: the newest has it. */
+  /** The first later version that does not list it. Null: the newest version lists it. */
   readonly until: number | null
   readonly digest: Digest
   /** Bytes. */

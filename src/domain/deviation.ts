@@ -1,4 +1,4 @@
-/** How a report that was accepted deviates from its specification. The sentences are in dialects/margo/deviations.ts. */
+/** How an accepted report deviates from its specification. dialects/margo/deviations.ts has a sentence for each kind. */
 export const deviationKinds = [
   'FAILED_WITHOUT_ERROR',
   'PENDING_WITHOUT_REASON',
@@ -9,6 +9,6 @@ export type DeviationKind = (typeof deviationKinds)[number]
 
 export interface Deviation {
   readonly kind: DeviationKind
-  /** What the report said. At most 200 characters. */
+  /** The text of the report. At most 200 characters. */
   readonly example: string
 }

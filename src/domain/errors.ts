@@ -1,6 +1,6 @@
 /**
- * Every expected failure, in one table. Translated in exactly two places: rest/problem.ts (HTTP) and graphql/execution/errors.ts.
- * Anything that is not a DomainError is a bug: masked outside, logged with an id.
+ * Every expected failure, in one table. Two places translate it: rest/problem.ts (HTTP) and graphql/execution/errors.ts.
+ * Any other error is a bug: it is masked for the client and logged with an id.
  */
 export const errorCodes = {
   INVALID_REQUEST: { status: 400, retryable: false, title: 'Invalid Request' },

@@ -1,22 +1,22 @@
 /**
- * Where a deployment failed, in the words of the proposal that the specification's states come from
- * (https://github.com/margo/specification/issues/10): before its components, in one of them, or after all of them.
+ * Where a deployment failed: before its components, in one of them, or after all of them. The stages come from the proposal
+ * that introduced the specification's states (https://github.com/margo/specification/issues/10).
  */
 import type { Deployment } from './deployment.ts'
 import type { DeploymentState, FailureStage } from './values.ts'
 
 type Parts = readonly { readonly name: string; readonly state: DeploymentState }[]
 
-/** What the reporter says, else what its components show. `components`: all of them, as they are after the report. */
+/** The stage that the reporter names, or else the one that its components imply. `components`: all of them, after the report. */
 export function failureStage(
   state: DeploymentState,
-  told: FailureStage | null,
+  reported: FailureStage | null,
   components: Parts,
   known: Deployment | null,
 ): FailureStage | null {
   if (state !== 'FAILED') return null
-  if (told) return told
-  // A repeat says nothing new, although the state before it no longer shows what was under way.
+  if (reported) return reported
+  // A repeated report keeps the stage: the state before it is already FAILED, so it no longer implies a stage.
   if (known?.state === 'FAILED' && sameStates(components, known.components)) return known.failureStage
   const [first] = components
   if (!first) return null
@@ -33,8 +33,8 @@ export function failureStage(
   }
 }
 
-/** Whether components that all say the same bear out a failure in that stage, of installing or of removing. */
-export function bearsOut(stage: FailureStage | null, derived: DeploymentState): boolean {
+/** Whether components that all have the state `derived` are possible after a failure in that stage, when installing or removing. */
+export function isPossibleAfter(stage: FailureStage | null, derived: DeploymentState): boolean {
   if (stage === 'PRE_PROCESSING') return derived === 'PENDING' || derived === 'INSTALLED'
   return stage === 'POST_PROCESSING' && (derived === 'INSTALLED' || derived === 'REMOVED')
 }

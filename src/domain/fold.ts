@@ -1,6 +1,6 @@
-/** The log replayed: what a deployment was after some of an entry's changes. State = fold of the log, so this is also its proof. */
+/** Replays the log: a deployment as it was after some of an entry's changes. State = fold of the log; a test proves it with this. */
 import type { ChangeBody } from './change.ts'
-import { type Component, type DeploymentImage, movedTo, newborn } from './deployment.ts'
+import { type Component, type DeploymentImage, initialImage, movedTo } from './deployment.ts'
 import { nothingDesired } from './desired.ts'
 import { deriveState, isConsistent } from './rollup.ts'
 import type { Millis, Revision } from './values.ts'
@@ -10,13 +10,13 @@ export interface FoldableEntry {
   readonly at: Millis
   readonly observedAt: Millis | null
   readonly targetKey: number
-  /** The rollout it was created in; a later DEPLOYMENT_REVISED says where it went. */
+  /** The rollout that the deployment was created in. A later DEPLOYMENT_REVISED can change it. */
   readonly rolloutKey: number
   readonly instanceKey: number | null
   readonly changes: readonly ChangeBody[]
 }
 
-/** The deployment as of `revision`, which lies within or after the entry; null when it did not exist yet. */
+/** The deployment at `revision`, which lies within or after the entry. Null: it did not exist yet. */
 export function imageAt(
   before: DeploymentImage | null,
   entry: FoldableEntry,
@@ -35,7 +35,7 @@ function foldChange(
   entry: FoldableEntry,
   revision: Revision,
 ): DeploymentImage {
-  const was = begun(image ?? unborn(entry), change, entry)
+  const was = restarted(image ?? firstImage(entry), change, entry)
   const components = foldComponents(was.components, change, entry.at, revision)
   const next = { ...was, ...foldFields(was, change, entry), components, changedAt: entry.at, revision }
   return {
@@ -46,13 +46,13 @@ function foldChange(
   }
 }
 
-/** A move begins anew, and so does a return: what was reported elsewhere is not carried over (movedTo). */
-function begun(image: DeploymentImage, change: ChangeBody, { targetKey }: FoldableEntry): DeploymentImage {
+/** Resets what was reported if the change moves the deployment, or brings it back after it was forgotten (see movedTo). */
+function restarted(image: DeploymentImage, change: ChangeBody, { targetKey }: FoldableEntry): DeploymentImage {
   if (change.kind === 'DEPLOYMENT_MOVED') return movedTo(image, change.toTargetKey)
-  const returns = change.kind === 'DEPLOYMENT_STATE_CHANGED' && change.from === null && image.forgottenAt !== null
-  if (!returns) return image
-  const there = image.targetKey === targetKey ? image : movedTo(image, targetKey)
-  return { ...there, ...nothingDesired, components: [], forgottenAt: null }
+  const isReturn = change.kind === 'DEPLOYMENT_STATE_CHANGED' && change.from === null && image.forgottenAt !== null
+  if (!isReturn) return image
+  const onTarget = image.targetKey === targetKey ? image : movedTo(image, targetKey)
+  return { ...onTarget, ...nothingDesired, components: [], forgottenAt: null }
 }
 
 function foldFields(was: DeploymentImage, change: ChangeBody, entry: FoldableEntry): Partial<DeploymentImage> {
@@ -127,6 +127,6 @@ function foldComponents(
   }
 }
 
-function unborn({ targetKey, rolloutKey, instanceKey, at, firstRevision }: FoldableEntry): DeploymentImage {
-  return { ...newborn, targetKey, rolloutKey, instanceKey, changedAt: at, revision: firstRevision }
+function firstImage({ targetKey, rolloutKey, instanceKey, at, firstRevision }: FoldableEntry): DeploymentImage {
+  return { ...initialImage, targetKey, rolloutKey, instanceKey, changedAt: at, revision: firstRevision }
 }

@@ -1,6 +1,6 @@
 /**
- * One run of a rollout: EMCO's AppContext, whose status follows from the last action and from the sync status of its resources; or a
- * k8splugin's instance, whose status is told.
+ * One run of a rollout. For EMCO it is an AppContext: its status follows from the last action and from the sync status of its
+ * resources. For k8splugin it is an instance, which reports its status.
  */
 
 import type { SyncStatus } from './resource.ts'
@@ -20,7 +20,7 @@ export const instanceStatuses = [
 ] as const
 export type InstanceStatus = (typeof instanceStatuses)[number]
 
-/** What is being done with an instance: NOTHING yet, or it gives way to the one that updates it. */
+/** What the orchestrator does with an instance. GIVE_WAY: another instance updates and replaces it. */
 export const instanceGoals = ['NOTHING', 'INSTANTIATE', 'TERMINATE', 'GIVE_WAY'] as const
 export type InstanceGoal = (typeof instanceGoals)[number]
 
@@ -29,25 +29,25 @@ export interface Instance {
   readonly rolloutKey: number
   /** EMCO's ContextId. */
   readonly instanceId: string
-  /** 1 when it was instantiated, + 1 for each update before it. */
+  /** 1 for the first instantiation, + 1 for each update. */
   readonly revisionNumber: number
   readonly status: InstanceStatus
   readonly goal: InstanceGoal
-  /** What its orchestrator says of it in one word (k8splugin); null: it follows from its resources. */
+  /** The state that the orchestrator reports (k8splugin). Null: the state follows from the resources. */
   readonly told: DeploymentState | null
-  /** A resource was reported FAILED since the goal was set. One that failed to be applied has not yet failed to be deleted. */
+  /** A resource was reported FAILED since the goal was set. A failure to apply is not a failure to delete. */
   readonly hasFailed: boolean
-  /** Its rollout shows its deployments and resources as its own: the newest one, and of a resource bundle each. */
+  /** The rollout shows this instance's deployments and resources. True for the newest instance, and for each one of a resource bundle. */
   readonly isCurrent: boolean
   /** The instance that updates it. */
   readonly successorKey: number | null
-  /** The context whose label the cluster's resources carry: that of the last plain Instantiated or Applied, kept through updates. */
+  /** The context ID in the label of the cluster's resources. It comes from the last Instantiated or Applied action; updates keep it. */
   readonly statusContext: string
   readonly createdRevision: Revision
   readonly revision: Revision
 }
 
-/** How many resources have which sync status; those that only the cluster has are not among them. */
+/** The number of resources by sync status. Resources that only the cluster reported are not counted. */
 export type SyncCounts = Readonly<Record<SyncStatus, number>>
 
 /** docs/wire.md §2.2, first table. `successor`: the status of the instance that updates this one. */
@@ -56,9 +56,9 @@ export function instanceStatus(
   counts: SyncCounts,
   successor: InstanceStatus | null,
 ): InstanceStatus {
-  if (instance.told !== null) return statusTold(instance.told, instance.goal)
+  if (instance.told !== null) return reportedStatus(instance.told, instance.goal)
   const total = totalOf(counts)
-  // One failure is enough: EMCO takes no further action with that resource, whatever is still tried beside it.
+  // One failure is enough: EMCO stops working on that resource, even while it retries others.
   const isFailing = counts.FAILED > 0 && instance.hasFailed
   switch (instance.goal) {
     case 'NOTHING':
@@ -73,12 +73,12 @@ export function instanceStatus(
       if (successor === 'INSTANTIATED') return 'UPDATED'
       if (successor === 'INSTANTIATE_FAILED') return 'UPDATE_FAILED'
       if (successor === 'CREATED' || successor === 'INSTANTIATING') return 'UPDATING'
-      // What becomes of its successor later is not its own story.
+      // Later changes of the successor do not affect this instance.
       return instance.status
   }
 }
 
-function statusTold(told: DeploymentState, goal: InstanceGoal): InstanceStatus {
+function reportedStatus(told: DeploymentState, goal: InstanceGoal): InstanceStatus {
   if (told === 'FAILED') return goal === 'TERMINATE' ? 'TERMINATE_FAILED' : 'INSTANTIATE_FAILED'
   const statuses = {
     PENDING: 'CREATED',
@@ -90,7 +90,7 @@ function statusTold(told: DeploymentState, goal: InstanceGoal): InstanceStatus {
   return statuses[told]
 }
 
-/** docs/wire.md §2.2, second table: a deployment's or a component's state, from the sync status of its resources unless it is told. */
+/** docs/wire.md §2.2, second table: the state of a deployment or component follows from the sync status of its resources, unless the orchestrator reports it. */
 export function stateOfSync({ goal, told }: Pick<Instance, 'goal' | 'told'>, counts: SyncCounts): DeploymentState {
   if (told !== null) return told
   const total = totalOf(counts)

@@ -1,4 +1,4 @@
-/** What users do with a rollout, and what may follow what (EMCO's "Lifecycle" states; shared by deployment intent groups and clusters). */
+/** The actions of users on a rollout, and which action may follow which (EMCO's "Lifecycle" states, for deployment intent groups and clusters). */
 import type { Millis, Revision } from './values.ts'
 
 export const lifecycleStates = [
@@ -13,21 +13,21 @@ export const lifecycleStates = [
 ] as const
 export type LifecycleState = (typeof lifecycleStates)[number]
 
-/** One action, as it was recorded; they are kept for ever. */
+/** One recorded action. Actions are never deleted. */
 export interface LifecycleAction {
   readonly rolloutKey: number
   readonly revision: Revision
   readonly state: LifecycleState
-  /** The AppContext it is about; null: none. */
+  /** The AppContext of the action. Null: none. */
   readonly instanceId: string | null
-  /** 0 without a context, 1 at Instantiated, +1 an update. */
+  /** 0 without a context, 1 for Instantiated, + 1 for each update. */
   readonly instanceRevision: number
   readonly at: Millis
-  /** The time exactly as its user wrote it; null: it is ours. */
+  /** The time exactly as the user wrote it. Null: the server set it. */
   readonly timestamp: string | null
 }
 
-/** What kind of rollout it is decides which actions there are. */
+/** The kinds of rollout that have a lifecycle. The kind decides which actions exist. */
 export type Lifecycle = 'DEPLOYMENT_INTENT_GROUP' | 'CLUSTER_INTENTS'
 
 const followers: Record<Lifecycle, Partial<Record<LifecycleState, readonly LifecycleState[]>>> = {
@@ -49,10 +49,10 @@ const followers: Record<Lifecycle, Partial<Record<LifecycleState, readonly Lifec
   },
 }
 
-/** Done twice in a row, these are one. */
+/** A repetition of one of these actions changes nothing. */
 const idempotent: readonly LifecycleState[] = ['CREATED', 'APPROVED', 'APPLIED', 'TERMINATED']
 
-/** `state` null: nothing has been done yet. */
+/** `state` null: no action is recorded yet. */
 export function allowedAfter(lifecycle: Lifecycle, state: LifecycleState | null): readonly LifecycleState[] {
   return state === null ? ['CREATED'] : (followers[lifecycle][state] ?? [])
 }
@@ -61,7 +61,7 @@ export function isRepeat(state: LifecycleState | null, next: LifecycleState): bo
   return state === next && idempotent.includes(next)
 }
 
-/** Those that cannot be without saying which run they begin. */
+/** Whether the action must name the instance that it starts. */
 export function needsInstance(state: LifecycleState): boolean {
   return state === 'INSTANTIATED' || state === 'APPLIED' || state === 'UPDATED'
 }

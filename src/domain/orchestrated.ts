@@ -1,32 +1,39 @@
 /**
- * A deployment that an orchestrator runs: nobody reports its state, it follows from its resources (docs/wire.md §2.2). Pure.
+ * A deployment that an orchestrator runs. No report carries its state: the state follows from its resources (docs/wire.md §2.2). Pure.
  *
  *   changes, in this order: DEPLOYMENT_STATE_CHANGED · one for each component that differs · DEPLOYMENT_REVISED (readiness, application,
- *   or whether its instance is the current one)
+ *   or whether its instance is the rollout's current one)
  */
 import type { ChangeBody } from './change.ts'
 import type { Component, Deployment } from './deployment.ts'
 import { noMarks } from './order.ts'
 import type { Rollout } from './rollout.ts'
-import { blank, finish, type Moment, nextAttempt, type Placement, type Transition } from './transition.ts'
+import {
+  finish,
+  type Moment,
+  newDeployment,
+  nextAttempt,
+  type Placement,
+  type Transition,
+} from './transition-result.ts'
 import type { DeploymentState, Readiness } from './values.ts'
 
-export interface ComponentStanding {
+export interface DerivedComponent {
   readonly name: string
   readonly state: DeploymentState
   readonly readiness: Readiness
 }
 
-/** What the resources of a deployment say together. */
-export interface DeploymentStanding {
+/** The state and readiness that a deployment's resources imply. */
+export interface DerivedDeployment {
   readonly state: DeploymentState
   readonly readiness: Readiness
-  /** All of them, in the order first seen where they are new. */
-  readonly components: readonly ComponentStanding[]
+  /** All of them. New ones are in the order first seen. */
+  readonly components: readonly DerivedComponent[]
   readonly isCurrent: boolean
 }
 
-/** Whose deployment it is, for when it does not exist yet. */
+/** The names and keys that the deployment gets if it does not exist yet. */
 export interface OrchestratedPlace extends Placement {
   readonly instanceKey: number
   readonly deploymentId: string
@@ -35,15 +42,15 @@ export interface OrchestratedPlace extends Placement {
   readonly applicationVersion: string | null
 }
 
-export function applyStanding(
+export function applyDerived(
   known: Deployment | null,
-  standing: DeploymentStanding,
+  derived: DerivedDeployment,
   place: OrchestratedPlace,
   moment: Moment,
 ): Transition {
   const present = known !== null && known.forgottenAt === null ? known : null
-  const base = known ?? { ...blank(place, place.deploymentId, place.reporter), instanceKey: place.instanceKey }
-  const { state, readiness, isCurrent } = standing
+  const base = known ?? { ...newDeployment(place, place.deploymentId, place.reporter), instanceKey: place.instanceKey }
+  const { state, readiness, isCurrent } = derived
   const changes: ChangeBody[] = []
   const attempt = nextAttempt(known, state)
   if (!present || present.state !== state || present.attempt !== attempt) {
@@ -58,27 +65,27 @@ export function applyStanding(
     })
   }
 
-  const merged = mergeStandings(present?.components ?? [], standing.components, changes, moment)
-  const moved = standing.components.filter(
+  const merged = mergeDerived(present?.components ?? [], derived.components, changes, moment)
+  const changedReadiness = derived.components.filter(
     ({ name, readiness: now }) => (merged.find((c) => c.name === name)?.readiness ?? 'UNKNOWN') !== now,
   )
   const { application, applicationVersion } = known ?? place
   const isNew = !known && (application !== null || applicationVersion !== null)
-  if (isNew || moved.length > 0 || base.readiness !== readiness || base.isCurrent !== isCurrent)
+  if (isNew || changedReadiness.length > 0 || base.readiness !== readiness || base.isCurrent !== isCurrent)
     changes.push({
       kind: 'DEPLOYMENT_REVISED',
       application,
       applicationVersion,
       rolloutKey: base.rolloutKey,
       ...(base.readiness === readiness ? {} : { readiness }),
-      ...(moved.length === 0
+      ...(changedReadiness.length === 0
         ? {}
-        : { componentReadiness: Object.fromEntries(moved.map(({ name, readiness: now }) => [name, now])) }),
+        : { componentReadiness: Object.fromEntries(changedReadiness.map(({ name, readiness: now }) => [name, now])) }),
       ...(base.isCurrent === isCurrent ? {} : { isCurrent }),
     })
   const revision = moment.revision + changes.length - 1
   const components = merged.map((component) => {
-    const to = moved.find(({ name }) => name === component.name)
+    const to = changedReadiness.find(({ name }) => name === component.name)
     return to ? { ...component, readiness: to.readiness, changedAt: moment.at, revision } : component
   })
   return finish(changes, moment, {
@@ -99,8 +106,8 @@ export function applyStanding(
   })
 }
 
-/** A deployment's instance became its rollout's current one, or is it no longer. */
-export function applyCurrency(known: Deployment, isCurrent: boolean, moment: Moment): Transition {
+/** The deployment's instance became the rollout's current one, or ceased to be. */
+export function applyIsCurrent(known: Deployment, isCurrent: boolean, moment: Moment): Transition {
   const { application, applicationVersion, rolloutKey } = known
   const changes: ChangeBody[] =
     known.isCurrent === isCurrent
@@ -109,22 +116,22 @@ export function applyCurrency(known: Deployment, isCurrent: boolean, moment: Mom
   return finish(changes, moment, { ...known, isCurrent })
 }
 
-/** A k8splugin's instance was upgraded: it is of another version of its bundle now. */
+/** A k8splugin instance was upgraded, so it now belongs to another version of its bundle. */
 export function applyMoveToRollout(known: Deployment, rollout: Rollout, moment: Moment): Transition {
   const { key: rolloutKey, compositeApp: application, compositeAppVersion: applicationVersion } = rollout
   const next = { rolloutKey, application, applicationVersion }
   return finish([{ kind: 'DEPLOYMENT_REVISED', ...next }], moment, { ...known, ...next })
 }
 
-function mergeStandings(
+function mergeDerived(
   present: readonly Component[],
-  standings: readonly ComponentStanding[],
+  components: readonly DerivedComponent[],
   changes: ChangeBody[],
   moment: Moment,
 ): readonly Component[] {
-  const wanted = new Map(standings.map((standing) => [standing.name, standing]))
+  const wanted = new Map(components.map((component) => [component.name, component]))
   const merged: Component[] = []
-  const change = ({ name, state }: ComponentStanding, known: Component | null): Component => {
+  const change = ({ name, state }: DerivedComponent, known: Component | null): Component => {
     const revision = moment.revision + changes.length
     changes.push({
       kind: 'COMPONENT_STATE_CHANGED',
@@ -137,11 +144,11 @@ function mergeStandings(
     return { name, state, error: null, ...readiness, changedAt: moment.at, revision }
   }
   for (const known of present) {
-    const standing = wanted.get(known.name)
+    const component = wanted.get(known.name)
     wanted.delete(known.name)
-    if (!standing) changes.push({ kind: 'COMPONENT_REMOVED', component: known.name, from: known.state })
-    else merged.push(standing.state === known.state ? known : change(standing, known))
+    if (!component) changes.push({ kind: 'COMPONENT_REMOVED', component: known.name, from: known.state })
+    else merged.push(component.state === known.state ? known : change(component, known))
   }
-  for (const standing of wanted.values()) merged.push(change(standing, null))
+  for (const component of wanted.values()) merged.push(change(component, null))
   return merged
 }

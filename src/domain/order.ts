@@ -1,30 +1,31 @@
 /**
- * Which of two reports is newer. The first key that both carry decides, equal keys pass to the next, at last arrival:
+ * Decides which of two reports is newer. The first key that both carry decides. If it is equal, the next key decides.
+ * If no key decides, the report that arrives later is newer.
  *
  *   adoptedManifestVersion → seq (only within the same boot) → observedAt (ignored when > 5 minutes ahead of our clock)
- *                          → seq of an earlier boot: what that boot has reached already is a repeat
+ *                          → seq of an earlier boot (a number that this boot has already reached is a repeat)
  *
- * The last one makes a repeat safe that arrives after a restart and says no time. Any report of an earlier boot might be called older,
- * but a device that names two of its boots alike would then be silenced. Newer numbers of an earlier boot are taken as they arrive.
+ * The last key detects a repeat that arrives after a restart and carries no time. The alternative, to refuse every report of an
+ * earlier boot, would silence a device that reuses a boot name. Higher numbers of an earlier boot are accepted as they arrive.
  *
- * A mark stays until a report replaces it, so that a report without a key cannot open the door to one that is older by it.
- * Marks below the key that decided belong to an older run and go, unless the new report brings its own.
+ * A mark stays until a report replaces it. Otherwise a report without a key would let a later report pass that is older by that key.
+ * Marks below the key that decided belong to an older run. They are dropped unless the new report brings its own.
  * (docs/wire.md §7.3.)
  */
 
 import type { OrderKey, StatusReport } from './report.ts'
 import { compareDigits, type Digits, type Millis } from './values.ts'
 
-/** How far ahead of ours a reporter's clock may be before it stops deciding the order. */
+/** A reporter's clock that is further ahead of the server's clock does not decide the order. */
 export const clockTolerance: Millis = 5 * 60 * 1000
 
-/** Boots that are remembered besides the newest. */
+/** The number of boots that are remembered besides the newest. */
 export const bootsRemembered = 4
 
 export interface Ordering {
-  /** The key the report lost by; null: it is the newest heard. */
+  /** The key by which the report is older. Null: it is the newest report. */
   readonly staleBy: OrderKey | null
-  /** The marks to keep when it did not lose. */
+  /** The marks to store if the report is not older. */
   readonly marks: OrderMarks
 }
 
@@ -67,18 +68,18 @@ function earlierBoots({ boot, seq, earlier = [] }: OrderMarks, report: OrderedRe
   return seq === null ? others : [{ boot, seq }, ...others].slice(0, bootsRemembered)
 }
 
-/** Zero also when either side lacks the key: then it decides nothing. */
+/** Also zero if either side lacks the key: it then decides nothing. */
 function compare<T>(a: T | null, b: T | null, by: (a: T, b: T) => number): number {
   return a === null || b === null ? 0 : by(a, b)
 }
 
-/** The ordering keys of the newest report heard: what decides whether the next one is STALE (see order.ts). */
+/** The ordering keys of the newest report. They decide whether the next report is STALE. */
 export interface OrderMarks {
   readonly adoptedManifestVersion: Digits | null
   readonly boot: string | null
   readonly seq: Digits | null
   readonly observedAt: Millis | null
-  /** The boots before `boot` with their highest `seq`, newest first: at most a few. Absent: none. */
+  /** The boots before `boot` with their highest `seq`, newest first, at most `bootsRemembered`. Absent: none. */
   readonly earlier?: readonly { readonly boot: string | null; readonly seq: Digits }[]
 }
 

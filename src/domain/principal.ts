@@ -1,4 +1,4 @@
-/** Who asks, and what that allows. A role says what one may do; a sight (sight.ts) says of how much of the fleet. */
+/** The caller and its permissions. A role says what a caller may do; an access scope says in which part of the fleet. */
 
 import { type AccessScope, accessScopeKey } from './access-scope.ts'
 import type { Millis } from './values.ts'
@@ -6,10 +6,10 @@ import type { Millis } from './values.ts'
 export const roles = ['viewer', 'reporter', 'operator', 'admin'] as const
 export type Role = (typeof roles)[number]
 
-/** What a field, a mutation or a route asks for. "of all": also that nothing narrows the caller's sight. */
+/** What a field, a mutation or a route requires. "of all" also requires that no access scope restricts the caller. */
 export type Access = 'anyone' | Role | `${Role} of all`
 
-/** An operator may do what an orchestrator reports; a reporter reads nothing. */
+/** An operator may also report. A reporter may not read. */
 const includes: Readonly<Record<Role, readonly Role[]>> = {
   viewer: ['viewer'],
   reporter: ['reporter'],
@@ -17,7 +17,7 @@ const includes: Readonly<Record<Role, readonly Role[]>> = {
   admin: roles,
 }
 
-/** What was presented. */
+/** The credential that the caller presented. */
 export type Credential =
   | { readonly kind: 'none' }
   | { readonly kind: 'adminKey' }
@@ -36,7 +36,7 @@ export interface Principal {
   readonly expiresAt: Millis | null
 }
 
-/** Where nobody is asked who he is. */
+/** The principal of every caller where API_AUTH is `open`. */
 export const everyone: Principal = {
   name: 'everyone',
   roles: ['admin'],
@@ -52,14 +52,14 @@ export function may({ roles: held, accessScope }: Pick<Principal, 'roles' | 'acc
   return held.some((one) => includes[one].includes(role))
 }
 
-/** For whoever lacks it. */
+/** The text for the error message of a caller that lacks the access. */
 export function describeAccess(access: Access): string {
   if (access === 'anyone') return 'a credential'
   const [role, isOfAll] = parts(access)
   return `the role ${role}${isOfAll ? ' without a narrower scope' : ''}`
 }
 
-/** Two who have the same may be told the same. */
+/** Callers with equal keys may receive the same response. */
 export function rightsKey(principal: Principal): string {
   let key = rightsKeys.get(principal)
   if (key === undefined) {

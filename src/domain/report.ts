@@ -3,7 +3,7 @@ import type { DeploymentState, Digits, FailureStage, Millis, StatusError } from 
 export const verdicts = ['APPLIED', 'UNCHANGED', 'STALE'] as const
 export type Verdict = (typeof verdicts)[number]
 
-/** The wire names of the ordering keys, strongest first: what `staleBy` says. */
+/** The wire names of the ordering keys, strongest first. `staleBy` has one of them. */
 export const orderKeys = ['adoptedManifestVersion', 'seq', 'observedAt'] as const
 export type OrderKey = (typeof orderKeys)[number]
 
@@ -13,18 +13,18 @@ export interface ComponentReport {
   readonly error: StatusError | null
 }
 
-/** One status report, whatever dialect carried it: parsed, validated, normalised, and nothing decided yet. */
+/** One status report of any dialect: parsed, validated and normalised, but not decided yet. */
 export interface StatusReport {
   /** The device or client that the path or the credential names. */
   readonly reporter: string
   readonly deploymentId: string
-  /** The device the deployment runs on; null means the reporter itself. */
+  /** The device that the deployment runs on. Null: the reporter itself. */
   readonly deviceId: string | null
   readonly state: DeploymentState
   readonly error: StatusError | null
-  /** Where it FAILED, as the reporter says; absent: it does not say. */
+  /** The failure stage that the report names. Absent: it names none. */
   readonly failureStage?: FailureStage
-  /** Non-empty: the whole picture. Empty: says nothing about components. */
+  /** Non-empty: the complete list. Empty: the report says nothing about components. */
   readonly components: readonly ComponentReport[]
   readonly adoptedManifestVersion: Digits | null
   /** The reporter's own counter, comparable only within one `boot`. */
@@ -32,7 +32,7 @@ export interface StatusReport {
   readonly boot: string | null
   /** The reporter's clock. */
   readonly observedAt: Millis | null
-  /** Which wire form it came in, e.g. `margo/2024-09`. */
+  /** The wire format of the report, for example `margo/2024-09`. */
   readonly dialect: string
 }
 

@@ -1,4 +1,4 @@
-/** A Kubernetes object of a component on a target: what the orchestrator did with it, and what the cluster shows of it. */
+/** A Kubernetes object of a component on a target: what the orchestrator did with it, and what the cluster reports about it. */
 import type { Millis, Readiness, Revision } from './values.ts'
 
 export const syncStatuses = ['PENDING', 'APPLIED', 'FAILED', 'RETRYING', 'DELETED'] as const
@@ -7,12 +7,12 @@ export type SyncStatus = (typeof syncStatuses)[number]
 export const presences = ['UNKNOWN', 'NOT_PRESENT', 'PRESENT'] as const
 export type Presence = (typeof presences)[number]
 
-/** What the log can unwind. */
+/** Every field of a resource that a change can alter. The log can restore it at any revision. */
 export interface ResourceImage {
   readonly version: string
-  /** Null: cluster-wide, or not told yet (the one object of that name that the cluster shows tells it). */
+  /** Null: cluster-wide, or unknown until the cluster shows the one object of that name. */
   readonly namespace: string | null
-  /** The orchestrator's word; null for an object that only the cluster has. */
+  /** The status that the orchestrator reports. Null: only the cluster reported the object. */
   readonly sync: SyncStatus | null
   readonly presence: Presence
   readonly readiness: Readiness
@@ -22,7 +22,7 @@ export interface ResourceImage {
   readonly showable: boolean
   readonly changedAt: Millis
   readonly revision: Revision
-  /** Since when an object that only the cluster had is no longer there: it has left lists, counts and sums. */
+  /** When an object that only the cluster reported disappeared. It is then in no list, count or sum. */
   readonly goneAt: Millis | null
 }
 
@@ -36,15 +36,15 @@ export interface Resource extends ResourceImage {
   readonly group: string
   readonly kind: string
   readonly name: string
-  /** Digests of the details, so that what has not changed is not written again; null: there is none. */
+  /** Digests of the details, so that unchanged details are not written again. Null: there are none. */
   readonly detailHash: string | null
   readonly appliedDetailHash: string | null
 }
 
-/** A Kubernetes object as JSON text, fit to be stored: no secrets, not too large. */
+/** A Kubernetes object as JSON text for storage: without secrets, limited in size. */
 export interface ResourceDetail {
   readonly text: string
   readonly hash: string
-  /** Something was left out because it was too large. */
+  /** Parts were left out because the object is too large. */
   readonly isCut: boolean
 }

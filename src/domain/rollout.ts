@@ -10,7 +10,7 @@ export const rolloutKinds = [
 ] as const
 export type RolloutKind = (typeof rolloutKinds)[number]
 
-/** What names a rollout within its kind. Unused parts are null. */
+/** The parts of a rollout's name. Parts that its kind does not use are null. */
 export interface RolloutName {
   readonly kind: RolloutKind
   readonly name: string
@@ -23,11 +23,11 @@ export interface RolloutName {
 export interface Rollout extends RolloutName {
   readonly key: number
   readonly compositeProfile: string | null
-  /** What a user last did with it; null: nobody records that. */
+  /** The last action of a user. Null: no actions are recorded for this rollout. */
   readonly state: LifecycleState | null
-  /** That of the current instance. */
+  /** The status of the current instance. */
   readonly status: InstanceStatus | null
-  /** The newest instance: whose deployments and resources the rollout shows as its own. */
+  /** The newest instance. The rollout shows its deployments and resources. */
   readonly currentInstanceKey: number | null
 }
 
@@ -35,7 +35,7 @@ export function newRollout(key: number, name: RolloutName): Rollout {
   return { ...name, key, compositeProfile: null, state: null, status: null, currentInstanceKey: null }
 }
 
-/** The unique text of a rollout's name within its kind. */
+/** The name of a rollout as one text, unique within its kind. */
 export function rolloutUniqueName(rollout: Omit<RolloutName, 'kind'>): string {
   return JSON.stringify([
     rollout.project,
@@ -46,7 +46,7 @@ export function rolloutUniqueName(rollout: Omit<RolloutName, 'kind'>): string {
   ])
 }
 
-/** The rollout of a deployment that nobody declared: one per deploymentId (docs/wire.md §7.1). */
+/** The rollout of an undeclared deployment: one for each deploymentId (docs/wire.md §7.1). */
 export function implicitRollout(deploymentId: string): RolloutName {
   return {
     kind: 'MARGO_DEPLOYMENT',
@@ -71,7 +71,7 @@ export function deploymentIntentGroup(
   return { kind: 'DEPLOYMENT_INTENT_GROUP', name, project, compositeApp, compositeAppVersion, provider: null }
 }
 
-/** ONAP's resource bundle under a profile, on whichever cloud-regions it runs. */
+/** An ONAP resource bundle with a profile, on any number of cloud regions. */
 export function resourceBundle(rbName: string, rbVersion: string, profileName: string): RolloutName {
   const named = { compositeApp: rbName, compositeAppVersion: rbVersion, name: profileName }
   return { kind: 'RESOURCE_BUNDLE', ...named, project: null, provider: null }

@@ -1,9 +1,9 @@
-/** What the components together say, and whether the reporter agrees (docs/wire.md §7.2). */
+/** The state that the components imply together, and whether the reported state agrees with it (docs/wire.md §7.2). */
 
-import { bearsOut } from './failure-stage.ts'
+import { isPossibleAfter } from './failure-stage.ts'
 import type { DeploymentState, FailureStage } from './values.ts'
 
-/** Margo's severity, most severe first: a reporter may answer with its worst component. */
+/** Margo's order of severity, most severe first. A reporter may report the state of its worst component. */
 const severity: readonly DeploymentState[] = ['FAILED', 'REMOVING', 'INSTALLING', 'PENDING', 'REMOVED', 'INSTALLED']
 
 /** Null when there are no components. */
@@ -13,7 +13,7 @@ export function deriveState(components: readonly { readonly state: DeploymentSta
   const [only] = states
   if (only === undefined) return null
   if (states.size === 1) return only
-  // Two or three of PENDING, INSTALLED and REMOVED are left.
+  // What remains is a mix of PENDING, INSTALLED and REMOVED.
   if (!states.has('INSTALLED')) return 'PENDING'
   return states.has('PENDING') ? 'INSTALLING' : 'REMOVING'
 }
@@ -22,13 +22,14 @@ export function mostSevereState(components: readonly { readonly state: Deploymen
   return severity.find((state) => components.some((component) => component.state === state)) ?? null
 }
 
-/** A disagreement is a fact to show, never an error: a device may fail before or after its components do. */
+/** A disagreement is shown, not refused: a device may fail before or after its components do. */
 export function isConsistent(
   reported: DeploymentState,
   components: readonly { readonly state: DeploymentState }[],
   stage: FailureStage | null = null,
 ): boolean {
   const derived = deriveState(components)
-  if (derived !== null && (stage === 'PRE_PROCESSING' || stage === 'POST_PROCESSING')) return bearsOut(stage, derived)
+  if (derived !== null && (stage === 'PRE_PROCESSING' || stage === 'POST_PROCESSING'))
+    return isPossibleAfter(stage, derived)
   return derived === null || derived === reported || mostSevereState(components) === reported
 }

@@ -18,31 +18,31 @@ export interface Target {
   /** Clusters only; empty for the others. */
   readonly provider: string
   readonly name: string
-  /** What people call it; null: its name. */
+  /** The name for display. Null: `name`. */
   readonly displayName: string | null
   readonly labels: readonly Label[]
   readonly registered: boolean
-  /** Seconds between two signs of life that its owner promised; null: silence proves nothing. */
+  /** The longest time between two messages, in seconds, as registered. Null: silence does not mean that the device is offline. */
   readonly expectedInterval: number | null
   readonly parentKey: number | null
   readonly connectivity: Connectivity
   readonly lastHeardAt: Millis | null
   readonly revokedAt: Millis | null
-  /** Since when it is out of service for good (ingest/commands/retire.ts); null: it is in service. */
+  /** When the target was retired (ingest/commands/retire.ts). Null: it is in service. */
   readonly retiredAt: Millis | null
   readonly retiredReason: string | null
-  /** The device that took its place. */
+  /** The device that replaced it. */
   readonly replacedByKey: number | null
 }
 
 export const inService = { retiredAt: null, retiredReason: null, replacedByKey: null } as const
 
-/** What a retired device is answered. The status code alone, 410, tells it never to come again. */
+/** The error for a retired device. Its status code, 410, means: do not retry. */
 export function retiredMessage(device: string): string {
-  return `device ${device} has been retired, and nothing it sends is accepted any more: an operator can register it again (registerDevices)`
+  return `device ${device} is retired and may not send anything. An operator can register it again with registerDevices`
 }
 
-/** Who speaks for all that is behind it: the first part of a hierarchical id, "gateway/child" (Margo). A plain device speaks for itself. */
+/** The gateway of a device: the first part of a hierarchical id, "gateway/child" (Margo). Any other device is its own gateway. */
 export function gatewayOf(deviceId: string): string {
   const cut = deviceId.indexOf('/', 1)
   return cut < 0 ? deviceId : deviceId.slice(0, cut)

@@ -1,4 +1,4 @@
-/** The primitive values that every noun is made of. */
+/** The primitive values of the domain's types. */
 
 export const deploymentStates = ['PENDING', 'INSTALLING', 'INSTALLED', 'FAILED', 'REMOVING', 'REMOVED'] as const
 
@@ -12,13 +12,13 @@ export const readinesses = ['READY', 'PENDING', 'FAILED', 'UNKNOWN'] as const
 
 export type Readiness = (typeof readinesses)[number]
 
-/** A revision: gap-free within an epoch, at most 2^53-1 (an epoch's base is microseconds of the clock). */
+/** The number of a change: without gaps within an epoch, at most 2^53-1. An epoch starts at the clock's microseconds. */
 export type Revision = number
 
 /** Milliseconds since 1970-01-01T00:00:00Z. */
 export type Millis = number
 
-/** Decimal digits of an unsigned 64-bit integer, without leading zeros: a double cannot hold them all. */
+/** An unsigned 64-bit integer as decimal digits, without leading zeros. A double cannot hold every such integer. */
 export type Digits = string
 
 export interface StatusError {

@@ -1,7 +1,7 @@
 /** What follows from a fact about an instance: its deployments' states, its own status, and that of the one it updates. */
 import type { Deployment } from '../domain/deployment.ts'
 import { type Instance, instanceStatus } from '../domain/instance.ts'
-import { applyCurrency, applyStanding } from '../domain/orchestrated.ts'
+import { applyDerived, applyIsCurrent } from '../domain/orchestrated.ts'
 import type { Rollout } from '../domain/rollout.ts'
 import type { Target } from '../domain/target.ts'
 import type { UnitOfWork } from './unit-of-work.ts'
@@ -35,7 +35,7 @@ export function followDeployment(
   const { isCurrent } = instance
   const state = instance.told ?? known?.state ?? 'PENDING'
   const empty = { state, readiness: 'UNKNOWN', components: [], isCurrent } as const
-  work.commit(known, applyStanding(known, standing ?? empty, place, work.moment()), null)
+  work.commit(known, applyDerived(known, standing ?? empty, place, work.moment()), null)
 }
 
 /** All deployments of an instance, after its goal has changed. */
@@ -77,5 +77,5 @@ export function makeCurrent(work: UnitOfWork, rollout: Rollout, instance: Instan
 }
 
 function supersede(work: UnitOfWork, known: Deployment): void {
-  if (known.forgottenAt === null) work.commit(known, applyCurrency(known, false, work.moment()), null)
+  if (known.forgottenAt === null) work.commit(known, applyIsCurrent(known, false, work.moment()), null)
 }

@@ -5,10 +5,10 @@
 
 import { type Instance, type SyncCounts, stateOfSync } from '../domain/instance.ts'
 import type { LifecycleAction } from '../domain/lifecycle.ts'
-import type { DeploymentStanding } from '../domain/orchestrated.ts'
+import type { DerivedDeployment } from '../domain/orchestrated.ts'
 import type { Resource } from '../domain/resource.ts'
 import type { Readiness } from '../domain/values.ts'
-import { sumReadiness, takesPart } from '../readiness/sum.ts'
+import { isCounted, sumReadiness } from '../readiness/sum.ts'
 import type { Bundle, DetailWrite, LoadedOrchestration, OrchestrationEffects, Tally } from '../store/write/contract.ts'
 
 export const nothingOrchestrated: LoadedOrchestration = {
@@ -31,7 +31,7 @@ export interface Orchestration {
   bundle(instanceKey: number, targetKey: number, component: string): Bundle | null
   syncCounts(ownerKey: number): SyncCounts
   /** What a deployment's resources say together; null: it has none. */
-  standing(deploymentKey: number, instance: Instance): DeploymentStanding | null
+  standing(deploymentKey: number, instance: Instance): DerivedDeployment | null
   putInstance(instance: Instance): void
   putAction(action: LifecycleAction): void
   putResource(resource: Resource, before: Resource | null): void
@@ -157,7 +157,7 @@ export function createOrchestration(loaded: LoadedOrchestration): Orchestration 
 
 /** FAILED > PENDING > UNKNOWN > READY over those that take part (docs/wire.md §5). */
 export function readinessOf(tallies: readonly Tally[]): Readiness {
-  return sumReadiness(tallies.filter((tally) => tally.n > 0 && takesPart(tally)))
+  return sumReadiness(tallies.filter((tally) => tally.n > 0 && isCounted(tally)))
 }
 
 function syncCountsOf(tallies: readonly Tally[]): SyncCounts {

@@ -12,7 +12,7 @@ import type { LifecycleAction } from '../domain/lifecycle.ts'
 import type { Resource } from '../domain/resource.ts'
 import { newRollout, type Rollout, type RolloutName, rolloutUniqueName } from '../domain/rollout.ts'
 import { inService, type Target, type TargetKind } from '../domain/target.ts'
-import type { Moment, Transition } from '../domain/transition.ts'
+import type { Moment, Transition } from '../domain/transition-result.ts'
 import type { Millis, Revision } from '../domain/values.ts'
 import type {
   DeviationDelta,

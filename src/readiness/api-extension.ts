@@ -3,7 +3,7 @@ import { conditionOf, type KubernetesObject } from './kubernetes-object.ts'
 
 export const apiServiceReadiness = (object: KubernetesObject): Assessment => {
   const available = conditionOf(object, 'Available')
-  if (available === undefined) return pending('NotObserved', 'the APIService waits to be processed')
+  if (available === undefined) return pending('NotObserved', 'the APIService is not processed yet')
   return available.status === 'True'
     ? ready(available.message)
     : pending(available.reason || 'NotAvailable', available.message)
@@ -14,7 +14,7 @@ export const definitionReadiness = (object: KubernetesObject): Assessment => {
   if (names?.status === 'False') return failed(names.reason || 'NamesNotAccepted', names.message)
   const established = conditionOf(object, 'Established')
   if (established?.status === 'True') return ready(established.message)
-  // `Installing` is the one reason that passes by itself.
+  // Only `Installing` resolves by itself.
   if (established?.status === 'False' && established.reason !== 'Installing')
     return failed(established.reason || 'NotEstablished', established.message)
   return pending('Installing', established?.message)

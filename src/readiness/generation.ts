@@ -1,19 +1,19 @@
 import { type Assessment, pending } from './assessment.ts'
-import { given, type KubernetesObject } from './kubernetes-object.ts'
+import { type KubernetesObject, optionalNumber } from './kubernetes-object.ts'
 
-/** What a status says of a spec it has not seen yet is worth nothing: older is PENDING, whatever the counts say. */
-export const staleGeneration = (object: KubernetesObject, observed: number | undefined): Assessment | null => {
-  const generation = given(object.metadata.generation)
+/** A status that is older than the spec says nothing about it, so the object is PENDING for any counts. */
+export const outdatedGeneration = (object: KubernetesObject, observed: number | undefined): Assessment | null => {
+  const generation = optionalNumber(object.metadata.generation)
   if (generation === undefined || observed === undefined || observed >= generation) return null
-  return pending('GenerationNotObserved', `generation is ${generation}, the latest observed one is ${observed}`)
+  return pending('GenerationNotObserved', `generation is ${generation}, the latest observed generation is ${observed}`)
 }
 
 export const observedGeneration = (object: KubernetesObject): number | undefined =>
-  given(object.status.observedGeneration)
+  optionalNumber(object.status.observedGeneration)
 
 /**
- * The apps controllers always write observedGeneration, so for their kinds a missing one is 0: nobody has looked yet. Other kinds may not know
- * the field. A bare status block has no generation to compare with and passes.
+ * The apps controllers always write observedGeneration, so for their kinds an absent one is 0: the controller has not seen the object.
+ * Other kinds may not have the field. A bare status block has no generation to compare with, so this check passes.
  */
-export const unobserved = (object: KubernetesObject): Assessment | null =>
-  staleGeneration(object, observedGeneration(object) ?? 0)
+export const outdatedStatus = (object: KubernetesObject): Assessment | null =>
+  outdatedGeneration(object, observedGeneration(object) ?? 0)

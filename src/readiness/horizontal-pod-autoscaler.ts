@@ -1,10 +1,10 @@
 import { type Assessment, failed, pending, ready, unknown } from './assessment.ts'
 import { annotationsOf, type Condition, conditionsOf, type KubernetesObject } from './kubernetes-object.ts'
 
-/** autoscaling/v1 has no conditions in its status; the API server carries the newer versions' in this annotation. */
+/** autoscaling/v1 has no conditions in its status. The API server puts those of the newer versions in this annotation. */
 const annotation = 'autoscaling.alpha.kubernetes.io/conditions'
 
-/** It cannot scale: the reasons a condition of the type may give, whatever its status. */
+/** The reasons for which it cannot scale, by type of condition. The condition's status does not matter. */
 const failures: Readonly<Record<string, readonly string[]>> = {
   AbleToScale: ['FailedGetScale', 'FailedUpdateScale'],
   ScalingActive: [
@@ -29,7 +29,7 @@ export const autoscalerReadiness = (object: KubernetesObject): Assessment => {
   const failure = conditions.find(isFailure)
   if (failure) return failed(failure.reason, failure.message)
   const working = conditions.find(isWorking)
-  return working ? ready(working.message) : pending('WaitingToAutoscale', 'no condition says that it can scale yet')
+  return working ? ready(working.message) : pending('WaitingToAutoscale', 'it cannot scale yet')
 }
 
 const annotatedConditions = (object: KubernetesObject): readonly Condition[] | null => {

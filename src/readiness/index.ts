@@ -1,14 +1,14 @@
 /**
- * A Kubernetes object → READY | PENDING | FAILED | UNKNOWN. The first that has something to say wins:
+ * A Kubernetes object → READY | PENDING | FAILED | UNKNOWN. The first rule that applies decides:
  *
  *   being deleted → observed generation is old → Stalled, Reconciling → the kind's rule → its Ready condition → READY
  *
- * The rules follow the two engines the field trusts, Argo's gitops-engine (pkg/health) and kstatus (cli-utils): what either waits for is waited
- * for; where they contradict each other gitops-engine wins; where one only says that it does not know, the other is heard.
- * Pure and total: any value has an answer, a bare `{kind, status}` block too.
+ * The rules follow two established engines: Argo's gitops-engine (pkg/health) and kstatus (cli-utils). A condition that makes either of
+ * them wait is PENDING here. If they contradict each other, gitops-engine decides; if one does not know, the other decides.
+ * Pure and total: every value has a readiness, also a bare `{kind, status}` block.
  */
 import { type Assessment, failed, pending, ready, unknown } from './assessment.ts'
-import { observedGeneration, staleGeneration } from './generation.ts'
+import { observedGeneration, outdatedGeneration } from './generation.ts'
 import { ruleOf } from './kinds.ts'
 import { conditionOf, type KubernetesObject, parseKubernetesObject, trueCondition } from './kubernetes-object.ts'
 
@@ -18,15 +18,15 @@ export const readiness = (value: unknown): Assessment => {
   if (object.metadata.deletionTimestamp) return pending('Terminating', 'the object is being deleted')
   if (object.malformed !== null) return unknown('Malformed', object.malformed)
   return (
-    staleGeneration(object, observedGeneration(object)) ??
+    outdatedGeneration(object, observedGeneration(object)) ??
     standardConditions(object) ??
     ruleOf(object)?.(object) ??
     readyCondition(object) ??
-    withoutAnySign(object)
+    defaultReadiness(object)
   )
 }
 
-/** kstatus' conventions for controllers of any kind. */
+/** kstatus' conventions for all controllers. */
 const standardConditions = (object: KubernetesObject): Assessment | null => {
   const stalled = trueCondition(object, 'Stalled')
   if (stalled) return failed(stalled.reason || 'Stalled', stalled.message)
@@ -42,6 +42,6 @@ const readyCondition = (object: KubernetesObject): Assessment | null => {
     : pending(condition.reason || 'NotReady', condition.message)
 }
 
-/** A kind that nobody has a rule for is taken as ready by being there; of an object that names no kind not even that is known. */
-const withoutAnySign = (object: KubernetesObject): Assessment =>
+/** An object of a kind without a rule is ready because it exists. An object without a kind is UNKNOWN. */
+const defaultReadiness = (object: KubernetesObject): Assessment =>
   object.kind === '' ? unknown('KindUnknown', 'the object names no kind') : ready()

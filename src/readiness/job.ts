@@ -1,7 +1,7 @@
 import { type Assessment, failed, pending, ready } from './assessment.ts'
 import { type KubernetesObject, text, trueCondition } from './kubernetes-object.ts'
 
-/** Only a True condition is said: a resumed Job keeps `Suspended: False`, and some controllers write `Failed: False` from the start. */
+/** Only True conditions count: a resumed Job keeps `Suspended: False`, and some controllers write `Failed: False` from the start. */
 export const jobReadiness = (object: KubernetesObject): Assessment => {
   const failure = trueCondition(object, 'Failed')
   if (failure) return failed(failure.reason || 'JobFailed', failure.message)

@@ -13,13 +13,13 @@ import { statefulSetReadiness } from './stateful-set.ts'
 
 export type Rule = (object: KubernetesObject) => Assessment
 
-/** Ready by being there: they have no controller to wait for, or (CronJob, PodDisruptionBudget) one whose work says nothing of themselves. */
+/** Ready as soon as it exists: no controller processes it, or (CronJob, PodDisruptionBudget) the controller's work does not affect its readiness. */
 const alwaysReady: Rule = () => ready()
 
 const core = ['']
 const apps = ['apps', 'extensions']
 
-/** Which groups a kind belongs to, the ones it has left included; versions never matter. */
+/** The API groups of a kind, with its former ones. The version does not matter. */
 const rules: ReadonlyMap<string, { readonly groups: readonly string[]; readonly rule: Rule }> = new Map([
   ['Deployment', { groups: apps, rule: deploymentReadiness }],
   ['ReplicaSet', { groups: apps, rule: replicaSetReadiness }],
@@ -39,7 +39,7 @@ const rules: ReadonlyMap<string, { readonly groups: readonly string[]; readonly 
   ['Secret', { groups: core, rule: alwaysReady }],
 ])
 
-/** The kind's own rule. A kind of the same name in a foreign group has none; without any apiVersion the name has to do. */
+/** The rule of the kind. A kind of the same name in another group has none. Without an apiVersion the name alone decides. */
 export const ruleOf = ({ kind, group }: KubernetesObject): Rule | null => {
   const entry = rules.get(kind)
   return entry && (group === null || entry.groups.includes(group)) ? entry.rule : null

@@ -1,6 +1,6 @@
 /**
- * Reading an object nobody vouches for. Objects arrive from agents of any age and from hand-written blocks, so every accessor answers for every
- * input: what has the wrong type counts as absent, which is also what Kubernetes means by leaving a zero out.
+ * Reads an untrusted object. Objects come from old and new agents and from hand-written blocks, so every accessor accepts every
+ * input. A value of the wrong type counts as absent. Kubernetes also omits zeros, so absent means zero where it says so.
  */
 
 export type Fields = Readonly<Record<string, unknown>>
@@ -15,13 +15,13 @@ export interface Condition {
 export interface KubernetesObject {
   /** Empty when the object does not say. */
   readonly kind: string
-  /** '' is the core group; null when the object has no apiVersion at all, as in a bare status block. */
+  /** '' is the core group. Null: the object has no apiVersion, as in a bare status block. */
   readonly group: string | null
   readonly metadata: Fields
   readonly spec: Fields
   readonly status: Fields
   readonly conditions: readonly Condition[]
-  /** What is of the wrong shape where every engine would look, or null. */
+  /** The first malformed field that every engine reads. Null: none. */
   readonly malformed: string | null
 }
 
@@ -34,12 +34,12 @@ export const text = (value: unknown): string => (typeof value === 'string' ? val
 
 export const items = (value: unknown): readonly Fields[] => (Array.isArray(value) ? value.filter(isFields) : [])
 
-/** A number, or undefined: for the fields whose absence is not a zero. */
-export const given = (value: unknown): number | undefined =>
+/** A number, or undefined. For fields whose absence does not mean zero. */
+export const optionalNumber = (value: unknown): number | undefined =>
   typeof value === 'number' && Number.isFinite(value) ? value : undefined
 
-/** A number whose absence means zero (`omitempty` in the Kubernetes API). */
-export const count = (value: unknown): number => given(value) ?? 0
+/** A number. Absence means zero (`omitempty` in the Kubernetes API). */
+export const count = (value: unknown): number => optionalNumber(value) ?? 0
 
 export const conditionsOf = (value: unknown): readonly Condition[] =>
   items(value).map((item) => ({
@@ -57,7 +57,7 @@ export const trueCondition = (object: KubernetesObject, type: string): Condition
 
 export const annotationsOf = (object: KubernetesObject): Fields => fields(object.metadata.annotations)
 
-/** Null when it is no object at all. */
+/** Null: the value is not an object. */
 export const parseKubernetesObject = (value: unknown): KubernetesObject | null => {
   if (!isFields(value)) return null
   const status = fields(value.status)

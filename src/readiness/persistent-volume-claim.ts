@@ -4,6 +4,6 @@ import { type KubernetesObject, text } from './kubernetes-object.ts'
 export const claimReadiness = (object: KubernetesObject): Assessment => {
   const phase = text(object.status.phase)
   if (phase === 'Bound') return ready()
-  if (phase === 'Lost') return failed('ClaimLost', 'the volume of the claim is gone')
+  if (phase === 'Lost') return failed('ClaimLost', 'the volume of the claim no longer exists')
   return pending('NotBound', `the claim is not bound${phase === '' ? '' : `: ${phase}`}`)
 }

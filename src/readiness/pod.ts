@@ -1,6 +1,6 @@
 /**
- * A Pod by its phase. A long-lived one (restartPolicy Always, the default) is READY when it serves; one of finite life (OnFailure, Never) is
- * PENDING while it runs and READY when it Succeeded, unless its owner asked to judge it as a long-lived one.
+ * A Pod's readiness follows from its phase. A long-lived Pod (restartPolicy Always, the default) is READY when it serves. A finite Pod
+ * (OnFailure, Never) is PENDING while it runs and READY when it Succeeded, unless an annotation says to treat it as long-lived.
  */
 import { type Assessment, failed, pending, ready, unknown } from './assessment.ts'
 import {
@@ -40,7 +40,7 @@ export const podReadiness = (object: KubernetesObject): Assessment => {
 const containers = (status: Fields): readonly Fields[] => items(status.containerStatuses)
 const stateOf = (container: Fields, key: 'waiting' | 'terminated'): Fields => fields(fields(container.state)[key])
 
-/** A block cut down to its container statuses comes from a Pod that a kubelet has started. */
+/** A status with only container statuses comes from a Pod that a kubelet has started. */
 const phaseOf = (status: Fields): string => text(status.phase) || (containers(status).length > 0 ? 'Running' : '')
 
 const isLongLived = (object: KubernetesObject): boolean => {
@@ -49,7 +49,7 @@ const isLongLived = (object: KubernetesObject): boolean => {
   return annotations['argocd.argoproj.io/ignore-restart-policy'] === 'true' && !isHook(annotations)
 }
 
-/** A hook is a step of a rollout: it must end to be done, whatever its annotation asks. Helm marks CRDs like hooks, which they are not. */
+/** A hook is a step of a rollout, so it must end, whatever its annotations say. Helm marks CRDs like hooks, but they are not hooks. */
 const isHook = (annotations: Fields): boolean => {
   const argo = annotations['argocd.argoproj.io/hook']
   if (argo !== undefined) return argo !== 'Skip'
@@ -82,15 +82,15 @@ const serving = (object: KubernetesObject): Assessment => {
   const { status } = object
   const condition = conditionOf(object, 'Ready')
   const unready = containers(status).find((container) => container.ready !== true)
-  // k8splugin's rule, every container ready, and the kubelet's own word where there is one: it knows of readiness gates, too.
-  const said = condition === undefined ? containers(status).length > 0 : condition.status === 'True'
-  if (said && unready === undefined) return ready(text(status.message))
-  const fallen = containers(status)
+  // k8splugin's rule is that every container is ready. The kubelet's Ready condition also includes readiness gates.
+  const isReady = condition === undefined ? containers(status).length > 0 : condition.status === 'True'
+  if (isReady && unready === undefined) return ready(text(status.message))
+  const terminated = containers(status)
     .map((container) => fields(container.lastState).terminated)
     .find((terminated) => typeof terminated === 'object' && terminated !== null)
-  if (fallen)
+  if (terminated)
     return failed(
-      text(fields(fallen).reason) || 'ContainerTerminated',
+      text(fields(terminated).reason) || 'ContainerTerminated',
       text(status.message) || text(condition?.message),
     )
   return pending(condition?.reason || 'PodRunningNotReady', text(status.message) || text(condition?.message))

@@ -1,19 +1,19 @@
 /**
- * Summing upward: FAILED > PENDING > UNKNOWN > READY. An empty set is UNKNOWN, never READY: nothing known is not good news.
+ * The readiness of a set is the worst of its members: FAILED > PENDING > UNKNOWN > READY. An empty set is UNKNOWN, never READY.
  *
- *   what the resource is                        readiness           takes part
- *   DELETED by the orchestrator                 UNKNOWN Deleted     no (a straggler keeps what its object says)
- *   of a kind its source cannot show            UNKNOWN             no
- *   only the cluster ever had it, and it's gone UNKNOWN             no
- *   not there, though its source would show it  PENDING NotPresent  yes
- *   nothing received yet (presence UNKNOWN)     UNKNOWN             yes
- *   there                                       its object's        yes
+ *   the resource                                      readiness           counted
+ *   DELETED by the orchestrator                       UNKNOWN Deleted     no (if still present: that of its object)
+ *   of a kind that its source cannot show             UNKNOWN             no
+ *   reported by the cluster only, and not present     UNKNOWN             no
+ *   not present, although its source can show it      PENDING NotPresent  yes
+ *   nothing received yet (presence UNKNOWN)           UNKNOWN             yes
+ *   present                                           that of its object  yes
  */
 import type { Readiness } from '../domain/values.ts'
 import { type Assessment, pending, unknown } from './assessment.ts'
 
-export interface Standing {
-  /** The orchestrator's word; null for an object that only the cluster has. */
+export interface ObjectStatus {
+  /** The status that the orchestrator reports. Null: only the cluster reported the object. */
   readonly sync: 'PENDING' | 'APPLIED' | 'FAILED' | 'RETRYING' | 'DELETED' | null
   readonly presence: 'UNKNOWN' | 'NOT_PRESENT' | 'PRESENT'
   /** Whether the source that watches the cluster can show objects of this kind at all. */
@@ -28,12 +28,12 @@ export const sumReadiness = (items: Iterable<{ readonly readiness: Readiness }>)
   return worst ?? 'UNKNOWN'
 }
 
-/** Whether a resource counts in the sum of what it belongs to. One that does not stays in lists and counts where its dialect says so. */
-export const takesPart = ({ sync, presence, showable }: Standing): boolean =>
+/** Whether a resource counts for the readiness of its component and deployment. Its dialect decides whether it is in lists and counts. */
+export const isCounted = ({ sync, presence, showable }: ObjectStatus): boolean =>
   sync !== 'DELETED' && showable && !(sync === null && presence === 'NOT_PRESENT')
 
-/** A resource's own readiness: `assessed` is what its object says, null while no object has been received. */
-export const resourceReadiness = (standing: Standing, assessed: Assessment | null): Assessment => {
+/** The readiness of one resource. `assessed`: that of its object. Null: no object has been received. */
+export const resourceReadiness = (standing: ObjectStatus, assessed: Assessment | null): Assessment => {
   switch (standing.presence) {
     case 'PRESENT':
       return assessed ?? unknown(null)
@@ -41,6 +41,6 @@ export const resourceReadiness = (standing: Standing, assessed: Assessment | nul
       return unknown(null)
     case 'NOT_PRESENT':
       if (standing.sync === 'DELETED') return unknown('Deleted')
-      return takesPart(standing) ? pending('NotPresent', 'the cluster does not have it') : unknown(null)
+      return isCounted(standing) ? pending('NotPresent', 'the object is not present in the cluster') : unknown(null)
   }
 }

@@ -1,16 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { applyDeclaration, type Declaration } from '../../src/domain/declaration.ts'
 import type { Deployment, DeploymentImage } from '../../src/domain/deployment.ts'
 import { imageAt } from '../../src/domain/fold.ts'
 import type { StatusReport } from '../../src/domain/report.ts'
-import {
-  applyDeclaration,
-  applyReport,
-  type Declaration,
-  forgetDeployment,
-  type Moment,
-  type Transition,
-} from '../../src/domain/transition.ts'
+import { applyReport, forgetDeployment } from '../../src/domain/transition.ts'
+import type { Moment, Transition } from '../../src/domain/transition-result.ts'
 import { deploymentStates, type FailureStage, type StatusError } from '../../src/domain/values.ts'
 
 const place = { key: 1, targetKey: 2, rolloutKey: 3 }

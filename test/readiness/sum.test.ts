@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type Readiness, readinesses } from '../../src/domain/values.ts'
 import { ready } from '../../src/readiness/assessment.ts'
-import { resourceReadiness, type Standing, sumReadiness, takesPart } from '../../src/readiness/sum.ts'
+import { isCounted, type ObjectStatus, resourceReadiness, sumReadiness } from '../../src/readiness/sum.ts'
 
 const sum = (...of: Readiness[]) => sumReadiness(of.map((readiness) => ({ readiness })))
 
@@ -34,13 +34,13 @@ describe('a sum', () => {
 })
 
 describe('a resource', () => {
-  const standing = (more: Partial<Standing> = {}): Standing => ({
+  const standing = (more: Partial<ObjectStatus> = {}): ObjectStatus => ({
     sync: 'APPLIED',
     presence: 'PRESENT',
     showable: true,
     ...more,
   })
-  const rows: readonly (readonly [string, Partial<Standing>, boolean, Readiness, string | null])[] = [
+  const rows: readonly (readonly [string, Partial<ObjectStatus>, boolean, Readiness, string | null])[] = [
     ['that is there says what its object says', {}, true, 'READY', null],
     ['that only the cluster has takes part, too', { sync: null }, true, 'READY', null],
     ['that is not there is waited for', { presence: 'NOT_PRESENT' }, true, 'PENDING', 'NotPresent'],
@@ -64,7 +64,7 @@ describe('a resource', () => {
     ['that only the cluster had is not missed', { sync: null, presence: 'NOT_PRESENT' }, false, 'UNKNOWN', null],
   ]
   test.each(rows)('%s', (_, more, part, readiness, reason) => {
-    expect(takesPart(standing(more))).toBe(part)
+    expect(isCounted(standing(more))).toBe(part)
     expect(resourceReadiness(standing(more), ready())).toMatchObject({ readiness, reason })
   })
 

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import type { ResourceDetail } from '../../domain/resource.ts'
-import { mendJson } from '../../domain/text.ts'
+import { storableJsonText } from '../../domain/text.ts'
 
 /** Characters of JSON. A cluster's own limit for an object is 1.5 MiB; whoever looks at a status needs less. */
 export const detailLimit = 256 * 1024
@@ -19,7 +19,7 @@ export function toDetail(object: unknown, limit = detailLimit, kind: string | nu
   const clean = withoutSecrets(object, kind)
   const whole = write(clean)
   const { text, isCut } = whole.length <= limit ? { text: whole, isCut: false } : cut(clean, limit)
-  const kept = mendJson(text)
+  const kept = storableJsonText(text)
   return { text: kept, isCut, hash: createHash('sha256').update(kept).digest('base64url').slice(0, 22) }
 }
 

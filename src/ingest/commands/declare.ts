@@ -1,9 +1,11 @@
 /** Declaring what should run, and forgetting what should no longer be spoken of. */
+
+import { applyDeclaration } from '../../domain/declaration.ts'
 import type { Deployment } from '../../domain/deployment.ts'
 import { type Digest, largestManifest, type ManifestEntry, manifestOwner } from '../../domain/desired.ts'
 import { DomainError } from '../../domain/errors.ts'
 import { declaredRollout, implicitRollout } from '../../domain/rollout.ts'
-import { applyDeclaration, desireDocument, forgetDeployment } from '../../domain/transition.ts'
+import { desireDocument, forgetDeployment } from '../../domain/transition.ts'
 import type { Digits, Millis, Revision } from '../../domain/values.ts'
 import type { Command } from '../command.ts'
 import type { Cause, DesiredDocument, DigestBundle } from '../desired.ts'

@@ -1,6 +1,6 @@
 /** Bodies kept as they came, to be given back: k8splugin's instances. */
 import { sql } from 'drizzle-orm'
-import { mendJson } from '../../domain/text.ts'
+import { storableJsonText } from '../../domain/text.ts'
 import type { Session } from '../database.ts'
 import { all, isAnyOf } from '../sql/parameters.ts'
 import { instances } from '../tables/schema.ts'
@@ -10,7 +10,7 @@ import { visibleInstance } from './access-scope.ts'
 export function storeDocument(instanceKey: number, document: string): Statement {
   return {
     text: 'update instances set document = $2::text::json where key = $1::bigint',
-    parameters: [instanceKey, mendJson(document)],
+    parameters: [instanceKey, storableJsonText(document)],
   }
 }
 

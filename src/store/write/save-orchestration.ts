@@ -1,5 +1,5 @@
 /** What a batch made of rollouts with a lifecycle, a statement a table like save.ts. */
-import { mendJson, storableJson } from '../../domain/text.ts'
+import { storableJson, storableJsonText } from '../../domain/text.ts'
 import type { Session } from '../database.ts'
 import { insertOf, updateOf, type Write } from '../sql/record-set.ts'
 import { bundles, instances, lifecycleActions, resources, resourceTallies } from '../tables/schema.ts'
@@ -72,7 +72,7 @@ export function saveOrchestration(session: Session, effects: OrchestrationEffect
     const rows = effects.details.flatMap(({ key, [of]: detail }) =>
       detail === undefined
         ? []
-        : [{ key, detail: detail ? mendJson(detail.text) : null, isCut: detail?.isCut ?? false }],
+        : [{ key, detail: detail ? storableJsonText(detail.text) : null, isCut: detail?.isCut ?? false }],
     )
     return rows.length === 0 ? [] : [session.run(text, [storableJson(rows)])]
   }

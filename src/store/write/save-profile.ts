@@ -1,6 +1,6 @@
 /** What devices said of themselves. Each is a statement of the transaction that decides it. */
 import type { Label } from '../../domain/target.ts'
-import { mendJson, storableJson } from '../../domain/text.ts'
+import { storableJson, storableJsonText } from '../../domain/text.ts'
 import type { Millis } from '../../domain/values.ts'
 import { iso } from '../sql/record-set.ts'
 import type { Statement } from './contract.ts'
@@ -30,7 +30,7 @@ export function saveCapabilities(targetKey: number, at: Millis, sent: SentCapabi
     text,
     parameters: [
       targetKey,
-      sent ? mendJson(sent.text) : null,
+      sent ? storableJsonText(sent.text) : null,
       sent ? iso(at) : null,
       sent?.generation ?? null,
       storableJson(sent?.labels ?? []),
