@@ -8,9 +8,6 @@ type Version = readonly number[]
 const rows = [...readPage('docs/security.md').matchAll(/^\| `([^`]+)` \| ([\d.]+) \| ([\d.]+) \| (.+) \|$/gm)]
 const bad = rows.map(([, name = '', from = '', before = '', advisory = '']) => ({ name, from, before, advisory }))
 
-/** drizzle-kit, which writes migrations and is no part of the product, brings an old esbuild and never starts its server. */
-const excepted = ['node_modules/@esbuild-kit/core-utils/node_modules/esbuild']
-
 function parse(version: string): Version {
   return (version.split(/[-+]/)[0] ?? '').split('.').map(Number)
 }
@@ -23,7 +20,7 @@ function isOlder(a: Version, b: Version): boolean {
 function findBad(packages: Readonly<Record<string, { readonly version?: string }>>): string[] {
   return Object.entries(packages).flatMap(([path, { version }]) =>
     bad
-      .filter(({ name }) => path.endsWith(`node_modules/${name}`) && !excepted.includes(path) && version !== undefined)
+      .filter(({ name }) => path.endsWith(`node_modules/${name}`) && version !== undefined)
       .filter(({ from, before }) => {
         const at = parse(version ?? '')
         return !isOlder(at, parse(from)) && isOlder(at, parse(before))

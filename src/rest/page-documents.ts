@@ -5,6 +5,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { compose } from '../dashboard/data/graphql.ts'
+import { readBuiltPage } from './page-bundle.ts'
 
 const folder = join(import.meta.dirname, '../dashboard')
 const declaration = /const (\w+) = graphql\(\s*`([^`]*)`(?:,\s*\[([^\]]*)\])?,?\s*\)/g
@@ -15,6 +16,8 @@ interface Declared {
 }
 
 export async function readPageDocuments(): Promise<readonly string[]> {
+  const page = await readBuiltPage()
+  if (page) return page.documents
   const names = await readdir(folder, { recursive: true })
   const sources = await Promise.all(
     names.filter((name) => /\.tsx?$/.test(name)).map((name) => readFile(join(folder, name), 'utf8')),

@@ -1,17 +1,17 @@
 /**
- * `/` and what it loads: src/dashboard, bundled in memory when somebody first asks for it, so that starting stays quick and nothing
- * has to be built. Whoever does not ask for HTML is told in words what there is.
+ * `/` and what it loads: the dashboard, prepared at the first request, so that starting stays quick.
+ * A client that does not ask for HTML gets a text about the routes.
  *
  *   /                      the page: never cached, names its assets by their hashes
  *   /assets/<name>-<hash>  kept for ever, compressed once
  */
 import { createHash } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
-import { extname, join } from 'node:path'
+import { extname } from 'node:path'
 import { promisify } from 'node:util'
 import { brotliCompress, gzip } from 'node:zlib'
 import { DomainError } from '../domain/errors.ts'
 import { answer, type Exchange } from './exchange.ts'
+import { bundlePage, readBuiltPage } from './page-bundle.ts'
 import { welcomeText } from './welcome-text.ts'
 
 interface Asset {
@@ -26,7 +26,6 @@ interface Bundle {
   readonly assets: ReadonlyMap<string, Asset>
 }
 
-const folder = join(import.meta.dirname, '../dashboard')
 const types: Readonly<Record<string, string>> = {
   '.js': 'text/javascript; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
@@ -55,7 +54,7 @@ export interface Page {
 export function createPage(): Page {
   let bundling: Promise<Bundle> | null = null
   const bundle = (): Promise<Bundle> => {
-    bundling ??= bundlePage().catch((error: unknown) => {
+    bundling ??= preparePage().catch((error: unknown) => {
       bundling = null
       throw error
     })
@@ -86,37 +85,12 @@ export function createPage(): Page {
   }
 }
 
-async function bundlePage(): Promise<Bundle> {
-  // Loaded here: whoever only reports never needs it.
-  const { build, stop } = await import('esbuild')
-  const { outputFiles } = await build({
-    entryPoints: [join(folder, 'main.tsx'), join(folder, 'style/main.css'), join(folder, 'icon.svg')],
-    bundle: true,
-    minify: true,
-    write: false,
-    format: 'esm',
-    target: ['chrome111', 'firefox113', 'safari16.4'],
-    jsx: 'automatic',
-    jsxImportSource: 'preact',
-    loader: { '.svg': 'copy' },
-    entryNames: '[name]-[hash]',
-    assetNames: '[name]-[hash]',
-    outdir: '/assets',
-    logLevel: 'silent',
-    // The page's own configuration is for checking its types.
-    tsconfigRaw: {},
-  })
-  await stop()
-  const assets = new Map<string, Asset>()
-  for (const { path, contents } of outputFiles) assets.set(path, await toAsset(path, Buffer.from(contents)))
-  const addresses = [...assets.keys()]
-  const template = await readFile(join(folder, 'index.html'), 'utf8')
-  // Relative: the page also works where a proxy serves it under a path.
-  const html = template.replaceAll(/(["'])(main|icon)\.(js|css|svg)\1/g, (_, quote, name, extension) => {
-    const address = addresses.find((each) => each.startsWith(`/assets/${name}-`) && each.endsWith(`.${extension}`))
-    return `${quote}${(address ?? '').slice(1)}${quote}`
-  })
-  return { page: await toAsset('.html', Buffer.from(html)), assets }
+async function preparePage(): Promise<Bundle> {
+  const { html, assets } = (await readBuiltPage()) ?? (await bundlePage())
+  const prepared = Object.entries(assets).map(
+    async ([path, text]) => [path, await toAsset(path, Buffer.from(text))] as const,
+  )
+  return { page: await toAsset('.html', Buffer.from(html)), assets: new Map(await Promise.all(prepared)) }
 }
 
 async function toAsset(path: string, plain: Buffer): Promise<Asset> {

@@ -2,6 +2,7 @@
  * The embedded store: PostgreSQL in this process (PGlite), in a worker thread. It has one connection, so whoever begins a
  * transaction or a snapshot has the database to itself until it ends; the others wait in order.
  */
+import { extname, join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import type { Database, LogHead } from '../database.ts'
 import { storableParameters } from './column-parsers.ts'
@@ -20,7 +21,9 @@ const frozenAfter = 5_000
 type Request = WorkerRequest extends infer R ? (R extends WorkerRequest ? Omit<R, 'id'> : never) : never
 
 export async function openPglite(options: WorkerData, idleLimit = frozenAfter): Promise<Database> {
-  const worker = new Worker(new URL('./pglite-worker.ts', import.meta.url), { workerData: options })
+  // The package has it as JavaScript.
+  const file = join(import.meta.dirname, `pglite-worker${extname(import.meta.filename)}`)
+  const worker = new Worker(file, { workerData: options })
   const waiting = new Map<number, { resolve: (rows: object[]) => void; reject: (error: unknown) => void }>()
   const taken: PartTaken = { taken: true }
   /** Of the answer that comes in parts. */

@@ -1,0 +1,19 @@
+#!/usr/bin/env node
+/** The command `rollcall`: its first argument names the program, which reads the arguments that follow. No other program is loaded. */
+
+const oldest = 24
+const programs: Readonly<Record<string, () => Promise<unknown>>> = {
+  serve: () => import('./main.ts'),
+  demo: () => import('./simulate/demo.ts'),
+  simulate: () => import('./simulate/simulate.ts'),
+  'new-epoch': () => import('./cli/new-epoch.ts'),
+}
+
+if (Number.parseInt(process.versions.node, 10) < oldest) {
+  console.error(`Rollcall needs Node ${oldest} or later, and this is Node ${process.versions.node}: https://nodejs.org`)
+  process.exit(1)
+}
+const [, , name = ''] = process.argv
+const program = Object.hasOwn(programs, name) ? programs[name] : undefined
+if (program) process.argv.splice(2, 1)
+await (program ?? (() => import('./cli/rollcall.ts')))()
