@@ -97,6 +97,9 @@ describe('statements of a query', () => {
     ['{ deployments(first: 100) { nodes { resources { nodes { target { name } instance { instanceId } } } } } }', 4],
     ['{ resourceCounts { total } }', 1],
     ['{ deviationCounts { kind devices reports } }', 1],
+    ['{ deploymentGroups(by: COMPONENT) { nodes { key counts { total convergence { stale } } } totalCount } }', 2],
+    ['{ deploymentGroups(by: TARGET) { nodes { key target { name } deployments(first: 2) { state } } } }', 3],
+    ['{ rollouts(first: 100) { nodes { deploymentGroups(by: ERROR) { nodes { key deployments { id } } } } } }', 3],
   ]
 
   it.each(documents)('%s is %i', async (document, expected) => {

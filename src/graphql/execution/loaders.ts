@@ -28,6 +28,14 @@ import {
 } from '../../store/read/deployments.ts'
 import { contentsOf, documentsOf, lastManifestVersions, newestManifests } from '../../store/read/desired.ts'
 import { countDeviations, deviationsOf } from '../../store/read/deviations.ts'
+import type { GroupedBy } from '../../store/read/groups/grouping.ts'
+import {
+  countGroups,
+  type DeploymentGroup,
+  type GroupOrder,
+  newestOfGroups,
+  pageGroups,
+} from '../../store/read/groups/groups.ts'
 import { actionsOf, instancesByKey, instancesOf } from '../../store/read/instances.ts'
 import { requireRetained, resolvePast } from '../../store/read/past.ts'
 import { profilesOf } from '../../store/read/profiles.ts'
@@ -109,6 +117,31 @@ function createReader(s: Snapshot) {
     (keys: readonly number[], of: Scope['of'], filter: DeploymentFilter, asOf: Revision | null) =>
       countConvergence(s, scopeOf(of, keys), filter, asOf),
   )
+  const groups = batched(
+    (
+      keys: readonly number[],
+      of: Scope['of'],
+      by: GroupedBy,
+      filter: DeploymentFilter,
+      order: GroupOrder,
+      page: PageRequest,
+      asOf: Revision | null,
+    ) => pageGroups(s, scopeOf(of, keys), by, filter, order, page, asOf),
+  )
+  const groupCount = batched(
+    (keys: readonly number[], of: Scope['of'], by: GroupedBy, filter: DeploymentFilter, asOf: Revision | null) =>
+      countGroups(s, scopeOf(of, keys), by, filter, asOf),
+  )
+  const newestOfGroup = batched(
+    (
+      some: readonly Pick<DeploymentGroup, 'parent' | 'name'>[],
+      of: Scope['of'],
+      filter: DeploymentFilter,
+      size: number,
+      asOf: Revision | null,
+    ) => newestOfGroups(s, some, of, filter, size, asOf),
+    (_, index) => index,
+  )
   const devices = batched((keys: readonly number[], of: DeviceScope['of'], filter: DeviceFilter, page: PageRequest) =>
     pageDevices(s, deviceScopeOf(of, keys), filter, page),
   )
@@ -183,6 +216,25 @@ function createReader(s: Snapshot) {
       counts(keyOf(parent), parent.of, filter, asOf),
     convergenceCounts: (parent: Parent, filter: DeploymentFilter, asOf: Revision | null) =>
       convergence(keyOf(parent), parent.of, filter, asOf),
+
+    groups: (
+      parent: Parent,
+      by: GroupedBy,
+      filter: DeploymentFilter,
+      order: GroupOrder,
+      page: PageRequest,
+      asOf: Revision | null,
+    ) => groups(keyOf(parent), parent.of, by, filter, order, page, asOf),
+    groupCount: (parent: Parent, by: GroupedBy, filter: DeploymentFilter, asOf: Revision | null) =>
+      groupCount(keyOf(parent), parent.of, by, filter, asOf),
+    /** The deployments of a group that changed last. */
+    newestOfGroup: (
+      { parent, name }: Pick<DeploymentGroup, 'parent' | 'name'>,
+      of: Parent['of'],
+      filter: DeploymentFilter,
+      size: number,
+      asOf: Revision | null,
+    ) => newestOfGroup({ parent, name }, of, filter, size, asOf),
 
     target: async (key: number, asOf: Revision | null): Promise<TargetNode | undefined> => {
       // Targets depend on the revision only through the access scope.

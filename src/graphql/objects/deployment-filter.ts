@@ -1,6 +1,7 @@
 import type { DeploymentFilter } from '../../store/read/deployment-filter.ts'
 import { builder } from '../builder.ts'
 import { givenFields } from '../mutations/input.ts'
+import { DeploymentGroupInput, toGroupName } from './groups/grouping.ts'
 import { LabelInput } from './label.ts'
 import { keysOf } from './node.ts'
 import { ConnectivityEnum, ConvergenceEnum, DeploymentStateEnum, ReadinessEnum } from './vocabulary.ts'
@@ -41,6 +42,10 @@ export const DeploymentFilterRef = builder.inputType('DeploymentFilter', {
     text: t.string({
       description: 'A substring of the deployment ID, device, reporter, application or error. Case-insensitive.',
     }),
+    group: t.field({
+      type: DeploymentGroupInput,
+      description: 'One group of `deploymentGroups`: the deployments that belong to it.',
+    }),
     changedAfter: t.field({ type: 'DateTime', description: 'Last changed after this time.' }),
     changedBefore: t.field({ type: 'DateTime', description: 'Last changed before this time.' }),
   }),
@@ -49,12 +54,13 @@ export const DeploymentFilterRef = builder.inputType('DeploymentFilter', {
 export type DeploymentFilterInput = typeof DeploymentFilterRef.$inferInput
 
 export function toDeploymentFilter(input: DeploymentFilterInput | null | undefined): DeploymentFilter {
-  const { ids, rolloutIds, retired, ...rest } = input ?? {}
+  const { ids, rolloutIds, retired, group, ...rest } = input ?? {}
   // `retired: false` is the default. As null it does not count as a filter, so stored counters can answer.
   return givenFields({
     ...rest,
     retired: retired || null,
     keys: keysOf('Deployment', ids),
     rolloutKeys: keysOf('Rollout', rolloutIds),
+    group: group ? toGroupName(group) : null,
   })
 }

@@ -10,6 +10,7 @@ import { connect, implementConnection, pageArgs } from './connection.ts'
 import { countsOf, DeploymentCounts, loadCounts } from './counts.ts'
 import { DeploymentFilterRef, toDeploymentFilter } from './deployment-filter.ts'
 import { DeploymentConnection, deploymentListArgs, deploymentsOf } from './deployment-list.ts'
+import { DeploymentGroupConnection, groupArgs, groupsOf } from './groups/group.ts'
 import { Node } from './interfaces.ts'
 import { decodeNodeId } from './node.ts'
 import { pastArgs, resolvePastArgs } from './past.ts'
@@ -106,6 +107,12 @@ Rollout.implement({
       description: 'Its deployments.',
       args: { ...deploymentListArgs(), ...pageArgs() },
       resolve: ({ key, asOf }, args, context) => deploymentsOf(context, { of: 'rollout', key }, args, asOf),
+    }),
+    deploymentGroups: t.field({
+      type: DeploymentGroupConnection,
+      description: 'Its deployments that match the filter, in groups.',
+      args: { ...groupArgs(), ...pageArgs() },
+      resolve: ({ key, asOf }, args, context) => groupsOf(context, { of: 'rollout', key }, args, asOf),
     }),
     deploymentCounts: t.field({
       type: DeploymentCounts,

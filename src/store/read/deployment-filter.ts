@@ -7,6 +7,7 @@ import { isStorable } from '../../domain/text.ts'
 import type { DeploymentState, Millis, Readiness } from '../../domain/values.ts'
 import { all, containsText, either, fixed, hasAnyLabel, isAnyOf, nothing, timeParameter } from '../sql/parameters.ts'
 import { deployments, instances, targets } from '../tables/schema.ts'
+import { type GroupName, isInGroup } from './groups/grouping.ts'
 import { callsItself } from './profiles.ts'
 
 /** Any of these within a field, all fields together; an absent field asks nothing, an empty list matches nothing. */
@@ -39,6 +40,8 @@ export interface DeploymentFilter {
   readonly retired?: boolean
   /** Part of its id, device, reporter, application or error, in any case. */
   readonly text?: string
+  /** It belongs to this group. */
+  readonly group?: GroupName
   readonly changedAfter?: Millis
   readonly changedBefore?: Millis
 }
@@ -81,6 +84,7 @@ const conditions: {
           hasErrorWhere((error) => containsText([sql`${error} ->> 'code'`, sql`${error} ->> 'message'`], text)),
         ])
       : nothing,
+  group: isInGroup,
   changedAfter: (time) => sql`${d.changedAt} > ${timeParameter(time)}`,
   changedBefore: (time) => sql`${d.changedAt} < ${timeParameter(time)}`,
 }

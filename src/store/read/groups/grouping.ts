@@ -1,0 +1,105 @@
+/**
+ * The groupings of deployments. A grouping is a lateral row source beside a deployment `d`. Each of its rows `part` puts the deployment
+ * into the group (value, detail) and names the state that is counted there. Every grouping but COMPONENT gives exactly one row for each
+ * deployment, so the sizes of its groups add up to the number of deployments.
+ */
+import { type SQL, sql } from 'drizzle-orm'
+import { alias } from 'drizzle-orm/pg-core'
+import { isStorable } from '../../../domain/text.ts'
+import { fixed, nothing } from '../../sql/parameters.ts'
+import { deployments, deviceProfiles, targets } from '../../tables/schema.ts'
+
+export const groupings = [
+  'APPLICATION',
+  'APPLICATION_VERSION',
+  'COMPONENT',
+  'CONVERGENCE',
+  'ERROR',
+  'LABEL',
+  'MANIFEST_VERSION',
+  'ROLLOUT',
+  'TARGET',
+] as const
+export type Grouping = (typeof groupings)[number]
+
+/** `labelKey` is the key of the labels that LABEL groups by; null for the other groupings. */
+export interface GroupedBy {
+  readonly by: Grouping
+  readonly labelKey: string | null
+}
+
+/** One group of a grouping. */
+export interface GroupName extends GroupedBy {
+  /** Null: its deployments have no such value. For ROLLOUT and TARGET: the key of the row. */
+  readonly value: string | null
+  /** For APPLICATION_VERSION the application, for ERROR the normalised message, otherwise null. */
+  readonly detail: string | null
+}
+
+const d = alias(deployments, 'd')
+
+const single = (value: SQL, detail: SQL = sql`null::text`): SQL =>
+  fixed(
+    sql`(select ${value}::text as value, ${detail} as detail, ${d.state} as state, null::text as component) as part`,
+  )
+
+/**
+ * A message without the tokens that contain a digit: numbers, IDs, addresses and image tags differ from device to device,
+ * and the same failure would be a group on each.
+ */
+const normalised = sql.raw(
+  `regexp_replace(cause.error ->> 'message', '[A-Za-z0-9._:/@%+-]*[0-9][A-Za-z0-9._:/@%+-]*', '#', 'g')`,
+)
+
+/** The error of a failed component, else of any component, else of the deployment itself: a component's is the more specific. */
+const cause = sql`(
+    select component ->> 'name' as name, component -> 'error' as error,
+        case component ->> 'state' when 'FAILED' then 0 else 1 end as rank, place
+      from json_array_elements(${d.components}) with ordinality as parts (component, place)
+      where component -> 'error' ->> 'code' is not null
+    union all select null, ${d.error}, 2, 0 where ${d.error} ->> 'code' is not null
+    order by rank, place limit 1
+  ) as cause`
+
+const sources: Readonly<Record<Exclude<Grouping, 'LABEL'>, SQL>> = {
+  APPLICATION: single(sql`${d.application}`),
+  APPLICATION_VERSION: single(sql`${d.applicationVersion}`, sql`${d.application}`),
+  COMPONENT: fixed(sql`(
+      select component ->> 'name' as value, null::text as detail, (component ->> 'state')::deployment_state as state,
+        null::text as component
+      from json_array_elements(${d.components}) as component
+    ) as part`),
+  CONVERGENCE: single(sql`${d.convergence}`),
+  ERROR: fixed(sql`(
+      select cause.error ->> 'code' as value, ${normalised} as detail, ${d.state} as state, cause.name as component
+      from (values (1)) as one left join lateral ${cause} on true
+    ) as part`),
+  MANIFEST_VERSION: single(sql`${d.adoptedManifestVersion}`),
+  ROLLOUT: single(sql`${d.rolloutKey}`),
+  TARGET: single(sql`${d.targetKey}`),
+}
+
+/** The rows `part` of a row `d`, for `cross join lateral`. */
+export function partsOf({ by, labelKey }: GroupedBy): SQL {
+  if (by !== 'LABEL') return sources[by]
+  const isOfKey = labelKey !== null && isStorable(labelKey) ? sql`label ->> 'key' = ${labelKey}` : nothing
+  // The label of the registration, else what the device says of itself: the filter by labels has the same rule.
+  return sql`(
+      select (select label ->> 'value' from (
+          select label, 0 as rank from ${targets} cross join jsonb_array_elements(${targets.labels}) as label
+            where ${targets.key} = ${d.targetKey} and ${isOfKey}
+          union all
+          select label, 1 from ${deviceProfiles} cross join jsonb_array_elements(${deviceProfiles.labels}) as label
+            where ${deviceProfiles.targetKey} = ${d.targetKey} and ${isOfKey}
+          order by rank limit 1) as found) as value,
+        null::text as detail, ${d.state} as state, null::text as component
+    ) as part`
+}
+
+/** The condition that `d` belongs to the group. */
+export function isInGroup(group: GroupName): SQL {
+  const { value, detail } = group
+  if (!isStorable(value ?? '') || !isStorable(detail ?? '')) return nothing
+  return sql`exists (select 1 from ${partsOf(group)}
+    where part.value is not distinct from ${value}::text and part.detail is not distinct from ${detail}::text)`
+}

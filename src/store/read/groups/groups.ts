@@ -1,0 +1,201 @@
+/**
+ * Deployments in groups: one statement reads each deployment that the filter selects once, however many groups there are.
+ */
+import { type SQL, sql } from 'drizzle-orm'
+import { type Convergence, convergences } from '../../../domain/desired.ts'
+import { type DeploymentState, deploymentStates, type Millis, type Revision } from '../../../domain/values.ts'
+import type { Session } from '../../database.ts'
+import type { Order, Page, PageRequest, SortKey } from '../../sql/order.ts'
+import { pageOf, sorted, within } from '../../sql/page.ts'
+import { asParents } from '../../sql/parameters.ts'
+import { type ShownRecord, shownColumns, toShown } from '../../sql/rows.ts'
+import type { ConvergenceCounts, StateCounts } from '../deployment-counts.ts'
+import { type DeploymentFilter, d, matchesDeployment } from '../deployment-filter.ts'
+import { fromPresent, fromThen, isListed, parentsOf, type Scope } from '../deployment-scope.ts'
+import type { DeploymentRow } from '../deployments.ts'
+import { openPast } from '../past.ts'
+import { type GroupedBy, type GroupName, partsOf } from './grouping.ts'
+
+export const groupOrders = ['SIZE_DESC', 'FAILED_DESC', 'CHANGED_DESC', 'VALUE'] as const
+export type GroupOrder = (typeof groupOrders)[number]
+
+export interface DeploymentGroup {
+  /** The rollout, target or instance whose deployments are grouped; 0: the fleet. */
+  readonly parent: number
+  readonly name: GroupName
+  readonly size: number
+  readonly counts: StateCounts
+  readonly convergence: ConvergenceCounts
+  /** Names of up to ten components that have the error; empty for the other groupings. */
+  readonly components: readonly string[]
+  /** When the deployments last changed: the earliest and the latest. */
+  readonly since: Millis
+  readonly changedAt: Millis
+  readonly revision: Revision
+}
+
+type GroupRecord = StateCounts & {
+  readonly [Name in `convergence_${Lowercase<Convergence>}`]: number
+} & {
+  readonly key: number
+  readonly value: string | null
+  readonly detail: string | null
+  /** A total order of names: null sorts before everything else. */
+  readonly name: string
+  readonly size: number
+  readonly components: readonly string[] | null
+  readonly since: Millis
+  readonly changed_at: Millis
+  readonly revision: Revision
+}
+
+type Placed = Pick<DeploymentGroup, 'size' | 'revision' | 'name' | 'counts'>
+
+const name: SortKey<Placed> = { by: sql`g.name`, type: 'text', descending: false, of: ({ name }) => placeOf(name) }
+const number = (column: SQL, of: SortKey<Placed>['of']): SortKey<Placed> => ({
+  by: column,
+  type: 'bigint',
+  descending: true,
+  of,
+})
+
+const orders: { readonly [Name in GroupOrder]: Order<Placed> } = {
+  SIZE_DESC: { name: 'GROUP_SIZE_DESC', keys: [number(sql`g.size`, ({ size }) => size), name] },
+  FAILED_DESC: { name: 'GROUP_FAILED_DESC', keys: [number(sql`g.failed`, ({ counts }) => counts.failed), name] },
+  CHANGED_DESC: { name: 'GROUP_CHANGED_DESC', keys: [number(sql`g.revision`, ({ revision }) => revision), name] },
+  VALUE: { name: 'GROUP_VALUE', keys: [name] },
+}
+
+/** As `nameColumn`, of a group that was read. */
+function placeOf({ value, detail }: GroupName): string {
+  return [value, detail].map((part) => (part === null ? '0' : `1${part}`)).join('\n')
+}
+const countedBy = (column: string, value: string, name: string): SQL =>
+  sql.raw(`(count(*) filter (where ${column} = '${value}'))::int as ${name}`)
+const counted = sql.join(
+  [
+    ...deploymentStates.map((state) => countedBy('part.state', state, state.toLowerCase())),
+    ...convergences.map((value) => countedBy('d.convergence', value, `convergence_${value.toLowerCase()}`)),
+  ],
+  sql`, `,
+)
+const nameColumn = sql.raw(`coalesce('1' || part.value, '0') || chr(10) || coalesce('1' || part.detail, '0')`)
+
+export async function pageGroups(
+  session: Session,
+  scope: Scope,
+  by: GroupedBy,
+  filter: DeploymentFilter,
+  order: GroupOrder,
+  page: PageRequest,
+  asOf: Revision | null,
+): Promise<Map<number, Page<DeploymentGroup>>> {
+  const rows = await partedRows(session, scope, by, filter, asOf)
+  // `key` says that there is a row: groups have no key of their own.
+  const groups = sql`select 0::bigint as key, part.value, part.detail, ${nameColumn} as name, count(*)::int as size,
+      to_json((array_agg(distinct part.component) filter (where part.component is not null))[1:10]) as components,
+      min(${d.changedAt}) as since, max(${d.changedAt}) as changed_at, max(${d.revision}) as revision, ${counted}
+    ${rows} group by part.value, part.detail`
+  const pages = await pageOf<Omit<DeploymentGroup, 'parent'>, GroupRecord>(session, {
+    parents: parentsOf(scope),
+    order: orders[order],
+    page,
+    select: (stretch) => {
+      const conditions = within(orders[order], stretch)
+      const where = conditions.length > 0 ? sql`where ${sql.join(conditions, sql` and `)}` : sql``
+      return sql`select g.* from (${groups}) as g ${where} ${sorted(orders[order], stretch)}`
+    },
+    toNode: (record) => toGroup(record, by),
+  })
+  return new Map(
+    [...pages].map(([parent, { edges, ...rest }]) => [
+      parent,
+      { ...rest, edges: edges.map(({ node, cursor }) => ({ cursor, node: { ...node, parent } })) },
+    ]),
+  )
+}
+
+export async function countGroups(
+  session: Session,
+  scope: Scope,
+  by: GroupedBy,
+  filter: DeploymentFilter,
+  asOf: Revision | null,
+): Promise<Map<number, number>> {
+  const rows = await partedRows(session, scope, by, filter, asOf)
+  const counted = await session.rows<{ parent: number; n: number }>(
+    sql`select parent.key as parent, (select count(*)::int from (select 1 ${rows} group by part.value, part.detail) as groups) as n
+      from ${asParents(parentsOf(scope))}`,
+  )
+  return new Map(counted.map(({ parent, n }) => [parent, n]))
+}
+
+/** Of each group its deployments that changed last, at most `size`. */
+export async function newestOfGroups(
+  session: Session,
+  groups: readonly Pick<DeploymentGroup, 'parent' | 'name'>[],
+  of: Scope['of'],
+  filter: DeploymentFilter,
+  size: number,
+  asOf: Revision | null,
+): Promise<Map<number, readonly DeploymentRow[]>> {
+  const [first] = groups
+  if (!first) return new Map()
+  const keys = groups.map(({ parent }) => parent)
+  const scope: Scope = of === 'fleet' ? { of } : { of, keys }
+  const rows = await partedRows(session, scope, first.name, filter, asOf)
+  const wanted = JSON.stringify(groups.map(({ parent, name }, index) => ({ index, parent, name: placeOf(name) })))
+  // The window numbers each group's rows in one pass. A lateral page for each group would read all rows once a group.
+  const found = await session.rows<ShownRecord & { readonly group_index: number }>(
+    sql`with wanted as materialized (select * from json_to_recordset(${wanted}::text::json) as w (index int, parent bigint, name text))
+      select d.group_index, ${shownColumns('d')} from (
+        select ${d}.*, wanted.index as group_index,
+          row_number() over (partition by wanted.index order by ${d.revision} desc) as place
+        from ${asParents(parentsOf(scope))} cross join lateral (select ${d}.*, ${nameColumn} as group_name ${rows}) as ${d}
+        join wanted on wanted.parent = parent.key and wanted.name = ${d}.group_name
+      ) as d where d.place <= ${size}::bigint order by d.group_index, d.place`,
+  )
+  const byIndex = Map.groupBy(found, (row) => row.group_index)
+  return new Map(
+    groups.map((_, index) => [
+      index,
+      (byIndex.get(index) ?? []).map(({ group_index: _, ...row }) => ({ ...toShown(row), asOf })),
+    ]),
+  )
+}
+
+/** `from … where …` of the rows `d` of parent.key, each beside its rows `part`. */
+async function partedRows(
+  session: Session,
+  scope: Scope,
+  by: GroupedBy,
+  filter: DeploymentFilter,
+  asOf: Revision | null,
+): Promise<SQL> {
+  const past = asOf === null ? null : await openPast(session, asOf)
+  const conditions = [matchesDeployment(filter), ...isListed(session, scope, filter)]
+  const rows = past ? fromThen(past, scope, conditions) : fromPresent(scope, conditions)
+  return sql`from (select ${d}.* ${rows}) as ${d} cross join lateral ${partsOf(by)}`
+}
+
+function toGroup(record: GroupRecord, { by, labelKey }: GroupedBy): Omit<DeploymentGroup, 'parent'> {
+  const { value, detail, size, components, since, changed_at: changedAt, revision } = record
+  const counts = {} as Record<Lowercase<DeploymentState>, number>
+  for (const state of deploymentStates.map(lower)) counts[state] = record[state]
+  const convergence = {} as Record<Lowercase<Convergence>, number>
+  for (const value of convergences.map(lower)) convergence[value] = record[`convergence_${value}`]
+  return {
+    name: { by, labelKey, value, detail },
+    size,
+    counts,
+    convergence,
+    components: components ?? [],
+    since,
+    changedAt,
+    revision,
+  }
+}
+
+function lower<Value extends string>(value: Value): Lowercase<Value> {
+  return value.toLowerCase() as Lowercase<Value>
+}

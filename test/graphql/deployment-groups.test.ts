@@ -1,0 +1,223 @@
+/** Groups are what grouping the whole list gives, now and at every revision; their sizes add up to the counts. */
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { StatusReport } from '../../src/domain/report.ts'
+import { registerDevices } from '../../src/ingest/commands/device.ts'
+import { stores } from '../support/stores.ts'
+import { type Api, startApi } from './harness.ts'
+import { namedAuth } from './principals.ts'
+
+const sites = ['munich', 'bonn', null] as const
+const messages = [
+  'could not pull registry.example/app:1.2 from 10.0.0.7',
+  'could not pull registry.example/app:1.3 from 10.0.0.8',
+  'out of memory on node 4',
+] as const
+
+const errors = fc.option(
+  fc.record({ code: fc.constantFrom('ImagePull', 'OOM'), message: fc.constantFrom(...messages) }),
+  { nil: null },
+)
+const states = fc.constantFrom('PENDING', 'INSTALLING', 'INSTALLED', 'FAILED') as fc.Arbitrary<StatusReport['state']>
+const component = fc.record({ name: fc.constantFrom('web', 'db', 'cache'), state: states, error: errors })
+const sent = fc.record({
+  device: fc.integer({ min: 0, max: 5 }),
+  deployment: fc.integer({ min: 0, max: 2 }),
+  state: states,
+  error: errors,
+  components: fc.uniqueArray(component, { maxLength: 3, selector: ({ name }) => name }),
+  adoptedManifestVersion: fc.option(fc.constantFrom('1', '2'), { nil: null }),
+})
+
+const groupFields = `nodes { key detail components counts { total failed pending installing installed convergence { unknown } }
+  since changedAt revision deployments(first: 2) { id revision } rollout { name } target { name } }
+  totalCount pageInfo { hasNextPage endCursor }`
+const groupsOf = (args: string, after: string | null = null) =>
+  `deploymentGroups(${args}, first: 3${after === null ? '' : `, after: "${after}"`}) { ${groupFields} }`
+
+const listFields = `nodes { id deploymentId state error { code message } application applicationVersion convergence
+  adoptedManifestVersion changedAt revision rollout { id } target { id labels { key value } } components { name state error { code message } } }`
+
+const normalise = (message: string) => message.replaceAll(/[A-Za-z0-9._:/@%+-]*[0-9][A-Za-z0-9._:/@%+-]*/g, '#')
+
+interface Part {
+  readonly key: string | null
+  readonly detail: string | null
+  readonly state: string
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a row of the list, as selected above.
+const groupings: Record<string, (row: any) => Part[]> = {
+  APPLICATION: (row) => [{ key: row.application, detail: null, state: row.state }],
+  APPLICATION_VERSION: (row) => [{ key: row.applicationVersion, detail: row.application, state: row.state }],
+  // biome-ignore lint/suspicious/noExplicitAny: as above.
+  COMPONENT: (row) => row.components.map(({ name, state }: any) => ({ key: name, detail: null, state })),
+  CONVERGENCE: (row) => [{ key: row.convergence, detail: null, state: row.state }],
+  ERROR: (row) => {
+    // biome-ignore lint/suspicious/noExplicitAny: as above.
+    const parts = row.components.filter(({ error }: any) => error)
+    // biome-ignore lint/suspicious/noExplicitAny: as above.
+    const { error } = parts.find(({ state }: any) => state === 'FAILED') ?? parts[0] ?? row
+    return [{ key: error?.code ?? null, detail: error ? normalise(error.message) : null, state: row.state }]
+  },
+  MANIFEST_VERSION: (row) => [{ key: row.adoptedManifestVersion, detail: null, state: row.state }],
+  ROLLOUT: (row) => [{ key: row.rollout.id, detail: null, state: row.state }],
+  TARGET: (row) => [{ key: row.target.id, detail: null, state: row.state }],
+  'LABEL, labelKey: "site"': (row) => [
+    {
+      key: row.target.labels.find(({ key }: { key: string }) => key === 'site')?.value ?? null,
+      detail: null,
+      state: row.state,
+    },
+  ],
+}
+
+describe.each(stores)('groups of deployments on $name', (store) => {
+  let api: Api
+  let first = 0
+  beforeAll(async () => {
+    api = await startApi({ store, graphql: { auth: namedAuth } })
+    await api.road.writer.submit(
+      registerDevices(
+        sites.flatMap((site, index) =>
+          [0, 1].map((twin) => ({
+            deviceId: `edge-${index * 2 + twin}`,
+            name: null,
+            labels: site === null ? [] : [{ key: 'site', value: site }],
+            parent: null,
+            expectedInterval: null,
+            tokenHash: `hash of edge-${index}-${twin}`,
+          })),
+        ),
+      ),
+    )
+    first = (await api.ask('{ revision }')).revision
+  })
+  afterAll(() => api.close())
+
+  async function allGroups(args: string, wrap: (field: string) => string): Promise<Record<string, unknown>[]> {
+    const groups: Record<string, unknown>[] = []
+    for (let after: string | null = null; ; ) {
+      const answer = await api.ask(`{ ${wrap(groupsOf(args, after))} }`)
+      const page = answer.rollout?.deploymentGroups ?? answer.deploymentGroups
+      groups.push(...page.nodes)
+      if (!page.pageInfo.hasNextPage) {
+        expect(page.totalCount).toBe(groups.length)
+        return groups
+      }
+      after = page.pageInfo.endCursor
+    }
+  }
+
+  it('equal the list, grouped, for every grouping, filter and revision', async () => {
+    const wishes = fc.record({
+      reports: fc.array(sent, { minLength: 1, maxLength: 12 }),
+      filter: fc.constantFrom('', 'states: [FAILED]', 'hasError: true', 'labels: [{key: "site", value: "bonn"}]'),
+      at: fc.double({ min: 0, max: 1, noNaN: true }),
+    })
+    await fc.assert(
+      fc.asyncProperty(wishes, async ({ reports, filter, at }) => {
+        for (const { device, deployment, ...rest } of reports)
+          await api.report({ reporter: `edge-${device}`, deploymentId: `app-${deployment}`, ...rest })
+        const newest = Number((await api.ask('{ revision }')).revision)
+        const moment = at > 0.8 ? null : Math.round(Number(first) + at * (newest - Number(first)))
+        const past = moment === null ? '' : `, atRevision: "${moment}"`
+        const { deployments, deploymentCounts } = await api.ask(
+          `{ deployments(first: 100, filter: {${filter}}${past}) { ${listFields} }
+             deploymentCounts(filter: {${filter}}${past}) { total } }`,
+        )
+        for (const [by, partsOf] of Object.entries(groupings)) {
+          const groups = await allGroups(`by: ${by}, filter: {${filter}}${past}`, (field) => field)
+          // biome-ignore lint/suspicious/noExplicitAny: rows of the list.
+          const rows: any[] = deployments.nodes
+          const expected = Map.groupBy(
+            rows.flatMap((row) => partsOf(row).map((part) => ({ part, row }))),
+            ({ part: { key, detail } }) => JSON.stringify([key, detail]),
+          )
+          const counted = (members: readonly { part: Part }[], state: string) =>
+            members.filter(({ part }) => part.state === state).length
+          const changes = (members: readonly { row: { changedAt: string } }[]) =>
+            members.map(({ row }) => row.changedAt).toSorted()
+          expect(
+            // biome-ignore lint/suspicious/noExplicitAny: a group, as selected above.
+            groups.map(({ key, detail, counts: c, since, changedAt, revision, deployments }: any) => [
+              JSON.stringify([key, detail]),
+              [c.total, c.failed, c.pending, c.installing, c.installed],
+              [since, changedAt, revision],
+              deployments,
+            ]),
+          ).toEqual(
+            expect.arrayContaining(
+              [...expected].map(([name, members]) => [
+                name,
+                [
+                  members.length,
+                  ...['FAILED', 'PENDING', 'INSTALLING', 'INSTALLED'].map((state) => counted(members, state)),
+                ],
+                [changes(members)[0], changes(members).at(-1), members[0]?.row.revision],
+                members.slice(0, 2).map(({ row: { id, revision } }) => ({ id, revision })),
+              ]),
+            ),
+          )
+          expect(groups).toHaveLength(expected.size)
+          const sizes = groups.map(({ counts }) => (counts as { total: number }).total)
+          expect(sizes).toEqual(sizes.toSorted((a, b) => b - a))
+          if (by !== 'COMPONENT') expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(deploymentCounts.total)
+          const [group] = groups
+          if (!group) continue
+          const [name, labelKey] = by.split(', ')
+          const input = `by: ${name} ${labelKey ?? ''} key: ${JSON.stringify(group.key)} detail: ${JSON.stringify(group.detail)}`
+          const members = await api.ask(
+            `{ deployments(first: 100, filter: {${filter} group: {${input}}}${past}) { nodes { id } } }`,
+          )
+          expect(members.deployments.nodes.map(({ id }: { id: string }) => id)).toEqual(
+            expected.get(JSON.stringify([group.key, group.detail]))?.map(({ row }) => row.id),
+          )
+        }
+      }),
+      { numRuns: 12 },
+    )
+  })
+
+  it('of a rollout add up to its counts', async () => {
+    const { rollouts } = await api.ask('{ rollouts(first: 5) { nodes { id name } } }')
+    for (const { id } of rollouts.nodes) {
+      const { rollout } = await api.ask(
+        `{ rollout(id: "${id}") { deploymentCounts { total } ${groupsOf('by: ERROR')} } }`,
+      )
+      const sizes = rollout.deploymentGroups.nodes.map(({ counts }: { counts: { total: number } }) => counts.total)
+      if (!rollout.deploymentGroups.pageInfo.hasNextPage)
+        expect(sizes.reduce((sum: number, size: number) => sum + size, 0)).toBe(rollout.deploymentCounts.total)
+    }
+  })
+
+  it.each([
+    ['by: LABEL', 'labelKey is required to group by LABEL'],
+    ['by: ERROR, labelKey: "site"', 'labelKey cannot be combined with ERROR'],
+    ['by: ERROR, first: 101', 'first must be from 0 to 100, but is 101'],
+  ])('refuse %s', async (args, message) => {
+    const { errors } = await api.query(`{ deploymentGroups(${args}) { totalCount } }`)
+    expect(errors).toMatchObject([{ message, extensions: { code: 'BAD_USER_INPUT' } }])
+  })
+
+  it('refuse more deployments of each group than one read may take', async () => {
+    const { errors } = await api.query('{ deploymentGroups(by: ERROR) { nodes { deployments(first: 11) { id } } } }')
+    expect(errors).toMatchObject([{ message: 'first must be from 0 to 10, but is 11' }])
+  })
+
+  it('show a viewer with an access scope only what is in it', async () => {
+    const total = async (as: string) => {
+      const { deploymentGroups, deploymentCounts } = await api.ask(
+        '{ deploymentGroups(by: TARGET, first: 100) { nodes { target { name } counts { total } } } deploymentCounts { total } }',
+        {},
+        as,
+      )
+      const sizes = deploymentGroups.nodes.map(({ counts }: { counts: { total: number } }) => counts.total)
+      expect(sizes.reduce((sum: number, size: number) => sum + size, 0)).toBe(deploymentCounts.total)
+      return deploymentGroups.nodes.map(({ target }: { target: { name: string } }) => target.name)
+    }
+    const seen = await total('viewer/label:site=bonn')
+    expect(seen.length).toBeGreaterThan(0)
+    expect(seen.every((name: string) => name === 'edge-2' || name === 'edge-3')).toBe(true)
+  })
+})
