@@ -362,16 +362,27 @@ describe.each(stores)('what devices should run on $name', (store) => {
     const before = await newest('restored')
     expect(before.version).toBe(2)
     // The same copy was put back before: its devices may have what was declared then.
-    const versions: number[] = []
-    const putBack = (now: number) =>
-      database.transaction(async (session) => {
+    const putBack = async (now: number): Promise<number> => {
+      let version = 0
+      const lost = database.transaction(async (session) => {
         await beginEpoch(session, now)
         const [row] = await session.run<{ newest: number }>('select max(version) as newest from manifests')
-        versions.push(row?.newest ?? 0)
+        version = row?.newest ?? 0
         throw new Error('lost')
       })
-    for (const now of [Date.now(), Date.now() + 60_000]) await expect(putBack(now)).rejects.toThrow('lost')
-    expect(versions[1]).toBeGreaterThan(versions[0] ?? 0)
+      await expect(lost).rejects.toThrow('lost')
+      return version
+    }
+    expect(await putBack(Date.now() + 60_000)).toBeGreaterThan(await putBack(Date.now()))
+    // A clock that stands still, or never was set: above what one future can have used, and never the same twice.
+    for (const now of [before.version, Date.now()]) {
+      const versions: number[] = []
+      for (let again = 0; again < 5; again += 1) versions.push(await putBack(now))
+      expect(Math.min(...versions)).toBeGreaterThan(before.version + 2 ** 24 - 1)
+      const sorted = versions.toSorted((a, b) => a - b)
+      for (const [index, version] of sorted.slice(1).entries())
+        expect(version - (sorted[index] ?? 0)).toBeGreaterThan(0)
+    }
     await database.transaction((session) => beginEpoch(session, Date.now()))
     const after = await newest('restored')
     expect(after).toEqual({ ...before, version: expect.any(Number) })
@@ -379,6 +390,18 @@ describe.each(stores)('what devices should run on $name', (store) => {
     expect((await newest('bare')).version).toBeGreaterThan(1_000_000)
     await declare('restored', 'a: 2')
     expect(await newest('restored')).toMatchObject({ version: after.version + 1, contents: ['a: 2'] })
+    // A device that has a version of another lost epoch says so, and gets a newer one.
+    const adopt = (adopted: number) =>
+      road.writer.submit(
+        recordReport(report({ reporter: 'restored', deploymentId: 'kept', adoptedManifestVersion: String(adopted) })),
+      )
+    const adopted = after.version + 2 ** 25
+    await adopt(adopted)
+    await declare('restored', 'a: 3')
+    expect(await newest('restored')).toMatchObject({ version: adopted + 1, contents: ['a: 3'] })
+    await adopt(2 ** 53 - 1)
+    await declare('restored', 'a: 4')
+    expect(await newest('restored')).toMatchObject({ version: adopted + 2, contents: ['a: 4'] })
     road.feed.close()
     await road.writer.drain()
   })

@@ -63,11 +63,16 @@ export async function ensureEpoch(session: Session, now: Millis, newestSeen: Rev
 }
 
 /**
- * A device takes no manifest that is older than the one it has, and it may have one that was lost: the versions of every device go
- * on above those, also when the same copy is put back again later. What it should run stays as it is in this copy.
+ * A device refuses a manifest that is older than its own, and its own may be a version that was lost with the copy's future. So the versions of
+ * every device leap, as the revisions do: by more versions than one device gets (2^24, one a second for half a year) and a random part. A clock
+ * that is right puts a later epoch above every earlier one. Where the clock cannot order two epochs from one copy, the device can: its next
+ * version is also above the one that it reports as adopted (store/write/load-desired.ts).
+ * The documents stay those of this copy.
  */
+const manifestLeap = 2 ** 24
+const manifestSpread = 2 ** 20
 const renewManifests = `insert into manifests (target_key, version, at, who, why, bundle_digest, bundle_size)
-  select t.key, greatest(coalesce(newest.version, 1) + 1000000, floor(extract(epoch from $1::timestamptz))::bigint), $1::timestamptz, 'rollcall',
+  select t.key, greatest(coalesce(newest.version, 1) + ${manifestLeap}, $2::bigint) + $3::bigint, $1::timestamptz, 'rollcall',
     'The database was restored from a copy: versions go on above those that were lost', newest.bundle_digest, newest.bundle_size
   from targets t left join lateral (
     select m.* from manifests m where m.target_key = t.key order by m.version desc limit 1) newest on true
@@ -118,7 +123,7 @@ export async function beginEpoch(
       'update log_head set at = $1::timestamptz, tail_at = least(tail_at, $1::timestamptz) where id = 1',
       [iso(now)],
     )
-  await session.run(renewManifests, [iso(now)])
+  await session.run(renewManifests, [iso(now), ofClock(now), randomInt(manifestSpread)])
   await session.run('select pg_notify($1, $2)', [doorbellChannel, String(base)])
   return base
 }

@@ -11,8 +11,16 @@ const owners = `select t.key from json_array_elements_text($1::text::json) x ${d
   union select e.target_key from json_array_elements_text($2::text::json) x
     cross join lateral (select e.target_key from manifest_entries e
       where e.deployment_key = x::bigint and e.until is null offset 0) e`
-const newestVersions = `select o.key as "targetKey", newest.version from (${owners}) o
-  cross join lateral (select m.version from manifests m where m.target_key = o.key order by m.version desc limit 1) newest`
+/**
+ * Versions go on above what the device has adopted: that one may be from a future that was lost when a copy was put back, and the device refuses
+ * an older one. Larger numbers than the limit are not believed, because a device could use up its versions with them.
+ */
+const mostAdopted = 2 ** 53 - 2 ** 40
+const newestVersions = `select o.key as "targetKey", greatest(newest.version, adopted.version) as version from (${owners}) o
+  left join lateral (select m.version from manifests m where m.target_key = o.key order by m.version desc limit 1) newest on true
+  left join lateral (select max(d.adopted_manifest_version)::bigint as version from deployments d
+    where d.reporter = (select t.name from targets t where t.key = o.key) and d.instance_key is null and d.adopted_manifest_version < ${mostAdopted}) adopted on true
+  where newest.version is not null or adopted.version is not null`
 const current = `(${owners}) o cross join lateral (select e.* from manifest_entries e
     where e.target_key = o.key and e.until is null offset 0) e`
 const currentEntries = `select e.target_key as "targetKey", e.deployment_id as "deploymentId", e.deployment_key as "deploymentKey",
