@@ -61,8 +61,9 @@ export interface AppDeps {
 const farewell = 10_000
 
 export async function createApp({ config, database, log, timeouts = defaultTimeouts, ...deps }: AppDeps): Promise<App> {
-  const time = deps.clock ? null : await createDatabaseClock(database)
-  const clock = deps.clock ?? time?.now ?? Date.now
+  const { now: clock, close: stopClock } = deps.clock
+    ? { now: deps.clock, close: () => {} }
+    : await createDatabaseClock(database)
   const { persistedDocuments } = config.server
   const documents =
     persistedDocuments === null
@@ -168,6 +169,7 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     feed,
     sinks: outgoing.manager,
     repositoryOf,
+    clock,
     log,
     graphiql: config.server.graphiql,
     initTimeout: timeouts.init,
@@ -220,6 +222,7 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     refuseTarget: outgoing.refuseTarget,
     sinksChanged: outgoing.refresh,
     announce: outgoing.manager.announce,
+    clock,
     repositoryOf,
   })
   server.on('upgrade', (request, socket, head) => {
@@ -234,7 +237,7 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
 
   async function close(): Promise<void> {
     isClosing = true
-    time?.close()
+    stopClock()
     tls?.close()
     const stopped = new Promise<void>((resolve) => server.close(() => resolve()))
     auth.close()

@@ -106,6 +106,15 @@ describe('the layout of src', () => {
     expect(outside).toEqual([])
   })
 
+  // A server's clock may be an hour off. What decides is the database's, which app.ts hands to each part. The name of a lock file's holder decides nothing.
+  it('reads no clock of its own where time decides', () => {
+    const outside = ['cli', 'simulate', 'dashboard']
+    const reading = files.filter(
+      (file) => !outside.includes(stageOf(file)) && /Date\.now\b|new Date\(\)/.test(read(file)),
+    )
+    expect(reading).toEqual(['store/connection/lock-file.ts'])
+  })
+
   it('writes JSON for the database by one function, which mends what PostgreSQL cannot read', () => {
     const own = /(session|parameters).*JSON\.stringify|JSON\.stringify.*::json|^\s+JSON\.stringify\(/m
     const wrong = files.filter((file) => file.startsWith('store/') && own.test(readFileSync(join(root, file), 'utf8')))

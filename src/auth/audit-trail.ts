@@ -21,7 +21,7 @@ export interface AuditTrail {
 
 export interface AuditTrailDeps {
   readonly writer: Pick<Writer, 'submit'>
-  readonly clock?: () => Millis
+  readonly clock: () => Millis
   /** Milliseconds in which refusals are gathered. */
   readonly interval?: number
   readonly failed?: (error: unknown) => void
@@ -38,7 +38,7 @@ const overflowInterval = 60_000
 const longestText = 200
 
 export function createAuditTrail(deps: AuditTrailDeps): AuditTrail {
-  const { writer, clock = Date.now, interval = 1_000, failed = () => {} } = deps
+  const { writer, clock, interval = 1_000, failed = () => {} } = deps
   const gathered = new Map<string, AuditEntry>()
   /** By network, and for more than can be told apart. */
   const overflow = new Map<string, AuditEntry>()

@@ -31,7 +31,7 @@ export interface ClustersOptions extends ClustersConfig, ClusterTuning {
   readonly hub: Hub
   readonly log: Log
   readonly observe?: Metrics['clusterShown']
-  readonly clock?: () => Millis
+  readonly clock: () => Millis
   /** Milliseconds between renewals; a lease lasts six of them. */
   readonly interval?: number
   readonly server?: ApiServerLimits
@@ -41,27 +41,28 @@ export interface ClustersOptions extends ClustersConfig, ClusterTuning {
 const mostWaiting = 256 * 1024 * 1024
 
 export function createClusters(options: ClustersOptions): Clusters {
-  const { watched, kubeconfig, database, hub, log, observe, clock = Date.now, interval = 5_000 } = options
+  const { watched, kubeconfig, database, hub, log, observe, clock, interval = 5_000 } = options
   if (watched.length === 0) return { states: () => [], stop: async () => {} }
   const holder = randomUUID()
   const term = 6 * interval
   const clusters = new Map(watched.map((one) => [`cluster:${one.provider}+${one.name}`, one]))
   const held = new Map<string, ClusterWatch>()
+  /** By performance.now(), which nothing sets: the leases began no earlier than they were asked for. */
   let heldUntil = 0
   let isStopped = false
   let round: Promise<void> | null = null
 
   async function renew(): Promise<void> {
-    const now = clock()
+    const asked = performance.now()
     try {
-      const mine = await holdLeases(database.session, { names: [...clusters.keys()], holder, now, term })
-      heldUntil = now + term
+      const mine = await holdLeases(database.session, { names: [...clusters.keys()], holder, now: clock(), term })
+      heldUntil = asked + term
       await leave([...held.keys()].filter((name) => !mine.has(name)))
       if (!isStopped) for (const name of mine) if (!held.has(name)) begin(name)
     } catch (error) {
       log.warn({ error }, 'the leases of clusters were not renewed: trying again')
       // By then another replica may have them.
-      if (clock() + interval >= heldUntil) await leave([...held.keys()])
+      if (performance.now() + interval >= heldUntil) await leave([...held.keys()])
     }
   }
 

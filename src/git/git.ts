@@ -29,7 +29,7 @@ export interface GitDeps {
   readonly limits: GitLimits
   readonly refuse: Refuse
   readonly log: Pick<Log, 'warn'>
-  readonly clock?: () => number
+  readonly clock: () => number
 }
 
 export interface Git {
@@ -64,7 +64,7 @@ export async function createGit(deps: GitDeps): Promise<Git> {
   return serveWith(program, deps)
 }
 
-function serveWith(program: GitProgram, { config, history, limits, refuse, log, clock = Date.now }: GitDeps): Git {
+function serveWith(program: GitProgram, { config, history, limits, refuse, log, clock }: GitDeps): Git {
   const folder = createFolder(config.directory)
   const all = createCallerSemaphore(limits.processes)
   const each = createCallerSemaphore(mostOfOne)

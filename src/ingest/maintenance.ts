@@ -29,7 +29,7 @@ export interface MaintenanceOptions {
   /** Null: never. */
   readonly forgetRemovedDays: number | null
   readonly failed?: (error: unknown) => void
-  readonly clock?: () => Millis
+  readonly clock: () => Millis
   /** Milliseconds between rounds; the lease lasts three of them. */
   readonly interval?: number
 }
@@ -41,7 +41,7 @@ const stallInterval = 30_000
 
 export function createMaintenance(options: MaintenanceOptions): Maintenance {
   const { database, writer, offlineAfter, stalling, historyDays, forgetRemovedDays } = options
-  const { clock = Date.now, interval = 5_000 } = options
+  const { clock, interval = 5_000 } = options
   const holder = randomUUID()
   let round: Promise<boolean> | null = null
   let isStopped = false

@@ -58,7 +58,7 @@ export interface WriterOptions {
   /** Runs at the beginning of a connection's first transaction: is it still the database it was? */
   readonly checkIdentity: (session: Session, newestSeen: number) => Promise<void>
   readonly observe?: (batch: { readonly size: number; readonly seconds: number }) => void
-  readonly clock?: () => Millis
+  readonly clock: () => Millis
   /** Seconds; see World. */
   readonly offlineAfter?: number | null
   /** Commands that may wait. More: UNAVAILABLE. */
@@ -104,14 +104,7 @@ const mostInFlight = 2
 const leastHalf = 32
 
 export function createWriter(options: WriterOptions): Writer {
-  const {
-    database,
-    clock = Date.now,
-    capacity = 20_000,
-    batchSize = 1_000,
-    patience = 5_000,
-    offlineAfter = null,
-  } = options
+  const { database, clock, capacity = 20_000, batchSize = 1_000, patience = 5_000, offlineAfter = null } = options
   const writer = randomUUID()
   const rowCache = createRowCache(options.remembered ?? 50_000)
   const queue: Waiting[] = []

@@ -36,6 +36,7 @@ export interface AdmissionOptions {
   /** Addresses and ranges of proxies that say where a request comes from. */
   readonly proxies?: readonly string[] | undefined
   readonly observe?: ObserveRefusal | undefined
+  /** Rates are of this process: any clock that goes forward. */
   readonly clock?: (() => number) | undefined
 }
 
@@ -44,7 +45,7 @@ export function createAdmission({
   bodyTimeout: timeout = bodyTimeout,
   proxies = [],
   observe,
-  clock = Date.now,
+  clock = () => performance.now(),
 }: AdmissionOptions = {}): Admission {
   const refuse = createRefuse(observe)
   const addresses = createAddresses(proxies)

@@ -3,6 +3,7 @@ import { parseBelonging } from '../dialects/k8splugin/inventory-owner.ts'
 import { parseSubscription } from '../dialects/k8splugin/subscription.ts'
 import { parseJson } from '../dialects/margo/json.ts'
 import { DomainError } from '../domain/errors.ts'
+import type { Millis } from '../domain/values.ts'
 import type { Announcements } from '../sinks/announce.ts'
 import { callbackSettings } from '../sinks/callback.ts'
 import type { Database } from '../store/database.ts'
@@ -17,6 +18,7 @@ export interface SubscriptionDeps {
   /** Somebody has configured something. */
   readonly sinksChanged: () => void
   readonly announce: Announcements['announce']
+  readonly clock: () => Millis
 }
 
 const bodyLimit = 1 << 16
@@ -64,7 +66,7 @@ async function subscribe(deps: SubscriptionDeps, exchange: Exchange, instanceId:
   const sink = await createSink(
     session,
     { kind: 'CALLBACK', name, instanceKey, url, secret, filter: {}, settings, cursor: 0 },
-    Date.now(),
+    deps.clock(),
   )
   deps.sinksChanged()
   say(exchange, 201, show(sink))

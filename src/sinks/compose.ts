@@ -23,13 +23,13 @@ export interface OutgoingOptions
   readonly allow: readonly string[]
   readonly aai: AaiConfig | null
   readonly publicUrl: string
-  readonly clock?: () => number
+  readonly clock: () => number
   /** Milliseconds that a receiver has to answer. */
   readonly timeout?: number
 }
 
 export function createOutgoing(options: OutgoingOptions): Outgoing {
-  const { database, feed, allow, aai, publicUrl, clock = Date.now, timeout, ...more } = options
+  const { database, feed, allow, aai, publicUrl, clock, timeout, ...more } = options
   const rule = createAddressRule(allow)
   const send = createSend(rule, timeout)
   // Whoever sets AAI_URL has said that it may be reached.

@@ -99,6 +99,7 @@ async function openWatched(road: Road, closing: Closing): Promise<Watched> {
         writer: road.writer,
         hub: road.feed.hub,
         log,
+        clock: Date.now,
         observe: ({ verdict, count }) => void verdicts.push({ verdict, count }),
         interval: 50,
         backOff: { first: 5, longest: 20 },

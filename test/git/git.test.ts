@@ -27,6 +27,7 @@ async function play(limits: Partial<GitLimits> = {}, folder = temporaryFolder())
     history,
     limits: { processes: 4, time: 60_000, waiting: 60_000, ...limits },
     refuse: createRefuse(),
+    clock: Date.now,
     log: { warn: (_: unknown, message?: string) => void warned.push(message ?? '') },
   })
   onTestFinished(() => git.close())

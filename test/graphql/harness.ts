@@ -64,6 +64,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     }),
     log: { error: (fields, message) => void logged.push({ fields, message }) },
     graphiql: true,
+    clock: options.road?.writer?.clock ?? Date.now,
     ...(typeof options.graphql === 'function' ? options.graphql(road) : options.graphql),
   })
   const server = createServer(graphql.handle)

@@ -50,6 +50,7 @@ export async function play(store: Store, commands: readonly Command[]): Promise<
   const sinks = createSinks({
     database,
     hub: feed.hub,
+    clock: Date.now,
     interval: 1_000,
     deliver: { WEBHOOK: webhook(api), CALLBACK: notHere, INVENTORY: notHere },
   })

@@ -63,6 +63,7 @@ describe.each(stores)('sinks on $name', (store) => {
       aai,
       allow: ['127.0.0.1'],
       publicUrl: 'http://rollcall.test',
+      clock: Date.now,
       ...fast,
       ...options,
     })

@@ -28,6 +28,7 @@ export async function createRoad(
   })
   const writer = createWriter({
     database,
+    clock,
     committed: (since: number, changes: readonly Change[]) => feed.hub.publish(since, changes),
     isTransient,
     // What others wrote may have been told to somebody here, too.

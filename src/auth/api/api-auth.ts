@@ -66,7 +66,7 @@ export interface ApiAuthDeps {
   readonly config: ApiAuthConfig
   readonly database: Pick<Database, 'session'>
   readonly writer: Pick<Writer, 'submit'>
-  readonly clock?: () => number
+  readonly clock: () => number
   /** Told of every credential that was refused. */
   readonly refused?: (presented: Presented, reason: string) => void
 }
@@ -84,7 +84,7 @@ interface Follower {
 }
 
 export function createApiAuth(deps: ApiAuthDeps): ApiAuth {
-  const { config, database, writer, clock = Date.now, refused = () => {} } = deps
+  const { config, database, writer, clock, refused = () => {} } = deps
   const { methods } = config
   const isOnlyOpen = methods.every((method) => method === 'open')
   const adminHash = config.adminKey === null ? null : hashOf(config.adminKey)

@@ -70,7 +70,7 @@ export interface DeviceAuthDeps {
   readonly publicUrl?: string | null
   /** Whether a request is from a proxy whose headers may be believed. */
   readonly isTrusted?: (request: IncomingMessage) => boolean
-  readonly clock?: () => number
+  readonly clock: () => number
   /** Told of every credential that was refused. */
   readonly refused?: (refused: Refused) => void
 }
@@ -169,7 +169,7 @@ export function createDeviceAuth(deps: DeviceAuthDeps): DeviceAuth {
 }
 
 function createMethod(
-  { config, database, writer, publicUrl = null, isTrusted = () => false, clock = Date.now }: DeviceAuthDeps,
+  { config, database, writer, publicUrl = null, isTrusted = () => false, clock }: DeviceAuthDeps,
   method: Exclude<DeviceAuthMethod, 'open'>,
   { repositoryOnly = false } = {},
 ): Identify {

@@ -5,6 +5,7 @@
 import type { ApiAuth } from '../../auth/api/api-auth.ts'
 import { DomainError } from '../../domain/errors.ts'
 import { everyone, type Principal } from '../../domain/principal.ts'
+import type { Millis } from '../../domain/values.ts'
 import type { Feed } from '../../feed/feed.ts'
 import type { Command } from '../../ingest/command.ts'
 import { audited, recordAudit } from '../../ingest/commands/api-access.ts'
@@ -28,6 +29,8 @@ export interface ContextDeps {
   readonly limits: DocumentLimits
   readonly slices: Slices
   readonly auth: Pick<ApiAuth, 'recheck'>
+  /** The database's, which all replicas share. */
+  readonly clock: () => Millis
   /** The Git repository with a device's desired state. Null or absent: Git is disabled. */
   readonly repositoryOf?: ((device: string) => string | null) | undefined
 }
@@ -39,6 +42,7 @@ export interface Context {
   readonly whose: string
   readonly feed: ContextDeps['feed']
   readonly sinks: SinkManager
+  readonly clock: ContextDeps['clock']
   repositoryOf(device: string): string | null
   /** The `Last-Event-ID` that an EventSource reconnects with. */
   readonly lastEventId: string | null
@@ -145,6 +149,7 @@ export function createContext(
     visible: principal.accessScope ? visibleChangesOf(deps.database, principal.accessScope) : undefined,
     feed: deps.feed,
     sinks: deps.sinks,
+    clock: deps.clock,
     repositoryOf: deps.repositoryOf ?? (() => null),
     lastEventId,
     async reader() {
@@ -167,7 +172,7 @@ export function createContext(
       await close()
       const { name: who, credential } = principal
       const done = { who, credential: credential.kind, address, action, outcome: 'done', detail, times: 1 }
-      acting = { at: Date.now(), kind: 'MUTATION', ...done }
+      acting = { at: deps.clock(), kind: 'MUTATION', ...done }
       let outcome = 'done'
       try {
         const result = await work()

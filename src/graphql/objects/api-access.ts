@@ -201,7 +201,7 @@ builder.mutationFields((t) => ({
       const accessScope = parseScopes(scopes ?? [])
       for (const [index, scope] of (scopes ?? []).entries()) check.text(['scopes', index], scope)
       if (typeof accessScope === 'string') check.add(['scopes'], accessScope)
-      if (expiresAt !== null && expiresAt <= Date.now()) check.add(['expiresAt'], 'must be in the future')
+      if (expiresAt !== null && expiresAt <= context.clock()) check.add(['expiresAt'], 'must be in the future')
       return attempt(['InvalidInput', 'Forbidden'], check.problems, async () => {
         const { id, text, hash } = newApiKey()
         const createdBy = context.principal.name

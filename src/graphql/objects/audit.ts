@@ -43,7 +43,11 @@ builder.queryFields((t) => ({
       context.audit(async () => {
         const reader = await context.reader()
         const head = await reader.head
-        return { revision: head.revision, logAheadSeconds: secondsAhead(head, Date.now()), drift: await reader.drift() }
+        return {
+          revision: head.revision,
+          logAheadSeconds: secondsAhead(head, context.clock()),
+          drift: await reader.drift(),
+        }
       }),
   }),
   revision: t.field({
