@@ -17,6 +17,8 @@ export interface Metrics {
     readonly deviations: readonly DeviationKind[]
   }): void
   reportRefused(status: number): void
+  /** Of a report that was refused for it. */
+  deviated(kind: DeviationKind): void
   /** Somebody asked for more than is given. */
   limited(limit: LimitName): void
   /** A promise was rejected and nothing waited for it: a defect of this program. */
@@ -89,7 +91,7 @@ export function createMetrics(): Metrics {
   )
   const deviating = counter(
     'rollcall_report_deviations_total',
-    "Acknowledged reports that deviate from Margo's specification, by kind.",
+    "Reports that deviate from Margo's specification, by kind; UNKNOWN_KIND: they were refused.",
     'kind',
   )
   const nonConforming = counter('rollcall_reports_nonconforming_total', 'Reports that said FAILED without an error.')
@@ -147,6 +149,7 @@ export function createMetrics(): Metrics {
       for (const kind of deviations) deviating.inc({ kind })
       if (verdict === 'STALE' || runs.size > 0) countRun(reporter, verdict)
     },
+    deviated: (kind) => deviating.inc({ kind }),
     reportRefused: (status) => refused.inc({ status: String(status) }),
     limited: (limit) => limited.inc({ limit }),
     rejectionUnhandled: () => rejections.inc(),

@@ -6,14 +6,14 @@
 import type { DeviceAuth, DeviceIdentity } from '../auth/devices/device-auth.ts'
 import { acknowledgement } from '../dialects/margo/acknowledge.ts'
 import { type BacklogItem, backlogMediaTypes, largestReport, parseBacklog } from '../dialects/margo/backlog.ts'
-import { deviationsOf } from '../dialects/margo/deviations.ts'
+import { deviationsOf, deviationsOfRefusal } from '../dialects/margo/deviations.ts'
 import { anonymous, nonConforming, parseMargoBody, parseReportText, reportMediaTypes } from '../dialects/margo/parse.ts'
 import type { MargoRoute } from '../dialects/margo/routes.ts'
 import { DomainError, errorCodes } from '../domain/errors.ts'
 import type { ReportOutcome, StatusReport } from '../domain/report.ts'
 import type { Revision } from '../domain/values.ts'
 import { type Proof, spend, spending } from '../ingest/commands/device.ts'
-import { hearDevice, recordReport } from '../ingest/commands/report.ts'
+import { countDeviations, hearDevice, recordReport } from '../ingest/commands/report.ts'
 import type { Writer } from '../ingest/writer.ts'
 import type { Admission } from '../limits/admission.ts'
 import { paced } from '../limits/pace.ts'
@@ -45,7 +45,7 @@ export async function takeReport(deps: ReportDeps, exchange: Exchange, route: Ma
   requireMediaType(exchange.request, reportMediaTypes)
   const { caller, body } = await receive(deps, exchange, largestReport)
   const take = () =>
-    hearing(deps, caller, async () => {
+    hearing(deps, caller, route.reporter, async () => {
       const report = parseMargoBody(await parseReportText(body, exchange.request.headers['content-type']), {
         ...route,
         reporter: route.reporter ?? caller.device,
@@ -89,16 +89,29 @@ function requireIdentity(caller: Caller): DeviceIdentity {
   return caller
 }
 
-/** Whoever proved who it is was heard, whatever becomes of the rest. */
-async function hearing<T>({ writer }: ReportDeps, caller: Caller, work: () => Promise<T>): Promise<T> {
+/** A device that has proved which one it is was heard, also when its report is refused. */
+async function hearing<T>(
+  deps: ReportDeps,
+  caller: Caller,
+  reporter: string | null,
+  work: () => Promise<T>,
+): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    const isRefused = error instanceof DomainError && !errorCodes[error.code].retryable
-    if (caller.device !== null && isRefused)
-      await writer.submit(spending(hearDevice(caller.device), caller.proof)).catch(() => undefined)
+    if (!(error instanceof DomainError) || errorCodes[error.code].retryable || 'refusal' in caller) throw error
+    await noteRefusal(deps, caller.device ?? reporter, error)
+    if (caller.device !== null)
+      await deps.writer.submit(spending(hearDevice(caller.device), caller.proof)).catch(() => undefined)
     throw error
   }
+}
+
+async function noteRefusal({ writer, metrics }: ReportDeps, device: string | null, error: DomainError): Promise<void> {
+  const deviations = deviationsOfRefusal(error.problems)
+  for (const { kind } of deviations) metrics.deviated(kind)
+  if (device === null || deviations.length === 0) return
+  await writer.submit(countDeviations(device, deviations)).catch(() => undefined)
 }
 
 /**
@@ -165,6 +178,7 @@ async function takeItem(
     if (error instanceof DomainError && errorCodes[error.code].retryable) throw error
     if (!(error instanceof DomainError))
       deps.log.error({ requestId: id, error }, 'an item of a backlog met an unexpected error')
+    else await noteRefusal(deps, identity.device, error)
     const members = problemMembers(error, id)
     deps.metrics.reportRefused(members.status)
     return { isTaken: false, revision: 0, said: { verdict: 'REFUSED', ...members } }

@@ -88,7 +88,7 @@ describe.each(stores)('deviations on $name', (store) => {
       none: devices(filter: { deviations: [] }) { totalCount } deviationCounts { kind devices reports } }`
     const seen = async (as?: string) => {
       const { devices, none, deviationCounts } = await api.ask(document, {}, as)
-      expect([none.totalCount, deviationCounts.length, devices.totalCount]).toEqual([0, 4, devices.nodes.length])
+      expect([none.totalCount, deviationCounts.length, devices.totalCount]).toEqual([0, 5, devices.nodes.length])
       const counted = deviationCounts.find(({ kind }: { kind: string }) => kind === 'INCONSISTENT_STATE')
       return [devices.nodes.map(({ deviceId }: { deviceId: string }) => deviceId), counted.devices, counted.reports]
     }
@@ -130,6 +130,16 @@ describe.each(stores)('deviations on $name', (store) => {
       }
       await app.post('/reports', { reports: [1, 2].map(() => ({ ...body, reporter: 'edge-1' })) })
       expect((await app.query(question)).device.deviations[0].count).toBe(5)
+      // The one that is refused: of a device that is known, and of none that is not.
+      for (const device of ['edge-1', 'stranger'])
+        expect((await app.post(`/device/${device}/deployment/hello/status`, { ...body, kind: 'Status' })).status).toBe(
+          422,
+        )
+      expect((await app.query(question)).device.deviations).toContainEqual({ kind: 'UNKNOWN_KIND', count: 1 })
+      expect((await app.query('{ device(deviceId: "stranger") { deviceId } }')).device).toBeNull()
+      expect(await (await fetch(`${app.url}/metrics`)).text()).toContain(
+        'rollcall_report_deviations_total{kind="UNKNOWN_KIND"} 2',
+      )
     } finally {
       await app.stop()
     }

@@ -77,6 +77,14 @@ describe.each(stores)('mutations on $name', (store) => {
       expect(await tokensOf('press-4')).toHaveLength(1)
     })
 
+    it.each(['\ufeff', '\ufeffpress', ' press', 'press ', '\n', 'pr\ness'])('refuses the id %j', async (deviceId) => {
+      const result = await run(register, { devices: [{ deviceId }, { deviceId: 'behind', parent: deviceId }] })
+      expect(result.problems.map(({ path }: { path: string[] }) => path.join('.'))).toEqual([
+        'devices.0.deviceId',
+        'devices.1.parent',
+      ])
+    })
+
     it('refuses a cycle of gateways as a conflict, and registers no device of the list', async () => {
       const result = await run(register, {
         devices: [

@@ -15,6 +15,8 @@ const advice = {
   INCONSISTENT_STATE:
     'The state of the deployment does not follow from its components. Send the state of the component in progress.',
   DEPLOYMENT_ID_NOT_UUID: 'The deployment ID is not a UUID. Use the ID from the deployment specification.',
+  UNKNOWN_KIND:
+    'The kind of the report is unknown, and the report was refused. Send DeploymentStatusManifest, or no kind.',
 } as const
 
 export function Deviations({ deviations }: FragmentOf<typeof deviationsFragment>) {
@@ -22,7 +24,7 @@ export function Deviations({ deviations }: FragmentOf<typeof deviationsFragment>
   return (
     <section class="panel" aria-labelledby="deviations">
       <h2 id="deviations">Deviations from the Margo specification</h2>
-      <p>The reports were accepted. Correct the agent that sends them.</p>
+      <p>Correct the agent that sends these reports. Only reports of an unknown kind were refused.</p>
       <ul>
         {deviations.map(({ kind, count, lastAt, example }) => (
           <li key={kind}>

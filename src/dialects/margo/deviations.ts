@@ -1,5 +1,6 @@
-/** How an accepted report deviates from Margo's text: nothing is refused for it, and an integrator sees which sentence an agent breaks. */
+/** How a report deviates from Margo's text, so that an integrator sees which sentence an agent breaks. Only an unknown kind is refused. */
 import type { Deviation, DeviationKind } from '../../domain/deviation.ts'
+import type { FieldProblem } from '../../domain/errors.ts'
 import type { StatusReport } from '../../domain/report.ts'
 import { isConsistent } from '../../domain/rollup.ts'
 
@@ -11,6 +12,7 @@ export const deviationSentences: Readonly<Record<DeviationKind, string>> = {
     'Deployment Status: "The overall deployment status MUST inherit the current component\'s status until it has gone through installing each component."',
   DEPLOYMENT_ID_NOT_UUID:
     'Deployment Status: deploymentId is "the unique identifier UUID of the deployment specification".',
+  UNKNOWN_KIND: 'Deployment Status: kind is DeploymentStatusManifest. A report of any other kind is refused.',
 }
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
@@ -33,6 +35,12 @@ export function deviationsOf(report: StatusReport): readonly Deviation[] {
   }
   if (!uuid.test(deploymentId)) note('DEPLOYMENT_ID_NOT_UUID', `deploymentId: ${deploymentId}`)
   return found
+}
+
+/** Of a refused report, from what was wrong with it. */
+export function deviationsOfRefusal(problems: readonly FieldProblem[]): readonly Deviation[] {
+  const kind = problems.find(({ field }) => field === 'kind')
+  return kind ? [{ kind: 'UNKNOWN_KIND', example: shorten(`kind ${kind.message}`) }] : []
 }
 
 /** Between characters, not within one: half a surrogate pair cannot be stored. */

@@ -11,6 +11,18 @@ export function idProblem(value: unknown): string | null {
   return textProblem(value, longestId)
 }
 
+const unseen = /^\s|\s$|\p{Cc}/u
+
+/**
+ * What is wrong with the id of a device, in a path and where it is registered; null: nothing. Two ids that look the same would be two devices, so
+ * white space at an end (U+FEFF is white space) and control characters are refused. The specification's form of ids in bodies is narrower.
+ */
+export function deviceIdProblem(value: unknown): string | null {
+  const problem = idProblem(value)
+  if (problem !== null || typeof value !== 'string' || !unseen.test(value)) return problem
+  return 'must not begin or end with white space, and must not contain control characters'
+}
+
 /** What keeps a text from being stored; null: nothing. */
 export function textProblem(text: string, longest: number): string | null {
   if (isLonger(text, longest)) return `must have at most ${longest} characters`
@@ -20,7 +32,7 @@ export function textProblem(text: string, longest: number): string | null {
 }
 
 export function readId(problems: Problems, field: string, value: unknown): string | null {
-  const problem = idProblem(value)
+  const problem = field === 'deviceId' || field === 'clientId' ? deviceIdProblem(value) : idProblem(value)
   if (problem !== null) complain(problems, field, problem)
   return problem === null && typeof value === 'string' ? value : null
 }

@@ -1,5 +1,6 @@
 import { type PublicKey, readPublicKey } from '../../auth/devices/public-key.ts'
 import { problemOfSpiffeId } from '../../auth/devices/spiffe.ts'
+import { deviceIdProblem } from '../../dialects/margo/text.ts'
 import { registerDevices } from '../../ingest/commands/device.ts'
 import { newDeviceToken } from '../../ingest/device-token.ts'
 import { builder } from '../builder.ts'
@@ -16,7 +17,11 @@ const maxIdentities = 10
 const DeviceInput = builder.inputType('DeviceInput', {
   description: 'A device to register. Absent fields keep their values.',
   fields: (t) => ({
-    deviceId: t.string({ required: true, description: 'The device ID that its reports use: 1 to 256 characters.' }),
+    deviceId: t.string({
+      required: true,
+      description:
+        'The device ID that its reports use: 1 to 256 characters, none of them a control character, without white space at an end.',
+    }),
     name: t.string({ description: 'The display name.' }),
     labels: t.field({ type: [LabelInput], description: 'All labels. The list replaces the previous one.' }),
     parent: t.string({ description: 'The device ID of the gateway that it is behind.' }),
@@ -145,9 +150,15 @@ function problemsOf({ devices }: typeof RegisterDevicesInput.$inferInput): reado
       return typeof read === 'string' ? read : null
     })
     identities('spiffeIds', spiffeIds, problemOfSpiffeId)
-    check.name([...at, 'deviceId'], deviceId)
+    const deviceIdOf = (field: string, id: string | null | undefined): void => {
+      const known = check.problems.length
+      check.name([...at, field], id)
+      const problem = typeof id === 'string' && check.problems.length === known ? deviceIdProblem(id) : null
+      if (problem !== null) check.add([...at, field], problem)
+    }
+    deviceIdOf('deviceId', deviceId)
     check.name([...at, 'name'], name)
-    check.name([...at, 'parent'], parent)
+    deviceIdOf('parent', parent)
     if (typeof expectedInterval === 'number' && expectedInterval < 1)
       check.add([...at, 'expectedInterval'], 'must be at least 1 second')
     if (!labels) return

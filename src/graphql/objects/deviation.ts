@@ -5,7 +5,7 @@ import type { DeviationCount, DeviceDeviation } from '../../store/read/deviation
 import { builder } from '../builder.ts'
 
 export const DeviationKindEnum = builder.enumType('DeviationKind', {
-  description: 'A sentence of the Margo specification that an accepted report does not keep.',
+  description: 'A sentence of the Margo specification that a report does not keep.',
   values: Object.fromEntries(deviationKinds.map((kind) => [kind, { description: deviationSentences[kind] }])) as {
     readonly [Kind in (typeof deviationKinds)[number]]: { readonly description: string }
   },
@@ -13,12 +13,12 @@ export const DeviationKindEnum = builder.enumType('DeviationKind', {
 
 export const DeviceDeviationRef = builder.objectRef<DeviceDeviation>('DeviceDeviation').implement({
   access: 'viewer',
-  description: 'A sentence of the Margo specification that accepted reports of a device did not keep.',
+  description: 'A sentence of the Margo specification that reports of a device did not keep.',
   fields: (t) => ({
     kind: t.expose('kind', { type: DeviationKindEnum, description: 'The sentence.' }),
     count: t.exposeFloat('count', {
       description:
-        'Number of accepted reports, a whole number. Repeated and STALE reports count, refused reports do not.',
+        'Number of reports, a whole number. Repeated and STALE reports count. Refused reports count for UNKNOWN_KIND only.',
     }),
     lastAt: t.expose('lastAt', { type: 'DateTime', description: 'When the last of them was received (server time).' }),
     example: t.exposeString('example', {
@@ -36,7 +36,7 @@ const DeviationCountRef = builder.objectRef<DeviationCount>('DeviationCount').im
   fields: (t) => ({
     kind: t.expose('kind', { type: DeviationKindEnum, description: 'The sentence.' }),
     devices: t.exposeInt('devices', { description: 'Number of devices in service.' }),
-    reports: t.exposeFloat('reports', { description: 'Number of their accepted reports, a whole number.' }),
+    reports: t.exposeFloat('reports', { description: 'Number of their reports, a whole number.' }),
   }),
 })
 

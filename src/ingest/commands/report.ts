@@ -97,6 +97,18 @@ export function hearDevice(name: string): Command<null> {
   return hearDevices([name])
 }
 
+/** Of a refused report. Only for a device that is known: a refusal makes none. */
+export function countDeviations(name: string, deviations: readonly Deviation[]): Command<null> {
+  return {
+    needs: { devices: [name] },
+    decide(work) {
+      const device = work.device(name)
+      if (device && device.retiredAt === null) work.countDeviations(device.key, deviations)
+      return null
+    },
+  }
+}
+
 export function hearDevices(names: readonly string[]): Command<null> {
   return {
     needs: { devices: names },
