@@ -6,21 +6,21 @@ import { type Credentials, createCredentials } from '../auth/api/credentials.ts'
 import { type Admission, createAdmission } from '../limits/admission.ts'
 import type { OperationLimits } from '../limits/limits.ts'
 import { createSlices, type Slices } from '../limits/slices.ts'
-import type { LogHead } from '../store/database.ts'
 import type { ContextDeps } from './execution/context.ts'
 import { createMaskError, type ErrorLog } from './execution/errors.ts'
-import { executeOperation, type SubscriptionDeps, subscribeOperation } from './execution/operation.ts'
+import { type SubscriptionDeps, subscribeOperation } from './execution/operation.ts'
 import { createSharedExecution } from './execution/shared-execution.ts'
 import { createSubscriberGroups } from './execution/subscriber-group.ts'
-import { createAuthentication } from './guards/authentication.ts'
 import { createDocumentLimits } from './guards/limits.ts'
 import { createFindDocument, type PersistedDocuments } from './guards/persisted-documents.ts'
 import { schema } from './schema.ts'
 import { createDocumentFastPath } from './transport/document-fast-path.ts'
 import { createEventStreams } from './transport/event-stream.ts'
-import { createResponseCache } from './transport/response-cache.ts'
+import { createHttp } from './transport/http.ts'
+import { createRequestState } from './transport/request-state.ts'
+import { createResponseCache, type YogaHandler } from './transport/response-cache.ts'
 import { createWebSockets } from './transport/websocket.ts'
-import { createGraphqlYoga, optionsFor } from './transport/yoga.ts'
+import { createGraphqlYoga, executeRequest } from './transport/yoga.ts'
 
 export interface GraphqlDeps extends Omit<ContextDeps, 'limits' | 'auth' | 'slices'> {
   /** Shared by all executions. */
@@ -74,36 +74,34 @@ export function createGraphql(options: GraphqlDeps): Graphql {
     groups: createSubscriberGroups(),
     slices: options.slices ?? createSlices(),
   }
-  const authentication = createAuthentication(auth, credentials)
   const findDocument = options.documents ? createFindDocument(options.documents, admission.refuse) : null
-  const eventStreams = createEventStreams(authentication.follow, createMaskError(log), keepAlive)
+  const maskError = createMaskError(log)
+  const eventStreams = createEventStreams({ follow: auth.follow, maskError, pingInterval: keepAlive })
   const yoga = createGraphqlYoga(deps, {
     log,
     graphiql,
     introspection,
     origins,
     eventStreams,
-    authentication,
     admission,
     findDocument,
-    tag: (request, head, document) => answers.tag(request, head, document),
-    resultFor: (request) => documents.resultFor(request),
   })
-  const documents = createDocumentFastPath((request, principal, document, { query: _, variables, operationName }) => {
-    const tag = (head: LogHead): void => answers.tag(request, head, document)
-    const args = { schema, document, variableValues: variables, operationName }
-    return executeOperation(deps, args, principal, optionsFor(admission, principal, request, tag))
-  })
-  const answers = createResponseCache({
-    database: options.database,
-    identify: authentication.identify,
-    credentials,
+  const handleByYoga: YogaHandler = ({ request, response, state }, headers) => {
+    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
+    void yoga(request, response, { state })
+  }
+  const documents = createDocumentFastPath((state, document, { variables, operationName }) =>
+    executeRequest(deps, admission, { schema, document, variableValues: variables, operationName }, state),
+  )
+  const handle = createHttp({
+    cache: createResponseCache({ database: options.database, documents, yoga: handleByYoga }),
+    yoga: handleByYoga,
+    identify: (request) => auth.identify(credentials.of(request)),
     bodies: admission.bodies,
     origins,
-    documents,
-    ask: (request, response) => yoga(request, response),
   })
-  const webSockets = createWebSockets(yoga, {
+  const webSockets = createWebSockets({
+    yoga,
     auth,
     credentials,
     admission,
@@ -111,7 +109,7 @@ export function createGraphql(options: GraphqlDeps): Graphql {
     subscribe: (args, principal, whose) => subscribeOperation(deps, args, principal, { whose }),
     keepAlive,
     initTimeout: options.initTimeout,
-    maskError: createMaskError(log),
+    maskError,
   })
   let disposed: Promise<void> | null = null
 
@@ -122,9 +120,13 @@ export function createGraphql(options: GraphqlDeps): Graphql {
   }
 
   return {
-    handle: answers.handle,
+    handle,
     upgrade: webSockets.upgrade,
-    fetch: async (input, init = {}) => yoga.fetch(input, init),
+    fetch: async (input, init = {}) => {
+      const presented = { headers: Object.fromEntries(new Headers(init.headers)), socket: {} }
+      const state = createRequestState({ identify: async () => auth.identify(credentials.of(presented)) })
+      return yoga.fetch(input, init, { state })
+    },
     dispose() {
       disposed ??= dispose()
       return disposed

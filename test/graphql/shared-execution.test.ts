@@ -2,7 +2,7 @@ import { parse } from 'graphql'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { WebSocket } from 'ws'
 import type { ReportOutcome } from '../../src/domain/report.ts'
-import { isOfEvent } from '../../src/graphql/execution/event-result.ts'
+import { createEventResult } from '../../src/graphql/execution/event-result.ts'
 import { createSharedExecution } from '../../src/graphql/execution/shared-execution.ts'
 import { registerDevices } from '../../src/ingest/commands/device.ts'
 import { stores } from '../support/stores.ts'
@@ -228,7 +228,7 @@ describe('the result of a change', () => {
     'that depends on it alone ($isItsOwn) costs later subscribers $executions',
     async ({ isItsOwn, later, executions }) => {
       const shared = createSharedExecution()
-      const execute = vi.fn(async () => ({ data: {}, [isOfEvent]: isItsOwn }))
+      const execute = vi.fn(async () => createEventResult({ data: {} }, 7, isItsOwn))
       const tell = (about: object) => shared.execute(shared.keyOf(document, ''), event(about), execute)
       const first = await Promise.all([tell(change), tell(change)])
       expect(first[1]).toBe(first[0])

@@ -6,6 +6,7 @@ import { createBacklog } from '../../src/feed/backlog.ts'
 import { createChangeStream, type FeedEvent } from '../../src/feed/change-stream.ts'
 import { createHub, type LogReader } from '../../src/feed/hub.ts'
 import { createWatchStream } from '../../src/feed/watch-stream.ts'
+import { createEventResult } from '../../src/graphql/execution/event-result.ts'
 import { createSubscriberGroups, type SubscriberGroups } from '../../src/graphql/execution/subscriber-group.ts'
 import { createSource, type Source, type SourceEvent } from '../../src/graphql/subscriptions/event-source.ts'
 import { type React, streamState } from '../../src/graphql/subscriptions/state-stream.ts'
@@ -138,11 +139,11 @@ function join<Told>(groups: SubscriberGroups, key: string, source: Source<unknow
   // Half of the results are cached.
   const execute = ({ payload }: SourceEvent) => {
     executions += 1
-    const result = { data: payload } as never
+    const result = createEventResult({ data: payload as never })
     return executions % 2 === 0 ? result : Promise.resolve(result)
   }
   const leave = groups.join(key, source, execute, {
-    take({ data }) {
+    take({ result: { data } }) {
       expect(isBusy, 'a busy subscriber gets no event').toBe(false)
       told.push(data as Told)
       if (!isSlow) return

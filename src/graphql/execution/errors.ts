@@ -8,7 +8,7 @@
  *   anything else: a bug     masked, with an ID that is also in the log
  */
 import { randomUUID } from 'node:crypto'
-import { type FormattedExecutionResult, GraphQLError, type GraphQLFormattedError } from 'graphql'
+import { type ExecutionResult, type FormattedExecutionResult, GraphQLError, type GraphQLFormattedError } from 'graphql'
 import { DomainError, errorCodes } from '../../domain/errors.ts'
 import { describeOutage, isTransient } from '../../store/connection/failure.ts'
 
@@ -40,6 +40,10 @@ export function formatError(error: GraphQLError): GraphQLFormattedError {
   const { extensions = {}, ...rest } = short(error).toJSON()
   const { http: _, unexpected: __, ...shown } = extensions
   return Object.keys(shown).length > 0 ? { ...rest, extensions: shown } : rest
+}
+
+export function maskResult(result: ExecutionResult, maskError: MaskError): ExecutionResult {
+  return result.errors ? { ...result, errors: result.errors.map(maskError) } : result
 }
 
 interface AnyResult {

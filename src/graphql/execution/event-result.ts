@@ -1,14 +1,29 @@
-/** The result of one event of a subscription. */
-import type { ExecutionResult } from 'graphql'
+/** The result of one event of a subscription. Subscribers with the same operation share it, and so its text and frame. */
+import type { ExecutionResult, FormattedExecutionResult } from 'graphql'
 import type { Revision } from '../../domain/values.ts'
 
-/** On a result of `changes`: the cursor of its event. JSON omits it; copies of the result keep it. */
-export const resumeFrom: unique symbol = Symbol('resumeFrom')
+export interface EventResult {
+  readonly result: ExecutionResult
+  /** The cursor of an event of `changes`. Null: the stream restarts with the present. */
+  readonly resumeFrom: Revision | null
+  /** Whether the result depends on its event alone: nothing was read, and the caller has no access scope. */
+  readonly isOfEvent: boolean
+  /** The result as JSON, once it was sent. */
+  text: string | null
+  /** The last WebSocket frame: most clients of a group use the same operation ID. */
+  frame: { readonly id: string; readonly bytes: Buffer } | null
+}
 
-/** On a result that depends on its event alone: nothing was read, and the caller has no access scope. */
-export const isOfEvent: unique symbol = Symbol('isOfEvent')
+export function createEventResult(
+  result: ExecutionResult,
+  resumeFrom: Revision | null = null,
+  isOfEvent = false,
+): EventResult {
+  return { result, resumeFrom, isOfEvent, text: null, frame: null }
+}
 
-export interface EventResult extends ExecutionResult {
-  readonly [resumeFrom]?: Revision
-  readonly [isOfEvent]?: boolean
+/** Serializes a result once for all its subscribers. */
+export function textOf(own: EventResult, format: (result: ExecutionResult) => FormattedExecutionResult): string {
+  own.text ??= JSON.stringify(format(own.result))
+  return own.text
 }

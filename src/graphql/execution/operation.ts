@@ -18,41 +18,47 @@ import { refuseOperation } from '../guards/access.ts'
 import { asRefusal } from '../guards/limits.ts'
 import type { Costing } from '../guards/operation-cost.ts'
 import type { Source, SourceEvent } from '../subscriptions/event-source.ts'
-import { isOfHeadOnly } from '../transport/response-cache.ts'
 import { type Context, type ContextDeps, type ContextOptions, createContext } from './context.ts'
-import { type EventResult, isOfEvent, resumeFrom } from './event-result.ts'
+import { createEventResult, type EventResult } from './event-result.ts'
 import { executeWithin } from './execute-within.ts'
+import { dependsOnHeadOnly } from './head-dependence.ts'
 import type { SharedExecution } from './shared-execution.ts'
 import type { Execute, Listener, SubscriberGroups } from './subscriber-group.ts'
 
-export interface EventResults extends AsyncIterableIterator<EventResult> {
-  /** Pushes results to a listener instead of being pulled. Call the returned function to unsubscribe. */
-  tell(listener: Listener): () => void
+/** The results of a subscription, pushed to one listener. */
+export interface ResultStream {
+  /** For a stream of changes without `after`: its first revision, or a little earlier. */
+  readonly start: Revision | null
+  /** Starts to send results. Call the returned function to stop. */
+  listen(listener: Listener): () => void
+  /** Ends a subscription without a listener. */
+  close(): void
 }
 
-export interface ExecuteOptions extends Pick<ContextOptions, 'enter' | 'address' | 'whose'> {
-  /** Called if the response depends on this log head alone: it stays valid until the head moves. */
-  readonly answered?: (head: LogHead) => void
+export type ExecuteOptions = Pick<ContextOptions, 'enter' | 'address' | 'whose'>
+
+export interface Executed {
+  readonly result: ExecutionResult
+  /** If the result depends on this log head alone: it stays valid until the head moves. */
+  readonly head: LogHead | null
 }
 
 export async function executeOperation(
   deps: ContextDeps,
   args: ExecutionArgs,
   principal: Principal,
-  { enter, address, whose, answered }: ExecuteOptions = {},
-): Promise<ExecutionResult> {
+  options: ExecuteOptions = {},
+): Promise<Executed> {
   const refusals = refuseOperation(args.schema, args.document, principal)
-  if (refusals.length > 0) return { errors: refusals }
-  const context = createContext(deps, { principal, enter, address, whose })
+  if (refusals.length > 0) return { result: { errors: refusals }, head: null }
+  const context = createContext(deps, { ...options, principal })
   try {
     const validated = validateWithin(deps, args, (own) => validateExecutionArgs({ ...own, contextValue: context }))
-    if (!('schema' in validated)) return validated
+    if (!('schema' in validated)) return { result: validated, head: null }
     const isWriting = validated.operation.operation === 'mutation'
     const result = await executeWithin(context, validated)
-    const isKept = !isWriting && !result.errors && isOfHeadOnly(args.schema, args.document)
-    const head = answered && isKept ? await context.head() : null
-    if (head) answered?.(head)
-    return result
+    const isOfHead = !isWriting && !result.errors && dependsOnHeadOnly(args.schema, args.document)
+    return { result, head: isOfHead ? await context.head() : null }
   } finally {
     const closing = context.close()
     if (!context.signal().aborted) await closing
@@ -80,8 +86,6 @@ export interface SubscriptionDeps extends ContextDeps {
 
 export interface SubscribeOptions extends Pick<ContextOptions, 'whose'> {
   readonly lastEventId?: string | null
-  /** Called with the start of a stream of changes without `after`. */
-  readonly begins?: (at: Revision) => void
   /** Called once when the subscription ends, also if it never began. */
   readonly ended?: () => void
 }
@@ -91,52 +95,51 @@ export async function subscribeOperation(
   args: ExecutionArgs,
   principal: Principal,
   options: SubscribeOptions = {},
-): Promise<EventResults | ExecutionResult> {
+): Promise<ResultStream | ExecutionResult> {
   let hasBegun = false
   try {
     const result = await subscribe(deps, args, principal, options)
-    hasBegun = Symbol.asyncIterator in result
+    hasBegun = isResultStream(result)
     return result
   } finally {
     if (!hasBegun) options.ended?.()
   }
 }
 
+export function isResultStream(result: ResultStream | ExecutionResult): result is ResultStream {
+  return 'listen' in result
+}
+
 async function subscribe(
   deps: SubscriptionDeps,
   args: ExecutionArgs,
   principal: Principal,
-  options: SubscribeOptions,
-): Promise<EventResults | ExecutionResult> {
+  { whose, lastEventId = null, ended }: SubscribeOptions,
+): Promise<ResultStream | ExecutionResult> {
   const refusals = refuseOperation(args.schema, args.document, principal)
   if (refusals.length > 0) return { errors: refusals }
-  const contextValue = createContext(deps, {
-    principal,
-    whose: options.whose,
-    lastEventId: options.lastEventId ?? null,
-  })
+  const contextValue = createContext(deps, { principal, whose, lastEventId })
   const validated = validateWithin(deps, args, (own) => validateSubscriptionArgs({ ...own, contextValue }))
-  const source = 'schema' in validated ? await createSourceEventStream(validated) : validated
+  const found = 'schema' in validated ? await createSourceEventStream(validated) : validated
   await contextValue.close()
-  if (!('schema' in validated) || !(Symbol.asyncIterator in source)) return source as ExecutionResult
-  const events = source as Source<unknown>
-  if (events.start !== null) options.begins?.(events.start)
+  if (!('schema' in validated) || !(Symbol.asyncIterator in found)) return found as ExecutionResult
+  const source = found as Source<unknown>
   const operation = JSON.stringify([args.operationName, args.variableValues, rightsKey(principal)])
   const key = deps.shared.keyOf(args.document, operation)
   const execute: Execute = (event, isAlone) => {
-    const own = (): EventResult | Promise<EventResult> =>
-      executeEvent(deps, validated, event, { principal, whose: options.whose })
+    const own = (): EventResult | Promise<EventResult> => executeEvent(deps, validated, event, { principal, whose })
     const result = isAlone && event.snapshot ? own() : deps.shared.execute(key, event, own)
     if (result instanceof Promise) return result.finally(event.release)
     event.release()
     return result
   }
-  return createResults(
+  return createResultStream(
     {
-      join: (listener) => deps.groups.join(key, events, execute, listener),
-      cancel: () => void events.return(),
+      join: (listener) => deps.groups.join(key, source, execute, listener),
+      cancel: () => void source.return(),
     },
-    options.ended,
+    source.start,
+    ended,
   )
 }
 
@@ -147,14 +150,9 @@ interface Beginning {
 }
 
 /** Releases `begin` after the start: it holds most of an idle subscription's memory. */
-function createResults(begin: Beginning, ended: () => void = () => undefined): EventResults {
-  const over = { done: true, value: undefined } as const
+function createResultStream(begin: Beginning, start: Revision | null, ended: () => void = () => {}): ResultStream {
   let beginning: Beginning | null = begin
-  let leave = (): void => beginning?.cancel()
-  let asked: PromiseWithResolvers<IteratorResult<EventResult>> | null = null
-  let isFree: (() => void) | null = null
   let isOver = false
-  let failure: { readonly error: unknown } | null = null
 
   function finish(): void {
     if (isOver) return
@@ -162,65 +160,30 @@ function createResults(begin: Beginning, ended: () => void = () => undefined): E
     ended()
   }
 
-  const tell: EventResults['tell'] = ({ take, end, fail }) => {
-    const listener: Listener = {
-      take,
-      end() {
-        finish()
-        end()
-      },
-      fail(error) {
-        finish()
-        fail(error)
-      },
-    }
-    if (beginning) leave = beginning.join(listener)
-    beginning = null
-    return () => void quit()
-  }
-
-  /** The listener for pull mode: busy until the next result is requested. */
-  const asking: Listener = {
-    take(value) {
-      asked?.resolve({ done: false, value })
-      asked = null
-      return new Promise((resolve) => (isFree = resolve))
-    },
-    end: () => asked?.resolve(over),
-    fail(error) {
-      if (asked) asked.reject(error)
-      else failure = { error }
-    },
-  }
-
-  function quit(): typeof over {
-    const waiting = asked
-    finish()
-    leave()
-    waiting?.resolve(over)
-    return over
-  }
-
   return {
-    tell,
-    [Symbol.asyncIterator]() {
-      return this
+    start,
+    listen({ take, end, fail }) {
+      const leave = beginning?.join({
+        take,
+        end() {
+          finish()
+          end()
+        },
+        fail(error) {
+          finish()
+          fail(error)
+        },
+      })
+      beginning = null
+      return () => {
+        finish()
+        leave?.()
+      }
     },
-    next() {
-      const failed = failure
-      failure = null
-      if (failed) return Promise.reject(failed.error)
-      if (isOver) return Promise.resolve(over)
-      asked = Promise.withResolvers()
-      const { promise } = asked
-      isFree?.()
-      if (beginning) tell(asking)
-      return promise
-    },
-    return: async () => quit(),
-    async throw(error) {
-      quit()
-      throw error
+    close() {
+      finish()
+      beginning?.cancel()
+      beginning = null
     },
   }
 }
@@ -255,7 +218,7 @@ function executeNow(
   const result = executeWithin(contextValue, { ...args, rootValue, contextValue })
   if (result instanceof Promise) return whenExecuted(contextValue, result, event)
   void contextValue.close()
-  return resumable(event, result, contextValue.principal.accessScope === null)
+  return resultOf(event, result, contextValue.principal.accessScope === null)
 }
 
 async function whenExecuted(
@@ -265,16 +228,15 @@ async function whenExecuted(
 ): Promise<EventResult> {
   try {
     const result = await work
-    const isOfIt = event.resumeFrom !== null && !result.errors && context.principal.accessScope === null
-    return resumable(event, result, isOfIt && (await context.head()) === null)
+    const mayBeOfEvent = event.resumeFrom !== null && !result.errors && context.principal.accessScope === null
+    return resultOf(event, result, mayBeOfEvent && (await context.head()) === null)
   } finally {
     await context.close()
   }
 }
 
-function resumable(event: SourceEvent, result: ExecutionResult, isOfIt: boolean): EventResult {
-  if (event.resumeFrom === null) return result
-  return { ...result, [resumeFrom]: event.resumeFrom, [isOfEvent]: isOfIt && !result.errors }
+function resultOf({ resumeFrom }: SourceEvent, result: ExecutionResult, isOfEvent: boolean): EventResult {
+  return createEventResult(result, resumeFrom, resumeFrom !== null && isOfEvent && !result.errors)
 }
 
 /** A wrong operation name or variable is the client's error: 400, not 500. */

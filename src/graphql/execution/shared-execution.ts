@@ -6,13 +6,13 @@
  *   change   linked objects show the present, so only subscribers notified in the same moment share the result. If
  *            nothing was read for it, later ones share it too (resuming subscribers are at different positions)
  */
-import type { DocumentNode, FormattedExecutionResult } from 'graphql'
+import type { DocumentNode } from 'graphql'
 import { LRUCache } from 'lru-cache'
 import { createAttachment } from '../../attachment.ts'
 import type { Change } from '../../domain/change.ts'
 import type { Revision } from '../../domain/values.ts'
 import type { SourceEvent } from '../subscriptions/event-source.ts'
-import { type EventResult, isOfEvent } from './event-result.ts'
+import type { EventResult } from './event-result.ts'
 
 export interface SharedExecution {
   /** Subscribers with equal keys share: same parsed document (documents are cached), operation, variables, rights. */
@@ -82,7 +82,7 @@ export function createSharedExecution(): SharedExecution {
       if (event.snapshot) return result
       const forget = (): void => void setImmediate(() => results.delete(key))
       const settle = (value: EventResult): void => {
-        if (value[isOfEvent] && change) keep(change, operation, value)
+        if (value.isOfEvent && change) keep(change, operation, value)
         forget()
       }
       if (result instanceof Promise) result.then(settle, forget)
@@ -106,15 +106,4 @@ function eventKey({ payload }: SourceEvent): string {
     ? `${changes.length}:${changes[0]?.revision ?? ''}`
     : `${change ? 'change' : (reset ?? 'bookmark')}`
   return `${cursor}/${coalesced ?? ''}/${began}`
-}
-
-const texts = createAttachment<EventResult, string>('text')
-
-/** Serializes a result once for all subscribers. */
-export function textOf(result: EventResult, format: (result: EventResult) => FormattedExecutionResult): string {
-  const known = texts.get(result)
-  if (known !== undefined) return known
-  const text = JSON.stringify(format(result))
-  texts.set(result, text)
-  return text
 }

@@ -2,30 +2,25 @@
 
 import { type AccessScope, accessScopeKey } from '../../domain/access-scope.ts'
 import type { Change } from '../../domain/change.ts'
+import { coalesceByKey } from '../../limits/coalesce.ts'
 import type { Database, Session } from '../../store/database.ts'
 import { visibleChanges, withScope } from '../../store/read/access-scope.ts'
 
 export type ShowChanges = (changes: readonly Change[]) => Promise<readonly (Change | null)[]>
 
-/** Pending queries. */
-const pending = new WeakMap<Session, Map<string, ReturnType<ShowChanges>>>()
+type Query = ReturnType<typeof coalesceByKey<Awaited<ReturnType<ShowChanges>>>>
+
+/** The pending queries of each session. */
+const pending = new WeakMap<Session, Query>()
 
 export function visibleChangesOf({ session }: Pick<Database, 'session'>, accessScope: AccessScope): ShowChanges {
-  let ofSession = pending.get(session)
-  if (!ofSession) {
-    ofSession = new Map()
-    pending.set(session, ofSession)
-  }
-  const [queries, scope, narrowed] = [ofSession, accessScopeKey(accessScope), withScope(session, accessScope)]
-  return (changes) => {
-    const key = `${scope} ${changes.map(({ revision }) => revision).join()}`
-    let answer = queries.get(key)
-    if (!answer) {
-      answer = visibleChanges(narrowed, changes).then((seen) => seen.map(({ change }) => change))
-      queries.set(key, answer)
-      const forget = (): void => void queries.delete(key)
-      answer.then(forget, forget)
-    }
-    return answer
-  }
+  const query: Query = pending.get(session) ?? coalesceByKey()
+  pending.set(session, query)
+  const scope = accessScopeKey(accessScope)
+  const narrowed = withScope(session, accessScope)
+  return (changes) =>
+    query(`${scope} ${changes.map(({ revision }) => revision).join()}`, async () => {
+      const visible = await visibleChanges(narrowed, changes)
+      return visible.map(({ change }) => change)
+    })
 }

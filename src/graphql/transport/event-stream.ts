@@ -5,18 +5,19 @@
  *   id: 1234      on `changes`: the cursor of the event, selected or not, for Last-Event-ID
  *   event: next   data: one execution result        …until   event: complete
  *
- * The client pulls: while it does not read, nothing is executed, and events wait in the feed's buffer.
+ * While the client does not read, the listener is busy: nothing is executed, and events wait in the feed's buffer.
  */
 import type { ServerResponse } from 'node:http'
 import type { Plugin } from 'graphql-yoga'
-import { createAttachment } from '../../attachment.ts'
-import type { Revision } from '../../domain/values.ts'
-import { formatResult, type MaskError } from '../execution/errors.ts'
-import { type EventResult, resumeFrom } from '../execution/event-result.ts'
-import type { EventResults } from '../execution/operation.ts'
-import { textOf } from '../execution/shared-execution.ts'
+import type { ApiAuth } from '../../auth/api/api-auth.ts'
+import { formatResult, type MaskError, maskResult } from '../execution/errors.ts'
+import { createEventResult, type EventResult, textOf } from '../execution/event-result.ts'
+import type { ResultStream } from '../execution/operation.ts'
+import type { Listener } from '../execution/subscriber-group.ts'
+import { principalOf, type RequestState, type StateContext, stateOf } from './request-state.ts'
 
 const keepAlive = ':\n\n'
+const complete = 'event: complete\ndata:\n\n'
 
 const headers = {
   'Content-Type': 'text/event-stream; charset=utf-8',
@@ -27,31 +28,66 @@ const headers = {
 }
 
 export interface EventStreams {
-  readonly plugin: Plugin
-  /** The start of the stream for this request, sent at once: the client may be disconnected before the first event. */
-  begins(request: object, at: Revision): void
+  readonly plugin: Plugin<object, StateContext>
   /** Ends all streams, also later ones, without `complete` and with their connections, so that clients reconnect. */
   close(): void
 }
 
-/** `follow`: calls back when the credential of that request expires or is revoked. */
-export function createEventStreams(
-  follow: (request: object, end: () => void) => () => void,
-  maskError: MaskError,
-  pingInterval = 12_000,
-): EventStreams {
-  const starts = createAttachment<object, Revision>('start')
+export interface EventStreamOptions {
+  /** Calls back when the credential of the caller expires or is revoked. */
+  readonly follow: ApiAuth['follow']
+  readonly maskError: MaskError
+  /** Milliseconds between comments. */
+  readonly pingInterval?: number | undefined
+}
+
+export function createEventStreams({ follow, maskError, pingInterval = 12_000 }: EventStreamOptions): EventStreams {
   const open = new Set<() => void>()
   let isClosed = false
 
+  function eventOf(result: EventResult): string {
+    const id = result.resumeFrom
+    const text = textOf(result, (own) => formatResult(maskResult(own, maskError)))
+    return `${id === null ? '' : `id: ${id}\n`}event: next\ndata: ${text}\n\n`
+  }
+
   /** Listens to the request's signal: if the client leaves before the response is read, `cancel` is not called. */
-  function createStream(results: EventResults, request: Request, response: ServerResponse | undefined) {
-    const start = starts.get(request)
-    const signal = request.signal ?? null
+  function createStream(results: ResultStream, signal: AbortSignal | null, state: RequestState) {
     const encoder = new TextEncoder()
     let controller: ReadableStreamDefaultController<Uint8Array> | null = null
     let ping: NodeJS.Timeout | undefined
+    let leave: (() => void) | null = null
+    /** Resolves the pending pull. */
+    let pulled = (): void => undefined
+    /** Ends the time in which the listener is busy. */
+    let resume = (): void => undefined
+    /** The last events of a stream that ended. */
+    let last: string | null = null
     let isOver = false
+
+    const send = (text: string): void => controller?.enqueue(encoder.encode(text))
+
+    const listener: Listener = {
+      take(result) {
+        send(eventOf(result))
+        pulled()
+        return new Promise((resolve) => (resume = resolve))
+      },
+      end: () => finish(complete),
+      fail: (error) => finish(`${eventOf(createEventResult({ errors: [maskError(error)] }))}${complete}`),
+    }
+
+    function finish(text: string): void {
+      last = text
+      sendLast()
+    }
+
+    function sendLast(): void {
+      if (last === null || isOver) return
+      send(last)
+      end()
+      controller?.close()
+    }
 
     function end(): void {
       if (isOver) return
@@ -60,77 +96,61 @@ export function createEventStreams(
       open.delete(cut)
       unfollow()
       signal?.removeEventListener('abort', end)
-      void results.return?.()
+      if (leave) leave()
+      else results.close()
+      pulled()
     }
 
     function cut(): void {
       end()
       // On the same connection, a client would reach the closing server again. An EventSource gives up at its 503.
-      if (isClosed) response?.once('finish', () => response.req.socket.destroySoon())
+      const { response } = state
+      if (isClosed) response?.once('finish', () => (response as ServerResponse).req.socket.destroySoon())
       controller?.close()
     }
 
-    /** Reports a failure of the stream in a last event. */
-    async function next(): Promise<{ readonly done?: boolean | undefined; readonly value?: EventResult }> {
-      try {
-        return await results.next()
-      } catch (error) {
-        return { done: true, value: { errors: [maskError(error)] } }
-      }
-    }
-
     open.add(cut)
-    const unfollow = follow(request, cut)
+    const unfollow = follow(principalOf(state), cut)
     signal?.addEventListener('abort', end)
     if (signal?.aborted) end()
     if (isClosed) cut()
     return {
       start(own: ReadableStreamDefaultController<Uint8Array>) {
         controller = own
-        own.enqueue(encoder.encode(start === undefined ? keepAlive : `id: ${start}\n\n`))
+        // The client may be disconnected before the first event.
+        send(results.start === null ? keepAlive : `id: ${results.start}\n\n`)
         if (isOver) own.close()
-        else ping = setInterval(() => own.enqueue(encoder.encode(keepAlive)), pingInterval)
+        else ping = setInterval(() => send(keepAlive), pingInterval)
       },
-      async pull(own: ReadableStreamDefaultController<Uint8Array>) {
+      pull() {
         if (isOver) return
-        const { done, value } = await next()
-        if (isOver) return
-        if (value) own.enqueue(encoder.encode(eventOf(value)))
-        if (!done) return
-        own.enqueue(encoder.encode('event: complete\ndata:\n\n'))
-        end()
-        own.close()
+        const { promise, resolve } = Promise.withResolvers<void>()
+        pulled = resolve
+        if (leave) resume()
+        else leave = results.listen(listener)
+        return promise
       },
       cancel: end,
     }
   }
 
   return {
-    begins: (request, at) => void starts.set(request, at),
     close() {
       isClosed = true
       for (const cut of [...open]) cut()
     },
     plugin: {
-      onResultProcess({ request, result, resultProcessor, setResultProcessor, serverContext }) {
-        if (!isIterable(result)) return
-        // The client does not accept event streams. Yoga refuses the request, so this stream will not be read.
-        if (!resultProcessor) return void result.return?.()
+      onResultProcess({ request, resultProcessor, setResultProcessor, serverContext }) {
+        const state = stateOf(serverContext)
+        const { events } = state
+        if (!events) return
+        // The client does not accept event streams. Yoga refuses the request.
+        if (!resultProcessor) return events.close()
         setResultProcessor((_, fetchAPI) => {
-          const { res } = serverContext as { readonly res?: ServerResponse }
-          const source = createStream(result, request, res)
+          const source = createStream(events, request.signal ?? null, state)
           return new fetchAPI.Response(new fetchAPI.ReadableStream(source), { status: 200, headers })
         }, 'text/event-stream')
       },
     },
   }
-}
-
-function eventOf(result: EventResult): string {
-  const id = result[resumeFrom]
-  return `${id === undefined ? '' : `id: ${id}\n`}event: next\ndata: ${textOf(result, formatResult)}\n\n`
-}
-
-function isIterable(result: unknown): result is EventResults {
-  return typeof result === 'object' && result !== null && Symbol.asyncIterator in result
 }

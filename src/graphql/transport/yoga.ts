@@ -1,25 +1,17 @@
 /** HTTP: Yoga with our execution, error masking and event streams. WebSockets use the same enveloped functions. */
-import type { IncomingMessage } from 'node:http'
 import { renderGraphiQL } from '@graphql-yoga/render-graphiql'
-import { type DocumentNode, GraphQLError } from 'graphql'
+import { type ExecutionArgs, type ExecutionResult, GraphQLError } from 'graphql'
 import { createYoga, type Plugin } from 'graphql-yoga'
-import type { Principal } from '../../domain/principal.ts'
 import type { Admission } from '../../limits/admission.ts'
-import type { LogHead } from '../../store/database.ts'
 import { createMaskError, type ErrorLog } from '../execution/errors.ts'
-import {
-  type ExecuteOptions,
-  executeOperation,
-  type SubscriptionDeps,
-  subscribeOperation,
-} from '../execution/operation.ts'
-import type { Authentication } from '../guards/authentication.ts'
+import { executeOperation, isResultStream, type SubscriptionDeps, subscribeOperation } from '../execution/operation.ts'
+import { useAuthentication } from '../guards/authentication.ts'
 import { documentCaches, maxBodySize, orRefusal, useLimits } from '../guards/limits.ts'
 import { type FindDocument, usePersistedDocuments } from '../guards/persisted-documents.ts'
 import { schema } from '../schema.ts'
-import type { DocumentFastPath } from './document-fast-path.ts'
 import type { EventStreams } from './event-stream.ts'
 import { defaultQuery } from './playground.ts'
+import { principalOf, type RequestState, type StateContext, stateOf } from './request-state.ts'
 
 export interface YogaOptions {
   readonly log: ErrorLog
@@ -29,21 +21,15 @@ export interface YogaOptions {
   /** Allowed origins of other sites. `*`: all. */
   readonly origins: readonly string[]
   readonly eventStreams: EventStreams
-  readonly authentication: Authentication
   /** Null: any document is executed. */
   readonly findDocument: FindDocument | null
-  /** Called with responses that stay valid until the log head moves. */
-  readonly tag: (request: IncomingMessage, head: LogHead, document: DocumentNode) => void
-  /** The result of the fast path, if it has errors: Yoga formats them. */
-  readonly resultFor: DocumentFastPath['resultFor']
 }
 
 export type Yoga = ReturnType<typeof createGraphqlYoga>
 
 export function createGraphqlYoga(deps: SubscriptionDeps, options: YogaOptions) {
-  const { log, graphiql, introspection, origins, eventStreams, authentication, admission, findDocument } = options
-  const maskError = createMaskError(log)
-  return createYoga({
+  const { log, graphiql, introspection, origins, eventStreams, admission, findDocument } = options
+  return createYoga<StateContext>({
     schema,
     graphqlEndpoint: '/graphql',
     graphiql: graphiql && { title: 'Rollcall', defaultQuery },
@@ -57,7 +43,7 @@ export function createGraphqlYoga(deps: SubscriptionDeps, options: YogaOptions) 
     batching: false,
     maxRequestBodySize: maxBodySize,
     cors: origins.length > 0 && { origin: origins.includes('*') ? '*' : [...origins], credentials: false },
-    maskedErrors: { maskError },
+    maskedErrors: { maskError: createMaskError(log) },
     // Unexpected errors are logged where they are masked, with their ID.
     logging: false,
     plugins: [
@@ -65,68 +51,62 @@ export function createGraphqlYoga(deps: SubscriptionDeps, options: YogaOptions) 
       useSoundAddresses(),
       usePagePolicy(),
       usePrivateAnswers(),
-      authentication.plugin,
+      useAuthentication((context) => stateOf(context).authenticate()),
       ...(findDocument ? [usePersistedDocuments(findDocument)] : []),
       useLimits(deps.limits, introspection),
-      useExecution(deps, eventStreams, authentication, admission, options),
+      useExecution(deps, admission),
       eventStreams.plugin,
     ],
   })
 }
 
-function useExecution(
-  deps: SubscriptionDeps,
-  eventStreams: EventStreams,
-  { principalOf }: Authentication,
-  admission: Admission,
-  { tag, resultFor }: Pick<YogaOptions, 'tag' | 'resultFor'>,
-): Plugin {
+function useExecution(deps: SubscriptionDeps, admission: Admission): Plugin {
   return {
     onExecute({ args, setExecuteFn }) {
-      const principal = principalOf(args.contextValue)
-      const request = requestOf(args.contextValue)
-      const executed = request && resultFor(request)
-      setExecuteFn(
-        (own) =>
-          executed ??
-          executeOperation(
-            deps,
-            own,
-            principal,
-            optionsFor(admission, principal, request, (head) => request && tag(request, head, args.document)),
-          ),
-      )
+      const state = stateOf(args.contextValue)
+      setExecuteFn((own) => state.executed ?? executeRequest(deps, admission, own, state))
     },
     // For event streams only: WebSockets subscribe themselves.
     onSubscribe({ args, setSubscribeFn }) {
+      const state = stateOf(args.contextValue)
       const request = args.contextValue.request as Request
       const lastEventId = request.headers.get('last-event-id')
-      const begins = (at: number): void => eventStreams.begins(request, at)
-      const principal = principalOf(args.contextValue)
-      const caller = admission.callerOf(principal, requestOf(args.contextValue))
+      const principal = principalOf(state)
+      const whose = admission.callerOf(principal, state.request ?? undefined)
       setSubscribeFn(async (own) => {
-        const ended = orRefusal(() => admission.openStream(caller))
-        return subscribeOperation(deps, own, principal, { lastEventId, begins, ended, whose: caller })
+        const ended = orRefusal(() => admission.openStream(whose))
+        const result = await subscribeOperation(deps, own, principal, { lastEventId, ended, whose })
+        if (!isResultStream(result)) return result
+        state.events = result
+        return sentByEventStream
       })
     },
   }
 }
 
-/** The execution options of a request, for Yoga and for the fast path. */
-export function optionsFor(
-  admission: Admission,
-  principal: Principal,
-  request: IncomingMessage | undefined,
-  answered: (head: LogHead) => void,
-): ExecuteOptions {
-  const caller = admission.callerOf(principal, request)
-  const address = request && admission.addresses.of(request)
-  return { address, answered, whose: caller, enter: (signal) => admission.enter(caller, signal) }
+/** Yoga requires an async iterable. Nothing iterates it: event-stream.ts sends the results. */
+const sentByEventStream: AsyncIterableIterator<ExecutionResult> = {
+  [Symbol.asyncIterator]: () => sentByEventStream,
+  next: async () => ({ done: true, value: undefined }),
+  return: async () => ({ done: true, value: undefined }),
 }
 
-/** The HTTP request, or the upgrade request of a WebSocket. */
-function requestOf(context: object): IncomingMessage | undefined {
-  return (context as { readonly req?: IncomingMessage }).req
+/** Executes the operation of a request, for Yoga and for the fast path. */
+export async function executeRequest(
+  deps: SubscriptionDeps,
+  admission: Admission,
+  args: ExecutionArgs,
+  state: RequestState,
+): Promise<ExecutionResult> {
+  const principal = principalOf(state)
+  const whose = admission.callerOf(principal, state.request ?? undefined)
+  const { result, head } = await executeOperation(deps, args, principal, {
+    address: state.request ? admission.addresses.of(state.request) : undefined,
+    whose,
+    enter: (signal) => admission.enter(whose, signal),
+  })
+  if (head) state.dependsOn = { document: args.document, head }
+  return result
 }
 
 const contentTypes = ['application/json', 'application/graphql+json', 'application/graphql']

@@ -1,0 +1,47 @@
+/** Complete responses with an ETag, sent whole or as 304. */
+import { createHash } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+
+export type Headers = Readonly<Record<string, string>>
+
+export interface CompleteResponse {
+  readonly headers: Headers
+  readonly body: Buffer
+}
+
+export function entityTagOf({ headers, body }: CompleteResponse): string {
+  const hash = createHash('sha256').update(headers['content-type'] ?? '')
+  return `"${hash.update(body).digest('base64url').slice(0, 27)}"`
+}
+
+export function matchesEntityTag(
+  { method, headers }: IncomingMessage,
+  { headers: { etag = '' } }: CompleteResponse,
+): boolean {
+  return (
+    method === 'GET' && (headers['if-none-match'] ?? '').split(/, */).some((one) => one.replace(/^W\//, '') === etag)
+  )
+}
+
+/** Sets all headers in one call, which is cheaper than one by one. */
+export function sendComplete(
+  request: IncomingMessage,
+  response: ServerResponse,
+  complete: CompleteResponse,
+  headers: Headers,
+): void {
+  if (!matchesEntityTag(request, complete)) {
+    response.writeHead(200, { ...headers, ...complete.headers }).end(complete.body)
+    return
+  }
+  const { 'content-type': _, 'content-length': __, ...kept } = complete.headers
+  response.writeHead(304, { ...headers, ...kept }).end()
+}
+
+/** Ends a response whose headers are set already with 304. */
+export function endNotModified(response: ServerResponse, { headers: { etag = '' } }: CompleteResponse): ServerResponse {
+  response.removeHeader('content-type')
+  response.setHeader('etag', etag)
+  response.statusCode = 304
+  return response.end()
+}

@@ -1,0 +1,65 @@
+/**
+ * Requests over HTTP:
+ *
+ *   a plain request       ──▶ the response cache ──▶ Yoga
+ *   a large JSON body     ──▶ read within the limits and parsed in slices ──▶ Yoga
+ *   anything else         ──▶ Yoga
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { DomainError } from '../../domain/errors.ts'
+import type { Principal } from '../../domain/principal.ts'
+import { type Bodies, ClientGone } from '../../limits/bodies.ts'
+import { maxBodySize } from '../guards/limits.ts'
+import type { Headers } from './entity-tag.ts'
+import { isPlain } from './plain-request.ts'
+import { answerGraphql, hasJson, receiveJson } from './request-body.ts'
+import { createRequestState } from './request-state.ts'
+import type { Exchange, ResponseCache, YogaHandler } from './response-cache.ts'
+
+export interface HttpDeps {
+  readonly cache: ResponseCache
+  readonly yoga: YogaHandler
+  readonly identify: (request: IncomingMessage) => Promise<Principal>
+  readonly bodies: Bodies
+  readonly origins: readonly string[]
+}
+
+/** `headers`: additional response headers. */
+export type HandleHttp = (request: IncomingMessage, response: ServerResponse, headers?: Headers) => void
+
+export function createHttp({ cache, yoga, identify, bodies, origins }: HttpDeps): HandleHttp {
+  /** Reads no body without authentication or above the size limit: Yoga reports these errors. */
+  async function receive({ request, response, state }: Exchange): Promise<void> {
+    if (Number(request.headers['content-length'] ?? 0) > maxBodySize) return
+    const isAuthenticated = await state.authenticate().then(
+      () => true,
+      () => false,
+    )
+    if (isAuthenticated) await receiveJson(bodies, request, response)
+  }
+
+  return (request, response, headers = {}) => {
+    const state = createRequestState({ request, response, identify: async () => identify(request) })
+    const exchange = { request, response, state }
+    if (isPlain(request, origins)) {
+      cache(exchange, headers).catch(() => {
+        // The database or the client is gone. The execution reports the error.
+        if (!response.headersSent && !response.destroyed) yoga(exchange, headers)
+      })
+    } else if (hasJson(request)) {
+      receive(exchange).then(
+        () => yoga(exchange, headers),
+        (error: unknown) => fail(response, error, headers),
+      )
+    } else yoga(exchange, headers)
+  }
+}
+
+function fail(response: ServerResponse, error: unknown, headers: Headers): void {
+  if (response.headersSent || response.destroyed || error instanceof ClientGone) return
+  answerGraphql(
+    response,
+    error instanceof DomainError ? error : new DomainError('UNAVAILABLE', 'the body was not read'),
+    headers,
+  )
+}

@@ -1,0 +1,69 @@
+/**
+ * The state of one request. The transport's parts receive it explicitly, and Yoga passes it to its plugins in the
+ * context. Properties on Node's request would be hidden and untyped. A WeakMap would be slower: V8 keeps its values
+ * until the next full garbage collection (attachment.ts).
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { DocumentNode, ExecutionResult } from 'graphql'
+import type { Principal } from '../../domain/principal.ts'
+import type { LogHead } from '../../store/database.ts'
+import type { ResultStream } from '../execution/operation.ts'
+
+export interface RequestState {
+  /** Null: a request without a socket (`fetch`). For a WebSocket operation: the upgrade request. */
+  readonly request: IncomingMessage | null
+  readonly response: ServerResponse | null
+  /** Authenticates the caller once; later calls return the same result. */
+  authenticate(): Promise<Principal>
+  /** The result of `authenticate`. Null: not authenticated yet. */
+  principal: Principal | null
+  /** Set if the response depends on this document and this log head alone. */
+  dependsOn: { readonly document: DocumentNode; readonly head: LogHead } | null
+  /** The result of the fast path if it has errors: Yoga formats them. */
+  executed: Promise<ExecutionResult> | null
+  /** The results of a subscription, which event-stream.ts sends. */
+  events: ResultStream | null
+}
+
+export interface RequestOrigin {
+  readonly request?: IncomingMessage | null
+  readonly response?: ServerResponse | null
+  readonly identify: () => Promise<Principal>
+}
+
+export function createRequestState({ request = null, response = null, identify }: RequestOrigin): RequestState {
+  let identifying: Promise<Principal> | null = null
+  const state: RequestState = {
+    request,
+    response,
+    authenticate() {
+      identifying ??= identify().then((principal) => {
+        state.principal = principal
+        return principal
+      })
+      return identifying
+    },
+    principal: null,
+    dependsOn: null,
+    executed: null,
+    events: null,
+  }
+  return state
+}
+
+/** The part of Yoga's context that the transport sets. */
+export interface StateContext {
+  readonly state: RequestState
+}
+
+export function stateOf(context: object): RequestState {
+  const { state } = context as Partial<StateContext>
+  if (!state) throw new Error('the request has no state')
+  return state
+}
+
+/** Throws if the request was not authenticated. */
+export function principalOf({ principal }: RequestState): Principal {
+  if (!principal) throw new Error('the request has no authenticated caller')
+  return principal
+}
