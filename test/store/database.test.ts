@@ -133,7 +133,7 @@ describe.each(stores)('a database on $name', (store) => {
 
 describe.each(postgresStores)('several replicas on $name', (store) => {
   it('may all start at once on an empty database', async () => {
-    const empty = await store.create()
+    const empty = await store.createBare()
     closing.push(() => empty.drop())
     const replicas = await Promise.all([empty.open(), empty.open(), empty.open(), empty.open()])
     closing.push(async () => void (await Promise.all(replicas.map((database) => database.close()))))

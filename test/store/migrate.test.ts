@@ -60,7 +60,7 @@ describe.each(stores)('migrating on $name', (store) => {
 
 describe.each(postgresStores)('processes that start at the same moment on $name', (store) => {
   it('find one database, in one epoch', async () => {
-    const empty = await store.create()
+    const empty = await store.createBare()
     onTestFinished(() => empty.drop())
     const script = `
       const { openDatabase } = await import('./src/store/open.ts')

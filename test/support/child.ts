@@ -15,16 +15,21 @@ export interface Child {
 
 const root = new URL('../../', import.meta.url)
 
+/** What a process started by a test has of this one's environment. */
+export function childEnvironment(): Record<string, string> {
+  const { PATH = '', HOME = '', NODE_COMPILE_CACHE } = process.env
+  return { PATH, HOME, ...(NODE_COMPILE_CACHE && { NODE_COMPILE_CACHE }) }
+}
+
 /** `script` is JavaScript, with paths as from the project's folder: await import('./src/…'). Ends with the test. */
 export function startChild(script: string, env: Readonly<Record<string, string>> = {}): Child {
   return startNode(['-e', script], env)
 }
 
 export function startNode(args: readonly string[], env: Readonly<Record<string, string>> = {}): Child {
-  const { PATH = '', HOME = '' } = process.env
   const child = spawn(process.execPath, args, {
     cwd: root,
-    env: { PATH, HOME, ...env },
+    env: { ...childEnvironment(), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const lines: string[] = []

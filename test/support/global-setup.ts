@@ -1,13 +1,17 @@
-/** Finds or starts PostgreSQL once for the whole run, and says what is tested. */
+/** Finds or starts PostgreSQL once for the whole run, and prints what is tested. */
+import { randomUUID } from 'node:crypto'
 import type { TestProject } from 'vitest/node'
 import { findChromium } from './browser.ts'
 import { findNginx } from './nginx.ts'
+import { administer, makeTemplate } from './postgres-admin.ts'
 import { findPostgres, startPostgres } from './postgres-server.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
     /** Where test databases may be made; null: PGlite alone is tested. */
     readonly postgresUrl: string | null
+    /** The database there that each test database is a copy of. */
+    readonly postgresTemplate: string | null
   }
 }
 
@@ -25,6 +29,12 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   if (!findChromium()) console.log('the dashboard is not tested: no Chromium was found')
   const which = given ? 'DATABASE_URL' : 'started for the tests'
   console.log(`stores under test: PGlite${postgresUrl ? ` and PostgreSQL (${which})` : ' (no PostgreSQL was found)'}`)
+  const template = postgresUrl && `rollcall_template_${randomUUID().replaceAll('-', '')}`
+  if (postgresUrl && template) await makeTemplate(postgresUrl, template)
   project.provide('postgresUrl', postgresUrl)
-  return async () => server?.dispose()
+  project.provide('postgresTemplate', template)
+  return async () => {
+    if (server) await server.dispose()
+    else if (template) await administer(postgresUrl, (sql) => sql.unsafe(`drop database ${template} with (force)`))
+  }
 }

@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
+import { childEnvironment } from './child.ts'
 
 export interface Program {
   readonly child: ChildProcess
@@ -18,9 +19,8 @@ export interface Program {
 const main = join(import.meta.dirname, '../../src/main.ts')
 
 export function startProgram(env: Record<string, string>): Program {
-  const { PATH = '', HOME = '' } = process.env
   const child = spawn(process.execPath, [main], {
-    env: { PATH, HOME, PORT: '0', ...env },
+    env: { ...childEnvironment(), PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let out = ''

@@ -1,14 +1,20 @@
-/** Every store that a test should hold on: PGlite always, PostgreSQL where there is one. */
+/** The stores that a test runs on: PGlite always, PostgreSQL where there is one. */
 import { randomUUID } from 'node:crypto'
-import postgres from 'postgres'
 import { inject } from 'vitest'
 import type { Database } from '../../src/store/database.ts'
 import { openDatabase, type StoreConfig } from '../../src/store/open.ts'
+import { openPooledPglite } from './pglite-pool.ts'
+import { administer, urlOf } from './postgres-admin.ts'
 
 export interface Store {
   readonly name: 'PGlite' | 'PostgreSQL'
-  /** An empty database to open, several times at once on PostgreSQL. */
+  /** An empty database to open, several times at once on PostgreSQL. Its tables are there: migrating each anew takes longer than most tests. */
   create(): Promise<EmptyStore>
+}
+
+export interface PostgresStore extends Store {
+  /** A database without tables. */
+  createBare(): Promise<EmptyStore>
 }
 
 export interface EmptyStore {
@@ -22,42 +28,35 @@ const pglite: Store = {
   name: 'PGlite',
   async create() {
     const config = { url: null, dataDir: 'memory' }
-    return { config, open: () => openDatabase(config), drop: async () => {} }
+    return { config, open: openPooledPglite, drop: async () => {} }
   },
 }
 
-const postgresql: Store = {
+const postgresql: PostgresStore = {
   name: 'PostgreSQL',
-  async create() {
-    const server = postgresUrl()
-    const name = `rollcall_test_${randomUUID().replaceAll('-', '')}`
-    await administer(server, (sql) => sql.unsafe(`create database ${name}`))
-    const url = new URL(server)
-    url.pathname = `/${name}`
-    const config = { url: url.href, dataDir: 'memory' }
-    return {
-      config,
-      open: () => openDatabase(config),
-      drop: () => administer(server, (sql) => sql.unsafe(`drop database ${name} with (force)`)),
-    }
-  },
+  create: () => createFrom(inject('postgresTemplate') ?? 'template1'),
+  createBare: () => createFrom('template1'),
 }
 
-export const stores: readonly Store[] = inject('postgresUrl') === null ? [pglite] : [pglite, postgresql]
+async function createFrom(template: string): Promise<EmptyStore> {
+  const server = postgresUrl()
+  const name = `rollcall_test_${randomUUID().replaceAll('-', '')}`
+  // Copying the files is faster than writing them to the log, the default.
+  await administer(server, (sql) => sql.unsafe(`create database ${name} template ${template} strategy file_copy`))
+  const config = { url: urlOf(server, name), dataDir: 'memory' }
+  return {
+    config,
+    open: () => openDatabase(config),
+    drop: () => administer(server, (sql) => sql.unsafe(`drop database ${name} with (force)`)),
+  }
+}
+
 /** For what PGlite cannot show, having one connection: concurrency, reconnects, replicas. */
-export const postgresStores: readonly Store[] = stores.filter(({ name }) => name === 'PostgreSQL')
+export const postgresStores: readonly PostgresStore[] = inject('postgresUrl') === null ? [] : [postgresql]
+export const stores: readonly Store[] = [pglite, ...postgresStores]
 
 export function postgresUrl(): string {
   const url = inject('postgresUrl')
   if (url === null) throw new Error('no PostgreSQL is under test')
   return url
-}
-
-async function administer(url: string, act: (sql: postgres.Sql) => Promise<unknown>): Promise<void> {
-  const sql = postgres(url, { max: 1, onnotice: () => {} })
-  try {
-    await act(sql)
-  } finally {
-    await sql.end()
-  }
 }

@@ -19,7 +19,7 @@ export interface BenchPostgres {
 const shown = ['server_version', 'fsync', 'synchronous_commit', 'full_page_writes', 'wal_sync_method', 'shared_buffers']
 
 export async function startBenchPostgres(): Promise<BenchPostgres> {
-  const server = await startPostgres()
+  const server = await startPostgres({ isDurable: true })
   const sql = postgres(server.url, { max: 1, onnotice: () => {} })
   const setting = async (name: string): Promise<string> => {
     const [row] = await sql<{ value: string }[]>`select current_setting(${name}) as value`
