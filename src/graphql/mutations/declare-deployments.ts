@@ -6,17 +6,14 @@ import {
 } from '../../dialects/margo/application-deployment.ts'
 import { digestOf } from '../../dialects/margo/digest.ts'
 import { manifestOwner } from '../../domain/desired.ts'
-import type { Revision } from '../../domain/values.ts'
 import { declareDeployments } from '../../ingest/commands/declare.ts'
 import type { DesiredDocument } from '../../ingest/desired.ts'
-import type { DeploymentRow } from '../../store/read/deployments.ts'
-import type { RolloutRow } from '../../store/read/rollouts.ts'
 import { builder } from '../builder.ts'
 import { required } from '../execution/required.ts'
 import { Deployment, Rollout } from '../objects/refs.ts'
 import { desireOf } from './authorship.ts'
-import { checkInput } from './input-check.ts'
-import { attempt, Conflict, Forbidden, type InputProblem, InvalidInput } from './user-error.ts'
+import type { InputCheck } from './input-check.ts'
+import { addMutation } from './mutation.ts'
 
 const maxComponents = 1_000
 
@@ -46,84 +43,67 @@ const DeploymentDeclaration = builder.inputType('DeploymentDeclaration', {
   }),
 })
 
-const DeclareDeploymentsInput = builder.inputType('DeclareDeploymentsInput', {
-  description: 'Input of `declareDeployments`.',
-  fields: (t) => ({
-    rollout: t.field({
-      type: DeclaredRolloutInput,
-      description:
-        'The rollout that they join. Absent: each keeps its rollout, or joins the rollout of its deployment ID.',
+addMutation('declareDeployments', {
+  access: 'operator of all',
+  description:
+    'Declares which deployments should run on which devices, all or none. They are PENDING until their first reports. Declaring a deployment again updates it.',
+  input: {
+    description: 'The deployments to declare.',
+    fields: (t) => ({
+      rollout: t.field({
+        type: DeclaredRolloutInput,
+        description:
+          'The rollout that they join. Absent: each keeps its rollout, or joins the rollout of its deployment ID.',
+      }),
+      deployments: t.field({
+        type: [DeploymentDeclaration],
+        required: true,
+        description: 'The deployments, without duplicates: 1 to 10,000.',
+      }),
+      reason: t.string({ description: 'The reason, shown with the new manifest versions.' }),
     }),
-    deployments: t.field({
-      type: [DeploymentDeclaration],
-      required: true,
-      description: 'The deployments, without duplicates: 1 to 10,000.',
+  },
+  errors: ['Conflict'],
+  check: async ({ rollout, deployments, reason }, check) => {
+    check.name(['rollout', 'name'], rollout?.name)
+    check.name(['rollout', 'project'], rollout?.project)
+    check.text(['reason'], reason)
+    const documents = await readDocuments(deployments)
+    checkDeclarations(deployments, documents, check)
+    return documents
+  },
+  act: async (input, context, documents) => {
+    const { revision, rolloutKey, deploymentKeys } = await context.write(
+      declareDeployments(
+        input.rollout ? { name: input.rollout.name, project: input.rollout.project ?? null } : null,
+        input.deployments.map((declaration, index) => toDeclaration(declaration, documents[index] ?? null)),
+        desireOf(context, input.reason ?? null),
+      ),
+    )
+    const reader = await context.reader()
+    const [rollout, deployments] = await Promise.all([
+      rolloutKey === null ? null : reader.rollout(rolloutKey, null),
+      Promise.all(deploymentKeys.map(async (key) => required(await reader.deployment(key, null), 'deployment'))),
+    ])
+    return { revision, rollout: rollout ?? null, deployments }
+  },
+  success: {
+    access: 'operator',
+    description: 'All deployments were declared.',
+    fields: (t) => ({
+      revision: t.expose('revision', { type: 'Revision', description: 'The newest revision after the commit.' }),
+      rollout: t.expose('rollout', {
+        type: Rollout,
+        nullable: true,
+        description: 'The rollout. Null: the input named none.',
+      }),
+      deployments: t.expose('deployments', {
+        type: [Deployment],
+        description: 'The deployments, in the order of the input.',
+      }),
     }),
-    reason: t.string({ description: 'The reason, shown with the new manifest versions.' }),
-  }),
+  },
 })
-
-interface DeclaredRow {
-  readonly type: 'DeclareDeploymentsSuccess'
-  readonly revision: Revision
-  readonly rollout: RolloutRow | null
-  readonly deployments: readonly DeploymentRow[]
-}
-
-const Success = builder.objectRef<DeclaredRow>('DeclareDeploymentsSuccess').implement({
-  access: 'operator',
-  description: 'All deployments were declared.',
-  fields: (t) => ({
-    revision: t.expose('revision', { type: 'Revision', description: 'The newest revision after the commit.' }),
-    rollout: t.expose('rollout', {
-      type: Rollout,
-      nullable: true,
-      description: 'The rollout. Null: the input named none.',
-    }),
-    deployments: t.expose('deployments', {
-      type: [Deployment],
-      description: 'The deployments, in the order of the input.',
-    }),
-  }),
-})
-
-const Result = builder.unionType('DeclareDeploymentsResult', {
-  description: 'Result of `declareDeployments`.',
-  types: [Success, InvalidInput, Conflict, Forbidden],
-  resolveType: (result) => result.type,
-})
-
-builder.mutationField('declareDeployments', (t) =>
-  t.field({
-    access: 'operator of all',
-    type: Result,
-    description:
-      'Declares which deployments should run on which devices, all or none. They are PENDING until their first reports. Declaring a deployment again updates it.',
-    args: {
-      input: t.arg({ type: DeclareDeploymentsInput, required: true, description: 'The deployments to declare.' }),
-    },
-    resolve: async (_, { input }, context) => {
-      const documents = await readDocuments(input.deployments)
-      return attempt(['Conflict', 'Forbidden', 'InvalidInput'], problemsOf(input, documents), async () => {
-        const rollout = input.rollout ? { name: input.rollout.name, project: input.rollout.project ?? null } : null
-        const declared = await context.write(
-          declareDeployments(
-            rollout,
-            input.deployments.map((declaration, index) => toDeclaration(declaration, documents[index] ?? null)),
-            desireOf(context, input.reason ?? null),
-          ),
-        )
-        const { revision, rolloutKey, deploymentKeys } = declared
-        const reader = await context.reader()
-        const [found, deployments] = await Promise.all([
-          rolloutKey === null ? null : reader.rollout(rolloutKey, null),
-          Promise.all(deploymentKeys.map(async (key) => required(await reader.deployment(key, null), 'deployment'))),
-        ])
-        return { type: 'DeclareDeploymentsSuccess' as const, revision, rollout: found ?? null, deployments }
-      })
-    },
-  }),
-)
 
 type DeclarationInput = typeof DeploymentDeclaration.$inferInput
 
@@ -177,16 +157,13 @@ function pathOf(field: string): string[] {
   return parts.map((part) => (part.startsWith('"') ? String(JSON.parse(part)) : part))
 }
 
-function problemsOf(
-  { rollout, deployments, reason }: typeof DeclareDeploymentsInput.$inferInput,
+function checkDeclarations(
+  deployments: readonly DeclarationInput[],
   documents: readonly (Read | null)[],
-): readonly InputProblem[] {
-  const check = checkInput()
-  check.name(['rollout', 'name'], rollout?.name)
-  check.name(['rollout', 'project'], rollout?.project)
-  check.text(['reason'], reason)
+  check: InputCheck,
+): void {
   if (deployments.length === 0) check.add(['deployments'], 'must not be empty')
-  if (!check.list(['deployments'], deployments)) return check.problems
+  if (!check.list(['deployments'], deployments)) return
   deployments.forEach((declaration, index) => {
     const { deviceId, deploymentId, application, applicationVersion, components, document } = declaration
     const at = ['deployments', index]
@@ -222,5 +199,4 @@ function problemsOf(
     documented.map(({ name }) => name),
     'duplicates this deploymentId in the manifest of the gateway',
   )
-  return check.problems
 }

@@ -1,63 +1,77 @@
-import type { Revision } from '../../domain/values.ts'
-import { forgetDeployments } from '../../ingest/commands/declare.ts'
+/** `forgetDeployments` and `removeDeployments`, which name their deployments by node IDs. */
+import { forgetDeployments, removeDeployments } from '../../ingest/commands/declare.ts'
 import type { DeploymentRow } from '../../store/read/deployments.ts'
-import { builder } from '../builder.ts'
+import type { Context } from '../execution/context.ts'
 import { required } from '../execution/required.ts'
 import { keysOf } from '../objects/node.ts'
 import { Deployment } from '../objects/refs.ts'
-import { checkInput } from './input-check.ts'
-import { attempt, Forbidden, InvalidInput, NotFound } from './user-error.ts'
+import { desireOf } from './authorship.ts'
+import { addMutation, type SuccessFields } from './mutation.ts'
 
-const ForgetDeploymentsInput = builder.inputType('ForgetDeploymentsInput', {
-  description: 'Input of `forgetDeployments`.',
-  fields: (t) => ({
-    ids: t.idList({ required: true, description: 'Node IDs of deployments. At most 10,000.' }),
-  }),
-})
+const idsDescription = 'Node IDs of deployments. At most 10,000.'
 
-interface ForgottenRow {
-  readonly type: 'ForgetDeploymentsSuccess'
-  readonly revision: Revision
+interface Changed {
+  readonly revision: number
   readonly deployments: readonly DeploymentRow[]
 }
 
-const Success = builder.objectRef<ForgottenRow>('ForgetDeploymentsSuccess').implement({
-  access: 'operator',
-  description: 'All deployments were forgotten.',
-  fields: (t) => ({
-    revision: t.expose('revision', { type: 'Revision', description: 'The newest revision after the commit.' }),
-    deployments: t.expose('deployments', {
-      type: [Deployment],
-      description: 'The deployments, in the order of the input.',
+const fields: SuccessFields<Changed> = (t) => ({
+  revision: t.expose('revision', { type: 'Revision', description: 'The newest revision after the commit.' }),
+  deployments: t.expose('deployments', {
+    type: [Deployment],
+    description: 'The deployments, in the order of the input.',
+  }),
+})
+
+addMutation('forgetDeployments', {
+  access: 'operator of all',
+  description:
+    'Removes deployments from all lists and counts, all or none, and clears the order of their reports. Their history is retained. A new report restores a deployment.',
+  input: {
+    description: 'The deployments to forget.',
+    fields: (t) => ({ ids: t.idList({ required: true, description: idsDescription }) }),
+  },
+  errors: ['NotFound'],
+  check: ({ ids }, check) => check.list(['ids'], ids),
+  act: async ({ ids }, context) => {
+    const keys = ids.map(keyOf)
+    const { revision } = await context.write(forgetDeployments(keys))
+    return { revision, deployments: await deploymentsNow(context, keys) }
+  },
+  success: { access: 'operator', description: 'All deployments were forgotten.', fields },
+})
+
+addMutation('removeDeployments', {
+  access: 'operator of all',
+  description:
+    'Removes the documents of deployments from the manifests of their devices, all or none, so that the devices remove the deployments. A deployment is CONVERGED when it is reported as REMOVED.',
+  input: {
+    description: 'The deployments to remove.',
+    fields: (t) => ({
+      ids: t.idList({ required: true, description: idsDescription }),
+      reason: t.string({ description: 'The reason, shown with the new manifest versions.' }),
     }),
-  }),
+  },
+  errors: ['NotFound'],
+  check: ({ ids, reason }, check) => {
+    check.list(['ids'], ids)
+    check.text(['reason'], reason)
+  },
+  act: async ({ ids, reason }, context) => {
+    const keys = ids.map(keyOf)
+    const { revision } = await context.write(removeDeployments(keys, desireOf(context, reason ?? null)))
+    return { revision, deployments: await deploymentsNow(context, keys) }
+  },
+  success: { access: 'operator', description: 'The documents of all deployments were removed.', fields },
 })
 
-const Result = builder.unionType('ForgetDeploymentsResult', {
-  description: 'Result of `forgetDeployments`.',
-  types: [Success, InvalidInput, NotFound, Forbidden],
-  resolveType: (result) => result.type,
-})
+/** -1 is never a key, so the command reports an ID of another type as missing at its index. */
+function keyOf(id: string): number {
+  return keysOf('Deployment', [id])?.[0] ?? -1
+}
 
-builder.mutationField('forgetDeployments', (t) =>
-  t.field({
-    access: 'operator of all',
-    type: Result,
-    description:
-      'Removes deployments from all lists and counts, all or none, and clears the order of their reports. Their history is retained. A new report restores a deployment.',
-    args: { input: t.arg({ type: ForgetDeploymentsInput, required: true, description: 'The deployments to forget.' }) },
-    resolve: (_, { input: { ids } }, context) => {
-      const check = checkInput()
-      check.list(['ids'], ids)
-      return attempt(['NotFound', 'Forbidden', 'InvalidInput'], check.problems, async () => {
-        // -1 is never a key, so the command reports an ID of another type as missing at its index.
-        const keys = ids.map((id) => keysOf('Deployment', [id])?.[0] ?? -1)
-        const { revision } = await context.write(forgetDeployments(keys))
-        const reader = await context.reader()
-        const found = await Promise.all(keys.map((key) => reader.deployment(key, null)))
-        const deployments = found.map((deployment) => required(deployment, 'deployment'))
-        return { type: 'ForgetDeploymentsSuccess' as const, revision, deployments }
-      })
-    },
-  }),
-)
+async function deploymentsNow(context: Context, keys: readonly number[]): Promise<DeploymentRow[]> {
+  const reader = await context.reader()
+  const found = await Promise.all(keys.map((key) => reader.deployment(key, null)))
+  return found.map((deployment) => required(deployment, 'deployment'))
+}

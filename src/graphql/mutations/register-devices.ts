@@ -8,8 +8,8 @@ import type { TargetNode } from '../execution/loaders.ts'
 import { required } from '../execution/required.ts'
 import { LabelInput } from '../objects/label.ts'
 import { Device } from '../objects/refs.ts'
-import { checkInput } from './input-check.ts'
-import { attempt, Conflict, Forbidden, type InputProblem, InvalidInput } from './user-error.ts'
+import type { InputCheck } from './input-check.ts'
+import { addMutation } from './mutation.ts'
 
 const maxLabels = 100
 const maxIdentities = 10
@@ -38,17 +38,6 @@ const DeviceInput = builder.inputType('DeviceInput', {
   }),
 })
 
-const RegisterDevicesInput = builder.inputType('RegisterDevicesInput', {
-  description: 'Input of `registerDevices`.',
-  fields: (t) => ({
-    devices: t.field({
-      type: [DeviceInput],
-      required: true,
-      description: 'The devices, without duplicates. At most 10,000.',
-    }),
-  }),
-})
-
 interface RegisteredRow {
   readonly device: TargetNode
   readonly token: string | null
@@ -67,11 +56,48 @@ const RegisteredDevice = builder.objectRef<RegisteredRow>('RegisteredDevice').im
   }),
 })
 
-const Success = builder
-  .objectRef<{ readonly type: 'RegisterDevicesSuccess'; readonly results: readonly RegisteredRow[] }>(
-    'RegisterDevicesSuccess',
-  )
-  .implement({
+addMutation('registerDevices', {
+  access: 'operator of all',
+  description:
+    'Registers devices, all or none. Registering a device again updates the fields given and clears the order of its reports.',
+  input: {
+    description: 'The devices to register.',
+    fields: (t) => ({
+      devices: t.field({
+        type: [DeviceInput],
+        required: true,
+        description: 'The devices, without duplicates. At most 10,000.',
+      }),
+    }),
+  },
+  errors: ['Conflict'],
+  check: ({ devices }, check) => checkDevices(devices, check),
+  act: async (input, context) => {
+    const devices = input.devices.map((device) => ({ device, token: newDeviceToken() }))
+    const registered = await context.write(
+      registerDevices(
+        devices.map(({ device, token }) => ({
+          deviceId: device.deviceId,
+          name: device.name ?? null,
+          labels: device.labels ?? null,
+          parent: device.parent ?? null,
+          expectedInterval: device.expectedInterval ?? null,
+          publicKeys: device.publicKeys ? keysOf(device.publicKeys) : null,
+          spiffeIds: device.spiffeIds ?? null,
+          tokenHash: token.hash,
+        })),
+      ),
+    )
+    const reader = await context.reader()
+    const results = await Promise.all(
+      registered.map(async ({ key, isNew }, index) => ({
+        device: required(await reader.target(key, null), 'device'),
+        token: isNew ? (devices[index]?.token.text ?? null) : null,
+      })),
+    )
+    return { results }
+  },
+  success: {
     access: 'operator',
     description: 'All devices were registered.',
     fields: (t) => ({
@@ -80,49 +106,8 @@ const Success = builder
         description: 'One result per device, in the order of the input.',
       }),
     }),
-  })
-
-const Result = builder.unionType('RegisterDevicesResult', {
-  description: 'Result of `registerDevices`.',
-  types: [Success, InvalidInput, Conflict, Forbidden],
-  resolveType: (result) => result.type,
+  },
 })
-
-builder.mutationField('registerDevices', (t) =>
-  t.field({
-    access: 'operator of all',
-    type: Result,
-    description:
-      'Registers devices, all or none. Registering a device again updates the fields given and clears the order of its reports.',
-    args: { input: t.arg({ type: RegisterDevicesInput, required: true, description: 'The devices to register.' }) },
-    resolve: (_, { input }, context) =>
-      attempt(['Conflict', 'Forbidden', 'InvalidInput'], problemsOf(input), async () => {
-        const devices = input.devices.map((device) => ({ device, token: newDeviceToken() }))
-        const registered = await context.write(
-          registerDevices(
-            devices.map(({ device, token }) => ({
-              deviceId: device.deviceId,
-              name: device.name ?? null,
-              labels: device.labels ?? null,
-              parent: device.parent ?? null,
-              expectedInterval: device.expectedInterval ?? null,
-              publicKeys: device.publicKeys ? keysOf(device.publicKeys) : null,
-              spiffeIds: device.spiffeIds ?? null,
-              tokenHash: token.hash,
-            })),
-          ),
-        )
-        const reader = await context.reader()
-        const results = await Promise.all(
-          registered.map(async ({ key, isNew }, index) => ({
-            device: required(await reader.target(key, null), 'device'),
-            token: isNew ? (devices[index]?.token.text ?? null) : null,
-          })),
-        )
-        return { type: 'RegisterDevicesSuccess' as const, results }
-      }),
-  }),
-)
 
 type ProblemOf = (text: string) => string | null
 
@@ -132,9 +117,8 @@ function keysOf(texts: readonly string[]): PublicKey[] {
   return [...new Map(keys.map((key) => [key.id, key])).values()]
 }
 
-function problemsOf({ devices }: typeof RegisterDevicesInput.$inferInput): readonly InputProblem[] {
-  const check = checkInput()
-  if (!check.list(['devices'], devices)) return check.problems
+function checkDevices(devices: readonly (typeof DeviceInput.$inferInput)[], check: InputCheck): void {
+  if (!check.list(['devices'], devices)) return
   devices.forEach(({ deviceId, name, labels, parent, expectedInterval, publicKeys, spiffeIds }, index) => {
     const at = ['devices', index]
     const identities = (field: string, list: readonly string[] | null | undefined, problemOf: ProblemOf): void => {
@@ -178,5 +162,4 @@ function problemsOf({ devices }: typeof RegisterDevicesInput.$inferInput): reado
     devices.map(({ deviceId }) => deviceId),
     'is a duplicate',
   )
-  return check.problems
 }

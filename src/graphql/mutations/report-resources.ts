@@ -2,14 +2,14 @@ import { canShow } from '../../dialects/emco/bundle-state.ts'
 import { mostItems } from '../../dialects/emco/feed.ts'
 import { detailLimit, toDetail } from '../../dialects/kubernetes/detail.ts'
 import type { Verdict } from '../../domain/report.ts'
-import type { Revision } from '../../domain/values.ts'
 import { type AppliedResource, reportResources } from '../../ingest/commands/resources.ts'
 import { builder } from '../builder.ts'
 import { RolloutKey } from '../objects/rollout.ts'
 import { SyncStatusEnum, VerdictEnum } from '../objects/vocabulary.ts'
 import { checkInput } from './input-check.ts'
+import { addMutation } from './mutation.ts'
 import { readCluster, readRollout, rolloutDescription } from './orchestration-input.ts'
-import { attempt, Conflict, Forbidden, type InputProblem, InvalidInput, NotFound, Problem } from './user-error.ts'
+import { type InputProblem, Problem } from './user-error.ts'
 
 const AppliedResourceInput = builder.inputType('AppliedResourceInput', {
   description: 'A resource as the orchestrator applied it.',
@@ -25,23 +25,6 @@ const AppliedResourceInput = builder.inputType('AppliedResourceInput', {
     detail: t.field({
       type: 'JSON',
       description: `The object as it was applied, at most ${detailLimit / 1024} KiB. Null removes it. Absent: it keeps its value.`,
-    }),
-  }),
-})
-
-const ReportResourcesInput = builder.inputType('ReportResourcesInput', {
-  description: 'Input of `reportResources`.',
-  fields: (t) => ({
-    rollout: t.field({ type: RolloutKey, required: true, description: rolloutDescription }),
-    instanceId: t.string({
-      required: true,
-      description:
-        'The ID of the instance (AppContext) that the resources belong to. A recorded action must have named it.',
-    }),
-    resources: t.field({
-      type: [AppliedResourceInput],
-      required: true,
-      description: `The resources, at most ${mostItems.toLocaleString('en')}. Resources that are not listed do not change.`,
     }),
   }),
 })
@@ -67,14 +50,44 @@ const ResourceResult = builder.objectRef<ItemVerdict>('ResourceResult').implemen
   }),
 })
 
-const ReportResourcesSuccess = builder
-  .objectRef<{
-    readonly type: 'ReportResourcesSuccess'
-    readonly revision: Revision
-    readonly results: readonly ItemVerdict[]
-  }>('ReportResourcesSuccess')
-  .implement({
-    access: 'reporter of all',
+addMutation('reportResources', {
+  access: 'reporter of all',
+  description: 'Reports what an orchestrator did with resources. An invalid resource does not affect the others.',
+  input: {
+    description: 'The resources.',
+    fields: (t) => ({
+      rollout: t.field({ type: RolloutKey, required: true, description: rolloutDescription }),
+      instanceId: t.string({
+        required: true,
+        description:
+          'The ID of the instance (AppContext) that the resources belong to. A recorded action must have named it.',
+      }),
+      resources: t.field({
+        type: [AppliedResourceInput],
+        required: true,
+        description: `The resources, at most ${mostItems.toLocaleString('en')}. Resources that are not listed do not change.`,
+      }),
+    }),
+  },
+  errors: ['NotFound', 'Conflict'],
+  check: ({ rollout, instanceId, resources }, check) => {
+    const name = readRollout(check, rollout)
+    check.name(['instanceId'], instanceId)
+    check.list(['resources'], resources)
+    return name
+  },
+  act: async ({ instanceId, resources }, context, name) => {
+    const items = resources.map(readResource)
+    const facts = items.flatMap(({ fact }) => fact ?? [])
+    const { revision, verdicts } = await context.write(reportResources(name, instanceId, facts))
+    const verdict = verdicts.values()
+    const results = items.map(({ fact, problems }) => ({
+      verdict: fact ? (verdict.next().value ?? null) : null,
+      problems,
+    }))
+    return { revision, results }
+  },
+  success: {
     description: 'The resources were processed. Each has its own result.',
     fields: (t) => ({
       revision: t.expose('revision', { type: 'Revision', description: 'The newest revision after the commit.' }),
@@ -83,39 +96,8 @@ const ReportResourcesSuccess = builder
         description: 'One result per resource, in the order of the input.',
       }),
     }),
-  })
-
-const ReportResourcesResult = builder.unionType('ReportResourcesResult', {
-  description: 'Result of `reportResources`.',
-  types: [ReportResourcesSuccess, InvalidInput, NotFound, Conflict, Forbidden],
-  resolveType: (result) => result.type,
+  },
 })
-
-builder.mutationField('reportResources', (t) =>
-  t.field({
-    access: 'reporter of all',
-    type: ReportResourcesResult,
-    description: 'Reports what an orchestrator did with resources. An invalid resource does not affect the others.',
-    args: { input: t.arg({ type: ReportResourcesInput, required: true, description: 'The resources.' }) },
-    resolve: (_, { input: { rollout, instanceId, resources } }, context) => {
-      const check = checkInput()
-      const name = readRollout(check, rollout)
-      check.name(['instanceId'], instanceId)
-      check.list(['resources'], resources)
-      return attempt(['InvalidInput', 'NotFound', 'Conflict', 'Forbidden'], check.problems, async () => {
-        const items = resources.map(readResource)
-        const facts = items.flatMap(({ fact }) => (fact ? [fact] : []))
-        const { revision, verdicts } = await context.write(reportResources(name, instanceId, facts))
-        const verdict = verdicts.values()
-        const results = items.map(({ fact, problems }) => ({
-          verdict: fact ? (verdict.next().value ?? null) : null,
-          problems,
-        }))
-        return { type: 'ReportResourcesSuccess' as const, revision, results }
-      })
-    },
-  }),
-)
 
 function readResource(
   item: typeof AppliedResourceInput.$inferInput,

@@ -1,38 +1,16 @@
-import type { Revision } from '../../domain/values.ts'
 import { retireDevices } from '../../ingest/commands/retire.ts'
 import { builder } from '../builder.ts'
 import type { TargetNode } from '../execution/loaders.ts'
 import { required } from '../execution/required.ts'
 import { Device } from '../objects/refs.ts'
 import { desireOf } from './authorship.ts'
-import { checkInput } from './input-check.ts'
-import { attempt, Conflict, Forbidden, type InputProblem, InvalidInput, NotFound } from './user-error.ts'
+import { addMutation } from './mutation.ts'
 
 const RetiringDeviceInput = builder.inputType('RetiringDeviceInput', {
   description: 'A device to retire.',
   fields: (t) => ({
     deviceId: t.string({ required: true, description: 'The device ID that its reports use.' }),
     replacedBy: t.string({ description: 'The device ID of the replacement. The device must exist.' }),
-  }),
-})
-
-const RetireDevicesInput = builder.inputType('RetireDevicesInput', {
-  description: 'Input of `retireDevices`.',
-  fields: (t) => ({
-    devices: t.field({
-      type: [RetiringDeviceInput],
-      required: true,
-      description: 'The devices, without duplicates. At most 10,000.',
-    }),
-    reason: t.string({
-      required: true,
-      description: 'The reason: 1 to 256 characters. It is shown with the devices and in their changes.',
-    }),
-    withChildren: t.boolean({
-      defaultValue: false,
-      description:
-        'Whether to retire the devices behind them too. If false, a gateway with devices in service behind it is refused.',
-    }),
   }),
 })
 
@@ -59,70 +37,68 @@ const RetiredDevice = builder.objectRef<RetiredRow>('RetiredDevice').implement({
   }),
 })
 
-interface SuccessRow {
-  readonly type: 'RetireDevicesSuccess'
-  readonly revision: Revision
-  readonly results: readonly RetiredRow[]
-}
-
-const Success = builder.objectRef<SuccessRow>('RetireDevicesSuccess').implement({
-  access: 'operator',
-  description: 'All devices are retired.',
-  fields: (t) => ({
-    revision: t.expose('revision', { type: 'Revision', description: 'The newest revision after the commit.' }),
-    results: t.expose('results', {
-      type: [RetiredDevice],
-      description: 'One result per device, in the order of the input.',
-    }),
-  }),
-})
-
-const Result = builder.unionType('RetireDevicesResult', {
-  description: 'Result of `retireDevices`.',
-  types: [Success, InvalidInput, NotFound, Conflict, Forbidden],
-  resolveType: (result) => result.type,
-})
-
-builder.mutationField('retireDevices', (t) =>
-  t.field({
-    access: 'operator of all',
-    type: Result,
-    description:
-      'Retires devices, all or none. Their credentials end and their reports are refused (410). They and their deployments leave all lists and counts, and their documents leave the manifests. Their history is retained. `registerDevices` puts a device back in service.',
-    args: { input: t.arg({ type: RetireDevicesInput, required: true, description: 'The devices to retire.' }) },
-    resolve: (_, { input }, context) =>
-      attempt(['NotFound', 'Conflict', 'Forbidden', 'InvalidInput'], problemsOf(input), async () => {
-        const { devices, reason, withChildren } = input
-        const { revision, results } = await context.write(
-          retireDevices(
-            devices.map(({ deviceId, replacedBy }) => ({ deviceId, replacedBy: replacedBy ?? null })),
-            { reason, withChildren: withChildren ?? false, desire: desireOf(context, `retired: ${reason}`) },
-          ),
-        )
-        const reader = await context.reader()
-        const rows = await Promise.all(
-          results.map(async ({ key, ...result }) => ({
-            device: required(await reader.target(key, null), 'device'),
-            ...result,
-          })),
-        )
-        return { type: 'RetireDevicesSuccess' as const, revision, results: rows }
+addMutation('retireDevices', {
+  access: 'operator of all',
+  description:
+    'Retires devices, all or none. Their credentials end and their reports are refused (410). They and their deployments leave all lists and counts, and their documents leave the manifests. Their history is retained. `registerDevices` puts a device back in service.',
+  input: {
+    description: 'The devices to retire.',
+    fields: (t) => ({
+      devices: t.field({
+        type: [RetiringDeviceInput],
+        required: true,
+        description: 'The devices, without duplicates. At most 10,000.',
       }),
-  }),
-)
-
-function problemsOf({ devices, reason }: typeof RetireDevicesInput.$inferInput): readonly InputProblem[] {
-  const check = checkInput()
-  check.name(['reason'], reason)
-  if (!check.list(['devices'], devices)) return check.problems
-  devices.forEach(({ deviceId, replacedBy }, index) => {
-    check.name(['devices', index, 'deviceId'], deviceId)
-    check.name(['devices', index, 'replacedBy'], replacedBy)
-  })
-  check.unique(
-    devices.map((_, index) => ['devices', index, 'deviceId']),
-    devices.map(({ deviceId }) => deviceId),
-    'is a duplicate',
-  )
-  return check.problems
-}
+      reason: t.string({
+        required: true,
+        description: 'The reason: 1 to 256 characters. It is shown with the devices and in their changes.',
+      }),
+      withChildren: t.boolean({
+        defaultValue: false,
+        description:
+          'Whether to retire the devices behind them too. If false, a gateway with devices in service behind it is refused.',
+      }),
+    }),
+  },
+  errors: ['NotFound', 'Conflict'],
+  check: ({ devices, reason }, check) => {
+    check.name(['reason'], reason)
+    if (!check.list(['devices'], devices)) return
+    devices.forEach(({ deviceId, replacedBy }, index) => {
+      check.name(['devices', index, 'deviceId'], deviceId)
+      check.name(['devices', index, 'replacedBy'], replacedBy)
+    })
+    check.unique(
+      devices.map((_, index) => ['devices', index, 'deviceId']),
+      devices.map(({ deviceId }) => deviceId),
+      'is a duplicate',
+    )
+  },
+  act: async ({ devices, reason, withChildren }, context) => {
+    const { revision, results } = await context.write(
+      retireDevices(
+        devices.map(({ deviceId, replacedBy }) => ({ deviceId, replacedBy: replacedBy ?? null })),
+        { reason, withChildren: withChildren ?? false, desire: desireOf(context, `retired: ${reason}`) },
+      ),
+    )
+    const reader = await context.reader()
+    const rows = await Promise.all(
+      results.map(async ({ key, ...result }) => ({
+        device: required(await reader.target(key, null), 'device'),
+        ...result,
+      })),
+    )
+    return { revision, results: rows }
+  },
+  success: {
+    access: 'operator',
+    description: 'All devices are retired.',
+    fields: (t) => ({
+      revision: t.expose('revision', { type: 'Revision', description: 'The newest revision after the commit.' }),
+      results: t.expose('results', {
+        type: [RetiredDevice],
+        description: 'One result per device, in the order of the input.',
+      }),
+    }),
+  },
+})

@@ -1,5 +1,5 @@
 /** The error types of mutations: problems that the caller can correct. */
-import { DomainError } from '../../domain/errors.ts'
+import type { DomainError } from '../../domain/errors.ts'
 import { builder } from '../builder.ts'
 
 /** A path into `input`: field names and list indexes. */
@@ -94,25 +94,12 @@ const types: Partial<Record<DomainError['code'], UserErrorType>> = {
   FORBIDDEN: 'Forbidden',
 }
 
-/**
- * Runs `act` unless the input has problems. DomainErrors of the allowed types become values; other errors are rethrown.
- * `names`: maps the command's field names to those of the input.
- */
-export async function attempt<Success, Type extends UserErrorType>(
-  allowed: readonly Type[],
-  problems: readonly InputProblem[],
-  act: () => Promise<Success>,
-  names: Readonly<Record<string, string>> = {},
-): Promise<Success | UserErrorOf<Type | 'InvalidInput'>> {
-  if (problems.length > 0) return invalidInput(problems)
-  try {
-    return await act()
-  } catch (error) {
-    const type = error instanceof DomainError ? allowed.find((one) => one === types[error.code]) : undefined
-    if (!(error instanceof DomainError) || !type) throw error
-    const shown = error.problems.map(({ field, message }) => ({ path: parsePath(names[field] ?? field), message }))
-    return { type, message: error.message, path: shown[0]?.path ?? null, problems: shown }
-  }
+/** Null: not one that the caller can correct. `names`: the names of the command's fields in the input, where they differ. */
+export function toUserError(error: DomainError, names: Readonly<Record<string, string>>): AnyUserError | null {
+  const type = types[error.code]
+  if (!type) return null
+  const problems = error.problems.map(({ field, message }) => ({ path: parsePath(names[field] ?? field), message }))
+  return { type, message: error.message, path: problems[0]?.path ?? null, problems }
 }
 
 /** `devices[1].parent` → devices, 1, parent. */

@@ -1,21 +1,14 @@
 /** API keys and the audit log, for admins. */
-import { newApiKey } from '../../auth/api/keys.ts'
-import { parseScopes } from '../../domain/access-scope.ts'
-import { DomainError } from '../../domain/errors.ts'
 import { roles } from '../../domain/principal.ts'
-import { createApiKey, revokeApiKey } from '../../ingest/commands/api-access.ts'
 import {
   type ApiKeyRow,
   type AuditLogRow,
   countAuditLog,
-  findApiKey,
   listApiKeys,
   pageAuditLog,
 } from '../../store/read/api-access.ts'
 import { builder } from '../builder.ts'
 import { givenFields } from '../mutations/input.ts'
-import { checkInput } from '../mutations/input-check.ts'
-import { attempt, Forbidden, InvalidInput, NotFound } from '../mutations/user-error.ts'
 import { connect, implementConnection, pageArgs } from './connection.ts'
 
 const roleDescriptions: Record<(typeof roles)[number], string> = {
@@ -25,14 +18,14 @@ const roleDescriptions: Record<(typeof roles)[number], string> = {
   admin: 'Can do everything, including managing API keys and reading the audit log.',
 }
 
-const RoleEnum = builder.enumType('Role', {
+export const RoleEnum = builder.enumType('Role', {
   description: 'What a caller is allowed to do.',
   values: Object.fromEntries(
     roles.map((role) => [role.toUpperCase(), { value: role, description: roleDescriptions[role] }]),
   ) as Record<string, { value: (typeof roles)[number]; description: string }>,
 })
 
-const ApiKey = builder.objectRef<ApiKeyRow>('ApiKey').implement({
+export const ApiKey = builder.objectRef<ApiKeyRow>('ApiKey').implement({
   access: 'admin of all',
   description: 'An API key. The server stores only a hash of its text.',
   fields: (t) => ({
@@ -130,111 +123,6 @@ builder.queryFields((t) => ({
         async (page) => pageAuditLog(await session(), filter, page),
         async () => countAuditLog(await session(), filter),
       )
-    },
-  }),
-}))
-
-const CreateApiKeyInput = builder.inputType('CreateApiKeyInput', {
-  description: 'Input of `createApiKey`.',
-  fields: (t) => ({
-    name: t.string({ required: true, description: "The owner's name, as the audit log will show it." }),
-    roles: t.field({ type: [RoleEnum], required: true, description: 'The roles that the key grants. At least one.' }),
-    scopes: t.stringList({
-      description:
-        'The part of the fleet that the key can see: `label:<key>=<value>` of devices, `project:<name>` of rollouts. Absent or empty: the whole fleet. `none`: nothing.',
-    }),
-    expiresAt: t.field({ type: 'DateTime', description: 'When the key expires. Absent: never.' }),
-  }),
-})
-
-const CreateApiKeySuccess = builder
-  .objectRef<{ readonly type: 'CreateApiKeySuccess'; readonly apiKey: ApiKeyRow; readonly key: string }>(
-    'CreateApiKeySuccess',
-  )
-  .implement({
-    access: 'admin of all',
-    description: 'The key was created and is valid immediately.',
-    fields: (t) => ({
-      apiKey: t.expose('apiKey', { type: ApiKey, description: 'The key, without its text.' }),
-      key: t.exposeString('key', {
-        description: "The key's text, for `Authorization: Bearer`. It is shown only once.",
-      }),
-    }),
-  })
-
-const CreateApiKeyResult = builder.unionType('CreateApiKeyResult', {
-  description: 'Result of `createApiKey`.',
-  types: [CreateApiKeySuccess, InvalidInput, Forbidden],
-  resolveType: (result) => result.type,
-})
-
-const RevokeApiKeyInput = builder.inputType('RevokeApiKeyInput', {
-  description: 'Input of `revokeApiKey`.',
-  fields: (t) => ({ id: t.id({ required: true, description: "The key's ID." }) }),
-})
-
-const RevokeApiKeySuccess = builder
-  .objectRef<{ readonly type: 'RevokeApiKeySuccess'; readonly apiKey: ApiKeyRow }>('RevokeApiKeySuccess')
-  .implement({
-    access: 'admin of all',
-    description: 'The key was revoked. Connections that use it are closed on all replicas.',
-    fields: (t) => ({ apiKey: t.expose('apiKey', { type: ApiKey, description: 'The key.' }) }),
-  })
-
-const RevokeApiKeyResult = builder.unionType('RevokeApiKeyResult', {
-  description: 'Result of `revokeApiKey`.',
-  types: [RevokeApiKeySuccess, InvalidInput, NotFound, Forbidden],
-  resolveType: (result) => result.type,
-})
-
-builder.mutationFields((t) => ({
-  createApiKey: t.field({
-    access: 'admin of all',
-    type: CreateApiKeyResult,
-    description: 'Creates an API key. Requires `key` in `API_AUTH`.',
-    args: { input: t.arg({ type: CreateApiKeyInput, required: true, description: 'The key.' }) },
-    resolve: (_, { input }, context) => {
-      const { name, scopes, expiresAt = null } = input
-      const check = checkInput()
-      check.name(['name'], name)
-      if (input.roles.length === 0) check.add(['roles'], 'must not be empty')
-      const accessScope = parseScopes(scopes ?? [])
-      for (const [index, scope] of (scopes ?? []).entries()) check.text(['scopes', index], scope)
-      if (typeof accessScope === 'string') check.add(['scopes'], accessScope)
-      if (expiresAt !== null && expiresAt <= context.clock()) check.add(['expiresAt'], 'must be in the future')
-      return attempt(['InvalidInput', 'Forbidden'], check.problems, async () => {
-        const { id, text, hash } = newApiKey()
-        const createdBy = context.principal.name
-        const held = [...new Set(input.roles)]
-        await context.write(createApiKey({ id, hash, name, roles: held, scopes: scopes ?? [], createdBy, expiresAt }))
-        const apiKey = await findApiKey(await context.session(), id)
-        if (!apiKey) throw new Error('the API key that was just created is missing')
-        return { type: 'CreateApiKeySuccess' as const, apiKey, key: text }
-      })
-    },
-  }),
-  revokeApiKey: t.field({
-    access: 'admin of all',
-    type: RevokeApiKeyResult,
-    description: 'Revokes an API key and the sessions that were signed in with it.',
-    args: { input: t.arg({ type: RevokeApiKeyInput, required: true, description: 'The key to revoke.' }) },
-    resolve: (_, { input }, context) => {
-      const id = String(input.id)
-      const check = checkInput()
-      check.name(['id'], id)
-      return attempt(['InvalidInput', 'NotFound', 'Forbidden'], check.problems, async () => {
-        const known = await findApiKey(await context.session(), id)
-        if (!known)
-          throw new DomainError('NOT_FOUND', 'the API key does not exist', {
-            problems: [{ field: 'id', message: 'is not the ID of an API key' }],
-          })
-        await context.write(revokeApiKey(id))
-        await context.recheckAccess()
-        return {
-          type: 'RevokeApiKeySuccess' as const,
-          apiKey: (await findApiKey(await context.session(), id)) ?? known,
-        }
-      })
     },
   }),
 }))
