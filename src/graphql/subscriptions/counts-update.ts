@@ -1,62 +1,94 @@
+/** Subscriptions to counts: of deployments and of resources. */
 import type { Change } from '../../domain/change.ts'
 import type { Revision } from '../../domain/values.ts'
 import type { Topic } from '../../feed/hub.ts'
 import type { WatchOptions } from '../../feed/watch-stream.ts'
 import type { DeploymentFilter } from '../../store/read/deployment-filter.ts'
-import { builder } from '../builder.ts'
+import type { ResourceFilter } from '../../store/read/resource-scope.ts'
+import { builder, type SchemaTypes } from '../builder.ts'
 import type { Context } from '../execution/context.ts'
-import { type CountsAt, DeploymentCounts, loadCounts } from '../objects/counts.ts'
+import type { Reader } from '../execution/loaders.ts'
+import { DeploymentCounts, loadCounts } from '../objects/counts.ts'
 import { DeploymentFilterRef, toDeploymentFilter } from '../objects/deployment-filter.ts'
+import { countResourcesOf, ResourceCounts, ResourceFilterRef, toResourceFilter } from '../objects/resource.ts'
 import type { Source } from './event-source.ts'
 import { streamState } from './state-stream.ts'
 
-interface CountsUpdateRow {
+interface CountsUpdate<Counts> {
   readonly cursor: Revision
   readonly coalesced: number
-  readonly counts: CountsAt
+  readonly counts: Counts
 }
 
-const DeploymentCountsUpdate = builder.objectRef<CountsUpdateRow>('DeploymentCountsUpdate').implement({
-  access: 'viewer',
-  description: 'Counts of deployments at one revision.',
-  fields: (t) => ({
-    cursor: t.expose('cursor', { type: 'Revision', description: 'The revision that this update reflects.' }),
-    coalesced: t.exposeInt('coalesced', {
-      description: 'Number of further commits that were merged into this update. Normally 0.',
+function implementUpdate<Counts>(name: string, of: string, type: PothosSchemaTypes.ObjectRef<SchemaTypes, Counts>) {
+  return builder.objectRef<CountsUpdate<Counts>>(name).implement({
+    access: 'viewer',
+    description: `Counts of ${of} at one revision.`,
+    fields: (t) => ({
+      cursor: t.expose('cursor', { type: 'Revision', description: 'The revision that this update reflects.' }),
+      coalesced: t.exposeInt('coalesced', {
+        description: 'Number of further commits that were merged into this update. Normally 0.',
+      }),
+      // Pothos cannot infer that Counts is not a list.
+      counts: t.field({ type, description: 'The counts.', resolve: ({ counts }) => counts as never }),
     }),
-    counts: t.expose('counts', { type: DeploymentCounts, description: 'The counts.' }),
-  }),
-})
+  })
+}
 
-builder.subscriptionField('deploymentCounts', (t) =>
-  t.field({
+/** `numbers`: what a subscriber sees of the counts. An update is sent only if it differs from the previous one. */
+function streamCounts<Counts>(
+  context: Context,
+  watch: WatchOptions,
+  load: (reader: Reader) => Promise<{ readonly counts: Counts; readonly numbers: unknown }>,
+): Source<CountsUpdate<Counts>> {
+  return streamState<CountsUpdate<Counts>, string>(context, watch, async (reader, event, { memory: sent }) => {
+    const { counts, numbers } = await load(reader)
+    const shown = JSON.stringify(numbers)
+    if (shown === sent) return { skip: true }
+    return { send: { cursor: event.cursor, coalesced: event.coalesced, counts }, memory: shown }
+  })
+}
+
+const DeploymentCountsUpdate = implementUpdate('DeploymentCountsUpdate', 'deployments', DeploymentCounts)
+const ResourceCountsUpdate = implementUpdate('ResourceCountsUpdate', 'resources', ResourceCounts)
+
+builder.subscriptionFields((t) => ({
+  deploymentCounts: t.field({
     access: 'viewer',
     type: DeploymentCountsUpdate,
     description:
       'Deployments counted by state. Sends the present counts first, then an update whenever a count changes.',
     args: { filter: t.arg({ type: DeploymentFilterRef, description: 'Selects the deployments to count.' }) },
-    subscribe: (_, { filter }, context) => streamCounts(context, toDeploymentFilter(filter)),
+    subscribe: (_, args, context) => {
+      const filter = toDeploymentFilter(args.filter)
+      return streamCounts(context, deploymentWatch(filter), async (reader) => {
+        const counts = await loadCounts(reader, { of: 'fleet' }, filter, null)
+        const { asOf: _, convergence, ...states } = counts
+        return { counts, numbers: [states, await convergence()] }
+      })
+    },
     resolve: (event) => event.payload,
   }),
-)
-
-function streamCounts(context: Context, filter: DeploymentFilter): Source<CountsUpdateRow> {
-  // The memory holds the counts that were sent last.
-  return streamState<CountsUpdateRow, string>(
-    context,
-    watchOptions(filter),
-    async (reader, event, { memory: sent }) => {
-      const counts = await loadCounts(reader, { of: 'fleet' }, filter, null)
-      const { asOf: _, convergence, ...numbers } = counts
-      const shown = JSON.stringify([numbers, await convergence()])
-      if (shown === sent) return { skip: true }
-      return { send: { cursor: event.cursor, coalesced: event.coalesced, counts }, memory: shown }
+  resourceCounts: t.field({
+    access: 'viewer',
+    type: ResourceCountsUpdate,
+    description:
+      'Resources counted by status. Sends the present counts first, then an update whenever a count changes.',
+    args: { filter: t.arg({ type: ResourceFilterRef, description: 'Selects the resources to count.' }) },
+    subscribe: (_, args, context) => {
+      const filter = toResourceFilter(args.filter)
+      return streamCounts(context, resourceWatch(filter), async (reader) => {
+        const counts = await countResourcesOf(reader, { of: 'fleet' }, filter, null)
+        const { revision: _, ...numbers } = counts
+        return { counts, numbers }
+      })
     },
-  )
-}
+    resolve: (event) => event.payload,
+  }),
+}))
 
 /** The changes that can change a count. The narrowest field of the filter selects the feed topic. */
-function watchOptions(filter: DeploymentFilter): WatchOptions {
+function deploymentWatch(filter: DeploymentFilter): WatchOptions {
   const moving = new Set<Change['kind']>([
     'DEPLOYMENT_STATE_CHANGED',
     'DEPLOYMENT_FORGOTTEN',
@@ -66,7 +98,7 @@ function watchOptions(filter: DeploymentFilter): WatchOptions {
   ])
   const isByState = Object.keys(filter).every((field) => byState.has(field))
   return {
-    topics: topicsFor(filter),
+    topics: deploymentTopics(filter),
     matches: (change) => {
       if (!isByState) return true
       return moving.has(change.kind) && !(change.kind === 'DEPLOYMENT_STATE_CHANGED' && change.from === change.to)
@@ -88,11 +120,30 @@ const byState = new Set<string>([
   'convergence',
 ] satisfies (keyof DeploymentFilter)[])
 
-function topicsFor(filter: DeploymentFilter): readonly Topic[] {
+function deploymentTopics(filter: DeploymentFilter): readonly Topic[] {
   if (filter.deviceIds) return filter.deviceIds.map((id): Topic => `device:${id}`)
   // Changes of a target's connectivity or retirement carry no deployment or rollout topic.
   if (filter.connectivity || filter.retired) return ['all']
   if (filter.deploymentIds) return filter.deploymentIds.map((id): Topic => `deployment:${id}`)
   if (filter.rolloutKeys) return filter.rolloutKeys.map((key): Topic => `rollout:${key}`)
+  return ['all']
+}
+
+/** Includes instance changes: a new instance replaces the old one. The narrowest filter field selects the topic. */
+function resourceWatch(filter: ResourceFilter): WatchOptions {
+  return {
+    topics: resourceTopics(filter),
+    matches: ({ kind }) =>
+      kind === 'RESOURCE_STATUS_CHANGED' ||
+      kind === 'INSTANCE_STATUS_CHANGED' ||
+      kind === 'LIFECYCLE_ACTION_RECORDED' ||
+      kind === 'DEPLOYMENT_REVISED',
+  }
+}
+
+function resourceTopics({ instanceIds, rolloutKeys }: ResourceFilter): readonly Topic[] {
+  // A superseded instance leaves the counts by a change of its successor, so only the filter's own IDs are safe.
+  if (instanceIds) return instanceIds.map((id): Topic => `instance:${id}`)
+  if (rolloutKeys) return rolloutKeys.map((key): Topic => `rollout:${key}`)
   return ['all']
 }
