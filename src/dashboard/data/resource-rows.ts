@@ -1,12 +1,11 @@
 /**
- * A live list of Kubernetes objects: loaded page by page, then updated by the changes that follow the first page's revision.
- * Filters apply on the page: they repeat no request.
+ * A live list of Kubernetes objects. A change carries the object's new row. Filters apply on the page: they repeat no request.
  */
-import { signal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
-import { ApiError, ask, follow } from './api.ts'
+import { ask } from './api.ts'
 import { type FragmentOf, graphql } from './graphql.ts'
-import { type ChangeFilter, perFrame } from './use-query.ts'
+import { createLiveList, type LiveRows, noRows } from './live-list.ts'
+import { type ChangeFilter, followChanges } from './use-query.ts'
 
 export const resourceFragment = graphql(`
   fragment ResourceRow on Resource {
@@ -92,95 +91,30 @@ interface Page {
   readonly page: FragmentOf<typeof pageFragment> | null
 }
 
-export interface Resources {
-  readonly list: readonly Resource[]
-  readonly total: number | null
-  readonly isComplete: boolean
-  readonly error: ApiError | null
-}
-
-/** The most rows that are loaded; a longer list is for filtering, not for reading. */
-const most = 20_000
+export type Resources = LiveRows<Resource>
 
 export function useResources(what: ResourcesOf | null, asOf: string | null): Resources {
   const key = JSON.stringify([what, asOf])
   const source = useMemo(() => (what ? createResourceRows(what, asOf) : null), [key])
   useEffect(() => source?.stop, [source])
-  return source?.rows.value ?? { list: [], total: null, isComplete: false, error: null }
+  return source?.rows.value ?? noRows
 }
 
 function createResourceRows(what: ResourcesOf, asOf: string | null) {
-  const rows = signal<Resources>({ list: [], total: null, isComplete: false, error: null })
-  const abort = new AbortController()
-  let byId = new Map<string, Resource>()
-  let total: number | null = null
-  let isComplete = false
-  let leave = (): void => undefined
-  let retry: ReturnType<typeof setTimeout> | undefined
-
-  const publish = perFrame<ApiError | null>((error) => {
-    rows.value = { list: [...byId.values()], total: Math.max(total ?? 0, byId.size), isComplete, error }
-  })
-
-  async function load(): Promise<void> {
-    const fresh = new Map<string, Resource>()
-    let after: string | null = null
-    let began = '0'
-    try {
-      do {
-        const { revision, page }: Page = await askPage(what, asOf, after, abort.signal)
-        if (after === null) {
-          total = page?.totalCount ?? 0
-          began = revision
-          if (asOf === null) begin(revision)
-        }
-        for (const row of page?.nodes ?? []) fresh.set(row.id, newer(byId.get(row.id), row))
-        after = page?.pageInfo.hasNextPage && fresh.size < most ? page.pageInfo.endCursor : null
-        if (!isComplete || after === null) {
-          // Rows from changes are newer than the pages loaded before them.
-          for (const [id, row] of byId)
-            if (BigInt(row.revision) > BigInt(began)) fresh.set(id, newer(fresh.get(id), row))
-          byId = fresh
-          isComplete = after === null
-          publish(null)
-        }
-      } while (after !== null)
-    } catch (error) {
-      if (abort.signal.aborted) return
-      publish(error instanceof ApiError ? error : new ApiError('UNKNOWN', String(error)))
-      retry = setTimeout(() => void load(), 3_000)
-    }
-  }
-
-  function begin(revision: string): void {
-    leave()
-    leave = follow(
-      changedDocument,
-      { after: revision, filter: changesOf(what) },
-      {
-        next({ changes: { change, reset } }) {
-          if (reset?.reason === 'CURSOR_EXPIRED') return void load()
-          if (!change || !('resource' in change)) return
-          const { resource } = change
-          if (belongs(what, resource)) byId.set(resource.id, newer(byId.get(resource.id), resource))
-          else byId.delete(resource.id)
-          publish(null)
-        },
-        resume: ({ changes: { cursor } }) => ({ after: cursor }),
-      },
-    )
-  }
-
-  void load()
-  return {
-    rows,
-    stop() {
-      abort.abort()
-      clearTimeout(retry)
-      leave()
-      publish.cancel()
+  const list = createLiveList({
+    newRows: 'last',
+    askPage: (after, signal) => askPage(what, asOf, after, signal),
+    follow(revision, expired) {
+      if (asOf !== null) return () => undefined
+      return followChanges(changedDocument, revision, changesOf(what), expired, (change) => {
+        if (!('resource' in change)) return
+        const { resource } = change
+        if (belongs(what, resource)) list.put(resource)
+        else list.remove([resource.id])
+      })
     },
-  }
+  })
+  return list
 }
 
 async function askPage(
@@ -238,8 +172,4 @@ export function isWanted({ kinds, readiness, sync }: Wanted, resource: Resource)
     (readiness.length === 0 || readiness.includes(resource.readiness)) &&
     (sync.length === 0 || (resource.sync !== null && sync.includes(resource.sync)))
   )
-}
-
-function newer(known: Resource | undefined, row: Resource): Resource {
-  return known && BigInt(known.revision) > BigInt(row.revision) ? known : row
 }

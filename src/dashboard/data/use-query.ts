@@ -55,6 +55,31 @@ const changesDocument = graphql(`
   }
 `)
 
+interface ChangesAnswer<Change> {
+  readonly changes: {
+    readonly cursor: string
+    readonly reset: { readonly reason: string } | null
+    readonly change: Change | null
+  }
+}
+
+/** Calls `changed` with each change after a revision, and `expired` when changes are missing because they were not retained. */
+export function followChanges<Change, Variables>(
+  document: Document<ChangesAnswer<Change>, Variables>,
+  after: string | null,
+  filter: ChangeFilter,
+  expired: () => void,
+  changed: (change: Change) => void,
+): () => void {
+  return follow(document, { after, filter } as Variables, {
+    next({ changes: { change, reset } }) {
+      if (reset?.reason === 'CURSOR_EXPIRED') expired()
+      else if (change) changed(change)
+    },
+    resume: ({ changes: { cursor } }) => ({ after: cursor }),
+  })
+}
+
 /** Minimum milliseconds between two repetitions. */
 const calm = 500
 
@@ -77,16 +102,7 @@ export function useLiveAnswer<Data extends { readonly revision: string }, Variab
   useEffect(() => {
     if (!filter || !isAnswered) return
     const again = throttle(calm, () => setVersion((current) => current + 1))
-    const leave = follow(
-      changesDocument,
-      { after: after.current ?? null, filter },
-      {
-        next: ({ changes: { change, reset } }) => {
-          if (change || reset) again()
-        },
-        resume: ({ changes: { cursor } }) => ({ after: cursor }),
-      },
-    )
+    const leave = followChanges(changesDocument, after.current ?? null, filter, again, again)
     return () => {
       leave()
       again.cancel()

@@ -1,10 +1,9 @@
 /** The live feed: the last changes, then each new one exactly once, also after a reconnect. */
 import { useSignal } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
-import { follow } from '../data/api.ts'
 import { graphql } from '../data/graphql.ts'
 import { deploymentStates, formatNumber, plural, stateWords } from '../data/labels.ts'
-import { type ChangeFilter, perFrame, useAnswer } from '../data/use-query.ts'
+import { type ChangeFilter, followChanges, perFrame, useAnswer } from '../data/use-query.ts'
 import { at } from '../route.ts'
 import { type Change, ChangeLine, changeFragment } from '../widgets/change-line.tsx'
 import { Trouble } from '../widgets/error-message.tsx'
@@ -109,19 +108,15 @@ function Feed({ filter }: { readonly filter: ChangeFilter }) {
       else shown.value = all
       waiting = 0
     })
-    const leave = follow(
+    const leave = followChanges(
       feedSubscription,
-      { after: began.current.revision, filter },
-      {
-        next({ changes: { change, reset } }) {
-          if (reset?.reason === 'CURSOR_EXPIRED')
-            note.value = 'Some changes are missing: they expired while this page was disconnected.'
-          if (!change) return
-          all = [change, ...all.slice(0, most - 1)]
-          waiting += 1
-          draw()
-        },
-        resume: ({ changes: { cursor } }) => ({ after: cursor }),
+      began.current.revision,
+      filter,
+      () => (note.value = 'Some changes are missing: they expired while this page was disconnected.'),
+      (change) => {
+        all = [change, ...all.slice(0, most - 1)]
+        waiting += 1
+        draw()
       },
     )
     const unpause = isPaused.subscribe((paused) => {

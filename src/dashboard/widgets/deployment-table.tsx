@@ -24,7 +24,8 @@ interface TableProps {
 }
 
 export function DeploymentTable({ source, label, empty }: TableProps) {
-  const { list, total, isComplete, moved, error } = source.rows.value
+  const { list, total, isComplete, error } = source.rows.value
+  const moved = source.moved.value.size
   const isNarrow = useIsNarrow()
   return (
     <section aria-label={label}>
