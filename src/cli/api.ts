@@ -1,8 +1,5 @@
-/** A client of the public GraphQL API: requests, and subscriptions that survive a lost connection. */
-import { setTimeout as delay } from 'node:timers/promises'
-import { createClient } from 'graphql-ws'
-
-export type Variables = Readonly<Record<string, unknown>>
+/** The client of the API as terminals need it: with errors that say what to do, and subscriptions that end by a signal. */
+import { ApiError, createSocket, isCloseEvent, reasonOf, request, type Variables } from '../client/client.ts'
 
 export interface Api {
   /** The server's address, without a trailing slash. */
@@ -26,166 +23,75 @@ export interface Subscription<Data> {
   readonly interrupted?: (reason: string | null) => void
 }
 
-/** `unreachable` and `busy` are worth a retry; the others are not. */
 export type ApiProblem = 'unreachable' | 'busy' | 'refused' | 'invalid'
 
-export class ApiError extends Error {
-  readonly problem: ApiProblem
-  /** The first GraphQL error's code. */
-  readonly code: string | undefined
-
-  constructor(problem: ApiProblem, message: string, code?: string) {
-    super(message)
-    this.name = 'ApiError'
-    this.problem = problem
-    this.code = code
-  }
-}
-
-interface GraphqlError {
-  readonly message: string
-  readonly extensions?: { readonly code?: unknown }
+/** `unreachable` and `busy` are worth a retry; the others are not. */
+export function problemOf({ code, status }: ApiError): ApiProblem {
+  if (code === 'UNREACHABLE') return 'unreachable'
+  if (status === 429 || status >= 500 || code === 'UNAVAILABLE' || code === 'TOO_MANY') return 'busy'
+  return status === 401 || status === 403 || code === 'FORBIDDEN' ? 'refused' : 'invalid'
 }
 
 const requestTimeout = 30_000
-/** Interval of pings on a subscription's connection. */
-const keepAlive = 10_000
-const longestWait = 10_000
+/** The close codes of graphql-transport-ws after which the same client must not reconnect. */
+const refusals: readonly number[] = [4400, 4401, 4403, 4406, 4409]
 
 /** `token`: an API key or a JWT, sent as a bearer token. */
 export function createApi(address: string, token?: string): Api {
   const url = address.replace(/\/+$/, '')
-  const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` }
+  const endpoint = `${url}/graphql`
+  const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` }
 
-  async function ask<Data>(query: string, variables: Variables = {}): Promise<Data> {
-    const response = await fetch(`${url}/graphql`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', accept: 'application/json', ...authorization },
-      body: JSON.stringify({ query, variables }),
-      signal: AbortSignal.timeout(requestTimeout),
-    }).catch((error: unknown) => {
-      throw new ApiError('unreachable', `can't reach the server at ${url}: ${reasonOf(error)}`)
-    })
-    const answer = (await response.json().catch(() => null)) as { data?: Data; errors?: GraphqlError[] } | null
-    if (response.status === 429 || response.status >= 500)
-      throw new ApiError(
-        'busy',
-        `the server at ${url} is overloaded or unavailable (HTTP ${response.status}): try again later`,
-      )
-    if (response.status === 401 || response.status === 403)
-      throw new ApiError(
-        'refused',
-        messageOf(answer?.errors) ?? `the server at ${url} requires a token: use --token or ROLLCALL_TOKEN`,
-      )
-    if (answer?.errors) throw toApiError(answer.errors)
-    if (!answer?.data)
-      throw new ApiError('invalid', `${url} is not a Rollcall server (HTTP ${response.status}): check the address`)
-    return answer.data
+  function explain({ code, status, message }: ApiError): string {
+    if (code === 'UNREACHABLE') return `can't reach the server at ${url}: ${message}`
+    if (status === 429 || status >= 500)
+      return `the server at ${url} is overloaded or unavailable (HTTP ${status}): try again later`
+    if (code !== 'NO_ANSWER') return message
+    return status === 401 || status === 403
+      ? `the server at ${url} requires a token: use --token or ROLLCALL_TOKEN`
+      : `${url} is not a Rollcall server (HTTP ${status}): check the address`
   }
 
-  async function follow<Data>(subscription: Subscription<Data>, signal: AbortSignal): Promise<void> {
-    let variables = subscription.variables ?? {}
-    let failures = 0
-    while (!signal.aborted) {
-      const reason = await attend(url, authorization, { ...subscription, variables }, signal, (data) => {
-        if (failures > 0) subscription.interrupted?.(null)
-        failures = 0
-        if (subscription.resume) variables = { ...variables, ...subscription.resume(data) }
-        subscription.next(data)
-      })
-      if (signal.aborted) return
-      failures += 1
-      subscription.interrupted?.(reason)
-      // Exponential backoff with jitter, so that many watchers do not reconnect at the same time.
-      const wait = Math.min(250 * 2 ** failures, longestWait) * (0.5 + Math.random() / 2)
-      await delay(wait, undefined, { signal }).catch(() => undefined)
-    }
-  }
-
-  return { url, ask, follow }
-}
-
-/** Serves one connection. Resolves with the reason it ended; rejects with an ApiError when a retry cannot succeed. */
-async function attend<Data>(
-  url: string,
-  authorization: Variables,
-  { query, variables = {} }: Subscription<Data>,
-  signal: AbortSignal,
-  next: (data: Data) => void,
-): Promise<string> {
-  let overdue: NodeJS.Timeout | undefined
-  let reject: (error: ApiError) => void
-  const client = createClient({
-    url: `${url.replace(/^http/, 'ws')}/graphql`,
-    connectionParams: { ...authorization },
-    retryAttempts: 0,
-    keepAlive,
-    on: {
-      // A peer that vanishes without closing is found by its missing pong.
-      ping: (isReceived) => {
-        if (!isReceived) overdue = setTimeout(() => client.terminate(), keepAlive / 2)
-      },
-      pong: (isReceived) => {
-        if (isReceived) clearTimeout(overdue)
-      },
+  return {
+    url,
+    async ask<Data>(query: string, variables: Variables = {}) {
+      try {
+        return await request<Data>(endpoint, { query, variables }, headers, AbortSignal.timeout(requestTimeout))
+      } catch (error) {
+        throw error instanceof ApiError ? new ApiError(error.code, explain(error), error) : error
+      }
     },
-  })
-  const leave = (): void => void client.dispose()
-  signal.addEventListener('abort', leave, { once: true })
-  try {
-    return await new Promise<string>((resolve, refuse) => {
-      reject = refuse
-      client.subscribe<Data>(
-        { query, variables },
-        {
-          next: ({ data, errors }) => {
-            if (errors) reject(toApiError(errors))
-            else if (data) next(data)
-          },
-          error: (error) => {
-            if (Array.isArray(error)) reject(toApiError(error as readonly GraphqlError[]))
-            else if (isFatal(error))
-              reject(
-                new ApiError('refused', `the server at ${url} rejects the token, or requires one: ${reasonOf(error)}`),
-              )
-            else resolve(reasonOf(error))
-          },
-          complete: () => resolve('the server ended the stream'),
+    follow<Data>({ query, variables = {}, interrupted, next, resume }: Subscription<Data>, signal: AbortSignal) {
+      const { promise, resolve, reject } = Promise.withResolvers<void>()
+      let isInterrupted = false
+      const interrupt = (reason: string | null): void => {
+        if (signal.aborted) return
+        isInterrupted = reason !== null
+        interrupted?.(reason)
+      }
+      const socket = createSocket({ url: endpoint, connectionParams: headers })
+      socket.on('closed', (event) => {
+        const reason = reasonOf(event)
+        if (!isCloseEvent(event) || !refusals.includes(event.code)) return interrupt(reason)
+        reject(new ApiError('FORBIDDEN', `the server at ${url} rejects the token, or requires one: ${reason}`))
+      })
+      const leave = socket.follow<Data>(query, variables, {
+        next(data) {
+          if (isInterrupted) interrupt(null)
+          next(data)
         },
-      )
-    })
-  } finally {
-    clearTimeout(overdue)
-    signal.removeEventListener('abort', leave)
-    await client.dispose()
+        resume,
+        failed: reject,
+        ended: () => interrupt('the server ended the stream'),
+      })
+      const stop = (): void => resolve()
+      signal.addEventListener('abort', stop, { once: true })
+      if (signal.aborted) stop()
+      return promise.finally(() => {
+        signal.removeEventListener('abort', stop)
+        leave()
+        socket.close()
+      })
+    },
   }
-}
-
-/** The close codes of graphql-transport-ws after which the same client must not reconnect. */
-function isFatal(error: unknown): boolean {
-  return isCloseEvent(error) && [4400, 4401, 4403, 4406, 4409].includes(error.code)
-}
-
-/** The browser's CloseEvent, which Node's types do not know. */
-function isCloseEvent(error: unknown): error is { readonly code: number; readonly reason: string } {
-  return typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'number'
-}
-
-function toApiError(errors: readonly GraphqlError[]): ApiError {
-  const given = errors[0]?.extensions?.code
-  const code = typeof given === 'string' ? given : undefined
-  const problem = code === 'UNAVAILABLE' || code === 'TOO_MANY' ? 'busy' : code === 'FORBIDDEN' ? 'refused' : 'invalid'
-  return new ApiError(problem, messageOf(errors) ?? 'the server gave no reason', code)
-}
-
-function messageOf(errors: readonly GraphqlError[] | undefined): string | undefined {
-  return errors?.map(({ message }) => message).join('\n')
-}
-
-/** fetch puts the reason of a failure into its error's `cause`. */
-function reasonOf(error: unknown): string {
-  if (isCloseEvent(error)) return `the connection was closed (${[error.code, error.reason].filter(Boolean).join(' ')})`
-  if (!(error instanceof Error)) return 'the connection failed'
-  const { code, message } = (error.cause ?? error) as NodeJS.ErrnoException
-  return code ?? message
 }

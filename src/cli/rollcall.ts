@@ -1,5 +1,6 @@
 /** `npm run rollcall`: the API for terminals and scripts. The help lists its exit codes. */
-import { ApiError, createApi } from './api.ts'
+import { ApiError } from '../client/client.ts'
+import { createApi, problemOf } from './api.ts'
 import { exitCodes, UsageError } from './arguments.ts'
 import { parseCommandLine, usage } from './command-line.ts'
 import { getCounts, getDeployment, getDeployments, getRollout, getRollouts } from './get.ts'
@@ -59,8 +60,9 @@ function explain(error: unknown): number {
   }
   if (!(error instanceof ApiError)) throw error
   console.error(error.message)
-  if (error.problem === 'refused') return exitCodes.refused
-  return error.problem === 'invalid' ? exitCodes.failed : exitCodes.unavailable
+  const problem = problemOf(error)
+  if (problem === 'refused') return exitCodes.refused
+  return problem === 'invalid' ? exitCodes.failed : exitCodes.unavailable
 }
 
 process.exitCode = await main().catch(explain)

@@ -1,7 +1,7 @@
 /** `npm run demo`: an empty server, a simulated fleet that reports to it, and the address of the page. */
 import { createApp } from '../app.ts'
-import { ApiError } from '../cli/api.ts'
 import { exitCodes, UsageError } from '../cli/arguments.ts'
+import { ApiError } from '../client/client.ts'
 import { ConfigError, parseConfig } from '../config.ts'
 import { DomainError } from '../domain/errors.ts'
 import { createLog } from '../log.ts'

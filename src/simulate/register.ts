@@ -1,6 +1,7 @@
 /** What an operator does before anything is rolled out: devices registered, deployments declared, through the public API. */
 import { setTimeout as delay } from 'node:timers/promises'
-import { type Api, ApiError } from '../cli/api.ts'
+import { type Api, problemOf } from '../cli/api.ts'
+import { ApiError } from '../client/client.ts'
 import type { Fleet, SimulatedDeployment, SimulatedDevice, SimulatedRollout } from './fleet.ts'
 
 export interface Enrolled {
@@ -129,7 +130,7 @@ async function declare(
 }
 
 function requireResult<T>({ message }: Failure, result: T | undefined): T {
-  if (result === undefined) throw new ApiError('invalid', message ?? 'the server gave no result')
+  if (result === undefined) throw new ApiError('UNKNOWN', message ?? 'the server gave no result')
   return result
 }
 
@@ -139,7 +140,7 @@ async function retryUnavailable<T>(ask: () => Promise<T>): Promise<T> {
     try {
       return await ask()
     } catch (error) {
-      const passes = error instanceof ApiError && (error.problem === 'unreachable' || error.problem === 'busy')
+      const passes = error instanceof ApiError && ['unreachable', 'busy'].includes(problemOf(error))
       if (!passes || failed === tries) throw error
       await delay(100 * 2 ** failed)
     }

@@ -1,6 +1,7 @@
 /** `npm run simulate`: a fleet against a running server. */
-import { ApiError } from '../cli/api.ts'
+
 import { exitCodes, UsageError } from '../cli/arguments.ts'
+import { ApiError } from '../client/client.ts'
 import { parseOptions, usage } from './options.ts'
 import { runInTerminal } from './progress.ts'
 

@@ -3,7 +3,7 @@
  * later pages load. Rows keep their positions, so that nothing moves under the reader.
  */
 import { signal } from '@preact/signals'
-import { ApiError } from './api.ts'
+import { ApiError } from '../../client/client.ts'
 import { perFrame } from './use-query.ts'
 
 interface Listed {

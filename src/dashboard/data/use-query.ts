@@ -1,6 +1,7 @@
 /** Query results in components: kept while the query repeats, and repeated when their subject changes. */
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { ApiError, ask, connections, follow } from './api.ts'
+import { ApiError } from '../../client/client.ts'
+import { ask, connections, follow } from './api.ts'
 import { type Document, graphql, type VariablesOf } from './graphql.ts'
 
 export interface Answer<Data> {
@@ -38,7 +39,8 @@ export function useAnswer<Data, Variables>(
         if (abort.signal.aborted) return
         const problem = error instanceof ApiError ? error : new ApiError('UNKNOWN', String(error))
         // An unreachable server leaves the last data valid; any other error replaces it.
-        const isKept = about.current === key && ['UNREACHABLE', 'UNAVAILABLE', 'UNKNOWN'].includes(problem.code)
+        const isKept =
+          about.current === key && ['UNREACHABLE', 'UNAVAILABLE', 'NO_ANSWER', 'UNKNOWN'].includes(problem.code)
         setAnswer(({ data }) => ({ data: isKept ? data : null, error: problem, isAsking: false }))
       },
     )

@@ -1,5 +1,5 @@
 /** A failed request, and what to do about it. */
-import type { ApiError } from '../data/api.ts'
+import type { ApiError } from '../../client/client.ts'
 import { formatTime } from '../data/time.ts'
 import { adjust } from '../route.ts'
 

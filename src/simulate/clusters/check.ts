@@ -1,5 +1,6 @@
 /** The server against an orchestrator's ledger: each group's status and instances, and what is on each of its clusters. */
-import type { Api, Variables } from '../../cli/api.ts'
+import type { Api } from '../../cli/api.ts'
+import type { Variables } from '../../client/client.ts'
 import type { InstanceStatus } from '../../domain/instance.ts'
 import { presences, syncStatuses } from '../../domain/resource.ts'
 import type { DeploymentState, Readiness } from '../../domain/values.ts'
