@@ -46,8 +46,6 @@ const policy = [
 
 export interface Page {
   show(exchange: Exchange): Promise<void>
-  /** Whether the path is one of its assets. */
-  owns(path: string): boolean
   sendAsset(exchange: Exchange): Promise<void>
 }
 
@@ -72,7 +70,6 @@ export function createPage(): Page {
         'content-security-policy': policy,
       })
     },
-    owns: (path) => path.startsWith('/assets/'),
     async sendAsset(exchange) {
       const asset = (await bundle()).assets.get(exchange.path)
       if (!asset)

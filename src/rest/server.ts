@@ -2,11 +2,12 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import type { ApiAuth } from '../auth/api/api-auth.ts'
 import { createLookup } from '../auth/devices/lookup.ts'
-import { matchEmcoRoute } from '../dialects/emco/routes.ts'
-import { matchK8spluginRoute } from '../dialects/k8splugin/routes.ts'
-import { matchDesiredRoute } from '../dialects/margo/desired-routes.ts'
-import { matchDeviceRoute } from '../dialects/margo/device-routes.ts'
-import { matchMargoRoute } from '../dialects/margo/routes.ts'
+import { emcoRoutes } from '../dialects/emco/routes.ts'
+import { k8spluginRoutes } from '../dialects/k8splugin/routes.ts'
+import { desiredRoutes } from '../dialects/margo/desired-routes.ts'
+import { deviceRoutes } from '../dialects/margo/device-routes.ts'
+import { statusRoutes } from '../dialects/margo/routes.ts'
+import { createRouter, type Route } from '../dialects/router.ts'
 import { DomainError } from '../domain/errors.ts'
 import { type Access, describeAccess, may, type Principal } from '../domain/principal.ts'
 import { answerGraphql } from '../graphql/transport/request-body.ts'
@@ -77,6 +78,7 @@ export function createHttpServer(deps: ServerDeps): Server {
     '/api/cnf-adapter/v1/aai-delete/': keep(true),
     '/api/cnf-adapter/v1/aai-delete': keep(true),
     '/session': sessionMethods(deps),
+    '/assets/*': { GET: { access: 'public', handle: page.sendAsset } },
     '/metrics': { GET: { access: 'viewer of all', handle: sendMetrics } },
   }
 
@@ -87,20 +89,19 @@ export function createHttpServer(deps: ServerDeps): Server {
     throw new DomainError('FORBIDDEN', `this needs ${describeAccess(access)}`)
   }
 
-  function methodsAt(path: string): Methods | undefined {
-    const status = matchMargoRoute(path)
-    if (status) return { POST: { access: 'device', handle: (exchange) => takeReport(deps, exchange, status) } }
-    const desired = matchDesiredRoute(path)
-    if (desired) return { GET: { access: 'device', handle: (exchange) => sendDesired(exchange, desired) } }
-    const device = matchDeviceRoute(path)
-    if (device) return deviceMethods(deps, device)
-    const k8splugin = matchK8spluginRoute(path)
-    if (k8splugin) return k8spluginMethods(deps, k8splugin)
-    const emco = matchEmcoRoute(path)
-    if (emco) return emcoMethods(deps, emco)
-    if (page.owns(path)) return { GET: { access: 'public', handle: page.sendAsset } }
-    return gitMethods(fetching, path) ?? routes[path]
-  }
+  const methodsAt = createRouter<Methods>([
+    ...handledBy(statusRoutes, (status) => ({
+      POST: { access: 'device', handle: (exchange) => takeReport(deps, exchange, status) },
+    })),
+    ...handledBy(desiredRoutes, (desired) => ({
+      GET: { access: 'device', handle: (exchange) => sendDesired(exchange, desired) },
+    })),
+    ...handledBy(deviceRoutes, (device) => deviceMethods(deps, device)),
+    ...handledBy(k8spluginRoutes, (k8splugin) => k8spluginMethods(deps, k8splugin)),
+    ...handledBy(emcoRoutes, (emco) => emcoMethods(deps, emco)),
+    ...Object.entries(routes).map(([template, methods]) => ({ template, read: () => methods })),
+    { template: '/git/*', read: (_, path) => gitMethods(fetching, path) },
+  ])
 
   async function route(exchange: Exchange): Promise<void> {
     admit(admission, exchange.request, exchange.path)
@@ -180,6 +181,19 @@ export function createHttpServer(deps: ServerDeps): Server {
   cutOffSlow(server, admission, timeouts)
   server.keepAliveTimeout = 75_000
   return server
+}
+
+function handledBy<Found>(
+  routes: readonly Route<Found>[],
+  methodsOf: (found: Found) => Methods,
+): readonly Route<Methods>[] {
+  return routes.map(({ template, read }) => ({
+    template,
+    read(segments, path) {
+      const found = read(segments, path)
+      return found && methodsOf(found)
+    },
+  }))
 }
 
 function methodNotAllowed({ method, path, response }: Exchange, allowed: readonly string[]): DomainError {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { parseBacklog } from '../../src/dialects/margo/backlog.ts'
 import { parseMargoBody } from '../../src/dialects/margo/parse.ts'
-import { matchMargoRoute } from '../../src/dialects/margo/routes.ts'
+import { statusRoutes } from '../../src/dialects/margo/routes.ts'
+import { createRouter } from '../../src/dialects/router.ts'
 import { applyDeclaration } from '../../src/domain/declaration.ts'
 import { applyReport } from '../../src/domain/transition.ts'
 import { atOnce } from '../../src/limits/pace.ts'
@@ -10,6 +11,8 @@ import { createNetwork, type Delivery, planDeliveries } from '../../src/simulate
 import { afterTaking, contentOf, declared, expectVerdict } from '../../src/simulate/expectation.ts'
 import { planFleet, type SimulatedDeployment } from '../../src/simulate/fleet.ts'
 import { createSchedule } from '../../src/simulate/schedule.ts'
+
+const matchMargoRoute = createRouter(statusRoutes)
 
 const began = Date.parse('2026-07-10T06:00:00Z')
 const hour = 3_600_000

@@ -1,11 +1,11 @@
-/** Where devices fetch what they should run: today's routes, by the caller's credential, and those before them that name the client. */
-import { type Problems, refusal } from './problems.ts'
-import { later, readPathId } from './routes.ts'
+/** The routes by which devices fetch their desired state: today's, by credential, and the earlier ones, which name the client. */
+import { type Route, readIds } from '../router.ts'
+import { later } from './routes.ts'
 
 interface Asked {
-  /** The path's client; null where the caller is known by its credential. */
+  /** The path's client. Null: the credential identifies the caller. */
   readonly clientId: string | null
-  /** Where the urls of a manifest begin that is asked for here. */
+  /** The start of the URLs in a manifest that is requested here. */
   readonly base: string
 }
 
@@ -14,25 +14,30 @@ export type DesiredRoute =
   | (Asked & { readonly kind: 'document'; readonly deploymentId: string; readonly digest: string })
   | (Asked & { readonly kind: 'bundle'; readonly digest: string })
 
-const pattern = new RegExp(
-  `^(?<root>${later}/api/v1)(?:/clients/(?<clientId>[^/]*))?` +
-    '(?:/deployments(?:/(?<deploymentId>[^/]*)/(?<digest>[^/]*))?|/bundles/(?<bundle>[^/]*))$',
+export const desiredRoutes: readonly Route<DesiredRoute>[] = later.flatMap((prefix) =>
+  ['', '/clients/:clientId'].flatMap((client) => {
+    const root = `${prefix}/api/v1`
+    const asked = ({ clientId = null }: { readonly clientId?: string | null }): Asked => ({
+      clientId,
+      base: clientId === null ? root : `${root}/clients/${encodeURIComponent(clientId)}`,
+    })
+    const at = root + client
+    return [
+      { template: `${at}/deployments`, read: (ids) => ({ ...asked(readIds(ids)), kind: 'manifest' }) },
+      {
+        template: `${at}/deployments/:deploymentId/:digest`,
+        read(segments) {
+          const { deploymentId = '', digest = '', ...client } = readIds(segments)
+          return { ...asked(client), kind: 'document', deploymentId, digest }
+        },
+      },
+      {
+        template: `${at}/bundles/:digest`,
+        read(segments) {
+          const { digest = '', ...client } = readIds(segments)
+          return { ...asked(client), kind: 'bundle', digest }
+        },
+      },
+    ] satisfies Route<DesiredRoute>[]
+  }),
 )
-
-/** Null: not one of them. `path` is the request's as sent, without its query. Throws SEMANTIC_ERROR where an id of it is none. */
-export function matchDesiredRoute(path: string): DesiredRoute | null {
-  const { root = '', ...ids } = pattern.exec(path)?.groups ?? {}
-  if (root === '') return null
-  const problems: Problems = { list: null }
-  const read = (field: string, encoded: string | undefined) =>
-    encoded === undefined ? null : readPathId(problems, field, encoded)
-  const clientId = read('clientId', ids.clientId)
-  const deploymentId = read('deploymentId', ids.deploymentId)
-  const digest = read('digest', ids.digest ?? ids.bundle)
-  if (problems.list !== null) throw refusal(problems.list, 'The path')
-  const asked = { clientId, base: clientId === null ? root : `${root}/clients/${encodeURIComponent(clientId)}` }
-  if (digest === null) return { ...asked, kind: 'manifest' }
-  return deploymentId === null
-    ? { ...asked, kind: 'bundle', digest }
-    : { ...asked, kind: 'document', deploymentId, digest }
-}

@@ -1,7 +1,8 @@
-/** Where devices say that they are there (onboarding) and what they can run (capabilities), in every generation of the routes. */
+/** The routes for onboarding and for the capabilities of devices, in every generation. */
+import { type Route, readPathId } from '../router.ts'
 import { readDeviceId } from './device-id.ts'
 import { complain, type Problems, refusal } from './problems.ts'
-import { type Era, id, later, readPathId, reference, sbi } from './routes.ts'
+import { type Era, later, reference, sbi } from './routes.ts'
 
 export type DeviceRoute =
   | { readonly kind: 'onboarding'; readonly era: Era }
@@ -9,61 +10,50 @@ export type DeviceRoute =
   | {
       readonly kind: 'capabilities'
       readonly era: Era
-      /** The path's device or client; null where the caller is known by its credential. */
+      /** The path's device or client. Null: the credential identifies the caller. */
       readonly reporter: string | null
-      /** Whose capabilities they are; null: the reporter's. */
+      /** The device that the capabilities describe. Null: the reporter. */
       readonly deviceId: string | null
     }
 
-const children = '(?<deviceId>.+)'
-
-const onboarding = [
-  ['2024', `${reference}/onboarding`],
-  ['2025', `${later}/api/v1/onboarding`],
-  ['2025-08', `${sbi}/margo/sbi/v1/onboarding`],
-] as const
-const capabilities = [
-  ['2024', `${reference}/device/${id('reporter')}/capabilities`],
-  ['2025', `${reference}/api/v1/device/${id('reporter')}/capabilities`],
-  ['2025-08', `${sbi}/margo/sbi/v1/device/${id('reporter')}/capabilities`],
-  ['2025-10', `${sbi}/margo/sbi/v1/client/${id('reporter')}/capabilities`],
-  ['2025-11', `${later}/api/v1/clients/${id('reporter')}/capabilities`],
-  ['2025-12', `${later}/api/v1/clients/${id('reporter')}/capabilities/${children}`],
-  ['1.0.0-rc.3', `${later}/api/v1/capabilities(?:/${children})?`],
-] as const
-const matchers = [
-  ...onboarding.map(([era, pattern]) => ({ kind: 'onboarding' as const, era, pattern: new RegExp(`^${pattern}/?$`) })),
-  ...onboarding.map(([era, pattern]) => ({
-    kind: 'certificate' as const,
-    era,
-    pattern: new RegExp(`^${pattern}/certificate$`),
-  })),
-  ...capabilities.map(([era, pattern]) => ({
-    kind: 'capabilities' as const,
-    era,
-    pattern: new RegExp(`^${pattern}$`),
-  })),
+export const deviceRoutes: readonly Route<DeviceRoute>[] = [
+  ...onboarding('2024', reference, '/onboarding'),
+  ...onboarding('2025', later, '/api/v1/onboarding'),
+  ...onboarding('2025-08', sbi, '/margo/sbi/v1/onboarding'),
+  ...capabilities('2024', reference, '/device/:reporter/capabilities'),
+  ...capabilities('2025', reference, '/api/v1/device/:reporter/capabilities'),
+  ...capabilities('2025-08', sbi, '/margo/sbi/v1/device/:reporter/capabilities'),
+  ...capabilities('2025-10', sbi, '/margo/sbi/v1/client/:reporter/capabilities'),
+  ...capabilities('2025-11', later, '/api/v1/clients/:reporter/capabilities'),
+  ...capabilities('2025-12', later, '/api/v1/clients/:reporter/capabilities/*'),
+  ...capabilities('1.0.0-rc.3', later, '/api/v1/capabilities'),
+  ...capabilities('1.0.0-rc.3', later, '/api/v1/capabilities/*'),
 ]
 
-/** Null: none of them. `path` is the request's as sent, without its query. Throws SEMANTIC_ERROR where an id of it is none. */
-export function matchDeviceRoute(path: string): DeviceRoute | null {
-  if (!path.includes('/onboarding') && !path.includes('/capabilities')) return null
-  for (const { kind, era, pattern } of matchers) {
-    const found = pattern.exec(path)
-    if (found) return kind === 'capabilities' ? { kind, era, ...readIds(found.groups ?? {}) } : { kind, era }
-  }
-  return null
+function onboarding(era: Era, prefixes: readonly string[], path: string): Route<DeviceRoute>[] {
+  return prefixes.flatMap((prefix) => [
+    { template: prefix + path, read: () => ({ kind: 'onboarding', era }) },
+    { template: `${prefix}${path}/`, read: () => ({ kind: 'onboarding', era }) },
+    { template: `${prefix}${path}/certificate`, read: () => ({ kind: 'certificate', era }) },
+  ])
 }
 
-function readIds(groups: Readonly<Record<string, string | undefined>>) {
-  const problems: Problems = { list: null }
-  const reporter = groups.reporter === undefined ? null : readPathId(problems, 'deviceId', groups.reporter)
-  const deviceId = groups.deviceId === undefined ? null : readPath(problems, groups.deviceId)
-  if (problems.list !== null) throw refusal(problems.list, 'The path')
-  return { reporter, deviceId }
+function capabilities(era: Era, prefixes: readonly string[], path: string): Route<DeviceRoute>[] {
+  return prefixes.map((prefix) => ({
+    template: prefix + path,
+    read({ reporter, '*': children }) {
+      const problems: Problems = { list: null }
+      const ids = {
+        reporter: reporter === undefined ? null : readPathId(problems, 'deviceId', reporter),
+        deviceId: children === undefined ? null : readPath(problems, children),
+      }
+      if (problems.list !== null) throw refusal(problems.list, 'The path')
+      return { kind: 'capabilities', era, ...ids }
+    },
+  }))
 }
 
-/** Its slashes may be encoded or not. */
+/** Its slashes may be percent-encoded. */
 function readPath(problems: Problems, encoded: string): string | null {
   try {
     return readDeviceId(problems, decodeURIComponent(encoded))

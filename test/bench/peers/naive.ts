@@ -7,13 +7,16 @@ import { and, eq, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/postgres-js'
 import postgres from 'postgres'
 import { parseMargoBody } from '../../../src/dialects/margo/parse.ts'
-import { matchMargoRoute } from '../../../src/dialects/margo/routes.ts'
+import { statusRoutes } from '../../../src/dialects/margo/routes.ts'
+import { createRouter } from '../../../src/dialects/router.ts'
 import type { Component } from '../../../src/domain/deployment.ts'
 import type { StatusReport } from '../../../src/domain/report.ts'
 import { implicitRollout, rolloutUniqueName } from '../../../src/domain/rollout.ts'
 import type { DeploymentState } from '../../../src/domain/values.ts'
 import { changeLog, deployments, logHead, reports, rollouts, targets } from '../../../src/store/tables/schema.ts'
 import { listen } from '../harness/listen.ts'
+
+const matchMargoRoute = createRouter(statusRoutes)
 
 const client = postgres(process.env.DATABASE_URL ?? '', { max: 16, onnotice: () => {} })
 const db = drizzle(client)

@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { matchDesiredRoute } from '../../../src/dialects/margo/desired-routes.ts'
+import { desiredRoutes } from '../../../src/dialects/margo/desired-routes.ts'
+import { createRouter } from '../../../src/dialects/router.ts'
 import { DomainError } from '../../../src/domain/errors.ts'
+
+const matchDesiredRoute = createRouter(desiredRoutes)
 
 const digest = `sha256:${'a'.repeat(64)}`
 

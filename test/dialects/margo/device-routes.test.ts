@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { matchDeviceRoute } from '../../../src/dialects/margo/device-routes.ts'
+import { deviceRoutes } from '../../../src/dialects/margo/device-routes.ts'
+import { createRouter } from '../../../src/dialects/router.ts'
+
+const matchDeviceRoute = createRouter(deviceRoutes)
 
 describe('where devices introduce themselves', () => {
   it.each([

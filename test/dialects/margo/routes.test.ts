@@ -1,7 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { matchMargoRoute } from '../../../src/dialects/margo/routes.ts'
+import { statusRoutes } from '../../../src/dialects/margo/routes.ts'
+import { createRouter } from '../../../src/dialects/router.ts'
 import { DomainError } from '../../../src/domain/errors.ts'
+
+const matchMargoRoute = createRouter(statusRoutes)
 
 const device = { deploymentId: 'app-1', reporter: 'edge-7' }
 const created = { ...device, success: 201, requiresVersion: false }
