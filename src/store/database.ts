@@ -3,22 +3,22 @@ import type { AccessScope } from '../domain/access-scope.ts'
 import type { Millis, Revision } from '../domain/values.ts'
 
 /**
- * One connection's view of the database, the same on PostgreSQL and PGlite. Values arrive as:
+ * A connection to the database, the same on PostgreSQL and PGlite. Values arrive as:
  * int2/4/8 number · numeric string of digits · bool boolean · timestamptz Millis (number) · json/jsonb parsed · text, enums string.
  * Parameters: strings, numbers, booleans, null; times as ISO strings; lists as JSON text (`$1::text::json`) or a typed array literal.
  */
 export interface Session {
-  /** How much its reader sees (sight.ts); absent: everything. Who reads of the fleet in here has to ask. */
+  /** The reader's access scope (read/access-scope.ts). Absent: the whole fleet. Every statement about the fleet must apply it. */
   readonly accessScope?: AccessScope
   /** Runs a drizzle `sql` template. */
   rows<T extends object>(query: SQL): Promise<T[]>
-  /** Runs prepared text: for statements that are built once. */
+  /** Runs a prepared text, for statements that are built once. */
   run<T extends object>(text: string, parameters?: readonly unknown[]): Promise<T[]>
 }
 
-/** Of a transaction. */
+/** A session within a transaction. */
 export interface WritingSession extends Session {
-  /** Another number than before: another connection, perhaps to another server, or to the same one with an older copy. */
+  /** Changes with each new connection, which may lead to another server or to a server with older data. */
   readonly connection: number
 }
 
@@ -32,8 +32,8 @@ export interface LogHead {
 }
 
 /**
- * A repeatable-read, read-only transaction: everything it answers is as of the revision of its head. What is asked need not wait for
- * its beginning: it follows it unanswered, and when that fails, fails with it. Close it exactly once.
+ * A repeatable-read, read-only transaction: all its answers are as of the revision of its head. Statements are sent without waiting for
+ * the answer to BEGIN; if that fails, they fail too. Close it exactly once.
  */
 export interface Snapshot extends Session {
   readonly head: Promise<LogHead>
@@ -42,30 +42,30 @@ export interface Snapshot extends Session {
 
 export interface Database {
   readonly kind: 'postgres' | 'pglite'
-  /** For people: where the data is, without a password. */
+  /** Where the data is, for people. Without a password. */
   readonly location: string
-  /** Statements on their own, outside any transaction. */
+  /** For single statements outside transactions. */
   readonly session: Session
-  /** Aborting `signal` ends it: the statement that runs is cancelled where the database can do so, whatever else is asked fails. */
+  /** Aborting `signal` ends the snapshot: its running statement is cancelled if the database can do so, and later statements fail. */
   snapshot(signal?: AbortSignal): Promise<Snapshot>
-  /** A READ COMMITTED transaction on the writer's own connection; committed when it returns, rolled back when it throws. */
+  /** A READ COMMITTED transaction on the writer's connection. It commits when `work` returns and rolls back when it throws. */
   transaction<T>(work: (session: WritingSession) => Promise<T>): Promise<T>
   /**
-   * A statement that is a transaction of its own, on the writer's connection of that number, behind what was asked there before and
-   * without waiting for the answers to that. Fails as if the connection were lost when it is another by now. Of one that is lost with it
-   * on its way, it may still be done later: it has to see to it itself that this does no harm.
+   * Sends a statement, which is its own transaction, on the writer's connection of that number. It does not wait for the answers to
+   * earlier statements. It fails as a lost connection does if the writer has another connection by now. If the connection is lost
+   * meanwhile, the statement may still be executed later, so it must be harmless then.
    */
   append<T extends object>(connection: number, text: string, parameters: readonly unknown[]): Promise<T[]>
-  /** Calls `ring` with the newest revision on each NOTIFY, and with null after each (re)connection: read the log then. */
+  /** Calls `ring` with the newest revision on each NOTIFY, and with null after each (re)connection. Null: read the log. */
   listen(ring: (revision: Revision | null) => void): Promise<void>
-  /** Calls `changed` when a credential of the API was withdrawn by another server, and after each (re)connection: one may have been. */
+  /** Calls `changed` when another server revokes a credential of the API, and after each (re)connection, when it may have missed that. */
   onAccessChange(changed: () => void): void
   ping(): Promise<void>
   close(): Promise<void>
 }
 
-/** The channel of the doorbell between replicas: its payload is the newest revision and nothing else. */
+/** The NOTIFY channel between replicas. The payload is the newest revision. */
 export const doorbellChannel = 'rollcall_feed'
 
-/** Says that a credential of the API was withdrawn, and not which. A channel of its own: a server of an older version expects revisions on the other. */
+/** The NOTIFY channel for revoked credentials of the API, without naming them. A separate channel: servers of older versions expect revisions on the other one. */
 export const accessChannel = 'rollcall_access'

@@ -1,4 +1,4 @@
-/** Opens the database that the configuration names, ready to use: migrated, in an epoch, and nobody else's (PGlite). */
+/** Opens the configured database: migrates it, begins an epoch if needed, and locks an embedded one (PGlite). */
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { readClock } from './connection/clock.ts'
@@ -13,22 +13,22 @@ import { openPostgres } from './connection/postgres.ts'
 import type { Database } from './database.ts'
 
 export interface StoreConfig {
-  /** postgres://…; null: embedded. */
+  /** postgres://… Null: the embedded database. */
   readonly url: string | null
-  /** Where the embedded database lives; `memory` keeps nothing. */
+  /** The directory of the embedded database. `memory`: it is not stored. */
   readonly dataDir: string
-  /** Milliseconds that one statement may read. */
+  /** Milliseconds that a reading statement may take. */
   readonly readLimit?: number
-  /** Milliseconds that a transaction or a snapshot on the embedded database may be held without a statement. */
+  /** Milliseconds that a transaction or a snapshot of the embedded database may be idle. */
   readonly idleLimit?: number
 }
 
-/** Milliseconds that one statement of a migration may take. */
+/** Milliseconds that a statement of a migration may take. */
 const migrationLimit = 3_600_000
 
 /**
- * An embedded database has one process at a time, so what an earlier one held it holds no more: by a clock that was ahead then, it might
- * seem to for hours.
+ * An embedded database has one process at a time, so leases of earlier processes have ended. If the clock was ahead then, they would
+ * seem to be held for hours.
  */
 const takeOver = 'update leases set until = least(until, clock_timestamp()), since = least(since, clock_timestamp())'
 const takeSinksOver = 'update sinks set holder = null, held_until = null where holder is not null'
@@ -57,8 +57,8 @@ export async function openDatabase(config: StoreConfig, now?: () => number): Pro
 }
 
 /**
- * Why this process may not have the database to itself: a server uses it, or there is none. Null: it may. Servers are known by their
- * connections' name, so one that a pooler hides is not seen.
+ * Why this process cannot have the database for itself: a server uses it, or it does not exist. Null: it can. Servers are recognised by
+ * the names of their connections, so a server behind a connection pooler is not found.
  */
 export async function whyNotAlone({ url, dataDir }: StoreConfig): Promise<string | null> {
   if (url === null) {

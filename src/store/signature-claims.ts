@@ -1,15 +1,15 @@
-/** Who works on a signed message: single statements outside the writer's transactions, because the work may take several of those. */
+/** Claims on signed messages: single statements outside the writer's transactions, because the work may take several transactions. */
 import type { Millis } from '../domain/values.ts'
 import type { Session } from './database.ts'
 import { iso } from './sql/record-set.ts'
 
-/** Those that are ours now: neither done, nor held by another. One insert decides, whichever replicas ask. */
+/** Claims messages and returns those that were neither done nor held by another replica. One insert decides between replicas. */
 export async function claimSignatures(
   session: Session,
   claims: readonly { readonly id: string; readonly until: Millis }[],
   seconds: number,
 ): Promise<Map<string, true>> {
-  // In one order, so that two replicas wait for each other and never both.
+  // All replicas lock rows in the same order, so they cannot deadlock.
   const rows = await session.run<{ id: string }>(
     `insert into used_signatures as held (id, until, held_until)
      select id, until, now() + make_interval(secs => $3::int) from unnest($1::text[], $2::timestamptz[]) as x(id, until) order by id
@@ -20,7 +20,7 @@ export async function claimSignatures(
   return new Map(rows.map(({ id }) => [id, true]))
 }
 
-/** It was not done: the same message may come again. One that is done stays so. */
+/** Releases messages that were not done, so that they can be sent again. A message that is done stays done. */
 export async function releaseSignature(session: Session, id: string): Promise<void> {
   await session.run('delete from used_signatures where id = $1 and held_until is not null', [id])
 }

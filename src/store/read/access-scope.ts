@@ -1,16 +1,17 @@
 /**
- * What a narrowed reader sees: the one place that says so. A session carries its reader's sight, and whatever is read of the fleet
- * asks here:
+ * Access scopes: what a restricted reader sees. A session carries the reader's access scope, and every statement about the fleet applies
+ * the conditions of this file:
  *
- *   a deployment, its parts, reports and resources   where it is (its target's labels, its rollout's project), in the past: where it was
- *   a target                                         its own labels; by project: that something of the project is on it
- *   a rollout, an instance                           its own project; by label: that something of it is on such a target
- *   a change                                         where its subject was when it had happened; who does not see where it came from
- *                                                    is not told of that, nor what it had there
+ *   a deployment, its components,                    the labels of its target and the project of its rollout;
+ *   reports and resources                            in the past: of its target and rollout at that time
+ *   a target                                         its labels; by project: it has a deployment of the project
+ *   a rollout, an instance                           its project; by label: it has a deployment on a target with the label
+ *   a change                                         the place of its subject after the change. The place before it, and the state
+ *                                                    there, are left out if the reader does not see that place
  *
- * What a deployment was reported to be on another target is never part of what it is here: domain/deployment.ts, movedTo.
- * Labels are always the present ones: they have no past. A target that is seen only because of the past shows its name and nothing
- * else. Counters count everybody's: a narrowed reader's counts count what his lists show.
+ * What was reported about a deployment on a former target is never part of its present state (movedTo in domain/deployment.ts).
+ * Labels have no history: the present ones always apply. A target that is visible only because of the past shows nothing but its name.
+ * Stored counters cover the whole fleet, so the counts of a restricted reader are counted from rows.
  */
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
@@ -28,7 +29,7 @@ const ours = alias(rollouts, 'ours')
 const hosted = alias(deployments, 'hosted')
 const left = alias(changeLog, 'left_place')
 
-/** The same session, for somebody who sees less. */
+/** The same session with an access scope. */
 export function withScope<S extends Session>(session: S, accessScope: AccessScope | null): S {
   if (accessScope === null) return session
   const own = { rows: session.rows.bind(session), run: session.run.bind(session), accessScope }
@@ -40,7 +41,7 @@ interface Place {
   readonly rolloutKey: SQLWrapper
 }
 
-/** Deployments, and what is part of them. */
+/** For deployments, and rows that belong to them. */
 export function visiblePlace({ accessScope }: Reader, { targetKey, rolloutKey }: Place): SQL[] {
   return [
     ...(accessScope?.labels ? [sql`${targetKey} in (${labelledTargets(accessScope.labels)})`] : []),
@@ -48,7 +49,7 @@ export function visiblePlace({ accessScope }: Reader, { targetKey, rolloutKey }:
   ]
 }
 
-/** `ever`: also what it was once. */
+/** `ever`: at present or at any time in the past. */
 export function visibleTarget(
   { accessScope }: Reader,
   row: { readonly key: SQLWrapper; readonly labels: SQLWrapper },
@@ -71,7 +72,7 @@ export function visibleRollout(
   ]
 }
 
-/** What an orchestrator runs never moves, so it is where it always was. */
+/** Deployments of orchestrators never move, so their present place is their only one. */
 export function visibleInstance(
   { accessScope }: Reader,
   row: { readonly key: SQLWrapper; readonly rolloutKey: SQLWrapper },
@@ -86,7 +87,7 @@ interface Subject extends Place {
   readonly instanceKey: SQLWrapper
 }
 
-/** Entries of the log, as of after they happened. */
+/** For entries of the log: the place after the entry. */
 export function visibleSubject({ accessScope }: Reader, { targetKey, rolloutKey, instanceKey }: Subject): SQL[] {
   if (!accessScope) return []
   const { labels, projects } = accessScope
@@ -108,13 +109,13 @@ export function visibleSubject({ accessScope }: Reader, { targetKey, rolloutKey,
 }
 
 export interface VisibleChange {
-  /** Null: he is not told. What it says of where it came from is left out where that is not his to know. */
+  /** Null: the reader does not see it. Its origin is left out if the reader does not see that. */
   readonly change: Change | null
-  /** Whether something that he sees, or saw, has changed. */
+  /** Whether a subject changed that the reader sees or saw. */
   readonly concerns: boolean
 }
 
-/** What a reader is told of each of these changes, judged as it is now. */
+/** The changes as the reader sees them, by the present labels and projects. */
 export async function visibleChanges(session: Session, changes: readonly Change[]): Promise<VisibleChange[]> {
   if (!session.accessScope) return changes.map((change) => ({ change, concerns: true }))
   const subjects = new Map<string, number>()
@@ -148,7 +149,7 @@ export async function visibleChanges(session: Session, changes: readonly Change[
   }))
 }
 
-/** Null: it only says what was there before. `from` is null already, but for moves that earlier versions have logged. */
+/** Null: the change only describes the former place. `from` is null already, except after moves that earlier versions logged. */
 function withoutOrigin(change: Change): Change | null {
   const hidden = { ...change, fromTargetKey: null, fromTargetName: null, fromRolloutKey: null }
   switch (hidden.kind) {
@@ -167,7 +168,7 @@ function withoutOrigin(change: Change): Change | null {
 /** No target has this key. */
 const noTarget = 0
 
-/** The same in SQL: whether there is a change to tell when `entry` came from where its reader does not see it. */
+/** The same in SQL: whether the change remains if the reader does not see the origin of `entry`. */
 export function tellsOfHere(reader: Reader, change: SQLWrapper, entry: Subject & Origin): SQL[] {
   if (!reader.accessScope) return []
   const isHere = sql`${entry.fromTargetKey} is null and ${entry.fromRolloutKey} is null`
@@ -179,7 +180,7 @@ interface Origin {
   readonly fromRolloutKey: SQLWrapper
 }
 
-/** Where the subject of an entry was before it. */
+/** The place of an entry's subject before the entry. */
 export function sawOrigin(reader: Reader, entry: Subject & Origin): SQL[] {
   return visiblePlace(reader, {
     targetKey: sql`coalesce(${entry.fromTargetKey}, ${entry.targetKey})`,
@@ -188,8 +189,8 @@ export function sawOrigin(reader: Reader, entry: Subject & Origin): SQL[] {
 }
 
 /**
- * The reports that were heard of a deployment where it is seen. Where it was then, the next entry that took it away says, or it is there
- * still. A STALE one has made no revision, and may speak of a target that the deployment has left: it names its place itself.
+ * For reports: the reader sees the place of the deployment at the time of the report. The next entry that moved the deployment has that
+ * place; without one, it is the present place. A STALE report made no revision and may be from a former target, so it has its own place.
  */
 export function visibleReport(
   reader: Reader,

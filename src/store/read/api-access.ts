@@ -1,4 +1,4 @@
-/** Reading API keys, sessions and the audit log. Nothing here belongs to a revision. */
+/** Reads API keys, sessions and the audit log. They have no revisions. */
 import { sql } from 'drizzle-orm'
 import type { Millis } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
@@ -26,14 +26,14 @@ export interface SessionRow {
   readonly roles: readonly string[]
   readonly scopes: readonly string[]
   readonly expiresAt: Millis
-  /** Null: it was not a key that was signed in with, or it is gone. */
+  /** Null: the user did not sign in with a key, or the key no longer exists. */
   readonly key: ApiKeyRow | null
 }
 
 const key = sql`${apiKeys.id}, ${apiKeys.name}, ${apiKeys.roles}, ${apiKeys.scopes}, ${apiKeys.createdAt} as "createdAt",
   ${apiKeys.createdBy} as "createdBy", ${apiKeys.expiresAt} as "expiresAt", ${apiKeys.revokedAt} as "revokedAt"`
 
-/** Newest first, revoked ones too. */
+/** Newest first, including revoked ones. */
 export function listApiKeys(session: Session): Promise<ApiKeyRow[]> {
   return session.rows<ApiKeyRow>(sql`select ${key} from ${apiKeys} order by ${apiKeys.createdAt} desc, ${apiKeys.id}`)
 }
@@ -49,7 +49,7 @@ export async function findApiKeysByHash(session: Session, hashes: readonly strin
   return new Map(rows.map(({ hash, ...row }) => [hash, row]))
 }
 
-/** By hash; those that have ended are absent. */
+/** By hash. Sessions that have ended are absent. */
 export async function findSessions(session: Session, hashes: readonly string[]): Promise<Map<string, SessionRow>> {
   const rows = await session.rows<Omit<SessionRow, 'key'>>(
     sql`select ${apiSessions.hash}, ${apiSessions.credential}, ${apiSessions.credentialId} as "credentialId", ${apiSessions.name},

@@ -1,4 +1,4 @@
-/** Promise 4, checked: every counter against a recount. In steps, so that no statement grows with the fleet. */
+/** Checks promise 4: compares every counter with a recount, in steps, so that no statement grows with the fleet. */
 import { sql } from 'drizzle-orm'
 import { type Counters, convergenceCounter, counters, stateCounter, zeroCounters } from '../../domain/counters.ts'
 import type { Convergence } from '../../domain/desired.ts'
@@ -15,7 +15,7 @@ export interface Drift {
   readonly recounted: number
 }
 
-/** Empty when all is well. Of a snapshot, so that nothing moves meanwhile. */
+/** Empty: all counters are right. Takes a snapshot's session, so that nothing changes meanwhile. */
 export async function audit(session: Session, step = 5_000): Promise<Drift[]> {
   const recounted = await recount(session, step)
   const [fleet] = await session.rows<CountersRecord>(sql`select ${logHead}.* from ${logHead}`)
@@ -32,7 +32,7 @@ export async function audit(session: Session, step = 5_000): Promise<Drift[]> {
     if (!last || rows.length < step) break
     from = last.key
   }
-  // What is left belongs to rollouts that do not exist.
+  // The rest belongs to rollouts that do not exist.
   for (const [key, counts] of recounted) drift.push(...compare(`rollout:#${key}`, zeroCounters(), counts))
   return [...drift, ...(await auditTallies(session, step))]
 }
@@ -43,7 +43,7 @@ interface TallyRecord {
   readonly n: number
 }
 
-/** Resources by status, of instances and of deployments. */
+/** Resources of instances and deployments, by status. */
 async function auditTallies(session: Session, step: number): Promise<Drift[]> {
   const recounted = await recountResources(session, step)
   const drift: Drift[] = []

@@ -1,6 +1,6 @@
 /**
- * The log's entries, expanded: one row a change, revision = first_revision + its place in `changes`. Filters and limits are
- * exact per change; what identifies the subject is asked of the entry, where there are indexes.
+ * The log's entries, expanded to one row per change. The revision is first_revision plus the index in `changes`. Filters and limits
+ * apply to each change. Conditions on the subject apply to the entry, which has indexes.
  */
 import { type SQL, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
@@ -11,13 +11,13 @@ import { all, either, fixed, hasAnyLabel, isAnyOf, keptLimit, listParameter } fr
 import { changeLog, deployments, instances, targets } from '../tables/schema.ts'
 import { sawOrigin, tellsOfHere, visibleSubject } from './access-scope.ts'
 
-/** Revisions, both inclusive; null: no bound. */
+/** A range of revisions, both inclusive. Null: no bound. */
 export interface Range {
   readonly from: Revision | null
   readonly to: Revision | null
 }
 
-/** A run of changes in one direction. No limit: their order does not matter either. */
+/** A range of changes in one direction. Without a limit, the order is undefined. */
 export interface ChangeStretch extends Range {
   readonly reversed: boolean
   readonly limit: number | null
@@ -27,12 +27,12 @@ const entry = alias(changeLog, 'entry')
 const named = alias(targets, 'named')
 const revision = fixed(sql`(${entry.firstRevision} + body.ord - 1)`)
 
-/** An entry that begins before a revision may still contain it: the first one to look at. */
+/** The first entry to read for a revision: an entry that begins before it may contain it. */
 export function firstEntry(from: Revision): SQL {
   return sql`coalesce((select max(${changeLog.firstRevision}) from ${changeLog} where ${changeLog.firstRevision} <= ${from}::bigint), 0)`
 }
 
-/** The next `limit` entries that have a change from `from` on, whole: they are expanded by whoever reads so many. */
+/** The next `limit` entries with a change at or after `from`. They are not expanded, which is cheaper for so many. */
 export function selectEntries(from: Revision, to: Revision | null, limit: number): SQL {
   const until = to === null ? sql`` : sql`and ${changeLog.firstRevision} <= ${to}::bigint`
   return sql`(select * from ${changeLog}
@@ -45,7 +45,7 @@ const eachChange =
       ${entry.targetKey}, ${entry.fromTargetKey}, ${entry.rolloutKey}, ${entry.fromRolloutKey}, ${entry.instanceKey}, body.change
     from ${changeLog} ${entry} cross join lateral json_array_elements(${entry.changes}) with ordinality as body(change, ord)`)
 
-/** The changes of a stretch that meet `conditions`, which may speak of `entry` and of body.change. */
+/** The changes of a stretch that match `conditions`, which may use `entry` and body.change. */
 export function selectChanges({ from, to, reversed, limit }: ChangeStretch, conditions: readonly SQL[]): SQL {
   const bounds = [
     ...(from === null ? [] : [sql`${entry.firstRevision} >= ${firstEntry(from)} and ${revision} >= ${from}::bigint`]),
@@ -79,7 +79,7 @@ const withNames = fixed(sql`left join ${deployments} as subject on subject.key =
     left join ${targets} as origin on origin.key = change.from_target_key
     left join ${instances} as run on run.key = change.instance_key`)
 
-/** A deployment's own entries; those of its resources have an index of their own. */
+/** The entries of a deployment, without those of its resources, which have a separate index. */
 export function ofDeployment(key: SQL): SQL {
   return sql`${entry.deploymentKey} = ${key} and ${entry.resourceKey} is null`
 }
@@ -92,12 +92,12 @@ export function ofComponent(name: SQL): SQL {
   return sql`body.change ->> 'component' = ${name}`
 }
 
-/** Entries that begin between those two revisions. */
+/** Entries that begin between two revisions. */
 export function beginsWithin(low: SQL, high: SQL): SQL {
   return sql`${entry.firstRevision} between ${low} and ${high}`
 }
 
-/** domain/change.ts's matchesChange, in SQL, of what the reader sees. Where something came from counts if he saw it there. */
+/** matchesChange of domain/change.ts in SQL, restricted to what the reader sees. An origin counts if the reader saw the subject there. */
 export function matchesChangeRow(reader: Pick<Session, 'accessScope'>, filter: ChangeFilter): SQL[] {
   const { kinds, deploymentIds, deviceIds, rolloutKeys, instanceIds, components, to, labels } = filter
   const isState = sql`body.change ->> 'kind' in ('DEPLOYMENT_STATE_CHANGED', 'COMPONENT_STATE_CHANGED')`
@@ -129,12 +129,12 @@ export function matchesChangeRow(reader: Pick<Session, 'accessScope'>, filter: C
   ]
 }
 
-/** Whether a filter names subjects, whose entries have indexes. */
+/** Whether a filter names subjects. Their entries have indexes. */
 export function namesSubjects(filter: ChangeFilter): boolean {
   return Boolean(filter.deploymentIds ?? filter.deviceIds ?? filter.instanceIds ?? filter.rolloutKeys)
 }
 
-/** The same as selectChanges for a filter that names subjects: a run of an index for each, of which a page needs the first rows. */
+/** Like selectChanges, for a filter that names subjects: one range of an index per subject, of which a page reads the first rows. */
 export function selectBySubject(
   reader: Pick<Session, 'accessScope'>,
   stretch: ChangeStretch,
@@ -150,7 +150,7 @@ export function selectBySubject(
   return sql`select * from (${sql.join(runs, sql` union all `)}) as in_runs ${ending}`
 }
 
-/** Whose entries; no entry is in two runs. */
+/** The subjects. No entry belongs to two of them. */
 function runsOf({
   deploymentIds,
   deviceIds,

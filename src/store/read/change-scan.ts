@@ -1,4 +1,4 @@
-/** The log read in order, a window of revisions a statement: no statement grows with the log, and no question reads all of it. */
+/** Reads the log in order, one window of revisions per statement. So no statement grows with the log, and no query reads all of it. */
 import { type SQL, sql } from 'drizzle-orm'
 import { DomainError } from '../../domain/errors.ts'
 import type { Revision } from '../../domain/values.ts'
@@ -8,13 +8,13 @@ import { changeLog } from '../tables/schema.ts'
 import { firstEntry, type Range } from './change-rows.ts'
 
 export interface ScanLimits {
-  /** Revisions that one statement looks at. */
+  /** Revisions per statement. */
   readonly span: number
-  /** Statements that one question may take. */
+  /** Statements per query. */
   readonly windows: number
 }
 
-/** Two million changes; a window of them takes about a tenth of a second. */
+/** Two million changes. A window takes about a tenth of a second. */
 export const scanLimits: ScanLimits = { span: 50_000, windows: 40 }
 
 export interface Edges {
@@ -22,7 +22,7 @@ export interface Edges {
   readonly edge_high: Revision | null
 }
 
-/** What a window's statement is made of: `select edge_low, edge_high, … from ${edge} left join …`. */
+/** The parts of a window's statement: `select edge_low, edge_high, … from ${edge} left join …`. */
 export interface Window {
   readonly edge: SQL
   readonly low: SQL
@@ -30,7 +30,7 @@ export interface Window {
   readonly isFirst: boolean
 }
 
-/** Yields the rows of one window after the other; its reader stops when it has enough. */
+/** Yields the rows of each window. The caller stops when it has enough. */
 export async function* scanWindows<Row extends object>(
   session: Session,
   range: Range,

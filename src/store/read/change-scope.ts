@@ -1,4 +1,4 @@
-/** Whose changes a list or a count is about, and which way to read them. */
+/** The subjects of a list or a count of changes, and how to read them. */
 import { type SQL, sql } from 'drizzle-orm'
 import type { ChangeFilter } from '../../domain/change.ts'
 import { isStorable, storableJson } from '../../domain/text.ts'
@@ -14,13 +14,13 @@ import {
 } from './change-rows.ts'
 import { presentFields } from './deployment-filter.ts'
 
-/** Whose changes. Answers are by 0 for the fleet, by deployment key, and for components by their index in `items`. */
+/** The subjects. Results are by 0 for the fleet, by deployment key, and for components by the index in `items`. */
 export type ChangeScope =
   | { readonly of: 'fleet' }
   | { readonly of: 'deployment'; readonly keys: readonly number[] }
   | { readonly of: 'component'; readonly items: readonly { readonly deploymentKey: number; readonly name: string }[] }
 
-/** Whether the log must be looked through. */
+/** Whether the log must be scanned. */
 export function isScan(
   { accessScope }: Pick<Session, 'accessScope'>,
   scope: ChangeScope,

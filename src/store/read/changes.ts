@@ -1,6 +1,6 @@
 /**
- * Reading the log: the feed's backlog, `changes` and every `history`. A history, and a filter that names subjects, reads by
- * index; any other filter looks at the changes in order (change-scan.ts).
+ * Reads the log: for the feed's backlog, `changes` and every `history`. A history and a filter that names subjects use indexes. Any
+ * other filter scans the changes in order (change-scan.ts).
  */
 import { type SQL, sql } from 'drizzle-orm'
 import type { Change, ChangeFilter } from '../../domain/change.ts'
@@ -33,10 +33,10 @@ interface PageColumns {
   readonly edge_low?: number
   readonly edge_high?: number
 }
-/** The columns of the change are null where a parent has none. */
+/** The columns of the change are null if the parent has none. */
 type Found = PageColumns & (ChangeRecord | { readonly revision: null })
 
-/** Ascending by revision; cursors are revisions. `until`: nothing later than that revision. */
+/** Ascending by revision. Cursors are revisions. `until`: only changes up to that revision. */
 export async function pageChanges(
   session: Session,
   scope: ChangeScope,
@@ -73,7 +73,7 @@ export async function pageChanges(
   )
 }
 
-/** The change of each row, as far as its reader sees it. */
+/** The change of each row as the reader sees it. */
 async function visibleOf(session: Session, rows: readonly Found[]): Promise<Map<Found, Change>> {
   const found = rows.filter(isChange)
   const changes = found.map(({ page_parent, page_behind, page_ahead, edge_low, edge_high, ...row }) => toChange(row))
@@ -102,7 +102,7 @@ function pageOfEach(
   )
 }
 
-/** The probes look no further than one window: an honest "not that we know" is what Relay asks for then. */
+/** The probes read only one window. If the next change is further away, they say that there is none, which Relay permits. */
 async function scanPage(
   session: Session,
   filter: ChangeFilter,
@@ -159,7 +159,7 @@ export async function countChanges(
   return new Map([[0, total]])
 }
 
-/** Revisions have no gaps within an epoch, so nothing needs to be counted. */
+/** Revisions have no gaps within an epoch, so the bounds give the count. */
 async function countAll(session: Session, until: Revision | null): Promise<number> {
   const { head, tail, epochs } = await readRange(session)
   const newest = Math.min(head.revision, until ?? head.revision)
@@ -168,8 +168,8 @@ async function countAll(session: Session, until: Revision | null): Promise<numbe
 }
 
 /**
- * The changes of the next `limit` entries after `after`, ascending, and none later than `until`. Of an entry that spans one of
- * them only the changes between.
+ * The changes of the next `limit` entries after `after`, ascending, up to `until`. Of an entry that contains a bound, only the changes
+ * within the bounds.
  */
 export async function readLog(session: Session, after: Revision, limit: number, until?: Revision): Promise<Change[]> {
   const entries = sql`${selectEntries(after + 1, until ?? null, limit)} as change`

@@ -1,4 +1,4 @@
-/** What whoever watches clusters needs to know: which of them are his, and what was last seen there. */
+/** Reads for watching clusters: which clusters this replica watches, and what was last seen there. */
 
 import type { LifecycleRolloutName } from '../../domain/rollout.ts'
 import { storableJson } from '../../domain/text.ts'
@@ -6,7 +6,7 @@ import type { Millis } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
 import { iso } from '../sql/record-set.ts'
 
-/** Takes or renews leases, all in one statement; those of the names that this holder has until `now + term`. */
+/** Takes or renews leases in one statement. Returns the names that this holder has until `now + term`. */
 export async function holdLeases(
   session: Session,
   {
@@ -16,7 +16,7 @@ export async function holdLeases(
     term,
   }: { readonly names: readonly string[]; readonly holder: string; readonly now: Millis; readonly term: Millis },
 ): Promise<Set<string>> {
-  // In one order, so that two replicas wait for each other and never both.
+  // All replicas lock rows in the same order, so they cannot deadlock.
   const rows = await session.run<{ name: string }>(
     `insert into leases as l (name, holder, until, since)
      select name, $2::text, $3::timestamptz, $4::timestamptz
@@ -30,7 +30,7 @@ export async function holdLeases(
   return new Set(rows.map(({ name }) => name))
 }
 
-/** Whoever waits for them need not wait until they end by themselves. */
+/** Releases leases, so that other replicas need not wait until they expire. */
 export async function releaseLeases(session: Session, names: readonly string[], holder: string): Promise<void> {
   await session.run(
     `delete from leases where holder = $2::text and name in (select json_array_elements_text($1::text::json))`,
@@ -38,7 +38,7 @@ export async function releaseLeases(session: Session, names: readonly string[], 
   )
 }
 
-/** A component that a cluster has shown, and shows still, as far as we know; instances that share a status context share it. */
+/** A component that a cluster has shown and still shows, as far as is known. Instances with the same status context share it. */
 export interface ShownComponent {
   readonly context: string
   readonly component: string
@@ -60,7 +60,7 @@ export async function shownComponents(session: Session, provider: string, name: 
   )
 }
 
-/** Whose instances' resources carry these status contexts; one that is not known yet is absent. */
+/** The rollouts whose instances have these status contexts. Unknown contexts are absent. */
 export async function rolloutsOfContexts(
   session: Session,
   contexts: readonly string[],

@@ -1,6 +1,7 @@
 /**
- * Deployments by state, and by convergence. The counters of the fleet and of the rollouts answer without looking at any deployment, also for the
- * past: minus what the changed ones are now, plus what they were. Every other question counts what the list would show.
+ * Counts of deployments by state and by convergence. Unfiltered counts of the fleet and of rollouts come from stored counters. For the
+ * past, the present states of the deployments that have changed since are subtracted and their former states are added. All other counts
+ * count the rows of the list.
  */
 import { type SQL, sql } from 'drizzle-orm'
 import { type Counter, type Counters, convergenceCounter, stateCounter, zeroCounters } from '../../domain/counters.ts'
@@ -16,14 +17,14 @@ import { openPast, type Past, present } from './past.ts'
 export type StateCounts = Readonly<Record<Lowercase<DeploymentState>, number>>
 export type ConvergenceCounts = Readonly<Record<Lowercase<Convergence>, number>>
 
-/** What is told apart: a column of deployments, and the counters beside each of its values. */
+/** A column of deployments to count by, and the counter of each of its values. */
 interface Dimension<Value extends DeploymentState | Convergence> {
   readonly column: 'state' | 'convergence'
-  /** The filter by its values. */
+  /** The filter's values of that column. */
   readonly field: 'states' | 'convergence'
   readonly values: readonly Value[]
   readonly counterOf: (value: Value) => Counter
-  /** What each value is called in counts, and its counter. */
+  /** The name of each value in counts, and its counter. */
   readonly names: readonly (readonly [Lowercase<Value>, Counter])[]
 }
 
@@ -59,7 +60,7 @@ export function countConvergence(
   return countBy(byConvergence, session, scope, filter, asOf)
 }
 
-/** What a rollout's own counters say: the same as the counts of all its deployments. */
+/** The counts from a rollout's stored counters: those of all its deployments. */
 export const stateCountsOf = (counters: Counters): StateCounts => countsIn(byState, counters)
 export const convergenceCountsOf = (counters: Counters): ConvergenceCounts => countsIn(byConvergence, counters)
 
@@ -86,7 +87,7 @@ async function countBy<Value extends DeploymentState | Convergence>(
   asOf: Revision | null,
 ): Promise<Map<number, Record<Lowercase<Value>, number>>> {
   const past = asOf === null ? null : await openPast(session, asOf)
-  // Counters count everybody's.
+  // Stored counters ignore access scopes.
   const counted = session.accessScope ? null : scopeOfCounters(by, scope, filter)
   const records = counted
     ? await countEach<Value>(session, counted, fromCounters(by, counted, past))
@@ -105,7 +106,7 @@ async function countBy<Value extends DeploymentState | Convergence>(
   return totals
 }
 
-/** Whose counters together answer; null: they do not. */
+/** The rows whose counters add up to the answer. Null: rows must be counted. */
 function scopeOfCounters(
   { field: own }: { readonly field: string },
   scope: Scope,

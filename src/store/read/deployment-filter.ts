@@ -1,4 +1,4 @@
-/** Which deployments: the same conditions for lists and counts, for rows of the present and of the past. */
+/** Filters of deployments: the same conditions for lists and counts, at present and in the past. */
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
 import type { Convergence } from '../../domain/desired.ts'
@@ -10,7 +10,7 @@ import { deployments, instances, targets } from '../tables/schema.ts'
 import { type GroupName, isInGroup } from './groups/grouping.ts'
 import { callsItself } from './profiles.ts'
 
-/** Any of these within a field, all fields together; an absent field asks nothing, an empty list matches nothing. */
+/** Any value within a field, and all fields together. An absent field matches everything, an empty list nothing. */
 export interface DeploymentFilter {
   readonly keys?: readonly number[]
   readonly deploymentIds?: readonly string[]
@@ -25,20 +25,20 @@ export interface DeploymentFilter {
   readonly derivedStates?: readonly DeploymentState[]
   readonly convergence?: readonly Convergence[]
   readonly readiness?: readonly Readiness[]
-  /** It has a component of that name. */
+  /** Names of components. */
   readonly components?: readonly string[]
-  /** Its own error's code or that of one of its components. */
+  /** Error codes of the deployment or of one of its components. */
   readonly errorCodes?: readonly string[]
-  /** One of its target's labels, as they are now. */
+  /** Present labels of its target. */
   readonly labels?: readonly Label[]
-  /** Its target's, as it is now. */
+  /** Present connectivity of its target. */
   readonly connectivity?: readonly Connectivity[]
   readonly consistent?: boolean
   readonly stalled?: boolean
   readonly hasError?: boolean
-  /** True: those that were closed when a device retired, and only those. Absent or false: those that are listed. */
+  /** True: only deployments that were closed when their device retired. Absent or false: only listed deployments. */
   readonly retired?: boolean
-  /** Part of its id, device, reporter, application or error, in any case. */
+  /** Part of the id, device, reporter, application or error. Case is ignored. */
   readonly text?: string
   /** It belongs to this group. */
   readonly group?: GroupName
@@ -46,12 +46,12 @@ export interface DeploymentFilter {
   readonly changedBefore?: Millis
 }
 
-/** The row of deployments that conditions speak of, whichever source it comes from. */
+/** The row of deployments that conditions use, from any source. */
 export const d = alias(deployments, 'd')
 
 const onTarget = alias(targets, 'on_target')
 
-/** Every field is here: the compiler holds that. */
+/** The compiler ensures that all fields are here. */
 const conditions: {
   readonly [Field in keyof DeploymentFilter]-?: (value: NonNullable<DeploymentFilter[Field]>) => SQL
 } = {
@@ -90,14 +90,14 @@ const conditions: {
 }
 
 const isDevice = sql`${onTarget.kind} = 'DEVICE' and ${onTarget.provider} = ''`
-/** With the device that it ran on or that reported it. What was forgotten before is not. */
+/** Closed with the device that it ran on or that reported it, and not forgotten before. */
 const isClosed = sql`(exists (select 1 from ${targets} ${onTarget}
     where ${onTarget.key} = ${d.targetKey} and ${onTarget.retiredAt} <= ${d.forgottenAt})
   or exists (select 1 from ${targets} ${onTarget}
     where ${isDevice} and ${onTarget.name} = ${d.reporter} and ${onTarget.retiredAt} <= ${d.forgottenAt}))`
 const hasError = hasErrorWhere((error) => sql`${error} ->> 'code' is not null`)
 
-/** The condition that `d` is where the filter looks: listed, or closed with its device. */
+/** The condition that `d` is listed, or closed with its device, as the filter requires. */
 export function stands({ retired }: DeploymentFilter): SQL {
   return retired ? forgotten : listed
 }
@@ -105,7 +105,7 @@ export function stands({ retired }: DeploymentFilter): SQL {
 const listed = fixed(sql`${d.forgottenAt} is null`)
 const forgotten = fixed(sql`${d.forgottenAt} is not null`)
 
-/** The condition for `d`. Whether it is forgotten is not part of it: see `stands`. */
+/** The condition for `d`, without the check whether it is forgotten (see `stands`). */
 export function matchesDeployment(filter: DeploymentFilter): SQL {
   return all(
     presentFields(filter).map((field) => {
@@ -115,7 +115,7 @@ export function matchesDeployment(filter: DeploymentFilter): SQL {
   )
 }
 
-/** The fields that ask something. */
+/** The fields that restrict the result. */
 export function presentFields<Filter extends object>(filter: Filter): (keyof Filter)[] {
   return (Object.keys(filter) as (keyof Filter)[]).filter(
     (field) => filter[field] !== undefined && filter[field] !== null,

@@ -1,4 +1,4 @@
-/** The orders of a list of deployments. Each row's revision is its own, so revisions alone are a total order. */
+/** The orders of lists of deployments. Revisions are unique, so they are a total order. */
 import { type SQL, sql } from 'drizzle-orm'
 import type { Deployment } from '../../domain/deployment.ts'
 import type { DeploymentState } from '../../domain/values.ts'
@@ -40,14 +40,14 @@ export const orders: { readonly [Name in DeploymentOrder]: Order<Placed> } = {
 }
 
 /**
- * The fleet's present rows of some states: for each a run of the index (state, revision), of which a page needs only the first
- * rows. The row comparisons leave the planner no other index: it cannot know that hardly anything is FAILED.
+ * The fleet's present rows of some states: one range of the index (state, revision) per state, of which a page reads the first rows. The
+ * row comparisons force the planner to use this index: it cannot know that few deployments are FAILED.
  */
 export function selectByState(order: RunOrder, states: readonly DeploymentState[], conditions: readonly SQL[]): Select {
   return (stretch) => {
     const place = sql`(${d.state}, ${d.revision})`
     const limits = stretch.bounds.map((bound) => limitInRun(order, bound))
-    // One comparison from below and one from above: an index scan begins at the first of each that it is given.
+    // One lower and one upper bound: an index scan uses only the first of each.
     const inRun = [
       sql`${place} > (run.state, ${limits.find(({ isLower }) => isLower)?.revision ?? noRevision})`,
       sql`${place} < (run.state, ${limits.find(({ isLower }) => !isLower)?.revision ?? anyRevision})`,
@@ -63,10 +63,10 @@ export function selectByState(order: RunOrder, states: readonly DeploymentState[
   }
 }
 
-/** The orders that can be read from those runs. */
+/** The orders that can be read from these ranges. */
 export type RunOrder = Exclude<DeploymentOrder, 'NAME'>
 
-/** What a bound of the order leaves of the run of one state: revisions above or below one. For STATE all, some or none. */
+/** The part of one state's range within a bound of the order: revisions above or below one. In the order STATE also all or none. */
 function limitInRun(order: RunOrder, { side, place }: Stretch['bounds'][number]): { isLower: boolean; revision: SQL } {
   const isTowardsEnd = side === 'after' || side === 'from'
   const isLower = isTowardsEnd === (order === 'CHANGED_ASC')
@@ -80,6 +80,6 @@ function limitInRun(order: RunOrder, { side, place }: Stretch['bounds'][number])
   }
 }
 
-/** Below and above every revision. */
+/** Lower and higher than every revision. */
 const noRevision = sql`0::bigint`
 const anyRevision = sql`${Number.MAX_SAFE_INTEGER}::bigint`

@@ -1,4 +1,4 @@
-/** Whose deployments a list or a count is about, and where their rows come from: the present, or the present unwound. */
+/** The parents of a list or a count of deployments, and the source of their rows: the present, or the present unwound. */
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import type { Session } from '../database.ts'
 import { all, fixed } from '../sql/parameters.ts'
@@ -7,7 +7,7 @@ import { visiblePlace } from './access-scope.ts'
 import { type DeploymentFilter, d, stands } from './deployment-filter.ts'
 import { fromPast, type Past, present } from './past.ts'
 
-/** Answers are by key of the parent, 0 for the fleet. */
+/** Results are by the key of the parent, 0 for the fleet. */
 export type Scope =
   | { readonly of: 'fleet' }
   | { readonly of: 'rollout' | 'target' | 'instance'; readonly keys: readonly number[] }
@@ -20,7 +20,7 @@ type Owned =
   | Pick<typeof d, 'rolloutKey' | 'targetKey' | 'instanceKey'>
   | Pick<typeof present, 'rolloutKey' | 'targetKey' | 'instanceKey'>
 
-/** The condition that a row is one of parent.key's. */
+/** The condition that a row belongs to parent.key. */
 export function ownedBy(scope: Scope, row: Owned): SQL {
   switch (scope.of) {
     case 'fleet':
@@ -41,32 +41,32 @@ function isParent(column: SQLWrapper): SQL {
 const fromAll = fixed(sql`from ${deployments} ${d} where`)
 const isCurrent = fixed(sql`${d.isCurrent}`)
 
-/** `from … where …` of the rows `d` of parent.key that the conditions speak of: one of them is isListed's. */
+/** `from … where …` of the rows `d` of parent.key that match the conditions. They must include isListed. */
 export function fromPresent(scope: Scope, conditions: readonly SQL[]): SQL {
   return sql`${fromAll} ${all([ownedBy(scope, d), ...conditions])}`
 }
 
 /**
- * The condition that a row is listed: it stands where the filter looks, its reader sees it, and where the filter does not say which
- * instances, it is of a rollout's or the fleet's current ones, or of an instance its own.
+ * The condition that a row is listed: it is not forgotten, the reader sees it, and it belongs to a current instance. If the filter or the
+ * parent names instances, it belongs to one of those instead.
  */
 export function isListed(reader: Pick<Session, 'accessScope'>, scope: Scope, filter: DeploymentFilter): SQL[] {
   const isMeant = scope.of === 'instance' || filter.instanceIds ? [] : [isCurrent]
   return [stands(filter), ...isMeant, ...visiblePlace(reader, d)]
 }
 
-/** The same as of then: what has not changed since comes by the indexes of the present, only the rest is unwound. */
+/** The same in the past: unchanged rows come from the indexes of the present, and only changed rows are unwound. */
 export function fromThen(past: Past, scope: Scope, conditions: readonly SQL[]): SQL {
   const unchanged = fromPresent(scope, [sql`${d.revision} <= ${past.revision}::bigint`, ...conditions])
   return sql`from (select ${d}.* ${unchanged} union all select ${d}.* ${fromUnwound(past, scope, conditions)}) as ${d}`
 }
 
-/** The rows `d` of parent.key then, of the deployments that have changed since. */
+/** The rows `d` of parent.key at that time, of deployments that have changed since. */
 export function fromUnwound(past: Past, scope: Scope, conditions: readonly SQL[]): SQL {
   return sql`${fromPast(past, hasChanged(past, scope))} and ${all([ownedBy(scope, d), ...conditions])}`
 }
 
-/** The present rows that have changed since and may have been parent.key's: those that are, and those that left it. */
+/** The present rows that have changed since and may have belonged to parent.key: its present ones, and those that left it. */
 function hasChanged({ revision, spanned }: Past, scope: Scope): SQL {
   const since = sql`${present.revision} > ${revision}::bigint`
   const anywhere = sql`(${present.forgottenAt} is null and ${since}) or (${present.forgottenAt} is not null and ${since})`
@@ -79,7 +79,7 @@ function hasChanged({ revision, spanned }: Past, scope: Scope): SQL {
   const own = sql`select ${deployments.key} from ${deployments} where ${isParent(owner)}`
   const leavers = sql`select ${changeLog.deploymentKey} from ${changeLog}
     where ${isParent(left)} and ${changeLog.firstRevision} > ${revision}::bigint`
-  // Each of the two arms has an index of its own: one of the present deployments, one of the forgotten.
+  // Each part has its own index: one for listed deployments, one for forgotten ones.
   return sql`${since} and ${present.key} in (
     ${own} and ${deployments.forgottenAt} is null and ${deployments.revision} > ${revision}::bigint
     union all ${own} and ${deployments.forgottenAt} is not null and ${deployments.revision} > ${revision}::bigint

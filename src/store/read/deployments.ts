@@ -26,14 +26,14 @@ export {
 export { type DeploymentOrder, deploymentOrders } from './deployment-order.ts'
 export type { Scope } from './deployment-scope.ts'
 
-/** `asOf` null: as it is now; else as it was at that revision. */
+/** `asOf`: the revision that the row reflects. Null: the present. */
 export type DeploymentRow = ShownDeployment & { readonly asOf: Revision | null }
 
 const shown = shownColumns('d')
 const allColumns = fixed(sql`select ${d}.*`)
 const shownOfPage = shownColumns('page_row')
 
-/** Forgotten ones too; a key that names nothing (or nothing yet at `asOf`) is absent. */
+/** Includes forgotten ones. Keys without a row (at `asOf`) are absent. */
 export async function deploymentsByKey(
   session: Session,
   keys: readonly number[],
@@ -47,10 +47,10 @@ export async function deploymentsByKey(
   return new Map(records.map((record) => [record.key, toRow(record, past)]))
 }
 
-/** Characters of JSON that one statement reads. */
+/** Characters of JSON per statement. */
 const mostRead = 1_000_000
 
-/** Of rows that came without them, because they are large: some of them at once. */
+/** Large components, which rows come without, several rows per statement. */
 export async function componentsByKey(
   session: Session,
   keys: readonly number[],
@@ -81,7 +81,7 @@ export async function componentsByKey(
 
 const runningOn = alias(targets, 'running_on')
 
-/** By id, and by the device it runs on or its reporter if one is given; forgotten ones not. */
+/** By id, and by its target or its reporter if a device is given. Excludes forgotten ones. */
 export async function findDeployments(
   session: Session,
   deploymentId: string,
@@ -105,7 +105,7 @@ function concerns(device: string): SQL {
 
 const isDevice = sql`${runningOn.kind} = 'DEVICE' and ${runningOn.provider} = ''`
 
-/** What findDeployments is asked for. */
+/** The arguments of findDeployments. */
 export interface DeploymentName {
   readonly deploymentId: string
   readonly deviceId: string | null
@@ -113,7 +113,7 @@ export interface DeploymentName {
 
 const isReported = sql`${d.deploymentId} = asked.id and ${d.reporter} = asked.device`
 
-/** Of `asked`, which is ids, or pairs of an id and a device. */
+/** Lookups for `asked`, which has ids, or pairs of an id and a device. */
 const ofId = fixed(
   sql`cross join lateral (select ${d}.* from ${deployments} ${d} where ${d.deploymentId} = asked.id offset 0) as ${d}`,
 )
@@ -129,9 +129,9 @@ const isThere = fixed(sql`${d.forgottenAt} is null`)
 const byKey = fixed(sql`order by ${d.key}`)
 
 /**
- * As findDeployments in the present, for many at once: those of `names[n]` are at `n`. An id may be that of thousands of devices, so
- * each pair is looked up by an index of both (and there is one for each kind of reporter). Left to itself the database reads the whole table for each
- * hundred of them, in which there is an old row for each change.
+ * Like findDeployments at present, for many names at once. The result has those of `names[n]` at `n`. Thousands of devices may share an
+ * id, so each pair is looked up in an index of both columns; each kind of reporter has one. With a plain join, the planner reads the
+ * whole table for every hundred pairs, including the dead rows that each change leaves.
  */
 export async function findManyDeployments(
   session: Session,
@@ -162,7 +162,7 @@ export async function findManyDeployments(
   return found
 }
 
-/** A single one is told as such: the planner takes any list for ten, and would plan anew each time. */
+/** A single pair becomes a single row: the planner assumes ten rows for any list, and would make a new plan each time. */
 function asPairs(ids: readonly string[], devices: readonly string[], indexes: readonly number[]): SQL {
   return ids.length === 1
     ? sql`(select ${ids[0]}::text as id, ${devices[0]}::text as device, ${indexes[0]}::bigint as index) as asked`
@@ -197,7 +197,7 @@ function selectFor(
   past: Past | null,
 ): Select {
   if (!past) return selectPresent(reader, scope, filter, order, [])
-  // Both halves are cut to a page, so that what has not changed since still comes by its index.
+  // Both halves are limited to a page, so that unchanged rows still come from an index.
   const unchanged = selectPresent(reader, scope, filter, order, [sql`${d.revision} <= ${past.revision}::bigint`])
   const matches = all([matchesDeployment(filter), ...isListed(reader, scope, filter)])
   return (stretch) => sql`select ${d}.* from (

@@ -1,4 +1,4 @@
-/** What devices prove themselves with, as it is stored: hashes of tokens, public keys, SPIFFE ids. Reading only; tokens.ts and keys are written with the device. */
+/** Reads the stored credentials of devices: hashes of tokens, public keys, SPIFFE ids. */
 import { sql } from 'drizzle-orm'
 import type { Millis } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
@@ -6,7 +6,7 @@ import { isAnyOf } from '../sql/parameters.ts'
 import { deviceIdentities, deviceTokens, targets, usedSignatures } from '../tables/schema.ts'
 
 export interface HeldCredential {
-  /** As it was asked for: a token's hash, a key's id, a SPIFFE id. */
+  /** The requested token hash, key id or SPIFFE id. */
   readonly id: string
   readonly device: string
   readonly revokedAt: Millis | null
@@ -15,16 +15,16 @@ export interface HeldCredential {
 
 export interface HeldToken extends HeldCredential {
   readonly isExpired: boolean
-  /** Whether it opens the Git repository of the device, and nothing else. */
+  /** Whether it only grants access to the device's Git repository. */
   readonly repositoryOnly: boolean
 }
 
 export interface HeldIdentity extends HeldCredential {
-  /** SubjectPublicKeyInfo in base64; null: it is a SPIFFE id. */
+  /** SubjectPublicKeyInfo in base64. Null: a SPIFFE id. */
   readonly publicKey: string | null
 }
 
-/** By the key's id, or by SPIFFE id. */
+/** By key id or SPIFFE id. */
 export async function findIdentities(session: Session, ids: readonly string[]): Promise<Map<string, HeldIdentity>> {
   const rows = await session.rows<HeldIdentity>(
     sql`select ${deviceIdentities.id} as id, ${targets.name} as device, ${targets.revokedAt} as "revokedAt", ${targets.retiredAt} as "retiredAt",
@@ -35,7 +35,7 @@ export async function findIdentities(session: Session, ids: readonly string[]): 
   return new Map(rows.map((row) => [row.id, row]))
 }
 
-/** Those of them that were used. */
+/** The signatures that were used. */
 export async function findUsed(session: Session, ids: readonly string[]): Promise<Map<string, true>> {
   const rows = await session.rows<{ id: string }>(
     sql`select ${usedSignatures.id} as id from ${usedSignatures} where ${usedSignatures.heldUntil} is null and ${isAnyOf(usedSignatures.id, ids, 'text')}`,
@@ -48,7 +48,7 @@ export interface ProvisionedDevice extends HeldCredential {
   readonly spiffeIds: readonly string[]
 }
 
-/** By name: devices for which somebody else vouches. */
+/** By name: devices that another party provisioned. */
 export async function findProvisioned(
   session: Session,
   names: readonly string[],
@@ -63,7 +63,7 @@ export async function findProvisioned(
   return new Map(rows.map((row) => [row.id, row]))
 }
 
-/** By hash. Whether one has expired is for the database's clock to say, which said when it would. */
+/** By hash. The database's clock decides whether a token has expired, because it also set the expiry. */
 export async function findTokens(session: Session, hashes: readonly string[]): Promise<Map<string, HeldToken>> {
   const rows = await session.rows<HeldToken>(
     sql`select ${deviceTokens.hash} as id, ${targets.name} as device, ${targets.revokedAt} as "revokedAt", ${targets.retiredAt} as "retiredAt",

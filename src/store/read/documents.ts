@@ -1,4 +1,4 @@
-/** Bodies kept as they came, to be given back: k8splugin's instances. */
+/** Bodies that are stored and returned unchanged: k8splugin's instances. */
 import { sql } from 'drizzle-orm'
 import { storableJsonText } from '../../domain/text.ts'
 import type { Session } from '../database.ts'

@@ -1,4 +1,4 @@
-/** Instances and actions of rollouts, as they are or as they were: actions only ever grow, and the log says which status an instance had. */
+/** Instances and actions of rollouts, at present or in the past. Actions are only added, and the log has the former status of instances. */
 import { sql } from 'drizzle-orm'
 import type { Instance, InstanceStatus } from '../../domain/instance.ts'
 import type { LifecycleAction } from '../../domain/lifecycle.ts'
@@ -10,10 +10,10 @@ import { type ActionRecord, type InstanceRecord, toAction, toInstance } from '..
 import { changeLog, instances, lifecycleActions, rollouts, sinks } from '../tables/schema.ts'
 import { visibleInstance } from './access-scope.ts'
 
-/** `asOf` null: as it is now; else as it was at that revision. */
+/** `asOf`: the revision that the row reflects. Null: the present. */
 export type InstanceRow = Instance & { readonly asOf: Revision | null }
 
-/** A key that names nothing (or nothing yet at `asOf`) is absent. */
+/** Keys without a row (at `asOf`) are absent. */
 export async function instancesByKey(
   session: Session,
   keys: readonly number[],
@@ -44,7 +44,7 @@ export async function instanceById(
   return found ?? null
 }
 
-/** k8splugin's, those that were deleted not; oldest first. */
+/** Instances of k8splugin that are not deleted, oldest first. */
 export async function bundleInstances(session: Session): Promise<InstanceRow[]> {
   const found = await read(session, isBundle, null)
   return found.toSorted((a, b) => a.key - b.key)
@@ -56,7 +56,7 @@ const isBundle = sql`(${instances.rolloutKey} in (
 const isUnannounced = sql`(${isBundle} and not exists (
   select 1 from ${sinks} where ${sinks.kind} = 'INVENTORY' and ${sinks.instanceKey} = ${instances.key}))`
 
-/** Of the bundles' instances, those that no inventory sink is for; oldest first. */
+/** Instances of k8splugin without an inventory sink, oldest first. */
 export async function unannouncedInstances(session: Session, limit: number): Promise<InstanceRow[]> {
   const first = sql`select ${instances.key} from ${instances} where ${isUnannounced} order by ${instances.key} limit ${limit}::int`
   const found = await read(session, sql`${instances.key} in (${first})`, null)
@@ -88,7 +88,7 @@ export async function actionsOf(
 
 async function read(session: Session, which: ReturnType<typeof sql>, asOf: Revision | null): Promise<InstanceRow[]> {
   const existed = asOf === null ? sql`true` : sql`${instances.createdRevision} <= ${asOf}::bigint`
-  // The status it left with the first change of it that came later is the one it had.
+  // The first later change of the status has the former status as its origin.
   const then =
     asOf === null
       ? sql`null`

@@ -1,4 +1,4 @@
-/** What devices are told that ask whether there is anything new: of many of them at once, one indexed row each. */
+/** The newest manifest of devices that poll for changes: one indexed row each, many devices per statement. */
 import { sql } from 'drizzle-orm'
 import { type Digest, firstManifestVersion } from '../../domain/desired.ts'
 import { DomainError } from '../../domain/errors.ts'
@@ -9,21 +9,21 @@ import { isAnyOf } from '../sql/parameters.ts'
 import { manifests, targets } from '../tables/schema.ts'
 
 export interface ManifestTip {
-  /** The device's. */
+  /** Key of the device. */
   readonly key: number
   readonly revokedAt: Millis | null
   readonly retiredAt: Millis | null
   readonly lastHeardAt: Millis | null
   readonly expectedInterval: number | null
-  /** Of its newest manifest. */
+  /** Version of its newest manifest. */
   readonly version: number
-  /** 0: of the first, which was never made. */
+  /** 0: it has the first, empty manifest, which is not stored. */
   readonly at: Millis
-  /** Null: it lists nothing. */
+  /** Null: the manifest is empty. */
   readonly bundle: { readonly digest: Digest; readonly size: number } | null
 }
 
-/** Whose desired state may be fetched: of a device that is known, and was neither revoked nor retired. */
+/** Throws unless the device may fetch its desired state: it is known, and neither revoked nor retired. */
 export function requireTip(device: string, tip: ManifestTip | null): ManifestTip {
   if (!tip)
     throw new DomainError(
@@ -49,7 +49,7 @@ interface TipRecord {
   readonly bundle_size: number | null
 }
 
-/** By name; those that are not there are no devices. */
+/** By name. Unknown devices are absent. */
 export async function findTips(session: Session, names: readonly string[]): Promise<Map<string, ManifestTip>> {
   const rows = await session.rows<TipRecord>(
     sql`select ${targets.name} as name, ${targets.key} as key, ${targets.revokedAt} as revoked_at,

@@ -1,11 +1,11 @@
 /**
  * The past is the present unwound. As of a revision R:
  *
- *   a deployment whose newest revision <= R is what it is now
- *   any other is what the `before` of its earliest entry after R says (null: it did not exist)
+ *   a deployment with newest revision <= R has its present state
+ *   any other has the state in `before` of its earliest entry after R (null: it did not exist)
  *   the one whose entry spans R (first <= R < last) is folded up to R; there is at most one
  *
- * So the cost of looking back follows the deployments that changed since, never the length of the log.
+ * So the cost depends on the deployments that changed since, not on the length of the log.
  */
 import { type SQL, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
@@ -22,7 +22,7 @@ import { toImage, toImageRecord } from '../sql/rows.ts'
 import { changeLog, deployments, epochs } from '../tables/schema.ts'
 import { d } from './deployment-filter.ts'
 
-/** The revision that `asOf` or `atRevision` means; null: the present. */
+/** The revision for `asOf` or `atRevision`. Null: the present. */
 export async function resolvePast(
   snapshot: Snapshot,
   when: { readonly asOf: Millis | null; readonly atRevision: string | null },
@@ -33,7 +33,7 @@ export async function resolvePast(
   return asOf === null ? null : newestAt(snapshot, asOf)
 }
 
-/** The revision itself, when what follows it is all there: a cursor to read on from, or a moment to look back to. */
+/** Returns the revision if all later changes are retained. Throws HISTORY_EXPIRED otherwise. */
 export async function requireRetained(snapshot: Snapshot, revision: Revision): Promise<Revision> {
   const head = await snapshot.head
   const { epochBase, revision: newest, tail } = head
@@ -51,7 +51,7 @@ async function newestAt(snapshot: Snapshot, asOf: Millis): Promise<Revision> {
   const { revision, tail, tailAt, at } = head
   if (asOf >= at) return revision
   if (asOf < tailAt) throw expired(`what was known at ${new Date(asOf).toISOString()}`, head)
-  // Within an epoch `at` never goes back; a later one may begin before the time that a clock which jumped had left in an earlier one.
+  // Within an epoch `at` never decreases. After a clock that was ahead, a later epoch may begin at an earlier time.
   const [epoch] = await snapshot.rows<{ base: Revision; first_at: Millis | null }>(
     sql`select began.base, (select ${changeLog.at} from ${changeLog} where ${changeLog.firstRevision} > began.base
           order by ${changeLog.firstRevision} limit 1) as first_at
@@ -79,14 +79,14 @@ function expired(what: string, head: LogHead): DomainError {
   })
 }
 
-/** A revision looked back to, with what SQL alone cannot say of it. */
+/** A past revision, with the state that SQL cannot compute. */
 export interface Past {
   readonly revision: Revision
-  /** The deployment whose entry spans the revision, as it was in the middle. */
+  /** The deployment whose entry spans the revision, as of that revision. */
   readonly spanned: { readonly key: number; readonly image: object | null } | null
 }
 
-/** What was last looked back to in each session: one operation asks many times for the same moment. */
+/** The last past of each session: an operation asks for the same revision many times. */
 const opened = createAttachment<Session, { readonly revision: Revision; readonly past: Promise<Past> }>('past')
 
 export function openPast(session: Session, revision: Revision): Promise<Past> {
@@ -116,7 +116,7 @@ export const present = alias(deployments, 'present')
 
 const later = alias(changeLog, 'later')
 
-/** `from … where …` of the rows `d` as they were, made from the present rows that `which` describes. Forgotten ones too. */
+/** `from … where …` of the rows `d` at that time, made from the present rows that match `which`. Includes forgotten ones. */
 export function fromPast(past: Past, which: SQL): SQL {
   const revision = sql`${past.revision}::bigint`
   const image = past.spanned && past.spanned.image !== null ? storableJson(past.spanned.image) : null

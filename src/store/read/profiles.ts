@@ -1,4 +1,4 @@
-/** What devices said of themselves. */
+/** Profiles of devices, as they describe themselves. */
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import type { Label } from '../../domain/target.ts'
 import { storableJson } from '../../domain/text.ts'
@@ -10,10 +10,10 @@ import { visibleTarget } from './access-scope.ts'
 
 export interface DeviceProfile {
   readonly onboardedAt: Millis | null
-  /** What the device calls itself. */
+  /** Labels that the device gives itself. */
   readonly labels: readonly Label[]
   readonly capabilities: {
-    /** The JSON, as it was sent. */
+    /** The JSON as it was sent. */
     readonly text: string
     readonly generation: string
     readonly at: Millis
@@ -29,7 +29,7 @@ interface ProfileRecord {
   readonly labels: readonly Label[]
 }
 
-/** By the devices' keys; of a device that the reader only knows by its name, none. */
+/** By the keys of devices. Devices outside the reader's access scope have none. */
 export async function profilesOf(session: Session, keys: readonly number[]): Promise<Map<number, DeviceProfile>> {
   const rows = await session.rows<ProfileRecord>(
     sql`select ${deviceProfiles}.* from ${deviceProfiles} where ${isAnyOf(deviceProfiles.targetKey, keys, 'bigint')}
@@ -53,7 +53,7 @@ function toProfile(row: ProfileRecord): DeviceProfile {
   return { onboardedAt, labels, capabilities }
 }
 
-/** Targets that say one of these of themselves, where nobody else says something of that key. For filters only, never for access. */
+/** Targets that give themselves one of these labels, unless an operator set a label with that key. Only for filters, never for access. */
 export function callsItself(
   target: { readonly key: SQLWrapper; readonly labels: SQLWrapper },
   wanted: readonly Label[],

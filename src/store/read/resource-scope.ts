@@ -1,4 +1,4 @@
-/** Whose resources a list or a count is about, which of them, and where their rows come from: the present, the past, or the tallies. */
+/** The parents and filters of a list or a count of resources, and the source of rows: the present, the past or the tallies. */
 import { type SQL, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
 import type { Presence, SyncStatus } from '../../domain/resource.ts'
@@ -9,15 +9,15 @@ import { all, isAnyOf } from '../sql/parameters.ts'
 import { changeLog, deployments, instances, resources, resourceTallies, rollouts, targets } from '../tables/schema.ts'
 import { visiblePlace } from './access-scope.ts'
 
-/** Any of these within a field, all fields together; an absent field asks nothing, an empty list matches nothing. */
+/** Any value within a field, and all fields together. An absent field matches everything, an empty list nothing. */
 export interface ResourceFilter {
   readonly rolloutKeys?: readonly number[]
-  /** Without it, of a rollout and of the fleet only those of the current instances. */
+  /** Absent: for a rollout and the fleet, the current instances. */
   readonly instanceIds?: readonly string[]
   readonly deploymentIds?: readonly string[]
   /** Names of components. */
   readonly apps?: readonly string[]
-  /** `provider+name`, or `+name` whichever its provider is; of a cloud-region its name. */
+  /** `provider+name`, or `+name` for any provider. For a cloud region its name. */
   readonly clusters?: readonly string[]
   readonly names?: readonly string[]
   readonly kinds?: readonly string[]
@@ -25,24 +25,24 @@ export interface ResourceFilter {
   readonly sync?: readonly SyncStatus[]
   readonly presence?: readonly Presence[]
   readonly readiness?: readonly Readiness[]
-  /** True: only what the orchestrator applied; false: only what the cluster alone has. */
+  /** True: only resources that the orchestrator applied. False: only those that exist in the cluster alone. */
   readonly isApplied?: boolean
-  /** Whether the source that watches the cluster can show it. */
+  /** Whether the source that watches the cluster can show resources of this kind. */
   readonly isShowable?: boolean
 }
 
-/** Answers are by key of the parent, 0 for the fleet, and for components by their index in `items`. */
+/** Results are by the key of the parent, 0 for the fleet, and for components by the index in `items`. */
 export type ResourceScope =
   | { readonly of: 'fleet' }
   | { readonly of: 'rollout' | 'instance' | 'deployment'; readonly keys: readonly number[] }
   | { readonly of: 'component'; readonly items: readonly { readonly deploymentKey: number; readonly name: string }[] }
 
-/** The row of resources that conditions speak of, whichever source it comes from. */
+/** The row of resources that conditions use, from any source. */
 export const r = alias(resources, 'r')
 export const present = alias(resources, 'present')
 const later = alias(changeLog, 'later')
 
-/** The rows `r` that `which` (of `present`) describes, as they are or as they were. */
+/** The rows `r` whose `present` rows match `which`, at present or in the past. */
 export function fromRows(asOf: Revision | null, which: SQL): SQL {
   if (asOf === null)
     return sql`from (select ${present}.* from ${resources} ${present} where ${which}) as ${r} where true`
@@ -57,7 +57,7 @@ export function fromRows(asOf: Revision | null, which: SQL): SQL {
     where (${present.revision} <= ${revision} or json_typeof(undone.before) = 'object') and (${which})`
 }
 
-/** `from … where …` of the rows `r` of parent.key that the filter lists. */
+/** `from … where …` of the rows `r` of parent.key that match the filter. */
 export function fromListed(
   reader: Session,
   scope: ResourceScope,
@@ -70,7 +70,7 @@ export function fromListed(
   return sql`from ${resources} ${r} where ${all([...ownedBy(r, scope, filter, null), ...conditions])}`
 }
 
-/** Whose it is: none of that ever changes. */
+/** The condition on the parent. It never changes for a resource. */
 function ownedBy(
   row: typeof r | typeof present,
   scope: ResourceScope,
@@ -84,7 +84,7 @@ function ownedBy(
   ]
 }
 
-/** The condition that an instance is one that the scope and the filter mean; parent.key is the scope's. */
+/** The condition that an instance matches the scope and the filter. parent.key belongs to the scope. */
 function instancesMeant(key: SQL, scope: ResourceScope, filter: ResourceFilter, asOf: Revision | null): SQL[] {
   const isCurrent =
     (scope.of === 'fleet' || scope.of === 'rollout') && !filter.instanceIds
@@ -107,7 +107,7 @@ function instancesMeant(key: SQL, scope: ResourceScope, filter: ResourceFilter, 
 function currentInstances(scope: ResourceScope, asOf: Revision | null): SQL {
   const ofRollout = scope.of === 'rollout' ? sql`${instances.rolloutKey} = parent.key` : sql`true`
   if (asOf === null) return sql`select ${instances.key} from ${instances} where ${instances.isCurrent} and ${ofRollout}`
-  // Of a resource bundle each of its instances is, on whichever cloud-region.
+  // All instances of a resource bundle are current, one per cloud region.
   const line = sql`case when ${rollouts.kind} = 'RESOURCE_BUNDLE' then ${instances.key} else ${instances.rolloutKey} end`
   return sql`select newest.key from (select distinct on (${line}) ${instances.key} from ${instances}
     join ${rollouts} on ${rollouts.key} = ${instances.rolloutKey}
@@ -131,7 +131,7 @@ function matchesResource(filter: ResourceFilter): SQL[] {
   ]
 }
 
-/** The same for tallies: of the instances, or of the deployments where clusters are asked for. */
+/** The same for tallies: of instances, or of deployments if the filter has clusters. */
 export function fromTallies(scope: ResourceScope, filter: ResourceFilter): SQL {
   const { apps, sync, presence, readiness, isApplied, isShowable } = filter
   const t = resourceTallies
@@ -168,7 +168,7 @@ function deploymentsMeant(scope: ResourceScope, filter: ResourceFilter): SQL {
   return sql`select ${deployments.key} from ${deployments} where ${all([isOrchestrated, ...instancesOf, ...onClusters])}`
 }
 
-/** `provider+name`: a provider has no +, and an empty one is any; a name without + is a cloud-region's. */
+/** `provider+name`. A provider contains no `+`, and an empty one matches any. A name without `+` is a cloud region. */
 function targetsNamed(names: readonly string[]): SQL {
   const wanted = names.filter(isStorable).map((name) => {
     const cut = name.indexOf('+')

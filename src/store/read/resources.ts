@@ -1,7 +1,6 @@
 /**
- * Resources: lists, counts and details. Counts come from the tallies that the writer keeps (resource_tallies), so that an instance of
- * 50,000 resources is counted without reading one; only a filter that tallies do not know (kind, name, namespace), and the past, are
- * counted from the rows.
+ * Resources: lists, counts and details. Counts come from the tallies that the writer maintains (resource_tallies), so an instance with
+ * 50,000 resources is counted without reading them. Filters by kind, name or namespace, and the past, are counted from rows.
  */
 import { type SQL, sql } from 'drizzle-orm'
 import type { Presence, Resource, SyncStatus } from '../../domain/resource.ts'
@@ -25,7 +24,7 @@ import {
   tallyOwner,
 } from './resource-scope.ts'
 
-/** `asOf` null: as it is now; else as it was at that revision. */
+/** `asOf`: the revision that the row reflects. Null: the present. */
 export type ResourceRow = Resource & { readonly asOf: Revision | null }
 
 export interface ResourceCounts {
@@ -35,13 +34,13 @@ export interface ResourceCounts {
   readonly readiness: Readonly<Record<Readiness, number>>
 }
 
-/** In the order in which they were first heard of. */
+/** In the order in which they were first reported. */
 const oldestFirst: Order<Resource> = {
   name: 'RESOURCE',
   keys: [{ by: r.key, type: 'bigint', descending: false, of: (resource) => resource.key }],
 }
 
-/** Gone ones too; a key that names nothing (or nothing yet at `asOf`) is absent. */
+/** Includes resources that no longer exist. Keys without a row (at `asOf`) are absent. */
 export async function resourcesByKey(
   session: Session,
   keys: readonly number[],
@@ -77,7 +76,7 @@ export async function countResources(
   filter: ResourceFilter,
   asOf: Revision | null,
 ): Promise<Map<number, ResourceCounts>> {
-  // Tallies count everybody's.
+  // Tallies ignore access scopes.
   const isTallied = !session.accessScope && asOf === null && !filter.names && !filter.kinds && !filter.namespaces
   const counted = isTallied
     ? fromTallies(scope, filter)
@@ -100,7 +99,7 @@ export async function countResources(
   return totals
 }
 
-/** The sum of those that take part in it (docs/wire.md §5); UNKNOWN where there are none. */
+/** The worst readiness of the resources that count for it (docs/wire.md §5). UNKNOWN: there are none. */
 export async function sumOfReadiness(
   session: Session,
   scope: ResourceScope,
@@ -132,7 +131,7 @@ export interface ResourceDetailRow {
   readonly appliedDetailCut: boolean
 }
 
-/** Of the present only. */
+/** Only at present: details have no history. */
 export async function detailsOf(session: Session, keys: readonly number[]): Promise<Map<number, ResourceDetailRow>> {
   const rows = await session.rows<{
     key: number
@@ -156,7 +155,7 @@ export async function detailsOf(session: Session, keys: readonly number[]): Prom
   )
 }
 
-/** Details are their resource's. */
+/** A reader sees the details of resources that it sees. */
 function seesDetails(reader: Session): SQL[] {
   if (!reader.accessScope) return []
   return [
@@ -177,13 +176,13 @@ export interface ListedResource {
   readonly sync: SyncStatus | null
   readonly presence: Presence
   readonly readiness: Readiness
-  /** Null when it was not asked for. */
+  /** Null: not requested. */
   readonly detail: unknown
 }
 
 /**
- * The next `limit` resources of an instance after `after`, for answers that are grouped by component and cluster: components in the
- * order in which they were first heard of, within them clusters likewise, within those resources.
+ * The next `limit` resources of an instance after `after`, for answers that are grouped by component and cluster: by component, then by
+ * cluster, then by resource, each in the order in which they were first reported.
  */
 export async function listResources(
   session: Session,

@@ -14,25 +14,25 @@ import { deployments, rollouts } from '../tables/schema.ts'
 import { visiblePlace, visibleRollout } from './access-scope.ts'
 import { actionsOf, instancesOf } from './instances.ts'
 
-/** `asOf` null: as it is now; else as it was at that revision. */
+/** `asOf`: the revision that the row reflects. Null: the present. */
 export interface RolloutRow extends Rollout {
   readonly asOf: Revision | null
-  /** Its deployments counted; null: of the past, or for who sees less than all of them, somebody has to count. */
+  /** Its stored counters. Null: rows must be counted, for the past or a restricted reader. */
   readonly counters: Counters | null
 }
 
-/** Any of these within a field, all fields together; an absent field asks nothing, an empty list matches nothing. */
+/** Any value within a field, and all fields together. An absent field matches everything, an empty list nothing. */
 export interface RolloutFilter {
   readonly kinds?: readonly RolloutKind[]
   readonly projects?: readonly string[]
   readonly names?: readonly string[]
   readonly states?: readonly LifecycleState[]
   readonly statuses?: readonly InstanceStatus[]
-  /** Part of its name, project or composite application, in any case. */
+  /** Part of the name, project or composite application. Case is ignored. */
   readonly text?: string
 }
 
-/** Keys are handed out in order, so the newest is the greatest. */
+/** Keys are assigned in order, so the newest is the greatest. */
 const newestFirst: Order<Rollout> = {
   name: 'ROLLOUT',
   keys: [{ by: rollouts.key, type: 'bigint', descending: true, of: (rollout) => rollout.key }],
@@ -41,7 +41,7 @@ const newestFirst: Order<Rollout> = {
 const selectRollouts = fixed(sql`select ${rolloutColumns('rollouts')} from ${rollouts}`)
 const rolloutKey = fixed(sql`${rollouts.key}`)
 
-/** A key that names nothing (or nothing yet at `asOf`) is absent. */
+/** Keys without a row (at `asOf`) are absent. */
 export async function rolloutsByKey(
   session: Session,
   keys: readonly number[],
@@ -54,7 +54,7 @@ export async function rolloutsByKey(
   return new Map(found.map((rollout) => [rollout.key, rollout]))
 }
 
-/** The one of exactly that name; of several kinds a declared one first. */
+/** The rollout of exactly that name. If several kinds have it, the declared one. */
 export async function rolloutByKeyArgs(
   session: Session,
   name: Omit<RolloutName, 'kind'>,
@@ -71,7 +71,7 @@ export async function rolloutByKeyArgs(
   return rollout ?? null
 }
 
-/** The one of exactly that kind and name, as it is now. */
+/** The rollout of exactly that kind and name, at present. */
 export async function rolloutByName(session: Session, name: RolloutName): Promise<RolloutRow | null> {
   const [row] = await session.rows<RolloutRecord>(
     sql`${selectRollouts}
@@ -80,7 +80,7 @@ export async function rolloutByName(session: Session, name: RolloutName): Promis
   return row ? toRow(session, row) : null
 }
 
-/** Newest first; implicit rollouts only while they have a deployment. */
+/** Newest first. Implicit rollouts only while they have a deployment. */
 export async function pageRollouts(
   session: Session,
   filter: RolloutFilter,
@@ -103,7 +103,7 @@ export async function countRollouts(session: Session, filter: RolloutFilter): Pr
   return row?.n ?? 0
 }
 
-/** What a rollout's users and its current instance had come to. */
+/** Rollouts with the state and the current instance of that time. */
 async function asThen(
   session: Session,
   records: readonly RolloutRecord[],
@@ -128,12 +128,12 @@ async function asThen(
   })
 }
 
-/** As it is now. */
+/** At present. */
 function toRow(reader: Session, record: RolloutRecord): RolloutRow {
   return { ...toRollout(record), asOf: null, counters: reader.accessScope ? null : toCounters(record) }
 }
 
-/** And whoever asks sees it, or saw it then. */
+/** The condition that it existed and that the reader sees it, or saw it then. */
 function existedAt(reader: Session, asOf: Revision | null): SQL {
   const existed = asOf === null ? [] : [sql`${rollouts.createdRevision} <= ${asOf}::bigint`]
   return all([...existed, ...visibleRollout(reader, rollouts, asOf === null ? 'now' : 'ever')])
@@ -145,7 +145,7 @@ function fromListed(reader: Session, filter: RolloutFilter, bounds: readonly SQL
     [pending, installing, installed, failed, removing, removed].map((n) => sql`${n}`),
     sql` + `,
   )
-  // Counters count everybody's.
+  // Stored counters ignore access scopes.
   const hasDeployments = reader.accessScope
     ? sql`exists (select 1 from ${deployments} where ${deployments.rolloutKey} = ${rollouts.key}
         and ${deployments.forgottenAt} is null and ${deployments.isCurrent} and ${all(visiblePlace(reader, deployments))})`

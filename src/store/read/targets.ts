@@ -12,21 +12,21 @@ import { deviceDeviations, targets } from '../tables/schema.ts'
 import { visibleTarget } from './access-scope.ts'
 import { callsItself } from './profiles.ts'
 
-/** Any of these within a field, all fields together; an absent field asks nothing, an empty list matches nothing. */
+/** Any value within a field, and all fields together. An absent field matches everything, an empty list nothing. */
 export interface DeviceFilter {
   readonly deviceIds?: readonly string[]
   readonly labels?: readonly Label[]
   readonly connectivity?: readonly Connectivity[]
   readonly registered?: boolean
-  /** True: those out of service, and only those. Absent or false: the others. */
+  /** True: only retired devices. Absent or false: only devices in service. */
   readonly retired?: boolean
-  /** Kinds that its reports have ever had. */
+  /** Kinds of deviations that its reports ever had. */
   readonly deviations?: readonly DeviationKind[]
-  /** Part of its deviceId or name, in any case. */
+  /** Part of the deviceId or name. Case is ignored. */
   readonly text?: string
 }
 
-/** Answers are by key of the parent, 0 for the fleet. */
+/** Results are by the key of the parent, 0 for the fleet. */
 export type DeviceScope = { readonly of: 'fleet' } | { readonly of: 'parent'; readonly keys: readonly number[] }
 
 /** Names of devices are unique. */
@@ -35,7 +35,7 @@ const byName: Order<Target> = {
   keys: [{ by: targets.name, type: 'text', descending: false, of: (target) => target.name }],
 }
 
-/** `asOf`: also those that something was on then which the reader sees; of those that he does not see now, he is told the name. */
+/** `asOf`: also targets that had a deployment at that time which the reader sees. Of targets that it does not see now, it gets the name. */
 export async function targetsByKey(
   session: Session,
   keys: readonly number[],

@@ -1,4 +1,4 @@
-/** What webhooks were sent: kept to be looked at, and sent again when somebody asks. */
+/** Deliveries to webhooks: stored so that operators can inspect them and have them sent again. */
 import { sql } from 'drizzle-orm'
 import type { Millis } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
@@ -12,7 +12,7 @@ type DeliveryRecord = RowOf<typeof deliveries>
 export type Delivery = ObjectOf<typeof deliveries, (typeof fields)[number]>
 const toDelivery: (row: DeliveryRecord) => Delivery = rowMapper(deliveries, fields)
 
-/** An attempt at an event; what was sent before under the same id is the same. The newest `kept` of a sink stay. */
+/** Records an attempt. Attempts with the same event id belong to one delivery. Only the newest `kept` of a sink are retained. */
 export async function noteDelivery(
   session: Session,
   delivery: Pick<Delivery, 'sinkKey' | 'eventId' | 'revision' | 'body' | 'lastStatus' | 'lastError'>,
@@ -49,7 +49,7 @@ export async function deliveriesOf(
   return rows.map(toDelivery)
 }
 
-/** Asks for it to be sent again. Null: there is none. */
+/** Requests that it is sent again. Null: it does not exist. */
 export async function wantDelivery(session: Session, key: number): Promise<Delivery | null> {
   const [row] = await session.run<DeliveryRecord>(
     'update deliveries set is_wanted = true where key = $1::bigint returning *',

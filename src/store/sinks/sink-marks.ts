@@ -1,4 +1,4 @@
-/** What a sink that is kept level was told of each resource, so that the next round tells only what is different. */
+/** What a reconciled sink last got about each resource, so that the next round sends only the differences. */
 import { sql } from 'drizzle-orm'
 import { storableJson } from '../../domain/text.ts'
 import type { Session } from '../database.ts'

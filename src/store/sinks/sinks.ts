@@ -1,6 +1,6 @@
 /**
- * Sinks: who outside is told, up to where, and by which replica. Single statements outside the writer's transactions: nothing here is
- * part of the log, and every update by a replica says that it is (still) the holder.
+ * Sinks, their positions in the log, and the replicas that hold them. Single statements outside the writer's transactions: sinks are not
+ * part of the log. Each update by a replica checks that it still holds the sink.
  */
 import { sql } from 'drizzle-orm'
 import { DomainError } from '../../domain/errors.ts'
@@ -24,7 +24,7 @@ const toSink: (row: SinkRecord) => Sink = rowMapper(sinks, fields)
 export type NewSink = Pick<Sink, 'kind' | 'name' | 'instanceKey' | 'url' | 'secret' | 'filter' | 'settings' | 'cursor'>
 export type SinkChange = Partial<Pick<Sink, 'name' | 'url' | 'secret' | 'filter' | 'settings' | 'paused'>>
 
-/** CONFLICT where there is one of that name. */
+/** Throws CONFLICT if the name is taken. */
 export async function createSink(session: Session, sink: NewSink, now: Millis): Promise<Sink> {
   const [row] = await session.run<SinkRecord>(
     `insert into sinks (kind, name, instance_key, url, secret, filter, settings, cursor, created_at)
@@ -46,7 +46,7 @@ export async function createSink(session: Session, sink: NewSink, now: Millis): 
   return toSink(row)
 }
 
-/** What somebody configures anew is tried at once. Null: there is none. */
+/** A changed sink is tried at once. Null: it does not exist. */
 export async function changeSink(session: Session, key: number, change: SinkChange): Promise<Sink | null> {
   const given = <K extends keyof SinkChange>(field: K) => (change[field] === undefined ? null : change[field])
   const [row] = await session.run<SinkRecord>(
@@ -68,7 +68,7 @@ export async function changeSink(session: Session, key: number, change: SinkChan
   return row ? toSink(row) : null
 }
 
-/** `request`: only while nothing else has been asked of it. */
+/** `request`: only if no other request came meanwhile. */
 export async function deleteSink(session: Session, key: number, request: string | null = null): Promise<Sink | null> {
   const [row] = await session.run<SinkRecord>(
     `with gone as (delete from sinks where key = $1::bigint and ($2::text is null or settings ->> 'request' = $2) returning *),
@@ -87,7 +87,7 @@ export async function sinksByKey(session: Session, keys: readonly number[]): Pro
   return new Map(rows.map((row) => [row.key, toSink(row)]))
 }
 
-/** Of that kind, and of that instance if one is given; oldest first. */
+/** By kind, and by instance if one is given. Oldest first. */
 export async function listSinks(
   session: Session,
   kinds: readonly SinkKind[],
@@ -101,8 +101,8 @@ export async function listSinks(
 }
 
 /**
- * Revisions that a sink has not been told: those that there are, and between two epochs there are none. One that is kept level lags only
- * while its instance shows something newer.
+ * Number of revisions that a sink has not got. The gap between two epochs does not count. A reconciled sink lags only while its instance
+ * has newer changes.
  */
 const lag = sql`(
   select coalesce(sum(greatest(0, least(coalesce(${epochs.ended}, head.revision), newest.revision)
@@ -118,7 +118,7 @@ export async function lagsOf(session: Session, keys: readonly number[]): Promise
   return new Map(rows.map((row) => [row.key, row.lag]))
 }
 
-/** Of at most a thousand, those that fail first. */
+/** At most a thousand, failing ones first. */
 export async function listSinkStates({
   session,
 }: {
@@ -130,7 +130,7 @@ export async function listSinkStates({
   )
 }
 
-/** Takes or renews: those that this replica holds, and up to `more` that nobody does. */
+/** Takes or renews holds: on the sinks that this replica holds, and on up to `more` that no replica holds. */
 export async function holdSinks(
   session: Session,
   lease: { readonly holder: string; readonly now: Millis; readonly term: Millis; readonly more: number },
@@ -151,7 +151,7 @@ export async function releaseSinks(session: Session, holder: string): Promise<vo
   await session.run('update sinks set holder = null, held_until = null where holder = $1', [holder])
 }
 
-/** What became of an attempt. False: another replica holds it by now. */
+/** Records the result of an attempt. False: another replica holds the sink now. */
 export async function noteAttempt(
   session: Session,
   key: number,
@@ -162,13 +162,13 @@ export async function noteAttempt(
     readonly status: number | null
     readonly error: string | null
     readonly nextAt: Millis | null
-    /** Whether something was sent at all. */
+    /** Whether anything was sent. */
     readonly isSent: boolean
-    /** Whether some of it was taken, whatever became of the rest. */
+    /** Whether some of it was accepted. */
     readonly isFurther: boolean
-    /** Put over what is there, which may have been changed meanwhile. */
+    /** Merged into the present settings, which may have changed meanwhile. */
     readonly settings?: object
-    /** From now on it is left alone. */
+    /** Pauses the sink. */
     readonly isGivenUp: boolean
   },
 ): Promise<boolean> {
@@ -198,10 +198,10 @@ export async function noteAttempt(
   return rows.length > 0
 }
 
-/** What inventory sinks note as `settings.format` when they are level: a node that an older server wrote is of an older one. */
+/** `settings.format` of reconciled inventory sinks. A node that an older server wrote has an older format. */
 export const inventoryFormat = 2
 
-/** Of these sinks that are kept level: whose instance shows something else than what they were told. */
+/** The reconciled sinks whose instance differs from what they got. */
 export async function sinksBehind(session: Session, keys: readonly number[]): Promise<Set<number>> {
   const rows = await session.rows<{ key: number }>(
     sql`select ${sinks.key} from ${sinks} where ${isAnyOf(sinks.key, keys, 'bigint')} and (

@@ -1,4 +1,4 @@
-/** Cursors. Those of lists are opaque: a version, the order's name and the row's place in it. Those of changes are revisions. */
+/** Cursors. The cursor of a list is opaque: a version, the name of the order and the row's place in it. The cursor of a change is its revision. */
 
 import { DomainError } from '../../domain/errors.ts'
 import { isStorable } from '../../domain/text.ts'
@@ -41,7 +41,7 @@ function parseJsonList(text: string): unknown[] {
   }
 }
 
-/** A revision as the API writes it. One beyond 2^53-1 lies above any head, and so does what it becomes. */
+/** A revision as the API writes it. A number above 2^53-1 loses precision, but it stays above any head. */
 export function parseRevision(text: string, argument: string): Revision {
   if (!/^\d{1,40}$/.test(text)) throw badArgument(argument, 'is not a revision: decimal digits')
   return Math.min(Number(text), Number.MAX_SAFE_INTEGER)

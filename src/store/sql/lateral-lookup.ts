@@ -1,7 +1,6 @@
 /**
- * How many rows are looked up at once: "cross join lateral (… offset 0)" looks up each that is named by itself, in an index. Left to
- * itself, a database that has no statistics yet (PGlite never has any) believes there are few, and compares each that is named with
- * each that is there.
+ * "cross join lateral (… offset 0)" looks up each name on its own, in an index. A plain join leaves the choice to the planner. Without
+ * statistics (PGlite never has any) it assumes few rows, and compares each name with each row.
  */
 export function deviceNamed(name: string): string {
   return `cross join lateral (select t.* from targets t

@@ -1,7 +1,7 @@
-/** Pages and total orders: what a list asks for, and what a cursor points into. */
+/** Pages and total orders of lists. */
 import type { SQLWrapper } from 'drizzle-orm'
 
-/** One page of a connection: 1..100 rows (its caller checks), from the front or from the back of what `after` and `before` leave. */
+/** One page of a connection: 1 to 100 rows (the caller checks), from the start or the end of the rows between `after` and `before`. */
 export interface PageRequest {
   readonly size: number
   readonly after: string | null
@@ -27,7 +27,7 @@ export interface SortKey<T> {
   readonly of: (node: T) => string | number
 }
 
-/** A total order. Its name is in the cursors, so that one of another list is refused. */
+/** A total order. Its cursors contain its name, so that a cursor of another list is refused. */
 export interface Order<T> {
   readonly name: string
   readonly keys: readonly SortKey<T>[]
@@ -36,5 +36,5 @@ export interface Order<T> {
 /** A row's place: the values of an order's keys. */
 export type Place = readonly (string | number)[]
 
-/** Where rows lie with respect to a place, in terms of the order. */
+/** Where rows are relative to a place, in the order. */
 export type Side = 'after' | 'before' | 'upTo' | 'from'

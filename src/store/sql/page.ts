@@ -1,10 +1,10 @@
 /**
- * Relay's pages by keyset: no OFFSET, one statement however many parents, and a cursor that is the row's place in its order.
+ * Relay's pages by keyset: without OFFSET, in one statement for all parents. A cursor is the row's place in the order.
  *
  *   from unnest(parents) as parent left join lateral (the rows of that parent, after … before …, limit size + 1)
  *
- * hasNextPage and hasPreviousPage are answers, not guesses: the extra row speaks for the direction of travel, a probe beyond
- * the given cursor for the other one.
+ * hasNextPage and hasPreviousPage are exact. The extra row answers in the direction of travel. A probe beyond the given cursor answers in
+ * the other direction.
  */
 import { type SQL, sql } from 'drizzle-orm'
 import type { Session } from '../database.ts'
@@ -12,21 +12,21 @@ import { readCursor, writeCursor } from './cursor.ts'
 import type { Edge, Order, Page, PageRequest, Place, Side, SortKey } from './order.ts'
 import { asKeptParents, asParents, keptLimit } from './parameters.ts'
 
-/** One run of a connection's rows in one direction. */
+/** A range of a connection's rows, in one direction. */
 export interface Stretch {
   readonly bounds: readonly { readonly side: Side; readonly place: Place }[]
   readonly reversed: boolean
   readonly limit: SQL
 }
 
-/** The rows of one parent (the SQL may mention parent.key) within a stretch, in its direction. */
+/** The rows of one parent within a stretch, in its direction. The SQL may use parent.key. */
 export type Select = (stretch: Stretch) => SQL
 
 interface PageRecord {
   readonly page_parent: number
   readonly page_behind: boolean
   readonly page_ahead: boolean
-  /** Null: the parent has no rows there. */
+  /** Null: the parent has no rows in the page. */
   readonly key: number | null
 }
 
@@ -37,9 +37,9 @@ export async function pageOf<T, Row extends object>(
     readonly order: Order<T>
     readonly page: PageRequest
     readonly select: Select
-    /** Of `page_row`, which is what `select` selects; all of them if absent. `key` is one. */
+    /** Columns of `page_row`, the row that `select` returns. `key` must be one. Absent: all. */
     readonly columns?: SQL
-    /** Nothing is filtered: one plan is as good for every list. */
+    /** The list has no filter, so one plan is good for all its pages. */
     readonly isWhole?: boolean
     readonly toNode: (row: Row) => T
   },
@@ -70,7 +70,7 @@ export async function pageOf<T, Row extends object>(
   )
 }
 
-/** `nodes` in the direction of travel, one more than the page holds if there are more. */
+/** `nodes`: in the direction of travel, with one row more than the page if more rows follow. */
 export function toPage<T>(
   nodes: readonly T[],
   page: PageRequest,
@@ -87,7 +87,7 @@ export function toPage<T>(
   }
 }
 
-/** Of a page only the last cursor is usually asked for. */
+/** Computes the cursor when it is selected: usually only the last one of a page is. */
 class LazyEdge<T> implements Edge<T> {
   readonly node: T
   readonly #cursorOf: (node: T) => string
@@ -127,7 +127,7 @@ const operators = {
 } as const
 const strictly = { after: 'after', before: 'before', upTo: 'before', from: 'after' } as const
 
-/** The SQL of a side, for a key of that direction. */
+/** The comparison for a side, for a key of that direction. */
 function operatorOf(side: Side, descending: boolean): SQL {
   return operators[side][descending ? 1 : 0]
 }
@@ -137,7 +137,7 @@ function compare<T>(keys: readonly SortKey<T>[], side: Side, place: Place): SQL 
   if (!first) throw new Error('an order has at least one key')
   const values = keys.map((key, index) => sql`${place[index]}::${sql.raw(key.type)}`)
   const operator = operatorOf(side, first.descending)
-  // A row comparison is what an index on these columns understands, but it knows one direction only.
+  // An index on these columns can use a row comparison, which has only one direction.
   if (others.every(({ descending }) => descending === first.descending)) {
     const columns = keys.map(({ by }) => sql`${by}`)
     return sql`(${sql.join(columns, sql`, `)})${operator}(${sql.join(values, sql`, `)})`
@@ -146,7 +146,7 @@ function compare<T>(keys: readonly SortKey<T>[], side: Side, place: Place): SQL 
   return sql`(${first.by}${strict}${values[0]} or (${first.by} = ${values[0]} and ${compare(others, side, place.slice(1))}))`
 }
 
-/** As a scalar subquery, because EXISTS would lose the order, and with it the way to the nearest row. */
+/** A scalar subquery: EXISTS would drop the order, and with it the index that finds the nearest row. */
 function exists(select: SQL | null): SQL {
   return select ? sql`coalesce((select true from (${select}) as probe), false)` : sql`false`
 }

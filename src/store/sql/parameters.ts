@@ -1,4 +1,4 @@
-/** What a caller asks for as parameters of a statement, and the conditions that many tables share. */
+/** Parameters of statements, and conditions that many tables share. */
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { PgDialect } from 'drizzle-orm/pg-core'
 import type { Label } from '../../domain/target.ts'
@@ -22,42 +22,42 @@ export const nothing: SQL = sql`false`
 
 const dialect = new PgDialect()
 
-/** The same, its text made once: of what is part of many statements and has no parameters. drizzle looks at each part of a text each time. */
+/** The same SQL, rendered once. For parts of many statements without parameters: drizzle renders each part again for each statement. */
 export function fixed(query: SQL): SQL {
   const { sql: text, params } = dialect.sqlToQuery(query)
   if (params.length > 0) throw new Error(`this is not fixed: ${text}`)
   return sql.raw(text)
 }
 
-/** A whole list as one parameter: an array literal. */
+/** A list as one parameter: an array literal. */
 export function listParameter(list: readonly (string | number)[], type: ListType): SQL {
   const elements = list.filter(canMatch).map((item) => `"${String(item).replaceAll(/["\\]/g, String.raw`\$&`)}"`)
   return sql`${`{${elements.join(',')}}`}::${sql.raw(type)}[]`
 }
 
-/** A row `parent` with its `key` for each. */
+/** One row `parent` per key, with the column `key`. */
 export function asParents(keys: readonly number[]): SQL {
   return sql`unnest(${listParameter(keys, 'bigint')}) as parent(key)`
 }
 
-/** The same; a single one is told as such, because the planner takes any list for ten and would not keep its plan. */
+/** The same. A single key becomes a single row: the planner assumes ten rows for any list, and would make a new plan each time. */
 export function asKeptParents(keys: readonly number[]): SQL {
   const [only] = keys
   return keys.length === 1 ? sql`(select ${only}::bigint as key) as parent` : asParents(keys)
 }
 
-/** What is usually asked for, and one more, which tells whether there is more. */
+/** The usual page sizes, plus the extra row that shows whether more follow. */
 const usualLimits: ReadonlySet<number> = new Set([1, 2, 6, 11, 21, 26, 51, 101])
 
 /**
- * A limit that is part of the text, when it is a usual one: the planner keeps a plan only if it knows the limit, and plans anew each time
- * otherwise, which takes as long as a page. For lists whose plan does not depend on what is asked for: it is then made blindly.
+ * Writes a usual limit into the statement's text. The planner keeps a plan only if it knows the limit; otherwise it makes a new plan
+ * each time, which takes as long as reading a page. For lists without a filter: the kept plan does not depend on parameters.
  */
 export function keptLimit(rows: number): SQL {
   return usualLimits.has(rows) ? sql.raw(String(rows)) : sql`${rows}`
 }
 
-/** One element compares with `=`, so that an index also gives the order within it. */
+/** A single element is compared with `=`, so that an index also provides the order of the rows. */
 export function isAnyOf(value: SQLWrapper, list: readonly (string | number)[], type: ListType): SQL {
   const [only] = list
   if (only === undefined || !list.some(canMatch)) return nothing
@@ -65,13 +65,13 @@ export function isAnyOf(value: SQLWrapper, list: readonly (string | number)[], t
   return sql`${value} = any(${listParameter(list, type)})`
 }
 
-/** In any case, and without wildcards. */
+/** Ignores case. Wildcards have no meaning. */
 export function containsText(values: readonly SQLWrapper[], text: string): SQL {
   if (!isStorable(text)) return nothing
   return either(values.map((value) => sql`strpos(lower(${value}), lower(${text}::text)) > 0`))
 }
 
-/** Rows of `labels` that have one of these. */
+/** Rows whose `labels` contain one of these. */
 export function hasAnyLabel(labels: SQLWrapper, wanted: readonly Label[]): SQL {
   const storable = wanted.filter(({ key, value }) => isStorable(key) && isStorable(value))
   return either(storable.map(({ key, value }) => sql`${labels} @> ${storableJson([{ key, value }])}::text::jsonb`))
@@ -88,13 +88,13 @@ export function either(conditions: readonly SQL[]): SQL {
 const firstDay = Date.parse('0001-01-01T00:00:00Z')
 const lastDay = Date.parse('9999-12-31T00:00:00Z')
 
-/** Within what PostgreSQL and ISO 8601 both write with four digits of the year. */
+/** Clamped to the years that PostgreSQL and ISO 8601 both write with four digits. */
 export function timeParameter(time: Millis): SQL {
   const within = Math.min(Math.max(time, firstDay), lastDay)
   return sql`${new Date(within).toISOString()}::timestamptz`
 }
 
-/** Nothing stored equals what cannot be stored. */
+/** No stored value equals a value that cannot be stored. */
 function canMatch(item: string | number): boolean {
   return typeof item === 'number' || isStorable(item)
 }

@@ -1,6 +1,6 @@
 /**
- * Set-based writes: one statement a table, however many rows. A parameter is a column of all the rows, which costs both sides a third of
- * what the rows as one JSON text do: no names, and nothing is parsed twice.
+ * Set-based writes: one statement per table, for any number of rows. Each parameter is one column of all rows. That costs both sides a
+ * third of one JSON text of the rows: it has no names, and nothing is parsed twice.
  */
 import { getTableColumns, getTableName } from 'drizzle-orm'
 import { type PgColumn, type PgTable, PgTimestampString } from 'drizzle-orm/pg-core'
@@ -11,17 +11,17 @@ export type Field<T extends PgTable> = keyof Columns<T> & string
 
 export interface Write<Row> {
   readonly text: string
-  /** The same within a larger statement: its parameters from that one on, and done once for each row of `when`. */
+  /** The same as part of a larger statement: its parameters begin at `first`, and it runs once per row of `when`. */
   textFrom(first: number, when: string): string
-  /** How many parameters it has. */
+  /** Number of parameters. */
   readonly width: number
   parameters(rows: readonly Row[], beside?: Beside): readonly string[]
 }
 
-/** Values that are beside the rows. */
+/** Columns of values that are not part of the rows. */
 type Beside = Readonly<Record<string, readonly unknown[]>>
 
-/** `insert into … ` the rows. */
+/** `insert into …` the rows. */
 export function insertOf<T extends PgTable, Row extends object>(
   table: T,
   options: { readonly except?: readonly Field<T>[]; readonly more?: string } = {},
@@ -35,7 +35,7 @@ export function insertOf<T extends PgTable, Row extends object>(
   )
 }
 
-/** `update …`: rows of the same key get the given columns, and `added` ones are added to what is there. */
+/** `update …`: sets columns of the rows with the same keys. The columns in `add` are added to their present values. */
 export function updateOf<T extends PgTable, Row extends object>(
   table: T,
   options: { readonly set: (field: Field<T>) => boolean; readonly add?: readonly Field<T>[] },
@@ -54,7 +54,7 @@ export function updateOf<T extends PgTable, Row extends object>(
 }
 
 export function iso(time: number): string {
-  // Most times of a batch are the same.
+  // Most times in a batch are equal.
   if (time !== latest.time) latest = { time, text: new Date(time).toISOString() }
   return latest.text
 }
@@ -90,8 +90,8 @@ function writeOf<Row extends object>(columns: readonly NamedColumn[], textOf: (r
 }
 
 /**
- * JSON has no control characters in it, so they part texts of JSON that need no quotes around, and none of theirs doubled.
- * Every column's values begin and end at the same places: null is a value.
+ * JSON text contains no control characters. So they can separate JSON texts without quoting and escaping. A null has a character of its
+ * own, so that all columns have the same number of values.
  */
 const [between, nothing] = ['\x1f', '\x02']
 

@@ -1,19 +1,20 @@
 /**
- * Rows have the names of columns (`target_key`), objects those of fields (`targetKey`). The tables know both. So the functions between
- * the two are generated, once each: a loop over the columns takes several times as long, because V8 compiles no fixed shape for its objects.
+ * Rows have the names of columns (`target_key`), objects have the names of fields (`targetKey`). The tables define both, so functions
+ * that convert one to the other are generated, once each. A loop over the columns takes several times as long: V8 gives objects that a
+ * loop fills no fixed shape.
  */
 import { type SQL, sql } from 'drizzle-orm'
 import type { PgTable } from 'drizzle-orm/pg-core'
 import { type Columns, columnsOf, type Field, iso, isTime } from './record-set.ts'
 
-/** A row as a Session returns it, of all columns or of those of some fields. */
+/** A row as a Session returns it: with all columns, or with the columns of some fields. */
 export type RowOf<T extends PgTable, F extends Field<T> = Field<T>> = {
   readonly [Name in F as Columns<T>[Name]['_']['name']]: T['$inferSelect'][Name]
 }
 
 export type ObjectOf<T extends PgTable, F extends Field<T> = Field<T>> = Readonly<Pick<T['$inferSelect'], F>>
 
-/** All fields of a table but some. */
+/** The fields of a table, except some. */
 export function fieldsBut<T extends PgTable, Left extends Field<T> = never>(
   table: T,
   ...left: readonly Left[]
@@ -21,7 +22,7 @@ export function fieldsBut<T extends PgTable, Left extends Field<T> = never>(
   return columnsOf(table, (field) => !left.some((one) => one === field)).map(([field]) => field) as never
 }
 
-/** Those fields of a row as an object. */
+/** Converts a row to an object with those fields. */
 export function rowMapper<T extends PgTable, F extends Field<T>>(
   table: T,
   fields: readonly F[],
@@ -29,7 +30,7 @@ export function rowMapper<T extends PgTable, F extends Field<T>>(
   return generate(columnsOf(table, isOneOf(fields)).map(([field, { name }]) => [field, `row.${name}`]))
 }
 
-/** Those fields of an object as JSON by columns, with times in ISO 8601: `before` in the log. */
+/** Converts an object to a JSON object with the names of columns and times in ISO 8601: `before` in the log. */
 export function recordOfFields<T extends PgTable, Row extends object>(
   table: T,
   fields: readonly Field<T>[],

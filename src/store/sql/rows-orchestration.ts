@@ -1,4 +1,4 @@
-/** Rows of what orchestrators run, and the domain's objects (see rows.ts). */
+/** Rows of instances, actions and resources, and the objects of the domain (see rows.ts). */
 import type { Instance } from '../../domain/instance.ts'
 import type { LifecycleAction } from '../../domain/lifecycle.ts'
 import type { Resource } from '../../domain/resource.ts'

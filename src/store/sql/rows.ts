@@ -1,4 +1,4 @@
-/** Rows as a Session answers them (columns as in the tables, times as Millis), and the domain's objects. */
+/** Rows as a Session returns them (columns as in the tables, times as Millis), and the objects of the domain. */
 import { type SQL, sql } from 'drizzle-orm'
 import type { Change, ChangeBody, ChangeSubject } from '../../domain/change.ts'
 import { type Counters, counters } from '../../domain/counters.ts'
@@ -18,7 +18,7 @@ export const toDeployment: (row: DeploymentRecord) => Deployment = rowMapper(dep
 
 const shownFields = fieldsBut(deployments, 'declaredComponents', 'claimed', 'marks', 'repeats')
 
-/** What lists and answers show of a deployment. Its components are null if the row came without them, because they are large. */
+/** The part of a deployment that lists show. `components` is null if they are large: the row was read without them. */
 export type ShownDeployment = Omit<Deployment, 'components' | 'declaredComponents' | 'claimed' | 'marks'> & {
   readonly components: readonly Component[] | null
 }

@@ -1,8 +1,8 @@
-/** What devices, users and programs prove themselves with, and who did what. */
+/** Credentials of devices, users and programs, and the audit log. */
 import { bigint, boolean, index, integer, json, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core'
 import { instant, key } from './columns.ts'
 
-/** Device tokens, hashed: the token itself is shown once and never stored. */
+/** Device tokens, hashed. A token is shown once and never stored. */
 export const deviceTokens = pgTable(
   'device_tokens',
   {
@@ -10,38 +10,38 @@ export const deviceTokens = pgTable(
     targetKey: key('target_key').notNull(),
     issuedAt: instant('issued_at').notNull(),
     expiresAt: instant('expires_at'),
-    /** Whether it opens the Git repository of the device, and nothing else. */
+    /** Whether it only grants access to the device's Git repository. */
     repositoryOnly: boolean('repository_only').notNull().default(false),
   },
   (t) => [index('device_tokens_target').on(t.targetKey)],
 )
 
-/** What else a device is known by: a public key, by the hash of it that signatures name, or the SPIFFE id of its certificates. */
+/** Other credentials of devices: public keys, by the hash that signatures name, and the SPIFFE ids of certificates. */
 export const deviceIdentities = pgTable(
   'device_identities',
   {
     id: text('id').primaryKey(),
     targetKey: key('target_key').notNull(),
-    /** SubjectPublicKeyInfo in base64; null: a SPIFFE id, which needs none. */
+    /** SubjectPublicKeyInfo in base64. Null: a SPIFFE id, which needs no key. */
     publicKey: text('public_key'),
     addedAt: instant('added_at').notNull(),
   },
   (t) => [index('device_identities_target').on(t.targetKey)],
 )
 
-/** Signatures of messages that were taken: none is good twice. Forgotten when they are too old to be good anyway. */
+/** Signatures of accepted messages, so that none is accepted twice. They are deleted when their messages have expired. */
 export const usedSignatures = pgTable(
   'used_signatures',
   {
     id: text('id').primaryKey(),
     until: instant('until').notNull(),
-    /** What it asks for is being done, until then at most; null: it is done. */
+    /** A replica works on the message until then. Null: the work is done. */
     heldUntil: instant('held_until'),
   },
   (t) => [index('used_signatures_until').on(t.until)],
 )
 
-/** Keys to the API, hashed: a key itself is shown once and never stored. Revoked ones stay, so that the audit log can be read. */
+/** API keys, hashed. A key is shown once and never stored. Revoked keys are kept, because the audit log refers to them. */
 export const apiKeys = pgTable(
   'api_keys',
   {
@@ -49,7 +49,7 @@ export const apiKeys = pgTable(
     hash: text('hash').notNull(),
     name: text('name').notNull(),
     roles: json('roles').notNull(),
-    /** As parseScopes reads them. */
+    /** In the format of parseScopes. */
     scopes: json('scopes').notNull(),
     createdAt: instant('created_at').notNull(),
     createdBy: text('created_by').notNull(),
@@ -59,14 +59,14 @@ export const apiKeys = pgTable(
   (t) => [uniqueIndex('api_keys_hash').on(t.hash)],
 )
 
-/** Browsers that are signed in: their cookie, hashed, and what they signed in with. */
+/** Sessions of browsers: the cookie, hashed, and the credential that the user signed in with. */
 export const apiSessions = pgTable(
   'api_sessions',
   {
     hash: text('hash').primaryKey(),
     /** adminKey, key or jwt. */
     credential: text('credential').notNull(),
-    /** Of a key its id, of the admin's key its hash: the session ends with it. */
+    /** The id of an API key, or the hash of the admin's key. The session ends with the key. */
     credentialId: text('credential_id').notNull(),
     name: text('name').notNull(),
     roles: json('roles').notNull(),
@@ -76,7 +76,7 @@ export const apiSessions = pgTable(
   (t) => [index('api_sessions_expiry').on(t.expiresAt)],
 )
 
-/** Who did what, and who was refused. Never a secret. */
+/** The audit log: mutations, sign-ins and refusals, without secrets. */
 export const auditLog = pgTable(
   'audit_log',
   {
@@ -90,7 +90,7 @@ export const auditLog = pgTable(
     action: text('action').notNull(),
     outcome: text('outcome').notNull(),
     detail: json('detail'),
-    /** Refusals that were alike, within a minute. */
+    /** Number of identical refusals within a minute. */
     times: integer('times').notNull().default(1),
   },
   (t) => [index('audit_log_at').on(t.at)],

@@ -1,4 +1,4 @@
-/** What columns are made of: enums, kinds of number and time, counters. */
+/** Column types: enums, numbers, times and counters. */
 import { bigint, integer, numeric, pgEnum, timestamp } from 'drizzle-orm/pg-core'
 import { convergences } from '../../domain/desired.ts'
 import { instanceGoals, instanceStatuses } from '../../domain/instance.ts'

@@ -1,4 +1,4 @@
-/** The road of a report: the log and its head, targets, rollouts, deployments, and the reports themselves. */
+/** The tables that a report changes: the log and its head, targets, rollouts, deployments and reports. */
 import { sql } from 'drizzle-orm'
 import {
   bigint,
@@ -38,44 +38,44 @@ import {
   verdict,
 } from './columns.ts'
 
-/** The one row whose lock orders every write. Its counters are those of the whole fleet. */
+/** One row. Its lock orders all writes. Its counters are those of the whole fleet. */
 export const logHead = pgTable('log_head', {
   id: integer('id').primaryKey().default(1),
   epochBase: revision('epoch_base').notNull(),
   /** The newest revision. */
   revision: revision('revision').notNull(),
-  /** Everything up to and including this revision has been removed by retention. */
+  /** Retention has removed the log up to and including this revision. */
   tail: revision('tail').notNull(),
   tailAt: instant('tail_at').notNull(),
-  /** The newest change's `at`: the next one is never smaller. */
+  /** `at` of the newest change. Later changes have an equal or later `at`. */
   at: instant('at').notNull(),
   nextKey: key('next_key').notNull(),
-  /** Committed batches, also those that spent no revision: equal before and after means that nobody else has written. */
+  /** Number of committed batches, including those without a revision. If it is unchanged, no other server has written. */
   writes: bigint('writes', { mode: 'number' }).notNull(),
-  /** Which batch wrote last, of whichever writer: the next of the same one may follow unanswered, and is nothing if it does not follow. */
+  /** The writer and number of the last batch. An optimistic batch checks it: if another batch came between, it writes nothing. */
   stamp: text('stamp').notNull().default(''),
-  /** Which database this is (system identifier, timeline, table oid): another one means a restored copy. */
+  /** Identifies the database (system identifier, timeline, table oid). A different value means a restored copy. */
   identity: text('identity').notNull(),
   ...deploymentCounters,
 })
 
-/** Every epoch there was. `ended` is the newest revision it reached; null: the present one. */
+/** All epochs. `ended` is the newest revision of an epoch. Null: it is the present epoch. */
 export const epochs = pgTable('epochs', {
   base: revision('base').primaryKey(),
   ended: revision('ended'),
   beganAt: instant('began_at').notNull(),
 })
 
-/** Who does what only one replica should do, until when. */
+/** Leases for tasks that only one replica should do at a time. */
 export const leases = pgTable('leases', {
   name: text('name').primaryKey(),
   holder: text('holder').notNull(),
   until: instant('until').notNull(),
-  /** Since when somebody has held it without a gap: our own downtime is not a device's silence. */
+  /** Since when it has been held without a gap. The downtime of all servers must not count as silence of devices. */
   since: instant('since').notNull(),
 })
 
-/** Each writer's latest batch: one that lost its connection while committing asks whether it was. `outcomes` is {batch: its number}. */
+/** The latest batch of each writer. A writer that lost its connection during COMMIT looks here whether the batch was committed. `outcomes` is {batch: its number}. */
 export const batches = pgTable('batches', {
   id: text('id').primaryKey(),
   at: instant('at').notNull(),
@@ -109,12 +109,12 @@ export const targets = pgTable(
   ],
 )
 
-/** How often a device's accepted reports deviated from the specification. It moves without a revision, as `targets.last_heard_at` does. */
+/** How often a device's accepted reports deviated from the specification. Like `targets.last_heard_at`, it changes without a revision. */
 export const deviceDeviations = pgTable(
   'device_deviations',
   {
     targetKey: key('target_key').notNull(),
-    /** domain/deviation.ts. Text, so that a new kind needs no migration. */
+    /** See domain/deviation.ts. Text, so that a new kind needs no migration. */
     kind: text('kind').$type<DeviationKind>().notNull(),
     count: bigint('count', { mode: 'number' }).notNull(),
     lastAt: instant('last_at').notNull(),
@@ -128,7 +128,7 @@ export const rollouts = pgTable(
   {
     key: key('key').primaryKey(),
     kind: rolloutKind('kind').notNull(),
-    /** rolloutUniqueName() of the columns below. */
+    /** storedUniqueName() of the columns below. */
     identity: text('identity').notNull(),
     name: text('name').notNull(),
     project: text('project'),
@@ -164,7 +164,7 @@ export const deployments = pgTable(
     error: json('error').$type<StatusError>(),
     failureStage: failureStage('failure_stage'),
     readiness: readiness('readiness').notNull().default('UNKNOWN'),
-    /** domain Component[], in the order in which they were first seen or declared. */
+    /** In the order in which the components were first reported or declared. */
     components: json('components').$type<readonly Component[]>().notNull(),
     declaredComponents: json('declared_components').$type<readonly string[]>().notNull().default([]),
     claimed: boolean('claimed').notNull(),
@@ -179,13 +179,13 @@ export const deployments = pgTable(
     changedAt: instant('changed_at').notNull(),
     revision: revision('revision').notNull(),
     forgottenAt: instant('forgotten_at'),
-    /** domain OrderMarks: {adoptedManifestVersion, boot, seq, observedAt}. */
+    /** The order of its newest report: {adoptedManifestVersion, boot, seq, observedAt}. */
     marks: json('marks').$type<OrderMarks>().notNull(),
-    /** Reports that repeated what was known: acknowledged, and kept only as this number. */
+    /** Number of acknowledged reports that repeated the known state. They are not stored. */
     repeats: bigint('repeats', { mode: 'number' }).notNull().default(0),
   },
   (t) => [
-    // What an orchestrator runs and what a device reports are never the same deployment, whatever their names are.
+    // A deployment of an orchestrator and one that a device reports are never the same, even with equal names.
     uniqueIndex('deployments_reporter').on(t.reporter, t.deploymentId).where(sql`instance_key is null`),
     index('deployments_orchestrator').on(t.reporter, t.deploymentId).where(sql`instance_key is not null`),
     uniqueIndex('deployments_place').on(t.instanceKey, t.targetKey).where(sql`instance_key is not null`),
@@ -201,8 +201,8 @@ export const deployments = pgTable(
 )
 
 /**
- * The log: one row an entry, which is one or more consecutive revisions of one subject, made by one fact
- * (a first report with two components is three). `changes[i]` has revision first_revision + i.
+ * The log. An entry is one or more consecutive revisions of one subject, made by one fact: a first report with two components makes
+ * three. `changes[i]` has the revision first_revision + i.
  */
 export const changeLog = pgTable(
   'change_log',
@@ -212,14 +212,14 @@ export const changeLog = pgTable(
     at: instant('at').notNull(),
     observedAt: instant('observed_at'),
     deploymentKey: key('deployment_key'),
-    /** Set: the subject is this resource of that deployment. */
+    /** Not null: the subject is this resource of the deployment. */
     resourceKey: key('resource_key'),
     targetKey: key('target_key'),
     fromTargetKey: key('from_target_key'),
     rolloutKey: key('rollout_key'),
     fromRolloutKey: key('from_rollout_key'),
     instanceKey: key('instance_key'),
-    /** The subject as it was, in the columns of its table (snake_case, revertable ones only); null: there was none. */
+    /** The subject before the entry, by the columns of its table that a change can move. Null: it did not exist. */
     before: json('before').$type<object>(),
     /** domain ChangeBody[]. */
     changes: json('changes').$type<readonly ChangeBody[]>().notNull(),
@@ -233,7 +233,7 @@ export const changeLog = pgTable(
     index('change_log_instance').on(t.instanceKey, t.firstRevision).where(sql`instance_key is not null`),
     index('change_log_at').on(t.at),
     index('change_log_rollout').on(t.rolloutKey, t.firstRevision).where(sql`rollout_key is not null`),
-    // Few entries are in these: who left a target or a rollout, and what a target itself did.
+    // These contain few entries: moves from a target or a rollout, and changes of targets themselves.
     index('change_log_from_target').on(t.fromTargetKey, t.firstRevision).where(sql`from_target_key is not null`),
     index('change_log_from_rollout').on(t.fromRolloutKey, t.firstRevision).where(sql`from_rollout_key is not null`),
     index('change_log_target')
@@ -242,14 +242,14 @@ export const changeLog = pgTable(
   ],
 )
 
-/** Every acknowledged report that was APPLIED or STALE, once. */
+/** Each acknowledged report that was APPLIED or STALE, once. */
 export const reports = pgTable(
   'reports',
   {
     deploymentKey: key('deployment_key').notNull(),
     key: key('key').notNull(),
     verdict: verdict('verdict').notNull(),
-    /** The ordering key a STALE report lost by. */
+    /** The ordering key by which a STALE report was older. */
     staleBy: text('stale_by').$type<OrderKey>(),
     reportedAt: instant('reported_at'),
     receivedAt: instant('received_at').notNull(),
@@ -258,18 +258,18 @@ export const reports = pgTable(
     adoptedManifestVersion: u64('adopted_manifest_version'),
     state: deploymentState('state').notNull(),
     error: json('error').$type<StatusError>(),
-    /** What a STALE report said of its components (an APPLIED one's is in the log). */
+    /** The components of a STALE report. Those of an APPLIED report are in the log. */
     components: json('components').$type<readonly ComponentReport[]>(),
-    /** Where a STALE report says that it runs, and whose it was then; of an APPLIED one the log knows. Null in older ones that might be another's. */
+    /** The target and rollout of a STALE report. The log has those of an APPLIED one. Null: an old report whose place is unknown. */
     targetKey: key('target_key'),
     rolloutKey: key('rollout_key'),
-    /** The last revision an APPLIED report made. */
+    /** The last revision of an APPLIED report. */
     revision: revision('revision'),
     dialect: text('dialect').notNull(),
   },
   (t) => [
     primaryKey({ columns: [t.deploymentKey, t.key] }),
-    // Retention looks for the oldest; the table is filled in that order, so a block range index is enough.
+    // Retention deletes the oldest reports. Rows are inserted in that order, so a block range index is enough.
     index('reports_received').using('brin', t.receivedAt),
   ],
 )

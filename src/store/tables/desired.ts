@@ -1,26 +1,26 @@
-/** What devices should run, and what they say they can. */
+/** The desired state of devices, and their profiles. */
 import { bigint, index, integer, jsonb, pgTable, primaryKey, text } from 'drizzle-orm/pg-core'
 import type { Digest } from '../../domain/desired.ts'
 import { instant, key } from './columns.ts'
 
-/** What a device said of itself, the newest of it: when it came, and what it can run, as it was sent. */
+/** The newest profile of each device: when it was onboarded, and its capabilities as sent. */
 export const deviceProfiles = pgTable('device_profiles', {
   targetKey: key('target_key').primaryKey(),
   onboardedAt: instant('onboarded_at'),
   capabilities: text('capabilities'),
   capabilitiesAt: instant('capabilities_at'),
   generation: text('generation'),
-  /** What the device calls itself. No access scope looks here: a device could let itself be seen. */
+  /** Labels that the device gives itself. Access scopes ignore them: otherwise a device could choose who sees it. */
   labels: jsonb('labels').notNull().default([]),
 })
 
-/** What devices should run, byte for byte, by `sha256:` and the hash of it. Never removed: it is the trace of what was wanted. */
+/** Desired documents, byte for byte, by digest (`sha256:` and the hash). They are never removed: they are the record of what was desired. */
 export const desiredDocuments = pgTable('desired_documents', {
   digest: text('digest').primaryKey(),
   content: text('content').notNull(),
 })
 
-/** Every version of what a device should run but its first, which is empty. Never removed. */
+/** All versions of a device's manifest except the first, which is empty. They are never removed. */
 export const manifests = pgTable(
   'manifests',
   {
@@ -35,7 +35,7 @@ export const manifests = pgTable(
   (t) => [primaryKey({ columns: [t.targetKey, t.version] })],
 )
 
-/** Which document a deployment has in which versions: since <= version < until. */
+/** The document of a deployment in a range of versions: since <= version < until. */
 export const manifestEntries = pgTable(
   'manifest_entries',
   {

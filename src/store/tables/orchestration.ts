@@ -1,4 +1,4 @@
-/** What orchestrators run: actions, runs, resources and how many there are of which kind. */
+/** Tables of orchestrators: actions, instances, resources and their tallies. */
 import { sql } from 'drizzle-orm'
 import { boolean, index, integer, json, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
 import type { SyncStatus } from '../../domain/resource.ts'
@@ -15,7 +15,7 @@ import {
   syncStatus,
 } from './columns.ts'
 
-/** What users did with a rollout, for ever. Numbered by the revision that says so. */
+/** Actions of users on rollouts, by revision. They are kept for ever. */
 export const lifecycleActions = pgTable(
   'lifecycle_actions',
   {
@@ -25,13 +25,13 @@ export const lifecycleActions = pgTable(
     instanceId: text('instance_id'),
     instanceRevision: integer('instance_revision').notNull(),
     at: instant('at').notNull(),
-    /** As its user wrote it; null: the time is ours. */
+    /** The time as the user wrote it. Null: the server's time. */
     timestamp: text('given_time'),
   },
   (t) => [primaryKey({ columns: [t.rolloutKey, t.revision] })],
 )
 
-/** Runs of a rollout: AppContexts. */
+/** Instances of a rollout: AppContexts in EMCO. */
 export const instances = pgTable(
   'instances',
   {
@@ -42,14 +42,14 @@ export const instances = pgTable(
     status: instanceStatus('status').notNull(),
     goal: instanceGoal('goal').notNull(),
     told: deploymentState('told'),
-    /** Of instances from before this column every failure counts, as it did then. */
+    /** True for instances that are older than this column: every failure counts, as it did then. */
     hasFailed: boolean('has_failed').notNull().default(true),
     isCurrent: boolean('is_current').notNull().default(false),
     successorKey: key('successor_key'),
     statusContext: text('status_context').notNull(),
     createdRevision: revision('created_revision').notNull(),
     revision: revision('revision').notNull(),
-    /** As its orchestrator wrote it (k8splugin's instance body). */
+    /** The instance body as the orchestrator sent it (k8splugin). */
     document: json('document'),
   },
   (t) => [
@@ -95,7 +95,7 @@ export const resources = pgTable(
   ],
 )
 
-/** The objects themselves: only read when somebody asks for them. */
+/** The Kubernetes objects. They are read only when selected. */
 export const resourceDetails = pgTable('resource_details', {
   key: key('key').primaryKey(),
   detail: json('detail'),
@@ -104,11 +104,11 @@ export const resourceDetails = pgTable('resource_details', {
   appliedDetailCut: boolean('applied_detail_cut').notNull().default(false),
 })
 
-/** How many resources of an instance, and of a deployment, are in which state, by component: kept in the transaction that changes them. */
+/** Number of resources of an instance and of a deployment, by component and state. Updated in the transaction that changes the resources. */
 export const resourceTallies = pgTable(
   'resource_tallies',
   {
-    /** An instance's or a deployment's. */
+    /** The key of an instance or of a deployment. */
     ownerKey: key('owner_key').notNull(),
     component: text('component').notNull(),
     /** A SyncStatus, or NONE. */
@@ -121,7 +121,7 @@ export const resourceTallies = pgTable(
   (t) => [primaryKey({ columns: [t.ownerKey, t.component, t.sync, t.presence, t.readiness, t.showable] })],
 )
 
-/** The newest picture of a component that a cluster sent (ResourceBundleState). */
+/** The newest state snapshot of a component that a cluster sent (ResourceBundleState). */
 export const bundles = pgTable(
   'bundles',
   {

@@ -1,8 +1,8 @@
 /**
- * The tables. A `key` is an internal number, handed out under the writer's lock (log_head.next_key); an `id` is the world's.
- * Two rules hold everything together: only the writer (src/ingest) writes them, and only under the lock of log_head;
- * and every row of change_log carries what its subject was before it, so that the past is the present unwound.
- * What is written with each report and only read as a whole is json: parsing it into jsonb was half the cost of writing it.
+ * The tables. A `key` is an internal number, assigned under the writer's lock (log_head.next_key). An `id` comes from outside.
+ * Two rules hold: only the writer (src/ingest) writes, and only under the lock of log_head; and each row of change_log contains its
+ * subject's state before the change, so that the past is the present unwound.
+ * Columns that are written with each report and only read as a whole are json: parsing into jsonb was half the cost of a write.
  */
 export * from './access.ts'
 export * from './columns.ts'
