@@ -10,7 +10,8 @@ import { signal } from '@preact/signals'
 import { ask } from './api.ts'
 import { type FragmentOf, graphql, type VariablesOf } from './graphql.ts'
 import { createLiveList } from './live-list.ts'
-import { followChanges, throttle } from './use-query.ts'
+import { throttle } from './throttle.ts'
+import { followChanges } from './use-query.ts'
 
 export const rowFragment = graphql(`
   fragment Row on Deployment {

@@ -4,7 +4,7 @@
  */
 import { signal } from '@preact/signals'
 import { ApiError } from '../../client/client.ts'
-import { perFrame } from './use-query.ts'
+import { perFrame } from './throttle.ts'
 
 interface Listed {
   readonly id: string

@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { ApiError } from '../../client/client.ts'
 import { ask, connections, follow } from './api.ts'
 import { type Document, graphql, type VariablesOf } from './graphql.ts'
+import { perFrame, throttle } from './throttle.ts'
 
 export interface Answer<Data> {
   /** The latest data, also while the next request is running. */
@@ -130,42 +131,4 @@ export function useStream<Data, Variables>(
     }
   }, [subscription, key])
   return data
-}
-
-export interface Cancellable<Arguments extends readonly unknown[]> {
-  (...args: Arguments): void
-  cancel(): void
-}
-
-/** Runs at once, then at most once per `time` milliseconds; the last call always runs. */
-export function throttle(time: number, work: () => void): Cancellable<[]> {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  let last = 0
-  const run = (): void => {
-    timer = undefined
-    last = Date.now()
-    work()
-  }
-  const throttled = (): void => {
-    timer ??= setTimeout(run, Math.max(last + time - Date.now(), 0))
-  }
-  return Object.assign(throttled, { cancel: () => clearTimeout(timer) })
-}
-
-/** Shows the latest value once per animation frame. */
-export function perFrame<Value>(show: (value: Value) => void): Cancellable<[Value]> {
-  let frame: number | null = null
-  let latest: Value
-  const later = (value: Value): void => {
-    latest = value
-    frame ??= requestAnimationFrame(() => {
-      frame = null
-      show(latest)
-    })
-  }
-  return Object.assign(later, {
-    cancel: () => {
-      if (frame !== null) cancelAnimationFrame(frame)
-    },
-  })
 }

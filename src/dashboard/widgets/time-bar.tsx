@@ -2,8 +2,8 @@
 import { useMemo } from 'preact/hooks'
 import { formatNumber } from '../data/labels.ts'
 import { oldest, useOldest, usePoints } from '../data/past-points.ts'
+import { throttle } from '../data/throttle.ts'
 import { formatFull, formatMinute, formatTime, now } from '../data/time.ts'
-import { throttle } from '../data/use-query.ts'
 import { adjust, at, route } from '../route.ts'
 
 export const windows = {
