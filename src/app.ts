@@ -185,6 +185,7 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     unannounced: () => outgoing.manager.countUnannounced().catch(() => Number.NaN),
     clusters: clusters.states,
     certificates: () => tls?.daysLeft() ?? [],
+    fleet: { database, rollouts: config.metricsRollouts, clock },
   })
   const devices = createDeviceAuth({
     config: config.auth.device,

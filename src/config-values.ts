@@ -73,6 +73,9 @@ export const mebibytes = setting('a whole number of MiB from 128 to 1000000', (t
 export const processes = setting('a whole number from 1 to 1000', (text) =>
   isNumber(text, 1, 1_000) ? Number(text) : null,
 )
+export const metricsRollouts = setting('a whole number from 0 to 1000', (text) =>
+  isNumber(text, 0, 1_000) ? Number(text) : null,
+)
 export const depth = setting('a whole number from 5 to 50', (text) => (isNumber(text, 5, 50) ? Number(text) : null))
 export const cost = setting('a whole number from 1000 to 100000000', (text) =>
   isNumber(text, 1_000, 100_000_000) ? Number(text) : null,

@@ -21,6 +21,7 @@ import {
   listOf,
   logLevel,
   mebibytes,
+  metricsRollouts,
   numberUnlessOff,
   operationSeconds,
   origins,
@@ -68,6 +69,8 @@ export interface Config {
   readonly offlineAfter: number | null
   /** When a deployment stalls: a factor of its peers' 95th percentile, and seconds where too few peers completed; null: not judged. */
   readonly stalling: { readonly factor: number | null; readonly after: number | null }
+  /** Newest rollouts with series of their own in /metrics. */
+  readonly metricsRollouts: number
   readonly sinks: {
     /** Internal host names, addresses and ranges that notifications may be sent to. */
     readonly allow: readonly string[]
@@ -130,6 +133,7 @@ const environment = z.object({
   OFFLINE_AFTER: seconds.nullable().default(null),
   STALLED_FACTOR: factor.default('3'),
   STALLED_AFTER: secondsOrOff.default('3600'),
+  METRICS_ROLLOUTS: metricsRollouts.default(20),
   SINK_ALLOW: allowList.default([]),
   SINK_RETRY_DAYS: days.nullable().default(null),
   AAI_URL: publicUrl.nullable().default(null),
@@ -214,6 +218,7 @@ export function parseConfig(env: Environment): Config {
     retention: { historyDays: v.HISTORY_DAYS, forgetRemovedDays: v.FORGET_REMOVED_DAYS },
     offlineAfter: v.OFFLINE_AFTER,
     stalling: { factor: numberUnlessOff(v.STALLED_FACTOR), after: numberUnlessOff(v.STALLED_AFTER) },
+    metricsRollouts: v.METRICS_ROLLOUTS,
     sinks: {
       allow: v.SINK_ALLOW,
       giveUpAfter: v.SINK_RETRY_DAYS === null ? null : v.SINK_RETRY_DAYS * 86_400_000,

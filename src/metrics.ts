@@ -1,12 +1,21 @@
 /** What operators watch, for Prometheus. Labels are from fixed sets: no device or deployment becomes a time series. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import type { DeviationKind } from './domain/deviation.ts'
-import type { Verdict } from './domain/report.ts'
-import type { LimitName } from './limits/limits.ts'
+import { deviceAuthMethods, refusalReasons } from './auth/devices/refusal.ts'
+import { margoDialects } from './dialects/margo/parse.ts'
+import { type DeviationKind, deviationKinds } from './domain/deviation.ts'
+import { errorCodes } from './domain/errors.ts'
+import { type Verdict, verdicts } from './domain/report.ts'
+import { type FleetMetricsDeps, registerFleetMetrics, shared } from './fleet-metrics.ts'
+import { type LimitName, limitNames } from './limits/limits.ts'
+import { sinkKinds } from './store/tables/columns.ts'
 
 /** So many STALE reports on end from one reporter are a run: its clock or its counter has gone wrong. */
 const runLength = 10
 const mostReporters = 50_000
+/** prom-client's sums of gauges: Prometheus reserves the suffix for counters. The gauges by type remain. */
+const misnamed = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total']
+/** What became of a custom resource that a cluster showed. */
+const pictureVerdicts = [...verdicts, 'REFUSED', 'DROPPED'] as const
 
 export interface Metrics {
   reportRecorded(report: {
@@ -28,7 +37,7 @@ export interface Metrics {
   /** What became of custom resources that a cluster showed. */
   clusterShown(shown: {
     readonly cluster: string
-    readonly verdict: Verdict | 'REFUSED' | 'DROPPED'
+    readonly verdict: (typeof pictureVerdicts)[number]
     readonly count: number
   }): void
   batchCommitted(batch: { readonly size: number; readonly seconds: number }): void
@@ -45,6 +54,7 @@ export interface Metrics {
     unannounced(): Promise<number>
     clusters(): readonly ClusterState[]
     certificates(): readonly { readonly file: string; readonly days: number }[]
+    readonly fleet: Omit<FleetMetricsDeps, 'registry'>
   }): void
   readonly contentType: string
   print(): Promise<string>
@@ -74,6 +84,7 @@ export function createMetrics(): Metrics {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
+  for (const name of misnamed) registry.removeSingleMetric(name)
   const counter = <Label extends string>(name: string, help: string, ...labelNames: Label[]): Counter<Label> =>
     new Counter({ name, help, labelNames, registers })
   const reports = counter('rollcall_reports_total', 'Acknowledged reports.', 'verdict', 'dialect')
@@ -130,6 +141,15 @@ export function createMetrics(): Metrics {
   )
   const runs = new Map<string, number>()
 
+  // Every label from the start: a rate over a series that begins with 1 misses the first event.
+  for (const verdict of verdicts) for (const dialect of margoDialects) reports.inc({ verdict, dialect }, 0)
+  for (const status of new Set([500, ...Object.values(errorCodes).map((code) => code.status)]))
+    refused.inc({ status: String(status) }, 0)
+  for (const limit of limitNames) limited.inc({ limit }, 0)
+  for (const method of deviceAuthMethods) for (const reason of refusalReasons) credentials.inc({ method, reason }, 0)
+  for (const kind of deviationKinds) deviating.inc({ kind }, 0)
+  for (const kind of sinkKinds) for (const outcome of ['sent', 'failed']) notifications.inc({ kind, outcome }, 0)
+
   function countRun(reporter: string, verdict: Verdict): void {
     const length = verdict === 'STALE' ? (runs.get(reporter) ?? 0) + 1 : 0
     if (length === runLength) {
@@ -161,6 +181,7 @@ export function createMetrics(): Metrics {
       commitSeconds.observe(seconds)
     },
     observe(state) {
+      registerFleetMetrics({ registry, ...state.fleet })
       const gauge = (name: string, help: string, read: () => number | Promise<number>): Gauge =>
         new Gauge({
           name,
@@ -194,27 +215,18 @@ export function createMetrics(): Metrics {
           this.set({ kind: 'state' }, states)
         },
       })
-      const labelNames = ['sink', 'kind', 'name']
-      const failures = new Gauge({
-        name: 'rollcall_sink_failures',
-        help: 'Failures in a row of each sink; the error is in GraphQL.',
-        labelNames,
-        registers,
-      })
-      new Gauge({
-        name: 'rollcall_sink_lag_revisions',
-        help: 'Revisions that each sink has not been told.',
-        labelNames,
-        registers,
-        async collect() {
-          this.reset()
-          failures.reset()
-          for (const { key, kind, name, lag, failures: inARow } of await state.sinks()) {
-            const labels = { sink: String(key), kind, name }
-            this.set(labels, lag)
-            failures.set(labels, inARow)
-          }
-        },
+      const sinkGauge = (name: string, help: string): Gauge =>
+        new Gauge({ name, help, labelNames: ['sink', 'kind', 'name'], registers, collect: () => readSinks() })
+      const failures = sinkGauge('rollcall_sink_failures', 'Failures in a row of each sink; the error is in GraphQL.')
+      const lag = sinkGauge('rollcall_sink_lag_revisions', 'Revisions that each sink has not been told.')
+      const readSinks = shared(async () => {
+        const sinks = await state.sinks()
+        for (const each of [lag, failures]) each.reset()
+        for (const { key, kind, name, lag: behind, failures: inARow } of sinks) {
+          const labels = { sink: String(key), kind, name }
+          lag.set(labels, behind)
+          failures.set(labels, inARow)
+        }
       })
       new Gauge({
         name: 'rollcall_tls_days_left',
@@ -225,26 +237,24 @@ export function createMetrics(): Metrics {
           for (const { file, days } of state.certificates()) this.set({ file }, days)
         },
       })
-      const clusterFailures = new Gauge({
-        name: 'rollcall_cluster_failures',
-        help: 'Failures in a row to watch each cluster that this process holds.',
-        labelNames: ['cluster'],
-        registers,
-      })
-      new Gauge({
-        name: 'rollcall_cluster_waiting',
-        help: 'Custom resources of each cluster that this process holds whose instance is not known yet.',
-        labelNames: ['cluster'],
-        registers,
-        collect() {
-          this.reset()
-          clusterFailures.reset()
-          for (const { cluster, failures: inARow, waiting } of state.clusters()) {
-            this.set({ cluster }, waiting)
-            clusterFailures.set({ cluster }, inARow)
-          }
-        },
-      })
+      const clusterGauge = (name: string, help: string): Gauge =>
+        new Gauge({ name, help, labelNames: ['cluster'], registers, collect: () => readClusters() })
+      const clusterFailures = clusterGauge(
+        'rollcall_cluster_failures',
+        'Failures in a row to watch each cluster that this process holds.',
+      )
+      const clusterWaiting = clusterGauge(
+        'rollcall_cluster_waiting',
+        'Custom resources of each cluster that this process holds whose instance is not known yet.',
+      )
+      const readClusters = (): void => {
+        for (const each of [clusterWaiting, clusterFailures]) each.reset()
+        for (const { cluster, failures: inARow, waiting } of state.clusters()) {
+          clusterWaiting.set({ cluster }, waiting)
+          clusterFailures.set({ cluster }, inARow)
+          for (const verdict of pictureVerdicts) stateSnapshots.inc({ cluster, verdict }, 0)
+        }
+      }
     },
     contentType: registry.contentType,
     print: () => registry.metrics(),

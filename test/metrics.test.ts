@@ -46,6 +46,32 @@ describe('the metrics of a server', () => {
     expect(seen('process_cpu_seconds_total')).toBeGreaterThan(0)
   })
 
+  it('have every label from the start, also of what has not happened', async () => {
+    const seen = await scrape()
+    expect(seen('rollcall_reports_refused_total{status="503"}')).toBe(0)
+    expect(seen('rollcall_limited_total{limit="bodySize"}')).toBe(0)
+    expect(seen('rollcall_device_credentials_refused_total{method="token",reason="missing"}')).toBe(0)
+    expect(seen('rollcall_notifications_total{kind="WEBHOOK",outcome="failed"}')).toBe(0)
+    expect(seen('rollcall_reports_total{verdict="STALE",dialect="margo/2024-05"}')).toBe(0)
+  })
+
+  it('show the fleet by rollout: the newest, and the others as one', async () => {
+    for (let n = 1; n <= 22; n += 1)
+      await server.query(
+        `mutation { declareDeployments(input: { rollout: { name: "r-${n}" }, deployments: [{ deviceId: "edge-${n}", deploymentId: "m-${n}" }] }) { __typename } }`,
+      )
+    const seen = await scrape()
+    expect(seen('rollcall_deployments{rollout="r-22",state="pending"}')).toBe(1)
+    expect(seen('rollcall_deployments{rollout="r-3",state="pending"}')).toBe(1)
+    expect(() => seen('rollcall_deployments{rollout="r-2",state="pending"}')).toThrow()
+    expect(seen('rollcall_deployments{rollout="(others)",state="pending"}')).toBe(2)
+    expect(seen('rollcall_deployments{rollout="(others)",state="failed"}')).toBe(1)
+    expect(seen('rollcall_deployment_convergence{rollout="r-22",convergence="unknown"}')).toBe(1)
+    expect(seen('rollcall_stalled_deployments{rollout="r-22"}')).toBe(0)
+    expect(seen('rollcall_devices{connectivity="unknown"}')).toBeGreaterThan(0)
+    expect(seen('rollcall_oldest_unfinished_seconds{state="pending"}')).toBeGreaterThanOrEqual(0)
+  })
+
   it('show who is listening, until they leave', async () => {
     const leave = new AbortController()
     const response = await fetch(`${server.url}/graphql`, {
@@ -66,6 +92,30 @@ describe('the metrics of a server', () => {
     expect(response.headers.get('content-type')).toMatch(/^text\/plain; version=0\.0\.4/)
     return reader(await response.text())
   }
+})
+
+describe('the metrics of a fleet of a thousand rollouts', () => {
+  it('are as many series as METRICS_ROLLOUTS allows', async () => {
+    const server = await startApp({ env: { METRICS_ROLLOUTS: '3' } })
+    const declare = (from: number) =>
+      Promise.all(
+        Array.from({ length: 50 }, (_, n) =>
+          server.query(
+            `mutation { declareDeployments(input: { rollout: { name: "r-${from + n}" }, deployments: [{ deviceId: "e", deploymentId: "m-${from + n}" }] }) { __typename } }`,
+          ),
+        ),
+      )
+    const series = async () =>
+      (await (await fetch(`${server.url}/metrics`)).text())
+        .split('\n')
+        .filter((line) => /^rollcall_dep.*rollout/.test(line))
+    await declare(0)
+    const before = await series()
+    expect(before).toHaveLength(4 * 11)
+    await declare(100)
+    expect(await series()).toHaveLength(before.length)
+    await server.stop()
+  })
 })
 
 describe('a run of STALE reports', () => {

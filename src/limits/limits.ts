@@ -5,33 +5,35 @@
 import { DomainError, type ErrorCode } from '../domain/errors.ts'
 
 /** Their names are in answers (`limit`) and in the metrics' labels. */
-export type LimitName =
-  | 'documentSize'
-  | 'tokens'
-  | 'nesting'
-  | 'depth'
-  | 'aliases'
-  | 'directives'
-  | 'fragments'
-  | 'cost'
-  | 'rows'
-  | 'answerSize'
-  | 'errors'
-  | 'variableDepth'
-  | 'variableSize'
-  | 'time'
-  | 'bodySize'
-  | 'messageSize'
-  | 'operationsPerSocket'
-  | 'unread'
-  | 'streams'
-  | 'requestsPerAddress'
-  | 'requestsPerDevice'
-  | 'audits'
-  | 'unlistedDocument'
-  | 'slowRequest'
-  | 'bufferedBytes'
-  | 'gitProcesses'
+export const limitNames = [
+  'documentSize',
+  'tokens',
+  'nesting',
+  'depth',
+  'aliases',
+  'directives',
+  'fragments',
+  'cost',
+  'rows',
+  'answerSize',
+  'errors',
+  'variableDepth',
+  'variableSize',
+  'time',
+  'bodySize',
+  'messageSize',
+  'operationsPerSocket',
+  'unread',
+  'streams',
+  'requestsPerAddress',
+  'requestsPerDevice',
+  'audits',
+  'unlistedDocument',
+  'slowRequest',
+  'bufferedBytes',
+  'gitProcesses',
+] as const
+export type LimitName = (typeof limitNames)[number]
 
 export interface OperationLimits {
   /** Fields within fields. */

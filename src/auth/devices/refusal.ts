@@ -4,23 +4,26 @@ import { DomainError, type ErrorCode } from '../../domain/errors.ts'
 import { retiredMessage } from '../../domain/target.ts'
 import type { Millis } from '../../domain/values.ts'
 
-export type DeviceAuthMethod = 'open' | 'token' | 'signature' | 'mtls'
+export const deviceAuthMethods = ['open', 'token', 'signature', 'mtls'] as const
+export type DeviceAuthMethod = (typeof deviceAuthMethods)[number]
 
 /** From a fixed set: they are a metric's label. */
-export type RefusalReason =
-  | 'missing'
-  | 'malformed'
-  | 'unknown'
-  | 'untrusted'
-  | 'expired'
-  | 'revoked'
-  | 'retired'
-  | 'digest'
-  | 'signature'
-  | 'replayed'
-  | 'claims'
-  | 'disagreeing'
-  | 'not-its-own'
+export const refusalReasons = [
+  'missing',
+  'malformed',
+  'unknown',
+  'untrusted',
+  'expired',
+  'revoked',
+  'retired',
+  'digest',
+  'signature',
+  'replayed',
+  'claims',
+  'disagreeing',
+  'not-its-own',
+] as const
+export type RefusalReason = (typeof refusalReasons)[number]
 
 export class CredentialRefused extends DomainError {
   readonly reason: RefusalReason

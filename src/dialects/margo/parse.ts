@@ -190,7 +190,9 @@ function readNestedComponents(problems: Problems, where: string, status: Body | 
 }
 
 /** Which generation the body is of, for metering and for `Report.dialect`; it decides nothing. */
-function dialectOf(body: Body, proposal: Proposal | null): string {
+export const margoDialects = ['margo/2024-05', 'margo/2024-06', 'margo/2024-09', 'margo/2025-10', 'margo/1.0'] as const
+
+function dialectOf(body: Body, proposal: Proposal | null): (typeof margoDialects)[number] {
   if (proposal) return proposal === 'first' ? 'margo/2024-05' : 'margo/2024-06'
   if (isAbsent(body.kind) || !isAbsent(body.adoptedManifestVersion)) return 'margo/1.0'
   return body.kind === 'DeploymentStatus' ? 'margo/2024-09' : 'margo/2025-10'

@@ -105,6 +105,7 @@ export const targets = pgTable(
     uniqueIndex('targets_name').on(t.kind, t.provider, t.name),
     index('targets_parent').on(t.parentKey).where(sql`parent_key is not null`),
     index('targets_retired').on(t.name).where(sql`retired_at is not null`),
+    index('targets_connectivity').on(t.connectivity).where(sql`kind = 'DEVICE' and retired_at is null`),
     index('targets_labels').using('gin', sql`labels jsonb_path_ops`),
   ],
 )
@@ -142,7 +143,11 @@ export const rollouts = pgTable(
     currentInstanceKey: key('current_instance_key'),
     ...deploymentCounters,
   },
-  (t) => [uniqueIndex('rollouts_identity').on(t.kind, t.identity)],
+  (t) => [
+    uniqueIndex('rollouts_identity').on(t.kind, t.identity),
+    // The newest intents: a fleet may have a rollout of its own for each deployment.
+    index('rollouts_newest').on(t.key).where(sql`kind <> 'MARGO_DEPLOYMENT'`),
+  ],
 )
 
 export const deployments = pgTable(
@@ -196,6 +201,7 @@ export const deployments = pgTable(
     index('deployments_state').on(t.state, t.revision).where(sql`forgotten_at is null`),
     index('deployments_convergence').on(t.convergence, t.revision).where(sql`forgotten_at is null`),
     index('deployments_forgotten').on(t.revision).where(sql`forgotten_at is not null`),
+    index('deployments_stalled').on(t.rolloutKey).where(sql`stalled and forgotten_at is null and is_current`),
     index('deployments_instance').on(t.instanceKey, t.revision).where(sql`instance_key is not null`),
   ],
 )

@@ -13,6 +13,7 @@ import {
   findManyDeployments,
   pageDeployments,
 } from '../../../src/store/read/deployments.ts'
+import { readFleetFigures } from '../../../src/store/read/fleet-figures.ts'
 import { countReports, pageReports } from '../../../src/store/read/reports.ts'
 import { pageRollouts, rolloutByKeyArgs, rolloutsByKey } from '../../../src/store/read/rollouts.ts'
 import { pageDevices, targetByName, targetsByKey } from '../../../src/store/read/targets.ts'
@@ -139,6 +140,7 @@ describe.each(stores)('reads on $name', (store) => {
       devices: (s) => pageDevices(s, fleet, {}, first),
       'a device': (s) => targetByName(s, 'DEVICE', '', 'device-5'),
       rollouts: (s) => pageRollouts(s, {}, first),
+      'figures for monitoring': (s) => readFleetFigures(s, 20),
       'a rollout by name': (s) =>
         rolloutByKeyArgs(
           s,
