@@ -1,6 +1,7 @@
 /** What deploy/ lets each container do, and what is in the image: read from the files as they are shipped. */
 import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { readPage, root } from '../support/documentation.ts'
@@ -20,7 +21,11 @@ interface Service {
 
 const compose = parse(readPage('deploy/compose.yaml'), { merge: true })
 const overlay = parse(readPage('deploy/compose.tls.yaml'), { merge: true, customTags: ['!override'].map(overriding) })
-const services: [string, Service][] = Object.entries(compose.services)
+const monitoring = parse(readPage('deploy/compose.monitoring.yaml'), { merge: true })
+const services: [string, Service][] = [
+  ...Object.entries<Service>(compose.services),
+  ...Object.entries<Service>(monitoring.services),
+]
 const dockerfile = readPage('deploy/Dockerfile')
 const operating = readPage('docs/operating.md')
 
@@ -30,7 +35,7 @@ function overriding(tag: string) {
 }
 
 /** `repository:tag`, or with `@sha256:…`. */
-const image = /^[a-z]+:[\w.-]+(@sha256:[0-9a-f]{64})?$/
+const image = /^[a-z/]+:[\w.-]+(@sha256:[0-9a-f]{64})?$/
 
 describe('the containers of deploy/', () => {
   it.each(services)('confine %s', (_, service) => {
@@ -45,6 +50,16 @@ describe('the containers of deploy/', () => {
     // By number: a name would be looked up in the image, which may give it any.
     expect(user).toMatch(/^[1-9]\d*:[1-9]\d*$/)
     expect(service.volumes?.some((volume) => volume.includes('docker.sock')) ?? false).toBe(false)
+  })
+
+  it('mount only files that there are, and trust the proxies of their own network', () => {
+    const mounted = services.flatMap(([, { volumes = [] }]) => volumes).map((volume) => volume.split(':')[0] ?? '')
+    const files = mounted.filter((name) => name.startsWith('./'))
+    expect(files.length).toBeGreaterThan(4)
+    expect(files.filter((name) => !existsSync(join(root, 'deploy', name)))).toEqual([])
+    const volumes = Object.keys({ ...compose.volumes, ...monitoring.volumes })
+    expect(mounted.filter((name) => !name.startsWith('./')).toSorted()).toEqual(volumes.toSorted())
+    expect(compose['x-rollcall'].environment.TRUSTED_PROXIES).toBe(compose.networks.default.ipam.config[0].subnet)
   })
 
   it('are no less confined with https', () => {
@@ -70,7 +85,7 @@ describe('the containers of deploy/', () => {
       const [, variable = '', standard = ''] = /^\$\{([A-Z]+_IMAGE):-(.+)\}$/.exec(text) ?? []
       expect([text, image.test(standard)]).toEqual([text, true])
       if (variable === 'NODE_IMAGE') expect(standard).toBe(ofNode)
-      for (const page of [operating, readPage('deploy/compose.yaml')]) expect(page).toContain(variable)
+      expect(operating).toContain(variable)
     }
     expect(operating).toContain('docker buildx imagetools inspect')
   })

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
@@ -26,9 +26,13 @@ describe.skipIf(!hasCurl).each(postgresStores)('docs/operating.md on $name', (st
         DATABASE_URL: live.config.url ?? '',
         RESTORED_URL: restored.config.url ?? '',
         BACKUP: join(folder, 'rollcall.dump'),
+        TLS_FOLDER: join(folder, 'tls'),
+        MONITORING: folder,
+        ADMIN_KEY: 'an-admin-key-for-tests-only',
         PATH: `${findPostgres() ?? ''}:${process.env.PATH}`,
       }
       await execute(blocksOf(page), { url: server.url, env })
+      expect(readFileSync(join(folder, 'rollcall.key'), 'utf8')).toMatch(/^\S{20,}$/)
       const again = await startApp({ on: restored })
       const { deploymentCounts, revision } = await again.query('{ revision deploymentCounts { installed } }')
       await again.stop()
@@ -44,6 +48,11 @@ describe.skipIf(!hasCurl).each(postgresStores)('docs/operating.md on $name', (st
 })
 
 describe('docs/operating.md', () => {
+  it('names every file of deploy/monitoring and every metric of the fleet', async () => {
+    for (const file of readdirSync(join(root, 'deploy/monitoring')).filter((name) => name !== 'rollcall.key'))
+      expect([file, page.includes(`\`${file}\``)]).toEqual([file, true])
+  })
+
   it('names only metrics that there are', async () => {
     const server = await startApp()
     const printed = await (await fetch(`${server.url}/metrics`)).text()

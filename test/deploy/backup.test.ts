@@ -1,0 +1,55 @@
+/** deploy/backup.sh, with a real pg_dump. */
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { root } from '../support/documentation.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { findPostgres } from '../support/postgres-server.ts'
+import { postgresStores } from '../support/stores.ts'
+
+const run = promisify(execFile)
+const script = join(root, 'deploy/backup.sh')
+
+// Without PostgreSQL there is nothing to dump; .ci/run requires it.
+describe.each(postgresStores)('deploy/backup.sh on $name', (store) => {
+  async function prepare() {
+    const [folder, empty] = [temporaryFolder(), await store.create()]
+    onTestFinished(() => empty.drop())
+    await (await empty.open()).close()
+    const PATH = `${findPostgres() ?? ''}:${process.env.PATH}`
+    return { folder, env: { PATH, BACKUP_DIR: folder, BACKUPS: '2', DATABASE_URL: empty.config.url ?? '' } }
+  }
+  const dumpsIn = (folder: string) => readdirSync(folder).filter((name) => name.endsWith('.dump'))
+
+  it('makes a dump that pg_restore reads, and keeps the newest', async () => {
+    const { folder, env } = await prepare()
+    const older = ['2020', '2021', '2022'].map((year) => `rollcall-${year}0101T000000Z.dump`)
+    for (const name of [...older, 'rollcall-20200101T000000Z.dump.part', 'other.dump'])
+      writeFileSync(join(folder, name), '')
+    await run('sh', [script, 'once'], { env })
+    const [other, kept, made = '', ...more] = readdirSync(folder).toSorted()
+    expect([other, kept, more]).toEqual(['other.dump', older[2], []])
+    const { stdout } = await run('pg_restore', ['--list', join(folder, made)], { env })
+    expect(stdout).toMatch(/TABLE DATA public change_log/)
+  })
+
+  it('leaves no dump that is not whole', async () => {
+    const { folder, env } = await prepare()
+    await expect(
+      run('sh', [script, 'once'], { env: { ...env, DATABASE_URL: 'postgres://127.0.0.1:9/none' } }),
+    ).rejects.toThrow()
+    expect(dumpsIn(folder)).toEqual([])
+  })
+
+  it('repeats until it is stopped, and stops at once', async () => {
+    const { folder, env } = await prepare()
+    const child = spawn('sh', [script], { env, stdio: 'inherit' })
+    const ended = once(child, 'close')
+    await expect.poll(() => dumpsIn(folder).length).toBe(1)
+    child.kill('SIGTERM')
+    expect((await ended)[1]).toBe(null)
+  })
+})
