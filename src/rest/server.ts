@@ -82,7 +82,7 @@ export function createHttpServer(deps: ServerDeps): Server {
     '/metrics': { GET: { access: 'viewer of all', handle: sendMetrics } },
   }
 
-  /** Who asks, if he may. */
+  /** The caller. Throws FORBIDDEN if its role does not allow the access. */
   async function identify({ request }: Exchange, access: Access): Promise<Principal> {
     const principal = await deps.auth.identify(deps.credentials.of(request))
     if (may(principal, access)) return principal

@@ -1,4 +1,4 @@
-/** What devices should run, as they and their users read it. */
+/** Reads the desired state of devices: manifests, their versions and documents. */
 import { type SQL, sql } from 'drizzle-orm'
 import { type Digest, firstManifestVersion, type Manifest, type ManifestEntry } from '../../domain/desired.ts'
 import type { Digits, Millis } from '../../domain/values.ts'
@@ -14,7 +14,7 @@ const toManifest: (row: ManifestRecord) => Manifest = rowMapper(manifests, field
 type EntryRecord = RowOf<typeof manifestEntries>
 const toEntry: (row: EntryRecord) => ManifestEntry = rowMapper(manifestEntries, fieldsBut(manifestEntries))
 
-/** The newest versions, by their devices' keys. Of the first, empty one there is no row. */
+/** The newest versions, by the keys of devices. The first, empty version has no row. */
 export async function newestManifests(session: Session, keys: readonly number[]): Promise<Map<number, Manifest>> {
   const rows = await session.rows<ManifestRecord>(
     sql`select distinct on (${manifests.targetKey}) ${manifests}.* from ${manifests}
@@ -23,7 +23,7 @@ export async function newestManifests(session: Session, keys: readonly number[])
   return new Map(rows.map((row) => [row.target_key, toManifest(row)]))
 }
 
-/** What a version lists, by deploymentId. */
+/** The entries of a version, by deploymentId. */
 export async function entriesAt(session: Session, targetKey: number, version: number): Promise<ManifestEntry[]> {
   const rows = await session.rows<EntryRecord>(
     sql`select ${manifestEntries}.* from ${manifestEntries} where ${isListedAt(targetKey, version)}
@@ -36,7 +36,7 @@ export interface DocumentAt extends ManifestEntry {
   readonly content: string
 }
 
-/** The same with the documents themselves. */
+/** The same with the documents. */
 export async function documentsAt(session: Session, targetKey: number, version: number): Promise<DocumentAt[]> {
   const rows = await session.rows<EntryRecord & { content: string }>(
     sql`select ${manifestEntries}.*, ${desiredDocuments.content} from ${manifestEntries}
@@ -46,7 +46,7 @@ export async function documentsAt(session: Session, targetKey: number, version: 
   return rows.map((row) => ({ ...toEntry(row), content: row.content }))
 }
 
-/** A document of any version of that device's; null: it never had it. */
+/** A document of any version of the device's manifest. Null: the manifest never had it. */
 export async function findDocument(
   session: Session,
   targetKey: number,
@@ -61,7 +61,7 @@ export async function findDocument(
   return row?.content ?? null
 }
 
-/** The newest version whose documents together have that digest. */
+/** The newest version whose bundle has that digest. */
 export async function findBundle(session: Session, targetKey: number, digest: Digest): Promise<Manifest | null> {
   const [row] = await session.rows<ManifestRecord>(
     sql`select ${manifests}.* from ${manifests}
@@ -73,18 +73,18 @@ export async function findBundle(session: Session, targetKey: number, digest: Di
 
 interface DocumentChange {
   readonly deploymentId: string
-  /** Null: it is listed no more. */
+  /** Null: the deployment is no longer listed. */
   readonly digest: Digest | null
-  /** Bytes of its document. */
+  /** Size of the document in bytes. */
   readonly size: number
 }
 
 export interface ManifestVersion<Change = DocumentChange> extends Manifest {
-  /** What became different with it. */
+  /** The changes since the previous version. */
   readonly changes: readonly Change[]
 }
 
-/** The versions after `after`, in their order, with what each changed. Whoever sees less is told of those that changed something he sees. */
+/** The versions after `after`, in order, with their changes. A restricted reader gets the versions with changes that it sees. */
 export async function manifestVersions(
   session: Session,
   targetKey: number,
@@ -125,7 +125,7 @@ export async function manifestVersions(
     }))
 }
 
-/** The last `limit` of them, newest first. They are not numbered without gaps: a restored database goes on far above. */
+/** The last `limit` versions, newest first. Numbers have gaps: a restored database continues with much higher ones. */
 export async function lastManifestVersions(
   session: Session,
   targetKey: number,
@@ -138,7 +138,7 @@ export async function lastManifestVersions(
   return (await manifestVersions(session, targetKey, before?.version ?? firstManifestVersion, limit)).toReversed()
 }
 
-/** The same with the documents themselves: at most `limit` versions, and no more of them than have so many bytes together. */
+/** The same with the documents: at most `limit` versions, and at most `bytes` of documents. */
 export async function manifestHistory(
   session: Session,
   targetKey: number,
@@ -159,7 +159,7 @@ export async function manifestHistory(
   }))
 }
 
-/** The first of them, and those after it for which there is room. */
+/** The first version, and the following ones that fit. */
 function within(bytes: number, versions: readonly ManifestVersion[]): readonly ManifestVersion[] {
   let held = 0
   const end = versions.findIndex(({ changes }, index) => {
@@ -169,14 +169,14 @@ function within(bytes: number, versions: readonly ManifestVersion[]): readonly M
   return end < 0 ? versions : versions.slice(0, end)
 }
 
-/** A document's stay in the manifests, with who put it there. */
+/** The range of versions that have a document, with the author and the reason. */
 export interface DocumentStay extends ManifestEntry {
   readonly at: Millis
   readonly who: string
   readonly why: string
 }
 
-/** By deployment: the last `limit` documents that it was meant to run, newest first, in whichever device's manifest. `upTo`: those of later versions aside. */
+/** By deployment: its last `limit` desired documents, newest first, in the manifest of any device. `upTo`: without later versions. */
 export async function documentsOf(
   session: Session,
   deploymentKeys: readonly number[],
@@ -197,7 +197,7 @@ export async function documentsOf(
   return Map.groupBy(stays, ({ deploymentKey }) => deploymentKey)
 }
 
-/** By the places of their digests in the list. */
+/** By the index of the digest in the list. */
 export async function contentsOf(session: Session, digests: readonly Digest[]): Promise<Map<number, string>> {
   const rows = await session.rows<{ digest: Digest; content: string }>(
     sql`select ${desiredDocuments}.* from ${desiredDocuments} where ${isAnyOf(desiredDocuments.digest, digests, 'text')}`,
@@ -208,7 +208,7 @@ export async function contentsOf(session: Session, digests: readonly Digest[]): 
   )
 }
 
-/** Whoever sees less than everything is not told of others' deployments on the same device. */
+/** A restricted reader does not see other tenants' deployments on the same device. */
 function isSeen(reader: Session, deploymentKey: SQL): SQL {
   if (!reader.accessScope) return sql`true`
   return sql`exists (select 1 from ${deployments} where ${deployments.key} = ${deploymentKey}

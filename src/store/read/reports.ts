@@ -8,13 +8,13 @@ import { type ReportRecord, type ReportRow, toReport } from '../sql/rows.ts'
 import { changeLog, logHead, reports } from '../tables/schema.ts'
 import { visibleReport } from './access-scope.ts'
 
-/** Keys are handed out in the order of the writer. */
+/** The writer assigns keys in order. */
 const asHeard: Order<ReportRow> = {
   name: 'REPORT',
   keys: [{ by: reports.key, type: 'bigint', descending: false, of: (report) => report.key }],
 }
 
-/** In the order in which they were heard; by deployment key. `until`: what had been heard at that revision. */
+/** In the order of arrival, by deployment key. `until`: only reports that had arrived at that revision. */
 export function pageReports(
   session: Session,
   deploymentKeys: readonly number[],
@@ -51,7 +51,7 @@ function fromReports(reader: Session, until: Revision | null, bounds: readonly S
   return sql`from ${reports} where ${all([sql`${reports.deploymentKey} = parent.key`, ...heard, ...visibleReport(reader, reports), ...bounds])}`
 }
 
-/** A report that made no revision is placed by our clock, which the log's time never lags behind. */
+/** A report without a revision is placed by its time of arrival, which is never later than the log's time. */
 function heardUntil(until: Revision): SQL {
   const then = sql`coalesce(
     (select ${changeLog.at} from ${changeLog} where ${changeLog.firstRevision} <= ${until}::bigint
