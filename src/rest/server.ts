@@ -25,6 +25,7 @@ import { admit, cutOffSlow, defaultTimeouts, refuseForeignPage, safeHeaders, typ
 import { createReadiness, type HealthDeps, sendLiveness } from './health.ts'
 import { deviceMethods, type IntroduceDeps } from './introduce.ts'
 import { type K8spluginDeps, k8spluginMethods } from './k8splugin.ts'
+import { nearestRoute } from './nearest-route.ts'
 import { createPage } from './page.ts'
 import { toProblem } from './problem.ts'
 import { type ReportDeps, takeBacklog, takeReport } from './reports.ts'
@@ -107,11 +108,12 @@ export function createHttpServer(deps: ServerDeps): Server {
     admit(admission, exchange.request, exchange.path)
     refuseForeignPage(exchange.request, deps.credentials)
     const methods = methodsAt(exchange.path)
-    if (!methods)
-      throw new DomainError(
-        'NOT_FOUND',
-        `there is nothing at ${exchange.path}: docs/reporting.md and docs/orchestrators.md list the routes`,
-      )
+    if (!methods) {
+      const near = nearestRoute(exchange.path)
+      const hint =
+        near === null ? 'docs/reporting.md and docs/orchestrators.md list the routes' : `the nearest route is ${near}`
+      throw new DomainError('NOT_FOUND', `there is nothing at ${exchange.path}: ${hint}`)
+    }
     const { [exchange.method]: named, GET: get }: Methods = methods
     const found = named ?? (exchange.method === 'HEAD' ? get : undefined)
     if (!found) throw methodNotAllowed(exchange, Object.keys(methods))

@@ -1,6 +1,7 @@
 /** The server on https: which ciphers it speaks, whom it asks for a certificate, and how its own is replaced. */
 import type { RequestListener, ServerOptions } from 'node:http'
 import { createServer, type Server } from 'node:https'
+import type { Socket } from 'node:net'
 import type { SecureContextOptions, TLSSocket } from 'node:tls'
 import type { TlsFiles } from './tls.ts'
 import type { TlsWatch } from './tls-watch.ts'
@@ -35,12 +36,37 @@ export function createTlsServer(
     vouchedFor.add(socket)
     socket.once('close', () => vouchedFor.delete(socket))
   })
+  answerPlainHttp(server)
   watch.follow((files, before) => {
     server.setSecureContext(contextOf(files))
     // An authority that was taken away must not be believed for as long as a connection lasts. Devices come again.
     if (files.clientCa !== before.clientCa) for (const socket of vouchedFor) socket.destroy()
   })
   return server
+}
+
+const plainBody = JSON.stringify({
+  type: 'about:blank',
+  title: 'Invalid Request',
+  status: 400,
+  code: 'INVALID_REQUEST',
+  detail: 'this is plain HTTP, and the port speaks https: use https:// in the address',
+  retryable: false,
+})
+const plainAnswer = `HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: application/problem+json\r\nContent-Length: ${plainBody.length}\r\n\r\n${plainBody}`
+
+/** A client that forgets the s of https would see a broken connection, which it takes for a fault of the network and repeats. */
+function answerPlainHttp(server: Server): void {
+  const nameOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`
+  const connections = new Map<string, Socket>()
+  server.on('connection', (socket: Socket) => {
+    const name = nameOf(socket)
+    connections.set(name, socket)
+    socket.once('close', () => connections.delete(name))
+  })
+  server.on('tlsClientError', (error: NodeJS.ErrnoException, socket) => {
+    if (error.code === 'ERR_SSL_HTTP_REQUEST') connections.get(nameOf(socket))?.end(plainAnswer)
+  })
 }
 
 function contextOf({ cert, key, clientCa }: TlsFiles): SecureContextOptions {

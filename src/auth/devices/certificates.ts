@@ -59,7 +59,8 @@ export function createCertificateMethod({ database, config, admit, isTrusted, cl
     const now = clock()
     if (now < certificate.validFromDate.getTime() || now > certificate.validToDate.getTime())
       throw refused('expired', 'it has expired, or is not good yet')
-    const id = certificate.ca ? null : spiffeIdOf(certificate.subjectAltName)
+    refuseAuthority(certificate)
+    const id = spiffeIdOf(certificate.subjectAltName)
     if (id === null) throw refused('claims', 'it must have exactly one URI among its names (SAN), a SPIFFE id')
     return { device: await deviceOf(id) }
   }
@@ -94,9 +95,15 @@ function ofConnection(request: IncomingMessage): X509Certificate | null {
   const socket = request.socket as Partial<TLSSocket>
   const certificate = socket.encrypted ? socket.getPeerX509Certificate?.() : undefined
   if (!certificate) return null
+  // First: OpenSSL's own reason does not name the cause.
+  refuseAuthority(certificate)
   if (!socket.authorized)
     throw refused('untrusted', `it is not one that is trusted here (${socket.authorizationError})`)
   return certificate
+}
+
+function refuseAuthority({ ca }: X509Certificate): void {
+  if (ca) throw refused('claims', "it is an authority's (CA:TRUE): issue the device's certificate with CA:FALSE")
 }
 
 function refused(reason: 'untrusted' | 'malformed' | 'expired' | 'claims', why: string): CredentialRefused {

@@ -5,6 +5,7 @@ import { isStorable } from '../../domain/text.ts'
 import { hashDeviceToken, repositoryTokenPrefix } from '../../ingest/device-token.ts'
 import type { Database } from '../../store/database.ts'
 import { findTokens } from '../../store/read/device-credentials.ts'
+import { looksLikeApiKey } from '../api/keys.ts'
 import { passwordIn } from '../password.ts'
 import { claimOf, createTokenVerifier, looksLikeJwt, type SignedTokenConfig, TokenRefused } from '../signed-token.ts'
 import { createLookup } from './lookup.ts'
@@ -41,7 +42,9 @@ export function createTokenMethod({ database, admit, jwt, clock, repositoryOnly 
       throw new CredentialRefused(
         'UNAUTHENTICATED',
         'unknown',
-        'the token is not one that was issued here, or it was withdrawn',
+        looksLikeApiKey(text)
+          ? "this is a key of the API, not a device's token: registerDevices and rotateDeviceToken return one"
+          : 'the token is not one that was issued here, or it was withdrawn',
       )
     if (token.repositoryOnly && !isForRepository)
       throw new CredentialRefused(

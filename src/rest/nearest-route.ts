@@ -1,0 +1,59 @@
+/** The route that a client probably meant by a path that does not exist. */
+import { editDistance } from '../domain/edit-distance.ts'
+
+/** Of clients that people write: docs/reporting.md, docs/desired-state.md and docs/orchestrators.md have all of them. */
+export const routes: readonly string[] = [
+  'POST /device/{deviceId}/deployment/{deploymentId}/status',
+  'POST /api/v1/device/{deviceId}/deployment/{deploymentId}/status',
+  'POST /margo/sbi/v1/device/{deviceId}/deployment/{deploymentId}/status',
+  'POST /margo/sbi/v1/client/{clientId}/deployment/{deploymentId}/status',
+  'POST /api/v1/clients/{clientId}/deployment/{deploymentId}/status',
+  'POST /api/v1/clients/{clientId}/deployments/{deploymentId}/status',
+  'POST /api/v1/deployments/{deploymentId}/status',
+  'POST /reports',
+  'POST /graphql',
+  'GET /healthz',
+  'GET /readyz',
+  'GET /metrics',
+]
+
+/** A path that differs more resembles nothing. */
+const most = 12
+/** A part that is missing or in excess weighs as much as this number of wrong letters. */
+const wholePart = 7
+/** Longer paths are compared up to here. */
+const mostParts = 12
+const longestPart = 64
+
+export function nearestRoute(path: string): string | null {
+  const given = path.split('/', mostParts + 1).slice(1)
+  const ranked = routes
+    .map((route) => ({ route, distance: distance(given, route.split('/').slice(1)) }))
+    .toSorted((a, b) => a.distance - b.distance)
+  return ranked[0] && ranked[0].distance <= most ? ranked[0].route : null
+}
+
+/** As between words, but of parts instead of letters. */
+function distance(given: readonly string[], wanted: readonly string[]): number {
+  let above = wanted.map((_, j) => (j + 1) * wholePart)
+  above.unshift(0)
+  for (const [i, part] of given.entries()) {
+    const row = [(i + 1) * wholePart]
+    for (const [j, name] of wanted.entries())
+      row.push(
+        Math.min(
+          (above[j + 1] ?? 0) + wholePart,
+          (row[j] ?? 0) + wholePart,
+          (above[j] ?? 0) + partDistance(part.slice(0, longestPart), name),
+        ),
+      )
+    above = row
+  }
+  return above.at(-1) ?? 0
+}
+
+function partDistance(part: string, name: string): number {
+  if (name.startsWith('{')) return part === '' ? wholePart : 0
+  const wrong = editDistance(part.toLowerCase(), name)
+  return wrong * 2 <= name.length ? wrong : 2 * most
+}
