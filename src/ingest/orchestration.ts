@@ -19,6 +19,13 @@ export const nothingOrchestrated: LoadedOrchestration = {
   bundles: [],
 }
 
+export interface ObjectName {
+  readonly group: string
+  readonly kind: string
+  readonly name: string
+  readonly namespace: string | null
+}
+
 export interface Orchestration {
   instance(key: number): Instance | null
   instanceById(instanceId: string): Instance | null
@@ -27,7 +34,8 @@ export interface Orchestration {
   actionsOf(rolloutKey: number): readonly LifecycleAction[]
   /** Gone ones too. */
   resourcesOf(deploymentKey: number, component: string): readonly Resource[]
-  resourcesNamed(deploymentKey: number, component: string, name: string): readonly Resource[]
+  /** Those that may be the same object. By namespace, because a cluster may have thousands of one name. */
+  resourcesLike(deploymentKey: number, component: string, wanted: ObjectName): readonly Resource[]
   bundle(instanceKey: number, targetKey: number, component: string): Bundle | null
   syncCounts(ownerKey: number): SyncCounts
   /** What a deployment's resources say together; null: it has none. */
@@ -49,7 +57,8 @@ export function createOrchestration(loaded: LoadedOrchestration): Orchestration 
   for (const action of loaded.actions) actions.set(`${action.rolloutKey}/${action.revision}`, action)
 
   const resources = new Map<number, Resource>()
-  const byComponent = new Map<string, Map<string, Set<number>>>()
+  /** By component, then by kind and name, then by namespace. */
+  const byComponent = new Map<string, Map<string, Map<string | null, Set<number>>>>()
   const touchedResources = new Map<number, { row: Resource; isNew: boolean }>()
   const details = new Map<number, DetailWrite>()
   const tallies = new Map<number, Map<string, Tally>>()
@@ -59,10 +68,12 @@ export function createOrchestration(loaded: LoadedOrchestration): Orchestration 
 
   const index = (resource: Resource): void => {
     const component = `${resource.deploymentKey}/${resource.component}`
-    const names = byComponent.get(component) ?? new Map<string, Set<number>>()
+    const names = byComponent.get(component) ?? new Map<string, Map<string | null, Set<number>>>()
     byComponent.set(component, names)
-    const keys = names.get(resource.name) ?? new Set<number>()
-    names.set(resource.name, keys.add(resource.key))
+    const namespaces = names.get(kindAndName(resource)) ?? new Map<string | null, Set<number>>()
+    names.set(kindAndName(resource), namespaces)
+    const keys = namespaces.get(resource.namespace) ?? new Set<number>()
+    namespaces.set(resource.namespace, keys.add(resource.key))
     resources.set(resource.key, resource)
   }
   const found = (keys: Iterable<number>): Resource[] => [...keys].flatMap((key) => resources.get(key) ?? [])
@@ -102,9 +113,22 @@ export function createOrchestration(loaded: LoadedOrchestration): Orchestration 
         .filter((action) => action.rolloutKey === rolloutKey)
         .toSorted((a, b) => a.revision - b.revision),
     resourcesOf: (deploymentKey, component) =>
-      found([...(byComponent.get(`${deploymentKey}/${component}`)?.values() ?? [])].flatMap((keys) => [...keys])),
-    resourcesNamed: (deploymentKey, component, name) =>
-      found(byComponent.get(`${deploymentKey}/${component}`)?.get(name) ?? []),
+      found(
+        new Set(
+          [...(byComponent.get(`${deploymentKey}/${component}`)?.values() ?? [])].flatMap((namespaces) =>
+            [...namespaces.values()].flatMap((keys) => [...keys]),
+          ),
+        ),
+      ),
+    resourcesLike(deploymentKey, component, wanted) {
+      const namespaces = byComponent.get(`${deploymentKey}/${component}`)?.get(kindAndName(wanted))
+      if (!namespaces) return []
+      const { namespace } = wanted
+      const without = namespaces.get(null) ?? []
+      if (namespace !== null) return found(new Set([...(namespaces.get(namespace) ?? []), ...without]))
+      const exact = found(without).filter((resource) => resource.namespace === null)
+      return exact.length > 0 ? exact : found(new Set([...namespaces.values()].flatMap((keys) => [...keys])))
+    },
     bundle: (instanceKey, targetKey, component) => bundles.get(placeOf({ instanceKey, targetKey, component })) ?? null,
     syncCounts: (ownerKey) => syncCountsOf(talliesOf(ownerKey)),
     standing(deploymentKey, instance) {
@@ -164,6 +188,10 @@ function syncCountsOf(tallies: readonly Tally[]): SyncCounts {
   const counts = { PENDING: 0, APPLIED: 0, FAILED: 0, RETRYING: 0, DELETED: 0 }
   for (const { sync, n } of tallies) if (sync !== null) counts[sync] += n
   return counts
+}
+
+function kindAndName({ group, kind, name }: Omit<ObjectName, 'namespace'>): string {
+  return `${group}/${kind}/${name}`
 }
 
 function bucketOf({ component, sync, presence, readiness, showable }: Tally): string {

@@ -36,8 +36,11 @@ export interface EmcoDeps extends ReadingDeps {
   readonly database: Database
 }
 
-/** Bytes. Thousands of resources, or a cluster's objects, come in one request; of anything else a little is all there is. */
-const bodyLimit = 16 << 20
+/** Bytes of thousands of resources with their objects. */
+const resourcesLimit = 16 << 20
+/** Bytes. A ResourceBundleState is an object of a cluster, which takes none of more than 1.5 MiB. */
+const bundleLimit = 4 << 20
+/** Bytes of anything else. */
 const smallLimit = 1 << 20
 
 /** Resources that are read at a time. */
@@ -79,7 +82,7 @@ async function takeResources(
   contextId: string,
 ): Promise<void> {
   const own = rollout.kind === 'CLUSTER_INTENTS' ? clusterOf(rollout) : null
-  const items = await paced(parseResources(await readJson(exchange, roomForResources), own))
+  const items = await paced(parseResources(await readJson(exchange, roomForResources, resourcesLimit), own))
   const facts = items.flatMap((item) => (item.ok ? [item.fact] : []))
   const { revision, verdicts } = await writer.submit(reportResources(rollout, contextId, facts))
   const verdict = verdicts.values()
@@ -95,7 +98,9 @@ async function takeBundle(
   rollout: EmcoRollout,
   target: ClusterName,
 ): Promise<void> {
-  const { unreadable, ...state } = await paced(parseBundleState(await readJson(exchange, roomForBundleState)))
+  const { unreadable, ...state } = await paced(
+    parseBundleState(await readJson(exchange, roomForBundleState, bundleLimit)),
+  )
   const { revision, verdict } = await writer.submit(reportStateSnapshot(rollout, { ...state, target }))
   say(exchange, 200, {
     verdict,
@@ -276,7 +281,7 @@ async function send({ response, method }: Exchange, parts: AsyncGenerator<string
   response.end()
 }
 
-async function readJson(exchange: Exchange, room: Room, limit = bodyLimit): Promise<unknown> {
+async function readJson(exchange: Exchange, room: Room, limit: number): Promise<unknown> {
   requireMediaType(exchange.request, ['application/json'])
   return parseLargeJson(await readBody(exchange, limit), room)
 }

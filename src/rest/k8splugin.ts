@@ -23,8 +23,8 @@ export interface K8spluginDeps extends SubscriptionDeps, ReadingDeps {
   readonly database: Database
 }
 
-/** Bytes. An instance's objects come whole. */
-const bodyLimit = 16 << 20
+/** Bytes. An instance's objects come whole: Helm keeps a release, compressed, in one object of at most 1.5 MiB. */
+const bodyLimit = 8 << 20
 
 export function k8spluginMethods(deps: K8spluginDeps, route: K8spluginRoute): Methods {
   switch (route.of) {

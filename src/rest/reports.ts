@@ -28,8 +28,8 @@ const backlogLimit = 32 << 20
 /** Of a caller whose credential was refused: enough to say what else is wrong. */
 const strangersLimit = 64 << 10
 
-/** Of a backlog, so many are written at a time: other devices' reports come between. */
-const backlogStep = 500
+/** Reports of a backlog that are written at a time, and bytes of their text: other devices' reports come between. */
+const backlogStep = { items: 500, size: 1 << 20 }
 
 export interface ReportDeps {
   readonly writer: Writer
@@ -51,7 +51,7 @@ export async function takeReport(deps: ReportDeps, exchange: Exchange, route: Ma
         reporter: route.reporter ?? caller.device,
       })
       const identity = requireIdentity(caller)
-      admit(deps, identity, [report])
+      admit(deps, identity, [report.reporter])
       return record(deps, exchange, identity, report, identity.proof)
     })
   const outcome = await ('refusal' in caller ? take() : claim(deps, exchange, caller, take))
@@ -127,7 +127,7 @@ export async function takeBacklog(deps: ReportDeps, exchange: Exchange): Promise
   admit(
     deps,
     identity,
-    items.flatMap((item) => (item.ok ? [item.report] : [])),
+    items.flatMap((item) => (item.ok ? [item.reporter] : [])),
   )
   const results = await claim(deps, exchange, identity, () => takeItems(deps, exchange, identity, items))
   const newest = results.reduce((revision, result) => Math.max(revision, result.revision), 0)
@@ -143,17 +143,28 @@ async function takeItems(
 ): Promise<readonly ItemResult[]> {
   const results: ItemResult[] = []
   // Those of a step are submitted in one turn, so their order is theirs in the writer's queue too.
-  for (let start = 0; start < items.length; start += backlogStep)
-    results.push(
-      ...(await Promise.all(
-        items.slice(start, start + backlogStep).map((item) => takeItem(deps, exchange, identity, item)),
-      )),
-    )
+  for (const step of stepsOf(items))
+    results.push(...(await Promise.all(step.map((item) => takeItem(deps, exchange, identity, item)))))
   if (identity.device !== null && !results.some(({ isTaken }) => isTaken))
     await deps.writer.submit(hearDevice(identity.device)).catch(() => undefined)
   // Last: whoever was told to come again sends the same backlog, with the same signature.
   if (identity.proof) await deps.writer.submit(spend(identity.proof))
   return results
+}
+
+function* stepsOf(items: readonly BacklogItem[]): Generator<readonly BacklogItem[]> {
+  let step: BacklogItem[] = []
+  let size = 0
+  for (const item of items) {
+    const own = item.ok ? item.size : 0
+    if (step.length === backlogStep.items || (step.length > 0 && size + own > backlogStep.size)) {
+      yield step
+      ;[step, size] = [[], 0]
+    }
+    step.push(item)
+    size += own
+  }
+  if (step.length > 0) yield step
 }
 
 interface ItemResult {
@@ -171,7 +182,7 @@ async function takeItem(
   const { id } = exchange
   try {
     if (!item.ok) throw item.error
-    const outcome = await record(deps, exchange, identity, item.report, null)
+    const outcome = await record(deps, exchange, identity, item.read(), null)
     const { acknowledgement: _, ...said } = acknowledgement(outcome)
     return { isTaken: true, revision: outcome.revision, said }
   } catch (error) {
@@ -189,8 +200,8 @@ async function takeItem(
  * Whose share it is of: whoever has proved who it is cannot use up another's, and one that does not say who it is is not counted with
  * the others of that kind. Whoever reports in one request what it has collected is not faster than it would have been.
  */
-function admit({ admission }: ReportDeps, { device }: DeviceIdentity, reports: readonly StatusReport[]): void {
-  const names = device === null ? new Set(reports.map(({ reporter }) => reporter)) : [device]
+function admit({ admission }: ReportDeps, { device }: DeviceIdentity, reporters: readonly string[]): void {
+  const names = device === null ? new Set(reporters) : [device]
   for (const name of names) if (name !== anonymous) admission.admitDevice(name)
 }
 

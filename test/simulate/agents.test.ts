@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { parse } from 'yaml'
 import { parseApplicationDeployment } from '../../src/dialects/margo/application-deployment.ts'
+import { atOnce } from '../../src/limits/pace.ts'
 import { type Order, planAgents, playOrders } from '../../src/simulate/agents/plan.ts'
 import { createRandom } from '../../src/simulate/random.ts'
 import { type Findings, type Running, simulate } from '../../src/simulate/simulation.ts'
@@ -48,7 +49,7 @@ describe('the plan of what agents should run', () => {
       if (document === null) continue
       const expected = { deploymentId: id, deviceId: order.agent.deviceId }
       const { components } = parse(document).spec.deploymentProfile
-      expect(parseApplicationDeployment(document)(expected)).toMatchObject({
+      expect(atOnce(parseApplicationDeployment(document))(expected)).toMatchObject({
         problems: null,
         components: components.map(({ name }: { name: string }) => name),
       })

@@ -2,13 +2,14 @@
  * ResourceBundleState, the custom resource in which a cluster's monitor shows all of a component's objects (docs/wire.md §2.3). It is the whole
  * present picture: what it does not list is not there.
  */
-import type { FieldProblem } from '../../domain/errors.ts'
+import { DomainError, type FieldProblem } from '../../domain/errors.ts'
 import type { ResourceDetail } from '../../domain/resource.ts'
 import type { Paced } from '../../limits/pace.ts'
 import type { Assessment } from '../../readiness/assessment.ts'
 import { readiness } from '../../readiness/index.ts'
 import { detailLimit, toDetail } from '../kubernetes/detail.ts'
-import type { Room } from '../margo/json-reader.ts'
+import { deepest } from '../margo/json.ts'
+import { type Room, readJson } from '../margo/json-reader.ts'
 import { type Body, isObject, refusal, shown } from '../margo/problems.ts'
 import { idProblem, longestId, textProblem } from '../margo/text.ts'
 
@@ -59,8 +60,8 @@ export function canShow(group: string, kind: string): boolean {
   return Object.values(lists).some((list) => list.kind === kind && list.groups.includes(group))
 }
 
-/** Of one picture. A cluster takes no object of more than 1.5 MiB: no monitor shows more. */
-export const mostObjects = 20_000
+/** Of one picture, which is decided and written at once: the next command waits. */
+export const mostObjects = 5_000
 
 /** Its lists may be large, and so may all of them together. */
 export const roomForBundleState: Room = {
@@ -91,7 +92,7 @@ export function* parseBundleState(body: unknown): Paced<BundleState> {
       yield
     }
   for (const [field, entry] of entriesOf(status, 'resourceStatuses', unreadable)) {
-    const shownObject = isObject(entry) ? showGeneric(entry) : null
+    const shownObject = isObject(entry) ? yield* showGeneric(entry) : null
     if (shownObject) objects.push(shownObject)
     else unreadable.push({ field, message: 'must have a kind, a name, and in res an object in base64' })
     yield
@@ -147,9 +148,9 @@ function* entriesOf(status: Body, key: string, unreadable: FieldProblem[]): Gene
 }
 
 /** `res` is the whole object in base64; what the entry says beside it holds where the object is silent. */
-function showGeneric(entry: Body): ShownObject | null {
+function* showGeneric(entry: Body): Paced<ShownObject | null> {
   const { group = '', version = '', kind, name, namespace, res } = entry
-  const object = decodeObject(res)
+  const object = yield* decodeObject(res)
   if (!object || typeof group !== 'string' || typeof version !== 'string') return null
   const metadata = isObject(object.metadata) ? object.metadata : {}
   const apiVersion = group === '' ? version : `${group}/${version}`
@@ -161,14 +162,16 @@ function showGeneric(entry: Body): ShownObject | null {
   })
 }
 
-function decodeObject(res: unknown): Body | null {
+/** Values are counted before any is made, as in the body: otherwise base64 would hide `[{},{},…]`. */
+function* decodeObject(res: unknown): Paced<Body | null> {
   if (isObject(res)) return res
   if (typeof res !== 'string') return null
   try {
-    const value: unknown = JSON.parse(Buffer.from(res, 'base64').toString('utf8'))
+    const value = yield* readJson(Buffer.from(res, 'base64'), { deepest, keepsDigits: false })
     return isObject(value) ? value : null
-  } catch {
-    return null
+  } catch (error) {
+    if (error instanceof DomainError) return null
+    throw error
   }
 }
 

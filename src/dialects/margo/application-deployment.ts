@@ -1,5 +1,6 @@
 /** Margo's ApplicationDeployment, YAML or JSON, in whichever generation: what it says of itself, for the one who declares it. */
 import type { FieldProblem } from '../../domain/errors.ts'
+import type { Paced } from '../../limits/pace.ts'
 import { type Body, complain, isAbsent, isObject, type Problems, shown } from './problems.ts'
 import { idProblem } from './text.ts'
 import { join, readYaml } from './yaml.ts'
@@ -31,11 +32,11 @@ export interface Expected {
  * Reading the text is nearly all of the work, and is done once for however many it is declared for. What it says of itself must be what
  * is expected. What the generations differ in is optional, and what none of them knows is ignored; the device gets the text as it is.
  */
-export function parseApplicationDeployment(
+export function* parseApplicationDeployment(
   text: string,
-): (expected: Expected) => ApplicationDeployment | RefusedDocument {
+): Paced<(expected: Expected) => ApplicationDeployment | RefusedDocument> {
   const ofText: Problems = { list: null }
-  const parsed = readText(ofText, text)
+  const parsed = yield* readText(ofText, text)
   return (expected) => {
     const problems: Problems = { list: ofText.list && [...ofText.list] }
     const document = isObject(parsed) ? readDocument(problems, parsed, expected) : null
@@ -45,13 +46,13 @@ export function parseApplicationDeployment(
   }
 }
 
-function readText(problems: Problems, text: string): unknown {
+function* readText(problems: Problems, text: string): Paced<unknown> {
   const size = Buffer.byteLength(text)
   if (size > largestDocument) complain(problems, '', `must have at most ${largestDocument} bytes, but has ${size}`)
   else if (text.includes('\0')) complain(problems, '', 'must not contain the character NUL (U+0000)')
   else if (!text.isWellFormed())
     complain(problems, '', 'must not contain half of a surrogate pair, which is no character')
-  else return readYaml(problems, text)
+  else return yield* readYaml(problems, text)
   return undefined
 }
 

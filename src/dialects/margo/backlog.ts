@@ -20,7 +20,14 @@ import { type Body, complain, isAbsent, type Problems, refusal, shown } from './
 import { readId } from './text.ts'
 
 export type BacklogItem =
-  | { readonly ok: true; readonly report: StatusReport }
+  | {
+      readonly ok: true
+      readonly reporter: string
+      /** Bytes of its text. */
+      readonly size: number
+      /** The report, parsed again each time if the backlog is large: all reports at once take ten times the memory of their text. */
+      readonly read: () => StatusReport
+    }
   | { readonly ok: false; readonly error: DomainError }
 
 export const mostItems = 10_000
@@ -32,6 +39,9 @@ export const backlogMediaTypes: readonly string[] = ['application/json', ...ndjs
 
 /** How deep the whole may nest before its items are told apart: one item too deep is that item's problem. */
 const deepestBacklog = 1024
+
+/** Bytes of a backlog up to which its reports stay in memory between checking and writing. */
+const keptSize = 1 << 20
 
 /** Bytes: what a report that comes alone may have. */
 export const largestReport = 1 << 20
@@ -48,13 +58,30 @@ export function* parseBacklog(
   const mediaType = contentType?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
   const bytes = typeof body === 'string' ? Buffer.from(body) : body
   const items = yield* ndjsonTypes.includes(mediaType) ? readLines(bytes) : readList(bytes)
+  const isKept = bytes.length <= keptSize
   let told = 0
-  return yield* eachPaced(items, (item) => {
+  return yield* eachPaced(items, (item): BacklogItem => {
     const parsed = parseItem(item, credential)
-    if (parsed.ok) return parsed
+    if (parsed.ok) {
+      const { reporter } = parsed.report
+      return { ok: true, reporter, size: item.size, read: isKept ? keeping(parsed.report) : reading(item, credential) }
+    }
     told += parsed.error.problems.length
-    return told > mostProblems ? { ok: false, error: withFirstProblem(parsed.error) } : parsed
+    return { ok: false, error: told > mostProblems ? withFirstProblem(parsed.error) : parsed.error }
   })
+}
+
+// Separate functions: closures of one scope share its variables, so the second would keep the report as well.
+function keeping(report: StatusReport): () => StatusReport {
+  return () => report
+}
+
+function reading(item: Item, credential: string | null): () => StatusReport {
+  return () => {
+    const parsed = parseItem(item, credential)
+    if (!parsed.ok) throw parsed.error
+    return parsed.report
+  }
 }
 
 function withFirstProblem({ code, message, problems }: DomainError): DomainError {
@@ -62,6 +89,7 @@ function withFirstProblem({ code, message, problems }: DomainError): DomainError
 }
 
 interface Item {
+  readonly size: number
   /** Throws what is wrong with the whole. */
   read(): unknown
   /** Gives the item's JSON, or throws what is wrong with the item. */
@@ -104,7 +132,7 @@ function* readList(bytes: Uint8Array): Paced<readonly Item[]> {
   if (!Array.isArray(small))
     throw refusal([{ field: 'reports', message: `must be a list of reports, but is ${shown(small)}` }], 'The backlog')
   const items: Item[] = []
-  for (const report of small) addTo(items, { read: () => report, check: requireShallow })
+  for (const report of small) addTo(items, { size: 0, read: () => report, check: requireShallow })
   return items
 }
 
@@ -112,8 +140,10 @@ function* readElements(measure: Measure, list: Part, isFirst: boolean): Paced<re
   const items: Item[] = []
   const { bytes } = measure
   yield* scanElements(measure, list, isFirst, (part) => {
-    const isLarge = part.to - part.from > largestReport
+    const size = part.to - part.from
+    const isLarge = size > largestReport
     addTo(items, {
+      size,
       read: () => (isLarge ? null : parseJson(bytes.subarray(part.from, part.to), deepestBacklog)),
       check: (sent) => (isLarge ? refuseLarge() : requireShallow(sent)),
     })
@@ -138,9 +168,10 @@ function* readLines(bytes: Uint8Array): Paced<readonly Item[]> {
     const newline = bytes.indexOf(0x0a, from)
     const end = newline === -1 ? bytes.length : newline
     const line = trim(bytes, { from, to: end })
-    const isLarge = line.to - line.from > largestReport
+    const size = line.to - line.from
+    const isLarge = size > largestReport
     const check = () => (isLarge ? refuseLarge() : parseJson(bytes.subarray(line.from, line.to)))
-    if (line.from < line.to) addTo(items, { read: () => null, check })
+    if (line.from < line.to) addTo(items, { size, read: () => null, check })
     start = end + 1
   }
   return items
@@ -149,7 +180,11 @@ function* readLines(bytes: Uint8Array): Paced<readonly Item[]> {
 /** Bytes of empty lines that are passed over at a time. */
 const stride = 128 << 10
 
-function parseItem(item: Item, credential: string | null): BacklogItem {
+type ParsedItem =
+  | { readonly ok: true; readonly report: StatusReport }
+  | { readonly ok: false; readonly error: DomainError }
+
+function parseItem(item: Item, credential: string | null): ParsedItem {
   const sent = item.read()
   try {
     return { ok: true, report: readItem(requireObject(item.check(sent)), credential) }

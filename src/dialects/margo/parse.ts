@@ -14,6 +14,7 @@ import { DomainError } from '../../domain/errors.ts'
 import type { ComponentReport, StatusReport } from '../../domain/report.ts'
 import { gatewayOf } from '../../domain/target.ts'
 import type { DeploymentState, StatusError } from '../../domain/values.ts'
+import { paced } from '../../limits/pace.ts'
 import { readComponents } from './components.ts'
 import { readTargetName } from './device-id.ts'
 import { readError } from './error.ts'
@@ -56,6 +57,8 @@ export const reportMediaTypes: readonly string[] = ['application/json', ...yamlT
 
 /** Bytes: reading YAML takes long. One of a thousand components has some 40,000. */
 const largestYaml = 64 << 10
+/** One of a thousand components with an error each has some 40,000. */
+const mostYamlTokens = 50_000
 
 /** The document that a body is, by its media type. Throws INVALID_REQUEST or TOO_LARGE. */
 export async function parseReportText(body: Uint8Array, contentType: string | undefined): Promise<unknown> {
@@ -64,7 +67,7 @@ export async function parseReportText(body: Uint8Array, contentType: string | un
   if (body.length > largestYaml)
     throw new DomainError('TOO_LARGE', `A report in YAML may have at most ${largestYaml} bytes: send JSON.`)
   const problems: Problems = { list: null }
-  const document = readYaml(problems, decodeUtf8(body), { intAsBigInt: true })
+  const document = await paced(readYaml(problems, decodeUtf8(body), { intAsBigInt: true, mostTokens: mostYamlTokens }))
   if (problems.list === null) return document
   const named = problems.list.slice(0, 3).map(({ field, message }) => `${field} ${message}`.trim())
   throw new DomainError('INVALID_REQUEST', `The text ${named.join('; ')}.`)

@@ -1,43 +1,74 @@
 /** YAML as it is taken from others: one document of plain values, read in a time that its size bounds, whatever is in it. */
-import { Composer, isAlias, isMap, isPair, isScalar, isSeq, Lexer, LineCounter, type Node, Parser } from 'yaml'
+import {
+  Composer,
+  type Document,
+  isAlias,
+  isMap,
+  isPair,
+  isScalar,
+  isSeq,
+  Lexer,
+  LineCounter,
+  type Node,
+  Parser,
+} from 'yaml'
+import type { Paced } from '../../limits/pace.ts'
 import { complain, type Problems, shown } from './problems.ts'
 
-/** Some four to a line of block style. What the parser needs grows faster than the text where a text is made to that end: so few take it no time. */
-const mostTokens = 100_000
+/**
+ * Some four to a line of block style. Parsing pauses between tokens, but the library composes a document at once: that takes a millisecond for
+ * a thousand tokens.
+ */
+const mostTokens = 80_000
+/** Tokens between two pauses. */
+const stride = 500
 const deepest = 64
 const mostAliases = 100
 
 /** Problems of the text itself, rather than of one of its fields, have the empty field. Undefined: there are some. `intAsBigInt`: no digit of an integer is lost. */
-export function readYaml(problems: Problems, text: string, options: { intAsBigInt?: boolean } = {}): unknown {
-  if (countTokens(text) > mostTokens) {
-    complain(problems, '', `must have at most ${mostTokens} words and marks, as YAML counts them`)
-    return undefined
-  }
+export function* readYaml(
+  problems: Problems,
+  text: string,
+  options: { readonly intAsBigInt?: boolean; readonly mostTokens?: number } = {},
+): Paced<unknown> {
+  const { mostTokens: most = mostTokens, ...reading } = options
   const lines = new LineCounter()
   const parser = new Parser(lines.addNewLine)
+  lines.addNewLine(0)
   // Merge keys are no longer YAML, but what reads it on devices knows them. Repeated keys are found below: Composer compares each with each.
   const composer = new Composer({
-    ...options,
+    ...reading,
     lineCounter: lines,
     merge: true,
     prettyErrors: false,
     stringKeys: true,
     uniqueKeys: false,
   })
-  const [document, second] = composer.compose(parser.parse(text), true)
+  const documents: Document.Parsed[] = []
+  let tokens = 0
+  for (const lexeme of new Lexer().lex(text)) {
+    tokens += 1
+    if (tokens > most) {
+      complain(problems, '', `must have at most ${most} words and marks, as YAML counts them`)
+      return undefined
+    }
+    for (const token of parser.next(lexeme)) documents.push(...composer.next(token))
+    if (tokens % stride === 0) yield
+  }
+  for (const token of parser.end()) documents.push(...composer.next(token))
+  documents.push(...composer.end(true))
+  yield
+  const [document, second] = documents
   const [fault] = [...(document?.errors ?? []), ...(document?.warnings ?? [])]
   if (fault !== undefined) {
     const at = lines.linePos(Math.max(0, fault.pos[0]))
     complain(problems, '', `is not valid YAML, at line ${at.line}, column ${at.col}: ${fault.message.trim()}`)
   } else if (second !== undefined) complain(problems, '', 'must be one YAML document, but has several')
-  else if (document !== undefined && isSound(problems, document.contents)) return toValue(problems, document)
+  else if (document !== undefined && isSound(problems, document.contents)) {
+    yield
+    return toValue(problems, document)
+  }
   return undefined
-}
-
-function countTokens(text: string): number {
-  let tokens = 0
-  for (const _ of new Lexer().lex(text)) if (++tokens > mostTokens) break
-  return tokens
 }
 
 function toValue(problems: Problems, document: { toJS(options: { maxAliasCount: number }): unknown }): unknown {

@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises'
 import {
   type ApplicationDeployment,
   parseApplicationDeployment,
@@ -8,6 +7,7 @@ import { digestOf } from '../../dialects/margo/digest.ts'
 import { manifestOwner } from '../../domain/desired.ts'
 import { declareDeployments } from '../../ingest/commands/declare.ts'
 import type { DesiredDocument } from '../../ingest/desired.ts'
+import { type Paced, paced } from '../../limits/pace.ts'
 import { builder } from '../builder.ts'
 import { required } from '../execution/required.ts'
 import { Deployment, Rollout } from '../objects/refs.ts'
@@ -68,7 +68,7 @@ addMutation('declareDeployments', {
     check.name(['rollout', 'name'], rollout?.name)
     check.name(['rollout', 'project'], rollout?.project)
     check.text(['reason'], reason)
-    const documents = await readDocuments(deployments)
+    const documents = await paced(readDocuments(deployments))
     checkDeclarations(deployments, documents, check)
     return documents
   },
@@ -112,30 +112,26 @@ interface Read {
   readonly parsed: ApplicationDeployment | RefusedDocument
 }
 
-/** Milliseconds. */
-const longestTurn = 10
-
 /** Yields to the event loop, because a thousand documents would block other requests. Parses equal documents once. */
-async function readDocuments(deployments: readonly DeclarationInput[]): Promise<readonly (Read | null)[]> {
-  const texts = new Map<string, ReturnType<typeof readText>>()
+function* readDocuments(deployments: readonly DeclarationInput[]): Paced<readonly (Read | null)[]> {
+  const texts = new Map<string, Pick<Read, 'document'> & { readonly parse: (of: DeclarationInput) => Read['parsed'] }>()
   const read: (Read | null)[] = []
-  let since = performance.now()
   for (const declaration of deployments) {
     const { document: text } = declaration
-    const known = typeof text === 'string' ? (texts.get(text) ?? readText(text)) : null
-    if (known && typeof text === 'string') texts.set(text, known)
-    read.push(known && { document: known.document, parsed: known.parse(declaration) })
-    if (performance.now() - since < longestTurn) continue
-    await setImmediate()
-    since = performance.now()
+    if (typeof text !== 'string') read.push(null)
+    else {
+      const known = texts.get(text) ?? { document: documentOf(text), parse: yield* parseApplicationDeployment(text) }
+      texts.set(text, known)
+      read.push({ document: known.document, parsed: known.parse(declaration) })
+    }
+    yield
   }
   return read
 }
 
-function readText(content: string) {
+function documentOf(content: string): DesiredDocument {
   const bytes = Buffer.from(content)
-  const document: DesiredDocument = { content, digest: digestOf(bytes), size: bytes.length }
-  return { document, parse: parseApplicationDeployment(content) }
+  return { content, digest: digestOf(bytes), size: bytes.length }
 }
 
 function toDeclaration(input: DeclarationInput, read: Read | null) {

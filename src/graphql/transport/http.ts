@@ -12,7 +12,7 @@ import { type Bodies, ClientGone } from '../../limits/bodies.ts'
 import { maxBodySize } from '../guards/limits.ts'
 import type { Headers } from './entity-tag.ts'
 import { isPlain } from './plain-request.ts'
-import { answerGraphql, hasJson, receiveJson } from './request-body.ts'
+import { answerGraphql, bodyKind, receiveDocument, receiveJson } from './request-body.ts'
 import { createRequestState } from './request-state.ts'
 import type { Exchange, ResponseCache, YogaHandler } from './response-cache.ts'
 
@@ -29,25 +29,26 @@ export type HandleHttp = (request: IncomingMessage, response: ServerResponse, he
 
 export function createHttp({ cache, yoga, identify, bodies, origins }: HttpDeps): HandleHttp {
   /** Reads no body without authentication or above the size limit: Yoga reports these errors. */
-  async function receive({ request, response, state }: Exchange): Promise<void> {
+  async function receive({ request, response, state }: Exchange, kind: 'JSON' | 'document'): Promise<void> {
     if (Number(request.headers['content-length'] ?? 0) > maxBodySize) return
     const isAuthenticated = await state.authenticate().then(
       () => true,
       () => false,
     )
-    if (isAuthenticated) await receiveJson(bodies, request, response)
+    if (isAuthenticated) await (kind === 'JSON' ? receiveJson : receiveDocument)(bodies, request, response)
   }
 
   return (request, response, headers = {}) => {
     const state = createRequestState({ request, response, identify: async () => identify(request) })
     const exchange = { request, response, state }
+    const kind = bodyKind(request)
     if (isPlain(request, origins)) {
       cache(exchange, headers).catch(() => {
         // The database or the client is gone. The execution reports the error.
         if (!response.headersSent && !response.destroyed) yoga(exchange, headers)
       })
-    } else if (hasJson(request)) {
-      receive(exchange).then(
+    } else if (kind) {
+      receive(exchange, kind).then(
         () => yoga(exchange, headers),
         (error: unknown) => fail(response, error, headers),
       )

@@ -9,15 +9,30 @@ import { retryAfter } from '../../limits/admission.ts'
 import type { Bodies } from '../../limits/bodies.ts'
 import { paced } from '../../limits/pace.ts'
 import { formatError } from '../execution/errors.ts'
-import { asRefusal, maxBodySize } from '../guards/limits.ts'
+import { asRefusal, maxBodySize, maxDocumentSize } from '../guards/limits.ts'
 
 /** Nesting depth. It is above the limit for variables, which has its own error. */
 const maxDepth = 1_024
 
-/** Whether Yoga would parse the body as JSON. */
-export function hasJson({ method, headers }: IncomingMessage): boolean {
+/** Bytes of a body that is a document, which has at most four for each character. */
+const maxDocumentBody = 4 * maxDocumentSize
+
+/** How Yoga would read the body. Null: it refuses the request. */
+export function bodyKind({ method, headers }: IncomingMessage): 'JSON' | 'document' | null {
+  if (method !== 'POST') return null
   const [type = ''] = (headers['content-type'] ?? '').split(';')
-  return method === 'POST' && /^application\/(graphql\+)?json$/i.test(type.trim())
+  const name = type.trim().toLowerCase()
+  if (name === 'application/graphql') return 'document'
+  return name === 'application/json' || name === 'application/graphql+json' ? 'JSON' : null
+}
+
+/** Throws the errors of `Bodies`. */
+export async function receiveDocument(
+  bodies: Bodies,
+  request: IncomingMessage & { body?: unknown },
+  response: ServerResponse,
+): Promise<void> {
+  request.body = await bodies.read(request, response, maxDocumentBody)
 }
 
 /** Throws the errors of `Bodies`, and TOO_LARGE for too many values. Yoga reports all other errors. */

@@ -133,7 +133,7 @@ function tellResources(
   const isSeen = orchestration.bundle(instance.key, targetKey, component) !== null
   const listed = new Set<number>()
   for (const item of resources) {
-    const known = matchResource(orchestration.resourcesNamed(deploymentKey, component, item.name), item)
+    const known = matchResource(orchestration.resourcesLike(deploymentKey, component, item), item)
     const base =
       known ?? blankResource(work.newKey(), rollout, instance, deploymentKey, targetKey, { ...item, component })
     listed.add(base.key)

@@ -165,7 +165,7 @@ function applyItem(
   const target = work.ensureTarget(item.target.kind, item.target.provider, item.target.name)
   const deploymentKey = touched.get(target.key) ?? deploymentKeyOf(work, instance, target.key)
   touched.set(target.key, deploymentKey)
-  const known = matchResource(work.orchestration.resourcesNamed(deploymentKey, item.component, item.name), item)
+  const known = matchResource(work.orchestration.resourcesLike(deploymentKey, item.component, item), item)
   const seen = work.orchestration.bundle(instance.key, target.key, item.component) !== null
   const base = known ?? {
     ...blankResource(work.newKey(), rollout, instance, deploymentKey, target.key, item),
@@ -210,7 +210,7 @@ export function applyPicture(
   const before = work.revision()
   for (const object of picture.objects) {
     shown.add(kindOf(object))
-    const known = matchResource(orchestration.resourcesNamed(deploymentKey, component, object.name), object)
+    const known = matchResource(orchestration.resourcesLike(deploymentKey, component, object), object)
     const base =
       known ?? blankResource(work.newKey(), rollout, instance, deploymentKey, targetKey, { ...object, component })
     listed.add(base.key)

@@ -8,6 +8,7 @@ const root = join(import.meta.dirname, '../../..')
 
 export interface Target {
   readonly url: string
+  readonly pid: number
   /** Null while it lives; afterwards how it ended, with its last words. */
   end(): string | null
   /** `collect`: after collecting garbage. */
@@ -55,6 +56,7 @@ export async function startTarget(
   ])
   return {
     url,
+    pid: child.pid ?? 0,
     end: () => ended,
     vitals(question = 'tell') {
       const answer = new Promise<Vitals>((resolve) => waiting.push(resolve))

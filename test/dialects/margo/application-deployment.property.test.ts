@@ -3,11 +3,12 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { stringify } from 'yaml'
 import { parseApplicationDeployment } from '../../../src/dialects/margo/application-deployment.ts'
+import { atOnce } from '../../../src/limits/pace.ts'
 
 const expected = { deploymentId: 'pumps', deviceId: 'edge-1' }
 
 function judge(text: string) {
-  const outcome = parseApplicationDeployment(text)(expected)
+  const outcome = atOnce(parseApplicationDeployment(text))(expected)
   if (outcome.problems === null) {
     expect(outcome.components.length).toBeGreaterThan(0)
     expect(new Set(outcome.components).size).toBe(outcome.components.length)

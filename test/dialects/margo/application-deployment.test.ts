@@ -2,10 +2,11 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { largestDocument, parseApplicationDeployment } from '../../../src/dialects/margo/application-deployment.ts'
+import { atOnce } from '../../../src/limits/pace.ts'
 
 const folder = new URL('../../fixtures/desired-state/', import.meta.url)
 const expected = { deploymentId: 'pumps-north', deviceId: 'gateway-1/edge-7' }
-const parse = (text: string) => parseApplicationDeployment(text)(expected)
+const parse = (text: string) => atOnce(parseApplicationDeployment(text))(expected)
 const problemsOf = (text: string) => parse(text).problems ?? []
 const fieldsOf = (text: string) => problemsOf(text).map(({ field }) => field)
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type BacklogItem, mostItems, parseBacklog } from '../../../src/dialects/margo/backlog.ts'
+import { mostItems, parseBacklog } from '../../../src/dialects/margo/backlog.ts'
 import { DomainError } from '../../../src/domain/errors.ts'
 import { atOnce } from '../../../src/limits/pace.ts'
 import { fixtureNames, readFixture, smallest } from './fixtures.ts'
@@ -10,11 +10,13 @@ const ndjson = 'application/x-ndjson'
 const good = { ...smallest, deviceId: 'edge-7' }
 const bad = { ...good, status: { state: 'running' } }
 
-const parseNow = (...sent: Parameters<typeof parseBacklog>) => atOnce(parseBacklog(...sent))
+const parseNow = (...sent: Parameters<typeof parseBacklog>) =>
+  atOnce(parseBacklog(...sent)).map((item) => (item.ok ? ({ ok: true, report: item.read() } as const) : item))
+type ParsedItem = ReturnType<typeof parseNow>[number]
 
 const parseReports = (reports: unknown, credential?: string) => parseNow(JSON.stringify({ reports }), json, credential)
 
-function sketch(item: BacklogItem | undefined): unknown {
+function sketch(item: ParsedItem | undefined): unknown {
   if (item === undefined) return undefined
   if (item.ok) return [item.report.reporter, item.report.deviceId]
   return [item.error.code, ...item.error.problems.map((problem) => problem.field)]
@@ -101,6 +103,20 @@ describe('a backlog', () => {
   ])('is answered as a whole only when it is %s', (_case, body, contentType, code) => {
     expect(codeOf(body, contentType)).toBe(code)
   })
+})
+
+it('keeps the reports of a small backlog in memory, and of a large one only their places', () => {
+  for (const [count, isKept] of [
+    [2, true],
+    [9_000, false],
+  ] as const) {
+    const text = JSON.stringify(Array.from({ length: count }, () => ({ ...good, padding: 'x'.repeat(100) })))
+    const [first] = atOnce(parseBacklog(text, json))
+    if (!first?.ok) throw new Error('the report was refused')
+    const [report, again] = [first.read(), first.read()]
+    expect(again).toEqual(report)
+    expect(again === report).toBe(isKept)
+  }
 })
 
 describe('the reporter of an item', () => {

@@ -7,6 +7,7 @@ import { createManifest } from '../../../src/dialects/margo/manifest.ts'
 import { parseMargoBody } from '../../../src/dialects/margo/parse.ts'
 import { DomainError } from '../../../src/domain/errors.ts'
 import type { StatusReport } from '../../../src/domain/report.ts'
+import { atOnce } from '../../../src/limits/pace.ts'
 
 const folder = new URL('../../../../shared/fixtures/margo/payloads/', import.meta.url)
 const present = existsSync(folder)
@@ -75,12 +76,12 @@ describe.skipIf(!present && !required)('desired state of the field', () => {
   it('has a document that is one of ours', () => {
     const text = readFileSync(new URL('ApplicationDeployment-rc3-style-helm.yaml', desired), 'utf8')
     const expected = { deploymentId: 'a3e2f5dc-912e-494f-8395-52cf3769bc06', deviceId: 'gateway-01/edge-01' }
-    expect(parseApplicationDeployment(text)(expected)).toEqual({
+    expect(atOnce(parseApplicationDeployment(text))(expected)).toEqual({
       problems: null,
       application: 'com-northstartida-digitron-orchestrator',
       components: ['database-services', 'digitron-orchestrator'],
     })
-    const other = parseApplicationDeployment(text)({ ...expected, deviceId: 'gateway-01/edge-02' })
+    const other = atOnce(parseApplicationDeployment(text))({ ...expected, deviceId: 'gateway-01/edge-02' })
     expect(other.problems?.map(({ field }) => field)).toEqual(['metadata.deviceId'])
   })
 

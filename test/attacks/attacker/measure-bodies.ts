@@ -1,0 +1,72 @@
+/**
+ * `node test/attacks/attacker/measure-bodies.ts [part of a title]`: what the largest body of each route costs: the longest stall of the event loop in
+ * processor time, and how much the process grew, as a multiple of the body.
+ */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { startPostgres } from '../../support/postgres-server.ts'
+import { hostileBodies, prepared, validBodies } from './largest-bodies.ts'
+import { startTarget, type Target } from './target.ts'
+
+const [, , wanted = ''] = process.argv
+
+/** Bytes that the process has had at most since the last `forgetPeak`. */
+function peakOf({ pid }: Target): number {
+  const [, kilobytes] = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
+  return Number(kilobytes) * 1024
+}
+const forgetPeak = ({ pid }: Target): void => writeFileSync(`/proc/${pid}/clear_refs`, '5')
+
+let stall = 0
+async function send(target: Target, line: string, type: string, body: string): Promise<number> {
+  const [method = '', path = ''] = line.split(' ')
+  const response = await fetch(target.url + path, {
+    method,
+    headers: { 'content-type': type },
+    body: Buffer.from(body),
+  })
+  const text = await response.text()
+  if (response.status >= 500 || process.env.SHOW) console.log(`    ${text.slice(0, 300)}`)
+  return response.status
+}
+
+async function measure(name: string, env: Readonly<Record<string, string>>): Promise<void> {
+  console.log(`${name}\n| body | bytes | status | stall, ms | all, ms | memory / body | first |`)
+  for (const { title, line, body, type = 'application/json', status } of [...validBodies, ...hostileBodies]) {
+    if (!title.includes(wanted)) continue
+    const target = await startTarget({ LOG_LEVEL: 'error', ...env }, ({ cpu }) => {
+      stall = Math.max(stall, cpu)
+    })
+    try {
+      const text = body()
+      for (const one of prepared) {
+        const found = await send(target, one.line, 'application/json', one.body())
+        if (found !== 200 && found !== one.status) console.log(`prepared ${found}`)
+      }
+      const runs: { stall: number; cpu: number; memory: number; status: number }[] = []
+      for (let run = 0; run < 2; run += 1) {
+        const before = await target.vitals('collect')
+        forgetPeak(target)
+        stall = 0
+        const answered = await send(target, line, type, text)
+        await new Promise((resolve) => setTimeout(resolve, 100))
+        const peak = peakOf(target)
+        const after = await target.vitals()
+        runs.push({ stall, cpu: after.cpu - before.cpu, memory: (peak - before.rss) / text.length, status: answered })
+      }
+      const [first, second] = runs
+      const odd = second?.status === status ? '' : ` (${status})`
+      const shown = (value = 0): string => value.toFixed(value < 10 ? 1 : 0)
+      console.log(
+        `| ${title}: ${line.slice(0, 40)} | ${text.length} | ${second?.status}${odd} | ${shown(second?.stall)} | ${shown(second?.cpu)} | ${shown(second?.memory)} | ${shown(first?.stall)}; ${shown(first?.memory)} |`,
+      )
+    } finally {
+      await target.stop()
+    }
+  }
+}
+
+if (process.env.STORE !== 'PostgreSQL') await measure('PGlite', { DATA_DIR: 'memory' })
+if (process.env.STORE !== 'PGlite') {
+  const postgres = await startPostgres()
+  await measure('PostgreSQL', { DATABASE_URL: postgres.url }).finally(() => postgres.dispose())
+}
