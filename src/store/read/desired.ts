@@ -1,12 +1,16 @@
 /** Reads the desired state of devices: manifests, their versions and documents. */
-import { type SQL, sql } from 'drizzle-orm'
+import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
+import { alias } from 'drizzle-orm/pg-core'
 import { type Digest, firstManifestVersion, type Manifest, type ManifestEntry } from '../../domain/desired.ts'
 import type { Digits, Millis } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
 import { all, isAnyOf } from '../sql/parameters.ts'
 import { fieldsBut, type RowOf, rowMapper } from '../sql/row-mapping.ts'
-import { deployments, desiredDocuments, manifestEntries, manifests } from '../tables/schema.ts'
-import { visiblePlace } from './access-scope.ts'
+import { desiredDocuments, manifestEntries, manifests } from '../tables/schema.ts'
+import { visibleAddition, visibleRemoval, visibleStay } from './desired-scope.ts'
+
+const gone = alias(manifestEntries, 'gone')
+const made = alias(manifests, 'made')
 
 type ManifestRecord = RowOf<typeof manifests>
 const toManifest: (row: ManifestRecord) => Manifest = rowMapper(manifests, fieldsBut(manifests))
@@ -84,7 +88,7 @@ export interface ManifestVersion<Change = DocumentChange> extends Manifest {
   readonly changes: readonly Change[]
 }
 
-/** The versions after `after`, in order, with their changes. A restricted reader gets the versions with changes that it sees. */
+/** The versions after `after`, in order, with their changes. A restricted reader gets the changes that it may see, and no versions without any. */
 export async function manifestVersions(
   session: Session,
   targetKey: number,
@@ -99,6 +103,7 @@ export async function manifestVersions(
   const last = rows.at(-1)?.version
   if (last === undefined) return []
   const own = sql`${manifestEntries.targetKey} = ${targetKey}::bigint`
+  const timeOf = (version: SQLWrapper): SQL => timeOfVersion(sql`${targetKey}::bigint`, version)
   const changes = await session.rows<{
     version: number
     deployment_id: string
@@ -107,12 +112,14 @@ export async function manifestVersions(
   }>(
     sql`select ${manifestEntries.since} as version, ${manifestEntries.deploymentId}, ${manifestEntries.digest}, ${manifestEntries.size}
         from ${manifestEntries}
-        where ${own} and ${isSeen(session, sql`${manifestEntries.deploymentKey}`)} and ${manifestEntries.since} > ${after}::bigint and ${manifestEntries.since} <= ${last}::bigint
+        where ${all([own, ...visibleAddition(session, manifestEntries.deploymentKey, timeOf(manifestEntries.since))])}
+          and ${manifestEntries.since} > ${after}::bigint and ${manifestEntries.since} <= ${last}::bigint
       union all
-      select gone.until, gone.deployment_id, null, 0 from ${manifestEntries} as gone
-        where gone.target_key = ${targetKey}::bigint and ${isSeen(session, sql`gone.deployment_key`)} and gone.until > ${after}::bigint and gone.until <= ${last}::bigint
+      select ${gone.until}, ${gone.deploymentId}, null, 0 from ${manifestEntries} ${gone}
+        where ${all([sql`${gone.targetKey} = ${targetKey}::bigint`, ...visibleRemoval(session, gone.deploymentKey, timeOf(gone.until))])}
+          and ${gone.until} > ${after}::bigint and ${gone.until} <= ${last}::bigint
           and not exists (select 1 from ${manifestEntries} where ${own}
-            and ${manifestEntries.deploymentId} = gone.deployment_id and ${manifestEntries.since} = gone.until)`,
+            and ${manifestEntries.deploymentId} = ${gone.deploymentId} and ${manifestEntries.since} = ${gone.until})`,
   )
   const byVersion = Map.groupBy(changes, ({ version }) => version)
   return rows
@@ -176,7 +183,10 @@ export interface DocumentStay extends ManifestEntry {
   readonly why: string
 }
 
-/** By deployment: its last `limit` desired documents, newest first, in the manifest of any device. `upTo`: without later versions. */
+/**
+ * By deployment: its last `limit` desired documents, newest first, in the manifest of any device. `upTo`: without later versions. A restricted
+ * reader gets the end of a document only if it may see that, too.
+ */
 export async function documentsOf(
   session: Session,
   deploymentKeys: readonly number[],
@@ -184,16 +194,22 @@ export async function documentsOf(
   upTo: Digits | null,
 ): Promise<Map<number, DocumentStay[]>> {
   const e = manifestEntries
-  const rows = await session.rows<EntryRecord & { at: Millis; who: string; why: string }>(
+  const end = timeOfVersion(e.targetKey, e.until)
+  const stay = { deploymentKey: e.deploymentKey, from: manifests.at, until: end }
+  const rows = await session.rows<EntryRecord & { at: Millis; who: string; why: string; is_end_seen: boolean }>(
     sql`select * from (
         select ${e}.*, ${manifests.at}, ${manifests.who}, ${manifests.why},
+          ${all(visibleRemoval(session, e.deploymentKey, end))} as is_end_seen,
           row_number() over (partition by ${e.deploymentKey} order by ${manifests.at} desc, ${e.since} desc) as place
         from ${e} join ${manifests} on ${manifests.targetKey} = ${e.targetKey} and ${manifests.version} = ${e.since}
-        where ${isAnyOf(e.deploymentKey, deploymentKeys, 'bigint')}
+        where ${all([isAnyOf(e.deploymentKey, deploymentKeys, 'bigint'), ...visibleStay(session, stay)])}
           and ${upTo === null ? sql`true` : sql`${e.since} <= ${upTo}::bigint`}) as stay
       where stay.place <= ${limit} order by stay.deployment_key, stay.place`,
   )
-  const stays = rows.map((row) => ({ ...toEntry(row), at: row.at, who: row.who, why: row.why }))
+  const stays = rows.map((row) => {
+    const { until, ...entry } = toEntry(row)
+    return { ...entry, until: row.is_end_seen ? until : null, at: row.at, who: row.who, why: row.why }
+  })
   return Map.groupBy(stays, ({ deploymentKey }) => deploymentKey)
 }
 
@@ -208,11 +224,9 @@ export async function contentsOf(session: Session, digests: readonly Digest[]): 
   )
 }
 
-/** A restricted reader does not see other tenants' deployments on the same device. */
-function isSeen(reader: Session, deploymentKey: SQL): SQL {
-  if (!reader.accessScope) return sql`true`
-  return sql`exists (select 1 from ${deployments} where ${deployments.key} = ${deploymentKey}
-    and ${all(visiblePlace(reader, deployments))})`
+/** When a version was made. Null: there is none. */
+function timeOfVersion(targetKey: SQLWrapper, version: SQLWrapper): SQL {
+  return sql`(select ${made.at} from ${manifests} ${made} where ${made.targetKey} = ${targetKey} and ${made.version} = ${version})`
 }
 
 function isListedAt(targetKey: number, version: number): SQL {

@@ -4,7 +4,7 @@ import type { Session } from '../database.ts'
 import type { Order, Page, PageRequest } from '../sql/order.ts'
 import { pageOf, sorted, within } from '../sql/page.ts'
 import { all, asParents } from '../sql/parameters.ts'
-import { type ReportRecord, type ReportRow, toReport } from '../sql/rows.ts'
+import { type ReportRecord, type ReportRow, reportColumns, toReport } from '../sql/rows.ts'
 import { changeLog, logHead, reports } from '../tables/schema.ts'
 import { visibleReport } from './access-scope.ts'
 
@@ -27,7 +27,7 @@ export function pageReports(
     page,
     isWhole: true,
     select: (stretch) =>
-      sql`select ${reports}.* ${fromReports(session, until, within(asHeard, stretch))} ${sorted(asHeard, stretch)}`,
+      sql`select ${reportColumns('reports')} ${fromReports(session, until, within(asHeard, stretch))} ${sorted(asHeard, stretch)}`,
     toNode: toReport,
   })
 }

@@ -76,9 +76,11 @@ export const toCounters: (row: CountersRecord) => Counters = rowMapper(rollouts,
 
 /** One retained report: each APPLIED and each STALE one is. */
 export type ReportRow = ObjectOf<typeof reports, (typeof reportFields)[number]>
-const reportFields = fieldsBut(reports, 'targetKey', 'rolloutKey')
-export type ReportRecord = RowOf<typeof reports>
+/** Not the error and the components of a STALE report: they may be a mebibyte, and nothing shows them. */
+const reportFields = fieldsBut(reports, 'targetKey', 'rolloutKey', 'error', 'components')
+export type ReportRecord = RowOf<typeof reports, (typeof reportFields)[number]>
 export const toReport: (row: ReportRecord) => ReportRow = rowMapper(reports, reportFields)
+export const reportColumns = columnList(reports, reportFields)
 
 /** What all changes of an entry share, with the present names of their subjects. */
 type SubjectRecord = ChangeSubject & Pick<Change, 'at' | 'observedAt'>

@@ -70,12 +70,12 @@ describe.each(stores)('the reports kept on $name', (store) => {
       adoptedManifestVersion: '18446744073709551615',
       boot: 'b1',
       state: 'INSTALLING',
-      components: null,
       revision: revisions[0],
       dialect: 'margo/test',
     })
-    expect(alpha[1]?.error).toEqual({ code: 'E1', message: 'no', source: 'api' })
-    expect(alpha[2]).toMatchObject({ staleBy: 'seq', revision: null, components: installing.components })
+    expect(alpha[2]).toMatchObject({ staleBy: 'seq', revision: null })
+    // A page of them could otherwise hold a hundred mebibytes that no answer shows.
+    for (const report of alpha) expect(Object.keys(report)).not.toContain('components')
     expect(beta).toHaveLength(1)
     expect(await countReports(database.session, [...keys, 999_999], null)).toEqual(
       new Map([
