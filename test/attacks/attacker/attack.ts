@@ -35,6 +35,8 @@ export interface Findings {
   /** Bytes, after collecting garbage: once warm, and at the end. */
   readonly warm: Memory
   readonly end: Memory
+  /** Bytes, without collecting garbage. */
+  readonly last: Memory
   readonly mostRss: number
   readonly rejections: number
   readonly drift: readonly unknown[]
@@ -59,7 +61,7 @@ export async function attack(options: AttackOptions): Promise<Findings> {
   const inFlight = new Map<number, { readonly input: Input; readonly start: number; end: number }>()
   let stalls: SeenStall[] = []
   let [sent, handled, mostRss, rejections] = [0, 0, 0, 0]
-  let [warm, end] = [nothing, nothing]
+  let [warm, last, end] = [nothing, nothing, nothing]
   let drift: readonly unknown[] = []
 
   const target = await startTarget(env, (stall) => {
@@ -77,6 +79,7 @@ export async function attack(options: AttackOptions): Promise<Findings> {
   async function look(question?: 'collect'): Promise<Memory> {
     const vitals = await target.vitals(question)
     mostRss = Math.max(mostRss, vitals.rss)
+    last = vitals
     rejections = vitals.rejections
     return vitals
   }
@@ -104,7 +107,7 @@ export async function attack(options: AttackOptions): Promise<Findings> {
   }
   const found = (): Findings => {
     const counts = { sent, handled, byStatus, failures, stalls, rejections, drift }
-    return { ...counts, warm, end, mostRss }
+    return { ...counts, warm, last, end, mostRss }
   }
 
   let watch: NodeJS.Timeout | undefined

@@ -2,8 +2,9 @@
 import type { GraphQLObjectType } from 'graphql'
 import { schema } from '../../../src/graphql/schema.ts'
 import { makeRequest, type RandomRequest } from '../random-document.ts'
-import { randomBody } from './bodies.ts'
+import { type Body, randomBody } from './bodies.ts'
 import type { Random } from './random.ts'
+import { validBody } from './valid-bodies.ts'
 
 export interface RestInput {
   readonly kind: 'rest'
@@ -115,13 +116,20 @@ function randomRest(random: Random): RestInput {
     .replace('{device}', () => (random.chance(80) ? device : random.choose(devices)))
     .replace('{deployment}', () => (random.chance(80) ? `d-${random.below(500)}` : random.choose(deployments)))
   const search = random.chance(20) ? random.choose(searches) : ''
-  const body = method === 'GET' ? null : randomBody(random, dialectOf(template))
+  const body = method === 'GET' ? null : bodyFor(random, path, dialectOf(template))
   const headers: Record<string, string> = { accept: random.choose(accepts) }
   if (body && body.type !== '') headers['content-type'] = body.type
   if (random.chance(2)) headers['content-digest'] = 'sha-256=:AAAA:'
   if (random.chance(2)) headers['signature-input'] = 'sig=("@method" "@target-uri");created=1;keyid="k"'
   if (random.chance(2)) headers['if-none-match'] = random.choose(['*', '"x"', 'W/"', '"'.repeat(50)])
   return { kind: 'rest', method, path: path + search, headers, body: body?.bytes ?? null }
+}
+
+/** Half of them valid, where the route takes any. */
+function bodyFor(random: Random, path: string, dialect: string): Body {
+  const valid = random.chance(50) ? validBody(random, path) : null
+  if (valid === null) return randomBody(random, dialect)
+  return { type: 'application/json', bytes: Buffer.from(JSON.stringify(valid)) }
 }
 
 function dialectOf(path: string): string {

@@ -13,11 +13,14 @@ const { values } = parseArgs({
     inputs: { type: 'string', default: 'Infinity' },
     seed: { type: 'string', default: String(Date.now() % 2 ** 31) },
     connections: { type: 'string', default: '24' },
+    store: { type: 'string', default: '' },
     help: { type: 'boolean', short: 'h', default: false },
   },
 })
 if (values.help) {
-  console.log('Usage: npm run attack -- [--minutes 60] [--inputs N] [--seed N] [--connections 24]')
+  console.log(
+    'Usage: npm run attack -- [--minutes 60] [--inputs N] [--seed N] [--connections 24] [--store PGlite|PostgreSQL]',
+  )
   process.exit(0)
 }
 
@@ -26,8 +29,11 @@ const parts = [
   { name: 'PGlite, keys and tokens', isEmbedded: true, env: closed },
   { name: 'PostgreSQL, open', isEmbedded: false, env: {} },
   { name: 'PostgreSQL, keys and tokens', isEmbedded: false, env: closed },
-]
+].filter(({ name }) => name.startsWith(values.store))
 const time = (Number(values.minutes) * 60_000) / parts.length
+/** Milliseconds between two lines of a log. */
+const interval = 60_000
+let told = 0
 let isSound = true
 let handled = 0
 for (const [index, { name, isEmbedded, env }] of parts.entries()) {
@@ -47,17 +53,27 @@ for (const [index, { name, isEmbedded, env }] of parts.entries()) {
 console.log(`${handled} inputs reached a handler: ${isSound ? 'nothing was found' : 'see above'}`)
 process.exitCode = isSound ? 0 : 1
 
-function progress({ sent, handled }: Findings): void {
-  if (process.stdout.isTTY) process.stdout.write(`\r  ${sent} sent, ${handled} handled`)
+function progress({ sent, handled, last }: Findings): void {
+  const line = `  ${sent} sent, ${handled} handled, ${memory(last)}`
+  if (process.stdout.isTTY) process.stdout.write(`\r${line}`)
+  else if (performance.now() - told > interval) {
+    told = performance.now()
+    console.log(line)
+  }
+}
+
+function memory({ rss, heap, external }: Findings['end']): string {
+  return `RSS ${mebibytes(rss)}, heap ${mebibytes(heap)}, external ${mebibytes(external)}`
+}
+
+function mebibytes(bytes: number): string {
+  return `${Math.round(bytes / 2 ** 20)} MiB`
 }
 
 function report(found: Findings): boolean {
-  const mb = (bytes: number): string => `${Math.round(bytes / 2 ** 20)} MiB`
   const { warm, end, stalls } = found
   console.log(`\r  ${found.sent} sent, ${found.handled} handled; by status ${JSON.stringify(found.byStatus)}`)
-  const memory = ({ rss, heap, external }: Findings['end']): string =>
-    `RSS ${mb(rss)}, heap ${mb(heap)}, external ${mb(external)}`
-  console.log(`  warm: ${memory(warm)}; at the end: ${memory(end)}; at most: RSS ${mb(found.mostRss)}`)
+  console.log(`  warm: ${memory(warm)}; at the end: ${memory(end)}; at most: RSS ${mebibytes(found.mostRss)}`)
   for (const { time, cpu, inFlight } of stalls) {
     console.log(`  stall of ${Math.round(time)} ms, ${Math.round(cpu)} ms of them its own work, with`)
     for (const input of inFlight) console.log(`    ${input}`)
