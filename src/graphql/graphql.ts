@@ -5,7 +5,7 @@ import { type ApiAuth, openAuth } from '../auth/api/api-auth.ts'
 import { type Credentials, createCredentials } from '../auth/api/credentials.ts'
 import { type Admission, createAdmission } from '../limits/admission.ts'
 import type { OperationLimits } from '../limits/limits.ts'
-import { createSlices, type Slices } from '../limits/slices.ts'
+import { type Slices, sharedSlices } from '../limits/slices.ts'
 import type { ContextDeps } from './execution/context.ts'
 import { createMaskError, type ErrorLog } from './execution/errors.ts'
 import { type SubscriptionDeps, subscribeOperation } from './execution/operation.ts'
@@ -23,7 +23,7 @@ import { createWebSockets } from './transport/websocket.ts'
 import { createGraphqlYoga, executeRequest } from './transport/yoga.ts'
 
 export interface GraphqlDeps extends Omit<ContextDeps, 'limits' | 'auth' | 'slices'> {
-  /** Shared by all executions. */
+  /** Default: those of the event loop. */
   readonly slices?: Slices | undefined
   readonly log: ErrorLog
   readonly graphiql: boolean
@@ -72,7 +72,7 @@ export function createGraphql(options: GraphqlDeps): Graphql {
     limits: createDocumentLimits(options.limits, admission.refuse),
     shared: createSharedExecution(),
     groups: createSubscriberGroups(),
-    slices: options.slices ?? createSlices(),
+    slices: options.slices ?? sharedSlices,
   }
   const findDocument = options.documents ? createFindDocument(options.documents, admission.refuse) : null
   const maskError = createMaskError(log)

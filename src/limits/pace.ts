@@ -1,39 +1,29 @@
 /**
- * Work that takes longer than others may wait. It is a generator that yields where it may pause: in slices of some milliseconds, one slice
- * of one work in each turn of the event loop. A thread of its own would have to hand over what it made by a copy, which is as long a stall.
+ * Work in slices: a generator that yields where it may pause. A slice takes some milliseconds and a turn of the event loop (slices.ts). A thread
+ * would have to copy its result to this one, which stalls for as long.
  */
+import { type Slices, sharedSlices } from './slices.ts'
+
 export type Paced<T> = Generator<undefined, T, undefined>
 
-/** Milliseconds. */
-const slice = 10
+/** Milliseconds of a slice. */
+const sliceTime = 10
 
-const waiting: (() => void)[] = []
+/** All paced work together has the share of one caller: operations wait for one slice at most, however many bodies are parsed. */
+const share = 'paced work'
 
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => {
-    if (waiting.push(resolve) === 1) setImmediate(wake)
-  })
-}
-
-/** However many works there are, one goes on in a turn: others' requests come between. */
-function wake(): void {
-  const next = waiting.shift()
-  next?.()
-  if (waiting.length > 0) setImmediate(wake)
-}
-
-export async function paced<T>(work: Paced<T>): Promise<T> {
+export async function paced<T>(work: Paced<T>, slices: Slices = sharedSlices): Promise<T> {
   for (;;) {
-    const until = performance.now() + slice
+    const until = performance.now() + sliceTime
     do {
       const { done, value } = work.next()
       if (done) return value
     } while (performance.now() < until)
-    await nextTurn()
+    await slices.later(share)
   }
 }
 
-/** For what is small. */
+/** Without pauses, for small inputs. */
 export function atOnce<T>(work: Paced<T>): T {
   for (;;) {
     const { done, value } = work.next()
@@ -41,7 +31,7 @@ export function atOnce<T>(work: Paced<T>): T {
   }
 }
 
-/** A pause may be between any two of them. */
+/** May pause between any two items. */
 export function* eachPaced<Item, Result>(
   items: readonly Item[],
   make: (item: Item, index: number) => Result,

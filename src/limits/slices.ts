@@ -1,7 +1,7 @@
 /**
- * The event loop in slices. Execution is synchronous: a large answer, or thousands of subscribers' after one commit, would hold up every other
- * request until it is done. So what is executed in one turn of the event loop is bounded; what comes beyond that waits for a later turn, callers by
- * turns, each of them in order.
+ * Turns of the event loop, shared by all work that takes long: execution of operations and parsing of bodies. Both are synchronous, so without
+ * slices a large answer, a large body, or thousands of subscribers after one commit would delay every other request. What runs in one turn is
+ * bounded. The rest waits for a later turn: callers in rotation, each caller's work in order.
  *
  *   room in this turn ──▶ at once          none ──▶ the caller's queue ──a later turn, one of each caller after another──▶ goes on
  */
@@ -10,6 +10,8 @@ import { createFairQueue } from './fair-queue.ts'
 export interface Slices {
   /** Undefined: go on at once, for so many values. Otherwise it resolves when there is room. */
   enter(whose: string, values: number): Promise<void> | undefined
+  /** Resolves in a later turn, which is then used up. */
+  later(whose: string): Promise<void>
   /** How often something waited for a later turn. */
   waits(): number
 }
@@ -49,6 +51,11 @@ export function createSlices(size = defaultSize, schedule: (run: () => void) => 
     scheduleNext()
   }
 
+  function wait(whose: string, values: number): Promise<void> {
+    waits += 1
+    return new Promise((go) => queue.add(whose, { values, go }))
+  }
+
   return {
     enter(whose, values) {
       if (left > 0) {
@@ -57,9 +64,15 @@ export function createSlices(size = defaultSize, schedule: (run: () => void) => 
         if (left <= size / 2) scheduleNext()
         return undefined
       }
-      waits += 1
-      return new Promise((go) => queue.add(whose, { values, go }))
+      return wait(whose, values)
+    },
+    later(whose) {
+      scheduleNext()
+      return wait(whose, size)
     },
     waits: () => waits,
   }
 }
+
+/** There is one event loop. */
+export const sharedSlices: Slices = createSlices()

@@ -6,7 +6,7 @@ import { type RunningApp, startApp } from '../support/app.ts'
 
 const mib = 1 << 20
 const group = '/v2/projects/p/composite-apps/a/v1/deployment-intent-groups/g'
-const routes = ['POST /reports', `POST ${group}/instances/c/resources`, 'PUT /v1/instance/i/status', 'POST /graphql']
+const routes = ['POST /reports', `POST ${group}/instances/c/resources`, 'POST /graphql']
 
 let server: RunningApp
 const sockets: Socket[] = []

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { paced } from '../../src/limits/pace.ts'
 import { createSlices } from '../../src/limits/slices.ts'
 
 /** Turns of the event loop by hand. */
@@ -80,4 +81,27 @@ it('serves callers by turns, however much one of them has waiting', async () => 
   expect(done).toHaveLength(10)
   for (let n = 0; n < 500; n += 1) await loop.turn()
   expect(done).toHaveLength(5_003)
+})
+
+it('paced work uses up a turn for each of its slices, and operations come between', async () => {
+  const loop = createLoop()
+  const slices = createSlices(10, loop.schedule)
+  const done: string[] = []
+  function* work(name: string) {
+    for (let slice = 0; slice < 2; slice += 1) {
+      const until = performance.now() + 11
+      while (performance.now() < until);
+      done.push(name)
+      yield undefined
+    }
+  }
+  void paced(work('body 1'), slices)
+  void paced(work('body 2'), slices)
+  expect(done).toEqual(['body 1', 'body 2'])
+  await loop.turn()
+  expect(done).toEqual(['body 1', 'body 2', 'body 1'])
+  void slices.enter('a', 4)?.then(() => done.push('operation'))
+  await loop.turn()
+  await loop.turn()
+  expect(done.slice(3).toSorted()).toEqual(['body 2', 'operation'])
 })
