@@ -25,7 +25,7 @@ export interface Subscription<Data> {
 
 export type ApiProblem = 'unreachable' | 'busy' | 'refused' | 'invalid'
 
-/** `unreachable` and `busy` are worth a retry; the others are not. */
+/** A retry can succeed after `unreachable` and `busy`, but not after the others. */
 export function problemOf({ code, status }: ApiError): ApiProblem {
   if (code === 'UNREACHABLE') return 'unreachable'
   if (status === 429 || status >= 500 || code === 'UNAVAILABLE' || code === 'TOO_MANY') return 'busy'
@@ -45,7 +45,7 @@ export function createApi(address: string, token?: string): Api {
   function explain({ code, status, message }: ApiError): string {
     if (code === 'UNREACHABLE') return `can't reach the server at ${url}: ${message}`
     if (status === 429 || status >= 500)
-      return `the server at ${url} is overloaded or unavailable (HTTP ${status}): try again later`
+      return `the server at ${url} is overloaded or unavailable (HTTP ${status}). Try again later`
     if (code !== 'NO_ANSWER') return message
     return status === 401 || status === 403
       ? `the server at ${url} requires a token: use --token or ROLLCALL_TOKEN`

@@ -1,7 +1,7 @@
 /** Parsing and exit codes shared by the command lines. */
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
 
-/** The command line is wrong, and its author can correct it: exit code 64. */
+/** The command line is invalid: exit code 64. */
 export class UsageError extends Error {
   constructor(message: string) {
     super(message)
@@ -9,7 +9,7 @@ export class UsageError extends Error {
   }
 }
 
-/** Accepts named options only, so that a mistyped argument changes nothing. Throws a UsageError. */
+/** Accepts named options only, so that a mistyped argument is refused. Throws a UsageError. */
 export function parseFlags<Options extends ParseArgsOptionsConfig>(args: readonly string[], options: Options) {
   try {
     return parseArgs({ args: [...args], options }).values

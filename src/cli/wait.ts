@@ -1,4 +1,4 @@
-/** `rollcall wait`: until all selected deployments are in a state, until one has failed, or until the timeout. */
+/** `rollcall wait`: waits until all selected deployments are in a state, until one has failed, or until the timeout. */
 
 import type { Convergence } from '../domain/desired.ts'
 import type { DeploymentState, StatusError } from '../domain/values.ts'
@@ -27,13 +27,13 @@ interface Failure {
   readonly error: StatusError | null
 }
 
-/** The latest state of the selection; null counts: it does not exist yet, or no longer. */
+/** The latest state of the selection. `counts` null: it does not exist. */
 interface Seen {
   readonly counts: Counts | null
   readonly failures: readonly Failure[]
 }
 
-/** Pure. Null: not decided yet. */
+/** Pure. Null: undecided. */
 export function evaluate(
   counts: Counts | null,
   { state, tolerate }: Pick<WaitTask, 'state' | 'tolerate'>,

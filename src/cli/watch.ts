@@ -51,7 +51,7 @@ export async function watchLines(
         if (isJson && (change || reset)) terminal.write(`${JSON.stringify(changes)}\n`)
         if (isJson) return
         if (reset)
-          warn(`changes before ${cursor} are no longer available (${reset.reason}): load the present state again`)
+          warn(`changes before ${cursor} are no longer available (${reset.reason}): query the present state again`)
         if (change) terminal.write(`${describeChange(terminal, change)}\n`)
       },
       interrupted: (reason) =>
@@ -61,7 +61,7 @@ export async function watchLines(
   )
 }
 
-/** One page; no screen has more rows. */
+/** One page. No screen shows more rows. */
 const mostRows = 100
 /** Milliseconds. */
 const redrawInterval = 100

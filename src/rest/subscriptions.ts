@@ -1,5 +1,5 @@
 /** Who is told of an instance: k8splugin's status subscriptions, and so-cnf-adapter's calls for A&AI (docs/wire.md §3, §4). */
-import { parseBelonging } from '../dialects/k8splugin/inventory-owner.ts'
+import { parseInventoryOwner } from '../dialects/k8splugin/inventory-owner.ts'
 import { parseSubscription } from '../dialects/k8splugin/subscription.ts'
 import { parseJson } from '../dialects/margo/json.ts'
 import { DomainError } from '../domain/errors.ts'
@@ -94,7 +94,7 @@ async function change(
 
 /** From now on the inventory is kept level with the instance, until it is taken out again. */
 export async function keepInventory(deps: SubscriptionDeps, exchange: Exchange, isEnding: boolean): Promise<void> {
-  const { instanceId, ...place } = parseBelonging(await readJson(exchange), deps.refuseTarget)
+  const { instanceId, ...place } = parseInventoryOwner(await readJson(exchange), deps.refuseTarget)
   await deps.announce(instanceId, place, isEnding)
   say(exchange, 202, { instanceId })
 }

@@ -1,12 +1,12 @@
 /**
- * What a device of each generation of Margo puts on the wire: which route, which body, and by which marks its reports can be told
- * apart from older ones. Written from the specifications, not from what the server reads.
+ * What a device of each Margo generation sends: its route, its body, and the keys that order its reports. Written from the
+ * specifications, independently of the server's readers.
  */
 import type { DeploymentState, StatusError } from '../domain/values.ts'
 import type { Generation, SimulatedDeployment } from './fleet.ts'
 import type { Step, StepComponent } from './step.ts'
 
-/** One report as its device made it. */
+/** One report as the device created it. */
 export interface Report {
   readonly deployment: SimulatedDeployment
   readonly step: Step
@@ -17,7 +17,7 @@ export interface Report {
   readonly clock: number
 }
 
-/** The ordering keys that a report carries; null: it has none of that kind. */
+/** The ordering keys of a report. Null: the report does not have the key. */
 export interface Marks {
   readonly version: number | null
   readonly boot: string | null
@@ -38,14 +38,14 @@ const reporterOf = ({ deployment }: Report): string => encodeURIComponent(deploy
 const idOf = ({ deployment }: Report): string => deployment.deploymentId
 const iso = (clock: number): string => new Date(clock).toISOString()
 
-/** The specification's examples spell out the error that is not there. */
+/** The specification's examples contain an empty error where there is no error. */
 const orEmpty = (error: StatusError | null): object => error ?? { code: '', message: '' }
 const ifAny = (error: StatusError | null): object => (error ? { error } : {})
 const plain = (components: readonly StepComponent[]): object[] =>
   components.map(({ name, state, error }) => ({ name, state: text(state), ...ifAny(error) }))
 
 export const generations = {
-  /** The proposal: the components inside the status, a time without a T. */
+  /** The proposal: components inside the status, and a time with a space instead of the T. */
   '2024-06': {
     path: (report) => `/device/${reporterOf(report)}/deployment/${idOf(report)}/status`,
     body: (report) => ({
@@ -60,7 +60,7 @@ export const generations = {
     }),
     marks: (report) => ({ ...none, observedAt: Math.floor(report.clock / 1_000) * 1_000 }),
   },
-  /** Nothing in it says when it was made. */
+  /** Without any ordering key. */
   '2024-09': {
     path: (report) => `/device/${reporterOf(report)}/deployment/${idOf(report)}/status`,
     body: ({ deployment, step }) => ({
@@ -76,7 +76,7 @@ export const generations = {
     }),
     marks: () => none,
   },
-  /** States with a capital, the status a list of one, as its tables have it. */
+  /** States with a capital letter and the status as a list of one, as in the specification's tables. */
   '0.0.1': {
     path: (report) => `/api/v1/device/${reporterOf(report)}/deployment/${idOf(report)}/status`,
     body: ({ deployment, step }) => ({
@@ -92,7 +92,7 @@ export const generations = {
     }),
     marks: () => none,
   },
-  /** With our own extension: counter, run and clock. */
+  /** With Rollcall's own extension: sequence number, boot and clock. */
   '2025-10': {
     path: (report) => `/margo/sbi/v1/client/${reporterOf(report)}/deployment/${idOf(report)}/status`,
     body: (report) => ({
@@ -106,13 +106,13 @@ export const generations = {
     body: (report) => ({ ...manifest(report), rollcall: { seq: String(report.seq), boot: report.boot } }),
     marks: ({ seq, boot }) => ({ ...none, seq, boot }),
   },
-  /** A vendor's extension, whose counter survives being switched off. */
+  /** With a vendor's extension. Its sequence number survives a restart. */
   vendor: {
     path: (report) => `/api/v1/clients/${reporterOf(report)}/deployments/${idOf(report)}/status`,
     body: (report) => ({ ...manifest(report), reeve: { observedAt: iso(report.clock) } }),
     marks: ({ clock }) => ({ ...none, observedAt: clock }),
   },
-  /** Today's: no kind, and the version of the desired state that the device has adopted. */
+  /** Today's form: no kind, and the version of the desired state that the device has adopted. */
   'rc.3': {
     path: (report) => `/api/v1/deployments/${idOf(report)}/status`,
     body: ({ deployment, step }) => ({
@@ -124,7 +124,7 @@ export const generations = {
     }),
     marks: ({ step }) => ({ ...none, version: step.manifestVersion }),
   },
-  /** A gateway's report about its child: whose error it is has a source. */
+  /** A gateway's report about its child. The error's source names the child. */
   gateway: {
     path: (report) => `/margo/sbi/v1/device/${reporterOf(report)}/deployment/${idOf(report)}/status`,
     body: (report) => ({
@@ -150,7 +150,7 @@ function manifest({ deployment, step }: Report): object {
   }
 }
 
-/** An item of a backlog: the same body, and who reports it. */
+/** An item of a backlog: the same body and its reporter. */
 export function backlogItem(report: Report): object {
   return { ...generationOf(report).body(report), reporter: report.deployment.device.reporter }
 }

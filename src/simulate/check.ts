@@ -1,4 +1,4 @@
-/** The server against the ledger: every deployment's state, reports and history, the counts, and what a subscriber was told. */
+/** Compares the server with the ledger: every deployment's state, reports and history, the counts, and what a subscriber received. */
 import type { Api } from '../cli/api.ts'
 import { type DeploymentState, deploymentStates, type StatusError } from '../domain/values.ts'
 import { contentOf } from './expectation.ts'
@@ -6,12 +6,12 @@ import { type Account, type KeptReport, type Ledger, mostKept, nameOf, possibleC
 import type { Observer } from './observer.ts'
 
 export interface DeviceFindings {
-  /** What does not agree, in sentences. */
+  /** Each difference as a sentence. */
   readonly differences: readonly string[]
   readonly deployments: number
   readonly reports: number
   readonly changes: number
-  /** Looked at with allowance, because an answer got lost in a way that leaves more than one truth. */
+  /** Deployments for which a lost answer allows more than one correct state. */
   readonly uncertain: number
 }
 
@@ -74,7 +74,7 @@ export async function checkServer(
   now: () => number = Date.now,
 ): Promise<DeviceFindings> {
   const differences = [...ledger.differences, ...observer.differences]
-  const told = { changes: observer.changes, until: observer.newest }
+  const received = { changes: observer.changes, until: observer.newest }
   const seen = new Set<string>()
   let reports = 0
   let changes = 0
@@ -86,7 +86,7 @@ export async function checkServer(
     for (let after: string | null = null, isMore = true; isMore; ) {
       const { rollout }: PageData = await api.ask<PageData>(page, { rollout: rolloutId, after })
       if (!rollout) {
-        differences.push(`the rollout ${rolloutId} is not there`)
+        differences.push(`the rollout ${rolloutId} does not exist`)
         break
       }
       counts = rollout.deploymentCounts
@@ -97,7 +97,7 @@ export async function checkServer(
         reports += found.reports.nodes.length
         changes += found.history.nodes.length
         const account = ledger.accounts.get(found.deploymentId)
-        if (account) differences.push(...compare(account, found, told, now()))
+        if (account) differences.push(...compare(account, found, received, now()))
         else differences.push(`${found.deploymentId} is in the rollout ${name}, but was never declared`)
       }
       after = rollout.deployments.pageInfo.endCursor
@@ -110,26 +110,26 @@ export async function checkServer(
   }
   const accounts = [...ledger.accounts.values()]
   for (const { deployment } of accounts)
-    if (!seen.has(deployment.deploymentId)) differences.push(`${nameOf(deployment)} is not in its rollout`)
+    if (!seen.has(deployment.deploymentId)) differences.push(`${nameOf(deployment)} is missing from its rollout`)
   const uncertain = accounts.filter(({ isCertain, open }) => !isCertain || open.length > 0).length
   return { differences, deployments: seen.size, reports, changes, uncertain }
 }
 
-function compare(account: Account, found: DeploymentData, told: Told, now: number): string[] {
+function compare(account: Account, found: DeploymentData, received: Received, now: number): string[] {
   const name = nameOf(account.deployment)
   const differences = compareContent(account, found, now)
   const isSure = account.isCertain && account.open.length === 0
   if (isSure) differences.push(...compareReports(account, found.reports))
-  // What time makes of it (stalled) goes on while we look.
-  const history = upTo(told.until, found.history.nodes)
-  const heard = upTo(told.until, told.changes.get(found.deploymentId) ?? [])
-  const latest = found.history.nodes.length < mostKept ? heard : heard.slice(-history.length)
+  // The server may mark deployments as stalled while the check runs, so these changes are left out.
+  const history = upTo(received.until, found.history.nodes)
+  const expectedHistory = upTo(received.until, received.changes.get(found.deploymentId) ?? [])
+  const latest = found.history.nodes.length < mostKept ? expectedHistory : expectedHistory.slice(-history.length)
   if (history.join() !== latest.join())
-    differences.push(`its history differs from what a subscriber was told: ${firstDifference(history, latest)}`)
+    differences.push(`its history differs from what a subscriber received: ${firstDifference(history, latest)}`)
   return differences.map((difference) => `${name}: ${difference}`)
 }
 
-interface Told extends Pick<Observer, 'changes'> {
+interface Received extends Pick<Observer, 'changes'> {
   readonly until: number
 }
 
@@ -142,7 +142,7 @@ function compareContent(account: Account, found: DeploymentData, now: number): s
   const content = contentOf({ ...found, version })
   const possible = possibleContents(account, now)
   if (possible.includes(content)) return []
-  // Only which attempt it was may be open.
+  // Only the attempt may be uncertain.
   if (!account.isCertain && contentOf({ ...found, version, attempt: account.expected.attempt }) === possible[0])
     return []
   return [`is ${content}, but should be ${possible.join(' or ')}`]
@@ -150,7 +150,7 @@ function compareContent(account: Account, found: DeploymentData, now: number): s
 
 function compareReports(account: Account, found: DeploymentData['reports']): string[] {
   if (found.totalCount !== account.keptCount)
-    return [`${found.totalCount} reports are kept of ${account.keptCount} that should be`]
+    return [`${found.totalCount} reports are stored, but should be ${account.keptCount}`]
   const expected = account.kept.slice(-mostKept)
   const wrong = expected.findIndex((report, index) => !matches(report, found.nodes[index]))
   if (wrong < 0) return []
@@ -170,5 +170,5 @@ function matches(
 function firstDifference(a: readonly string[], b: readonly string[]): string {
   const at = a.findIndex((entry, index) => entry !== b[index])
   const where = at < 0 ? a.length : at
-  return `${a[where] ?? 'nothing'} where it was told ${b[where] ?? 'nothing'}`
+  return `${a[where] ?? 'nothing'} instead of ${b[where] ?? 'nothing'}`
 }

@@ -1,6 +1,6 @@
 /**
- * How reports come to be sent: at once as a rule, but some twice, some late so that the next one overtakes them, some whose answer
- * is lost on the way back; and what is made while a device has no network waits, and comes as one backlog. Pure, and endless.
+ * The deliveries of reports. Most are sent at once. Some are sent twice, some late, so that a later one overtakes them, and some lose
+ * their answer. Reports that a device creates while it is offline are sent later as one backlog. Pure, and endless.
  */
 import { generationOf, type Marks, type Report } from './bodies.ts'
 import type { SimulatedDeployment } from './fleet.ts'
@@ -8,19 +8,19 @@ import { createRandom } from './random.ts'
 import { playScript } from './script.ts'
 
 export interface Delivery {
-  /** Milliseconds after the beginning. */
+  /** Milliseconds after the start. */
   readonly at: number
   readonly report: Report
-  /** Its sender has no network until `at`: it goes with the others that wait. */
+  /** The sender is offline until `at`. The report is sent with the others that wait. */
   readonly isHeld: boolean
-  /** The first answer does not arrive, so it is sent again. */
+  /** The first answer is lost, so the report is sent again. */
   readonly losesAnswer: boolean
 }
 
 export interface Network {
-  /** When the spell without network ends that the reporter is in; null: it is in none. */
+  /** When the reporter is online again. Null: it is online. */
   offlineUntil(reporter: string, at: number): number | null
-  /** A reporter that was away may have been switched off: it counts anew. */
+  /** A reporter that was offline may have restarted: its sequence number then starts again. */
   bootOf(reporter: string, at: number): string
 }
 
@@ -32,11 +32,11 @@ interface Spell {
 
 const second = 1_000
 
-/** `reliable`: how many of them never fail. */
+/** `reliable`: the number of reporters that are never offline. */
 export function createNetwork(seed: number, reliable = 0.8): Network {
   const spells = new Map<string, { readonly list: Spell[]; readonly source: Iterator<Spell> }>()
 
-  /** All that begin before `at`. */
+  /** All periods that begin before `at`. */
   function until(reporter: string, at: number): readonly Spell[] {
     const known = spells.get(reporter) ?? { list: [], source: spellsOf(reporter, seed, reliable) }
     spells.set(reporter, known)
@@ -55,7 +55,7 @@ export function createNetwork(seed: number, reliable = 0.8): Network {
   }
 }
 
-/** Most networks hold. */
+/** Most networks are reliable. */
 export function* spellsOf(reporter: string, seed: number, reliable: number): Generator<Spell> {
   const random = createRandom(`${seed}/network/${reporter}`)
   if (random.chance(reliable)) return
@@ -66,7 +66,7 @@ export function* spellsOf(reporter: string, seed: number, reliable: number): Gen
   }
 }
 
-/** `clockOf`: the true time of that many milliseconds after the beginning. */
+/** `clockOf`: converts milliseconds after the start to the true time. */
 export function* planDeliveries(
   deployment: SimulatedDeployment,
   seed: number,
@@ -106,7 +106,7 @@ export function* planDeliveries(
       yield { ...usual, at: back, isHeld: true, losesAnswer: false }
       return
     }
-    // Who cannot be told apart from an older report waits for its answer before it sends the next.
+    // Reports without an ordering key wait for the previous answer, because the server cannot order them.
     const isMarked = hasMarks(generationOf(report).marks(report))
     const at = connected(madeAt + delay + (overtaken && isMarked ? random.between(5, 15) * second : 0))
     yield { ...usual, at }

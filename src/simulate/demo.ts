@@ -1,4 +1,4 @@
-/** `npm run demo`: an empty server, a simulated fleet that reports to it, and the address of the page. */
+/** `npm run demo`: an empty server, a simulated fleet that reports to it, and the dashboard's address. */
 import { createApp } from '../app.ts'
 import { exitCodes, UsageError } from '../cli/arguments.ts'
 import { ApiError } from '../client/client.ts'
@@ -30,7 +30,7 @@ async function main(): Promise<number> {
   try {
     const { url } = await app.listen()
     const address = config.server.publicUrl ?? url
-    console.log(`Rollcall listens on ${url}\n\n  Open ${address}/ in a browser. Ctrl-C ends it all.\n`)
+    console.log(`Rollcall listens on ${url}\n\n  Open ${address}/ in a browser. Press Ctrl-C to stop everything.\n`)
     return await runInTerminal({ ...options, url })
   } finally {
     await app.close()

@@ -1,6 +1,6 @@
 /**
- * What the server must make of a report, worked out a second time from what is documented (README, "Reporting"), so that a fault
- * of the server's own rules is a difference here.
+ * What the server must make of a report. This is a second implementation of the documented rules (README, "Reporting"), so that an
+ * error in the server's own rules shows as a difference.
  */
 import type { DeploymentState, StatusError } from '../domain/values.ts'
 import type { Marks } from './bodies.ts'
@@ -18,13 +18,13 @@ export interface Expected {
   readonly version: number | null
   readonly attempt: number
   readonly marks: Marks
-  /** How far each boot but the newest came. */
+  /** The highest sequence number of each boot but the newest. */
   readonly earlier: Readonly<Record<string, number>>
 }
 
 export type Verdict = 'APPLIED' | 'UNCHANGED' | 'STALE'
 
-/** Beyond this a clock that is ahead orders nothing. */
+/** A clock that is further ahead does not decide the order. */
 const clockTolerance = 300_000
 const terminal: readonly DeploymentState[] = ['INSTALLED', 'FAILED', 'REMOVED']
 
@@ -46,7 +46,7 @@ export function expectVerdict(known: Expected, step: Step, sent: Marks, now: num
   return sameContent(known, applied(known, step, marks)) ? 'UNCHANGED' : 'APPLIED'
 }
 
-/** What is known once a report was taken, whether it changed anything or not. */
+/** The expected state after a report was accepted, changed or not. */
 export function afterTaking(known: Expected, step: Step, sent: Marks, now: number): Expected {
   return applied(known, step, trusted(sent, now))
 }
@@ -76,7 +76,7 @@ function trusted(marks: Marks, now: number): Marks {
   return isAhead ? { ...marks, observedAt: null } : marks
 }
 
-/** The first key that both carry decides; a device of one generation always carries the same ones. */
+/** The first key that both reports carry decides. A device of one generation always sends the same keys. */
 function isOlder({ marks: known, earlier }: Expected, marks: Marks): boolean {
   const isRepeat = marks.boot !== known.boot && compare(marks.seq, earlier[String(marks.boot)] ?? -1) <= 0
   const order = [
@@ -96,7 +96,7 @@ function sameContent(a: Expected, b: Expected): boolean {
   return contentOf(a) === contentOf(b)
 }
 
-/** Components in the order of their names. */
+/** Components sorted by name. */
 export function contentOf({ state, error, components, version, attempt }: Omit<Expected, 'marks' | 'earlier'>): string {
   const plain = (e: StatusError | null): string => (e ? JSON.stringify([e.code, e.message, e.source ?? null]) : '')
   const parts = components.map((part) => `${part.name} ${part.state} ${plain(part.error)}`).toSorted()

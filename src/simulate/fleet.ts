@@ -1,4 +1,4 @@
-/** Who takes part: devices of every age, some behind gateways, and what is rolled out to them. Pure: the seed decides all of it. */
+/** The simulated fleet: devices of every generation, some behind gateways, and the rollouts. Pure: the seed decides everything. */
 import { createRandom, type Random } from './random.ts'
 
 export const generationNames = ['2024-06', '2024-09', '0.0.1', '2025-10', '1.0.0', 'vendor', 'rc.3', 'gateway'] as const
@@ -6,12 +6,12 @@ export type Generation = (typeof generationNames)[number]
 
 export interface SimulatedDevice {
   readonly deviceId: string
-  /** Who sends its reports: itself, or the gateway it is behind. */
+  /** The sender of its reports: the device itself, or its gateway. */
   readonly reporter: string
   readonly site: string
   readonly model: string
   readonly generation: Generation
-  /** Milliseconds that its clock is ahead of the true one; never near the server's tolerance of five minutes. */
+  /** Milliseconds by which its clock is ahead of the true time. Never near the server's tolerance of five minutes. */
   readonly clockError: number
 }
 
@@ -26,7 +26,7 @@ export interface SimulatedRollout {
   readonly application: string
   readonly version: string
   readonly components: readonly string[]
-  /** Milliseconds after the beginning. */
+  /** Milliseconds after the start. */
   readonly startsAt: number
 }
 
@@ -40,7 +40,7 @@ export interface FleetSize {
   readonly devices: number
   readonly rollouts: number
   readonly seed: number
-  /** Tells this run's rollouts and deployments from those of others on the same server. */
+  /** Distinguishes the rollouts and deployments of this run from others on the same server. */
   readonly run: string
 }
 
@@ -56,9 +56,9 @@ const applications = [
 
 const models = ['press', 'pump', 'oven', 'mixer', 'robot'] as const
 const sites = ['hamburg', 'lyon', 'porto', 'gdansk'] as const
-/** Behind one gateway. */
+/** Children of one gateway. */
 const children = 6
-/** One in so many devices is a gateway's child. */
+/** One in this many devices is a child of a gateway. */
 const childShare = 0.12
 
 export function planFleet({ devices: size, rollouts: count, seed, run }: FleetSize): Fleet {
@@ -67,7 +67,7 @@ export function planFleet({ devices: size, rollouts: count, seed, run }: FleetSi
   const rollouts = Array.from({ length: count }, (_, index) => planRollout(index, run))
   const deployments = rollouts.flatMap((rollout, index) =>
     devices
-      // Each device takes part in at least one rollout.
+      // Each device belongs to at least one rollout.
       .filter((device, n) => n % count === index || random.of(rollout.application).of(device.deviceId).chance(0.5))
       .map((device) => ({
         deploymentId: uuid(createRandom(`${run}/${rollout.name}/${device.deviceId}`)),
@@ -78,7 +78,7 @@ export function planFleet({ devices: size, rollouts: count, seed, run }: FleetSi
   return { devices, rollouts, deployments }
 }
 
-/** The first devices are the gateways' children, so that a small fleet has some too. */
+/** The first devices are children of gateways, so that a small fleet has some too. */
 function planDevice(random: Random, index: number, size: number): SimulatedDevice {
   const site = random.pick(sites)
   const model = random.pick(models)
@@ -94,7 +94,7 @@ function planDevice(random: Random, index: number, size: number): SimulatedDevic
   return { deviceId, reporter: deviceId, site, model, generation, clockError }
 }
 
-/** Most clocks are right; some were never set, and some live in another time zone. */
+/** Most clocks are right. Some were never set, and some are in another time zone. */
 function planClockError(random: Random): number {
   if (random.chance(0.9)) return random.between(-2, 2) * second
   return random.pick([-400 * 24, -1, 2, 9]) * hour

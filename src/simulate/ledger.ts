@@ -1,56 +1,56 @@
-/** What was acknowledged, and what must have become of it. The server is checked against this at the end. */
+/** What the server acknowledged, and the state that must follow. The final check compares the server with it. */
 import { generationOf, type Report } from './bodies.ts'
 import { afterTaking, contentOf, declared, type Expected, expectVerdict, type Verdict } from './expectation.ts'
 import type { SimulatedDeployment } from './fleet.ts'
 
-/** What the server said of one report. */
+/** The server's answer to one report. */
 export interface Acknowledgement {
   readonly verdict: Verdict
   readonly revision: number
-  /** An earlier try of the same request got no answer: it may have been written then. */
+  /** An earlier attempt of the same request got no answer. The server may have stored the report then. */
   readonly isRepeat: boolean
-  /** Several reports in one request: some may have been written by an earlier try and others not. */
+  /** The request had several reports. An earlier attempt may have stored only some of them. */
   readonly isBacklog: boolean
 }
 
-/** A report that must be among the deployment's. */
+/** A report that the deployment must contain. */
 export interface KeptReport {
   readonly verdict: 'APPLIED' | 'STALE'
-  /** Null: the try's answer was lost, or its revision is shared with other deployments. */
+  /** Null: the answer of that attempt was lost, or other deployments share its revision. */
   readonly revision: number | null
 }
 
 export interface Account {
   readonly deployment: SimulatedDeployment
   expected: Expected
-  /** The newest of them, and how many there were in all. */
+  /** The newest reports, and the number of all. */
   kept: KeptReport[]
   keptCount: number
   acknowledged: number
-  /** False: an answer was lost in a way that leaves open which attempts were counted. */
+  /** False: because of a lost answer, the number of attempts is uncertain. */
   isCertain: boolean
-  /** A request that has not been answered yet: either state is right. */
+  /** A request that is not answered yet, so either state is correct. */
   open: readonly Report[]
 }
 
 export interface Ledger {
   readonly accounts: ReadonlyMap<string, Account>
-  /** Contradictions that showed themselves when a verdict came. */
+  /** Contradictions found when a verdict arrived. */
   readonly differences: readonly string[]
   readonly verdicts: Readonly<Record<Verdict | 'REFUSED', number>>
   acknowledged(report: Report, answer: Acknowledgement): void
-  /** The server says of a child, before anything was sent, that it is unreachable. */
+  /** The server reported a child as unreachable before its first report. */
   foundUnreachable(deviceId: string): void
   refused(report: Report, reason: string): void
-  /** Sent, and not answered when the simulation ended. */
+  /** Sent, but not answered when the simulation ended. */
   unanswered(reports: readonly Report[]): void
-  /** Of the changes of deployments, the newest that was acknowledged. */
+  /** The newest acknowledged revision of a deployment's change. */
   readonly newestRevision: number
 }
 
-/** Only so many of a deployment's reports are looked at in the end. */
+/** The number of a deployment's reports that the final check compares. */
 export const mostKept = 100
-/** Told in full; the others are counted. */
+/** The number of differences that are listed in full. The others are counted. */
 const mostDifferences = 1_000
 
 export function createLedger(deployments: readonly SimulatedDeployment[], now: () => number = Date.now): Ledger {
@@ -70,7 +70,7 @@ export function createLedger(deployments: readonly SimulatedDeployment[], now: (
   )
   const differences: string[] = []
   const verdicts = { APPLIED: 0, UNCHANGED: 0, STALE: 0, REFUSED: 0 }
-  /** Children that their gateway has said to be unreachable: their next sign of life is a change too. */
+  /** Children that their gateway reported as unreachable. Their next report is a change too. */
   const unreachable = new Set<string>()
   let newestRevision = 0
 
@@ -78,7 +78,7 @@ export function createLedger(deployments: readonly SimulatedDeployment[], now: (
     if (differences.length < mostDifferences) differences.push(`${nameOf(report.deployment)}: ${what}`)
   }
 
-  /** Whether the report moves the connectivity of the child it is about. */
+  /** Whether the report changes the connectivity of the child that it describes. */
   function movesChild({ deployment, step }: Report): boolean {
     const { deviceId, reporter } = deployment.device
     if (deviceId === reporter) return false
@@ -107,9 +107,9 @@ export function createLedger(deployments: readonly SimulatedDeployment[], now: (
       const changesDeployment = predicted === 'APPLIED'
       const movedChild = predicted !== 'STALE' && movesChild(report)
       const expected = changesDeployment || movedChild ? 'APPLIED' : predicted
-      // Each try of a stale one may have been kept.
+      // Each attempt of a stale report may be stored.
       if (isRepeat && (isBacklog || predicted === 'STALE')) account.isCertain = false
-      // Written by the try that was not answered.
+      // The attempt without an answer stored it.
       const wasWritten = isRepeat && expected === 'APPLIED' && verdict !== 'APPLIED'
       if (verdict !== expected && !isRepeat)
         differ(report, `the verdict on ${report.step.state} was ${verdict}, but should be ${expected}`)
@@ -124,7 +124,7 @@ export function createLedger(deployments: readonly SimulatedDeployment[], now: (
     foundUnreachable: (deviceId) => void unreachable.add(deviceId),
     refused(report, reason) {
       verdicts.REFUSED += 1
-      differ(report, `a good report was refused: ${reason}`)
+      differ(report, `a valid report was refused: ${reason}`)
     },
     unanswered(reports) {
       for (const report of reports) {
@@ -141,7 +141,7 @@ function keep(account: Account, report: KeptReport): void {
   if (account.kept.length > 2 * mostKept) account.kept = account.kept.slice(-mostKept)
 }
 
-/** Every content that the deployment may have: more than one only where an answer is missing. */
+/** Every state that the deployment may have. There is more than one only if an answer is missing. */
 export function possibleContents(account: Account, now: number): readonly string[] {
   const contents = [contentOf(account.expected)]
   let known = account.expected

@@ -1,4 +1,4 @@
-/** A subscriber that watches the simulated rollouts from before their first change on: what it was told is checked in the end, too. */
+/** A subscriber that watches the simulated rollouts from their first change on. The final check compares what it received. */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Api } from '../cli/api.ts'
 import type { DeploymentState } from '../domain/values.ts'
@@ -12,14 +12,14 @@ export interface ObservedChange {
 }
 
 export interface Observer {
-  /** By deploymentId, in the order in which they came; the newest of them. */
+  /** The changes by deploymentId, in order of arrival, and the newest revision. */
   readonly changes: ReadonlyMap<string, readonly ObservedChange[]>
   readonly received: number
-  /** Up to which revision it has been told everything. */
+  /** The revision up to which it has received everything. */
   readonly newest: number
-  /** What no subscriber should ever see. */
+  /** Events that no subscriber should receive. */
   readonly differences: readonly string[]
-  /** Resolves when everything up to that revision has come, or nothing has for so many milliseconds: that is a difference. */
+  /** Resolves when everything up to that revision has arrived, or nothing has for that many milliseconds, which is a difference. */
   reach(revision: number, within: number): Promise<void>
 }
 
@@ -56,7 +56,7 @@ const feed = /* GraphQL */ `
   }
 `
 
-/** From `after` on. Ends with the signal. */
+/** Subscribes from `after` on. The signal ends it. */
 export function observe(api: Api, after: string, rolloutIds: readonly string[], signal: AbortSignal): Observer {
   const changes = new Map<string, ObservedChange[]>()
   const differences: string[] = []
@@ -68,7 +68,7 @@ export function observe(api: Api, after: string, rolloutIds: readonly string[], 
     if (reset) differences.push(`a subscriber was reset (${reset.reason}) at revision ${cursor}`)
     if (change) {
       if (Number(change.revision) <= newest)
-        differences.push(`a subscriber was told revision ${change.revision} after ${newest}`)
+        differences.push(`a subscriber received revision ${change.revision} after ${newest}`)
       received += 1
       const { revision, kind, from = null, to = null } = change
       const deploymentId = change.deploymentId ?? change.deployment?.deploymentId ?? ''
@@ -88,7 +88,9 @@ export function observe(api: Api, after: string, rolloutIds: readonly string[], 
   ): void {
     const last = known.findLast(({ kind }) => kind === 'DEPLOYMENT_STATE_CHANGED')
     if (last && last.to !== from)
-      differences.push(`${deploymentId}: revision ${revision} comes from ${from}, but ${last.to} came before`)
+      differences.push(
+        `${deploymentId}: revision ${revision} changes from ${from}, but the previous state is ${last.to}`,
+      )
   }
 
   const variables = { after, filter: { rolloutIds } }
@@ -120,7 +122,7 @@ export function observe(api: Api, after: string, rolloutIds: readonly string[], 
       }
       if (failure !== null) throw failure
       if (newest < revision)
-        differences.push(`a subscriber was told nothing beyond ${newest}, but revision ${revision} was acknowledged`)
+        differences.push(`a subscriber received nothing after ${newest}, but revision ${revision} was acknowledged`)
     },
   }
 }

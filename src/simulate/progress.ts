@@ -1,4 +1,4 @@
-/** What a run looks like from outside: a few lines that move in a terminal, a line now and then elsewhere. */
+/** Shows the progress of a run: a few lines that are redrawn in a terminal, or a line from time to time elsewhere. */
 import { type Api, createApi } from '../cli/api.ts'
 import { exitCodes } from '../cli/arguments.ts'
 import { createScreen, inStateColour, paint, stateBar, type Terminal, terminalOf } from '../cli/terminal.ts'
@@ -15,7 +15,7 @@ type Counts = Readonly<Record<DeploymentState, number>>
 
 const liveInterval = 250
 const plainInterval = 5_000
-/** Over which the rate is taken. */
+/** The period over which the rate is measured. */
 const rateSpan = 5_000
 
 const countsQuery = /* GraphQL */ `
@@ -65,14 +65,14 @@ export function createProgress(api: Api, terminal: Terminal, title: string): Pro
     agents,
     sent,
     failedTries,
-    underWay,
+    inFlight,
   }: Running): string[] {
     const { APPLIED, UNCHANGED, STALE, REFUSED } = ledger.verdicts
     const reports = APPLIED + UNCHANGED + STALE
     const seconds = Math.round((Date.now() - began) / 1_000)
     return [
       paint(terminal, 'bold', `${title}, ${deployments} deployments, ${seconds} s`),
-      `${reports} reports acknowledged in ${sent()} requests, ${rate(reports).toFixed(1)}/s, ${underWay()} under way, ${failedTries()} tried again`,
+      `${reports} reports acknowledged in ${sent()} requests, ${rate(reports).toFixed(1)}/s, ${inFlight()} in flight, ${failedTries()} retried`,
       `${APPLIED} applied, ${UNCHANGED} unchanged, ${STALE} stale, ${REFUSED} refused; a subscriber received ${observer.received} changes`,
       ...(counts ? [bar(counts)] : []),
       ...describeClusters(clusters.ledger),
@@ -184,18 +184,18 @@ export function describeFindings({ differences, deployments, reports, changes, .
   const devices = `${deployments} deployments, ${reports} of their reports and ${changes} of their changes`
   const others = groups > 0 ? `, ${groups} intent groups with ${instances} instances and ${resources} resources` : ''
   const { agents, convergence } = more.agents
-  const told = Object.entries(convergence).flatMap(([name, n]) => (n > 0 ? [`${n} ${name}`] : []))
-  const fetching = agents > 0 ? `, ${agents} agents (${told.join(', ')})` : ''
+  const byConvergence = Object.entries(convergence).flatMap(([name, n]) => (n > 0 ? [`${n} ${name}`] : []))
+  const fetching = agents > 0 ? `, ${agents} agents (${byConvergence.join(', ')})` : ''
   const checked = `Checked ${devices}${others}${fetching}`
-  const allowance = uncertain > 0 ? ` (${uncertain} with allowance: an answer was lost)` : ''
+  const allowance = uncertain > 0 ? ` (${uncertain} with more than one possible state, because an answer was lost)` : ''
   if (differences.length === 0)
-    return `${checked}${allowance}: the server has everything that it acknowledged, and nothing else.`
+    return `${checked}${allowance}. The server has everything that it acknowledged, and nothing else.`
   const rest = differences.length > mostShown ? [`… and ${differences.length - mostShown} more`] : []
   const list = [...differences.slice(0, mostShown), ...rest].map((difference) => `  ${difference}`)
   return [`${checked}${allowance}: ${differences.length} differences.`, ...list].join('\n')
 }
 
-/** Runs until the duration is over or a signal arrives, shows progress on stderr, prints the findings. Returns the exit code. */
+/** Runs until the duration is over or a signal arrives, shows progress on stderr, and prints the findings. Returns the exit code. */
 export async function runInTerminal(options: SimulationOptions): Promise<number> {
   const stop = new AbortController()
   const interrupt = (): void => {

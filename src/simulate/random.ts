@@ -1,4 +1,4 @@
-/** Chance that a seed decides: the same seed makes the same fleet do the same, however much of it is asked for, and in what order. */
+/** Random numbers from a seed. The same seed always gives the same fleet, whatever is generated and in whichever order. */
 export interface Random {
   /** In [0, 1). */
   next(): number
@@ -7,9 +7,9 @@ export interface Random {
   index(count: number): number
   chance(probability: number): boolean
   pick<const T>(list: readonly T[]): T
-  /** Around `median`: most a little less or more, a few much more, as what people and networks take. */
+  /** Around `median`: usually slightly more or less, sometimes much more, as with people and networks. */
   skewed(median: number): number
-  /** Chance of its own for a part: what the others draw does not move it. */
+  /** An independent generator for a part: what others draw does not affect it. */
   of(part: string | number): Random
 }
 
@@ -38,7 +38,7 @@ export function createRandom(seed: string): Random {
   }
 }
 
-/** FNV-1a, stirred at the end so that seeds which differ in the last letter have nothing in common. */
+/** FNV-1a with a final mix, so that seeds which differ in the last letter give unrelated numbers. */
 function hash(text: string): number {
   let value = 0x811c9dc5
   for (let at = 0; at < text.length; at += 1) value = Math.imul(value ^ text.charCodeAt(at), 0x01000193)

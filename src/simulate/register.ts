@@ -1,18 +1,18 @@
-/** What an operator does before anything is rolled out: devices registered, deployments declared, through the public API. */
+/** What an operator does before a rollout, through the public API: registers devices and declares deployments. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Api, problemOf } from '../cli/api.ts'
 import { ApiError } from '../client/client.ts'
 import type { Fleet, SimulatedDeployment, SimulatedDevice, SimulatedRollout } from './fleet.ts'
 
-export interface Enrolled {
-  /** By reporter; only of those that were not registered before. */
+export interface RegisteredFleet {
+  /** By reporter, for devices that were not registered before. */
   readonly tokens: Map<string, string>
   readonly rolloutIds: readonly string[]
-  /** Of the moment before the first deployment was declared. */
+  /** The revision before the first deployment was declared. */
   readonly revision: string
-  /** Of the last change that the declarations made. */
+  /** The revision of the last change by the declarations. */
   readonly declaredRevision: number
-  /** Devices that an earlier run has left unreachable. */
+  /** Devices that an earlier run left unreachable. */
   readonly unreachable: readonly string[]
 }
 
@@ -24,7 +24,7 @@ interface Failure {
   readonly message?: string
 }
 
-export async function enrol(api: Api, fleet: Fleet): Promise<Enrolled> {
+export async function registerFleet(api: Api, fleet: Fleet): Promise<RegisteredFleet> {
   const { tokens, unreachable } = await registerAll(api, fleet)
   const { revision } = await retryUnavailable(() => api.ask<{ revision: string }>('{ revision }'))
   const rolloutIds: string[] = []
@@ -54,7 +54,7 @@ type Registered = Pick<SimulatedDevice, 'deviceId' | 'reporter' | 'site' | 'mode
 export async function registerAll(
   api: Api,
   { devices }: { readonly devices: readonly Registered[] },
-): Promise<Pick<Enrolled, 'tokens' | 'unreachable'>> {
+): Promise<Pick<RegisteredFleet, 'tokens' | 'unreachable'>> {
   const tokens = new Map<string, string>()
   const unreachable: string[] = []
   const gateways = new Map(
@@ -134,7 +134,7 @@ function requireResult<T>({ message }: Failure, result: T | undefined): T {
   return result
 }
 
-/** A server that is only just starting, or briefly away, is waited for: all of this may be repeated. */
+/** Retries while the server starts or is briefly unavailable. All of these requests may be repeated. */
 async function retryUnavailable<T>(ask: () => Promise<T>): Promise<T> {
   for (let failed = 1; ; failed += 1) {
     try {

@@ -1,4 +1,4 @@
-/** Sends with retries: no answer, 429 and 5xx are retried with growing delays; anything else is the answer. */
+/** Sends with retries. After no answer, 429 or 5xx it retries with growing delays; it returns any other answer. */
 import { setTimeout as delay } from 'node:timers/promises'
 
 export interface SimulatedRequest {
@@ -11,13 +11,13 @@ export interface SimulatedRequest {
 
 export interface Answered {
   readonly response: Response
-  /** An earlier try had no answer. */
+  /** An earlier attempt had no answer. */
   readonly isRepeat: boolean
 }
 
 export interface RetryOptions {
-  /** A try ended without an answer, or with "not now". */
-  readonly tryFailed: (why: 'unanswered' | 'told to wait') => void
+  /** An attempt ended without an answer, or with 429 or 5xx. */
+  readonly tryFailed: (why: 'unanswered' | 'rejected') => void
   readonly signal: AbortSignal
 }
 
@@ -35,9 +35,9 @@ export async function sendWithRetry(
     const response = await attempt(request, signal)
     if (response && response.status < 500 && response.status !== 429) return { response, isRepeat }
     if (signal.aborted) return null
-    // A 503 may come after a part of a backlog has been written.
+    // A 503 may come after a part of a backlog has been stored.
     isRepeat ||= response?.status !== 429
-    tryFailed(response ? 'told to wait' : 'unanswered')
+    tryFailed(response ? 'rejected' : 'unanswered')
     await delay(waitBefore(tries, response), undefined, { signal }).catch(() => undefined)
   }
   return null
@@ -58,7 +58,7 @@ async function attempt(
       body: body ?? null,
       signal: AbortSignal.any([signal, AbortSignal.timeout(requestTimeout)]),
     })
-    // An answer is one only when all of it is there.
+    // Read the whole answer: a broken answer counts as none.
     const bytes = await response.arrayBuffer()
     return new Response(bytes.byteLength === 0 ? null : bytes, response)
   } catch {
@@ -67,7 +67,7 @@ async function attempt(
 }
 
 function waitBefore(tries: number, response: Response | null): number {
-  const told = Number(response?.headers.get('retry-after') ?? 0) * 1_000
+  const requested = Number(response?.headers.get('retry-after') ?? 0) * 1_000
   const own = Math.min(500 * 2 ** (tries - 1), longestWait) * (0.5 + Math.random() / 2)
-  return Math.max(told, own)
+  return Math.max(requested, own)
 }

@@ -1,12 +1,12 @@
-/** Many endless plans as one: whatever is due next, of any of them. */
+/** Merges many endless plans by due time. */
 export interface Planned {
   readonly at: number
 }
 
 export interface Schedule<T> {
-  /** When the next one is due. */
+  /** The time of the next one. */
   readonly next: number
-  /** Everything due at `time` or before, in order; of one plan always in its own order. */
+  /** Everything due at `time` or before, in order. The order within a plan is kept. */
   until(time: number): readonly T[]
 }
 
@@ -18,7 +18,7 @@ interface Row<T> {
 export function createSchedule<T extends Planned>(plans: readonly Iterator<T>[]): Schedule<T> {
   const rows = plans.flatMap((plan) => rowOf(plan)).toSorted((a, b) => a.value.at - b.value.at)
 
-  /** After those that are due at the same time. */
+  /** After others that are due at the same time. */
   function insert(row: Row<T>): void {
     let low = 0
     let high = rows.length

@@ -1,10 +1,10 @@
 /**
- * What happens to one deployment, from its declaration on, for as long as anybody asks: an endless list of steps, each of which a
- * device reports. People and networks set the pace: a component takes seconds to minutes.
+ * The endless steps of one deployment, from its declaration on. A device reports each step. The pace is that of people and
+ * networks: a component takes seconds to minutes.
  *
  *   round:  [PENDING with its reason] → INSTALLING, component by component → INSTALLED
- *           a part may fail, and is tried again; some hang for minutes; some never begin, for want of a cluster
- *   later rounds update what is there; now and then it is removed first
+ *           a component may fail and is retried; some stall for minutes; some never start, because there is no cluster
+ *   later rounds update the deployment; sometimes it is removed first
  */
 import type { DeploymentState, StatusError } from '../domain/values.ts'
 import type { SimulatedDeployment } from './fleet.ts'
@@ -27,7 +27,7 @@ const failures = [
 
 export function* playScript({ device, rollout }: SimulatedDeployment, seed: number): Generator<Step, never> {
   const random = createRandom(`${seed}/script/${rollout.application} ${rollout.version}/${device.deviceId}`)
-  // A canary of one in twenty, then everybody within a minute and a half.
+  // One in twenty is a canary. The others follow within a minute and a half.
   const head = random.chance(0.05) ? random.between(1, 5) * second : random.between(15, 90) * second
   let at = rollout.startsAt + head
   for (let round = 0; ; round += 1) {
@@ -44,7 +44,7 @@ interface Round {
   readonly isChild: boolean
 }
 
-/** Returns when it was over. */
+/** Returns the end time. */
 function* playRound({ random, at: begin, round, rollout, isChild }: Round): Generator<Step, number> {
   const { components: names } = rollout
   const manifestVersion = round + 1
@@ -101,7 +101,7 @@ function* playRound({ random, at: begin, round, rollout, isChild }: Round): Gene
       return at
     }
     yield step('FAILED', parts.slice(), failure)
-    // Some wait for a technician, until the next round.
+    // Some wait for a technician until the next round.
     if (random.chance(0.35)) return at
     after(35)
   }

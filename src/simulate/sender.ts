@@ -1,4 +1,4 @@
-/** How a device sends: patiently, on its generation's route, or what has waited as one backlog. */
+/** How a device sends: with retries, on its generation's route; reports that waited are sent as one backlog. */
 import { backlogItem, generationOf, type Report } from './bodies.ts'
 import type { Verdict } from './expectation.ts'
 import { type RetryOptions, sendWithRetry } from './requests.ts'
@@ -10,13 +10,13 @@ export type SentReport =
 export interface Sent {
   /** One for each report. */
   readonly results: readonly SentReport[]
-  /** An earlier try had no answer. */
+  /** An earlier attempt had no answer. */
   readonly isRepeat: boolean
 }
 
 export interface SenderOptions extends RetryOptions {
   readonly url: string
-  /** A device's own token; undefined: it has none. */
+  /** The device's own token. Undefined: it has none. */
   readonly tokenOf: (reporter: string) => string | undefined
   /** Gets a token for a reporter that was refused without one. */
   readonly obtainToken: (reporter: string) => Promise<void>

@@ -1,6 +1,6 @@
 /**
- * One run: devices registered and declared, intent groups made, the plans played at the wall clock's pace, what is under way finished,
- * the server checked. A reporter sends one request after the other; different ones send at once.
+ * One run: registers and declares devices, creates intent groups, plays the plans at the pace of the wall clock, waits for requests in
+ * flight, and checks the server. A reporter sends its requests one after the other; different reporters send in parallel.
  */
 import { type Api, createApi } from '../cli/api.ts'
 import { type AgentFindings, checkAgents } from './agents/check.ts'
@@ -17,7 +17,7 @@ import { createNetwork, type Delivery, planDeliveries } from './delivery.ts'
 import { type Fleet, type FleetSize, planFleet } from './fleet.ts'
 import { createLedger, type Ledger } from './ledger.ts'
 import { type Observer, observe } from './observer.ts'
-import { enrol } from './register.ts'
+import { registerFleet } from './register.ts'
 import { createSchedule } from './schedule.ts'
 import { createSender, type Sent } from './sender.ts'
 import { createStage, type Stage } from './stage.ts'
@@ -28,20 +28,20 @@ export interface Findings extends DeviceFindings {
 }
 
 export interface SimulationOptions extends FleetSize {
-  /** On so many an orchestrator rolls out composite applications; 0: there is none. */
+  /** Clusters on which an orchestrator rolls out composite applications. 0: no orchestrator. */
   readonly clusters: number
-  /** So many devices fetch what they should run; 0: none. */
+  /** Devices that fetch their desired state. 0: none. */
   readonly agents: number
   readonly url: string
-  /** For the GraphQL API, where it asks who one is. */
+  /** For the GraphQL API, if it requires authentication. */
   readonly token?: string
-  /** How many times as fast as people and networks are. */
+  /** The speed, as a multiple of the pace of people and networks. */
   readonly speed: number
-  /** Milliseconds; null: until the signal. */
+  /** Milliseconds. Null: until the signal. */
   readonly duration: number | null
 }
 
-/** What can be seen of a run while it goes on. */
+/** The state of a run in progress. */
 export interface Running {
   readonly rolloutIds: readonly string[]
   readonly ledger: Ledger
@@ -49,16 +49,16 @@ export interface Running {
   readonly deployments: number
   readonly clusters: { readonly ledger: ClusterLedger; readonly rolloutIds: readonly string[] }
   readonly agents: { readonly ledger: AgentLedger; readonly pulling: number }
-  /** Requests sent by devices, and tries that ended without an answer or with "not now". */
+  /** Requests that devices sent, and attempts that ended without an answer or with 429 or 5xx. */
   readonly sent: () => number
   readonly failedTries: () => number
-  readonly underWay: () => number
+  readonly inFlight: () => number
 }
 
-/** How long what is under way is waited for in the end. */
+/** How long the end of a run waits for requests in flight. */
 const drainTimeout = 30_000
 
-/** `stop` ends the sending, in good order; the checks follow. */
+/** `stop` ends the sending. The checks follow. */
 export async function simulate(
   options: SimulationOptions,
   stop: AbortSignal,
@@ -71,7 +71,7 @@ export async function simulate(
   const groups = planGroups(options)
   const clusterLedger = createClusterLedger(groups)
   const agentLedger = createAgentLedger(planAgents(options))
-  const { tokens, rolloutIds, revision, declaredRevision, unreachable } = await enrol(api, fleet)
+  const { tokens, rolloutIds, revision, declaredRevision, unreachable } = await registerFleet(api, fleet)
   for (const deviceId of unreachable) ledger.foundUnreachable(deviceId)
 
   const ended = new AbortController()
@@ -114,7 +114,7 @@ export async function simulate(
       agents: { ledger: agentLedger, pulling: agents.pulling },
       sent: () => sent,
       failedTries: () => failedTries,
-      underWay: () => stage.underWay,
+      inFlight: () => stage.inFlight,
     })
     await Promise.all([
       playFleet(stage, fleet, seed, send),
@@ -161,7 +161,7 @@ interface Job {
   readonly losesAnswer: boolean
 }
 
-/** What waited for the same reporter's network goes in one request; everything else in one of its own. */
+/** Reports that waited for the same reporter's network go in one request; every other report has its own. */
 function groupHeld(deliveries: readonly Delivery[]): readonly Job[] {
   const jobs: Job[] = []
   const backlogs = new Map<string, Job>()

@@ -1,25 +1,25 @@
-/** Where plans are played: at the wall clock's pace, of each sender one thing after the other, until it is over. */
+/** Plays plans at the pace of the wall clock, in sequence for each sender, until the end. */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Planned, Schedule } from './schedule.ts'
 
 export interface Stage {
-  /** The true time of that many milliseconds after the beginning. */
+  /** Converts milliseconds after the start to the true time. */
   clockOf(at: number): number
-  /** Whatever is due goes to `take`, until it is over. */
+  /** Passes whatever is due to `take`, until the end. */
   play<T extends Planned>(schedule: Schedule<T>, take: (due: readonly T[]) => void): Promise<void>
-  /** After everything else of that sender; what has not been begun by the end never was. */
+  /** Runs after everything else of that sender. Work that has not started at the end is dropped. */
   enqueue(sender: string, job: () => Promise<void>): void
-  readonly underWay: number
-  /** When all that was begun has ended. */
+  readonly inFlight: number
+  /** Resolves when everything that has started has ended. */
   drain(): Promise<void>
 }
 
-/** `speed`: how many times as fast as people and networks are. */
+/** `speed`: as a multiple of the pace of people and networks. */
 export function createStage(speed: number, over: AbortSignal): Stage {
   const began = Date.now()
-  /** By sender: the end of what it has to send. */
+  /** By sender: resolves when its queue is empty. */
   const queues = new Map<string, Promise<void>>()
-  let underWay = 0
+  let inFlight = 0
   const clockOf = (at: number): number => began + at / speed
 
   return {
@@ -32,16 +32,16 @@ export function createStage(speed: number, over: AbortSignal): Stage {
       }
     },
     enqueue(sender, job) {
-      underWay += 1
+      inFlight += 1
       const turn = (queues.get(sender) ?? Promise.resolve())
         .then(() => (over.aborted ? undefined : job()))
         .finally(() => {
-          underWay -= 1
+          inFlight -= 1
         })
       queues.set(sender, turn)
     },
-    get underWay() {
-      return underWay
+    get inFlight() {
+      return inFlight
     },
     async drain() {
       await Promise.all(queues.values())

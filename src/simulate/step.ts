@@ -2,12 +2,12 @@
 import type { DeploymentState, StatusError } from '../domain/values.ts'
 
 export interface Step {
-  /** Milliseconds after the beginning. */
+  /** Milliseconds after the start. */
   readonly at: number
   readonly state: DeploymentState
   readonly error: StatusError | null
   readonly components: readonly StepComponent[]
-  /** Of the desired state that it applies: one more each round. */
+  /** The version of the desired state that it applies: + 1 each round. */
   readonly manifestVersion: number
 }
 

@@ -32,7 +32,7 @@ function planned(seed: number, until = hour): GroupFact[] {
 const everything = planned(7)
 
 describe('the plan of an orchestrator', () => {
-  const stateSnapshots = everything.flatMap((fact) => (fact.of === 'picture' ? [fact.picture] : []))
+  const stateSnapshots = everything.flatMap((fact) => (fact.of === 'objects' ? [fact.list] : []))
   const items = everything.flatMap((fact) => (fact.of === 'resources' ? fact.items : []))
 
   it('is the same for the same seed, and another for another', () => {
@@ -58,15 +58,15 @@ describe('the plan of an orchestrator', () => {
     expect([...new Set(readiness)].toSorted()).toEqual(['FAILED', 'PENDING', 'READY'])
     expect(stateSnapshots.some(({ objects }) => objects.length === 0)).toBe(true)
     expect(new Set(stateSnapshots).size).toBeLessThan(stateSnapshots.length)
-    const isOvertaken = stateSnapshots.some((picture, index) =>
+    const isOvertaken = stateSnapshots.some((list, index) =>
       stateSnapshots
         .slice(0, index)
         .some(
           (one) =>
-            one.context === picture.context &&
-            one.cluster === picture.cluster &&
-            one.app === picture.app &&
-            one.version > picture.version,
+            one.context === list.context &&
+            one.cluster === list.cluster &&
+            one.app === list.app &&
+            one.version > list.version,
         ),
     )
     expect(isOvertaken).toBe(true)
@@ -78,14 +78,14 @@ describe('the plan of an orchestrator', () => {
   it('shows nothing of a cluster that is away', () => {
     const network = createClusterNetwork(7)
     for (const fact of everything)
-      if (fact.of === 'picture') expect(network.offlineUntil(fact.picture.cluster, fact.at)).toBeNull()
+      if (fact.of === 'objects') expect(network.offlineUntil(fact.list.cluster, fact.at)).toBeNull()
   })
 
   it('is understood on its routes, as it was meant', () => {
-    for (const picture of new Set(stateSnapshots)) {
-      const { context, app: component, objects } = picture
-      const understood = atOnce(parseBundleState(JSON.parse(JSON.stringify(bundleOf(picture)))))
-      expect(understood).toMatchObject({ context, component, resourceVersion: String(picture.version), unreadable: [] })
+    for (const list of new Set(stateSnapshots)) {
+      const { context, app: component, objects } = list
+      const understood = atOnce(parseBundleState(JSON.parse(JSON.stringify(bundleOf(list)))))
+      expect(understood).toMatchObject({ context, component, resourceVersion: String(list.version), unreadable: [] })
       const plain = (list: readonly { kind: string; group: string; name: string; readiness: string }[]): string[] =>
         list.map(({ group, kind, name, readiness }) => `${group}/${kind} ${name} ${readiness}`).toSorted()
       expect(plain(understood.objects.map(({ assessment, ...object }) => ({ ...object, ...assessment })))).toEqual(
@@ -176,8 +176,8 @@ describe.each(stores)('a simulated orchestrator, on $name', (store) => {
       },
     ],
     [
-      'refused a good fact',
-      /a good fact was refused: Approved: HTTP 409 no thanks/,
+      'refused a valid fact',
+      /a valid fact was refused: Approved: HTTP 409 no thanks/,
       async ({ path, body, answer }) => {
         if (!path.endsWith('/actions') || !body.includes('Approved')) return false
         answer(409, JSON.stringify({ error: 'no thanks' }))

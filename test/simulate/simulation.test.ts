@@ -129,8 +129,8 @@ describe('a simulation', () => {
       },
     ],
     [
-      'refused a good report',
-      /a good report was refused: HTTP 422 no thanks/,
+      'refused a valid report',
+      /a valid report was refused: HTTP 422 no thanks/,
       async ({ answer }) => {
         answer(422, JSON.stringify({ error: 'no thanks' }))
         return true
@@ -168,7 +168,7 @@ describe('npm run simulate', () => {
   it('says what it found, and exits with 0', async () => {
     const child = simulateTen('--run', 'program', '--duration', '1s')
     expect(await child.ended).toBe(0)
-    expect(child.lines.at(-1)).toMatch(/^Checked 10 deployments, .*: the server has everything that it acknowledged/)
+    expect(child.lines.at(-1)).toMatch(/^Checked 10 deployments, .*\. The server has everything that it acknowledged/)
   })
 
   it('checks also when it is interrupted', async () => {
@@ -201,6 +201,6 @@ describe('npm run demo', () => {
     expect((await fetch(address)).status).toBe(200)
     child.process.kill('SIGINT')
     expect(await child.ended).toBe(0)
-    expect(child.lines.at(-1)).toMatch(/^Checked \d+ deployments, .*: the server has everything that it acknowledged/)
+    expect(child.lines.at(-1)).toMatch(/^Checked \d+ deployments, .*\. The server has everything that it acknowledged/)
   })
 })

@@ -10,7 +10,7 @@ import { parseConfig } from '../../src/config.ts'
 import { createLog } from '../../src/log.ts'
 import { createNetwork, planDeliveries } from '../../src/simulate/delivery.ts'
 import { planFleet } from '../../src/simulate/fleet.ts'
-import { enrol } from '../../src/simulate/register.ts'
+import { registerFleet } from '../../src/simulate/register.ts'
 import { createSchedule } from '../../src/simulate/schedule.ts'
 import { createSender } from '../../src/simulate/sender.ts'
 import { openDatabase } from '../../src/store/open.ts'
@@ -61,7 +61,7 @@ async function playFleet(url: string): Promise<string> {
   const began = clock()
   const clockOf = (at: number): number => began + (at / played) * shown
   const api = createApi(url)
-  const { tokens, rolloutIds } = await enrol(api, fleet)
+  const { tokens, rolloutIds } = await registerFleet(api, fleet)
   const network = createNetwork(seed)
   const schedule = createSchedule(
     fleet.deployments.map((deployment) => planDeliveries(deployment, seed, network, clockOf)),

@@ -1,4 +1,4 @@
-/** Status answers in EMCO's shapes: the design's keys where type= is asked (or nothing), 22.03's with status= (docs/wire.md §2.1). */
+/** Status answers in EMCO's formats: the design's keys for type= or no parameter, the keys of 22.03 for status= (docs/wire.md §2.1). */
 
 import type { InstanceStatus } from '../../domain/instance.ts'
 import type { LifecycleAction } from '../../domain/lifecycle.ts'
@@ -32,7 +32,7 @@ export interface StatusFacts {
   readonly instance: { readonly status: InstanceStatus; readonly statusContext: string } | null
 }
 
-/** The words of a count, in EMCO's order; those of 0 are left out. */
+/** The counts by word, in EMCO's order. Words with a count of 0 are omitted. */
 export type Counts = Readonly<Record<string, number>>
 
 const isModern = ({ of }: StatusQuery): boolean => of === 'deployed' || of === 'ready'
@@ -66,7 +66,7 @@ export function statusHead(query: StatusQuery, facts: StatusFacts, counts: Count
   }
 }
 
-/** As the design writes them: also the answer to a new action. */
+/** In the design's format, which is also the answer to a new action. */
 export function actionsOf(actions: readonly LifecycleAction[]): { readonly state: object } {
   return {
     state: {
@@ -103,7 +103,7 @@ export function instanceList(query: StatusQuery, rollout: Rollout, instanceIds: 
   return { name, ...others, instances: instanceIds }
 }
 
-/** Ready when something is there and nothing is otherwise; NotPresent when nothing is there at all. */
+/** Ready: all resources are ready and there is at least one. NotPresent: none is present. Otherwise NotReady. */
 function readyStatus({ Ready = 0, NotReady = 0, NotPresent = 0 }: Counts): string {
   if (Ready > 0 && NotReady === 0 && NotPresent === 0) return 'Ready'
   return Ready === 0 && NotReady === 0 ? 'NotPresent' : 'NotReady'
@@ -118,18 +118,18 @@ export function clusterHead(query: StatusQuery, { provider, target, connectivity
 
 export function resourceRow(query: StatusQuery, row: StatusRow): object {
   const { group: Group, version: Version, kind: Kind, name, sync, presence, readiness, detail } = row
-  const told = query.output === 'detail' && detail !== null ? { detail } : {}
+  const withDetail = query.output === 'detail' && detail !== null ? { detail } : {}
   const gvk = { GVK: { Group, Version, Kind }, name }
   switch (query.of) {
     case 'rsync':
-      return { ...gvk, 'rsync-status': sync && toWord(sync), ...told }
+      return { ...gvk, 'rsync-status': sync && toWord(sync), ...withDetail }
     case 'deployed':
-      return { ...gvk, deployedStatus: sync && toWord(sync), ...told }
+      return { ...gvk, deployedStatus: sync && toWord(sync), ...withDetail }
     case 'ready':
-      return { ...gvk, readyStatus: readyWord(presence, readiness), ...told }
+      return { ...gvk, readyStatus: readyWord(presence, readiness), ...withDetail }
     case 'cluster':
-      // Any resource shown is inherently Present.
-      return { ...gvk, ...told }
+      // Every resource in the list is present.
+      return { ...gvk, ...withDetail }
   }
 }
 
@@ -138,14 +138,14 @@ export function readyWord(presence: Presence, readiness: Readiness): 'Ready' | '
   return readiness === 'READY' ? 'Ready' : 'NotReady'
 }
 
-/** A member of clusters-by-app or resources-by-app, and how they are called. */
+/** The keys of clusters-by-app and resources-by-app in the requested generation. */
 export function listKeys(query: StatusQuery) {
   return isModern(query)
     ? { clusters: 'clustersByApp', resources: 'resourcesByApp', provider: 'clusterProvider' }
     : { clusters: 'clusters-by-app', resources: 'resources-by-app', provider: 'cluster-provider' }
 }
 
-/** As its user wrote it; ours as Go would: without zeros at the end. */
+/** The user's own text if there is one. Otherwise the server's time as Go writes it, without trailing zeros. */
 function timeOf({ at, timestamp }: LifecycleAction): string {
   return timestamp ?? new Date(at).toISOString().replace(/\.?0+Z$/, 'Z')
 }

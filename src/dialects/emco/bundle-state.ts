@@ -1,6 +1,6 @@
 /**
- * ResourceBundleState, the custom resource in which a cluster's monitor shows all of a component's objects (docs/wire.md §2.3). It is the whole
- * present picture: what it does not list is not there.
+ * ResourceBundleState: the custom resource in which a cluster's monitor lists all objects of a component (docs/wire.md §2.3). The list is
+ * complete: an object that it does not list does not exist.
  */
 import { DomainError, type FieldProblem } from '../../domain/errors.ts'
 import type { ResourceDetail } from '../../domain/resource.ts'
@@ -13,7 +13,7 @@ import { type Room, readJson } from '../margo/json-reader.ts'
 import { type Body, isObject, refusal, shown } from '../margo/problems.ts'
 import { idProblem, longestId, textProblem } from '../margo/text.ts'
 
-export interface ShownObject {
+export interface ObservedObject {
   readonly group: string
   readonly version: string
   readonly kind: string
@@ -29,20 +29,20 @@ export interface BundleState {
   readonly component: string
   readonly uid: string | null
   readonly resourceVersion: string | null
-  readonly objects: readonly ShownObject[]
-  /** Entries that could not be read: they spoil no other. */
+  readonly objects: readonly ObservedObject[]
+  /** Entries that could not be read. They do not affect the others. */
   readonly unreadable: readonly FieldProblem[]
   readonly canShow: (group: string, kind: string) => boolean
 }
 
-interface Carried {
+interface ListKind {
   readonly kind: string
   readonly groups: readonly string[]
   readonly version: string
 }
 
-/** The lists it has, and what is in each: an object need not say so itself. */
-const lists: Readonly<Record<string, Carried>> = {
+/** Its lists, and what each contains: an object in a list need not state its own kind. */
+const lists: Readonly<Record<string, ListKind>> = {
   podStatuses: { kind: 'Pod', groups: [''], version: 'v1' },
   serviceStatuses: { kind: 'Service', groups: [''], version: 'v1' },
   configMapStatuses: { kind: 'ConfigMap', groups: [''], version: 'v1' },
@@ -55,7 +55,7 @@ const lists: Readonly<Record<string, Carried>> = {
   csrStatuses: { kind: 'CertificateSigningRequest', groups: ['certificates.k8s.io'], version: 'v1' },
 }
 
-/** Whether it lists objects of that kind when they are there. Of others only those in resourceStatuses, if the monitor fills it in. */
+/** Whether it always lists existing objects of that kind. Other kinds appear only in resourceStatuses, if the monitor fills it. */
 export function canShow(group: string, kind: string): boolean {
   return Object.values(lists).some((list) => list.kind === kind && list.groups.includes(group))
 }
@@ -63,7 +63,7 @@ export function canShow(group: string, kind: string): boolean {
 /** Of one picture, which is decided and written at once: the next command waits. */
 export const mostObjects = 5_000
 
-/** Its lists may be large, and so may all of them together. */
+/** Its lists may be large, one by one and together. */
 export const roomForBundleState: Room = {
   members: {
     status: {
@@ -74,14 +74,14 @@ export const roomForBundleState: Room = {
 
 export const deploymentLabel = 'emco/deployment-id'
 
-/** Throws SEMANTIC_ERROR when it does not say whose it is. */
+/** Throws SEMANTIC_ERROR if it does not identify its deployment. */
 export function* parseBundleState(body: unknown): Paced<BundleState> {
   const object = isObject(body) ? body : {}
   const metadata = isObject(object.metadata) ? object.metadata : {}
-  const { context, component } = whoseIs(object, metadata)
+  const { context, component } = readContext(object, metadata)
   const status = isObject(object.status) ? object.status : {}
-  requireFew(status)
-  const objects: ShownObject[] = []
+  checkCount(status)
+  const objects: ObservedObject[] = []
   const unreadable: FieldProblem[] = []
   for (const [key, { kind, groups, version }] of Object.entries(lists))
     for (const [field, entry] of entriesOf(status, key, unreadable)) {
@@ -109,7 +109,7 @@ export function* parseBundleState(body: unknown): Paced<BundleState> {
   }
 }
 
-function requireFew(status: Body): void {
+function checkCount(status: Body): void {
   let count = 0
   for (const key of [...Object.keys(lists), 'resourceStatuses']) {
     const { [key]: list } = status
@@ -119,8 +119,8 @@ function requireFew(status: Body): void {
   if (count > mostObjects) throw refusal([{ field: 'status', message }], 'The ResourceBundleState')
 }
 
-/** Whose it is says its label, else its selector: `<context>-<app>`; else its own name, which is the other way round. */
-function whoseIs(object: Body, metadata: Body): { context: string; component: string } {
+/** The context and app come from its label, else from its selector (`<context>-<app>`), else from its name, which has the reverse order. */
+function readContext(object: Body, metadata: Body): { context: string; component: string } {
   const labels = isObject(metadata.labels) ? metadata.labels : {}
   const spec = isObject(object.spec) ? object.spec : {}
   const selector = isObject(spec.selector) ? spec.selector : {}
@@ -148,7 +148,7 @@ function* entriesOf(status: Body, key: string, unreadable: FieldProblem[]): Gene
 }
 
 /** `res` is the whole object in base64; what the entry says beside it holds where the object is silent. */
-function* showGeneric(entry: Body): Paced<ShownObject | null> {
+function* showGeneric(entry: Body): Paced<ObservedObject | null> {
   const { group = '', version = '', kind, name, namespace, res } = entry
   const object = yield* decodeObject(res)
   if (!object || typeof group !== 'string' || typeof version !== 'string') return null
@@ -175,7 +175,7 @@ function* decodeObject(res: unknown): Paced<Body | null> {
   }
 }
 
-function showObject(object: Body): ShownObject | null {
+function showObject(object: Body): ObservedObject | null {
   const { apiVersion, kind } = object
   const metadata = isObject(object.metadata) ? object.metadata : {}
   const name = text(metadata.name)
@@ -194,7 +194,7 @@ function showObject(object: Body): ShownObject | null {
   }
 }
 
-/** Typed clients write "" for what they do not know. */
+/** Typed clients write "" for unknown values. */
 function withoutEmpty({ apiVersion, kind, ...object }: Body): Body {
   return { ...(text(apiVersion) && { apiVersion }), ...(text(kind) && { kind }), ...object }
 }
@@ -203,7 +203,7 @@ function text(value: unknown): string | null {
   return typeof value === 'string' && value !== '' ? value : null
 }
 
-/** What cannot be kept counts as absent. */
+/** A text that cannot be stored counts as absent. */
 function shortText(value: unknown): string | null {
   return typeof value === 'string' && idProblem(value) === null ? value : null
 }

@@ -1,4 +1,4 @@
-/** What orchestrators tell: actions, resources with their rsync status, connectivity; in every key generation of docs/wire.md §2.1. */
+/** What orchestrators report: actions, resources with their rsync status, and connectivity, with the keys of every generation (docs/wire.md §2.1). */
 import type { FieldProblem } from '../../domain/errors.ts'
 import type { LifecycleState } from '../../domain/lifecycle.ts'
 import type { ResourceDetail, SyncStatus } from '../../domain/resource.ts'
@@ -20,10 +20,10 @@ export interface ActionFact {
   readonly compositeProfile: string | null
 }
 
-/** Of one call. */
+/** In one request. */
 export const mostItems = 10_000
 
-/** One action, or EMCO's own list of all there were. */
+/** One action, or EMCO's own list of all actions. */
 export function parseActions(body: unknown): ActionFact[] {
   const problems: Problems = { list: null }
   const list = isObject(body) ? listOfActions(body) : null
@@ -36,7 +36,7 @@ export function parseActions(body: unknown): ActionFact[] {
   return facts
 }
 
-/** `{"Actions":[…]}`, or as it stands in a status: below `state` or `states`. */
+/** `{"Actions":[…]}`, or the form of a status answer: below `state` or `states`. */
 function listOfActions(body: Body): readonly unknown[] | null {
   const own = pick(body, 'Actions', 'actions')
   if (Array.isArray(own)) return own
@@ -98,22 +98,22 @@ export type ResourceItem =
   | { readonly ok: true; readonly fact: ResourceFact }
   | { readonly ok: false; readonly problems: readonly FieldProblem[] }
 
-/** What is said once for many. */
-interface Surroundings {
+/** The values that a group shares. */
+interface GroupValues {
   readonly component: unknown
   readonly cluster: unknown
   readonly provider: unknown
 }
 
 /**
- * `{"resources":[…]}`, or grouped by app and cluster as a status answers them. An item that cannot be read spoils no other.
- * `own`: the cluster whose network intents they are, which need not say so each.
+ * `{"resources":[…]}`, or grouped by app and cluster as in a status answer. An unreadable item does not affect the others.
+ * `own`: the cluster of the network intents, so that the items need not name it.
  */
 export function* parseResources(body: unknown, own: ClusterName | null): Paced<ResourceItem[]> {
   const nowhere = own
     ? { component: networkIntents, cluster: own.name, provider: own.provider }
     : { component: undefined, cluster: undefined, provider: undefined }
-  const items: Gathered[] = []
+  const items: GroupedItem[] = []
   if (!isObject(body) || !gather(body, nowhere, '', items))
     throw refusal(
       [{ field: 'resources', message: `must be a list, but is ${shown(isObject(body) ? body.resources : body)}` }],
@@ -125,7 +125,7 @@ export function* parseResources(body: unknown, own: ClusterName | null): Paced<R
 const ofResources: Room = { elements: {} }
 const ofClusters: Room = { elements: { members: { resources: ofResources } } }
 
-/** Where resources may be large: in these lists, not each by itself. */
+/** These lists may be large; each of their elements may not. */
 export const roomForResources: Room = {
   members: {
     resources: ofResources,
@@ -134,27 +134,27 @@ export const roomForResources: Room = {
   },
 }
 
-/** The app of a cluster's own resources. */
+/** The app name for a cluster's own resources. */
 export const networkIntents = 'network-intents'
 
-interface Gathered {
+interface GroupedItem {
   readonly item: unknown
   readonly field: string
-  readonly around: Surroundings
+  readonly around: GroupValues
 }
 
-/** Whether there is a list of any. */
-function gather(body: Body, around: Surroundings, path: string, into: Gathered[]): boolean {
+/** Whether the body has such a list. */
+function gather(body: Body, around: GroupValues, path: string, into: GroupedItem[]): boolean {
   if (Array.isArray(body.resources)) {
     for (const [index, item] of body.resources.entries())
       add(into, { item, field: `${path}resources[${index}]`, around })
     return true
   }
   for (const [key, within] of [
-    ['apps', (app: Body): Surroundings => ({ ...around, component: pick(app, 'name', 'app') })],
+    ['apps', (app: Body): GroupValues => ({ ...around, component: pick(app, 'name', 'app') })],
     [
       'clusters',
-      (cluster: Body): Surroundings => ({
+      (cluster: Body): GroupValues => ({
         ...around,
         cluster: pick(cluster, 'cluster', 'clusterName'),
         provider: pick(cluster, 'cluster-provider', 'clusterProvider'),
@@ -173,15 +173,15 @@ function gather(body: Body, around: Surroundings, path: string, into: Gathered[]
   return false
 }
 
-function add(into: Gathered[], gathered: Gathered): void {
+function add(into: GroupedItem[], gathered: GroupedItem): void {
   if (into.length === mostItems) {
-    const message = `must have at most ${mostItems} items: send them in several requests`
+    const message = `must have at most ${mostItems} items. Send them in several requests`
     throw refusal([{ field: 'resources', message }], 'The request')
   }
   into.push(gathered)
 }
 
-function readResource(item: unknown, field: string, around: Surroundings): ResourceItem {
+function readResource(item: unknown, field: string, around: GroupValues): ResourceItem {
   const problems: Problems = { list: null }
   if (!isObject(item)) return { ok: false, problems: [{ field, message: `must be an object, but is ${shown(item)}` }] }
   const component = readId(problems, `${field}.app`, pick(item, 'app', 'App') ?? around.component)
@@ -202,7 +202,7 @@ function readResource(item: unknown, field: string, around: Surroundings): Resou
   return { ok: true, fact: detail === undefined ? fact : { ...fact, detail: toDetail(detail, detailLimit, gvk.kind) } }
 }
 
-function readCluster(problems: Problems, field: string, item: Body, around: Surroundings): ClusterName | null {
+function readCluster(problems: Problems, field: string, item: Body, around: GroupValues): ClusterName | null {
   const cluster = pick(item, 'cluster', 'Cluster') ?? around.cluster
   const provider = pick(item, 'cluster-provider', 'clusterProvider') ?? around.provider
   if (
@@ -239,13 +239,13 @@ export function parseConnectivity(body: unknown): Connectivity {
   throw refusal([{ field: 'connectivity', message }], 'The request')
 }
 
-/** The first of these keys that is there. */
+/** The value of the first key that is present. */
 function pick(body: Body, ...keys: readonly string[]): unknown {
   const found = keys.find((key) => Object.hasOwn(body, key) && !isAbsent(body[key]))
   return found === undefined ? undefined : body[found]
 }
 
-/** EMCO writes "" for none. */
+/** EMCO writes "" for an absent value. */
 function optionalId(problems: Problems, field: string, value: unknown): string | null {
   return isAbsent(value) || value === '' ? null : readId(problems, field, value)
 }

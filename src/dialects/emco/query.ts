@@ -1,9 +1,9 @@
-/** The parameters of a status query (docs/wire.md §2.1). What an unknown one says is ignored, as EMCO does. */
+/** The parameters of a status query (docs/wire.md §2.1). Unknown parameters are ignored, as in EMCO. */
 import { DomainError } from '../../domain/errors.ts'
 import { parseCluster } from './routes.ts'
 
 export interface StatusQuery {
-  /** Which of the two statuses, and which generation of keys: the design's (rsync, cluster), or 22.03's (deployed, ready). */
+  /** The kind of status, and with it the generation of keys: the design's (rsync, cluster) or that of 22.03 (deployed, ready). */
   readonly of: 'rsync' | 'cluster' | 'deployed' | 'ready'
   readonly output: 'summary' | 'all' | 'detail'
   /** Null: all. */
@@ -13,7 +13,7 @@ export interface StatusQuery {
   readonly resources: readonly string[] | null
   /** Null: the latest. */
   readonly instance: string | null
-  /** Only this list; null: the status. */
+  /** Return only this list. Null: return the status. */
   readonly list: 'instances' | 'apps' | 'clusters' | 'resources' | null
 }
 
@@ -25,7 +25,7 @@ export function parseStatusQuery(search: string): StatusQuery {
   const instance = given.get('instance')
   const isListed = (name: string): boolean => given.has(name)
   return {
-    // An early draft asks for the applied objects with output=rsync.
+    // An early draft requests the applied objects with output=rsync.
     of: status ?? (output === 'rsync' ? 'rsync' : (type ?? 'rsync')),
     output: output === 'rsync' ? 'detail' : (output ?? 'all'),
     apps: all(given, 'app', (name) => name !== ''),
@@ -53,7 +53,7 @@ function all(given: URLSearchParams, name: string, isFine: (value: string) => bo
   return values
 }
 
-/** A name alone, as the early draft writes it, is any provider's. */
+/** A name without a provider, as in the early draft, matches any provider. */
 function clustersOf(given: URLSearchParams): readonly string[] | null {
   const isBare = (name: string): boolean => name !== '' && !name.includes('+')
   const named = all(given, 'cluster', (name) => isBare(name) || parseCluster(name) !== null)

@@ -1,4 +1,4 @@
-/** EMCO's words for our states, both ways; on the way in also those of other releases. */
+/** EMCO's words for the states, in both directions. Words of other releases are accepted too. */
 import type { InstanceStatus } from '../../domain/instance.ts'
 import type { LifecycleState } from '../../domain/lifecycle.ts'
 import type { SyncStatus } from '../../domain/resource.ts'
@@ -25,7 +25,7 @@ const actions: Readonly<Record<string, LifecycleState>> = {
   updated: 'UPDATED',
 }
 
-/** rsync's early draft calls Applied Instantiated and Deleted Terminated. */
+/** rsync's early draft has Instantiated for Applied and Terminated for Deleted. */
 const syncs: Readonly<Record<string, SyncStatus>> = {
   pending: 'PENDING',
   applied: 'APPLIED',
@@ -46,7 +46,7 @@ export const actionWords = Object.values(actions).map(toWord)
 export const syncWords = ['Pending', 'Applied', 'Failed', 'Retrying', 'Deleted']
 export const connectivityWords = ['Available', 'Retrying', 'Unknown']
 
-/** Null: no such word. */
+/** Null: unknown word. */
 export const toAction = (word: unknown): LifecycleState | null => lookUp(actions, word)
 export const toSync = (word: unknown): SyncStatus | null => lookUp(syncs, word)
 export const toConnectivity = (word: unknown): Connectivity | null => lookUp(connectivities, word)

@@ -1,4 +1,4 @@
-/** k8splugin's instance body (docs/wire.md §3): what is to run, where, and the one word that says how far it is. */
+/** k8splugin's instance body (docs/wire.md §3): what runs, where it runs, and its status in one word. */
 
 import { type RolloutName, resourceBundle } from '../../domain/rollout.ts'
 import type { DeploymentState } from '../../domain/values.ts'
@@ -44,7 +44,7 @@ const statuses: Readonly<Record<string, DeploymentState>> = {
   DELETED: 'REMOVED',
 }
 
-/** Throws SEMANTIC_ERROR that names every field that is wrong. `pathId`: the id in the path, which the body may repeat. */
+/** Throws SEMANTIC_ERROR that names every invalid field. `pathId`: the ID in the path, which the body may repeat. */
 export function parseInstance(body: unknown, pathId: string): K8spluginInstance {
   const problems: Problems = { list: null }
   if (!isObject(body))

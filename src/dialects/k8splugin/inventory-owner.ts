@@ -1,8 +1,8 @@
-/** so-cnf-adapter's call that tells to what in A&AI an instance belongs (docs/wire.md §4). */
+/** so-cnf-adapter's call that states which A&AI objects own an instance (docs/wire.md §4). */
 import { complain, isAbsent, isObject, type Problems, refusal, shown } from '../margo/problems.ts'
 import { readId } from '../margo/text.ts'
 
-export interface BelongingBody {
+export interface InventoryOwner {
   readonly instanceId: string
   readonly cloudOwner: string
   readonly cloudRegion: string
@@ -12,7 +12,7 @@ export interface BelongingBody {
   readonly callbackUrl: string | null
 }
 
-export function parseBelonging(body: unknown, refuseUrl: (url: string) => string | null): BelongingBody {
+export function parseInventoryOwner(body: unknown, refuseUrl: (url: string) => string | null): InventoryOwner {
   const problems: Problems = { list: null }
   if (!isObject(body))
     throw refusal([{ field: '', message: `must be an object, but is ${shown(body)}` }], 'The request')

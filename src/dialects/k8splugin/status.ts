@@ -1,4 +1,4 @@
-/** The status of an instance's resources: fed as the whole present picture, and answered as Kubernetes returned it (docs/wire.md §3). */
+/** The status of an instance's resources. A request carries the complete list; the answer shows each object as Kubernetes returned it (docs/wire.md §3). */
 import type { FieldProblem } from '../../domain/errors.ts'
 import type { ResourceDetail } from '../../domain/resource.ts'
 import { eachPaced, type Paced } from '../../limits/pace.ts'
@@ -11,7 +11,7 @@ import { isObject, type Problems, refusal, shown } from '../margo/problems.ts'
 import { readId } from '../margo/text.ts'
 import { type Gvk, readGvk } from './instance.ts'
 
-export interface PicturedObject extends Gvk {
+export interface ObservedObject extends Gvk {
   readonly name: string
   readonly namespace: string | null
   readonly assessment: Assessment
@@ -19,12 +19,12 @@ export interface PicturedObject extends Gvk {
 }
 
 export type StatusItem =
-  | { readonly ok: true; readonly object: PicturedObject }
+  | { readonly ok: true; readonly object: ObservedObject }
   | { readonly ok: false; readonly problems: readonly FieldProblem[] }
 
 export const roomForStatus: Room = { members: { resourcesStatus: { elements: {} } } }
 
-/** One unreadable object never spoils the others: it has a verdict of its own. */
+/** An unreadable object does not affect the others: each has its own verdict. */
 export function* parseInstanceStatus(body: unknown, namespace: string | null): Paced<StatusItem[]> {
   const list = isObject(body) ? body.resourcesStatus : undefined
   if (!Array.isArray(list))
@@ -48,7 +48,7 @@ function readItem(item: unknown, field: string, namespace: string | null): Statu
   const where = saysWhere ? readId(problems, `${field}.status.metadata.namespace`, metadata.namespace) : namespace
   if (!gvk || name === null || problems.list) return { ok: false, problems: problems.list ?? [] }
   const apiVersion = gvk.group === '' ? gvk.version : `${gvk.group}/${gvk.version}`
-  // A bare block has no metadata of its own; its kind is what the GVK says.
+  // A bare status block has no metadata. The GVK states its kind.
   const assessed = readiness({ apiVersion, kind: gvk.kind, ...object, metadata: { name, ...metadata } })
   return {
     ok: true,
@@ -62,7 +62,7 @@ function readItem(item: unknown, field: string, namespace: string | null): Statu
   }
 }
 
-/** An object as Kubernetes returns it, as opposed to its status block alone. */
+/** Whether it is an object as Kubernetes returns it, not only its status block. */
 function isWhole(status: unknown): status is Readonly<Record<string, unknown>> {
   return (
     isObject(status) && (isObject(status.metadata) || typeof status.apiVersion === 'string' || isObject(status.status))

@@ -1,4 +1,4 @@
-/** A status subscription's body (docs/wire.md §3). */
+/** The body of a status subscription (docs/wire.md §3). */
 import { plainJson } from '../margo/json.ts'
 import { complain, isAbsent, isObject, type Problems, refusal, shown } from '../margo/problems.ts'
 import { idProblem, readId } from '../margo/text.ts'
@@ -9,11 +9,11 @@ export interface SubscriptionBody {
   /** Seconds. */
   readonly minNotifyInterval: number
   readonly metadata: unknown
-  /** Signs the calls; ours. Undefined: stays as it is. */
+  /** Signs the callbacks; Rollcall's own field. Undefined: unchanged. */
   readonly secret?: string | null
 }
 
-/** `refuseUrl`: why an address may not be called. `name`: that in the path, which the body may repeat. */
+/** `refuseUrl`: returns why an address may not be called. `name`: the name in the path, which the body may repeat. */
 export function parseSubscription(
   body: unknown,
   refuseUrl: (url: string) => string | null,

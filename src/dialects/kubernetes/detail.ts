@@ -1,19 +1,19 @@
 /**
- * A Kubernetes object fit to be stored, whatever dialect brought it: without secrets, without the noise of who manages which field, and
- * not too large (docs/wire.md §6).
+ * A Kubernetes object for storage, in any dialect: without secrets, without managedFields, and
+ * limited in size (docs/wire.md §6).
  */
 import { createHash } from 'node:crypto'
 import type { ResourceDetail } from '../../domain/resource.ts'
 import { storableJsonText } from '../../domain/text.ts'
 
-/** Characters of JSON. A cluster's own limit for an object is 1.5 MiB; whoever looks at a status needs less. */
+/** Characters of JSON. A cluster allows 1.5 MiB for an object; the display of a status needs less. */
 export const detailLimit = 256 * 1024
 
 const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration'
 
 type Json = Readonly<Record<string, unknown>>
 
-/** `kind`: what it is, for one that does not say so itself. */
+/** `kind`: the kind, if the object does not state it. */
 export function toDetail(object: unknown, limit = detailLimit, kind: string | null = null): ResourceDetail | null {
   if (object === null || object === undefined) return null
   const clean = withoutSecrets(object, kind)
@@ -24,8 +24,8 @@ export function toDetail(object: unknown, limit = detailLimit, kind: string | nu
 }
 
 /**
- * Secrets may be nested (in a List, or in what a controller embeds): every object that says it is one, and items that a SecretList's items
- * inherit from it, lose what is in them. `kind`: what it is, for one that does not say so itself.
+ * Secrets may be nested in a List, or in an object that a controller embeds. Every object of kind Secret loses its content, and so do the
+ * items of a SecretList, which inherit their kind. `kind`: the kind, if the object does not state it.
  */
 export function withoutSecrets(value: unknown, kind: string | null): unknown {
   if (Array.isArray(value)) return value.map((item) => withoutSecrets(item, kind))
@@ -48,7 +48,7 @@ function cleanMetadata({ managedFields, ...metadata }: Json, isSecret: boolean):
   return { ...metadata, annotations }
 }
 
-/** What it is and how it is doing stays longest. */
+/** Identity and status are kept longest. */
 function cut(object: unknown, limit: number): { text: string; isCut: boolean } {
   if (!isObject(object)) return { text: 'null', isCut: true }
   const { apiVersion, kind, metadata, status } = object
@@ -62,12 +62,12 @@ function cut(object: unknown, limit: number): { text: string; isCut: boolean } {
   return { text: text ?? '{}', isCut: true }
 }
 
-/** Integers that a double cannot hold come as bigint (json.ts), and are written with all their digits. */
+/** Integers that a double cannot hold are bigint (json.ts). They are written with all their digits. */
 function write(value: unknown): string {
   return JSON.stringify(value, (_, member) => (typeof member === 'bigint' ? rawJSON(String(member)) : member)) ?? 'null'
 }
 
-/** ES2026's; the compiler's library does not list it yet. */
+/** From ES2026. The compiler's library does not declare it yet. */
 const { rawJSON } = JSON as unknown as { readonly rawJSON: (text: string) => unknown }
 
 function isObject(value: unknown): value is Json {

@@ -1,12 +1,12 @@
 import type { OrderKey, ReportOutcome, Verdict } from '../../domain/report.ts'
 import type { Digits } from '../../domain/values.ts'
 
-/** The body of a 2xx, on every route (docs/wire.md §1.1): the device's clients look at `acknowledgement` or at nothing; the rest is ours. */
+/** The body of a 2xx on every route (docs/wire.md §1.1). Margo's clients read only `acknowledgement`, or nothing. The other fields are Rollcall's own. */
 export interface Acknowledgement {
   readonly acknowledgement: 'received'
   readonly verdict: Verdict
   readonly revision: Digits
-  /** The ordering key that a STALE report lost by. */
+  /** The ordering key by which a STALE report is older. */
   readonly staleBy?: OrderKey
 }
 

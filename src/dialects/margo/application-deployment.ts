@@ -1,4 +1,4 @@
-/** Margo's ApplicationDeployment, YAML or JSON, in whichever generation: what it says of itself, for the one who declares it. */
+/** Reads a Margo ApplicationDeployment of any generation, in YAML or JSON. */
 import type { FieldProblem } from '../../domain/errors.ts'
 import type { Paced } from '../../limits/pace.ts'
 import { type Body, complain, isAbsent, isObject, type Problems, shown } from './problems.ts'
@@ -11,26 +11,27 @@ const mostProblems = 100
 
 export interface ApplicationDeployment {
   readonly problems: null
-  /** The application's id in the catalogue; null where the document has none. */
+  /** The application's ID in the catalogue. Null: the document has none. */
   readonly application: string | null
-  /** In the order in which they are to be installed. */
+  /** In installation order. */
   readonly components: readonly string[]
 }
 
-/** Each with the path into the document; the path of the document itself is empty. A message reads on from its field. */
+/** Problems by path into the document. The document itself has the empty path. A message continues the sentence that its field begins. */
 export interface RefusedDocument {
   readonly problems: readonly FieldProblem[]
 }
 
-/** What it is declared for. */
+/** The deployment and the device that the document is declared for. */
 export interface Expected {
   readonly deploymentId: string
   readonly deviceId: string
 }
 
 /**
- * Reading the text is nearly all of the work, and is done once for however many it is declared for. What it says of itself must be what
- * is expected. What the generations differ in is optional, and what none of them knows is ignored; the device gets the text as it is.
+ * Parses the text once, because parsing is nearly all of the work, and then checks it for each declaration. The ids in the document
+ * must be those of the declaration. Fields that differ between generations are optional, and unknown fields are ignored. The device
+ * receives the text unchanged.
  */
 export function* parseApplicationDeployment(
   text: string,
@@ -88,19 +89,19 @@ function readDocument(problems: Problems, document: Body, expected: Expected): A
   return { problems: null, application: newer ?? older, components: components.filter((name) => name !== null) }
 }
 
-/** `gateway/*` leaves it to the gateway on which of its children it puts it. */
+/** With `gateway/*` the gateway chooses the child that the deployment runs on. */
 function isPlacedBy(value: unknown, deviceId: string): boolean {
   if (typeof value !== 'string' || !value.endsWith('/*')) return false
   const gateway = value.slice(0, -2)
   return deviceId === gateway || deviceId.startsWith(`${gateway}/`)
 }
 
-/** By position; null where the name is none. */
+/** Names by position. Null: the name is invalid. */
 function readProfile(problems: Problems, spec: Body): readonly (string | null)[] {
   const where = 'spec.deploymentProfile'
   const profile = readMapping(problems, where, spec.deploymentProfile, true)
   if (profile === null) return []
-  // helm.v3, helm, compose, docker-compose, and what vendors' own runtimes are called.
+  // helm.v3, helm, compose, docker-compose, and the names of vendors' own runtimes.
   checkId(problems, `${where}.type`, profile.type)
   const list = profile.components
   if (!Array.isArray(list) || list.length === 0 || list.length > mostComponents) {
@@ -121,8 +122,8 @@ function readProfile(problems: Problems, spec: Body): readonly (string | null)[]
 }
 
 /**
- * What a parameter is to be set to is the device's business; that it has somewhere to go is ours. What YAML repeats by its name is
- * looked at once: otherwise a small text would be a large one.
+ * Checks that each parameter has targets; the device checks its value. A list that YAML repeats by an alias is checked once, because
+ * a small text could otherwise repeat it very often.
  */
 function checkParameters(problems: Problems, given: unknown, components: readonly (string | null)[]): void {
   const known = new Set<unknown>(components)
@@ -146,7 +147,7 @@ function checkParameters(problems: Problems, given: unknown, components: readonl
   }
 }
 
-/** The elements of a list with their places, of each list once. */
+/** The elements of a list with their paths, for each list once. */
 function listsOf(problems: Problems) {
   const seen = new Set<unknown>()
   return function* (where: string, value: unknown): Generator<readonly [unknown, string]> {

@@ -1,11 +1,11 @@
 /**
- * POST /reports: what a device or gateway could not send while it was away, in one request. Ours, so it is ours to define:
+ * POST /reports: the reports that a device or gateway could not send while it was offline, in one request. This format is Rollcall's own:
  *
- *   {"reports": [item, …]}, or the bare list, or NDJSON with an item a line; at most 10,000 items
- *   item = any Margo body + who reports: `reporter` (or `clientId`), else the credential's client, else the gateway that `deviceId` begins with
+ *   {"reports": [item, …]}, or the bare list, or NDJSON with one item a line; at most 10,000 items
+ *   item = any Margo body + the reporter: `reporter` (or `clientId`), else the credential's client, else the gateway in `deviceId`
  *
- * So {"deviceId": "edge-7", …} is what POST /device/edge-7/deployment/… would have been, and {"deviceId": "gw/pump", …} is gw's report about its child.
- * What is wrong with one item is that item's answer; only a body that has no items to answer is refused as a whole.
+ * So {"deviceId": "edge-7", …} equals POST /device/edge-7/deployment/…, and {"deviceId": "gw/pump", …} is a report of gw about its child.
+ * An error in one item is the result of that item only. The body as a whole is refused only if it contains no items.
  */
 
 import { DomainError } from '../../domain/errors.ts'
@@ -34,10 +34,10 @@ export const mostItems = 10_000
 
 const ndjsonTypes: readonly string[] = ['application/x-ndjson', 'application/ndjson', 'application/jsonl']
 
-/** What POST /reports takes; anything else is UNSUPPORTED_MEDIA_TYPE. */
+/** The media types of POST /reports. Any other is UNSUPPORTED_MEDIA_TYPE. */
 export const backlogMediaTypes: readonly string[] = ['application/json', ...ndjsonTypes]
 
-/** How deep the whole may nest before its items are told apart: one item too deep is that item's problem. */
+/** The nesting limit of the whole body, before it is split into items. An item that nests too deep is refused alone. */
 const deepestBacklog = 1024
 
 /** Bytes of a backlog up to which its reports stay in memory between checking and writing. */
@@ -46,10 +46,10 @@ const keptSize = 1 << 20
 /** Bytes: what a report that comes alone may have. */
 export const largestReport = 1 << 20
 
-/** Problems of all items together that are told at length: an answer is no larger than what it answers. */
+/** The number of problems, over all items, that are listed in full. It keeps the answer smaller than the request. */
 const mostProblems = 10_000
 
-/** `credential` is the client that the request's credential names, null in open mode. Throws INVALID_REQUEST, SEMANTIC_ERROR or TOO_LARGE for the whole. */
+/** `credential`: the client that the request's credential names, null in open mode. Throws INVALID_REQUEST, SEMANTIC_ERROR or TOO_LARGE for the whole body. */
 export function* parseBacklog(
   body: Uint8Array | string,
   contentType: string | undefined,
@@ -59,15 +59,15 @@ export function* parseBacklog(
   const bytes = typeof body === 'string' ? Buffer.from(body) : body
   const items = yield* ndjsonTypes.includes(mediaType) ? readLines(bytes) : readList(bytes)
   const isKept = bytes.length <= keptSize
-  let told = 0
+  let listed = 0
   return yield* eachPaced(items, (item): BacklogItem => {
     const parsed = parseItem(item, credential)
     if (parsed.ok) {
       const { reporter } = parsed.report
       return { ok: true, reporter, size: item.size, read: isKept ? keeping(parsed.report) : reading(item, credential) }
     }
-    told += parsed.error.problems.length
-    return { ok: false, error: told > mostProblems ? withFirstProblem(parsed.error) : parsed.error }
+    listed += parsed.error.problems.length
+    return { ok: false, error: listed > mostProblems ? withFirstProblem(parsed.error) : parsed.error }
   })
 }
 
@@ -92,11 +92,11 @@ interface Item {
   readonly size: number
   /** Throws what is wrong with the whole. */
   read(): unknown
-  /** Gives the item's JSON, or throws what is wrong with the item. */
+  /** Returns the item's JSON, or throws the problem of the item. */
   check(sent: unknown): unknown
 }
 
-/** Counted while they are told apart, before any is read. */
+/** Counts the items while the body is split, before any item is read. */
 function addTo(items: Item[], item: Item): void {
   if (items.length === mostItems) throw new DomainError('TOO_LARGE', `A backlog may have at most ${mostItems} reports.`)
   items.push(item)
@@ -111,7 +111,7 @@ function* readList(bytes: Uint8Array): Paced<readonly Item[]> {
     const what = shown(yield* readPart(measure, all, undefined))
     throw new DomainError('INVALID_REQUEST', `The body must be a JSON object or list, but is ${what}.`)
   }
-  // Of repeated keys the last wins, as everywhere.
+  // The last of repeated keys wins, as in JSON.parse.
   let large: Part | null = null
   let small: unknown
   for (const run of yield* partsOf(measure, all, true)) {
@@ -152,7 +152,7 @@ function* readElements(measure: Measure, list: Part, isFirst: boolean): Paced<re
 }
 
 function refuseLarge(): never {
-  throw new DomainError('TOO_LARGE', `The report is larger than the ${largestReport} bytes that one may have.`)
+  throw new DomainError('TOO_LARGE', `The report is larger than ${largestReport} bytes, the limit of one report.`)
 }
 
 function requireShallow(item: unknown): unknown {
@@ -160,7 +160,7 @@ function requireShallow(item: unknown): unknown {
   throw new DomainError('INVALID_REQUEST', `The report is nested deeper than ${deepest} levels.`)
 }
 
-/** Each line is decoded by itself, so that broken UTF-8 in one is its own problem too. */
+/** Decodes each line separately, so that invalid UTF-8 in one line affects only that line. */
 function* readLines(bytes: Uint8Array): Paced<readonly Item[]> {
   const items: Item[] = []
   for (let start = 0; start < bytes.length; yield) {
@@ -177,7 +177,7 @@ function* readLines(bytes: Uint8Array): Paced<readonly Item[]> {
   return items
 }
 
-/** Bytes of empty lines that are passed over at a time. */
+/** Bytes of empty lines that are skipped at a time. */
 const stride = 128 << 10
 
 type ParsedItem =
@@ -206,10 +206,6 @@ function readReporter(problems: Problems, item: Body, credential: string | null)
   if (!isAbsent(item.reporter)) return readId(problems, 'reporter', item.reporter)
   if (!isAbsent(item.clientId)) return readId(problems, 'clientId', item.clientId)
   if (credential === null && isAbsent(item.deviceId) && isAbsent(item.targetName))
-    complain(
-      problems,
-      'deviceId',
-      'must be given where nothing else (a credential, reporter, clientId) says who reports',
-    )
+    complain(problems, 'deviceId', 'must be set if no credential, reporter or clientId names the reporter')
   return credential
 }

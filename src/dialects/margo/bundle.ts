@@ -1,12 +1,12 @@
 /**
- * All documents of a manifest in one archive. Its digest is told before it is asked for, and it is made anew each time: so nothing in it
- * may depend on when, where, or by which version of a library it is made. That is why tar and gzip are written here.
+ * All documents of a manifest in one archive. The manifest states the archive's digest, but the archive is built again for each
+ * request. So its bytes must not depend on the time, the machine, or the version of a library. That is why tar and gzip are written here.
  */
 import { crc32 } from 'node:zlib'
 import { digestOf } from './digest.ts'
 
 const block = 512
-/** The most that a stored block of deflate holds. */
+/** The maximum size of a stored block of deflate. */
 const stored = 0xffff
 
 export interface BundledDocument {
@@ -23,7 +23,7 @@ export function createBundle(documents: readonly BundledDocument[]): Buffer {
   return gzip(Buffer.concat([...parts, Buffer.alloc(2 * block)]))
 }
 
-/** Any id names a file, its own and in no other folder: a short one is recognised, the rest is told by digest. */
+/** Maps an ID to a unique file name without a folder. A short ID stays readable; a long one is replaced by its digest. */
 function nameEntry(deploymentId: string): string {
   const encoded = encodeURIComponent(deploymentId.toWellFormed()).replace(/[!'()*~]|^[.-]/g, percent)
   return encoded.length <= 95 ? `${encoded}.yaml` : `${digestOf(deploymentId).replace(':', '~')}.yaml`
@@ -47,7 +47,7 @@ function createHeader(name: string, size: number): Buffer {
   header.write('ustar\x0000', 257)
   octal(0, 329, 7)
   octal(0, 337, 7)
-  // The sum is taken with spaces where it will be.
+  // The checksum is computed with spaces in its own field.
   header.fill(' ', 148, 156)
   octal(
     header.reduce((sum, byte) => sum + byte, 0),
@@ -62,7 +62,7 @@ function pad(size: number): Buffer {
   return Buffer.alloc((block - (size % block)) % block)
 }
 
-/** Without compression, whose result every version of zlib is free to change. */
+/** Not compressed: the result of compression may change with every version of zlib. */
 function gzip(content: Buffer): Buffer {
   const parts: Buffer[] = [Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255])]
   for (let at = 0; at < content.length; at += stored) {

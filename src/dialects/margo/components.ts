@@ -24,7 +24,7 @@ export function readComponents(problems: Problems, where: string, list: unknown)
   return components
 }
 
-/** Field names are put together only when there is something to say about them: this runs for every component of every report. */
+/** Builds field names only for problems: this runs for every component of every report. */
 function readComponent(problems: Problems, where: string, i: number, item: unknown): ComponentReport | null {
   if (!isObject(item)) {
     complain(problems, `${where}[${i}]`, `must be an object with name and state, but is ${shown(item)}`)

@@ -1,10 +1,10 @@
-/** How a report deviates from Margo's text, so that an integrator sees which sentence an agent breaks. Only an unknown kind is refused. */
+/** How a report deviates from Margo's specification. It shows an integrator which sentence an agent breaks. Only an unknown kind is refused. */
 import type { Deviation, DeviationKind } from '../../domain/deviation.ts'
 import type { FieldProblem } from '../../domain/errors.ts'
 import type { StatusReport } from '../../domain/report.ts'
 import { isConsistent } from '../../domain/rollup.ts'
 
-/** By kind, the sentence of the specification ("Deployment Status", "Workload Deployment") that is broken. */
+/** By kind, the sentence of the specification ("Deployment Status", "Workload Deployment") that the report breaks. */
 export const deviationSentences: Readonly<Record<DeviationKind, string>> = {
   FAILED_WITHOUT_ERROR: 'Deployment Status: a failed deployment or component has an error with a code and a message.',
   PENDING_WITHOUT_REASON: 'Workload Deployment: "When reporting this state [Pending] indicate the reason."',
@@ -18,7 +18,7 @@ export const deviationSentences: Readonly<Record<DeviationKind, string>> = {
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 const longestExample = 200
 
-/** Each kind once. */
+/** At most one of each kind. */
 export function deviationsOf(report: StatusReport): readonly Deviation[] {
   const { state, error, components, deploymentId, failureStage } = report
   const found: Deviation[] = []
@@ -37,13 +37,13 @@ export function deviationsOf(report: StatusReport): readonly Deviation[] {
   return found
 }
 
-/** Of a refused report, from what was wrong with it. */
+/** The deviations of a refused report, from its problems. */
 export function deviationsOfRefusal(problems: readonly FieldProblem[]): readonly Deviation[] {
   const kind = problems.find(({ field }) => field === 'kind')
   return kind ? [{ kind: 'UNKNOWN_KIND', example: shorten(`kind ${kind.message}`) }] : []
 }
 
-/** Between characters, not within one: half a surrogate pair cannot be stored. */
+/** Cuts between characters: half a surrogate pair cannot be stored. */
 function shorten(text: string): string {
   return text.length <= longestExample ? text : `${text.slice(0, longestExample - 1).replace(/[\ud800-\udbff]$/, '')}…`
 }

@@ -1,13 +1,13 @@
 import { type Body, complain, isAbsent, type Problems, shown } from './problems.ts'
 import { readId } from './text.ts'
 
-const hierarchical = /^[A-Za-z0-9._~-]+(\/[A-Za-z0-9._~-]+)*$/
+const idPattern = /^[A-Za-z0-9._~-]+(\/[A-Za-z0-9._~-]+)*$/
 
-/** The body's deviceId, "gateway/child": optional, but never malformed. */
+/** The body's deviceId, "gateway/child". It is optional, but must be well-formed. */
 export function readDeviceId(problems: Problems, value: unknown, field = 'deviceId'): string | null {
   if (isAbsent(value)) return null
   const deviceId = readId(problems, field, value)
-  if (deviceId === null || hierarchical.test(deviceId)) return deviceId
+  if (deviceId === null || idPattern.test(deviceId)) return deviceId
   complain(
     problems,
     field,
@@ -16,7 +16,7 @@ export function readDeviceId(problems: Problems, value: unknown, field = 'device
   return null
 }
 
-/** The specification renames deviceId to targetName: either may be sent, and both if they say the same. */
+/** The specification renames deviceId to targetName. Either may be sent, or both with the same value. */
 export function readTargetName(problems: Problems, body: Body): string | null {
   const deviceId = readDeviceId(problems, body.deviceId)
   const targetName = readDeviceId(problems, body.targetName, 'targetName')

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 
-/** What the desired state's artifacts are known by: of the exact bytes, in the one form that Margo takes. */
+/** The digest of the exact bytes, in the only form that Margo accepts. It identifies an artifact of the desired state. */
 export function digestOf(content: Uint8Array | string): string {
   return `sha256:${hash('sha256', content, 'hex')}`
 }

@@ -5,7 +5,7 @@ import { textProblem } from './text.ts'
 const longestCode = 1024
 const longestMessage = 64 * 1024
 
-/** The error of a deployment or a component; null also when its problems were noted. */
+/** The error of a deployment or a component. Null: there is none, or it has problems. */
 export function readError(problems: Problems, where: string, error: unknown): StatusError | null {
   if (isAbsent(error)) return null
   if (!isObject(error)) {
@@ -19,17 +19,17 @@ export function readError(problems: Problems, where: string, error: unknown): St
   return source === '' ? { code, message } : { code, message, source }
 }
 
-/** Tolerance: agents whose codes are numbers send them as such, although the text says string. */
+/** Tolerance: some agents send numeric codes as numbers, although the specification says string. */
 function numericCode(code: unknown): unknown {
   return typeof code === 'number' || typeof code === 'bigint' ? String(code) : code
 }
 
-/** Tolerance: the specification's own example spells a key "message " (2024-09), and the proposal's fourth one `Error` (2024-06). */
+/** Tolerance: the specification's own example has the key "message " (2024-09), and the proposal's fourth one has `Error` (2024-06). */
 function misspeltMessage(error: Body): unknown {
   return error.message ?? error['message '] ?? error.Error
 }
 
-/** Tolerance: the specification's examples fill in an empty error where there is none. */
+/** Tolerance: the specification's examples contain an empty error where there is no error. */
 function isEmptyError(code: string, message: string): boolean {
   return code === '' && message === ''
 }

@@ -1,4 +1,4 @@
-/** What devices say of themselves, of any generation: tolerant of all that generations added or dropped, strict in what each of them asks for. */
+/** Reads capabilities and onboarding requests of any generation. Fields that a generation added or dropped are optional; fields that every generation requires are checked. */
 import { DomainError } from '../../domain/errors.ts'
 import type { Label } from '../../domain/target.ts'
 import { type Body, complain, isAbsent, isObject, type Problems, refusal, shown } from './problems.ts'
@@ -9,16 +9,16 @@ const capabilityKinds = ['DeviceCapabilities', 'DeviceCapability', 'DeviceCapabi
 const identityFields = ['vendor', 'modelNumber', 'serialNumber'] as const
 const lists = ['roles', 'cpu', 'cpus', 'peripherals', 'interfaces', 'supportedRuntimes', 'supportedDeploymentTypes']
 
-/** The specification's (SupportedRuntime). */
+/** The runtimes of the specification (SupportedRuntime). */
 const runtimes: readonly unknown[] = ['oci']
 
 export interface Capabilities {
-  /** What its owner calls it; in the generations whose routes name it, what they do. */
+  /** The ID of the device or cluster. In the generations whose routes name it, the body must repeat it. */
   readonly id: string
   readonly labels: readonly Label[]
 }
 
-/** `expected`: whose they must be; null: the path says nothing of it. Throws INVALID_REQUEST, or SEMANTIC_ERROR with all its problems. */
+/** `expected`: the ID that the body must have. Null: the path names none. Throws INVALID_REQUEST, or SEMANTIC_ERROR with all problems. */
 export function parseCapabilities(body: unknown, expected: string | null): Capabilities {
   const problems: Problems = { list: null }
   const document = requireObject(body, 'capabilities')
@@ -47,7 +47,7 @@ export function parseCapabilities(body: unknown, expected: string | null): Capab
   return { id, labels }
 }
 
-/** A cluster behind a device: its own kind of document, which is kept as it is. */
+/** A cluster behind a device has a document of another kind, which is stored unchanged. */
 function readCluster(problems: Problems, { metadata, labels: given }: Body, expected: string | null): Capabilities {
   if (!isObject(metadata)) complain(problems, 'metadata', `must be an object, but is ${shown(metadata)}`)
   const id = isObject(metadata) ? readOwnId(problems, 'metadata', metadata, expected) : null
@@ -56,7 +56,7 @@ function readCluster(problems: Problems, { metadata, labels: given }: Body, expe
   return { id, labels }
 }
 
-/** `targetName` is what the specification renames `id` to: either may be sent. */
+/** The specification renames `id` to `targetName`. Either may be sent. */
 function readOwnId(problems: Problems, where: string, holder: Body, expected: string | null): string | null {
   const ids = ['id', 'targetName'].filter((name) => !isAbsent(holder[name]))
   const [id = null] = (ids.length === 0 ? ['id'] : ids).map((name) => {
@@ -76,7 +76,7 @@ function readOwnId(problems: Problems, where: string, holder: Body, expected: st
 
 const mostLabels = 100
 
-/** What a device calls itself. A value that is no text is none of a label's, and stays in the document. */
+/** The device's own labels. A value that is not a string is not a label, and stays only in the document. */
 function readLabels(problems: Problems, given: unknown): readonly Label[] {
   if (isAbsent(given)) return []
   if (!isObject(given)) {
@@ -92,7 +92,7 @@ function readLabels(problems: Problems, given: unknown): readonly Label[] {
   return labels
 }
 
-/** The certificate, as it was sent; null: there is none, as before there was one to send. */
+/** The certificate as sent. Null: there is none, as in the earliest generation. */
 export function parseOnboarding(body: unknown): string | null {
   const problems: Problems = { list: null }
   const document = requireObject(body, 'an onboarding')
@@ -109,7 +109,7 @@ function requireObject(body: unknown, what: string): Body {
   throw new DomainError('INVALID_REQUEST', `The body of ${what} must be a JSON object, but is ${shown(body)}.`)
 }
 
-/** Only today's has none. */
+/** Only today's generation has no kind. */
 function checkKind(problems: Problems, { kind }: Body, kinds: readonly string[]): void {
   if (!isAbsent(kind) && !kinds.includes(String(kind)))
     complain(problems, 'kind', `must be ${kinds.join(' or ')}, but is ${shown(kind)}`)

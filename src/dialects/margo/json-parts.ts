@@ -1,4 +1,4 @@
-/** Where the members of a JSON container begin and end, told from its bytes alone, so that each can be read by itself. */
+/** Finds where the members of a JSON container begin and end, from the bytes alone, so that each member can be read separately. */
 import { DomainError } from '../../domain/errors.ts'
 import type { Paced } from '../../limits/pace.ts'
 
@@ -7,23 +7,23 @@ export interface Part {
   readonly to: number
 }
 
-/** Filled in while a text is scanned for the first time. */
+/** Filled during the first scan of a text. */
 export interface Measure {
   readonly bytes: Uint8Array
-  /** How deep it may nest. */
+  /** The limit of nesting. */
   readonly deepest: number
-  /** How many values it may have. */
+  /** The limit of values. */
   readonly most: number
-  /** Bytes that are given to JSON.parse at a time. */
+  /** Bytes for one call of JSON.parse. */
   readonly piece: number
   values: number
-  /** Begins and ends of numbers that JSON.parse may not keep, one after the other. */
+  /** Start and end of each number that JSON.parse may round, one after the other. */
   readonly long: number[]
 }
 
 /** Bytes between two pauses. */
 const stride = 128 << 10
-/** No number that means something has so many. */
+/** No meaningful number has more digits. */
 const mostDigits = 1_000
 
 export const quote = 0x22
@@ -32,8 +32,8 @@ export const openObject = 0x7b
 const [backslash, comma, minus, dot, closeList, closeObject] = [0x5c, 0x2c, 0x2d, 0x2e, 0x5d, 0x7d]
 
 /**
- * The parts of the list or object that `from` begins and that ends before `to`; hands each to `take`, untrimmed. What is in a part is looked
- * at no further than to find its end: whoever reads it finds out whether it is JSON. `isFirst`: the text is measured meanwhile.
+ * Splits the list or object that starts at `from` and ends before `to`, and passes each part to `take`, untrimmed. It reads a part only to
+ * find its end; whether the part is JSON is checked when it is read. `isFirst`: also measures the text.
  */
 export function* scanParts(
   measure: Measure,
@@ -93,14 +93,14 @@ function tooMany(most: number): DomainError {
   return new DomainError('TOO_LARGE', message)
 }
 
-/** Of the closing quote; beyond `end` when there is none. */
+/** The position of the closing quote. Beyond `end` if there is none. */
 export function endOfString(bytes: Uint8Array, begin: number, end: number): number {
   let at = begin + 1
   while (at < end && bytes[at] !== quote) at += bytes[at] === backslash ? 2 : 1
   return at < end ? at : end + 1
 }
 
-/** Notes an integer of 16 digits or more: a safe one has no more than that. */
+/** Notes integers of 16 digits or more: a safe integer has at most 16. */
 function endOfDigits({ bytes, long }: Measure, begin: number, end: number, isFirst: boolean): number {
   let at = begin + 1
   while (at < end && at - begin <= mostDigits && isDigit(bytes[at])) at += 1
@@ -115,7 +115,7 @@ function endOfDigits({ bytes, long }: Measure, begin: number, end: number, isFir
   return at
 }
 
-/** Of a text that is nothing but one. */
+/** For a text that is a single number. */
 export function noteNumber(measure: Measure, { from, to }: Part): void {
   const begin = measure.bytes[from] === minus ? from + 1 : from
   if (isDigit(measure.bytes[begin])) endOfDigits(measure, begin, to, true)
@@ -129,7 +129,7 @@ function isExponent(byte: number | undefined): boolean {
   return byte === 0x65 || byte === 0x45
 }
 
-/** Without the whitespace around it. */
+/** Removes surrounding whitespace. */
 export function trim(bytes: Uint8Array, { from, to }: Part): Part {
   let [begin, end] = [from, to]
   while (begin < end && isBlank(bytes[begin])) begin += 1

@@ -1,9 +1,9 @@
 /**
- * JSON of any size, read in slices. A text is taken apart where its lists and objects are large, and what is small is given to JSON.parse.
+ * Reads JSON of any size in slices. Large lists and objects are split, and small parts go to JSON.parse.
  *
- * JSON.parse alone stands still for as long as its text takes, needs up to forty times its memory (`[{},{},…]`), and with a reviver is ten
- * times slower. So values are counted before any is made, integers that a double cannot hold are put in quotes for it, and nothing is
- * larger than `largest` but where the reader of this kind of body says so.
+ * JSON.parse alone blocks the event loop for the whole text, needs up to forty times its memory (`[{},{},…]`), and is ten times slower
+ * with a reviver. So values are counted before any is created, and integers that a double cannot hold are quoted first. No part is
+ * larger than `largest`, unless the reader of this kind of body allows it.
  */
 import { randomUUID } from 'node:crypto'
 import { DomainError } from '../../domain/errors.ts'
@@ -21,27 +21,27 @@ import {
   trim,
 } from './json-parts.ts'
 
-/** Where a value may be larger than `largest`: as a member, or as an element of a list. Their small members have that much together. */
+/** The members or elements that may be larger than `largest`. Their small members share that limit. */
 export type Room = 'anywhere' | { readonly members?: Readonly<Record<string, Room>>; readonly elements?: Room }
 
 export interface ReadOptions {
-  /** How deep it may nest. */
+  /** The limit of nesting. */
   readonly deepest: number
   readonly room?: Room
-  /** Whether integers beyond ±(2^53-1) come as bigint. */
+  /** Whether integers beyond ±(2^53-1) are returned as bigint. */
   readonly keepsDigits?: boolean
-  /** How many values it may have; without it: as many as its size makes likely. */
+  /** The limit of values. Without it, the limit follows from the size. */
   readonly most?: number
-  /** Bytes that are given to JSON.parse at a time. */
+  /** Bytes for one call of JSON.parse. */
   readonly piece?: number
 }
 
-/** Bytes: of what is neither a list of many nor an object of lists. Kubernetes takes objects of 1.5 MiB at most. */
+/** Bytes. The limit for anything but a list of items or an object of lists. Kubernetes allows objects of at most 1.5 MiB. */
 export const largest = 2 << 20
-/** Bytes that are given to JSON.parse at a time. */
+/** Bytes for one call of JSON.parse. */
 export const piece = 32 << 10
 
-/** The densest body that means something has a value in twelve bytes. */
+/** The densest meaningful body has one value in twelve bytes. */
 function mostValues(size: number): number {
   return 20_000 + size / 8
 }
@@ -50,7 +50,7 @@ export function measureOf(bytes: Uint8Array, deepest: number, size: Pick<ReadOpt
   return { bytes, deepest, most: mostValues(bytes.length), piece, values: 0, long: [], ...size }
 }
 
-/** All of a text but the mark that some editors begin one with. */
+/** The whole text without a byte order mark. */
 export function whole(bytes: Uint8Array): Part {
   const hasMark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
   return trim(bytes, { from: hasMark ? 3 : 0, to: bytes.length })
@@ -60,7 +60,7 @@ export function isContainer({ bytes }: Measure, { from }: Part): boolean {
   return bytes[from] === openList || bytes[from] === openObject
 }
 
-/** The text's value. Throws INVALID_REQUEST or TOO_LARGE. */
+/** The value of the text. Throws INVALID_REQUEST or TOO_LARGE. */
 export function* readJson(
   bytes: Uint8Array,
   { deepest, room, keepsDigits = true, ...size }: ReadOptions,
@@ -77,7 +77,7 @@ export function* readJson(
   return yield* readParts(measure, part, parts, room)
 }
 
-/** Each element or member, without the whitespace around it. */
+/** Each element or member, without surrounding whitespace. */
 export function* scanElements(
   measure: Measure,
   part: Part,
@@ -87,14 +87,14 @@ export function* scanElements(
   yield* scanParts(measure, part, isFirst, (untrimmed) => {
     const next = trim(measure.bytes, untrimmed)
     if (next.from < next.to) take(next)
-    // Between two brackets there may be nothing, between commas there may not.
+    // An empty list is valid, but an empty element between two commas is not.
     else if (untrimmed.from !== part.from + 1 || untrimmed.to !== part.to - 1)
-      throw notJson('there is nothing between two commas')
+      throw notJson('an element between two commas is missing')
   })
   return undefined
 }
 
-/** Small elements or members beside each other: a list of a million has some hundred of these. */
+/** Adjacent small elements or members as one run. A list of a million elements has some hundred runs. */
 type Run = Part & { readonly count: number }
 
 export function* partsOf(measure: Measure, part: Part, isFirst: boolean): Paced<readonly Run[]> {
@@ -108,7 +108,7 @@ export function* partsOf(measure: Measure, part: Part, isFirst: boolean): Paced<
   return runs
 }
 
-/** What stands between two commas or brackets. */
+/** Reads the value between two commas or brackets. */
 export function* readPart(measure: Measure, part: Part, room: Room | undefined): Paced<unknown> {
   const size = part.to - part.from
   if (size > largest && room !== 'anywhere' && !(room && isContainer(measure, part))) throw tooLarge()
@@ -173,7 +173,7 @@ export function memberOf(measure: Measure, part: Part): Member {
   return { key: String(readPiece(measure, { from: part.from, to: end })), value }
 }
 
-/** `__proto__` is a key like any other. */
+/** `__proto__` is an ordinary key here. */
 function put(object: Record<string, unknown>, key: string, value: unknown): void {
   if (key !== '__proto__') object[key] = value
   else Object.defineProperty(object, key, { value, configurable: true, enumerable: true, writable: true })
@@ -181,7 +181,7 @@ function put(object: Record<string, unknown>, key: string, value: unknown): void
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** Begins what was a number: nobody else knows it. */
+/** The prefix of a string that was a number. It is random, so that no client can guess it. */
 const mark = `${randomUUID()}:`
 
 export function readPiece({ bytes, long }: Measure, { from, to }: Part, open = '', close = ''): unknown {
@@ -211,7 +211,7 @@ export function readPiece({ bytes, long }: Measure, { from, to }: Part, open = '
   }
 }
 
-/** Index of the first that begins at `from` or after it. */
+/** Index of the first number that begins at or after `from`. */
 function firstFrom(long: readonly number[], from: number): number {
   let [low, high] = [0, long.length / 2]
   while (low < high) {
@@ -234,5 +234,5 @@ function unmark(value: unknown): unknown {
 }
 
 function tooLarge(): DomainError {
-  return new DomainError('TOO_LARGE', `The JSON has a part of more than ${largest} bytes where none may be so large.`)
+  return new DomainError('TOO_LARGE', `The JSON has a part of more than ${largest} bytes.`)
 }

@@ -1,18 +1,18 @@
-/** JSON as it is written: no digit of an integer lost, and nothing in it that a later reader could choke on. */
+/** Parses JSON without losing digits of integers. */
 import { DomainError } from '../../domain/errors.ts'
 import { isDeeperThan } from '../../limits/nesting.ts'
 import { atOnce, paced } from '../../limits/pace.ts'
 import { notJson } from './json-parts.ts'
 import { piece, type Room, readJson } from './json-reader.ts'
 
-/** How deep a body may nest; the deepest report known nests four levels. */
+/** The nesting limit of a body. The deepest known report nests four levels. */
 export const deepest = 64
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /**
- * JSON.parse, but integers beyond ±(2^53-1) come as bigint. A body that is broken UTF-8, no JSON, or nested too deep is an INVALID_REQUEST.
- * (Of duplicate keys the last wins, and `__proto__` is a key like any other: JSON.parse sees to both.) For what is small: see parseLargeJson.
+ * JSON.parse, but integers beyond ±(2^53-1) become bigint. A body that is not UTF-8, not JSON, or nested too deep is an INVALID_REQUEST.
+ * (JSON.parse lets the last of repeated keys win, and treats `__proto__` as an ordinary key.) For large bodies: parseLargeJson.
  */
 export function parseJson(input: Uint8Array | string, limit = deepest): unknown {
   const text = typeof input === 'string' ? input : decodeUtf8(input)
@@ -30,12 +30,12 @@ export function parseJson(input: Uint8Array | string, limit = deepest): unknown 
   return value
 }
 
-/** The same of any size, with pauses. `room`: where it may be large. */
+/** The same for any size, with pauses. `room`: the parts that may be large. */
 export function parseLargeJson(bytes: Uint8Array, room: Room): Promise<unknown> {
   return bytes.length <= piece ? Promise.try(parseJson, bytes) : paced(readJson(bytes, { deepest, room }))
 }
 
-/** JSON of a body whose integers are what its first reader took them for: k8splugin's Go decodes every number to a double. */
+/** JSON of a body as k8splugin reads it: its Go decodes every number to a double. */
 export function plainJson(value: unknown): string {
   return JSON.stringify(value, (_, member) => (typeof member === 'bigint' ? Number(member) : member)) ?? 'null'
 }
@@ -59,12 +59,12 @@ function parse(text: string): unknown {
   }
 }
 
-/** Cheap, and right for every report that is not odd: a safe integer has at most 16 digits. */
+/** A cheap test that is exact for ordinary reports: a safe integer has at most 16 digits. */
 function mayHoldBigIntegers(text: string): boolean {
   return /\d{16}/.test(text)
 }
 
-/** Cheap, and right for every report that is not odd: without so many brackets there is no such depth. */
+/** A cheap test that is exact for ordinary reports: a text with few brackets cannot nest deeply. */
 function mayNestDeeperThan(text: string, limit: number): boolean {
   let brackets = 0
   for (const bracket of ['{', '[']) {

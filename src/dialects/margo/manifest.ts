@@ -1,4 +1,4 @@
-/** Margo's state manifest: all that a device should run, by digest. Absence is removal. */
+/** Margo's state manifest: everything that a device should run, by digest. A deployment that it does not list must be removed. */
 import { digestOf } from './digest.ts'
 
 export const manifestMediaType = 'application/vnd.margo.manifest.v1+json'
@@ -6,19 +6,19 @@ export const bundleMediaType = 'application/vnd.margo.bundle.v1+tar+gzip'
 
 export interface Artifact {
   readonly digest: string
-  /** Bytes; null: not said. */
+  /** Bytes. Null: not stated. */
   readonly size: number | null
 }
 
 export interface Manifest {
-  /** Decimal digits: it may be beyond a double. */
+  /** Decimal digits: it may exceed a double. */
   readonly version: string
   readonly deployments: readonly (Artifact & { readonly deploymentId: string })[]
-  /** Null exactly where there are no deployments. */
+  /** Null if and only if there are no deployments. */
   readonly bundle: Artifact | null
 }
 
-/** `base` is where the urls begin, with the prefix of the request: `/api/v1`, or `/margo/api/v1/clients/edge-1`. The same gives the same bytes, for ever. */
+/** `base`: the start of the URLs, with the prefix of the request: `/api/v1`, or `/margo/api/v1/clients/edge-1`. The same input always gives the same bytes. */
 export function createManifest(manifest: Manifest, base: string): { readonly bytes: Buffer; readonly etag: string } {
   const bundle = manifest.bundle && {
     mediaType: bundleMediaType,
@@ -32,7 +32,7 @@ export function createManifest(manifest: Manifest, base: string): { readonly byt
       ...describe(one),
       url: `${base}/deployments/${encodeURIComponent(one.deploymentId)}/${one.digest}`,
     }))
-  // By hand, because no number of JavaScript holds every version.
+  // Written by hand, because a JavaScript number cannot hold every version.
   const rest = JSON.stringify({ bundle, deployments }).slice(1)
   const bytes = Buffer.from(`{"manifestVersion":${manifest.version},${rest}`)
   return { bytes, etag: `"${digestOf(bytes)}"` }

@@ -1,4 +1,4 @@
-/** What a body says about its own place in the order of reports: the version it adopted, the reporter's sequence and clock (docs/wire.md §7.3). */
+/** Reads the ordering keys of a body: the adopted version, the reporter's sequence number and its clock (docs/wire.md §7.3). */
 import type { OrderMarks } from '../../domain/order.ts'
 import { type Digits, type FailureStage, failureStages } from '../../domain/values.ts'
 import { type Body, complain, isAbsent, isObject, type Problems, shown } from './problems.ts'
@@ -8,7 +8,7 @@ import { readU64, u64Problem } from './u64.ts'
 
 const longestBoot = 256
 
-/** Validated in every generation when it is there; required only by the route of 1.0.0-rc.3. */
+/** Validated in every generation if present. Only the route of 1.0.0-rc.3 requires it. */
 export function readAdoptedManifestVersion(problems: Problems, body: Body, required: boolean): Digits | null {
   const value = body.adoptedManifestVersion
   if (isAbsent(value) && !required) return null
@@ -18,10 +18,10 @@ export function readAdoptedManifestVersion(problems: Problems, body: Body, requi
   return null
 }
 
-/** What the specification calls our extension, for clients that may send no other key. */
+/** The specification's name for such an extension, for clients that may send no other key. */
 const extension = 'x-rollcall-extensions'
 
-/** Ours (`rollcall`) wins over a vendor's, key by key. */
+/** Rollcall's own extension (`rollcall`) takes precedence over a vendor's, key by key. */
 export function readRunMarks(problems: Problems, body: Body): RunMarks {
   const name = isAbsent(body.rollcall) ? extension : 'rollcall'
   const ours = isAbsent(body[name]) ? null : readRollcall(problems, name, body[name])
@@ -38,7 +38,7 @@ interface RunMarks extends Pick<OrderMarks, 'boot' | 'seq' | 'observedAt'> {
   readonly failureStage: FailureStage | null
 }
 
-/** Our own extension: who sends it means to be understood, so what cannot be read is refused. */
+/** Rollcall's own extension. A client that sends it relies on it, so an invalid value is refused. */
 function readRollcall(problems: Problems, name: string, rollcall: unknown): RunMarks | null {
   if (!isObject(rollcall)) {
     complain(problems, name, `must be an object {seq, boot, observedAt, failureStage}, but is ${shown(rollcall)}`)
@@ -57,7 +57,7 @@ function readRollcall(problems: Problems, name: string, rollcall: unknown): RunM
   }
 }
 
-/** Tolerance: any letter case, and the proposal's own spelling with a hyphen. */
+/** Tolerance: any letter case, and the proposal's spelling with a hyphen. */
 function readFailureStage(problems: Problems, field: string, value: unknown): FailureStage | null {
   if (isAbsent(value)) return null
   const word = typeof value === 'string' ? value.toUpperCase().replace('-', '_') : null
@@ -66,7 +66,7 @@ function readFailureStage(problems: Problems, field: string, value: unknown): Fa
   return stage
 }
 
-/** Compared for equality only. Tolerance: a number, e.g. a count of boots. */
+/** Compared for equality only. Tolerance: a number, for example a count of boots. */
 function readBoot(problems: Problems, field: string, boot: unknown): string | null {
   if (isAbsent(boot)) return null
   if (typeof boot === 'bigint' || Number.isFinite(boot)) return String(boot)
@@ -76,12 +76,12 @@ function readBoot(problems: Problems, field: string, boot: unknown): string | nu
   return problem === null ? String(boot) : null
 }
 
-/** Tolerance: one vendor's extension. It is not ours to refuse: what cannot be read does not order. */
+/** Tolerance: a vendor's extension. An invalid value is ignored, not refused, and then does not decide the order. */
 function readReeve(reeve: unknown): Pick<OrderMarks, 'seq' | 'observedAt'> | null {
   return isObject(reeve) ? { seq: readU64(reeve.seq), observedAt: readTime(reeve.observedAt) } : null
 }
 
-/** Tolerance: the clock of the 2024-06 proposal; ignored like a vendor's when it cannot be read. */
+/** Tolerance: the clock of the 2024-06 proposal. An invalid value is ignored, as with a vendor's extension. */
 function readMetadataTime(metadata: unknown): OrderMarks['observedAt'] {
   return isObject(metadata) ? readTime(metadata.timeStamp) : null
 }

@@ -1,13 +1,13 @@
 /**
- * A status body of any generation → StatusReport. docs/wire.md §1.2; nothing is decided here, and a refusal names every offending field at once.
+ * Turns a status body of any generation into a StatusReport (docs/wire.md §1.2). It decides nothing. A refusal names every invalid field at once.
  *
- *   2024-05  its first form: metadata {name, uniqueId}, deploymentInformation {status}, no components
- *   2024-06  the first proposal: metadata {deploymentId, timeStamp}, components inside status
+ *   2024-05  the first proposal: metadata {name, uniqueId}, deploymentInformation {status}, no components
+ *   2024-06  the second proposal: metadata {deploymentId, timeStamp}, components inside status
  *   2024-09  kind DeploymentStatus: deploymentId, status, components at the top
  *   2025-10  kind DeploymentStatusManifest; deviceId "gateway/child" and an error's source with the gateways
- *   1.0      no kind, or an adoptedManifestVersion: what is sent since 1.0.0-rc.3
+ *   1.0      no kind, or an adoptedManifestVersion: the form since 1.0.0-rc.3
  *
- * The generations differ so little that one reader takes them all, on any route: agents mix them.
+ * The generations differ so little that one reader accepts them all, on any route, because agents mix them.
  */
 
 import { DomainError } from '../../domain/errors.ts'
@@ -27,19 +27,19 @@ import { readYaml } from './yaml.ts'
 
 const yamlTypes: readonly string[] = ['application/yaml', 'application/x-yaml', 'text/yaml']
 
-/** Who reports when nobody says. */
+/** The reporter if neither the request nor the body names one. */
 export const anonymous = 'anonymous'
 
-/** What the request line says about a body; a MargoRoute is one. */
+/** What the request line states about a body. A MargoRoute is one. */
 export interface ReportRoute {
-  /** Null: only the body names it (a backlog's item). */
+  /** Null: only the body names it (an item of a backlog). */
   readonly deploymentId: string | null
-  /** The path's device or client, or the credential's; null: nobody said, so the body's deviceId does. */
+  /** The device or client in the path or in the credential. Null: there is none, so the body's deviceId names it. */
   readonly reporter: string | null
   readonly requiresVersion: boolean
 }
 
-/** Throws INVALID_REQUEST when the body is no object, SEMANTIC_ERROR with all its problems when it is no report. */
+/** Throws INVALID_REQUEST if the body is not an object, and SEMANTIC_ERROR with all problems if it is not a report. */
 export function parseMargoBody(body: unknown, route: ReportRoute): StatusReport {
   const problems: Problems = { list: null }
   const report = readReport(problems, requireObject(body), route)
@@ -55,12 +55,12 @@ export function requireObject(body: unknown): Body {
 /** The proposals' examples are YAML. */
 export const reportMediaTypes: readonly string[] = ['application/json', ...yamlTypes]
 
-/** Bytes: reading YAML takes long. One of a thousand components has some 40,000. */
+/** Bytes. Reading YAML is slow. A report with a thousand components has some 40,000. */
 const largestYaml = 64 << 10
 /** One of a thousand components with an error each has some 40,000. */
 const mostYamlTokens = 50_000
 
-/** The document that a body is, by its media type. Throws INVALID_REQUEST or TOO_LARGE. */
+/** Parses the body by its media type. Throws INVALID_REQUEST or TOO_LARGE. */
 export async function parseReportText(body: Uint8Array, contentType: string | undefined): Promise<unknown> {
   const mediaType = contentType?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
   if (!yamlTypes.includes(mediaType)) return parseLargeJson(body, {})
@@ -73,7 +73,7 @@ export async function parseReportText(body: Uint8Array, contentType: string | un
   throw new DomainError('INVALID_REQUEST', `The text ${named.join('; ')}.`)
 }
 
-/** Null when there are problems, those noted before it included. */
+/** Null: there are problems, including earlier ones. */
 export function readReport(problems: Problems, body: Body, route: ReportRoute): StatusReport | null {
   const proposal = proposalOf(body)
   checkKind(problems, body.kind, proposal)
@@ -104,7 +104,7 @@ export function readReport(problems: Problems, body: Body, route: ReportRoute): 
   }
 }
 
-/** A failure must say why (the specification's Error fields): stored all the same, and metered. */
+/** A failure without an error breaks the specification (its Error fields). The report is stored all the same, and counted in a metric. */
 export function nonConforming(report: StatusReport): boolean {
   return hasNoReason(report) || report.components.some(hasNoReason)
 }
@@ -113,14 +113,14 @@ function hasNoReason(part: Pick<StatusReport, 'state' | 'error'>): boolean {
   return part.state === 'FAILED' && part.error === null
 }
 
-interface Told {
+interface ReportedStatus {
   /** Null: there are problems. */
   readonly state: DeploymentState | null
   readonly error: StatusError | null
   readonly components: readonly ComponentReport[]
 }
 
-function readWhole(problems: Problems, body: Body, proposal: Proposal | null): Told {
+function readWhole(problems: Problems, body: Body, proposal: Proposal | null): ReportedStatus {
   const where = Array.isArray(body.status) ? 'status[0]' : 'status'
   const status = readStatus(problems, body.status)
   const state = status === null ? null : readState(status.state)
@@ -133,8 +133,8 @@ function readWhole(problems: Problems, body: Body, proposal: Proposal | null): T
   return { state, error, components }
 }
 
-/** All that the first proposal says: one word, and nothing of components. */
-function readInformation(problems: Problems, information: unknown): Told {
+/** The first proposal has one word of status and no components. */
+function readInformation(problems: Problems, information: unknown): ReportedStatus {
   const word = isObject(information) ? information.status : undefined
   const state = readState(word)
   if (state === null) complain(problems, 'deploymentInformation.status', stateProblem(word))
@@ -144,7 +144,7 @@ function readInformation(problems: Problems, information: unknown): Told {
 type Proposal = 'first' | 'second'
 
 /**
- * Tolerance: the proposals of 2024 name the deployment in their metadata. The first has one word of status; the second puts the
+ * Tolerance: the proposals of 2024 name the deployment in their metadata. The first proposal has one word of status; the second has the
  * components inside the status.
  */
 function proposalOf(body: Body): Proposal | null {
@@ -170,7 +170,7 @@ function readDeploymentId(
   const metadata = proposal && isObject(body.metadata) ? body.metadata : {}
   const key = proposal === 'first' ? 'uniqueId' : 'deploymentId'
   const field = proposal ? `metadata.${key}` : key
-  // Its example and its table spell the key differently.
+  // The proposal's example and its table spell the key differently.
   const value = proposal ? (metadata[key] ?? (proposal === 'first' ? metadata.uniqueID : undefined)) : body.deploymentId
   if (value === expected && expected !== null) return expected
   const deploymentId = readId(problems, field, value)
@@ -179,7 +179,7 @@ function readDeploymentId(
   return deploymentId
 }
 
-/** Tolerance: the tables of 2024 and 2025 say "[]status", so a list of exactly one is taken for what every example shows. */
+/** Tolerance: the tables of 2024 and 2025 say "[]status", so a list with one element is accepted for the object of every example. */
 function readStatus(problems: Problems, value: unknown): Body | null {
   const status = Array.isArray(value) && value.length === 1 ? value[0] : value
   if (isObject(status)) return status
@@ -187,12 +187,12 @@ function readStatus(problems: Problems, value: unknown): Body | null {
   return null
 }
 
-/** Without a status there is no saying whether its components are missing too. */
+/** Without a status it is unknown whether the components are missing too. */
 function readNestedComponents(problems: Problems, where: string, status: Body | null): readonly ComponentReport[] {
   return status === null ? [] : readComponents(problems, `${where}.components`, status.components)
 }
 
-/** Which generation the body is of, for metering and for `Report.dialect`; it decides nothing. */
+/** The generation of the body, for metrics and for `Report.dialect`. It decides nothing. */
 export const margoDialects = ['margo/2024-05', 'margo/2024-06', 'margo/2024-09', 'margo/2025-10', 'margo/1.0'] as const
 
 function dialectOf(body: Body, proposal: Proposal | null): (typeof margoDialects)[number] {

@@ -1,7 +1,7 @@
 import type { DeploymentState } from '../../domain/values.ts'
 import { shown } from './problems.ts'
 
-/** In lower case; the last five are not in any version of the text, but are sent. */
+/** In lower case. No version of the specification has the last five, but agents send them. */
 const states: ReadonlyMap<string, DeploymentState> = new Map([
   ['pending', 'PENDING'],
   ['installing', 'INSTALLING'],
@@ -16,7 +16,7 @@ const states: ReadonlyMap<string, DeploymentState> = new Map([
   ['updated', 'INSTALLED'],
 ])
 
-/** Tolerance: any letter case (the text itself went from `Pending` to `pending`) and the names of other drafts and agents. */
+/** Tolerance: any letter case (the specification changed from `Pending` to `pending`) and the names of other drafts and agents. */
 export function readState(value: unknown): DeploymentState | null {
   if (typeof value !== 'string') return null
   return states.get(value) ?? states.get(value.toLowerCase()) ?? null

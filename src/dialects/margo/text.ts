@@ -1,10 +1,10 @@
 import { isStorable } from '../../domain/text.ts'
 import { complain, type Problems, shown } from './problems.ts'
 
-/** docs/wire.md §7.5. Characters, not UTF-16 units: an id of 256 emoji is one of 256. */
+/** docs/wire.md §7.5. Counts characters, not UTF-16 units: an ID of 256 emoji has 256 characters. */
 export const longestId = 256
 
-/** What is wrong with an id or a name; null: nothing. */
+/** The problem of an ID or a name. Null: it is valid. */
 export function idProblem(value: unknown): string | null {
   if (typeof value !== 'string') return `must be a string that is not empty, but is ${shown(value)}`
   if (value === '') return 'must not be empty'
@@ -14,8 +14,8 @@ export function idProblem(value: unknown): string | null {
 const unseen = /^\s|\s$|\p{Cc}/u
 
 /**
- * What is wrong with the id of a device, in a path and where it is registered; null: nothing. Two ids that look the same would be two devices, so
- * white space at an end (U+FEFF is white space) and control characters are refused. The specification's form of ids in bodies is narrower.
+ * The problem of a device's ID, in a path or a registration. Null: it is valid. Two ids that look the same would be two devices, so white
+ * space at an end (U+FEFF is white space) and control characters are refused. The specification's form of ids in bodies is narrower.
  */
 export function deviceIdProblem(value: unknown): string | null {
   const problem = idProblem(value)
@@ -23,12 +23,12 @@ export function deviceIdProblem(value: unknown): string | null {
   return 'must not begin or end with white space, and must not contain control characters'
 }
 
-/** What keeps a text from being stored; null: nothing. */
+/** Why a text cannot be stored. Null: it can. */
 export function textProblem(text: string, longest: number): string | null {
   if (isLonger(text, longest)) return `must have at most ${longest} characters`
   if (isStorable(text)) return null
-  if (text.includes('\0')) return 'must not contain the character NUL (U+0000), which the database cannot hold'
-  return 'must not contain half of a surrogate pair, which is no character'
+  if (text.includes('\0')) return 'must not contain the character NUL (U+0000), which the database cannot store'
+  return 'must not contain half of a surrogate pair, which is not a character'
 }
 
 export function readId(problems: Problems, field: string, value: unknown): string | null {

@@ -6,8 +6,8 @@ const iso = /^(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d+))?)? ?
 const lastInstant: Millis = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 
 /**
- * ISO 8601, date and time of day, from 1970 on. Tolerances: a space for the T (the 2024-06 proposal), any number of decimals, and no offset,
- * which is read as UTC. Null: unreadable; so is Go's unset time, 0001-01-01T00:00:00Z.
+ * An ISO 8601 date and time from 1970 on. Tolerances: a space instead of T (the 2024-06 proposal), any number of decimals, and no offset,
+ * which means UTC. Null: it cannot be read, or it is Go's unset time, 0001-01-01T00:00:00Z.
  */
 export function readTime(value: unknown): Millis | null {
   if (typeof value !== 'string' || value.length > 64) return null
@@ -16,7 +16,7 @@ export function readTime(value: unknown): Millis | null {
   const [year, month, day] = [Number(parts[1]), Number(parts[2]), Number(parts[3])]
   const [hour, minute, second] = [Number(parts[4]), Number(parts[5]), Number(parts[6] ?? 0)]
   if (year < 1969 || month < 1 || month > 12 || day < 1 || day > daysIn(year, month)) return null
-  // 60: a leap second, which our clocks do not have, is the second after it.
+  // 60 is a leap second. JavaScript has none, so it becomes the next second.
   if (hour > 23 || minute > 59 || second > 60) return null
   const offset = readOffset(parts[8])
   if (offset === null) return null
@@ -26,7 +26,7 @@ export function readTime(value: unknown): Millis | null {
 }
 
 export function timeProblem(value: unknown): string {
-  return `must be a time as in ISO 8601, e.g. 2026-07-10T06:12:03Z, from 1970 on, but is ${shown(value)}`
+  return `must be an ISO 8601 time from 1970 on, such as 2026-07-10T06:12:03Z, but is ${shown(value)}`
 }
 
 function readOffset(text: string | undefined): Millis | null {

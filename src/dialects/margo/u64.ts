@@ -4,8 +4,8 @@ import { shown } from './problems.ts'
 const largest: Digits = '18446744073709551615'
 
 /**
- * An unsigned 64-bit integer with every digit kept. Tolerance: a string of digits too, as agents whose JSON knows only doubles send it.
- * Null: it is none, or its digits are already lost (a double beyond 2^53, which parseJson leaves only where no plain digits were written).
+ * An unsigned 64-bit integer with all its digits. Tolerance: a string of digits, because agents whose JSON has only doubles send that.
+ * Null: it is not such an integer, or its digits are lost already (a double beyond 2^53, which parseJson returns only for exponents and fractions).
  */
 export function readU64(value: unknown): Digits | null {
   if (typeof value === 'number') return Number.isSafeInteger(value) && value >= 0 ? String(value) : null

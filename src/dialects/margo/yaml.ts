@@ -75,13 +75,13 @@ function toValue(problems: Problems, document: { toJS(options: { maxAliasCount: 
   try {
     return document.toJS({ maxAliasCount: mostAliases })
   } catch (cause) {
-    // An alias of nothing, or of so much that nobody can hold it.
+    // An alias without an anchor, or one that expands beyond the parser's limit.
     complain(problems, '', `cannot be read: ${cause instanceof Error ? cause.message : cause}`)
     return undefined
   }
 }
 
-/** No key twice, nothing that contains itself, no depth that breaks whoever goes down into it. */
+/** Refuses repeated keys, values that contain themselves, and deep nesting. */
 function isSound(problems: Problems, contents: Node | null): boolean {
   const before = problems.list?.length ?? 0
   const open = new Set<string>()
@@ -96,7 +96,7 @@ function isSound(problems: Problems, contents: Node | null): boolean {
     for (const [index, item] of node.items.entries()) {
       const key = isPair(item) ? String(isScalar(item.key) ? item.key.value : '') : null
       const path = key === null ? `${where}[${index}]` : join(where, key)
-      if (key !== null && keys.has(key)) complain(problems, path, 'must be there once, but is repeated')
+      if (key !== null && keys.has(key)) complain(problems, path, 'must not be repeated')
       if (key !== null) keys.add(key)
       look(isPair(item) ? item.value : item, path, depth + 1)
     }
@@ -106,7 +106,7 @@ function isSound(problems: Problems, contents: Node | null): boolean {
   return (problems.list?.length ?? 0) === before
 }
 
-/** Dotted, with odd keys in brackets: `spec.parameters["a b"].targets[0]`. */
+/** Dotted, with unusual keys in brackets: `spec.parameters["a b"].targets[0]`. */
 export function join(where: string, key: string): string {
   if (!/^[\w$/-]{1,64}$/.test(key)) return `${where}[${shown(key)}]`
   return where === '' ? key : `${where}.${key}`

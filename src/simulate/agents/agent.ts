@@ -1,10 +1,10 @@
 /**
- * A device's client. Each time that it wakes it goes on with what it is at, or asks what it should run:
+ * A device's client. On each wake it continues its present job, or asks for its desired state:
  *
  *   ask ── unchanged ──▸ sleep
- *    └── a new version ──▸ a job a document that is another or gone ── each wake one step, reported ──▸ applied
+ *    └── new version ──▸ a job for each document that changed or was removed ── one step, reported, on each wake ──▸ applied
  *
- * Its reports come twice now and then, some never, some so late that the next one overtakes them. What ends a job always comes.
+ * Some of its reports are sent twice, some never, and some so late that the next one overtakes them. The report that ends a job is always sent.
  */
 import { parse } from 'yaml'
 import type { DeploymentState } from '../../domain/values.ts'
@@ -50,7 +50,7 @@ type Told = 'new' | 'again' | 'late'
 export function createAgent({ url, token, agent, seed, fetcher, ledger, ...retryOptions }: AgentOptions): Agent {
   const random = createRandom(`${seed}/agent/${agent.name}`)
   const jobs: Job[] = []
-  /** What it runs, by deploymentId, with the components that it has. */
+  /** The running deployments by deploymentId, with their components. */
   const running = new Map<string, { readonly digest: string; readonly components: readonly string[] }>()
   let version = 0
   let seq = 0
@@ -67,7 +67,7 @@ export function createAgent({ url, token, agent, seed, fetcher, ledger, ...retry
     ledger.counts.fetched += 1
     if (fetched.version <= version)
       ledger.differ(agent, `after version ${version} the server sent version ${fetched.version}`)
-    // Before there is anything, there is nothing to stay on.
+    // An agent that stays on its first version must have a version first.
     if (!agent.isKeptBack || running.size === 0) adopt(fetched)
     return true
   }
@@ -99,12 +99,12 @@ export function createAgent({ url, token, agent, seed, fetcher, ledger, ...retry
     const isLast = job.steps.length === 1
     const fate = isLast ? 1 : random.next()
     if (fate < 0.05) {
-      // The report is lost without a trace.
+      // The report is dropped.
     } else if (fate < 0.15 && late === null) late = report
     else {
       if (!(await tell(report, 'new'))) return false
       if (random.chance(0.1) && !(await tell(report, 'again'))) return false
-      // Of another deployment it would not be late.
+      // A late report of another deployment would not be out of order.
       if (late?.job === job) {
         if (!(await tell(late, 'late'))) return false
         late = null
@@ -142,7 +142,7 @@ export function createAgent({ url, token, agent, seed, fetcher, ledger, ...retry
     const answer = (await answered.response.json().catch(() => ({}))) as { verdict?: string; detail?: string }
     const expected = { new: 'APPLIED', again: 'UNCHANGED', late: 'STALE' }[how]
     if (!answered.response.ok)
-      ledger.differ(agent, `a good report was refused: HTTP ${answered.response.status} ${answer.detail ?? ''}`)
+      ledger.differ(agent, `a valid report was refused: HTTP ${answered.response.status} ${answer.detail ?? ''}`)
     else if (answer.verdict !== expected && !answered.isRepeat)
       ledger.differ(
         agent,
@@ -162,11 +162,11 @@ export function createAgent({ url, token, agent, seed, fetcher, ledger, ...retry
     },
     async settle() {
       while (jobs.length > 0 && (await wake())) {
-        // Step by step.
+        // One step for each component.
       }
       if (await ask())
         while (jobs.length > 0 && (await wake())) {
-          // The same for what came last.
+          // Repeats the last report.
         }
     },
   }

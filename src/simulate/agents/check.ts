@@ -1,4 +1,4 @@
-/** The server against the agents' ledger: what it says is wanted of each, what that one has applied, and so what has converged. */
+/** Compares the server with the agents' ledger: what is desired of each agent, what it has applied, and what has converged. */
 import type { Api } from '../../cli/api.ts'
 import { type Convergence, convergences } from '../../domain/desired.ts'
 import type { AgentAccount, AgentLedger, Applied, Wanted } from './ledger.ts'
@@ -8,7 +8,7 @@ export interface AgentFindings {
   readonly differences: readonly string[]
   readonly agents: number
   readonly convergence: Readonly<Record<Convergence, number>>
-  /** Not looked at: something was not answered. */
+  /** Not compared, because a request was not answered. */
   readonly uncertain: number
 }
 
@@ -53,20 +53,20 @@ export async function checkAgents(api: Api, ledger: AgentLedger, run: string): P
     for (const [id, wanted] of account.wanted) convergence[expectedOf(wanted, account.applied.get(id))] += 1
     differences.push(...compareApplied(account))
     const { device } = await api.ask<DeviceData>(deviceQuery, { deviceId: account.agent.deviceId })
-    differences.push(...(device ? compareDevice(account, device) : [`${account.agent.deviceId} is not there`]))
+    differences.push(...(device ? compareDevice(account, device) : [`${account.agent.deviceId} does not exist`]))
   }
   if (ledger.accounts.size > 0 && uncertain === 0) differences.push(...(await compareCounts(api, run, convergence)))
   return { differences, agents: ledger.accounts.size, convergence, uncertain }
 }
 
-/** From what was wanted and what was done; not by the server's own rule. */
+/** Derived from what is desired and what was done, not by the server's own rule. */
 export function expectedOf(wanted: Wanted, applied: Applied | undefined): Convergence {
   if (!applied) return 'UNKNOWN'
   if (applied.version < wanted.version) return 'STALE'
   return applied.outcome === 'FAILED' ? 'FAILED' : 'CONVERGED'
 }
 
-/** An agent that is not kept back has applied exactly what is wanted of it. */
+/** An agent that does not stay on its first version has applied exactly what is desired of it. */
 function compareApplied({ agent, wanted, applied }: AgentAccount): string[] {
   if (agent.isKeptBack) return []
   return [...wanted].flatMap(([id, { digest }]) => {
@@ -74,7 +74,7 @@ function compareApplied({ agent, wanted, applied }: AgentAccount): string[] {
     // A document that was withdrawn before the agent fetched it was never applied.
     if (digest === (done?.digest ?? null)) return []
     return [
-      `${agent.deviceId}: of ${id} it has applied ${done?.digest ?? 'nothing'}, but ${digest ?? 'nothing'} is wanted`,
+      `${agent.deviceId}: for ${id} it has applied ${done?.digest ?? 'nothing'}, but ${digest ?? 'nothing'} is desired`,
     ]
   })
 }

@@ -1,4 +1,4 @@
-/** How an agent comes to what it should run: manifest and documents over REST, or its repository with git. What it is given is verified. */
+/** How an agent fetches its desired state: manifest and documents over REST, or its repository with git. It verifies what it receives. */
 import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -15,7 +15,7 @@ export interface Fetched {
 }
 
 export interface Fetcher {
-  /** 'unchanged' since the last time; null: the simulation ended first. Throws when the server's answer is wrong. */
+  /** 'unchanged': nothing new. Null: the simulation ended first. Throws if the server's answer is wrong. */
   fetch(): Promise<Fetched | 'unchanged' | null>
   close(): Promise<void>
 }
@@ -29,7 +29,7 @@ export interface FetcherOptions extends RetryOptions {
 interface Entry {
   readonly deploymentId: string
   readonly digest: string
-  /** REST: where it is. Git: which file it is. */
+  /** REST: its URL. Git: its file. */
   readonly url?: string
   readonly path?: string
 }
@@ -56,9 +56,10 @@ export function createRestFetcher({ url, token, agent, ...retryOptions }: Fetche
       if (response.status === 304) return 'unchanged'
       const bytes = new Uint8Array(await response.arrayBuffer())
       if (!response.ok) throw new Error(`its manifest is refused: HTTP ${response.status}`)
-      const told = response.headers.get('etag')
-      if (told !== `"${digestOf(bytes)}"`) throw new Error(`its manifest's ETag is ${told}, which is not of its bytes`)
-      if (told === etag) throw new Error('the server sent a manifest again that is unchanged')
+      const newEtag = response.headers.get('etag')
+      if (newEtag !== `"${digestOf(bytes)}"`)
+        throw new Error(`the manifest's ETag is ${newEtag}, which is not the digest of its bytes`)
+      if (newEtag === etag) throw new Error('the server sent an unchanged manifest again')
       const manifest = JSON.parse(new TextDecoder().decode(bytes)) as ManifestBody
       const documents = new Map<string, string>()
       for (const entry of manifest.deployments) {
@@ -67,8 +68,8 @@ export function createRestFetcher({ url, token, agent, ...retryOptions }: Fetche
         known.set(entry.digest, content)
         documents.set(entry.deploymentId, content)
       }
-      // Only now: what could not be fetched in full is asked for again.
-      etag = told
+      // Set only now, so that a manifest whose documents are incomplete is fetched again.
+      etag = newEtag
       return { version: manifest.manifestVersion, documents }
     },
     close: async () => undefined,
@@ -84,11 +85,11 @@ export function createRestFetcher({ url, token, agent, ...retryOptions }: Fetche
 }
 
 function verified(deploymentId: string, digest: string, bytes: Uint8Array): string {
-  if (digestOf(bytes) !== digest) throw new Error(`the document of ${deploymentId} is not what its digest says`)
+  if (digestOf(bytes) !== digest) throw new Error(`the document of ${deploymentId} does not match its digest`)
   return new TextDecoder().decode(bytes)
 }
 
-/** Whether the server serves repositories, and there is a git here to pull them. */
+/** Whether the server serves repositories and this machine has git. */
 export async function canPull({ url, token, agent, ...retryOptions }: FetcherOptions): Promise<boolean> {
   const path = `${repository(url, agent)}/info/refs?service=git-upload-pack`
   const authorization = token === undefined ? {} : { authorization: basic(token) }
@@ -120,7 +121,7 @@ export async function createGitFetcher({ url, token, agent, tryFailed, signal }:
   return {
     async fetch() {
       if (signal.aborted) return null
-      // A server that is away is asked again at the next turn.
+      // The agent tries again on its next wake.
       const isThere = await pull().then(
         () => true,
         () => false,
@@ -142,7 +143,7 @@ export async function createGitFetcher({ url, token, agent, tryFailed, signal }:
     close: () => rm(folder, { recursive: true, force: true }),
   }
 
-  /** A clone that broke off is in the way of the next. */
+  /** An interrupted clone leaves a directory that would block the next clone. */
   async function rmUnlessCloned(): Promise<void> {
     if (head === null) await rm(clone, { recursive: true, force: true })
   }

@@ -1,18 +1,18 @@
-/** What the orchestrator was told is wanted, and what each agent did about it. The server is checked against this at the end. */
+/** What the orchestrator declared as desired, and what each agent did. The final check compares the server with it. */
 import { createHash } from 'node:crypto'
 import type { Order, SimulatedAgent } from './plan.ts'
 
 export type Outcome = 'INSTALLED' | 'FAILED' | 'REMOVED'
 
-/** Of one deployment what is wanted now. */
+/** The desired state of one deployment. */
 export interface Wanted {
-  /** The version of the manifest that made it so. */
+  /** The version of the manifest that changed it. */
   readonly version: number
   /** Null: withdrawn. */
   readonly digest: string | null
 }
 
-/** What an agent has made of a document, and said of it. */
+/** What an agent applied and reported. */
 export interface Applied {
   readonly version: number
   /** Null: it was removed. */
@@ -22,11 +22,11 @@ export interface Applied {
 
 export interface AgentAccount {
   readonly agent: SimulatedAgent
-  /** Of its manifest. */
+  /** The version of its manifest. */
   version: number
   readonly wanted: Map<string, Wanted>
   readonly applied: Map<string, Applied>
-  /** False: an order or a report was not answered before the end, so more than one state is right. */
+  /** False: an order or a report was not answered before the end, so more than one state is correct. */
   isCertain: boolean
 }
 
@@ -36,7 +36,7 @@ export interface AgentLedger {
   readonly counts: {
     orders: number
     reports: number
-    /** Times that an agent asked, and was told something new. */
+    /** How often an agent asked and received a new version. */
     polls: number
     fetched: number
   }

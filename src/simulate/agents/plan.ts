@@ -1,6 +1,6 @@
 /**
- * Devices that fetch what they should run, and what an orchestrator wants of them in the course of time. Pure: the seed decides all of
- * it, also which documents cannot be installed.
+ * Devices that fetch their desired state, and what an orchestrator desires of them over time. Pure: the seed decides everything,
+ * including which documents cannot be installed.
  */
 import type { SimulatedDevice } from '../fleet.ts'
 import { createRandom } from '../random.ts'
@@ -8,18 +8,18 @@ import { createRandom } from '../random.ts'
 export interface SimulatedAgent extends Pick<SimulatedDevice, 'deviceId' | 'reporter' | 'site' | 'model'> {
   /** The same in every run. */
   readonly name: string
-  /** How it comes to what it should run: over REST, or with git where there is one. */
+  /** How it fetches its desired state: over REST, or with git where git is installed. */
   readonly fetches: 'manifests' | 'repositories'
-  /** Stays on the first version that it adopts, whatever is wanted later. */
+  /** Stays on the first version that it adopts, whatever is desired later. */
   readonly isKeptBack: boolean
   readonly deploymentIds: readonly string[]
 }
 
-/** What the orchestrator tells the server in one request, and so one version of the agent's manifest. */
+/** The content of one request to the server, and so of one version of the agent's manifest. */
 export interface Order {
   readonly at: number
   readonly agent: SimulatedAgent
-  /** By deploymentId; null: it should not run any more. */
+  /** By deploymentId. Null: it should no longer run. */
   readonly documents: ReadonlyMap<string, string | null>
   readonly reason: string
 }
@@ -57,7 +57,7 @@ export function planAgents(options: { readonly agents: number; readonly seed: nu
   })
 }
 
-/** Endless: all of it at first, then this and that becomes another, goes, and comes again. */
+/** Endless: all deployments at first; later, single ones change, are removed and return. */
 export function* playOrders(agent: SimulatedAgent, seed: number): Generator<Order, never> {
   const random = createRandom(`${seed}/orders/${agent.name}`)
   const releases = new Map(agent.deploymentIds.map((id) => [id, 0]))
@@ -72,7 +72,7 @@ export function* playOrders(agent: SimulatedAgent, seed: number): Generator<Orde
   yield { at, agent, documents: new Map(agent.deploymentIds.map((id) => [id, next(id)])), reason: 'commissioned' }
   for (let round = 1; ; round += 1) {
     at += random.skewed(40) * second
-    // One after the other at first, so that each agent lives through both.
+    // In order at first, so that each agent gets both kinds.
     const isRemoval = running.size > 0 && (round === 2 || (round > 2 && random.chance(0.25)))
     const id = random.pick(isRemoval ? [...running] : agent.deploymentIds)
     if (isRemoval) running.delete(id)
@@ -89,7 +89,7 @@ export const isBroken = (revision: string): boolean => revision.endsWith(brokenM
 const nameOf = ({ deviceId }: SimulatedAgent, deploymentId: string): string =>
   deploymentId.slice(0, -deviceId.length - 1)
 
-/** Margo's ApplicationDeployment: YAML as a rule, of some applications JSON. */
+/** Margo's ApplicationDeployment, usually in YAML, for some applications in JSON. */
 function documentOf(agent: SimulatedAgent, deploymentId: string, revision: string): string {
   const name = nameOf(agent, deploymentId)
   const { components } = workloads.find((workload) => workload.name === name) ?? { components: [] }
@@ -144,7 +144,7 @@ ${components
 `
 }
 
-/** How often an agent wakes: to ask, or to go on with what it is at. */
+/** How often an agent wakes. */
 export function* playWakes(
   agent: SimulatedAgent,
   seed: number,

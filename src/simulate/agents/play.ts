@@ -1,4 +1,4 @@
-/** Orders go to the server, agents wake, both at the pace of the plan, one thing after the other of each. */
+/** Sends orders to the server and wakes agents, at the pace of the plan, in sequence for each of them. */
 import type { Api } from '../../cli/api.ts'
 import { createNetwork } from '../delivery.ts'
 import { registerAll } from '../register.ts'
@@ -20,7 +20,7 @@ export interface AgentsOptions extends RetryOptions {
 }
 
 export interface Agents {
-  /** How many have a repository. */
+  /** The number of agents with a repository. */
   readonly pulling: number
   play(stage: Stage): Promise<void>
   /** After the last order. */
@@ -71,7 +71,7 @@ export async function startAgents(options: AgentsOptions): Promise<Agents> {
     fetchers.push(fetcher)
     agents.set(agent, createAgent({ ...own, seed, fetcher, ledger }))
   }
-  /** Node ids, by which deployments are removed. */
+  /** Node IDs, by which deployments are removed. */
   const ids = new Map<string, string>()
 
   async function order(what: Order): Promise<void> {
@@ -94,7 +94,7 @@ export async function startAgents(options: AgentsOptions): Promise<Agents> {
     if (!result?.deployments) {
       ledger.differ(
         agent,
-        `a good order was refused: ${result?.message ?? errors?.[0]?.message ?? answered.response.status}`,
+        `a valid order was refused: ${result?.message ?? errors?.[0]?.message ?? answered.response.status}`,
       )
       return ledger.unanswered(agent)
     }
@@ -107,7 +107,8 @@ export async function startAgents(options: AgentsOptions): Promise<Agents> {
         `${targetManifestVersion} ${desired?.digest}`,
         `${version} ${document === null ? undefined : digestOf(document)}`,
       ]
-      if (found !== expected) ledger.differ(agent, `${deploymentId} is to be ${found} now, but should be ${expected}`)
+      if (found !== expected)
+        ledger.differ(agent, `the desired digest of ${deploymentId} is ${found}, but should be ${expected}`)
     }
   }
 
@@ -115,7 +116,7 @@ export async function startAgents(options: AgentsOptions): Promise<Agents> {
     pulling,
     async play(stage) {
       const network = createNetwork(seed, 0.6)
-      /** An agent that is still busy is not woken. */
+      /** A busy agent is not woken. */
       const awake = new Set<SimulatedAgent>()
       const orders = stage.play(createSchedule(list.map((agent) => playOrders(agent, seed))), (due) => {
         for (const what of due) stage.enqueue(`orders of ${what.agent.deviceId}`, () => order(what))

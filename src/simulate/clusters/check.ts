@@ -1,4 +1,4 @@
-/** The server against an orchestrator's ledger: each group's status and instances, and what is on each of its clusters. */
+/** Compares the server with an orchestrator's ledger: each group's status and instances, and the resources on each of its clusters. */
 import type { Api } from '../../cli/api.ts'
 import type { Variables } from '../../client/client.ts'
 import type { InstanceStatus } from '../../domain/instance.ts'
@@ -13,7 +13,7 @@ export interface ClusterFindings {
   readonly groups: number
   readonly instances: number
   readonly resources: number
-  /** Not looked at: a fact was not answered. */
+  /** Not compared, because a fact was not answered. */
   readonly uncertain: number
 }
 
@@ -98,7 +98,7 @@ export async function checkClusters(
     const id = rolloutIds.get(group)
     const { rollout } = id ? await api.ask<GroupData>(groupQuery, { id }) : { rollout: null }
     if (!id || !rollout) {
-      differences.push(`${group.name}: the deployment intent group is not there`)
+      differences.push(`${group.name}: the deployment intent group does not exist`)
       continue
     }
     if (!account.isCertain) continue
@@ -142,7 +142,7 @@ async function comparePlaces(
     const variables: Variables = { id, instance: instance.instanceId, after }
     const { rollout }: PlacesData = await api.ask<PlacesData>(placesQuery, variables)
     const page = rollout?.instance?.deployments
-    if (!page) return [`${group.name}: the instance ${instance.instanceId} is not there`]
+    if (!page) return [`${group.name}: the instance ${instance.instanceId} does not exist`]
     for (const { state, readiness, target, resourceCounts } of page.nodes) {
       const cluster = `${target.provider}+${target.name}`
       const name = `${group.name}, ${instance.instanceId} on ${cluster}`

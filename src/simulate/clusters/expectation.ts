@@ -1,18 +1,18 @@
 /**
- * What the server must make of an orchestrator's facts, worked out a second time from what is documented (docs/orchestrators.md), so
- * that a fault of the server's own rules is a difference here.
+ * What the server must make of an orchestrator's facts. This is a second implementation of the documented rules
+ * (docs/orchestrators.md), so that an error in the server's own rules shows as a difference.
  */
 
 import type { InstanceStatus } from '../../domain/instance.ts'
 import type { Presence, SyncStatus } from '../../domain/resource.ts'
 import type { DeploymentState, Readiness } from '../../domain/values.ts'
-import type { Picture, ShownObject } from './objects.ts'
+import type { ObjectList, SimulatedObject } from './objects.ts'
 import type { App, PlannedResource } from './plan.ts'
 import type { AppliedItem } from './script.ts'
 
 export interface ExpectedResource {
   readonly app: App
-  /** Null: only the cluster has it. */
+  /** Null: only the cluster reported it. */
   readonly sync: SyncStatus | null
   readonly presence: Presence
   readonly readiness: Readiness
@@ -25,11 +25,11 @@ export interface ExpectedInstance {
   readonly revisionNumber: number
   goal: 'NOTHING' | 'INSTANTIATE' | 'TERMINATE' | 'GIVE_WAY'
   status: InstanceStatus
-  /** A resource was told FAILED since the goal was set. */
+  /** A resource was reported FAILED since the goal was set. */
   hasFailed: boolean
-  /** By cluster, and there by what it is. */
+  /** By cluster, then by resource. */
   readonly resources: Map<string, Map<string, ExpectedResource>>
-  /** The newest version of each custom resource that was taken. */
+  /** The newest accepted version of each custom resource. */
   readonly versions: Map<string, number>
 }
 
@@ -85,9 +85,9 @@ export function takeItems(
   return verdicts
 }
 
-/** More than one where only the words may differ that say why. */
-export function takePicture(instances: ExpectedInstances, picture: Picture): readonly Verdict[] {
-  const { context, cluster, app, version, objects } = picture
+/** More than one where the text of the reason may differ. */
+export function takeObjectList(instances: ExpectedInstances, list: ObjectList): readonly Verdict[] {
+  const { context, cluster, app, version, objects } = list
   const place = placeOf(cluster, app)
   const concerned = instances.filter((one) => one.context === context)
   const takers = concerned.filter((instance) => version >= (instance.versions.get(place) ?? 0))
@@ -109,12 +109,12 @@ export function takePicture(instances: ExpectedInstances, picture: Picture): rea
 function showOn(
   known: ReadonlyMap<string, ExpectedResource>,
   app: App,
-  objects: readonly ShownObject[],
+  objects: readonly SimulatedObject[],
 ): Map<string, ExpectedResource> {
   const after = new Map<string, ExpectedResource>()
   for (const [id, resource] of known) {
     if (resource.app !== app) after.set(id, resource)
-    // What only the cluster had has gone.
+    // A resource that only the cluster reported has disappeared.
     else if (resource.sync !== null)
       after.set(id, assess({ ...resource, presence: absence(resource.showable) }, 'UNKNOWN'))
   }
@@ -136,7 +136,7 @@ function assess(resource: Omit<ExpectedResource, 'readiness'>, shown: Readiness)
   return { app, sync, presence, readiness, showable }
 }
 
-/** The newest first: how far an instance is decides about the one that it updates. */
+/** Newest first: an instance's status affects the instance that it updates. */
 function follow(instances: ExpectedInstances): void {
   for (const [index, instance] of [...instances.entries()].toReversed())
     instance.status = statusOf(instance, instances[index + 1] ?? null)
@@ -173,10 +173,10 @@ export function stateOn(instance: ExpectedInstance, cluster: string): Deployment
   return syncs.some((sync) => sync === 'APPLIED' || sync === 'RETRYING') ? 'INSTALLING' : 'PENDING'
 }
 
-/** The worst of those that have something to say. */
+/** The worst readiness of the resources that count. */
 export function readinessOf(resources: Iterable<ExpectedResource>): Readiness {
-  const heard = new Set([...resources].filter((one) => one.sync !== 'DELETED' && one.showable).map((r) => r.readiness))
-  return (['FAILED', 'PENDING', 'UNKNOWN', 'READY'] as const).find((readiness) => heard.has(readiness)) ?? 'UNKNOWN'
+  const known = new Set([...resources].filter((one) => one.sync !== 'DELETED' && one.showable).map((r) => r.readiness))
+  return (['FAILED', 'PENDING', 'UNKNOWN', 'READY'] as const).find((readiness) => known.has(readiness)) ?? 'UNKNOWN'
 }
 
 export function resourcesOn(instance: ExpectedInstance, cluster: string): Map<string, ExpectedResource> {

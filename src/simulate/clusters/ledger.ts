@@ -1,12 +1,12 @@
-/** What the server has acknowledged of an orchestrator's facts, and what must have become of them. It is checked against this at the end. */
-import { type ExpectedInstances, takeAction, takeItems, takePicture, type Verdict } from './expectation.ts'
+/** What the server acknowledged of an orchestrator's facts, and the state that must follow. The final check compares the server with it. */
+import { type ExpectedInstances, takeAction, takeItems, takeObjectList, type Verdict } from './expectation.ts'
 import type { SimulatedGroup } from './plan.ts'
 import type { ActionState, Fact } from './script.ts'
 
-/** What the server said of a fact: a verdict on each of its parts. */
+/** The server's answer to a fact: a verdict for each of its parts. */
 export interface Acknowledgement {
   readonly verdicts: readonly (Verdict | 'REFUSED')[]
-  /** An earlier try got no answer: it may have been written then. */
+  /** An earlier attempt got no answer. The server may have stored the fact then. */
   readonly isRepeat: boolean
 }
 
@@ -14,13 +14,13 @@ export interface GroupAccount {
   readonly group: SimulatedGroup
   state: ActionState | null
   readonly instances: ExpectedInstances
-  /** False: a fact was not answered before the end, so more than one state is right. */
+  /** False: a fact was not answered before the end, so more than one state is correct. */
   isCertain: boolean
 }
 
 export interface ClusterLedger {
   readonly accounts: ReadonlyMap<SimulatedGroup, GroupAccount>
-  /** Whether they can be reached, of those that said so. */
+  /** The connectivity of the clusters that reported it. */
   readonly online: ReadonlyMap<string, boolean>
   readonly differences: readonly string[]
   readonly verdicts: Readonly<Record<Verdict | 'REFUSED', number>>
@@ -29,7 +29,7 @@ export interface ClusterLedger {
   unanswered(fact: Fact): void
 }
 
-/** Told in full; the others are counted. */
+/** The number of differences that are listed in full. The others are counted. */
 const mostDifferences = 1_000
 
 export function createClusterLedger(groups: readonly SimulatedGroup[]): ClusterLedger {
@@ -53,7 +53,7 @@ export function createClusterLedger(groups: readonly SimulatedGroup[]): ClusterL
     return account
   }
 
-  /** What the verdicts may be; null: any. */
+  /** The possible verdicts. Null: any. */
   function take(fact: Fact): readonly (readonly Verdict[])[] | null {
     if (fact.of === 'connectivity') {
       online.set(fact.cluster, fact.isOnline)
@@ -67,8 +67,8 @@ export function createClusterLedger(groups: readonly SimulatedGroup[]): ClusterL
         return [['APPLIED']]
       case 'resources':
         return takeItems(account.instances, fact.instanceId, fact.items).map((verdict) => [verdict])
-      case 'picture':
-        return [takePicture(account.instances, fact.picture)]
+      case 'objects':
+        return [takeObjectList(account.instances, fact.list)]
     }
   }
 
@@ -80,7 +80,7 @@ export function createClusterLedger(groups: readonly SimulatedGroup[]): ClusterL
     acknowledged(fact, { verdicts: found, isRepeat }) {
       for (const verdict of found) verdicts[verdict] += 1
       const expected = take(fact)
-      if (found.includes('REFUSED')) differ(fact, `a good fact was refused in part (${describe(fact)})`)
+      if (found.includes('REFUSED')) differ(fact, `a valid fact was refused in part (${describe(fact)})`)
       else if (expected && !isRepeat)
         for (const [index, verdict] of found.entries())
           if (!expected[index]?.includes(verdict as Verdict))
@@ -93,7 +93,7 @@ export function createClusterLedger(groups: readonly SimulatedGroup[]): ClusterL
     },
     refused(fact, reason) {
       verdicts.REFUSED += 1
-      differ(fact, `a good fact was refused: ${describe(fact)}: ${reason}`)
+      differ(fact, `a valid fact was refused: ${describe(fact)}: ${reason}`)
     },
     unanswered(fact) {
       if (fact.of === 'connectivity') online.delete(fact.cluster)
@@ -102,7 +102,7 @@ export function createClusterLedger(groups: readonly SimulatedGroup[]): ClusterL
   }
 }
 
-/** Facts about the same object are sent one after the other. */
+/** Facts about the same object are sent in sequence. */
 export function nameOf(fact: Fact): string {
   return fact.of === 'connectivity' ? fact.cluster : fact.group.name
 }
@@ -113,8 +113,8 @@ function describe(fact: Fact): string {
       return `${fact.state} ${fact.instanceId ?? ''}`.trim()
     case 'resources':
       return `${fact.items.length} resources of ${fact.instanceId}`
-    case 'picture':
-      return `version ${fact.picture.version} of ${fact.picture.app} on ${fact.picture.cluster}`
+    case 'objects':
+      return `version ${fact.list.version} of ${fact.list.app} on ${fact.list.cluster}`
     case 'connectivity':
       return `the connectivity of ${fact.cluster}`
   }

@@ -1,8 +1,8 @@
-/** An application's objects as a cluster has them, and the ResourceBundleState that shows them. With each what must be thought of it. */
+/** An application's objects as a cluster has them, and the ResourceBundleState that lists them, each with its expected readiness. */
 import type { Readiness } from '../../domain/values.ts'
 import type { App } from './plan.ts'
 
-export interface ShownObject {
+export interface SimulatedObject {
   readonly list: 'podStatuses' | 'deploymentStatuses' | 'serviceStatuses' | 'configMapStatuses'
   readonly group: string
   readonly kind: string
@@ -11,15 +11,15 @@ export interface ShownObject {
   readonly object: object
 }
 
-/** All that a cluster shows of an app at one time. */
-export interface Picture {
+/** The complete list of an app's objects that a cluster shows at one time. */
+export interface ObjectList {
   /** The status context. */
   readonly context: string
   readonly app: App
   readonly cluster: string
   /** Of the custom resource. */
   readonly version: number
-  readonly objects: readonly ShownObject[]
+  readonly objects: readonly SimulatedObject[]
 }
 
 export type PodState = 'pending' | 'running' | 'stuck'
@@ -32,7 +32,7 @@ export interface PodPlan {
 const namespace = 'default'
 export const replicas = 2
 
-export function objectsOf(app: App, generation: number, pods: readonly PodPlan[]): readonly ShownObject[] {
+export function objectsOf(app: App, generation: number, pods: readonly PodPlan[]): readonly SimulatedObject[] {
   const serving = pods.filter(({ state }) => state === 'running').length
   const deployment = {
     metadata: { name: app, namespace, generation },
@@ -78,7 +78,7 @@ export function objectsOf(app: App, generation: number, pods: readonly PodPlan[]
 
 const podReadiness: Readonly<Record<PodState, Readiness>> = { pending: 'PENDING', running: 'READY', stuck: 'FAILED' }
 
-function podOf(app: App, { name, state }: PodPlan): ShownObject {
+function podOf(app: App, { name, state }: PodPlan): SimulatedObject {
   const waiting = { reason: 'ImagePullBackOff', message: `Back-off pulling image "registry.plant/${app}:2"` }
   const containers = {
     pending: [],
@@ -90,7 +90,7 @@ function podOf(app: App, { name, state }: PodPlan): ShownObject {
   return { list: 'podStatuses', group: '', kind: 'Pod', name, readiness: podReadiness[state], object }
 }
 
-export function bundleOf({ context, app, cluster, version, objects }: Picture): object {
+export function bundleOf({ context, app, cluster, version, objects }: ObjectList): object {
   const status = Object.fromEntries(
     [...Map.groupBy(objects, ({ list }) => list)].map(([list, shown]) => [list, shown.map(({ object }) => object)]),
   )

@@ -1,4 +1,4 @@
-/** An orchestrator and its clusters' monitors, on the routes of EMCO's dialect. Everything may be sent again: it says the same. */
+/** An orchestrator and its clusters' monitors, on the routes of the EMCO dialect. Every fact may be sent again without effect. */
 import type { Api } from '../../cli/api.ts'
 import { type RetryOptions, sendWithRetry } from '../requests.ts'
 import { createSchedule } from '../schedule.ts'
@@ -16,7 +16,7 @@ export interface OrchestratorOptions extends RetryOptions {
 }
 
 export interface Orchestrator {
-  /** Tells it, and notes in the ledger what the server said. */
+  /** Sends the fact, and records the server's answer in the ledger. */
   tell(fact: Fact): Promise<void>
 }
 
@@ -38,12 +38,12 @@ interface Answer {
   readonly results?: readonly { readonly verdict: Verdict | 'REFUSED' }[]
   readonly error?: string
   readonly detail?: string
-  /** Parts of a picture that could not be read. */
+  /** Parts that could not be read. */
   readonly errors?: readonly unknown[]
 }
 
 export function createOrchestrator({ url, token, ledger, ...retryOptions }: OrchestratorOptions): Orchestrator {
-  /** All that was done: EMCO tells the whole list each time. */
+  /** All actions so far: EMCO always sends the whole list. */
   const actions = new Map<SimulatedGroup, readonly WireAction[]>()
 
   function requestOf(fact: Fact): Request {
@@ -69,9 +69,9 @@ export function createOrchestrator({ url, token, ledger, ...retryOptions }: Orch
         const path = `${base}/instances/${fact.instanceId}/resources`
         return { method: 'POST', path, body: { resources: fact.items.map(itemBody) } }
       }
-      case 'picture': {
-        const path = `${base}/resource-bundle-states/${encodeURIComponent(fact.picture.cluster)}`
-        return { method: 'PUT', path, body: bundleOf(fact.picture) }
+      case 'objects': {
+        const path = `${base}/resource-bundle-states/${encodeURIComponent(fact.list.cluster)}`
+        return { method: 'PUT', path, body: bundleOf(fact.list) }
       }
     }
   }
@@ -105,13 +105,13 @@ function pathOf({ project, compositeApp, compositeAppVersion, name }: SimulatedG
   return `/v2/projects/${names.map(encodeURIComponent).join('/')}`
 }
 
-/** As rsync tells it: without a namespace. */
+/** As rsync reports it: without a namespace. */
 function itemBody({ app, cluster, sync, resource: { group, kind, name } }: AppliedItem): object {
   const status = sync.charAt(0) + sync.slice(1).toLowerCase()
   return { app, cluster, GVK: { Group: group, Version: 'v1', Kind: kind }, name, 'rsync-status': status }
 }
 
-/** Makes the groups, and says which rollouts they are. */
+/** Creates the groups and returns their rollouts. */
 export async function createGroups(
   api: Api,
   orchestrator: Orchestrator,

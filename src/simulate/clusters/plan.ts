@@ -1,19 +1,19 @@
 /** What an orchestrator rolls out, and where: composite applications in deployment intent groups, each on every cluster. Pure. */
 import { createRandom } from '../random.ts'
 
-/** What becomes of a group in the course of time. */
-export type Habit = 'updated' | 'terminated' | 'lasting'
+/** How a group develops over time. */
+export type Behaviour = 'updated' | 'terminated' | 'lasting'
 
 export interface SimulatedGroup {
   readonly project: string
   readonly compositeApp: string
   readonly compositeAppVersion: string
   readonly name: string
-  readonly habit: Habit
+  readonly habit: Behaviour
   readonly clusters: readonly string[]
-  /** Tells its contexts from those of other runs on the same server. */
+  /** Distinguishes its contexts from those of other runs on the same server. */
   readonly run: string
-  /** Milliseconds after the beginning. */
+  /** Milliseconds after the start. */
   readonly startsAt: number
 }
 
@@ -21,7 +21,7 @@ export interface PlannedResource {
   readonly group: string
   readonly kind: string
   readonly name: string
-  /** A cluster's monitor lists objects of its kind. */
+  /** A cluster's monitor lists objects of this kind. */
   readonly showable: boolean
 }
 
@@ -29,7 +29,7 @@ export const apps = ['collector', 'viewer'] as const
 export type App = (typeof apps)[number]
 
 const provider = 'edge'
-const habits: readonly Habit[] = ['updated', 'terminated', 'lasting']
+const habits: readonly Behaviour[] = ['updated', 'terminated', 'lasting']
 
 export function planGroups({ clusters: count, run }: { readonly clusters: number; readonly run: string }) {
   if (count === 0) return []
@@ -59,7 +59,7 @@ export function resourcesOf(app: App): readonly PlannedResource[] {
   ]
 }
 
-/** An AppContext's id: a long number, as EMCO's are. */
+/** The ID of an AppContext: a long number, as in EMCO. */
 export function contextOf({ name, run }: SimulatedGroup, round: number): string {
   const random = createRandom(`${run}/context/${name}/${round}`)
   return `5${Array.from({ length: 18 }, () => random.index(10)).join('')}`

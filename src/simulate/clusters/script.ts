@@ -1,14 +1,14 @@
 /**
- * What happens to one deployment intent group, from its approval on, for as long as anybody asks: an endless list of facts.
+ * The endless facts about one deployment intent group, from its approval on.
  *
  *   round:  Instantiated (or Updated, with a new instance) → every resource Pending → Applied, app by app and cluster by cluster
  *           → the cluster shows its objects: a Deployment without Pods, Pods that start, most of them ready
- *           some resources are Retrying or Failed before they are Applied; some Pods never start; some clusters are away for a while
+ *           some resources are Retrying or Failed before they are Applied; some Pods never start; some clusters are offline for a time
  */
 import type { SyncStatus } from '../../domain/resource.ts'
 import { createNetwork, type Network, spellsOf } from '../delivery.ts'
 import { createRandom, type Random } from '../random.ts'
-import { objectsOf, type Picture, type PodPlan, type PodState, replicas } from './objects.ts'
+import { type ObjectList, objectsOf, type PodPlan, type PodState, replicas } from './objects.ts'
 import { type App, apps, contextOf, type PlannedResource, resourcesOf, type SimulatedGroup } from './plan.ts'
 
 export interface AppliedItem {
@@ -20,7 +20,7 @@ export interface AppliedItem {
 
 export type ActionState = 'Created' | 'Approved' | 'Instantiated' | 'Updated' | 'Terminated'
 
-/** Milliseconds after the beginning. */
+/** Milliseconds after the start. */
 interface Due {
   readonly at: number
 }
@@ -29,7 +29,7 @@ type Told = Due &
   (
     | { readonly of: 'action'; readonly state: ActionState; readonly instanceId: string | null }
     | { readonly of: 'resources'; readonly instanceId: string; readonly items: readonly AppliedItem[] }
-    | { readonly of: 'picture'; readonly picture: Picture }
+    | { readonly of: 'objects'; readonly list: ObjectList }
   )
 
 export type GroupFact = Told & { readonly group: SimulatedGroup }
@@ -45,15 +45,15 @@ export type Fact = GroupFact | ConnectivityFact
 const second = 1_000
 /** From one round to the next. */
 const period = 120 * second
-/** Of one round: no picture of a later one has a lower version. */
+/** Of one round. A list of a later round never has a lower version. */
 const mostVersions = 1_000
 
-/** How many clusters are always within reach. */
+/** The number of clusters that are always reachable. */
 const reliable = 0.6
 
 export const createClusterNetwork = (seed: number): Network => createNetwork(seed, reliable)
 
-/** What is said of the way to a cluster, whatever is rolled out to it. */
+/** The connectivity of the clusters, for any rollout. */
 export function* playConnectivity(cluster: string, seed: number): Generator<ConnectivityFact> {
   yield { at: 0, of: 'connectivity', cluster, isOnline: true }
   for (const { from, until } of spellsOf(cluster, seed, reliable)) {
@@ -73,7 +73,7 @@ export function* playGroup(group: SimulatedGroup, seed: number, network: Network
     const kind = roundOf(group, round)
     if (kind === 'install' || kind === 'update') {
       instanceId = contextOf(group, round)
-      // The clusters' labels outlive an update.
+      // An update keeps the labels in the cluster.
       if (kind === 'install') context = instanceId
     }
     facts.push(...actionsOf(kind, round, begin, instanceId))
@@ -114,7 +114,7 @@ function* actionsOf(kind: RoundKind, round: number, at: number, instanceId: stri
   if (kind === 'terminate') yield { at, of: 'action', state: 'Terminated', instanceId }
 }
 
-/** Everything that will be applied. */
+/** All resources that will be applied. */
 function announce({ clusters }: SimulatedGroup, { begin, instanceId }: Stage): Told {
   const items = clusters.flatMap((cluster) => apps.flatMap((app) => itemsOf(app, cluster, 'PENDING')))
   return { at: begin + 2 * second, of: 'resources', instanceId, items }
@@ -138,7 +138,7 @@ interface Place extends Stage {
   readonly app: App
 }
 
-/** Most at once; one resource may take longer than its fellows. */
+/** The maximum at once. A single resource may take longer than others. */
 function* apply({ random, kind, network, app, cluster, instanceId }: Place, at: number): Generator<Told> {
   const goal = kind === 'terminate' ? 'DELETED' : 'APPLIED'
   const tell = (time: number, items: readonly AppliedItem[]): Told => ({ at: time, of: 'resources', instanceId, items })
@@ -160,9 +160,9 @@ interface Moment {
   readonly pods: readonly PodPlan[] | null
 }
 
-/** One Pod after the other; of some the image never comes. */
+/** Pods start one after the other. Some images are never pulled. */
 function* appear({ random, round, kind, app }: Place, appliedAt: number): Generator<Moment> {
-  // Later, Pods die and are made anew, but not everywhere.
+  // Later, some Pods die and are created again.
   if (kind === 'disturb' && random.chance(0.5)) return
   let at = appliedAt
   const isStuck = random.chance(0.08)
@@ -187,7 +187,7 @@ function* vanish({ random }: Place, at: number): Generator<Moment> {
   yield { at: at + random.skewed(8) * second + 10 * second, pods: null }
 }
 
-/** A cluster that is away shows everything later; some pictures come twice, and some after the one that follows them. */
+/** An offline cluster shows its lists later. Some lists arrive twice, and some after a newer one. */
 function* deliver(
   { random, round, network, context, app, cluster }: Place,
   moments: Iterable<Moment>,
@@ -196,15 +196,14 @@ function* deliver(
   for (const { at: seenAt, pods } of moments) {
     version += 1
     const objects = pods ? objectsOf(app, round + 1, pods) : []
-    const picture = { context, app, cluster, version, objects }
+    const list = { context, app, cluster, version, objects }
     const late = random.chance(0.08) ? random.between(5, 15) * second : 0
     const at = connected(seenAt + late, version)
-    yield { at, of: 'picture', picture }
-    if (random.chance(0.08))
-      yield { at: connected(at + random.between(1, 8) * second, version), of: 'picture', picture }
+    yield { at, of: 'objects', list }
+    if (random.chance(0.08)) yield { at: connected(at + random.between(1, 8) * second, version), of: 'objects', list }
   }
 
-  /** What has waited comes in order. */
+  /** Lists that waited arrive in order. */
   function connected(at: number, place: number): number {
     const back = network.offlineUntil(cluster, at)
     return back === null ? at : back + place

@@ -210,7 +210,7 @@ deploymentInformation:
   it.each([
     ['what is not YAML', 'status: [', /line 1/],
     ['two documents', 'a: 1\n---\na: 2', /one YAML document/],
-    ['a key twice', 'status: 1\nstatus: 2', /status must be there once/],
+    ['a key twice', 'status: 1\nstatus: 2', /status must not be repeated/],
     ['what contains itself', 'a: &a [*a]', /contain itself/],
     [
       'a billion laughs',
