@@ -14,7 +14,7 @@ export function Status() {
   )
 }
 
-/** Important notices. They have reserved space: an appearing notice moves nothing. */
+/** Important notices. Their space is reserved, so that a new notice moves nothing. */
 export function Notices() {
   const { value } = connection
   const then = at.value

@@ -75,7 +75,7 @@ export async function signIn(credential: string): Promise<void> {
 
 let certainAt = Date.now()
 
-// The page shows whether the server is reachable, also while it follows nothing.
+// Connects without a subscription too: the page shows whether the server is reachable.
 const socket = createSocket({ url: address('graphql'), lazy: false, retryAt: lose })
 socket.on('connected', () => {
   if (isLost.value) connections.value += 1

@@ -3,8 +3,8 @@
  *
  *   pages, one after the other ──▸ rows ◂── queried by id with the same filter ◂── changed ids ◂── changes(after:)
  *
- * The server decides whether a changed deployment still matches: the query has the list's own filter. New rows come first, and the
- * reader decides when to sort again.
+ * The server decides whether a changed deployment still matches: the query has the list's own filter. New rows come first, and
+ * a button sorts the list again.
  */
 import { signal } from '@preact/signals'
 import { ask } from './api.ts'

@@ -4,17 +4,17 @@ import { diffArrays } from 'diff'
 export interface Line {
   readonly kind: 'same' | 'added' | 'removed'
   readonly text: string
-  /** Its number in the text before, and in the one after; null: it is not in there. */
+  /** The line number in the text before and in the text after. Null: the line is not in that text. */
   readonly before: number | null
   readonly after: number | null
 }
 
-export interface Stretch {
+export interface Hunk {
   readonly isFolded: boolean
   readonly lines: readonly Line[]
 }
 
-/** Unchanged lines that are shown around each change. */
+/** The number of unchanged lines around each change. */
 const context = 3
 /** Milliseconds for the comparison. Texts that need longer are shown as one removed and one added. */
 const longest = 1_000
@@ -35,19 +35,19 @@ export function diffLines(before: string, after: string): Line[] {
   )
 }
 
-export function foldLines(lines: readonly Line[]): Stretch[] {
+export function foldLines(lines: readonly Line[]): Hunk[] {
   const isNear = lines.map((_, index) =>
     lines.slice(Math.max(index - context, 0), index + context + 1).some(({ kind }) => kind !== 'same'),
   )
-  const stretches: { isFolded: boolean; lines: Line[] }[] = []
+  const hunks: { isFolded: boolean; lines: Line[] }[] = []
   for (const [index, line] of lines.entries()) {
     const isFolded = !isNear[index]
-    const last = stretches.at(-1)
+    const last = hunks.at(-1)
     if (last?.isFolded === isFolded) last.lines.push(line)
-    else stretches.push({ isFolded, lines: [line] })
+    else hunks.push({ isFolded, lines: [line] })
   }
-  // A single line takes no more room than the note that replaces it.
-  return stretches.map(({ isFolded, lines: own }) => ({ isFolded: isFolded && own.length > 1, lines: own }))
+  // A single line takes no more space than the note that would replace it.
+  return hunks.map(({ isFolded, lines: own }) => ({ isFolded: isFolded && own.length > 1, lines: own }))
 }
 
 /** The final line break does not start another line. */

@@ -1,4 +1,4 @@
-/** Documents are strings at run time; what they ask for is known from schema.graphql when types are checked. */
+/** Documents are strings at run time. The type check derives their result types from schema.graphql. */
 import type { initGraphQLTada, TadaDocumentNode } from 'gql.tada'
 import type { introspection } from '../schema.d.ts'
 

@@ -1,4 +1,4 @@
-/** The words for enum values, and the order in which they are shown. */
+/** The display texts of enum values, and their order. */
 import type { introspection } from '../schema.d.ts'
 
 type EnumOf<Name extends keyof introspection['types']> = introspection['types'][Name] extends {
@@ -16,7 +16,7 @@ export type InstanceStatus = EnumOf<'InstanceStatus'>
 export type Convergence = EnumOf<'Convergence'>
 export type LifecycleState = EnumOf<'LifecycleState'>
 
-/** The order of a bar's segments: done first, then in progress and failed, not begun last. */
+/** The order of a bar's segments: done, then in progress and failed, then not started. */
 export const deploymentStates = ['INSTALLED', 'INSTALLING', 'FAILED', 'PENDING', 'REMOVING', 'REMOVED'] as const
 
 export const stateWords: Readonly<Record<DeploymentState, string>> = {
@@ -67,7 +67,7 @@ export const convergenceWords: Readonly<Record<Convergence, string>> = {
 }
 
 /** INSTANTIATE_FAILED: Instantiate failed. */
-export const sayStatus = (status: InstanceStatus | LifecycleState): string => {
+export const formatStatus = (status: InstanceStatus | LifecycleState): string => {
   const words = status.toLowerCase().replaceAll('_', ' ')
   return words.charAt(0).toUpperCase() + words.slice(1)
 }

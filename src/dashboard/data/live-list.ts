@@ -1,6 +1,6 @@
 /**
  * A live list: loaded page by page, then updated by the changes that follow the first page's revision, so that none is missed while
- * later pages load. Rows keep their positions, so that nothing moves under the reader.
+ * later pages load. Rows keep their positions, so that nothing moves while a person reads.
  */
 import { signal } from '@preact/signals'
 import { ApiError } from '../../client/client.ts'
@@ -36,7 +36,7 @@ interface LiveListOptions<Row> {
   follow(revision: string, expired: () => void): () => void
 }
 
-/** The most rows that are loaded. A longer list is for searching, not for reading. */
+/** The most rows that are loaded. A longer list must be searched. */
 const mostRows = 20_000
 
 export const noRows: LiveRows<never> = { list: [], total: null, isComplete: false, error: null }

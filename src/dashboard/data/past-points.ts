@@ -1,6 +1,6 @@
 /**
- * Counts at regular times in the past. They never change, so each is requested once and cached, several per request, a coarse
- * picture first. The difference of two revisions is the number of changes between them.
+ * Counts at regular times in the past. They never change, so each is requested once and cached. A request covers several points, coarse
+ * ones first. The difference of two revisions is the number of changes between them.
  */
 import { signal } from '@preact/signals'
 import { useEffect, useState } from 'preact/hooks'
@@ -27,10 +27,10 @@ const mostChanges = 50_000_000
 
 const oldestDocument = graphql(`query Oldest { changes(first: 1) { nodes { at } } }`)
 
-/** When the kept history begins; null while unknown, and when there is none. */
+/** When the stored history begins. Null: unknown, or there is none. */
 export const oldest = signal<number | null>(null)
 
-/** Repeated at intervals: the first report arrives, and old history expires. */
+/** Repeated at intervals, because a first report may arrive and old history expires. */
 export function useOldest(): void {
   const { data } = useAnswer(
     oldestDocument,
@@ -48,8 +48,8 @@ const ladder = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200
 
 /** Milliseconds between two points, for at most `most` points in the span. */
 export function chooseStep(span: number, most: number): number {
-  const wanted = span / most / 1_000
-  return (ladder.find((step) => step >= wanted) ?? 86_400) * 1_000
+  const interval = span / most / 1_000
+  return (ladder.find((step) => step >= interval) ?? 86_400) * 1_000
 }
 
 const kept = new Map<string, DatedCounts>()
@@ -138,7 +138,7 @@ const rolloutPoints = graphql(
   [pointFragment],
 )
 
-/** As many as a document has; what is left over of them is the present, which is known without counting. Null where it cannot be told. */
+/** A document has a fixed number of points. Surplus points are the present, which needs no counting. Null: the counts are unknown. */
 async function askPoints(
   rollout: string | null,
   times: readonly number[],

@@ -68,7 +68,7 @@ const changedDocument = graphql(
 )
 
 /** An empty list matches any value. */
-export interface Wanted {
+export interface ResourceFilter {
   readonly kinds: readonly string[]
   readonly readiness: readonly Resource['readiness'][]
   readonly sync: readonly NonNullable<Resource['sync']>[]
@@ -84,7 +84,7 @@ export type ResourcesOf =
       readonly run: string
       readonly target: string
     }
-  | { readonly of: 'fleet'; readonly wanted: Wanted }
+  | { readonly of: 'fleet'; readonly filter: ResourceFilter }
 
 interface Page {
   readonly revision: string
@@ -135,7 +135,7 @@ async function askPage(
       return { revision, page: deployment?.resources ?? null }
     }
     case 'fleet': {
-      const { kinds, readiness, sync } = what.wanted
+      const { kinds, readiness, sync } = what.filter
       const filter = {
         ...(kinds.length > 0 ? { kinds: [...kinds] } : {}),
         ...(readiness.length > 0 ? { readiness: [...readiness] } : {}),
@@ -162,11 +162,11 @@ function belongs(what: ResourcesOf, resource: Resource): boolean {
     case 'deployment':
       return resource.target.id === what.target
     case 'fleet':
-      return isWanted(what.wanted, resource)
+      return matchesFilter(what.filter, resource)
   }
 }
 
-export function isWanted({ kinds, readiness, sync }: Wanted, resource: Resource): boolean {
+export function matchesFilter({ kinds, readiness, sync }: ResourceFilter, resource: Resource): boolean {
   return (
     (kinds.length === 0 || kinds.includes(resource.kind)) &&
     (readiness.length === 0 || readiness.includes(resource.readiness)) &&

@@ -25,7 +25,7 @@ const fullTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeSty
 
 const day = 86_400_000
 
-/** To the second; with the day when that is not today. */
+/** To the second, with the date unless it is today. */
 export function formatTime(time: string | number): string {
   const date = new Date(time)
   return Math.abs(date.getTime() - Date.now()) < day / 2 ? clockTime.format(date) : dayTime.format(date)

@@ -1,4 +1,4 @@
-/** One deployment: what it is, everything that happened to it, and what its reporter said. */
+/** One deployment: its state, its history and its reports. */
 
 import { graphql, type ResultOf } from '../data/graphql.ts'
 import { stateWords } from '../data/labels.ts'
@@ -11,7 +11,7 @@ import { ConvergenceMark } from '../widgets/convergence.tsx'
 import { History, historyFragment, Reports, reportsFragment } from '../widgets/deployment-past.tsx'
 import { TargetLink } from '../widgets/deployment-table.tsx'
 import { DesiredState, desiredFragment } from '../widgets/desired-state.tsx'
-import { Trouble } from '../widgets/error-message.tsx'
+import { ErrorMessage } from '../widgets/error-message.tsx'
 import { ReadinessMark } from '../widgets/readiness.tsx'
 import { ResourceList } from '../widgets/resources.tsx'
 import { ConnectivityMark, StateMark, toMark } from '../widgets/state-mark.tsx'
@@ -47,7 +47,7 @@ export function DeploymentPage({ steps: [reporter = '', deploymentId = ''] }: { 
     { deploymentId, reporter, asOf },
     asOf === null ? { deploymentIds: [deploymentId] } : null,
   )
-  if (error && !data) return <Trouble error={error} />
+  if (error && !data) return <ErrorMessage error={error} />
   if (!data) return <h1 aria-busy="true">{deploymentId}</h1>
   const { deployment } = data
   if (!deployment)
@@ -82,7 +82,7 @@ export function DeploymentPage({ steps: [reporter = '', deploymentId = ''] }: { 
       </section>
       {deployment.instance && <InstanceResources deployment={deployment} run={deployment.instance.instanceId} />}
       <History of={deployment.history} />
-      {/* An orchestrator's facts are its resources: nothing was reported of the whole. */}
+      {/* An orchestrated deployment has resources instead of reports. */}
       {deployment.reports.totalCount > 0 && <Reports of={deployment.reports} />}
     </>
   )
@@ -197,7 +197,7 @@ function Facts({ deployment }: { readonly deployment: Deployment }) {
         <dd>
           <Moment time={deployment.receivedAt} />
         </dd>
-        <dt>By reporter's clock</dt>
+        <dt>Reporter's clock</dt>
         <dd>
           {deployment.reportedAt ? <Moment time={deployment.reportedAt} /> : <span class="muted">not reported</span>}{' '}
           <Skew at={deployment.receivedAt} observedAt={deployment.reportedAt} />

@@ -1,4 +1,4 @@
-/** All deployments, filtered and searched; thousands scroll smoothly. */
+/** All deployments, with filters and search. Thousands of rows scroll smoothly. */
 import type { DeploymentFilter, DeploymentOrder } from '../data/deployment-rows.ts'
 import {
   type Convergence,
@@ -10,7 +10,7 @@ import {
 } from '../data/labels.ts'
 import { at } from '../route.ts'
 import { DeploymentTable, useDeploymentRows } from '../widgets/deployment-table.tsx'
-import { Choice, Narrowed, SearchField, Toggle, useFilters } from '../widgets/filters.tsx'
+import { Choice, FilterChip, SearchField, Toggle, useFilters } from '../widgets/filters.tsx'
 
 const orders: Readonly<Record<DeploymentOrder, string>> = {
   CHANGED_DESC: 'Last changed',
@@ -29,7 +29,7 @@ export function DeploymentsPage() {
 }
 
 interface FilteredProps {
-  /** What they are all part of. */
+  /** The filter that the page imposes on the list. */
   readonly scope: DeploymentFilter
   readonly label: string
 }
@@ -55,7 +55,7 @@ export function FilteredDeployments({ scope, label }: FilteredProps) {
         <Toggle name="offline">Offline</Toggle>
         <Toggle name="error">Has error</Toggle>
         {!scope.retired && <Toggle name="retired">On retired devices</Toggle>}
-        {code !== null && <Narrowed name="code">{`Error ${code}`}</Narrowed>}
+        {code !== null && <FilterChip name="code">{`Error ${code}`}</FilterChip>}
         <label class="order">
           <span>Order</span>
           <select value={orderBy} onChange={(event) => set({ order: event.currentTarget.value })}>

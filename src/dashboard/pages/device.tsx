@@ -1,4 +1,4 @@
-/** One device: what is said of it, what is behind it, what runs on it, and what happened there. */
+/** One device: its properties, its children, its deployments and its history. */
 import { useMemo } from 'preact/hooks'
 import { graphql } from '../data/graphql.ts'
 import { plural } from '../data/labels.ts'
@@ -8,7 +8,7 @@ import { at, href } from '../route.ts'
 import { ChangeLine, changeFragment } from '../widgets/change-line.tsx'
 import { CountsBar } from '../widgets/counts-bar.tsx'
 import { Deviations, deviationsFragment } from '../widgets/deviations.tsx'
-import { Trouble } from '../widgets/error-message.tsx'
+import { ErrorMessage } from '../widgets/error-message.tsx'
 import { Manifests } from '../widgets/manifests.tsx'
 import { ConnectivityMark } from '../widgets/state-mark.tsx'
 import { FilteredDeployments } from './deployments.tsx'
@@ -63,7 +63,7 @@ export function DevicePage({ steps: [deviceId = ''] }: { readonly steps: readonl
     () => ({ deviceIds: [deviceId], ...(isRetired ? { retired: true } : {}) }),
     [deviceId, isRetired],
   )
-  if (error && !data) return <Trouble error={error} />
+  if (error && !data) return <ErrorMessage error={error} />
   if (!data) return <h1 aria-busy="true">{deviceId}</h1>
   const { device } = data
   if (!device)
@@ -110,7 +110,7 @@ export function DevicePage({ steps: [deviceId = ''] }: { readonly steps: readonl
             <dd>
               {device.expectedInterval
                 ? `every ${formatSpan(device.expectedInterval * 1_000)}`
-                : 'not set: going offline is not detected'}
+                : 'not set, so offline is not detected'}
             </dd>
           </div>
           <div>

@@ -1,4 +1,4 @@
-/** Devices: can they be reached, when were they heard, and how are their deployments. */
+/** Devices: their connectivity, when they were last heard, and their deployments. */
 
 import { type FragmentOf, graphql } from '../data/graphql.ts'
 import { type Connectivity, connectivityWords, formatNumber, plural } from '../data/labels.ts'
@@ -6,8 +6,8 @@ import { formatAge, formatFull, now } from '../data/time.ts'
 import { useLiveAnswer } from '../data/use-query.ts'
 import { at, href } from '../route.ts'
 import { CountsBar } from '../widgets/counts-bar.tsx'
-import { Trouble } from '../widgets/error-message.tsx'
-import { Choice, Narrowed, Pager, SearchField, Toggle, useFilters } from '../widgets/filters.tsx'
+import { ErrorMessage } from '../widgets/error-message.tsx'
+import { Choice, FilterChip, Pager, SearchField, Toggle, useFilters } from '../widgets/filters.tsx'
 import { ConnectivityMark } from '../widgets/state-mark.tsx'
 import { Cell } from '../widgets/virtual-list.tsx'
 import { countsFragment } from './rollouts.tsx'
@@ -54,10 +54,10 @@ export function DevicesPage() {
         <SearchField label="ID or name" />
         <Choice name="connectivity" label="Connectivity" options={connectivityWords} />
         <Toggle name="retired">Retired</Toggle>
-        {label && <Narrowed name="label">{`${label.key}: ${label.value}`}</Narrowed>}
+        {label && <FilterChip name="label">{`${label.key}: ${label.value}`}</FilterChip>}
       </div>
       {at.value && <p class="note">This list shows the present. Only deployments show the past.</p>}
-      {error && <Trouble error={error} />}
+      {error && <ErrorMessage error={error} />}
       <p class="muted number" role="status">
         {data ? plural(data.devices.totalCount, 'device') : 'Loading…'}
       </p>

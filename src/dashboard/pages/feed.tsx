@@ -1,4 +1,4 @@
-/** The live feed: the last changes, then each new one exactly once, also after a reconnect. */
+/** The live feed: the latest changes, then each new one exactly once, also after a reconnect. */
 import { useSignal } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
 import { graphql } from '../data/graphql.ts'
@@ -7,8 +7,8 @@ import { perFrame } from '../data/throttle.ts'
 import { type ChangeFilter, followChanges, useAnswer } from '../data/use-query.ts'
 import { at } from '../route.ts'
 import { type Change, ChangeLine, changeFragment } from '../widgets/change-line.tsx'
-import { Trouble } from '../widgets/error-message.tsx'
-import { Choice, Narrowed, useFilters } from '../widgets/filters.tsx'
+import { ErrorMessage } from '../widgets/error-message.tsx'
+import { Choice, FilterChip, useFilters } from '../widgets/filters.tsx'
 import { useIsNarrow } from '../widgets/theme.ts'
 import { Cell, VirtualList } from '../widgets/virtual-list.tsx'
 
@@ -31,7 +31,7 @@ const feedSubscription = graphql(
   [changeFragment],
 )
 
-/** The most changes that the page keeps; the log has them all. */
+/** The most changes that the page holds. The log has all of them. */
 const most = 2_000
 
 const kinds = {
@@ -76,7 +76,7 @@ export function FeedPage() {
       <div class="filters" role="search" aria-label="Filter changes">
         <Choice name="kind" label="Kind of change" options={kindWords} />
         <Choice name="state" label="New state" options={stateOptions} />
-        {device !== null && <Narrowed name="device">{`Device ${device}`}</Narrowed>}
+        {device !== null && <FilterChip name="device">{`Device ${device}`}</FilterChip>}
       </div>
       {at.value && <p class="note">The feed shows the present, not the past.</p>}
       <Feed key={JSON.stringify(filter)} filter={filter} />
@@ -88,7 +88,7 @@ function Feed({ filter }: { readonly filter: ChangeFilter }) {
   const isPaused = useSignal(false)
   const shown = useSignal<readonly Change[]>([])
   const held = useSignal(0)
-  const told = useSignal(0)
+  const received = useSignal(0)
   const note = useSignal<string | null>(null)
   const isNarrow = useIsNarrow()
   const variables = useMemo(() => ({ filter }), [filter])
@@ -104,7 +104,7 @@ function Feed({ filter }: { readonly filter: ChangeFilter }) {
     shown.value = all
     let waiting = 0
     const draw = perFrame<void>(() => {
-      told.value += waiting
+      received.value += waiting
       if (isPaused.value) held.value += waiting
       else shown.value = all
       waiting = 0
@@ -136,7 +136,7 @@ function Feed({ filter }: { readonly filter: ChangeFilter }) {
     <section aria-label="Changes">
       <div class="table-bar">
         <p class="muted number">
-          {isAnswered ? `${plural(told.value, 'change')} since this page opened` : 'Loading…'}
+          {isAnswered ? `${plural(received.value, 'change')} since this page opened` : 'Loading…'}
           {isPaused.value && held.value > 0 && `, ${formatNumber(held.value)} not shown yet`}
         </p>
         <button
@@ -149,7 +149,7 @@ function Feed({ filter }: { readonly filter: ChangeFilter }) {
         </button>
       </div>
       {note.value && <p class="note">{note.value}</p>}
-      {error && <Trouble error={error} />}
+      {error && <ErrorMessage error={error} />}
       {isAnswered && shown.value.length === 0 && (
         <p class="empty">No changes match these filters. New ones appear here automatically.</p>
       )}

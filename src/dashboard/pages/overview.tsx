@@ -1,4 +1,4 @@
-/** The fleet on one screen: progress, trend, and what needs attention. */
+/** The fleet on one page: progress, trend, and what needs attention. */
 
 import { rowFragment } from '../data/deployment-rows.ts'
 import { graphql } from '../data/graphql.ts'
@@ -8,10 +8,10 @@ import { now } from '../data/time.ts'
 import { useLiveAnswer, useStream } from '../data/use-query.ts'
 import { at, href, moment } from '../route.ts'
 import { AreaChart } from '../widgets/area-chart.tsx'
-import { AgainstWhatIsMeant } from '../widgets/convergence.tsx'
+import { ConvergenceSummary } from '../widgets/convergence.tsx'
 import { CountsBar, CountsLegend } from '../widgets/counts-bar.tsx'
 import { DeploymentCells } from '../widgets/deployment-table.tsx'
-import { Trouble } from '../widgets/error-message.tsx'
+import { ErrorMessage } from '../widgets/error-message.tsx'
 import { ReadinessBar, ReadinessMark } from '../widgets/readiness.tsx'
 import { StateMark } from '../widgets/state-mark.tsx'
 import { useWindow, windowWords } from '../widgets/time-bar.tsx'
@@ -44,9 +44,9 @@ export function OverviewPage() {
   const live = useStream(countsSubscription, asOf === null ? {} : null)
   const counts = (asOf === null ? live?.deploymentCounts.counts : null) ?? data?.counts
   const { name } = useWindow()
-  if (error && !data) return <Trouble error={error} />
+  if (error && !data) return <ErrorMessage error={error} />
   if (!data || !counts) return <OverviewShape />
-  const wanted = counts.total - counts.removed
+  const expected = counts.total - counts.removed
   const isEmpty = asOf === null && data.rollouts.nodes.length === 0
   const attention = [...data.failedFirst.nodes, ...data.stalledFirst.nodes.filter(({ state }) => state !== 'FAILED')]
   return (
@@ -54,12 +54,12 @@ export function OverviewPage() {
       <section class="hero" aria-labelledby="fleet">
         <h1 id="fleet">
           <span class="number big">{formatNumber(counts.installed)}</span>
-          <span class="muted"> of {plural(wanted, 'deployment')} installed</span>
-          <span class="number share">{formatShare(counts.installed, wanted)}</span>
+          <span class="muted"> of {plural(expected, 'deployment')} installed</span>
+          <span class="number share">{formatShare(counts.installed, expected)}</span>
         </h1>
         <CountsBar counts={counts} old={data.done.convergence.stale} label="Deployments by state" />
         <CountsLegend counts={counts} to={(state) => href(['deployments'], { state })} />
-        <AgainstWhatIsMeant
+        <ConvergenceSummary
           counts={counts.convergence}
           installed={data.done}
           to={(convergence) => href(['deployments'], { convergence })}
@@ -78,19 +78,19 @@ export function OverviewPage() {
           mark="STALLED"
           count={data.stalled.total}
           to={href(['deployments'], { stalled: 'true' })}
-          text="slower than their peers"
+          text="deployments stalled, slower than their peers"
         />
         <Fact
           mark="WAITING"
           count={data.waiting.total}
           to={href(['deployments'], { state: 'PENDING', error: 'true' })}
-          text="pending with a reason"
+          text="deployments pending, with a reason"
         />
         <Fact
           mark="OFFLINE"
           count={data.offline.totalCount}
           to={href(['devices'], { connectivity: 'OFFLINE' })}
-          text="devices not heard from"
+          text="devices offline"
         />
       </ul>
 
@@ -145,7 +145,7 @@ const resourcesSubscription = graphql(`
   subscription ResourceCounts { resourceCounts { cursor counts { total readiness { ready pending failed unknown } } } }
 `)
 
-/** Only where there are any: a fleet of devices has none. */
+/** Shown only if there are resources: a fleet of devices has none. */
 function ResourceSummary() {
   const counts = useStream(resourcesSubscription, {})?.resourceCounts.counts
   if (!counts || counts.total === 0) return null
@@ -205,7 +205,7 @@ function Fact({ mark, count, to, text }: FactProps) {
   )
 }
 
-/** Placeholder of the same size: nothing moves when the data arrives. */
+/** A placeholder of the same size, so that nothing moves when the data arrives. */
 const OverviewShape = () => (
   <div class="overview shape" aria-busy="true">
     <h1 class="unseen">Fleet</h1>

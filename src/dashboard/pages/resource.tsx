@@ -1,4 +1,4 @@
-/** One Kubernetes object: whether it was put there, whether it does its work and why not, and what the cluster showed of it. */
+/** One Kubernetes object: whether it is applied, whether it works and why not, and what the cluster reported about it. */
 import { useEffect, useState } from 'preact/hooks'
 import { graphql, type ResultOf } from '../data/graphql.ts'
 import { resourceFragment } from '../data/resource-rows.ts'
@@ -7,7 +7,7 @@ import { type ChangeFilter, useLiveAnswer } from '../data/use-query.ts'
 import { at, href, moment } from '../route.ts'
 import { ChangeLine, changeFragment } from '../widgets/change-line.tsx'
 import { TargetLink } from '../widgets/deployment-table.tsx'
-import { Trouble } from '../widgets/error-message.tsx'
+import { ErrorMessage } from '../widgets/error-message.tsx'
 import { ReadinessMark, SyncMark } from '../widgets/readiness.tsx'
 
 const resourceDocument = graphql(
@@ -36,7 +36,7 @@ const everyResource: ChangeFilter = { kinds: ['RESOURCE_STATUS_CHANGED'] }
 
 export function ResourcePage({ steps: [id = ''] }: { readonly steps: readonly string[] }) {
   const isPresent = at.value === null
-  // Of which run it is, is known after the first answer: from then on only that one is followed.
+  // The first answer names the run. From then on only that run is followed.
   const [filter, setFilter] = useState(everyResource)
   const { data, error } = useLiveAnswer(resourceDocument, { id, isPresent, filter }, isPresent ? filter : null)
   const resource = data?.node?.__typename === 'Resource' ? data.node : null
@@ -44,7 +44,7 @@ export function ResourcePage({ steps: [id = ''] }: { readonly steps: readonly st
   useEffect(() => {
     if (run !== undefined) setFilter({ ...everyResource, instanceIds: [run] })
   }, [run])
-  if (error && !data) return <Trouble error={error} />
+  if (error && !data) return <ErrorMessage error={error} />
   if (!data) return <h1 aria-busy="true">Resource</h1>
   if (!resource)
     return (
@@ -77,7 +77,7 @@ export function ResourcePage({ steps: [id = ''] }: { readonly steps: readonly st
   )
 }
 
-/** An object of the past has an id of its own. */
+/** A past object has an ID of its own. */
 const isSame = (one: Named, other: Named): boolean =>
   one.kind === other.kind && one.name === other.name && one.target.name === other.target.name
 

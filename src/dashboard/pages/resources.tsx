@@ -1,10 +1,10 @@
-/** All resources of the fleet, chosen by what is wrong with them. */
+/** All resources of the fleet, filtered by problem. */
 import { useResources } from '../data/resource-rows.ts'
 import { at } from '../route.ts'
-import { ResourceList, useWanted } from '../widgets/resources.tsx'
+import { ResourceList, useResourceFilter } from '../widgets/resources.tsx'
 
 export function ResourcesPage() {
-  const source = useResources({ of: 'fleet', wanted: useWanted() }, null)
+  const source = useResources({ of: 'fleet', filter: useResourceFilter() }, null)
   return (
     <>
       <h1>Resources</h1>

@@ -1,4 +1,4 @@
-/** One rollout: how far it came and when, which component it hangs on, and what is blocking it. */
+/** One rollout: its progress over time, its components, and what blocks it. */
 import type { ComponentChildren } from 'preact'
 import { useMemo } from 'preact/hooks'
 import { type FragmentOf, graphql, type ResultOf } from '../data/graphql.ts'
@@ -11,10 +11,10 @@ import { at, href, moment } from '../route.ts'
 import { AreaChart } from '../widgets/area-chart.tsx'
 import { Blocking } from '../widgets/blocking.tsx'
 import { ComponentCounts } from '../widgets/component-counts.tsx'
-import { AgainstWhatIsMeant } from '../widgets/convergence.tsx'
+import { ConvergenceSummary } from '../widgets/convergence.tsx'
 import { CountsBar, CountsLegend } from '../widgets/counts-bar.tsx'
 import { useDeploymentRows } from '../widgets/deployment-table.tsx'
-import { Trouble } from '../widgets/error-message.tsx'
+import { ErrorMessage } from '../widgets/error-message.tsx'
 import { ResourceList } from '../widgets/resources.tsx'
 import { Actions, Matrix, RunList, useRuns } from '../widgets/runs.tsx'
 import { FilteredDeployments } from './deployments.tsx'
@@ -56,7 +56,7 @@ export function RolloutPage({ steps: [id = ''] }: { readonly steps: readonly str
   const { data, error } = useAnswer(rolloutDocument, { id, asOf })
   const live = useStream(rolloutSubscription, asOf === null ? { id } : null)
   const rollout = (asOf === null ? live?.rollout.rollout : null) ?? data?.rollout
-  if (error) return <Trouble error={error} />
+  if (error) return <ErrorMessage error={error} />
   if (!data) return <h1 aria-busy="true">Rollout</h1>
   if (!rollout) return <Gone />
   const isOrchestrated = rollout.kind !== 'DECLARED' && rollout.kind !== 'MARGO_DEPLOYMENT'
@@ -65,13 +65,13 @@ export function RolloutPage({ steps: [id = ''] }: { readonly steps: readonly str
 }
 
 interface RolloutProps {
-  /** As the address has it: in the past the rollout has another, for good. */
+  /** The ID in the address. At a past time the rollout has another ID, which never changes. */
   readonly id: string
   readonly rollout: RolloutProgress
   readonly data: Data
 }
 
-/** One with runs, of which one is looked at: its clusters, its applications and their resources. */
+/** A rollout with runs. The page shows the clusters, applications and resources of one run. */
 function Orchestrated({ id, rollout, data }: RolloutProps) {
   const runs = useRuns(id)
   const { chosen } = runs
@@ -109,7 +109,7 @@ function Rollout({ id, rollout, data, resources = [], beside, matrix, children }
   const { deploymentCounts: counts } = rollout
   const filter = useMemo(() => ({ rolloutIds: [id] }), [id])
   const all = useDeploymentRows({ filter, orderBy: 'CHANGED_DESC', asOf: at.value })
-  const wanted = counts.total - counts.removed
+  const expected = counts.total - counts.removed
   const { list, isComplete } = all.rows.value
   return (
     <>
@@ -127,12 +127,12 @@ function Rollout({ id, rollout, data, resources = [], beside, matrix, children }
         </h1>
         <p class="headline">
           <span class="number big">{formatNumber(counts.installed)}</span>
-          <span class="muted"> of {plural(wanted, 'deployment')} installed</span>
-          <span class="number share">{formatShare(counts.installed, wanted)}</span>
+          <span class="muted"> of {plural(expected, 'deployment')} installed</span>
+          <span class="number share">{formatShare(counts.installed, expected)}</span>
         </p>
         <CountsBar counts={counts} old={rollout.done.convergence.stale} label="Deployments by state" />
         <CountsLegend counts={counts} to={(state) => href(['rollout', id], { state })} />
-        <AgainstWhatIsMeant
+        <ConvergenceSummary
           counts={counts.convergence}
           installed={rollout.done}
           to={(convergence) => href(['rollout', id], { convergence })}
@@ -173,7 +173,7 @@ interface ProgressProps {
   readonly counts: Counts
 }
 
-/** From its first change on; a rollout that is done does not grow longer. */
+/** Starts with the rollout's first change. It stops growing when the rollout is done. */
 function Progress({ id, first, last, counts }: ProgressProps) {
   const isDone = counts.total === counts.installed + counts.removed + counts.failed
   const began = first === null ? now.value : Date.parse(first)

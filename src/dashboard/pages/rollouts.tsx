@@ -1,4 +1,4 @@
-/** All rollouts, each with how far it is. */
+/** All rollouts, with their progress. */
 
 import { type FragmentOf, graphql, type VariablesOf } from '../data/graphql.ts'
 import { formatNumber, formatShare, plural } from '../data/labels.ts'
@@ -6,7 +6,7 @@ import { useLiveAnswer } from '../data/use-query.ts'
 import { href } from '../route.ts'
 import { convergenceCountsFragment } from '../widgets/convergence.tsx'
 import { CountsBar } from '../widgets/counts-bar.tsx'
-import { Trouble } from '../widgets/error-message.tsx'
+import { ErrorMessage } from '../widgets/error-message.tsx'
 import { Choice, Pager, SearchField, useFilters } from '../widgets/filters.tsx'
 import { StateMark } from '../widgets/state-mark.tsx'
 
@@ -20,7 +20,7 @@ export const countsFragment = graphql(
   [convergenceCountsFragment],
 )
 
-/** Of those that say that they are done: whether it is what was meant. */
+/** For installed deployments: whether the installed version is the target version. */
 export const installedFragment = graphql(
   `fragment Installed on DeploymentCounts { total convergence { ...ConvergenceNumbers } }`,
   [convergenceCountsFragment],
@@ -74,7 +74,7 @@ export function RolloutsPage() {
         <SearchField label="Name or project" />
         <Choice name="kind" label="Kind" options={rolloutKinds} />
       </div>
-      {error && <Trouble error={error} />}
+      {error && <ErrorMessage error={error} />}
       <p class="muted number" role="status">
         {data ? plural(data.rollouts.totalCount, 'rollout') : 'Loading…'}
       </p>
@@ -95,7 +95,7 @@ export function RolloutsPage() {
 
 export function RolloutLine({ rollout }: { readonly rollout: RolloutSummary }) {
   const { deploymentCounts: counts } = rollout
-  const wanted = counts.total - counts.removed
+  const expected = counts.total - counts.removed
   return (
     <div class="rollout-line">
       <a href={href(['rollout', rollout.id])}>{rollout.name}</a>
@@ -103,9 +103,9 @@ export function RolloutLine({ rollout }: { readonly rollout: RolloutSummary }) {
       <CountsBar counts={counts} old={rollout.old.total} label={rollout.name} />
       <span class="number so-far">
         {formatNumber(counts.installed)}
-        <span class="muted"> of {formatNumber(wanted)}</span>
+        <span class="muted"> of {formatNumber(expected)}</span>
       </span>
-      <b class="number share">{formatShare(counts.installed, wanted)}</b>
+      <b class="number share">{formatShare(counts.installed, expected)}</b>
       <span class="marks">
         {counts.failed > 0 && <StateMark of="FAILED">{`${formatNumber(counts.failed)} failed`}</StateMark>}
         {counts.convergence.stale > 0 && (

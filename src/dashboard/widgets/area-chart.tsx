@@ -1,4 +1,4 @@
-/** Counts over time, stacked, and under them how much happened. Drawn by hand: a few paths need no library. */
+/** A stacked chart of counts over time, with the rate of changes below. Plain SVG: a few paths need no library. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { countOf, deploymentStates, formatNumber, stateWords } from '../data/labels.ts'
 import type { Point } from '../data/past-points.ts'
@@ -10,11 +10,11 @@ interface AreaChartProps {
   readonly to: number
   readonly label: string
   readonly height?: number
-  /** The moment that is looked back to. */
+  /** The past time that the page shows. */
   readonly at?: number | null
 }
 
-/** From the bottom: what is well, then what is on its way; what failed lies on top, where it is seen. */
+/** From the bottom: good states, then states in progress. Failures are on top, where they are visible. */
 const stacked = ['INSTALLED', 'INSTALLING', 'PENDING', 'REMOVING', 'REMOVED', 'FAILED'] as const
 
 export function AreaChart({ points, from, to, label, height = 180, at = null }: AreaChartProps) {
@@ -100,7 +100,7 @@ const summarize = ({ counts }: Point): string =>
     .map((state) => `${formatNumber(countOf(counts, state))} ${stateWords[state].toLowerCase()}`)
     .join(', ')}.`
 
-/** The width that the element has, also when it changes. */
+/** The width of the element, updated when it changes. */
 export function useWidth() {
   const element = useRef<HTMLElement>(null)
   const [width, setWidth] = useState(320)

@@ -1,4 +1,4 @@
-/** What is blocking a rollout: each cause once, with how many it holds up. */
+/** What blocks a rollout: each cause once, with the number of deployments that it affects. */
 import { useMemo } from 'preact/hooks'
 import type { Row } from '../data/deployment-rows.ts'
 import { plural, readinessWords, syncWords } from '../data/labels.ts'
@@ -37,7 +37,7 @@ function findCauses(list: readonly Row[], isOrchestrated: boolean): readonly Cau
     const parts = row.components.filter((component) => component.error)
     for (const { name, state, error } of parts) if (error) note(row, name, state, error)
     if (row.error && parts.length === 0) note(row, null, row.state, row.error)
-    // What an orchestrator's deployment failed for is said by its resources.
+    // An orchestrated deployment has no error of its own: its resources give the reason.
     if (row.state === 'FAILED' && !row.error && parts.length === 0 && !isOrchestrated)
       note(row, null, 'FAILED', { code: 'no error reported', message: '' })
   }
@@ -51,7 +51,7 @@ interface BlockingProps {
   readonly id: string
 }
 
-/** Failed, stalled and offline are three facts, and a device may be in all of them. */
+/** A device can be failed, stalled and offline at the same time, so each is counted separately. */
 export function Blocking({ list, resources, isComplete, id }: BlockingProps) {
   const causes = useMemo(() => findCauses(list, resources.length > 0), [list, resources])
   const stalled = list.filter((row) => row.stalled)
@@ -120,7 +120,7 @@ interface Unready {
   readonly found: readonly Resource[]
 }
 
-/** What could not be put there, and what is there and does not work; by reason, the worst first. */
+/** Resources that could not be applied, and resources that do not work, grouped by reason, the worst first. */
 function findUnready(resources: readonly Resource[]): readonly Unready[] {
   const kindOf = ({ sync, readiness, reason }: Resource): Omit<Unready, 'found'> | null => {
     if (sync === 'FAILED' || sync === 'RETRYING')

@@ -1,7 +1,7 @@
-/** One change in a sentence: when, what, from which state to which, and why. */
+/** One change as a line: time, subject, previous and new state, and reason. */
 import type { ComponentChildren } from 'preact'
 import { type FragmentOf, graphql } from '../data/graphql.ts'
-import { convergenceWords, type DeploymentState, sayStatus } from '../data/labels.ts'
+import { convergenceWords, type DeploymentState, formatStatus } from '../data/labels.ts'
 import { formatFull, formatSpan, formatTime } from '../data/time.ts'
 import { href } from '../route.ts'
 import { ConvergenceMark } from './convergence.tsx'
@@ -43,7 +43,7 @@ export type Change = FragmentOf<typeof changeFragment>
 
 interface ChangeLineProps {
   readonly change: Change
-  /** Everything here is about one deployment: its name is not said each time. */
+  /** The list is about one deployment, so its name is omitted. */
   readonly isOwn?: boolean
 }
 
@@ -100,7 +100,7 @@ function tell(change: Change): ComponentChildren {
     case 'ComponentRemoved':
       return 'removed from the deployment'
     case 'DeploymentMoved':
-      return `moved from ${change.fromTarget?.name ?? 'nowhere'} to ${change.toTarget.name}`
+      return `moved from ${change.fromTarget?.name ?? 'an unknown target'} to ${change.toTarget.name}`
     case 'DeploymentRevised':
       return `revised: ${[change.application, change.applicationVersion].filter(Boolean).join(' ') || 'moved to another rollout'}`
     case 'DeploymentForgotten':
@@ -116,9 +116,9 @@ function tell(change: Change): ComponentChildren {
     case 'DeviceReinstated':
       return 'back in service'
     case 'InstanceStatusChanged':
-      return `is ${sayStatus(change.toStatus).toLowerCase()}`
+      return `is ${formatStatus(change.toStatus).toLowerCase()}`
     case 'LifecycleActionRecorded':
-      return sayStatus(change.action.state).toLowerCase()
+      return formatStatus(change.action.state).toLowerCase()
     case 'ResourceStatusChanged':
       return <ResourceStep change={change} />
     default:
@@ -126,14 +126,14 @@ function tell(change: Change): ComponentChildren {
   }
 }
 
-/** Where only what is meant became another, that is all there is to say. */
+/** If only the target version changed, the line shows nothing else. */
 function ConvergenceStep({ change }: { readonly change: Extract<Change, { __typename: 'ConvergenceChanged' }> }) {
   const { fromConvergence: from, toConvergence: to, targetManifestVersion: target, documentDigest } = change
-  const meant =
+  const targetText =
     target === null
       ? 'no target version'
       : documentDigest === null
-        ? `to be removed since version ${target}`
+        ? `removal requested in version ${target}`
         : `target version ${target}`
   return (
     <>
@@ -145,7 +145,7 @@ function ConvergenceStep({ change }: { readonly change: Extract<Change, { __type
           <ConvergenceMark of={to} />
         </span>
       )}
-      <span class={from === to ? undefined : 'muted'}>{meant}</span>
+      <span class={from === to ? undefined : 'muted'}>{targetText}</span>
     </>
   )
 }
@@ -185,7 +185,7 @@ function Step({ from, to, hasError }: StepProps) {
   )
 }
 
-/** How far the reporter's clock is from ours, where that is more than the way here takes. */
+/** The offset of the reporter's clock, if it is more than the time of transmission. */
 export function Skew({ at, observedAt }: { readonly at: string; readonly observedAt: string | null }) {
   if (!observedAt) return null
   const skew = Date.parse(observedAt) - Date.parse(at)

@@ -1,4 +1,4 @@
-/** Which component a rollout hangs on. */
+/** The progress of each component of a rollout. */
 import { useMemo } from 'preact/hooks'
 import type { Row } from '../data/deployment-rows.ts'
 import { type Counts, deploymentStates, formatNumber } from '../data/labels.ts'

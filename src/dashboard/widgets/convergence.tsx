@@ -63,7 +63,7 @@ const countOf = (counts: ConvergenceCounts, convergence: Convergence): number =>
   counts[convergence.toLowerCase() as Lowercase<Convergence>]
 
 /** Whether any deployment has both a target version and an adopted one. */
-export const isMeant = ({ converged, applying, failed, stale }: ConvergenceCounts): boolean =>
+export const hasTargetVersion = ({ converged, applying, failed, stale }: ConvergenceCounts): boolean =>
   converged + applying + failed + stale > 0
 
 interface LegendProps {
@@ -86,21 +86,21 @@ export function ConvergenceLegend({ counts, to }: LegendProps) {
   )
 }
 
-/** INSTALLED deployments by convergence: some are installed on an older version. */
+/** INSTALLED deployments by convergence, because some are installed in an older version. */
 export interface InstalledCounts {
   readonly total: number
   readonly convergence: ConvergenceCounts
 }
 
 interface AgainstProps extends Pick<LegendProps, 'to'> {
-  /** Of all of them. */
+  /** The number of all. */
   readonly counts: ConvergenceCounts
   readonly installed: InstalledCounts
 }
 
-/** Shown under the bar of states, if any deployment has a target version. */
-export function AgainstWhatIsMeant({ counts, installed, to }: AgainstProps) {
-  if (!isMeant(counts)) return null
+/** Shown below the bar of states if any deployment has a target version. */
+export function ConvergenceSummary({ counts, installed, to }: AgainstProps) {
+  if (!hasTargetVersion(counts)) return null
   const { converged, stale, unknown } = installed.convergence
   return (
     <div class="against">
@@ -124,7 +124,7 @@ export function AgainstWhatIsMeant({ counts, installed, to }: AgainstProps) {
 }
 
 /** Convergence as a sentence. */
-export function sayConvergence(
+export function describeConvergence(
   convergence: Convergence,
   target: string | null,
   adopted: string | null,

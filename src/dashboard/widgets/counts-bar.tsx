@@ -1,4 +1,4 @@
-/** How many are in each state, as a bar and in words. */
+/** The counts by state, as a bar and as a legend. */
 
 import {
   type Counts,
@@ -12,7 +12,7 @@ import { StateMark } from './state-mark.tsx'
 
 interface BarProps {
   readonly counts: Counts
-  /** So many of those INSTALLED are that of an older version than the one meant. */
+  /** The number of INSTALLED deployments in an older version than the target version. */
   readonly old?: number
   readonly label: string
 }
@@ -47,7 +47,7 @@ interface LegendProps {
   readonly to: (state: DeploymentState) => string
 }
 
-/** Every state, also those that none is in: what appears later moves nothing. */
+/** Lists every state, also those with a count of 0, so that nothing moves when a count changes. */
 export function CountsLegend({ counts, to }: LegendProps) {
   return (
     <ul class="legend">

@@ -1,4 +1,4 @@
-/** What happened to a deployment, and what its reporter said. */
+/** The history of a deployment, and its reports. */
 import { useState } from 'preact/hooks'
 import { type FragmentOf, graphql } from '../data/graphql.ts'
 import { formatNumber } from '../data/labels.ts'
@@ -19,7 +19,7 @@ export const reportsFragment = graphql(
   `,
 )
 
-/** Newest first; each attempt under a line of its own. */
+/** Newest first. Each attempt has a heading. */
 export function History({ of: { nodes, totalCount } }: { readonly of: FragmentOf<typeof historyFragment> }) {
   const more = useMore()
   let attempt = 1
@@ -64,7 +64,7 @@ export function Reports({ of: { nodes, totalCount } }: { readonly of: FragmentOf
   return (
     <section class="panel" aria-labelledby="reports">
       <h2 id="reports">
-        Reports <small class="muted number">{formatNumber(totalCount)} kept, newest first</small>
+        Reports <small class="muted number">{formatNumber(totalCount)} stored, newest first</small>
       </h2>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard. */}
       <div class="scroll" tabIndex={0} role="region" aria-label="Reports">
@@ -118,7 +118,7 @@ export function Reports({ of: { nodes, totalCount } }: { readonly of: FragmentOf
   )
 }
 
-/** The newest first, the others when they are wanted. */
+/** Shows the newest entries first, and all of them on request. */
 function useMore() {
   const [isAll, setIsAll] = useState(false)
   const Button = ({ of, at }: { readonly of: number; readonly at: number }) =>

@@ -1,11 +1,11 @@
-/** Deployments as rows: what, where, how far, and why not. */
+/** Deployments as table rows: application, target, state, and the reason for a failure. */
 import { useEffect, useMemo } from 'preact/hooks'
 import { createDeploymentRows, type ListOf, type Row } from '../data/deployment-rows.ts'
 import { formatNumber, plural } from '../data/labels.ts'
 import { formatAge, formatFull } from '../data/time.ts'
 import { href, moment } from '../route.ts'
 import { Versions } from './convergence.tsx'
-import { Trouble } from './error-message.tsx'
+import { ErrorMessage } from './error-message.tsx'
 import { StateMark, toMark } from './state-mark.tsx'
 import { useIsNarrow } from './theme.ts'
 import { Cell, VirtualList } from './virtual-list.tsx'
@@ -46,7 +46,7 @@ export function DeploymentTable({ source, label, empty }: TableProps) {
           {plural(moved, 'row')} changed. Sort again
         </button>
       </div>
-      {error && <Trouble error={error} />}
+      {error && <ErrorMessage error={error} />}
       {list.length > 0 && (
         <VirtualList
           rows={list}
@@ -108,7 +108,7 @@ export function DeploymentCells({ row }: { readonly row: Row }) {
   )
 }
 
-/** Shows the declared application first: the deployment's id is mostly an opaque number. */
+/** Shows the declared application first, because a deployment ID is usually an opaque number. */
 export function DeploymentLink({ deployment }: { readonly deployment: Named }) {
   const { application, applicationVersion, deploymentId } = deployment
   return (

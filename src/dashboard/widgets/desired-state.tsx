@@ -1,13 +1,13 @@
 /** A deployment's target beside what it runs, and the difference between two versions of its document. */
 import { useState } from 'preact/hooks'
-import { diffLines, foldLines, type Line, type Stretch } from '../data/diff.ts'
+import { diffLines, foldLines, type Hunk, type Line } from '../data/diff.ts'
 import { type FragmentOf, graphql } from '../data/graphql.ts'
 import { plural } from '../data/labels.ts'
 import { formatAge, formatFull, formatTime } from '../data/time.ts'
 import { useAnswer } from '../data/use-query.ts'
 import { moment } from '../route.ts'
-import { ConvergenceMark, sayConvergence } from './convergence.tsx'
-import { Trouble } from './error-message.tsx'
+import { ConvergenceMark, describeConvergence } from './convergence.tsx'
+import { ErrorMessage } from './error-message.tsx'
 import { useFilters } from './filters.tsx'
 import { StateMark, toMark } from './state-mark.tsx'
 
@@ -20,7 +20,7 @@ export const desiredFragment = graphql(`
   }
 `)
 
-/** A query of its own: callers without access to documents can still read the rest. */
+/** A separate query: callers without access to documents can still read everything else. */
 const contentsDocument = graphql(`
   query DesiredContents($deploymentId: String!, $reporter: String, $before: String!, $after: String!) {
     deployment(deploymentId: $deploymentId, deviceId: $reporter) {
@@ -33,14 +33,14 @@ const contentsDocument = graphql(`
 type Desired = FragmentOf<typeof desiredFragment>
 type Document = Desired['desiredHistory'][number]
 
-/** What should run from a version of its device's manifest on. */
+/** What should run, from a version of the device's manifest on. */
 export interface Version {
   readonly version: string
   /** Null: it was withdrawn. */
   readonly document: Document | null
 }
 
-/** Newest first, up to the version meant: the past knows no later ones. A withdrawal is what ended a document that no other followed. */
+/** Newest first, up to the target version, because a past state has no later ones. A document without a successor ended by a withdrawal. */
 export function versionsOf(history: readonly Document[], target: string | null): Version[] {
   const versions = history.flatMap((document, index): Version[] => {
     const { fromManifestVersion: version, untilManifestVersion: until } = document
@@ -53,9 +53,9 @@ export function versionsOf(history: readonly Document[], target: string | null):
 export function DesiredState({ deployment }: { readonly deployment: Desired }) {
   const { convergence, adoptedManifestVersion: adopted, targetManifestVersion: target, error, state } = deployment
   const versions = versionsOf(deployment.desiredHistory, target)
-  const [meant] = versions
-  if (target === null || !meant) return null
-  const { document } = meant
+  const [newest] = versions
+  if (target === null || !newest) return null
+  const { document } = newest
   return (
     <section class="panel" aria-labelledby="desired">
       <h2 id="desired">Desired state</h2>
@@ -89,7 +89,7 @@ export function DesiredState({ deployment }: { readonly deployment: Desired }) {
           <p class="of-version">
             <ConvergenceMark of={convergence} />
           </p>
-          <p class="muted">{sayConvergence(convergence, target, adopted, document === null)}</p>
+          <p class="muted">{describeConvergence(convergence, target, adopted, document === null)}</p>
         </div>
       </div>
       <Comparison deployment={deployment} versions={versions} />
@@ -124,7 +124,7 @@ interface ComparisonProps {
   readonly versions: readonly Version[]
 }
 
-/** Which two is in the address. At first: from what it is on to what is meant; where that is the same, what the newest one changed. */
+/** The address holds the two versions. By default they are the running and the target version; if these are equal, the last change. */
 function Comparison({ deployment, versions }: ComparisonProps) {
   const { one, set } = useFilters()
   const known = (version: string | null): string | undefined =>
@@ -166,7 +166,7 @@ function Comparison({ deployment, versions }: ComparisonProps) {
 
 interface DifferenceProps {
   readonly deployment: Pick<Desired, 'deploymentId' | 'reporter'>
-  /** Digests; empty: nothing. */
+  /** Digests. Empty: no document. */
   readonly before: string
   readonly after: string
 }
@@ -175,7 +175,7 @@ function Difference({ deployment: { deploymentId, reporter }, before, after }: D
   const { data, error, isAsking } = useAnswer(contentsDocument, { deploymentId, reporter, before, after })
   if (error?.code === 'FORBIDDEN')
     return <p class="empty">Only operators can read documents. Sign in with a key that has the role operator.</p>
-  if (error) return <Trouble error={error} />
+  if (error) return <ErrorMessage error={error} />
   if (!data) return <p class="empty">Loading…</p>
   const lines = diffLines(data.deployment?.before?.content ?? '', data.deployment?.after?.content ?? '')
   const added = lines.filter(({ kind }) => kind === 'added').length
@@ -191,11 +191,8 @@ function Difference({ deployment: { deploymentId, reporter }, before, after }: D
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard. */}
       <div class="scroll" tabIndex={0} role="region" aria-label="Differences">
         <table class="diff">
-          {foldLines(lines).map((stretch) => (
-            <StretchRows
-              key={`${before} ${after} ${stretch.lines[0]?.before}:${stretch.lines[0]?.after}`}
-              stretch={stretch}
-            />
+          {foldLines(lines).map((hunk) => (
+            <HunkRows key={`${before} ${after} ${hunk.lines[0]?.before}:${hunk.lines[0]?.after}`} hunk={hunk} />
           ))}
         </table>
       </div>
@@ -203,20 +200,20 @@ function Difference({ deployment: { deploymentId, reporter }, before, after }: D
   )
 }
 
-function StretchRows({ stretch }: { readonly stretch: Stretch }) {
+function HunkRows({ hunk }: { readonly hunk: Hunk }) {
   const [isOpen, setIsOpen] = useState(false)
   return (
     <tbody>
-      {stretch.isFolded && !isOpen ? (
+      {hunk.isFolded && !isOpen ? (
         <tr class="folded">
           <td colSpan={4}>
             <button type="button" class="quiet" onClick={() => setIsOpen(true)}>
-              {plural(stretch.lines.length, 'unchanged line')}
+              {plural(hunk.lines.length, 'unchanged line')}
             </button>
           </td>
         </tr>
       ) : (
-        stretch.lines.map((line) => <LineRow key={`${line.before}:${line.after}`} line={line} />)
+        hunk.lines.map((line) => <LineRow key={`${line.before}:${line.after}`} line={line} />)
       )}
     </tbody>
   )

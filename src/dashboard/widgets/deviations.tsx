@@ -1,4 +1,4 @@
-/** Where a device's reports deviate from the Margo specification, and what its agent must send instead. */
+/** How a device's reports deviate from the Margo specification, and what its agent must send instead. */
 import { type FragmentOf, graphql } from '../data/graphql.ts'
 import { plural } from '../data/labels.ts'
 import { formatAge, formatFull, now } from '../data/time.ts'

@@ -3,7 +3,7 @@ import type { ApiError } from '../../client/client.ts'
 import { formatTime } from '../data/time.ts'
 import { adjust } from '../route.ts'
 
-export function Trouble({ error }: { readonly error: ApiError }) {
+export function ErrorMessage({ error }: { readonly error: ApiError }) {
   const { oldestTime } = error.facts
   if (error.code === 'HISTORY_EXPIRED')
     return (

@@ -1,4 +1,4 @@
-/** Filters live in the address: what is chosen there is what is asked. */
+/** Filters are stored in the address, so a link shows the same list. */
 import { useEffect, useRef } from 'preact/hooks'
 import { adjust, type Parameters, route } from '../route.ts'
 
@@ -7,7 +7,7 @@ export function useFilters() {
   return {
     text: (name = 'text'): string => parameters.get(name) ?? '',
     one: (name: string): string | null => parameters.get(name),
-    /** Those of the values that are known. */
+    /** Only known values count. */
     many: <Value extends string>(name: string, known: readonly Value[]): Value[] =>
       known.filter((value) => parameters.getAll(name).includes(value)),
     isSet: (name: string): boolean => parameters.get(name) === 'true',
@@ -21,7 +21,7 @@ interface ChoiceProps<Value extends string> {
   readonly options: Readonly<Record<Value, string>>
 }
 
-/** Any of these; none chosen means all. */
+/** The chosen values are alternatives. None chosen means all. */
 export function Choice<Value extends string>({ name, label, options }: ChoiceProps<Value>) {
   const { many, set } = useFilters()
   const values = Object.keys(options) as Value[]
@@ -53,8 +53,8 @@ export function Toggle({ name, children }: { readonly name: string; readonly chi
   )
 }
 
-/** What a link has narrowed the list to, to be taken away. */
-export function Narrowed({ name, children }: { readonly name: string; readonly children: string }) {
+/** A filter that a link has set. A click removes it. */
+export function FilterChip({ name, children }: { readonly name: string; readonly children: string }) {
   const { set } = useFilters()
   return (
     <button type="button" class="toggle" aria-pressed="true" onClick={() => set({ [name]: null, after: null })}>
@@ -63,7 +63,7 @@ export function Narrowed({ name, children }: { readonly name: string; readonly c
   )
 }
 
-/** Under a list that is read a page at a time. */
+/** The page buttons below a list. */
 export function Pager({
   page,
 }: {
@@ -86,7 +86,7 @@ export function Pager({
   )
 }
 
-/** Typing goes into the address when it pauses: not every letter is a question. */
+/** Updates the address when typing pauses, so that not every key sends a query. */
 export function SearchField({ label, name = 'text' }: { readonly label: string; readonly name?: string }) {
   const { text } = useFilters()
   const field = useRef<HTMLInputElement>(null)

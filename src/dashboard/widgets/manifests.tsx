@@ -1,4 +1,4 @@
-/** The versions of what a device should run: who made each, why, and what it changed. */
+/** The versions of a device's manifest: who declared each, why, and what it changed. */
 import { useState } from 'preact/hooks'
 import { formatNumber } from '../data/labels.ts'
 import { formatFull, formatTime } from '../data/time.ts'
@@ -16,11 +16,11 @@ interface ManifestsProps {
   readonly deviceId: string
   /** Newest first. */
   readonly manifests: readonly ManifestVersion[]
-  /** Where git finds them: an address, or a path on this server; null: nowhere. */
+  /** The address of the Git repository: a URL, or a path on this server. Null: none. */
   readonly repository: string | null
 }
 
-/** So many are shown at first; and of one that changed much, so many of its deployments. */
+/** The number of versions that are shown at first, and the number of deployments that are shown for each version. */
 const [first, most] = [8, 6]
 
 export function Manifests({ deviceId, manifests, repository }: ManifestsProps) {

@@ -1,4 +1,4 @@
-/** Whether objects were put there, and whether they do their work: as marks and as a bar. */
+/** Whether objects are applied and whether they work, as marks and as a bar. */
 
 import {
   formatNumber,
@@ -34,7 +34,7 @@ export function ReadinessMark({ of, isBare = false }: { readonly of: Readiness; 
   )
 }
 
-/** Applied is what it should be: said quietly. */
+/** Applied is the normal case, so it is shown in grey. */
 export function SyncMark({ of }: { readonly of: SyncStatus }) {
   return of === 'APPLIED' ? (
     <span class="muted">{syncWords.APPLIED}</span>

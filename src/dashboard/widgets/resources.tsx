@@ -1,18 +1,18 @@
-/** Kubernetes objects: whether they were put there, whether they do their work, and if not, why. */
+/** Kubernetes objects: whether they are applied, whether they work, and the reason if not. */
 import { useMemo } from 'preact/hooks'
 import { formatNumber, plural, readinessOrder, readinessWords, type SyncStatus, syncWords } from '../data/labels.ts'
-import { isWanted, type Resource, type Resources, type Wanted } from '../data/resource-rows.ts'
+import { matchesFilter, type Resource, type ResourceFilter, type Resources } from '../data/resource-rows.ts'
 import { formatAge, formatFull } from '../data/time.ts'
 import { href, moment } from '../route.ts'
 import { TargetLink } from './deployment-table.tsx'
-import { Trouble } from './error-message.tsx'
-import { Choice, Narrowed, SearchField, useFilters } from './filters.tsx'
+import { ErrorMessage } from './error-message.tsx'
+import { Choice, FilterChip, SearchField, useFilters } from './filters.tsx'
 import { ReadinessMark, SyncMark } from './readiness.tsx'
 import { useIsNarrow } from './theme.ts'
 import { Cell, VirtualList } from './virtual-list.tsx'
 
-/** What the address asks for. */
-export function useWanted(): Wanted {
+/** The filter in the address. */
+export function useResourceFilter(): ResourceFilter {
   const { many, one } = useFilters()
   const kind = one('kind')
   return {
@@ -28,17 +28,17 @@ interface ResourceListProps {
   readonly empty: string
 }
 
-/** Filtered by the address; a search there is a search in what is listed. */
+/** Filtered by the address. The search covers the loaded rows. */
 export function ResourceList({ source, label, empty }: ResourceListProps) {
   const { list, total, isComplete, error } = source
   const { text, one, set } = useFilters()
-  const wanted = useWanted()
+  const filter = useResourceFilter()
   const isNarrow = useIsNarrow()
   const kinds = useMemo(() => [...new Set(list.map(({ kind }) => kind))].sort(), [list])
   const [app, cluster, search] = [one('app'), one('cluster'), text('object').trim().toLowerCase()]
   const shown = list.filter(
     (resource) =>
-      isWanted(wanted, resource) &&
+      matchesFilter(filter, resource) &&
       (app === null || resource.component === app) &&
       (cluster === null || resource.target.name === cluster) &&
       (search === '' || searchable(resource).includes(search)),
@@ -54,13 +54,13 @@ export function ResourceList({ source, label, empty }: ResourceListProps) {
         <SearchField label="Name, reason, cluster" name="object" />
         <Choice name="readiness" label="Readiness" options={readinessWords} />
         <Choice name="sync" label="Sync" options={syncWords} />
-        {app !== null && <Narrowed name="app">{`App ${app}`}</Narrowed>}
-        {cluster !== null && <Narrowed name="cluster">{`Cluster ${cluster}`}</Narrowed>}
+        {app !== null && <FilterChip name="app">{`App ${app}`}</FilterChip>}
+        {cluster !== null && <FilterChip name="cluster">{`Cluster ${cluster}`}</FilterChip>}
         <label class="order">
           <span>Kind</span>
           <select value={one('kind') ?? ''} onChange={(event) => set({ kind: event.currentTarget.value })}>
             <option value="">Any</option>
-            {[...new Set([...kinds, ...wanted.kinds])].map((kind) => (
+            {[...new Set([...kinds, ...filter.kinds])].map((kind) => (
               <option key={kind} value={kind}>
                 {kind}
               </option>
@@ -77,7 +77,7 @@ export function ResourceList({ source, label, empty }: ResourceListProps) {
               : `${formatNumber(shown.length)} of ${plural(total, 'resource')}`}
         </p>
       </div>
-      {error && <Trouble error={error} />}
+      {error && <ErrorMessage error={error} />}
       {shown.length > 0 && (
         <VirtualList
           rows={shown}

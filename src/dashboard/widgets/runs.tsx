@@ -1,8 +1,8 @@
-/** What an orchestrator did with a rollout: its runs, what users did, and each application on each cluster. */
+/** What an orchestrator did with a rollout: its runs, the actions of users, and each application on each cluster. */
 import { useMemo } from 'preact/hooks'
 import type { Row } from '../data/deployment-rows.ts'
 import { graphql, type ResultOf } from '../data/graphql.ts'
-import { formatNumber, plural, type SyncStatus, sayStatus } from '../data/labels.ts'
+import { formatNumber, formatStatus, plural, type SyncStatus } from '../data/labels.ts'
 import type { Resource } from '../data/resource-rows.ts'
 import { formatAge, formatFull, formatTime } from '../data/time.ts'
 import { useLiveAnswer } from '../data/use-query.ts'
@@ -28,7 +28,7 @@ type Orchestrated = NonNullable<ResultOf<typeof runsDocument>['rollout']>
 
 export interface Runs {
   readonly rollout: Orchestrated | null
-  /** The one that is looked at; null: all of a resource bundle, or none that is known yet. */
+  /** The selected run. Null: all runs of a resource bundle, or no run is known yet. */
   readonly chosen: string | null
 }
 
@@ -53,7 +53,7 @@ export function useRuns(id: string): Runs {
   return { rollout, chosen: isKnown ? asked : current }
 }
 
-/** Newest first; the others stay, with all they had. */
+/** Newest first. Earlier runs keep their details. */
 export function RunList({ id, runs: { rollout, chosen } }: { readonly id: string; readonly runs: Runs }) {
   if (!rollout) return null
   const instances = rollout.instances.toReversed()
@@ -73,7 +73,7 @@ export function RunList({ id, runs: { rollout, chosen } }: { readonly id: string
               {run.instanceId}
             </a>
             <span class="marks">
-              <span>{sayStatus(run.status)}</span>
+              <span>{formatStatus(run.status)}</span>
               <ReadinessMark of={run.readiness} />
             </span>
             <small class="muted number">
@@ -96,7 +96,7 @@ export function Actions({ runs: { rollout } }: { readonly runs: Runs }) {
       <ol class="actions">
         {rollout.actions.toReversed().map((action, index) => (
           <li key={rollout.actions.length - index}>
-            <b>{sayStatus(action.state)}</b>
+            <b>{formatStatus(action.state)}</b>
             {action.instanceId && <span class="muted run">{action.instanceId}</span>}
             <time class="muted number" dateTime={action.at} title={formatFull(action.at)}>
               {formatTime(action.at)} <span class="age">{formatAge(action.at, moment.value)}</span>
@@ -111,12 +111,12 @@ export function Actions({ runs: { rollout } }: { readonly runs: Runs }) {
 interface MatrixProps {
   readonly id: string
   readonly run: string | null
-  /** One a cluster, with its applications as components. */
+  /** One for each cluster, with its applications as components. */
   readonly deployments: readonly Row[]
   readonly resources: readonly Resource[]
 }
 
-/** Clusters × applications: was it put there, and does it work. */
+/** Clusters × applications: whether each is applied and works. */
 export function Matrix({ id, run, deployments, resources }: MatrixProps) {
   const apps = useMemo(
     () => [...new Set(deployments.flatMap(({ components }) => components.map(({ name }) => name)))].sort(),

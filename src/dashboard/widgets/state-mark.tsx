@@ -1,4 +1,4 @@
-/** A state is a shape, a word and a colour, in this order: any two of them may be missed. */
+/** A state is shown as a shape, a word and a colour, so that a reader can miss any two of them. */
 import type { ComponentChildren } from 'preact'
 import {
   type Connectivity,
@@ -104,7 +104,7 @@ const markWords: Readonly<Record<Mark, string>> = {
 
 interface MarkProps {
   readonly of: Mark
-  /** Only the shape is seen; the word is still read out. */
+  /** Shows only the shape. Screen readers still read the word. */
   readonly isBare?: boolean
   readonly children?: ComponentChildren
 }
@@ -121,7 +121,7 @@ export function StateMark({ of, isBare = false, children }: MarkProps) {
   )
 }
 
-/** A deployment's or component's state; one that waits for a reason is not the same as one that was not begun. */
+/** The state of a deployment or component. PENDING with a reason has a mark of its own. */
 export const toMark = (state: DeploymentState, hasError: boolean): Mark =>
   state === 'PENDING' && hasError ? 'WAITING' : state
 

@@ -1,4 +1,4 @@
-/** What a deployment and its components were, over time: a lane each, attempts divided, failures seen from afar. */
+/** The states of a deployment and its components over time: one lane for each, with attempts separated and failures highlighted. */
 
 import { convergenceWords, type DeploymentState, stateWords } from '../data/labels.ts'
 import { formatSpan, formatTime } from '../data/time.ts'
@@ -7,16 +7,16 @@ import type { Change } from './change-line.tsx'
 
 interface SwimlanesProps {
   readonly changes: readonly Change[]
-  /** Until when it goes on. */
+  /** The end of the segment. */
   readonly to: number
-  /** What came before is not among the changes. */
+  /** The earlier part is not among the loaded changes. */
   readonly isPart: boolean
 }
 
 interface Segment {
   readonly from: number
   readonly to: number
-  /** Its colour, and its word. */
+  /** Its colour and its word. */
   readonly mark: string
   readonly word: string
 }
@@ -24,10 +24,11 @@ interface Segment {
 const laneHeight = 26
 const barHeight = 12
 const whole = ''
-/** Against what is meant. No component is called that. */
-const meant = '\0'
+/** The lane of convergence. No component has this name. */
+const convergenceLane = '\0'
 
-const nameOf = (lane: string): string => (lane === whole ? 'deployment' : lane === meant ? 'convergence' : lane)
+const nameOf = (lane: string): string =>
+  lane === whole ? 'deployment' : lane === convergenceLane ? 'convergence' : lane
 
 export function Swimlanes({ changes, to, isPart }: SwimlanesProps) {
   const [frame, width] = useWidth()
@@ -103,9 +104,9 @@ function findLanes(changes: readonly Change[], end: number) {
       close(change.component, time).push({ from: time, to: end, ...ofState(change.to) })
     if (
       change.__typename === 'ConvergenceChanged' &&
-      (change.fromConvergence !== change.toConvergence || !lanes.has(meant))
+      (change.fromConvergence !== change.toConvergence || !lanes.has(convergenceLane))
     )
-      close(meant, time).push({
+      close(convergenceLane, time).push({
         from: time,
         to: end,
         mark: change.toConvergence.toLowerCase(),

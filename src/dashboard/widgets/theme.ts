@@ -1,4 +1,4 @@
-/** How much room there is, and which colours were chosen. */
+/** The width of the window, and the chosen colour theme. */
 import { signal } from '@preact/signals'
 
 const narrow = matchMedia('(max-width: 700px)')
@@ -23,7 +23,7 @@ export function chooseTheme(choice: Theme): void {
     if (choice === 'auto') localStorage.removeItem(place)
     else localStorage.setItem(place, choice)
   } catch {
-    // It holds until the page is left.
+    // Valid until the page is closed.
   }
 }
 

@@ -1,4 +1,4 @@
-/** The time slider: the last hours with how much happened in them, and a thumb that asks how it was then. */
+/** The time slider: the rate of changes in the last hours, and a thumb that chooses the time that the page shows. */
 import { useMemo } from 'preact/hooks'
 import { formatNumber } from '../data/labels.ts'
 import { oldest, useOldest, usePoints } from '../data/past-points.ts'
@@ -23,12 +23,12 @@ export const windowWords: Readonly<Record<Window, string>> = {
   '7d': '7 days',
 }
 
-/** How far the charts look back: as chosen, or as much of the last hours as there is. */
+/** The range of the charts: the chosen one, or as much history as there is. */
 export function useWindow() {
   const chosen = route.value.parameters.get('window')
   const name = chosen !== null && chosen in windows ? (chosen as Window) : fitting()
   const step = windows[name] / steps
-  // It moves on in steps, so that what was asked is shown again.
+  // Moves in steps, so that cached points are used again.
   const to = Math.ceil(now.value / step) * step
   return { name, from: to - windows[name], to, step }
 }
@@ -60,10 +60,10 @@ export function TimeBar() {
   const most = Math.max(...points.map(({ rate }) => rate ?? 0), 1)
   const then = at.value === null ? null : Date.parse(at.value)
   const choose = useMemo(() => {
-    let wanted: number | null = null
-    const apply = throttle(120, () => adjust({ at: wanted === null ? null : new Date(wanted).toISOString() }))
+    let chosen: number | null = null
+    const apply = throttle(120, () => adjust({ at: chosen === null ? null : new Date(chosen).toISOString() }))
     return (time: number | null): void => {
-      wanted = time
+      chosen = time
       apply()
     }
   }, [])

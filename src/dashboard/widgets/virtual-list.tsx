@@ -1,4 +1,4 @@
-/** Only the rows that are seen exist; the page itself scrolls. Up and down move between rows, as in any list. */
+/** Renders only the visible rows of a list; the page itself scrolls. The up and down keys move between rows. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 
@@ -8,7 +8,7 @@ interface VirtualListProps<Row> {
   readonly rowHeight: number
   readonly label: string
   readonly head?: readonly string[]
-  /** How many there will be. */
+  /** The number of rows. */
   readonly total?: number | undefined
   readonly columns: string
   readonly children: (row: Row) => ComponentChildren
