@@ -45,7 +45,7 @@ interface Report {
   readonly seq: number
 }
 
-type Told = 'new' | 'again' | 'late'
+type Delivery = 'new' | 'again' | 'late'
 
 export function createAgent({ url, token, agent, seed, fetcher, ledger, ...retryOptions }: AgentOptions): Agent {
   const random = createRandom(`${seed}/agent/${agent.name}`)
@@ -102,11 +102,11 @@ export function createAgent({ url, token, agent, seed, fetcher, ledger, ...retry
       // The report is dropped.
     } else if (fate < 0.15 && late === null) late = report
     else {
-      if (!(await tell(report, 'new'))) return false
-      if (random.chance(0.1) && !(await tell(report, 'again'))) return false
+      if (!(await send(report, 'new'))) return false
+      if (random.chance(0.1) && !(await send(report, 'again'))) return false
       // A late report of another deployment would not be out of order.
       if (late?.job === job) {
-        if (!(await tell(late, 'late'))) return false
+        if (!(await send(late, 'late'))) return false
         late = null
       }
     }
@@ -119,7 +119,7 @@ export function createAgent({ url, token, agent, seed, fetcher, ledger, ...retry
     return true
   }
 
-  async function tell({ job, state, seq: own }: Report, how: Told): Promise<boolean> {
+  async function send({ job, state, seq: own }: Report, how: Delivery): Promise<boolean> {
     const error = { code: 'HELM-7', message: `the chart of ${job.deploymentId} cannot be rendered` }
     const whyIfFailed = state === 'FAILED' ? { error } : {}
     const body = {

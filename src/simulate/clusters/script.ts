@@ -25,14 +25,14 @@ interface Due {
   readonly at: number
 }
 
-type Told = Due &
+type TimedFact = Due &
   (
     | { readonly of: 'action'; readonly state: ActionState; readonly instanceId: string | null }
     | { readonly of: 'resources'; readonly instanceId: string; readonly items: readonly AppliedItem[] }
     | { readonly of: 'objects'; readonly list: ObjectList }
   )
 
-export type GroupFact = Told & { readonly group: SimulatedGroup }
+export type GroupFact = TimedFact & { readonly group: SimulatedGroup }
 
 export interface ConnectivityFact extends Due {
   readonly of: 'connectivity'
@@ -69,7 +69,7 @@ export function* playGroup(group: SimulatedGroup, seed: number, network: Network
   let context = ''
   for (let round = 0; ; round += 1) {
     const begin = Math.max(at, group.startsAt + round * period)
-    const facts: Told[] = []
+    const facts: TimedFact[] = []
     const kind = roundOf(group, round)
     if (kind === 'install' || kind === 'update') {
       instanceId = contextOf(group, round)
@@ -106,7 +106,7 @@ function roundOf({ habit }: SimulatedGroup, round: number): RoundKind {
   return round % 2 === 1 ? 'terminate' : 'install'
 }
 
-function* actionsOf(kind: RoundKind, round: number, at: number, instanceId: string): Generator<Told> {
+function* actionsOf(kind: RoundKind, round: number, at: number, instanceId: string): Generator<TimedFact> {
   if (round === 0) yield { at, of: 'action', state: 'Approved', instanceId: null }
   if (kind === 'update') yield { at, of: 'action', state: 'Updated', instanceId }
   if (kind === 'install' || kind === 'update')
@@ -115,7 +115,7 @@ function* actionsOf(kind: RoundKind, round: number, at: number, instanceId: stri
 }
 
 /** All resources that will be applied. */
-function announce({ clusters }: SimulatedGroup, { begin, instanceId }: Stage): Told {
+function announce({ clusters }: SimulatedGroup, { begin, instanceId }: Stage): TimedFact {
   const items = clusters.flatMap((cluster) => apps.flatMap((app) => itemsOf(app, cluster, 'PENDING')))
   return { at: begin + 2 * second, of: 'resources', instanceId, items }
 }
@@ -124,7 +124,7 @@ function itemsOf(app: App, cluster: string, sync: SyncStatus): AppliedItem[] {
   return resourcesOf(app).map((resource) => ({ app, cluster, resource, sync }))
 }
 
-function* playCluster(stage: Stage, cluster: string): Generator<Told> {
+function* playCluster(stage: Stage, cluster: string): Generator<TimedFact> {
   for (const app of apps) {
     const place = { ...stage, random: stage.random.of(cluster).of(app), cluster, app }
     const appliedAt = stage.begin + 3 * second + place.random.skewed(6) * second
@@ -139,20 +139,20 @@ interface Place extends Stage {
 }
 
 /** The maximum at once. A single resource may take longer than others. */
-function* apply({ random, kind, network, app, cluster, instanceId }: Place, at: number): Generator<Told> {
+function* apply({ random, kind, network, app, cluster, instanceId }: Place, at: number): Generator<TimedFact> {
   const goal = kind === 'terminate' ? 'DELETED' : 'APPLIED'
-  const tell = (time: number, items: readonly AppliedItem[]): Told => ({ at: time, of: 'resources', instanceId, items })
+  const report = (time: number, items: readonly AppliedItem[]): TimedFact => ({ at: time, of: 'resources', instanceId, items })
   const all = itemsOf(app, cluster, goal)
   const back = network.offlineUntil(cluster, at)
   if (back !== null) {
-    yield tell(at, itemsOf(app, cluster, 'RETRYING'))
-    yield tell(back + second, all)
+    yield report(at, itemsOf(app, cluster, 'RETRYING'))
+    yield report(back + second, all)
     return
   }
   const slow = random.index(all.length)
   const trouble = random.chance(0.12) ? 'FAILED' : random.chance(0.2) ? 'RETRYING' : null
-  yield tell(at, trouble ? all.map((item, index) => (index === slow ? { ...item, sync: trouble } : item)) : all)
-  if (trouble) yield tell(at + random.skewed(trouble === 'FAILED' ? 25 : 10) * second, all.slice(slow, slow + 1))
+  yield report(at, trouble ? all.map((item, index) => (index === slow ? { ...item, sync: trouble } : item)) : all)
+  if (trouble) yield report(at + random.skewed(trouble === 'FAILED' ? 25 : 10) * second, all.slice(slow, slow + 1))
 }
 
 interface Moment {
@@ -191,7 +191,7 @@ function* vanish({ random }: Place, at: number): Generator<Moment> {
 function* deliver(
   { random, round, network, context, app, cluster }: Place,
   moments: Iterable<Moment>,
-): Generator<Told> {
+): Generator<TimedFact> {
   let version = round * mostVersions
   for (const { at: seenAt, pods } of moments) {
     version += 1
