@@ -34,7 +34,7 @@ export interface Instance {
   readonly status: InstanceStatus
   readonly goal: InstanceGoal
   /** The state that the orchestrator reports (k8splugin). Null: the state follows from the resources. */
-  readonly told: DeploymentState | null
+  readonly reportedState: DeploymentState | null
   /** A resource was reported FAILED since the goal was set. A failure to apply is not a failure to delete. */
   readonly hasFailed: boolean
   /** The rollout shows this instance's deployments and resources. True for the newest instance, and for each one of a resource bundle. */
@@ -52,11 +52,11 @@ export type SyncCounts = Readonly<Record<SyncStatus, number>>
 
 /** docs/wire.md §2.2, first table. `successor`: the status of the instance that updates this one. */
 export function instanceStatus(
-  instance: Pick<Instance, 'goal' | 'status' | 'told' | 'hasFailed'>,
+  instance: Pick<Instance, 'goal' | 'status' | 'reportedState' | 'hasFailed'>,
   counts: SyncCounts,
   successor: InstanceStatus | null,
 ): InstanceStatus {
-  if (instance.told !== null) return reportedStatus(instance.told, instance.goal)
+  if (instance.reportedState !== null) return reportedStatus(instance.reportedState, instance.goal)
   const total = totalOf(counts)
   // One failure is enough: EMCO stops working on that resource, even while it retries others.
   const isFailing = counts.FAILED > 0 && instance.hasFailed
@@ -78,8 +78,8 @@ export function instanceStatus(
   }
 }
 
-function reportedStatus(told: DeploymentState, goal: InstanceGoal): InstanceStatus {
-  if (told === 'FAILED') return goal === 'TERMINATE' ? 'TERMINATE_FAILED' : 'INSTANTIATE_FAILED'
+function reportedStatus(reportedState: DeploymentState, goal: InstanceGoal): InstanceStatus {
+  if (reportedState === 'FAILED') return goal === 'TERMINATE' ? 'TERMINATE_FAILED' : 'INSTANTIATE_FAILED'
   const statuses = {
     PENDING: 'CREATED',
     INSTALLING: 'INSTANTIATING',
@@ -87,12 +87,15 @@ function reportedStatus(told: DeploymentState, goal: InstanceGoal): InstanceStat
     REMOVING: 'TERMINATING',
     REMOVED: 'TERMINATED',
   } as const
-  return statuses[told]
+  return statuses[reportedState]
 }
 
 /** docs/wire.md §2.2, second table: the state of a deployment or component follows from the sync status of its resources, unless the orchestrator reports it. */
-export function stateOfSync({ goal, told }: Pick<Instance, 'goal' | 'told'>, counts: SyncCounts): DeploymentState {
-  if (told !== null) return told
+export function stateOfSync(
+  { goal, reportedState }: Pick<Instance, 'goal' | 'reportedState'>,
+  counts: SyncCounts,
+): DeploymentState {
+  if (reportedState !== null) return reportedState
   const total = totalOf(counts)
   if (counts.FAILED > 0) return 'FAILED'
   if (total > 0 && counts.DELETED === total) return 'REMOVED'

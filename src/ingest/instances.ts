@@ -21,7 +21,7 @@ export function followDeployment(
 ): void {
   const known = work.deploymentByKey(key)
   const standing = work.orchestration.standing(key, instance)
-  if (!standing && !known && instance.told === null) return
+  if (!standing && !known && instance.reportedState === null) return
   const place = {
     key,
     targetKey,
@@ -33,7 +33,7 @@ export function followDeployment(
     applicationVersion: rollout.compositeAppVersion,
   }
   const { isCurrent } = instance
-  const state = instance.told ?? known?.state ?? 'PENDING'
+  const state = instance.reportedState ?? known?.state ?? 'PENDING'
   const empty = { state, readiness: 'UNKNOWN', components: [], isCurrent } as const
   work.commit(known, applyDerived(known, standing ?? empty, place, work.moment()), null)
 }

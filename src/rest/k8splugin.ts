@@ -171,7 +171,7 @@ async function requireInstance(snapshot: Snapshot, instanceId: string): Promise<
   const instance = await instanceById(snapshot, instanceId, null)
   const rollout = instance && (await rolloutsByKey(snapshot, [instance.rolloutKey], null)).get(instance.rolloutKey)
   // What was deleted is gone for whoever asks the plugin; its history stays in GraphQL.
-  if (instance && rollout?.kind === 'RESOURCE_BUNDLE' && instance.told !== 'REMOVED') return instance
+  if (instance && rollout?.kind === 'RESOURCE_BUNDLE' && instance.reportedState !== 'REMOVED') return instance
   throw new DomainError('NOT_FOUND', `there is no instance ${instanceId}`)
 }
 

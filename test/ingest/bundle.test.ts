@@ -28,14 +28,14 @@ describe.each(stores)("a k8splugin's instance on $name", (store) => {
   afterAll(() => road.close())
 
   const resource = (name: string) => ({ group: 'apps', version: 'v1', kind: 'Deployment', name, namespace: 'ns' })
-  const tell = (instanceId: string, told: DeploymentState, more: Partial<BundleInstance> = {}) =>
+  const tell = (instanceId: string, reportedState: DeploymentState, more: Partial<BundleInstance> = {}) =>
     road.writer.submit(
       reportInstance({
         instanceId,
         rollout: resourceBundle('edgex', 'v1', instanceId.split('-')[0] ?? ''),
         cloudRegion: `region-${instanceId}`,
         component: 'edgex',
-        told,
+        reportedState,
         isEnding: false,
         resources: [resource('ui'), resource('vault')],
         document: JSON.stringify({ id: instanceId }),

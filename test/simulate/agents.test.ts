@@ -122,7 +122,7 @@ describe('agents', () => {
   it.each<[string, RegExp, (passing: Passing) => Promise<boolean>]>([
     [
       'gives a document that is another',
-      /the document of .* is not what its digest says/,
+      /the document of .* does not match its digest/,
       async ({ path, pass, answer }) => {
         if (!/\/deployments\/[^/]+\/sha256:/.test(path)) return false
         const { status, body } = await pass()
@@ -132,7 +132,7 @@ describe('agents', () => {
     ],
     [
       'tells a manifest under another ETag',
-      /its manifest's ETag is "sha256:0+", which is not of its bytes/,
+      /the manifest's ETag is "sha256:0+", which is not the digest of its bytes/,
       async ({ path, pass, answer }) => {
         if (!/^\/api\/v1\/clients\/[^/]+\/deployments$/.test(path)) return false
         const { status, body } = await pass()

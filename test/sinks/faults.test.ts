@@ -86,7 +86,7 @@ describe.each(stores)('sinks on $name', (store) => {
         rollout: resourceBundle('rb', 'v1', 'profile'),
         cloudRegion: 'region',
         component: 'rb',
-        told: 'INSTALLED',
+        reportedState: 'INSTALLED',
         isEnding: false,
         resources: [],
         document: JSON.stringify({ id: instanceId }),

@@ -18,7 +18,7 @@ export interface K8spluginInstance {
   readonly rollout: RolloutName
   readonly cloudRegion: string
   readonly component: string
-  readonly told: DeploymentState
+  readonly reportedState: DeploymentState
   readonly isEnding: boolean
   readonly resources: readonly (Gvk & { readonly name: string; readonly namespace: string | null })[]
   readonly document: string
@@ -60,7 +60,7 @@ export function parseInstance(body: unknown, pathId: string): K8spluginInstance 
   const cloudRegion = readId(problems, 'request.cloud-region', request['cloud-region'])
   const namespace =
     isAbsent(body.namespace) || body.namespace === '' ? null : readId(problems, 'namespace', body.namespace)
-  const told = readStatus(problems, body.status)
+  const status = readStatus(problems, body.status)
   const resources = readResources(problems, body.resources, namespace)
   if (problems.list || rbName === null || rbVersion === null || profile === null || cloudRegion === null)
     throw refusal(problems.list ?? [], 'The instance')
@@ -69,25 +69,25 @@ export function parseInstance(body: unknown, pathId: string): K8spluginInstance 
     rollout: resourceBundle(rbName, rbVersion, profile),
     cloudRegion,
     component: rbName,
-    ...told,
+    ...status,
     resources,
     document: plainJson({ ...body, id: pathId }),
   }
 }
 
-function readStatus(problems: Problems, status: unknown): { told: DeploymentState; isEnding: boolean } {
-  if (isAbsent(status) || status === '') return { told: 'INSTALLED', isEnding: false }
+function readStatus(problems: Problems, status: unknown): { reportedState: DeploymentState; isEnding: boolean } {
+  if (isAbsent(status) || status === '') return { reportedState: 'INSTALLED', isEnding: false }
   const word = typeof status === 'string' ? status.toUpperCase() : ''
   const isEnding = word.includes('DELET')
-  if (word.endsWith('-FAILED') || word === 'FAILED') return { told: 'FAILED', isEnding }
-  const told = statuses[word]
-  if (!told)
+  if (word.endsWith('-FAILED') || word === 'FAILED') return { reportedState: 'FAILED', isEnding }
+  const state = statuses[word]
+  if (!state)
     complain(
       problems,
       'status',
       `must be one of ${Object.keys(statuses).join(', ')} or end in -FAILED, but is ${shown(status)}`,
     )
-  return { told: told ?? 'INSTALLED', isEnding }
+  return { reportedState: state ?? 'INSTALLED', isEnding }
 }
 
 function readResources(problems: Problems, list: unknown, namespace: string | null): K8spluginInstance['resources'] {

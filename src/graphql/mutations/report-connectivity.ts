@@ -28,7 +28,7 @@ addMutation('reportConnectivity', {
     description: 'The connectivity is recorded.',
     fields: (t) => ({
       revision: t.expose('revision', { type: 'Revision', description: 'The newest revision after the commit.' }),
-      verdict: t.expose('verdict', { type: VerdictEnum, description: 'What the report changed.' }),
+      verdict: t.expose('verdict', { type: VerdictEnum, description: 'The result of the report.' }),
       cluster: t.expose('cluster', { type: Cluster, description: 'The cluster.' }),
     }),
   },

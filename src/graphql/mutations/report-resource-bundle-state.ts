@@ -39,7 +39,7 @@ addMutation('reportResourceBundleState', {
     description: 'The snapshot is recorded.',
     fields: (t) => ({
       revision: t.expose('revision', { type: 'Revision', description: 'The newest revision after the commit.' }),
-      verdict: t.expose('verdict', { type: VerdictEnum, description: 'What the snapshot changed.' }),
+      verdict: t.expose('verdict', { type: VerdictEnum, description: 'The result of the snapshot.' }),
       unreadable: t.expose('unreadable', {
         type: [Problem],
         description: 'Entries that could not be read. All other entries are recorded.',

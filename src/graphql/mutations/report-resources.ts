@@ -41,7 +41,7 @@ const ResourceResult = builder.objectRef<ItemVerdict>('ResourceResult').implemen
     verdict: t.expose('verdict', {
       type: VerdictEnum,
       nullable: true,
-      description: 'What the report changed. Null: the resource was refused.',
+      description: 'The result of the report. Null: the resource was refused.',
     }),
     problems: t.expose('problems', {
       type: [Problem],

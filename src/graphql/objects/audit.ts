@@ -27,7 +27,7 @@ const Audit = builder
       revision: t.expose('revision', { type: 'Revision', description: 'The revision that the recount reflects.' }),
       logAheadSeconds: t.exposeInt('logAheadSeconds', {
         description:
-          "Seconds by which the log's time is ahead of the server's clock. Above 0 after a jump of the clock: `at` of every change stays there until that time has passed, or until `npm run new-epoch` begins an epoch with the right time.",
+          "Seconds by which the log's time is ahead of the server's clock. Above 0 after the clock jumped ahead. Changes then get the same time until the clock has reached it, or until `npm run new-epoch` begins an epoch with the correct time.",
       }),
       drift: t.expose('drift', { type: [Drift], description: 'The counters that differ. Empty if all are correct.' }),
     }),

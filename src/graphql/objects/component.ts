@@ -20,7 +20,7 @@ Component.implement({
     }),
     readiness: t.field({
       type: ReadinessEnum,
-      description: 'Whether it works, judged from its Kubernetes objects. UNKNOWN if no cluster reports them.',
+      description: 'Whether it works, according to its Kubernetes objects. UNKNOWN if no cluster reports them.',
       resolve: ({ readiness }) => readiness ?? 'UNKNOWN',
     }),
     deployment: t.expose('deployment', { type: Deployment, description: 'The deployment that it belongs to.' }),

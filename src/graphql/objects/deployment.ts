@@ -85,7 +85,7 @@ Deployment.implement({
     }),
     readiness: t.expose('readiness', {
       type: ReadinessEnum,
-      description: 'Whether the deployed application works, judged from its Kubernetes objects.',
+      description: 'Whether the deployed application works, according to its Kubernetes objects.',
     }),
     components: t.field({
       type: [Component],
@@ -149,7 +149,7 @@ Deployment.implement({
       type: ConvergenceEnum,
       description: 'How the reported state compares with the desired state.',
     }),
-    stalled: t.exposeBoolean('stalled', { description: 'Whether the deployment is in progress for too long.' }),
+    stalled: t.exposeBoolean('stalled', { description: 'Whether the deployment has been in progress for too long.' }),
     reportedAt: t.expose('reportedAt', {
       type: 'DateTime',
       nullable: true,

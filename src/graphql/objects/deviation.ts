@@ -5,7 +5,7 @@ import type { DeviationCount, DeviceDeviation } from '../../store/read/deviation
 import { builder } from '../builder.ts'
 
 export const DeviationKindEnum = builder.enumType('DeviationKind', {
-  description: 'A sentence of the Margo specification that a report does not keep.',
+  description: 'A sentence of the Margo specification that a report breaks.',
   values: Object.fromEntries(deviationKinds.map((kind) => [kind, { description: deviationSentences[kind] }])) as {
     readonly [Kind in (typeof deviationKinds)[number]]: { readonly description: string }
   },
@@ -13,7 +13,7 @@ export const DeviationKindEnum = builder.enumType('DeviationKind', {
 
 export const DeviceDeviationRef = builder.objectRef<DeviceDeviation>('DeviceDeviation').implement({
   access: 'viewer',
-  description: 'A sentence of the Margo specification that reports of a device did not keep.',
+  description: 'A sentence of the Margo specification that reports of a device broke.',
   fields: (t) => ({
     kind: t.expose('kind', { type: DeviationKindEnum, description: 'The sentence.' }),
     count: t.exposeFloat('count', {
@@ -24,7 +24,7 @@ export const DeviceDeviationRef = builder.objectRef<DeviceDeviation>('DeviceDevi
     example: t.exposeString('example', {
       nullable: true,
       description:
-        "What the last of them said. At most 200 characters. Null: the caller's access scope is restricted, and the report can be about something outside it.",
+        "The text of the last such report. At most 200 characters. Null: the caller's access scope is restricted, and the report can be about something outside it.",
     }),
   }),
 })
@@ -32,7 +32,7 @@ export const DeviceDeviationRef = builder.objectRef<DeviceDeviation>('DeviceDevi
 const DeviationCountRef = builder.objectRef<DeviationCount>('DeviationCount').implement({
   access: 'viewer',
   description:
-    'How many devices in service, and how many of their reports, did not keep a sentence of the Margo specification.',
+    'The devices in service, and the number of their reports, that broke a sentence of the Margo specification.',
   fields: (t) => ({
     kind: t.expose('kind', { type: DeviationKindEnum, description: 'The sentence.' }),
     devices: t.exposeInt('devices', { description: 'Number of devices in service.' }),

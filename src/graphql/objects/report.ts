@@ -13,7 +13,7 @@ export const Report = builder.objectRef<ReportRow>('Report').implement({
       description: 'An opaque ID.',
       resolve: ({ deploymentKey, key }) => Buffer.from(`Report:${deploymentKey}:${key}`).toString('base64url'),
     }),
-    verdict: t.expose('verdict', { type: VerdictEnum, description: 'What the report changed.' }),
+    verdict: t.expose('verdict', { type: VerdictEnum, description: 'The result of the report.' }),
     staleBy: t.exposeString('staleBy', {
       nullable: true,
       description:

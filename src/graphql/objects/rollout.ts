@@ -64,7 +64,7 @@ Rollout.implement({
     }),
     readiness: t.field({
       type: ReadinessEnum,
-      description: 'Whether it works, judged from its Kubernetes objects. UNKNOWN if no cluster reports them.',
+      description: 'Whether it works, according to its Kubernetes objects. UNKNOWN if no cluster reports them.',
       resolve: async ({ key, asOf }, _, { reader }) =>
         (await (await reader()).readinessSum({ of: 'rollout', key }, asOf)) ?? 'UNKNOWN',
     }),

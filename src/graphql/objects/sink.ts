@@ -87,7 +87,7 @@ const UnannouncedInstances = builder
   .objectRef<{ readonly totalCount: number; readonly nodes: readonly InstanceRow[] }>('UnannouncedInstances')
   .implement({
     access: 'operator of all',
-    description: 'Instances that are missing from the inventory because nothing announced them.',
+    description: 'Instances that are missing from the inventory because they were not announced.',
     fields: (t) => ({
       totalCount: t.exposeInt('totalCount', { description: 'Number of such instances.' }),
       nodes: t.field({

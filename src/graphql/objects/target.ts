@@ -86,7 +86,7 @@ Device.implement({
     revokedAt: t.expose('revokedAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'When the device was revoked. Its reports are refused since. Null: not revoked.',
+      description: 'When the device was revoked. Since then its reports are refused. Null: not revoked.',
     }),
     retirement: t.field({
       type: DeviceRetirement,
@@ -115,7 +115,7 @@ Device.implement({
     deviations: t.field({
       type: [DeviceDeviationRef],
       description:
-        'How the reports that it sent deviate from the Margo specification, latest first. Always the present. Changes spend no revision.',
+        'How its reports deviate from the Margo specification, latest first. Always the present values. Changes use no revision.',
       resolve: async ({ key }, _, { reader }) => (await (await reader()).deviations(key)) ?? [],
     }),
     manifestVersion: t.string({

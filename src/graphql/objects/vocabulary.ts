@@ -75,7 +75,7 @@ export const InstanceStatusEnum = builder.enumType('InstanceStatus', {
 })
 
 export const ReadinessEnum = builder.enumType('Readiness', {
-  description: 'Whether a deployed application works, judged from its Kubernetes objects.',
+  description: 'Whether a deployed application works, according to its Kubernetes objects.',
   values: {
     READY: { description: 'All objects are ready.' },
     PENDING: { description: 'Some objects are not ready yet.' },
@@ -115,7 +115,7 @@ export const ConnectivityEnum = builder.enumType('Connectivity', {
 })
 
 export const VerdictEnum = builder.enumType('Verdict', {
-  description: 'What an acknowledged report changed.',
+  description: 'The result of an acknowledged report.',
   values: {
     APPLIED: { description: 'The report changed the recorded state.' },
     UNCHANGED: { description: 'The report repeated the recorded state.' },
@@ -146,8 +146,8 @@ export const RolloutKindEnum = builder.enumType('RolloutKind', {
 export const DeploymentOrderEnum = builder.enumType('DeploymentOrder', {
   description: 'The order of a list of deployments.',
   values: {
-    CHANGED_DESC: { description: 'Last changed first.' },
-    CHANGED_ASC: { description: 'Last changed last.' },
+    CHANGED_DESC: { description: 'By time of the last change, latest first.' },
+    CHANGED_ASC: { description: 'By time of the last change, oldest first.' },
     STATE: { description: 'By state, in the order of the enum. Within a state, last changed first.' },
     NAME: { description: 'By deployment ID.' },
   } satisfies Described<DeploymentOrder>,

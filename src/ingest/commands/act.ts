@@ -190,7 +190,7 @@ function newInstance(
     revisionNumber: isUpdate ? before.revisionNumber + 1 : 1,
     status: needsInstance(state) && !isUpdate ? 'INSTANTIATING' : 'CREATED',
     goal: 'NOTHING',
-    told: null,
+    reportedState: null,
     hasFailed: false,
     isCurrent: true,
     successorKey: null,

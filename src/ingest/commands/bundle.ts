@@ -19,7 +19,7 @@ export interface BundleInstance {
   readonly rollout: RolloutName
   readonly cloudRegion: string
   readonly component: string
-  readonly told: DeploymentState
+  readonly reportedState: DeploymentState
   /** It is on its way out: a failure is one of deleting. */
   readonly isEnding: boolean
   readonly resources: readonly {
@@ -56,24 +56,24 @@ export function reportInstance(fact: BundleInstance): Command<BundleReported> {
       const target = work.ensureTarget('CLOUD_REGION', '', fact.cloudRegion)
       const rollout = work.ensureRollout(fact.rollout)
       const goal = fact.isEnding ? 'TERMINATE' : 'INSTANTIATE'
-      const told: Instance = {
+      const updated: Instance = {
         ...(known ?? newInstance(work, rollout, fact)),
         rolloutKey: rollout.key,
         goal,
-        told: fact.told,
+        reportedState: fact.reportedState,
       }
       const [deployment = null] = known ? work.deploymentsOfInstance(known.key) : []
-      if (known) work.orchestration.putInstance(told)
-      else work.recordInstance(told, { kind: 'INSTANCE_STATUS_CHANGED', fromStatus: null, toStatus: told.status })
+      if (known) work.orchestration.putInstance(updated)
+      else work.recordInstance(updated, { kind: 'INSTANCE_STATUS_CHANGED', fromStatus: null, toStatus: updated.status })
       if (deployment && deployment.rolloutKey !== rollout.key)
         work.commit(deployment, applyMoveToRollout(deployment, rollout, work.moment()), null)
 
       const deploymentKey = deployment?.key ?? work.newKey()
-      tellResources(work, rollout, told, deploymentKey, target.key, fact)
-      followDeployment(work, rollout, told, target.key, deploymentKey)
-      followInstance(work, rollout.key, told.key)
+      recordResources(work, rollout, updated, deploymentKey, target.key, fact)
+      followDeployment(work, rollout, updated, target.key, deploymentKey)
+      followInstance(work, rollout.key, updated.key)
       const verdict = work.revision() > before ? 'APPLIED' : 'UNCHANGED'
-      return { revision: work.revision(), instanceKey: told.key, verdict, isNew: !known }
+      return { revision: work.revision(), instanceKey: updated.key, verdict, isNew: !known }
     },
     also: ({ instanceKey }) => [storeDocument(instanceKey, fact.document)],
   }
@@ -105,29 +105,29 @@ export function removeInstance(instanceId: string): Command<{ readonly revision:
       const { instance, rollout, deployment } = requireInstance(work, instanceId)
       const before = work.revision()
       const component = rollout.compositeApp ?? rollout.name
-      const told: Instance = { ...instance, goal: 'TERMINATE', told: 'REMOVED' }
-      work.orchestration.putInstance(told)
+      const updated: Instance = { ...instance, goal: 'TERMINATE', reportedState: 'REMOVED' }
+      work.orchestration.putInstance(updated)
       for (const known of work.orchestration.resourcesOf(deployment.key, component)) {
         if (known.goneAt !== null) continue
         const goneAt = known.sync === null ? work.moment().at : null
         const sync = known.sync === null ? null : 'DELETED'
         const next = { ...known, sync, presence: 'NOT_PRESENT', goneAt, detailHash: null } as const
-        putResource(work, told, known, assess(next, known), { detail: null })
+        putResource(work, updated, known, assess(next, known), { detail: null })
       }
-      followDeployment(work, rollout, told, deployment.targetKey, deployment.key)
-      followInstance(work, rollout.key, told.key)
+      followDeployment(work, rollout, updated, deployment.targetKey, deployment.key)
+      followInstance(work, rollout.key, updated.key)
       return { revision: work.revision(), verdict: work.revision() > before ? 'APPLIED' : 'UNCHANGED' }
     },
   }
 }
 
-function tellResources(
+function recordResources(
   work: UnitOfWork,
   rollout: Rollout,
   instance: Instance,
   deploymentKey: number,
   targetKey: number,
-  { component, resources, told }: BundleInstance,
+  { component, resources, reportedState }: BundleInstance,
 ): void {
   const { orchestration } = work
   const isSeen = orchestration.bundle(instance.key, targetKey, component) !== null
@@ -142,7 +142,7 @@ function tellResources(
       ...base,
       version: item.version || base.version,
       namespace: base.namespace ?? item.namespace,
-      sync: syncTold(told, base.sync),
+      sync: syncOf(reportedState, base.sync),
       presence,
       goneAt: null,
     } as const
@@ -156,8 +156,8 @@ function tellResources(
 }
 
 /** A k8splugin tells of the whole what an orchestrator tells of each. */
-function syncTold(told: DeploymentState, known: SyncStatus | null): SyncStatus {
-  switch (told) {
+function syncOf(reportedState: DeploymentState, known: SyncStatus | null): SyncStatus {
+  switch (reportedState) {
     case 'INSTALLED':
       return 'APPLIED'
     case 'REMOVED':
@@ -193,7 +193,7 @@ function requireInstance(work: UnitOfWork, instanceId: string) {
   return { instance, rollout, deployment }
 }
 
-function newInstance(work: UnitOfWork, rollout: Rollout, { instanceId, told }: BundleInstance): Instance {
+function newInstance(work: UnitOfWork, rollout: Rollout, { instanceId, reportedState }: BundleInstance): Instance {
   return {
     key: work.newKey(),
     rolloutKey: rollout.key,
@@ -201,7 +201,7 @@ function newInstance(work: UnitOfWork, rollout: Rollout, { instanceId, told }: B
     revisionNumber: 1,
     status: 'CREATED',
     goal: 'INSTANTIATE',
-    told,
+    reportedState,
     isCurrent: true,
     successorKey: null,
     hasFailed: false,

@@ -141,7 +141,12 @@ interface Place extends Stage {
 /** The maximum at once. A single resource may take longer than others. */
 function* apply({ random, kind, network, app, cluster, instanceId }: Place, at: number): Generator<TimedFact> {
   const goal = kind === 'terminate' ? 'DELETED' : 'APPLIED'
-  const report = (time: number, items: readonly AppliedItem[]): TimedFact => ({ at: time, of: 'resources', instanceId, items })
+  const report = (time: number, items: readonly AppliedItem[]): TimedFact => ({
+    at: time,
+    of: 'resources',
+    instanceId,
+    items,
+  })
   const all = itemsOf(app, cluster, goal)
   const back = network.offlineUntil(cluster, at)
   if (back !== null) {

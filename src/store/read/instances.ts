@@ -51,7 +51,7 @@ export async function bundleInstances(session: Session): Promise<InstanceRow[]> 
 }
 
 const isBundle = sql`(${instances.rolloutKey} in (
-  select ${rollouts.key} from ${rollouts} where ${rollouts.kind} = 'RESOURCE_BUNDLE') and ${instances.told} <> 'REMOVED')`
+  select ${rollouts.key} from ${rollouts} where ${rollouts.kind} = 'RESOURCE_BUNDLE') and ${instances.reportedState} <> 'REMOVED')`
 
 const isUnannounced = sql`(${isBundle} and not exists (
   select 1 from ${sinks} where ${sinks.kind} = 'INVENTORY' and ${sinks.instanceKey} = ${instances.key}))`

@@ -41,7 +41,7 @@ export const instances = pgTable(
     revisionNumber: integer('revision_number').notNull(),
     status: instanceStatus('status').notNull(),
     goal: instanceGoal('goal').notNull(),
-    told: deploymentState('told'),
+    reportedState: deploymentState('told'),
     /** True for instances that are older than this column: every failure counts, as it did then. */
     hasFailed: boolean('has_failed').notNull().default(true),
     isCurrent: boolean('is_current').notNull().default(false),

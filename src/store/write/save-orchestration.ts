@@ -12,7 +12,7 @@ const updateInstances = updateOf(instances, {
       'rolloutKey',
       'status',
       'goal',
-      'told',
+      'reportedState',
       'hasFailed',
       'isCurrent',
       'successorKey',
