@@ -100,7 +100,7 @@ describe('a simulation', () => {
   it.each<[string, RegExp, (passing: Passing) => Promise<boolean>]>([
     [
       'lost what it acknowledged',
-      /is .* but should be|reports are kept of/,
+      /is .* but should be|reports are stored/,
       async ({ body, answer, path }) => {
         if (path === '/reports' || !body.toLowerCase().includes('"installed"')) return false
         answer(201, JSON.stringify({ acknowledgement: 'received', verdict: 'APPLIED', revision: '1' }))
