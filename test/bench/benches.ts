@@ -11,11 +11,13 @@ import { memory } from './benches/memory.ts'
 import { query } from './benches/query.ts'
 import { resumeStorm } from './benches/resume-storm.ts'
 import { selective } from './benches/selective.ts'
+import { writers } from './benches/writers.ts'
 import type { Bench } from './harness/bench.ts'
 
 export const benches: readonly Bench[] = [
   ingest,
   ingestEmbedded,
+  writers,
   query,
   dashboard,
   fanOut,

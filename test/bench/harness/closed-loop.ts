@@ -17,7 +17,7 @@ export interface Watched {
 }
 
 export interface Measured {
-  readonly server: Watched & { readonly port: number }
+  readonly server: Watched & { readonly port: number | readonly number[] }
   readonly database?: Watched | undefined
 }
 

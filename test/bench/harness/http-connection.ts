@@ -53,8 +53,10 @@ export async function openConnection(port: number): Promise<HttpConnection> {
   }
 }
 
-export function openConnections(port: number, count: number): Promise<HttpConnection[]> {
-  return Promise.all(Array.from({ length: count }, () => openConnection(port)))
+/** Of several ports each gets its share, in turn. */
+export function openConnections(ports: number | readonly number[], count: number): Promise<HttpConnection[]> {
+  const list = [ports].flat()
+  return Promise.all(Array.from({ length: count }, (_, index) => openConnection(list[index % list.length] ?? 0)))
 }
 
 function open(port: number): Promise<Socket> {

@@ -1,0 +1,128 @@
+/** What more servers on one database cost or gain: the same load on one, two and four of them, on shared cores. */
+import postgres from 'postgres'
+import { atLeast, atMost, type Bench, type Claim, type Lab } from '../harness/bench.ts'
+import { closedLoop, type Load, type Measured } from '../harness/closed-loop.ts'
+import { buildReports, createFleet, type Fleet } from '../harness/fleet.ts'
+import { type Answer, buildRequest } from '../harness/http-connection.ts'
+import type { BenchPostgres } from '../harness/postgres.ts'
+import { type Program, startRollcall } from '../harness/process.ts'
+import { interleave, ratio, rowsOf, type Sample } from '../harness/rounds.ts'
+
+const connections = 64
+const devices = 2_048
+const counts = [1, 2, 4] as const
+
+export const writers: Bench = {
+  name: 'writers',
+  title: `${connections} connections report to 1, 2 and 4 servers on one PostgreSQL: changes of known deployments, and first reports`,
+  async run(lab) {
+    const database = await lab.postgres()
+    const reports = buildReports(devices)
+    const groups: Group[] = []
+    try {
+      for (const count of counts) groups.push(await startGroup(database, count, createFleet(reports, connections)))
+      for (const group of groups) await introduce(group)
+      const variants = groups.flatMap((group): [string, (isWarmUp: boolean) => Promise<Sample>][] => {
+        const measure = (load: Load) => (isWarmUp: boolean) =>
+          closedLoop(load, group.measured, secondsOf(lab, isWarmUp))
+        return [
+          [`changes, ${group.count}`, measure({ connections, next: group.fleet.next, check: group.fleet.check })],
+          [`births, ${group.count}`, measure({ connections, next: group.births.next, check: group.births.check })],
+        ]
+      })
+      const samples = await interleave(Object.fromEntries(variants), lab.rounds)
+      const of = (kind: string, count: number): readonly Sample[] => samples[`${kind}, ${count}`] ?? []
+      const cpu = (sample: Sample): number => sample.serverCpu + (sample.databaseCpu ?? 0)
+      const claims = counts.flatMap((count): Claim[] => [
+        atLeast(`births ÷ changes, ${count}`, ratio(of('births', count), of('changes', count)), 0.7),
+        ...(count === 1
+          ? []
+          : [
+              atLeast(`changes, ${count} servers ÷ 1`, ratio(of('changes', count), of('changes', 1)), 0.95),
+              atLeast(`births, ${count} servers ÷ 1`, ratio(of('births', count), of('births', 1)), 0.95),
+              atMost(`CPU a change, ${count} servers ÷ 1`, ratio(of('changes', count), of('changes', 1), cpu), 1.3),
+            ]),
+      ])
+      const wrong = (await Promise.all(groups.map(findMissing))).flat()
+      return { rows: rowsOf(samples, 'reports/s'), claims, notes: [], wrong }
+    } finally {
+      await Promise.all(groups.flatMap(({ programs }) => programs.map((program) => program.stop())))
+      for (const { name } of groups) await database.drop(name)
+    }
+  },
+}
+
+interface Group {
+  readonly name: string
+  readonly url: string
+  readonly count: number
+  readonly programs: readonly Program[]
+  readonly measured: Measured
+  readonly fleet: Fleet
+  readonly births: Births
+}
+
+async function startGroup(database: BenchPostgres, count: number, fleet: Fleet): Promise<Group> {
+  const name = `writers_${count}`
+  const url = await database.create(name)
+  const programs = await Promise.all(Array.from({ length: count }, () => startRollcall({ DATABASE_URL: url })))
+  const cpu = (): number => programs.reduce((sum, program) => sum + program.cpu(), 0)
+  const server = { port: programs.map(({ port }) => port), cpu }
+  return { name, url, count, programs, measured: { server, database }, fleet, births: createBirths() }
+}
+
+async function introduce({ fleet, measured }: Group): Promise<void> {
+  const load = { connections, next: fleet.next, check: fleet.check }
+  while (fleet.acknowledged < 3 * devices) await closedLoop(load, measured, 0.5)
+}
+
+interface Births extends Pick<Load, 'next' | 'check'> {
+  readonly acknowledged: number
+}
+
+/** Each report is the first of its device. */
+function createBirths(): Births {
+  let sent = 0
+  let acknowledged = 0
+  return {
+    next() {
+      sent += 1
+      const components = ['database', 'web'].map((name) => ({ name, state: 'pending' }))
+      const about = { apiVersion: 'deployment.margo/v1', kind: 'DeploymentStatus', deploymentId: `new-${sent}` }
+      const body = JSON.stringify({ ...about, status: { state: 'pending' }, components })
+      return buildRequest('POST', `/device/new-${sent}/deployment/new-${sent}/status`, body)
+    },
+    check(_, { status, body }: Answer) {
+      if (status !== 201) return `a first report was answered with ${status} ${body.toString()}`
+      acknowledged += 1
+      return null
+    },
+    get acknowledged() {
+      return acknowledged
+    },
+  }
+}
+
+function secondsOf(lab: Lab, isWarmUp: boolean): number {
+  return isWarmUp ? 1 : lab.seconds
+}
+
+/** Every acknowledged report is kept exactly once, and revisions have no gap. */
+async function findMissing({ url, fleet, births, count }: Group): Promise<string[]> {
+  const sql = postgres(url, { max: 1 })
+  try {
+    const acknowledged = fleet.acknowledged + births.acknowledged
+    const [kept] = await sql<{ count: number }[]>`select count(*)::int as count from reports where verdict = 'APPLIED'`
+    const [head] = await sql<{ used: number }[]>`select (revision - epoch_base)::int as used from log_head`
+    return [
+      ...(kept?.count === acknowledged
+        ? []
+        : [`${count} servers: ${acknowledged} were acknowledged, ${kept?.count} kept`]),
+      ...(head?.used === 3 * acknowledged
+        ? []
+        : [`${count} servers: ${acknowledged} reports made ${head?.used} changes`]),
+    ]
+  } finally {
+    await sql.end()
+  }
+}
