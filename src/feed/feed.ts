@@ -94,7 +94,8 @@ export async function createFeed(options: FeedOptions): Promise<Feed> {
     })
   }
   await database.listen((revision) => {
-    if (revision === null || revision > hub.last) catchUp()
+    // The poll notices what a revision alone does not say: another epoch.
+    if (revision === null || (revision > hub.last && !hub.skip(revision))) catchUp()
   })
   const poll = setInterval(catchUp, pollInterval)
   const bookmarks = setInterval(() => {

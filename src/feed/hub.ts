@@ -4,6 +4,7 @@
  *   a batch of our own writer, and it began at `last`   → told from memory
  *   a doorbell, a poll, or a batch with somebody else's → the log is read from `last` on, until its head
  *   before it
+ *   any of them, and no subscriber has a topic          → `last` moves, and nothing is read
  *
  * Subscribers are found by topic, so a change costs what it matches and not how many listen.
  */
@@ -41,7 +42,11 @@ export interface Hub {
   reach(revision: Revision): Promise<void>
   /** Goes where the database is. */
   follow(head: LogHead): Promise<void>
+  /** Goes on to a revision without reading what lies before it. False: a subscriber would miss that. */
+  skip(revision: Revision): boolean
   subscribe(subscriber: Subscriber): () => void
+  /** Calls `moved` when `last` has moved. Reads nothing: for readers of the log with a cursor of their own. */
+  onMove(moved: () => void): () => void
   /** The first of the changes after a revision, when they are still in memory. */
   recent(after: Revision, limit: number): readonly Change[] | null
 }
@@ -52,6 +57,7 @@ const noSubscribers: ReadonlySet<Subscriber> = new Set()
 export function createHub(log: LogReader, start: LogHead, memory = 10_000): Hub {
   const index = new Map<Topic, Set<Subscriber>>()
   const everyone = new Set<Subscriber>()
+  const movers = new Set<() => void>()
   let last = start.revision
   let epochBase = start.epochBase
   let reading: Promise<void> | null = null
@@ -74,6 +80,20 @@ export function createHub(log: LogReader, start: LogHead, memory = 10_000): Hub 
           else if (list.at(-1) !== change) list.push(change)
         }
     for (const [subscriber, list] of told) subscriber.tell(list)
+    for (const moved of movers) moved()
+  }
+
+  function skip(revision: Revision): boolean {
+    if (index.size > 0) return false
+    if (revision > last) forgetUntil(revision)
+    return true
+  }
+
+  function forgetUntil(revision: Revision): void {
+    last = revision
+    ring = []
+    ringStart = last
+    for (const moved of movers) moved()
   }
 
   function remember(changes: readonly Change[]): void {
@@ -89,7 +109,7 @@ export function createHub(log: LogReader, start: LogHead, memory = 10_000): Hub 
       epochBase = head.epochBase
       interrupt(head.epochBase)
     }
-    while (last < head.revision) {
+    while (last < head.revision && !skip(head.revision)) {
       const changes = (await log.read(last, pageSize)).filter((change) => change.revision > last)
       const next = changes[0]?.revision ?? head.revision + 1
       if (next > last + 1) interrupt(next - 1)
@@ -98,9 +118,7 @@ export function createHub(log: LogReader, start: LogHead, memory = 10_000): Hub 
   }
 
   function interrupt(at: Revision): void {
-    last = at
-    ring = []
-    ringStart = last
+    forgetUntil(at)
     for (const subscriber of [...everyone]) subscriber.interrupted()
   }
 
@@ -121,6 +139,7 @@ export function createHub(log: LogReader, start: LogHead, memory = 10_000): Hub 
     publish(since, changes) {
       const isNext = (): boolean => since === last && reading === null
       if (isNext()) dispatch(changes)
+      else if (reading === null && skip(changes.at(-1)?.revision ?? since)) return
       else
         catchUp()
           .then(() => {
@@ -135,6 +154,7 @@ export function createHub(log: LogReader, start: LogHead, memory = 10_000): Hub 
       // A reading that began earlier may have taken its head before that revision was there.
       for (let tries = 0; last < revision && tries < 3; tries += 1) await catchUp()
     },
+    skip: (revision) => reading === null && skip(revision),
     follow: (head) => (head.revision === last && head.epochBase === epochBase ? Promise.resolve() : catchUp()),
     subscribe(subscriber) {
       everyone.add(subscriber)
@@ -151,6 +171,10 @@ export function createHub(log: LogReader, start: LogHead, memory = 10_000): Hub 
           if (set?.size === 0) index.delete(topic)
         }
       }
+    },
+    onMove(moved) {
+      movers.add(moved)
+      return () => void movers.delete(moved)
     },
     recent(after, limit) {
       if (after < ringStart) return null

@@ -74,10 +74,12 @@ const subjectColumns =
   origin.name as "fromTargetName", coalesce(target.labels, '[]') as labels, change.rollout_key as "rolloutKey",
   change.from_rollout_key as "fromRolloutKey", change.instance_key as "instanceKey", run.instance_id as "instanceId"`)
 
-const withNames = fixed(sql`left join ${deployments} as subject on subject.key = change.deployment_key
-    left join ${targets} as target on target.key = change.target_key
-    left join ${targets} as origin on origin.key = change.from_target_key
-    left join ${instances} as run on run.key = change.instance_key`)
+/** Looked up row by row (lateral-lookup.ts): where statistics are young, the planner would read whole tables for a few rows. */
+const withNames =
+  fixed(sql`left join lateral (select ${deployments.deploymentId} from ${deployments} where ${deployments.key} = change.deployment_key offset 0) as subject on true
+    left join lateral (select ${targets.kind}, ${targets.name}, ${targets.labels} from ${targets} where ${targets.key} = change.target_key offset 0) as target on true
+    left join lateral (select ${targets.name} from ${targets} where ${targets.key} = change.from_target_key offset 0) as origin on true
+    left join lateral (select ${instances.instanceId} from ${instances} where ${instances.key} = change.instance_key offset 0) as run on true`)
 
 /** The entries of a deployment, without those of its resources, which have a separate index. */
 export function ofDeployment(key: SQL): SQL {
