@@ -1,9 +1,11 @@
-/** The commands of a batch: what waits for their answers, what they decide, and telling it to them. */
+/** A batch: the commands that wait for their answers, what they decide, and their answers. */
 import { DomainError, type ErrorCode } from '../domain/errors.ts'
 import { describeOutage } from '../store/connection/failure.ts'
-import type { Effects, Loaded, Statement } from '../store/write/contract.ts'
+import type { Proof } from '../store/signature-claims.ts'
+import { stampOf } from '../store/write/batches.ts'
+import type { BatchName, DecidedBatch, Effects, Loaded, Needs, Statement } from '../store/write/contract.ts'
 import type { LockedHead } from '../store/write/load.ts'
-import { type BatchName, stampOf } from '../store/write/save.ts'
+import { sortProofs } from '../store/write/tokens.ts'
 import type { Command } from './command.ts'
 import type { UnitOfWork } from './unit-of-work.ts'
 
@@ -13,36 +15,63 @@ export interface Waiting {
   readonly reject: (error: unknown) => void
 }
 
+/** Commands of another server, which handed them over (hand-over.ts). They are written together or not at all. */
+export interface HandedBatch {
+  readonly name: BatchName
+  readonly commands: readonly Command<unknown>[]
+}
+
+export interface Batch {
+  readonly waiting: readonly Waiting[]
+  readonly handed: readonly HandedBatch[]
+}
+
 export type Outcome =
   | { readonly ok: unknown }
   | { readonly refused: ErrorCode; readonly message: string; readonly more: Pick<DomainError, 'problems' | 'facts'> }
 
-export interface Decided {
+export interface Decided extends DecidedBatch {
+  /** Of the commands that wait here. */
   readonly outcomes: readonly Outcome[]
-  readonly also: readonly Statement[]
-  readonly effects: Effects
 }
 
-export function decideBatch(batch: readonly Waiting[], work: UnitOfWork): Decided {
-  const outcomes = batch.map(({ command }) => decide(command, work))
-  const also = batch.flatMap(({ command }, index) => {
+export function sizeOf({ waiting, handed }: Batch): number {
+  return handed.reduce((size, { commands }) => size + commands.length, waiting.length)
+}
+
+export function needsOf({ waiting, handed }: Batch): Needs[] {
+  const own = waiting.map(({ command }) => command.needs)
+  return handed.length === 0 ? own : [...own, ...handed.flatMap(({ commands }) => commands.map(({ needs }) => needs))]
+}
+
+export function decideBatch({ waiting, handed }: Batch, work: UnitOfWork): Decided {
+  const also: Statement[] = []
+  const spent = new Map<string, Proof>()
+  const decideOne = (command: Command<unknown>): Outcome => {
+    const outcome = decide(command, work)
+    if ('ok' in outcome) {
+      if (command.also) also.push(...command.also(outcome.ok))
+      if (command.proof) spent.set(command.proof.id, command.proof)
+    }
+    return outcome
+  }
+  const outcomes = waiting.map(({ command }) => decideOne(command))
+  const answers = handed.map(({ name, commands }) => ({ name, outcomes: commands.map(decideOne) }))
+  return { outcomes, answers, also, spent: sortProofs([...spent.values()]), effects: work.effects() }
+}
+
+export function settle(waiting: readonly Waiting[], outcomes: readonly Outcome[]): void {
+  waiting.forEach(({ resolve, reject }, index) => {
     const outcome = outcomes[index]
-    return outcome && 'ok' in outcome ? (command.also?.(outcome.ok) ?? []) : []
-  })
-  return { outcomes, also, effects: work.effects() }
-}
-
-export function settle(batch: readonly Waiting[], outcomes: readonly Outcome[]): void {
-  batch.forEach((waiting, index) => {
-    const outcome = outcomes[index]
-    if (!outcome) waiting.reject(new Error('a batch answered fewer commands than it had'))
-    else if ('ok' in outcome) waiting.resolve(outcome.ok)
-    else waiting.reject(new DomainError(outcome.refused, outcome.message, outcome.more))
+    if (!outcome) reject(new Error('a batch answered fewer commands than it had'))
+    else if ('ok' in outcome) resolve(outcome.ok)
+    else reject(new DomainError(outcome.refused, outcome.message, outcome.more))
   })
 }
 
-export function fail(batch: readonly Waiting[], error: unknown): void {
-  for (const waiting of batch) waiting.reject(error)
+/** Commands of other servers get no answer: their server settles them after a while. */
+export function fail({ waiting }: Pick<Batch, 'waiting'>, error: unknown): void {
+  for (const { reject } of waiting) reject(error)
 }
 
 export function headAfter({ writes }: LockedHead, { revision, at, nextKey }: Effects, name: BatchName): LockedHead {
@@ -59,7 +88,7 @@ function decide(command: Command<unknown>, work: UnitOfWork): Outcome {
   }
 }
 
-/** What was remembered and what was read may name the same rows: the world keeps the last, and both are the same. */
+/** Cached rows and rows that were read may be of the same key; then both are equal, and the unit of work keeps the last. */
 export function joinLoaded(a: Loaded, b: Loaded): Loaded {
   return {
     deployments: [...a.deployments, ...b.deployments],

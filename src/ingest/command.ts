@@ -1,13 +1,32 @@
+import type { Deviation } from '../domain/deviation.ts'
+import type { StatusReport } from '../domain/report.ts'
+import type { Proof } from '../store/signature-claims.ts'
 import type { Needs, Statement } from '../store/write/contract.ts'
 import type { UnitOfWork } from './unit-of-work.ts'
 
 /**
- * One write, decided under the lock, or on what is true if nobody else writes: perhaps more than once. `decide` throws a DomainError
- * before it changes anything in the world, or not at all.
+ * One write, decided under the lock or, while no other server writes, on cached rows: perhaps more than once. `decide` throws a
+ * DomainError before it changes anything in the unit of work, or not at all.
  */
 export interface Command<Result> {
   readonly needs: Needs
   decide(work: UnitOfWork): Result
-  /** Further statements of the same transaction, for what is not part of the world (tokens). */
+  /** Further statements of the same transaction, for rows outside the unit of work (tokens). */
   also?(result: Result): readonly Statement[]
+  /** The signed message that asked for it: with the command, or not at all, it is spent. */
+  readonly proof?: Proof
+  /** The command as data, for another server. Absent: only this server can execute it. */
+  readonly portable?: Portable
 }
+
+/** JSON. A server of another version may read it: a new kind needs a new name for the inbox (writer-state.ts). */
+export type Portable = (
+  | {
+      readonly kind: 'report'
+      readonly report: StatusReport
+      readonly caller: string | null
+      readonly deviations: readonly Deviation[]
+    }
+  | { readonly kind: 'hear'; readonly names: readonly string[] }
+  | { readonly kind: 'countDeviations'; readonly device: string; readonly deviations: readonly Deviation[] }
+) & { readonly proof?: Proof }

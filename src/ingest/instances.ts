@@ -35,7 +35,7 @@ export function followDeployment(
   const { isCurrent } = instance
   const state = instance.reportedState ?? known?.state ?? 'PENDING'
   const empty = { state, readiness: 'UNKNOWN', components: [], isCurrent } as const
-  work.commit(known, applyDerived(known, standing ?? empty, place, work.moment()), null)
+  work.apply(known, applyDerived(known, standing ?? empty, place, work.moment()), null)
 }
 
 /** All deployments of an instance, after its goal has changed. */
@@ -77,5 +77,5 @@ export function makeCurrent(work: UnitOfWork, rollout: Rollout, instance: Instan
 }
 
 function supersede(work: UnitOfWork, known: Deployment): void {
-  if (known.forgottenAt === null) work.commit(known, applyIsCurrent(known, false, work.moment()), null)
+  if (known.forgottenAt === null) work.apply(known, applyIsCurrent(known, false, work.moment()), null)
 }

@@ -33,7 +33,6 @@ export function createRowCache(capacity: number): RowCache {
 
   /** A report's deployment, with the target it runs on: both or neither. */
   function recallDeployment(need: DeploymentNeed): Deployment | null {
-    if (need.anyReporter) return null
     return deployments.get(nameOf(need)) ?? null
   }
 
@@ -56,17 +55,7 @@ export function createRowCache(capacity: number): RowCache {
       const targets = new Map<number, Target>()
       const missing: Needs[] = []
       for (const need of needs) {
-        const isSimple =
-          !need.deploymentKeys &&
-          !need.reporters &&
-          !need.ancestors &&
-          !need.branches &&
-          !need.identities &&
-          !need.rollouts &&
-          !need.targets &&
-          !need.orchestrated &&
-          !need.manifests &&
-          !need.manifestsOf
+        const isSimple = isReported(need)
         const known = isSimple ? (need.deployments ?? []).map(recallDeployment) : []
         const places = isSimple ? (need.devices ?? []).map((name) => devices.get(name)) : []
         const isKnown = isSimple && known.every((d) => d !== null) && places.every((target) => target !== undefined)
@@ -90,6 +79,12 @@ export function createRowCache(capacity: number): RowCache {
       shrink(devices, capacity)
     },
   }
+}
+
+/** Deployments by their reporter, and devices: what a report needs, and what the cache knows by name. */
+export function isReported({ deployments, devices, ...others }: Needs): boolean {
+  for (const name in others) if (others[name as keyof typeof others]) return false
+  return !deployments?.some(({ anyReporter }) => anyReporter)
 }
 
 /** The newest last: a Map remembers the order of insertion. */

@@ -16,6 +16,9 @@ export interface Session {
   run<T extends object>(text: string, parameters?: readonly unknown[]): Promise<T[]>
 }
 
+/** What reads with prepared text only. */
+export type Reader = Pick<Session, 'run'>
+
 /** A session within a transaction. */
 export interface WritingSession extends Session {
   /** Changes with each new connection, which may lead to another server or to a server with older data. */
@@ -60,9 +63,22 @@ export interface Database {
   listen(ring: (revision: Revision | null) => void): Promise<void>
   /** Calls `changed` when another server revokes a credential of the API, and after each (re)connection, when it may have missed that. */
   onAccessChange(changed: () => void): void
+  /** Messages between the servers on this database; null: it has only one. */
+  readonly mail: Mail | null
   ping(): Promise<void>
   close(): Promise<void>
 }
+
+/** Messages between servers. None is kept: one that is sent while its receiver does not listen is lost. */
+export interface Mail {
+  /** In their order, on the writer's connection. A message is ASCII, at most `largestMessage` characters. */
+  send(channel: string, messages: readonly string[]): Promise<void>
+  /** Calls `received` with each message on that channel while the connection for notifications is open. */
+  receive(channel: string, received: (message: string) => void): void
+}
+
+/** PostgreSQL takes 7,999 bytes. */
+export const largestMessage = 7_900
 
 /** The NOTIFY channel between replicas. The payload is the newest revision. */
 export const doorbellChannel = 'rollcall_feed'

@@ -3,16 +3,22 @@ import type { Millis } from '../domain/values.ts'
 import type { Session } from './database.ts'
 import { iso } from './sql/record-set.ts'
 
+/** A signed message, which is good once and until that time. */
+export interface Proof {
+  readonly id: string
+  readonly until: Millis
+}
+
 /** Claims messages and returns those that were neither done nor held by another replica. One insert decides between replicas. */
 export async function claimSignatures(
   session: Session,
-  claims: readonly { readonly id: string; readonly until: Millis }[],
+  claims: readonly Proof[],
   seconds: number,
 ): Promise<Map<string, true>> {
-  // All replicas lock rows in the same order, so they cannot deadlock.
+  // Every server claims and spends signatures in this order (store/write/tokens.ts), so they cannot deadlock.
   const rows = await session.run<{ id: string }>(
     `insert into used_signatures as held (id, until, held_until)
-     select id, until, now() + make_interval(secs => $3::int) from unnest($1::text[], $2::timestamptz[]) as x(id, until) order by id
+     select id, until, now() + make_interval(secs => $3::int) from unnest($1::text[], $2::timestamptz[]) as x(id, until) order by id collate "C"
      on conflict (id) do update set held_until = excluded.held_until where held.held_until < now()
      returning id`,
     [`{${claims.map(({ id }) => id).join()}}`, `{${claims.map(({ until }) => iso(until)).join()}}`, seconds],

@@ -9,9 +9,9 @@
  * it may be the device's own, which was told so before.
  */
 import { DomainError } from '../../domain/errors.ts'
-import type { Proof } from '../../ingest/commands/device.ts'
 import type { Database } from '../../store/database.ts'
 import { findUsed } from '../../store/read/device-credentials.ts'
+import type { Proof } from '../../store/signature-claims.ts'
 import { claimSignatures, releaseSignature } from '../../store/signature-claims.ts'
 import { createLookup } from './lookup.ts'
 import { replayed } from './refusal.ts'

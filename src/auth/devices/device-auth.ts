@@ -8,9 +8,9 @@
  * What the device may report is not decided here but with the report, under the writer's lock (ingest/devices.ts).
  */
 import type { IncomingMessage } from 'node:http'
-import type { Proof } from '../../ingest/commands/device.ts'
 import type { Writer } from '../../ingest/writer.ts'
 import type { Database } from '../../store/database.ts'
+import type { Proof } from '../../store/signature-claims.ts'
 import { type CertificateConfig, createCertificateMethod } from './certificates.ts'
 import { createClaiming } from './claims.ts'
 import type { Identify, Presented } from './presented.ts'

@@ -1,6 +1,6 @@
 /** What every way of proving a device looks at, and what it finds. */
 import type { IncomingMessage } from 'node:http'
-import type { Proof } from '../../ingest/commands/device.ts'
+import type { Proof } from '../../store/signature-claims.ts'
 
 /** What a way of saying who reports may look at. */
 export interface Presented {

@@ -66,7 +66,7 @@ export function reportInstance(fact: BundleInstance): Command<BundleReported> {
       if (known) work.orchestration.putInstance(updated)
       else work.recordInstance(updated, { kind: 'INSTANCE_STATUS_CHANGED', fromStatus: null, toStatus: updated.status })
       if (deployment && deployment.rolloutKey !== rollout.key)
-        work.commit(deployment, applyMoveToRollout(deployment, rollout, work.moment()), null)
+        work.apply(deployment, applyMoveToRollout(deployment, rollout, work.moment()), null)
 
       const deploymentKey = deployment?.key ?? work.newKey()
       recordResources(work, rollout, updated, deploymentKey, target.key, fact)

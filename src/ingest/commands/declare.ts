@@ -149,7 +149,7 @@ function declare(work: UnitOfWork, declaration: DeploymentDeclaration, rolloutKe
     rolloutKey: known?.rolloutKey ?? rolloutKey ?? work.ensureRollout(implicitRollout(deploymentId)).key,
   }
   const outcome = applyDeclaration(known, { ...declaration, reporter: deviceId, rolloutKey }, place, work.moment())
-  work.commit(known, outcome, null)
+  work.apply(known, outcome, null)
   return { declaration, key: place.key, ownerKey }
 }
 
@@ -191,7 +191,7 @@ function desireDocuments(work: UnitOfWork, declared: readonly OneDeclared[], { c
 
 function setDesired(work: UnitOfWork, key: number, version: Digits, digest: Digest | null): void {
   const known = work.deploymentByKey(key)
-  if (known) work.commit(known, desireDocument(known, version, digest, work.moment()), null)
+  if (known) work.apply(known, desireDocument(known, version, digest, work.moment()), null)
 }
 
 /** They should not run any more: their documents leave the manifests of their devices. They stay in all lists until they are forgotten. */
@@ -271,7 +271,7 @@ export function forgetRemoved(keys: readonly number[], before: Millis): Command<
 
 export function forget(work: UnitOfWork, key: number): void {
   const known = work.deploymentByKey(key)
-  if (known) work.commit(known, forgetDeployment(known, work.moment()), null)
+  if (known) work.apply(known, forgetDeployment(known, work.moment()), null)
 }
 
 function refusal(code: 'NOT_FOUND' | 'INVALID_REQUEST', message: string, index: number, problem: string): DomainError {

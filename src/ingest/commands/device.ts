@@ -3,7 +3,7 @@
 import { DomainError } from '../../domain/errors.ts'
 import { noMarks } from '../../domain/order.ts'
 import { inService, type Label, type Target } from '../../domain/target.ts'
-import type { Millis } from '../../domain/values.ts'
+import type { Proof } from '../../store/signature-claims.ts'
 import type { Statement } from '../../store/write/contract.ts'
 import {
   addIdentity,
@@ -11,7 +11,6 @@ import {
   issueToken,
   type NewIdentity,
   replaceIdentities,
-  spendSignature,
   withdrawTokens,
 } from '../../store/write/tokens.ts'
 import type { Command } from '../command.ts'
@@ -31,12 +30,6 @@ export interface DeviceRegistration {
   readonly spiffeIds?: readonly string[] | null
   /** Of the token that the device gets if it has none yet. */
   readonly tokenHash: string
-}
-
-/** Of a signed message: what tells it from others, and until when it would be good. */
-export interface Proof {
-  readonly id: string
-  readonly until: Millis
 }
 
 /** Per device: its key, whether the new token was taken (false: it was registered before), and whether it had been revoked or retired. */
@@ -248,7 +241,7 @@ function clearMarks(work: UnitOfWork, reporter: string): number {
   const deployments = work.deploymentsOf(reporter)
   for (const known of deployments) {
     const deployment = { ...known, marks: noMarks }
-    work.commit(known, { verdict: 'UNCHANGED', staleBy: null, deployment, changes: [] }, null)
+    work.apply(known, { verdict: 'UNCHANGED', staleBy: null, deployment, changes: [] }, null)
   }
   return deployments.length
 }
@@ -256,7 +249,7 @@ function clearMarks(work: UnitOfWork, reporter: string): number {
 /** The command, and from then on the message that asked for it is not good again: both or neither. */
 export function spending<Result>(command: Command<Result>, proof: Proof | null): Command<Result> {
   if (!proof) return command
-  return { ...command, also: (result) => [...(command.also?.(result) ?? []), spendSignature(proof.id, proof.until)] }
+  return { ...command, proof, ...(command.portable && { portable: { ...command.portable, proof } }) }
 }
 
 /** What a backlog of several commands ends with. */

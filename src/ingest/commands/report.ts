@@ -9,8 +9,9 @@ import { applyReport } from '../../domain/transition.ts'
 import type { Placement } from '../../domain/transition-result.ts'
 import type { Millis } from '../../domain/values.ts'
 import type { Command } from '../command.ts'
+import { isFree } from '../deployment-rows.ts'
 import { ensureChild, isBehind, isNamedBehind, newParent, parentName, refuseEnded } from '../devices.ts'
-import { isFree, type UnitOfWork } from '../unit-of-work.ts'
+import type { UnitOfWork } from '../unit-of-work.ts'
 
 /** Margo's gateway error code for "child device unreachable". */
 const childUnreachable = '102'
@@ -29,6 +30,7 @@ export function recordReport(
   const isForOthers = caller !== null && caller !== reporter
   const isByRegistration = caller !== null && !(isNamedBehind(reporter, caller) && isNamedBehind(device, caller))
   return {
+    portable: { kind: 'report', report, caller, deviations },
     needs: {
       deployments: [{ deploymentId, reporter, device, otherwise: implicitRollout(deploymentId) }],
       devices: [
@@ -59,7 +61,7 @@ export function recordReport(
         keep(work, report, place, staleBy)
         return { verdict: 'STALE', revision: work.revision(), staleBy }
       }
-      work.commit(known, { verdict, staleBy, deployment, changes }, report.observedAt)
+      work.apply(known, { verdict, staleBy, deployment, changes }, report.observedAt)
       noteChild(work, target.key, from.key, report)
       // A report that repeats what is known of the deployment may still end its device's absence.
       if (work.revision() === before) {
@@ -100,6 +102,7 @@ export function hearDevice(name: string): Command<null> {
 /** Of a refused report. Only for a device that is known: a refusal makes none. */
 export function countDeviations(name: string, deviations: readonly Deviation[]): Command<null> {
   return {
+    portable: { kind: 'countDeviations', device: name, deviations },
     needs: { devices: [name] },
     decide(work) {
       const device = work.device(name)
@@ -111,6 +114,7 @@ export function countDeviations(name: string, deviations: readonly Deviation[]):
 
 export function hearDevices(names: readonly string[]): Command<null> {
   return {
+    portable: { kind: 'hear', names },
     needs: { devices: names },
     decide(work) {
       for (const name of names) hearKnown(work, name)

@@ -20,7 +20,7 @@ export function markStalled(found: readonly Standstill[]): Command<{ readonly ma
         if (!known || known.revision !== revision) continue
         const outcome = stallDeployment(known, work.moment())
         if (outcome.changes.length > 0) marked += 1
-        work.commit(known, outcome, null)
+        work.apply(known, outcome, null)
       }
       return { marked }
     },

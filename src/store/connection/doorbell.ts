@@ -8,6 +8,8 @@ export interface Doorbell {
   listen(ring: Ring): Promise<void>
   /** Who is told that a credential of the API was withdrawn. */
   onAccessChange(changed: () => void): void
+  /** Each message on another channel. */
+  receive(channel: string, received: (message: string) => void): void
   close(): Promise<void>
 }
 
@@ -18,15 +20,21 @@ const slowest = 1_000
 export function createDoorbell(open: (notified: Notified) => Connection): Doorbell {
   let connection: Connection | null = null
   let accessChanged = (): void => {}
+  const receivers = new Map<string, (message: string) => void>()
   let retry: NodeJS.Timeout | undefined
   let isClosed = false
 
   async function connect(ring: Ring): Promise<void> {
-    const mine = open((payload, channel) => (channel === accessChannel ? accessChanged() : ring(Number(payload))))
+    const mine = open((payload, channel) => {
+      if (channel === doorbellChannel) ring(Number(payload))
+      else if (channel === accessChannel) accessChanged()
+      else receivers.get(channel)?.(payload)
+    })
     connection = mine
     try {
       await mine.run(`listen ${doorbellChannel}`)
       await mine.run(`listen ${accessChannel}`)
+      for (const channel of receivers.keys()) await mine.run(`listen "${channel}"`)
     } catch (error) {
       await mine.close()
       throw error
@@ -47,6 +55,11 @@ export function createDoorbell(open: (notified: Notified) => Connection): Doorbe
     listen: connect,
     onAccessChange(changed) {
       accessChanged = changed
+    },
+    receive(channel, received) {
+      receivers.set(channel, received)
+      // When this fails the connection is lost, and the next one listens to it.
+      void connection?.run(`listen "${channel}"`).catch(() => undefined)
     },
     async close() {
       isClosed = true

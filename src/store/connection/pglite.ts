@@ -101,6 +101,7 @@ export async function openPglite(options: WorkerData, idleLimit = frozenAfter): 
       ring(null)
     },
     onAccessChange() {},
+    mail: null,
     async ping() {
       await session.run('select 1')
     },

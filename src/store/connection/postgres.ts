@@ -141,6 +141,18 @@ export function openPostgres({
     },
     listen: doorbell.listen,
     onAccessChange: doorbell.onAccessChange,
+    mail: {
+      async send(channel, messages) {
+        const connection = await writer.take()
+        try {
+          const text = 'select count(pg_notify($1, message)) from unnest($2::text[]) as message'
+          await connection.run(text, [channel, `{${messages.map(quote).join()}}`])
+        } finally {
+          writer.give(connection)
+        }
+      },
+      receive: doorbell.receive,
+    },
     async ping() {
       await run('select 1')
     },
@@ -148,6 +160,10 @@ export function openPostgres({
       await Promise.all([pool, writer, aside, doorbell].map((part) => part.close()))
     },
   }
+}
+
+function quote(message: string): string {
+  return `"${message.replace(/["\\]/g, '\\$&')}"`
 }
 
 function withoutPassword(url: string): string {

@@ -14,6 +14,7 @@ import type { Presence, Resource, ResourceDetail, SyncStatus } from '../../domai
 import type { Rollout, RolloutName } from '../../domain/rollout.ts'
 import type { Target, TargetName } from '../../domain/target.ts'
 import type { Millis, Readiness, Revision } from '../../domain/values.ts'
+import type { Proof } from '../signature-claims.ts'
 
 /** Everything a command may look at: loaded for the whole batch in one query a table. */
 export interface Needs {
@@ -68,6 +69,18 @@ export interface DeploymentNeed {
 export interface Statement {
   readonly text: string
   readonly parameters: readonly unknown[]
+}
+
+/** A writer's batches have growing numbers. */
+export interface BatchName {
+  readonly writer: string
+  readonly batch: number
+}
+
+/** A batch of another server that this one writes: what its commands are to be told. */
+export interface HandedAnswer {
+  readonly name: BatchName
+  readonly outcomes: readonly unknown[]
 }
 
 export interface LoadedDesired {
@@ -190,6 +203,12 @@ export interface Loaded {
 /** How much of a row moved: nothing but "heard again" leaves its indexes alone. */
 export type Touch = 'created' | 'changed' | 'heard'
 
+const strength: readonly Touch[] = ['heard', 'changed', 'created']
+
+export function stronger(known: Touch | undefined, touch: Touch): Touch {
+  return known && strength.indexOf(known) > strength.indexOf(touch) ? known : touch
+}
+
 export interface Effects {
   readonly entries: readonly Entry[]
   readonly reports: readonly KeptReport[]
@@ -208,4 +227,13 @@ export interface Effects {
   readonly revision: Revision
   readonly at: Millis
   readonly nextKey: number
+}
+
+/** What a batch decided. */
+export interface DecidedBatch {
+  readonly effects: Effects
+  /** Each once. */
+  readonly spent: readonly Proof[]
+  readonly answers: readonly HandedAnswer[]
+  readonly also: readonly Statement[]
 }

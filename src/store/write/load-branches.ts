@@ -1,6 +1,6 @@
 /** What retiring a device concerns: all that is below it, and every deployment of theirs. */
 import { storableJson } from '../../domain/text.ts'
-import type { Session } from '../database.ts'
+import type { Reader } from '../database.ts'
 import { deviceNamed } from '../sql/lateral-lookup.ts'
 import type { DeploymentRecord, TargetRecord } from '../sql/rows.ts'
 
@@ -18,7 +18,7 @@ const running = `${branch} select d.* from branch b cross join lateral (select d
 const reported = `${branch} select d.* from branch b cross join lateral (select d.* from deployments d
     where d.reporter = b.name and d.instance_key is null and d.forgotten_at is null offset 0) d`
 
-export async function loadBranches(session: Session, names: readonly string[]): Promise<LoadedBranches> {
+export async function loadBranches(session: Reader, names: readonly string[]): Promise<LoadedBranches> {
   if (names.length === 0) return { targets: [], deployments: [] }
   const parameters = [storableJson(names)]
   const [targets, ...deployments] = await Promise.all([

@@ -2,7 +2,7 @@
 
 import type { Digest, ManifestEntry } from '../../domain/desired.ts'
 import { storableJson } from '../../domain/text.ts'
-import type { Session } from '../database.ts'
+import type { Reader } from '../database.ts'
 import { deviceNamed } from '../sql/lateral-lookup.ts'
 import type { LoadedDesired, Needs } from './contract.ts'
 
@@ -29,7 +29,7 @@ const currentEntries = `select e.target_key as "targetKey", e.deployment_id as "
 const currentDocuments = `select d.digest, d.content from (select distinct e.digest from ${current}) e
   cross join lateral (select d.* from desired_documents d where d.digest = e.digest offset 0) d`
 
-export async function loadDesired(session: Session, needs: readonly Needs[]): Promise<LoadedDesired | null> {
+export async function loadDesired(session: Reader, needs: readonly Needs[]): Promise<LoadedDesired | null> {
   const names = [...new Set(needs.flatMap(({ manifests }) => manifests ?? []))]
   const keys = [...new Set(needs.flatMap(({ manifestsOf }) => manifestsOf ?? []))]
   if (names.length === 0 && keys.length === 0) return null

@@ -4,7 +4,7 @@ import type { Deployment } from '../../domain/deployment.ts'
 import type { Instance } from '../../domain/instance.ts'
 import type { Rollout } from '../../domain/rollout.ts'
 import { storableJson } from '../../domain/text.ts'
-import type { Session } from '../database.ts'
+import type { Reader } from '../database.ts'
 import { storedUniqueName } from '../sql/rollout-unique-name.ts'
 import { type DeploymentRecord, type RolloutRecord, toDeployment, toRollout } from '../sql/rows.ts'
 import {
@@ -53,7 +53,7 @@ const talliesText = `select t.* from resource_tallies t
   where t.owner_key in (select x::bigint from json_array_elements_text($1::text::json) x)`
 
 export async function loadOrchestration(
-  session: Session,
+  session: Reader,
   needs: readonly OrchestratedNeed[],
 ): Promise<
   LoadedOrchestration & { readonly deployments: readonly Deployment[]; readonly rollouts: readonly Rollout[] }

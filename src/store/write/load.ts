@@ -4,7 +4,7 @@ import { manifestOwner } from '../../domain/desired.ts'
 import type { RolloutName } from '../../domain/rollout.ts'
 import type { TargetName } from '../../domain/target.ts'
 import { storableJson } from '../../domain/text.ts'
-import type { Session } from '../database.ts'
+import type { Reader, Session } from '../database.ts'
 import { deviceNamed } from '../sql/lateral-lookup.ts'
 import { storedUniqueName } from '../sql/rollout-unique-name.ts'
 import {
@@ -68,7 +68,7 @@ const holders = `select i.id, i.target_key as "targetKey" from device_identities
 const rolloutsByIdentity = `select r.* from json_to_recordset($1::text::json) as x(kind rollout_kind, identity text)
   join rollouts r on r.kind = x.kind and r.identity = x.identity`
 
-export async function loadNeeds(session: Session, needs: readonly Needs[]): Promise<Loaded> {
+export async function loadNeeds(session: Reader, needs: readonly Needs[]): Promise<Loaded> {
   const named = needs.flatMap((need) => need.deployments ?? [])
   const elsewhere = named.filter((need) => need.anyReporter || need.device !== need.reporter)
   const listed = [...elsewhere, ...needs.filter(({ manifests }) => manifests).flatMap((need) => need.deployments ?? [])]

@@ -1,34 +1,35 @@
 /**
- * A batch in one statement that is its own transaction, for what nearly all batches are: reports of deployments that are known. It
- * moves the head first, and only if that is where the batch began: it was the batch's predecessor that wrote last, and nobody since.
- * Everything else it does once for each head that was moved: as it should, or not at all. So it need not wait until its predecessor is
- * answered, and does no harm when it comes late or is sent twice.
+ * A batch in one statement that is its own transaction, for nearly all batches: reports of devices. It moves the head first, and only if
+ * the head is where the batch began: its predecessor wrote last, and no other server since. Everything else is executed once for each
+ * head that moved: all of it, or none. So the statement need not wait until its predecessor is answered, and is harmless when it comes
+ * late or is sent twice.
  */
 import { getTableColumns } from 'drizzle-orm'
 import type { Deployment } from '../../domain/deployment.ts'
 import { doorbellChannel } from '../database.ts'
 import { updateOf, type Write } from '../sql/record-set.ts'
 import { deployments } from '../tables/schema.ts'
-import type { Effects, Loaded, Statement } from './contract.ts'
+import { batchRows, isWrittenIn, messagesOf, namesIn, stampOf, tellIn } from './batches.ts'
+import type { BatchName, DecidedBatch, Loaded, Statement, Touch } from './contract.ts'
 import type { LockedHead } from './load.ts'
 import {
   addDeviations,
-  type BatchName,
   countRollouts,
   deploymentWrites,
-  entryRow,
+  entryRows,
   headRow,
   headWidth,
   insertEntries,
   insertReports,
-  keepName,
+  insertRollouts,
+  keepNames,
+  knownRolloutDeltas,
   moveHead,
-  nameRow,
+  newRollouts,
   reportRow,
-  rolloutDeltas,
-  stampOf,
   targetWrites,
 } from './save.ts'
+import { spendSignatures } from './tokens.ts'
 
 /** What a report says of a deployment, and what follows from it. The rest of its row stays as it is. */
 const reportedFields: readonly string[] = [
@@ -56,75 +57,102 @@ const saveReported: Write<object> = updateOf(deployments, {
   add: ['repeats'],
 })
 
-/** In the order of their parameters. */
-const parts: readonly Write<object>[] = [
-  targetWrites.heard,
-  saveReported,
-  deploymentWrites.heard,
-  countRollouts,
-  insertEntries,
-  insertReports,
-  keepName,
-]
-
-function textOf(parts: readonly Write<object>[]): string {
-  let next = headWidth + 1
-  const written = parts.map((part, index) => {
-    const first = next
-    next += part.width
-    return `part${index} as (${part.textFrom(first, 'head')})`
-  })
-  const [writes, stamp, newest] = [next, next + 1, next + 2]
-  return `with head as (${moveHead} and writes = $${writes}::bigint and stamp = $${stamp} returning id), ${written.join(', ')}
-    select case when $${newest}::text is not null then pg_notify('${doorbellChannel}', $${newest}) end as told from head`
+interface Part {
+  readonly write: Write<object>
+  readonly parameters: readonly string[]
 }
 
-const text = textOf(parts)
-/** Conforming reports do not pay for the others: they have a statement without that part. */
-const deviatingText = textOf([...parts, addDeviations])
+/** Texts by the writes they are made of: the database prepares each once. */
+const texts = new Map<string, string>()
+const numbers = new Map<Write<object>, number>()
 
-/** Null: it is more than that. The statement answers with one row if it was done, with none if it was not. */
+function textOf(writes: readonly Write<object>[], isHanded: boolean): string {
+  const id = `${writes.map(numberOf).join()} ${isHanded}`
+  const text = texts.get(id) ?? buildText(writes, isHanded)
+  texts.set(id, text)
+  return text
+}
+
+function numberOf(write: Write<object>): number {
+  const number = numbers.get(write) ?? numbers.size
+  numbers.set(write, number)
+  return number
+}
+
+function buildText(writes: readonly Write<object>[], isHanded: boolean): string {
+  let next = headWidth + 1
+  const written = writes.map((write, index) => {
+    const first = next
+    next += write.width
+    return `part${index} as (${write.textFrom(first, 'head')})`
+  })
+  const [count, stamp, newest, handed] = [next, next + 1, next + 2, next + 3]
+  const guard = isHanded ? ` and not ${isWrittenIn(handed)}` : ''
+  const answers = isHanded ? `, ${tellIn(handed + 2)} as answered` : ''
+  return `with head as (${moveHead} and writes = $${count}::bigint and stamp = $${stamp}${guard} returning id), ${written.join(', ')}
+    select case when $${newest}::text is not null then pg_notify('${doorbellChannel}', $${newest}) end as told${answers} from head`
+}
+
+/** Null: it does more than that. The statement answers with one row if it was executed, with none if it was not. */
 export function saveOptimistically(
   before: LockedHead,
   loaded: Loaded,
-  effects: Effects,
+  decided: DecidedBatch,
   name: BatchName,
 ): Statement | null {
-  const targets = [...effects.targets.values()]
-  const touched = [...effects.deployments.values()]
-  const known = new Map(loaded.deployments.map((deployment) => [deployment.key, deployment]))
+  const { effects, answers, also, spent } = decided
   const isPlain =
-    targets.every(({ touch }) => touch === 'heard') &&
-    touched.every(({ row }) => isOnlyReported(known.get(row.key), row)) &&
-    effects.rollouts.size === 0 &&
+    also.length === 0 &&
+    [...effects.rollouts.values()].every(({ isNew }) => isNew) &&
     isNothing(effects.orchestration) &&
     isNothing(effects.desired)
   if (!isPlain) return null
-  const save = (part: Write<object>, all: readonly { readonly row: Deployment; readonly repeats: number }[]) =>
-    part.parameters(
-      all.map(({ row }) => row),
-      { repeats: all.map(({ repeats }) => repeats) },
-    )
-  const isDeviating = effects.deviations.length > 0
-  const written = [
-    ...targetWrites.heard.parameters(targets.map(({ row }) => row)),
-    ...save(
-      saveReported,
-      touched.filter(({ touch }) => touch === 'changed'),
-    ),
-    ...save(
-      deploymentWrites.heard,
-      touched.filter(({ touch }) => touch === 'heard'),
-    ),
-    ...countRollouts.parameters(rolloutDeltas(effects)),
-    ...insertEntries.parameters(effects.entries.map((entry) => entryRow(entry, effects.at))),
-    ...insertReports.parameters(effects.reports.map(reportRow)),
-    ...keepName.parameters([nameRow(name, effects.at)]),
-    ...(isDeviating ? addDeviations.parameters(effects.deviations) : []),
+  const known = new Map(loaded.deployments.map((deployment) => [deployment.key, deployment]))
+  const targets = Map.groupBy(effects.targets.values(), ({ touch }) => touch)
+  const deployments = Map.groupBy(effects.deployments.values(), ({ row, touch }) =>
+    touch === 'changed' && isOnlyReported(known.get(row.key), row) ? 'reported' : touch,
+  )
+  const partOf = <Row extends object>(write: Write<Row>, rows: readonly Row[]): Part[] => [
+    { write: write as Write<object>, parameters: write.parameters(rows) },
   ]
-  const newest = effects.revision > before.revision ? String(effects.revision) : null
-  const parameters = [...headRow(effects, stampOf(name)), ...written, before.writes, before.stamp, newest]
-  return { text: isDeviating ? deviatingText : text, parameters }
+  /** Most batches have none: they do not pay for it. */
+  const rare = <Row extends object>(write: Write<Row>, rows: readonly Row[]): Part[] =>
+    rows.length === 0 ? [] : partOf(write, rows)
+  const targetRows = (touch: Touch): object[] => targets.get(touch)?.map(({ row }) => row) ?? []
+  const deploymentRows = (touch: Touch | 'reported'): object[] =>
+    deployments.get(touch)?.map(({ row, repeats }) => ({ ...row, repeats })) ?? []
+  const parts = [
+    ...partOf(targetWrites.heard, targetRows('heard')),
+    ...partOf(saveReported, deploymentRows('reported')),
+    ...partOf(deploymentWrites.heard, deploymentRows('heard')),
+    ...partOf(countRollouts, knownRolloutDeltas(effects)),
+    ...partOf(insertEntries, entryRows(effects)),
+    ...partOf(insertReports, effects.reports.map(reportRow)),
+    ...partOf(keepNames, batchRows(name, answers, effects)),
+    ...rare(targetWrites.created, targetRows('created')),
+    ...rare(targetWrites.changed, targetRows('changed')),
+    ...rare(insertRollouts, newRollouts(before, effects)),
+    ...rare(deploymentWrites.created, deploymentRows('created')),
+    ...rare(deploymentWrites.changed, deploymentRows('changed')),
+    ...rare(addDeviations, effects.deviations),
+    ...rare(spendSignatures, spent),
+  ]
+  const isHanded = answers.length > 0
+  const parameters = [
+    ...headRow(effects, stampOf(name)),
+    ...parts.flatMap((part) => part.parameters),
+    before.writes,
+    before.stamp,
+    effects.revision > before.revision ? String(effects.revision) : null,
+    ...(isHanded ? [...namesIn(answers), ...messagesOf(answers, effects)] : []),
+  ]
+  return {
+    text: textOf(
+      parts.map(({ write }) => write),
+      isHanded,
+    ),
+    parameters,
+  }
 }
 
 function isOnlyReported(before: Deployment | undefined, after: Deployment): boolean {

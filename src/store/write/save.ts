@@ -2,7 +2,7 @@
  * The second half of the writer's SQL: what a batch made, one statement a table, however many reports it had.
  * The statements do not wait for each other's answers; the transaction is the caller's.
  */
-import { counters, isZero } from '../../domain/counters.ts'
+import { counters, isZero, zeroCounters } from '../../domain/counters.ts'
 import type { ResourceImage } from '../../domain/resource.ts'
 import { doorbellChannel, type Session } from '../database.ts'
 import { insertOf, iso, updateOf, type Write } from '../sql/record-set.ts'
@@ -20,9 +20,11 @@ import {
   rollouts,
   targets,
 } from '../tables/schema.ts'
-import type { Effects, Entry, Head, KeptReport, Statement, Touch } from './contract.ts'
+import { batchRows, messagesOf, stampOf, tellIn } from './batches.ts'
+import type { BatchName, DecidedBatch, Effects, Entry, Head, KeptReport, Touch } from './contract.ts'
 import { saveDesired } from './save-desired.ts'
 import { saveOrchestration } from './save-orchestration.ts'
+import { spendSignatures } from './tokens.ts'
 
 const keyFields = ['key', 'kind', 'provider', 'name', 'deploymentId'] as const
 const isKeyField = (field: string): boolean => (keyFields as readonly string[]).includes(field)
@@ -45,7 +47,7 @@ export const deploymentWrites: Record<Touch, Write<object>> = {
   changed: updateOf(deployments, { set: (field) => !isKeyField(field), add: ['repeats'] }),
   heard: updateOf(deployments, { set: (field) => heardFields.includes(field), add: ['repeats'] }),
 }
-const insertRollouts = insertOf(rollouts, { except: counters })
+export const insertRollouts = insertOf(rollouts)
 const reviseRollouts = updateOf(rollouts, {
   set: (field) => ['compositeProfile', 'state', 'status', 'currentInstanceKey'].includes(field),
 })
@@ -59,7 +61,7 @@ export const addDeviations = insertOf(deviceDeviations, {
   more: `on conflict (target_key, kind) do update set count = device_deviations.count + excluded.count,
     last_at = excluded.last_at, example = excluded.example`,
 })
-export const keepName = insertOf(batches, {
+export const keepNames = insertOf(batches, {
   more: 'on conflict (id) do update set at = excluded.at, outcomes = excluded.outcomes',
 })
 /** Its own parameters are the first. */
@@ -90,22 +92,11 @@ const toResourceImage = recordOfFields<typeof resources, ResourceImage>(resource
   'goneAt',
 ])
 
-/** A writer's batches have growing numbers: its latest is kept, so that a lost COMMIT can be settled instead of repeated. */
-export interface BatchName {
-  readonly writer: string
-  readonly batch: number
-}
-
-export function stampOf({ writer, batch }: BatchName): string {
-  return `${writer}/${batch}`
-}
-
 export async function saveBatch(
   session: Session,
   before: Head,
-  effects: Effects,
+  { effects, answers, also, spent }: DecidedBatch,
   name: BatchName,
-  also: readonly Statement[],
 ): Promise<void> {
   const put = <Row extends object>(write: Write<Row>, rows: readonly Row[]): Promise<unknown>[] =>
     rows.length === 0 ? [] : [session.run(write.text, write.parameters(rows))]
@@ -116,21 +107,12 @@ export async function saveBatch(
         rows.filter((row) => row.touch === touch).map(({ row }) => row),
       ),
     )
-  const rows = [...effects.rollouts.values()]
-  // The batch's first revision: its deployments must not be older than their rollout.
-  const createdRevision = Math.min(before.revision + 1, effects.revision)
-
   await Promise.all([
     ...putTouched(targetWrites, [...effects.targets.values()]),
-    ...put(
-      insertRollouts,
-      rows
-        .filter(({ isNew }) => isNew)
-        .map(({ row }) => ({ ...row, identity: storedUniqueName(row), createdRevision })),
-    ),
+    ...put(insertRollouts, newRollouts(before, effects)),
     ...put(
       reviseRollouts,
-      rows.filter(({ isNew }) => !isNew).map(({ row }) => row),
+      [...effects.rollouts.values()].filter(({ isNew }) => !isNew).map(({ row }) => row),
     ),
     ...saveOrchestration(session, effects.orchestration),
     ...saveDesired(session, effects.desired, effects.at),
@@ -138,38 +120,47 @@ export async function saveBatch(
       deploymentWrites,
       [...effects.deployments.values()].map(({ row, repeats, touch }) => ({ touch, row: { ...row, repeats } })),
     ),
-    ...put(countRollouts, rolloutDeltas(effects)),
-    ...put(
-      insertEntries,
-      effects.entries.map((entry) => entryRow(entry, effects.at)),
-    ),
+    ...put(countRollouts, knownRolloutDeltas(effects)),
+    ...put(insertEntries, entryRows(effects)),
     ...put(insertReports, effects.reports.map(reportRow)),
     ...put(addDeviations, effects.deviations),
-    ...put(keepName, [nameRow(name, effects.at)]),
+    ...put(keepNames, batchRows(name, answers, effects)),
+    ...put(spendSignatures, spent),
     ...also.map(({ text, parameters }) => session.run(text, parameters)),
     session.run(moveHead, headRow(effects, stampOf(name))),
     ...(effects.revision > before.revision
       ? [session.run('select pg_notify($1, $2)', [doorbellChannel, String(effects.revision)])]
       : []),
+    ...(answers.length > 0 ? [session.run(`select ${tellIn(1)}`, messagesOf(answers, effects))] : []),
   ])
 }
 
-/** Whether a batch was committed after all. Of one writer none is that follows one that is not. */
-export async function isCommitted(session: Session, { writer, batch }: BatchName): Promise<boolean> {
-  const text = 'select outcomes from batches where id = $1'
-  const [row] = await session.run<{ outcomes: { batch: number } }>(text, [writer])
-  return row !== undefined && row.outcomes.batch >= batch
+/** Of rollouts that were there before. One statement cannot update what it inserts. */
+export function knownRolloutDeltas({ rolloutDeltas, rollouts }: Effects): object[] {
+  const isKnown = (key: number): boolean => !rollouts.get(key)?.isNew
+  return [...rolloutDeltas]
+    .filter(([key, delta]) => isKnown(key) && !isZero(delta))
+    .map(([key, delta]) => ({ key, ...delta }))
 }
 
-export function nameRow({ writer: id, batch }: BatchName, at: number): object {
-  return { id, at, outcomes: { batch } }
+export function newRollouts(before: Head, { rollouts, rolloutDeltas, revision }: Effects): object[] {
+  // The batch's first revision: its deployments must not be older than their rollout.
+  const createdRevision = Math.min(before.revision + 1, revision)
+  return [...rollouts.values()]
+    .filter(({ isNew }) => isNew)
+    .map(({ row }) => ({
+      ...row,
+      identity: storedUniqueName(row),
+      createdRevision,
+      ...(rolloutDeltas.get(row.key) ?? zeroCounters()),
+    }))
 }
 
-export function rolloutDeltas(effects: Effects): object[] {
-  return [...effects.rolloutDeltas].filter(([, delta]) => !isZero(delta)).map(([key, delta]) => ({ key, ...delta }))
+export function entryRows({ entries, at }: Effects): object[] {
+  return entries.map((entry) => entryRow(entry, at))
 }
 
-export function entryRow({ subject, before, changes, firstRevision, observedAt }: Entry, at: number): object {
+function entryRow({ subject, before, changes, firstRevision, observedAt }: Entry, at: number): object {
   return {
     deploymentKey: subject.deploymentKey,
     resourceKey: subject.resourceKey,

@@ -1,6 +1,7 @@
 /** Device tokens (their hashes only), keys and SPIFFE ids. Each is a statement of the transaction that decides it. */
-import type { Millis } from '../../domain/values.ts'
-import { iso } from '../sql/record-set.ts'
+import type { Proof } from '../signature-claims.ts'
+import { insertOf, type Write } from '../sql/record-set.ts'
+import { usedSignatures } from '../tables/schema.ts'
 import type { Statement } from './contract.ts'
 
 export function issueToken(hash: string, targetKey: number): Statement {
@@ -59,9 +60,13 @@ export function addIdentity(targetKey: number, { id, publicKey }: NewIdentity): 
   return { text, parameters: [id, targetKey, publicKey] }
 }
 
-/** Until then it would be good again. */
-export function spendSignature(id: string, until: Millis): Statement {
-  const text = `insert into used_signatures (id, until) values ($1, $2::timestamptz)
-    on conflict (id) do update set held_until = null`
-  return { text, parameters: [id, iso(until)] }
+/** Of messages that were executed: they are not good again. Rows of `Proof`, in the order of their ids (sortProofs). */
+export const spendSignatures: Write<Proof> = insertOf(usedSignatures, {
+  except: ['heldUntil'],
+  more: 'on conflict (id) do update set held_until = null',
+})
+
+/** claimSignatures locks the same rows in this order, so that neither waits for the other. */
+export function sortProofs(proofs: readonly Proof[]): Proof[] {
+  return proofs.toSorted((a, b) => (a.id < b.id ? -1 : 1))
 }

@@ -15,6 +15,13 @@ import { startWire } from '../../support/wire.ts'
 
 const isLock = (statement: string): boolean => statement.includes('from log_head') && statement.includes('for update')
 
+async function register(url: string): Promise<void> {
+  const query = 'mutation { registerDevices(input: { devices: [{ deviceId: "another" }] }) { __typename } }'
+  const headers = { 'content-type': 'application/json' }
+  const answer = await fetch(`${url}/graphql`, { method: 'POST', headers, body: JSON.stringify({ query }) })
+  expect(await answer.json()).toEqual({ data: { registerDevices: { __typename: 'RegisterDevicesSuccess' } } })
+}
+
 describe.each(postgresStores)('two replicas on $name', (store) => {
   it('write and tell the same, also while one is stopped in the middle of a transaction', async () => {
     const empty = await store.create()
@@ -54,10 +61,12 @@ describe.each(postgresStores)('two replicas on $name', (store) => {
         return 'pass'
       }),
     )
+    // While one server writes for both, only what cannot be handed over is written under the lock.
+    const registering = register(await frozen.listening)
     await stopped
     await progress('other')
     frozen.child.kill('SIGCONT')
-    await Promise.all([progress('frozen'), progress('other')])
+    await Promise.all([progress('frozen'), progress('other'), registering])
 
     const played = await fleet.finish()
     const { revision } = await readHead(database.session)

@@ -1,0 +1,114 @@
+/** The deployments of a unit of work: found by name, by target and by manifest, with what the batch has made of them. */
+import { type Counters, convergenceCounter, stateCounter, zeroCounters } from '../domain/counters.ts'
+import type { Deployment } from '../domain/deployment.ts'
+import { manifestOwner } from '../domain/desired.ts'
+import { type Effects, stronger, type Touch } from '../store/write/contract.ts'
+
+export interface DeploymentRows {
+  byKey(key: number): Deployment | null
+  byName(deploymentId: string, reporter: string): Deployment | null
+  /** Of that deploymentId, on that target, of any reporter; forgotten ones too. */
+  on(deploymentId: string, targetKey: number): readonly Deployment[]
+  /** Of that deploymentId, in that device's manifest now or before, and not reported yet: the one that should run is the first. */
+  freeOf(owner: string, deploymentId: string): readonly Deployment[]
+  all(): Iterable<Deployment>
+  filter(isWanted: (deployment: Deployment) => boolean): readonly Deployment[]
+  put(known: Deployment | null, deployment: Deployment, isChanged: boolean): void
+  countRepeat(deployment: Deployment): void
+  effects(): Pick<Effects, 'deployments' | 'rolloutDeltas' | 'fleetDelta'>
+}
+
+/** Keys by deploymentId and target, and by deploymentId and the owner of the manifest. */
+interface Index {
+  readonly places: Map<string, Set<number>>
+  readonly owners: Map<string, Set<number>>
+}
+
+export function createDeploymentRows(loaded: readonly Deployment[]): DeploymentRows {
+  const rows = new Map(loaded.map((deployment) => [deployment.key, deployment]))
+  const names = new Map(loaded.filter(isReported).map((d) => [nameOf(d.deploymentId, d.reporter), d.key]))
+  /** Made when first asked for: a report that finds its own deployment needs none. Deployments that moved away stay in it. */
+  let index: Index | null = null
+  const touched = new Map<number, { row: Deployment; touch: Touch; repeats: number }>()
+  const rolloutDeltas = new Map<number, Counters>()
+  const fleetDelta = zeroCounters()
+
+  function addTo(keys: Map<string, Set<number>>, name: string, key: number): void {
+    const there = keys.get(name)
+    if (there) there.add(key)
+    else keys.set(name, new Set([key]))
+  }
+
+  function addToIndex(to: Index, { key, deploymentId, targetKey, reporter }: Deployment): void {
+    addTo(to.places, nameOf(deploymentId, String(targetKey)), key)
+    addTo(to.owners, nameOf(deploymentId, manifestOwner(reporter)), key)
+  }
+
+  function found(by: keyof Index, deploymentId: string, name: string): Deployment[] {
+    if (!index) {
+      index = { places: new Map(), owners: new Map() }
+      for (const deployment of rows.values()) addToIndex(index, deployment)
+    }
+    return [...(index[by].get(nameOf(deploymentId, name)) ?? [])].flatMap((key) => rows.get(key) ?? [])
+  }
+
+  function count(deployment: Deployment | null, by: 1 | -1): void {
+    if (!deployment || deployment.forgottenAt !== null || !deployment.isCurrent) return
+    const delta = rolloutDeltas.get(deployment.rolloutKey) ?? zeroCounters()
+    for (const counter of [stateCounter(deployment.state), convergenceCounter(deployment.convergence)]) {
+      fleetDelta[counter] += by
+      delta[counter] += by
+    }
+    rolloutDeltas.set(deployment.rolloutKey, delta)
+  }
+
+  return {
+    byKey: (key) => rows.get(key) ?? null,
+    byName: (deploymentId, reporter) => rows.get(names.get(nameOf(deploymentId, reporter)) ?? -1) ?? null,
+    on: (deploymentId, targetKey) =>
+      found('places', deploymentId, String(targetKey))
+        .filter((deployment) => deployment.targetKey === targetKey)
+        .toSorted((a, b) => a.key - b.key),
+    freeOf: (owner, deploymentId) =>
+      found('owners', deploymentId, owner)
+        .filter((d) => d.targetManifestVersion !== null && isFree(d))
+        .toSorted((a, b) => Number(b.documentDigest !== null) - Number(a.documentDigest !== null) || a.key - b.key),
+    all: () => rows.values(),
+    filter: (isWanted) => [...rows.values()].filter(isWanted),
+    put(known, deployment, isChanged) {
+      const before = touched.get(deployment.key)
+      const touch = known === null ? 'created' : isChanged ? 'changed' : 'heard'
+      touched.set(deployment.key, {
+        row: deployment,
+        touch: stronger(before?.touch, touch),
+        repeats: before?.repeats ?? 0,
+      })
+      if (known && known.reporter !== deployment.reporter) names.delete(nameOf(known.deploymentId, known.reporter))
+      if (isReported(deployment)) names.set(nameOf(deployment.deploymentId, deployment.reporter), deployment.key)
+      rows.set(deployment.key, deployment)
+      if (index) addToIndex(index, deployment)
+      if (!isChanged) return
+      count(known, -1)
+      count(deployment, 1)
+    },
+    countRepeat(deployment) {
+      const before = touched.get(deployment.key)
+      if (before) touched.set(deployment.key, { ...before, repeats: before.repeats + 1 })
+    },
+    effects: () => ({ deployments: touched, rolloutDeltas, fleetDelta }),
+  }
+}
+
+/** Declared, and not reported yet. */
+export function isFree({ claimed, forgottenAt }: Deployment): boolean {
+  return !claimed && forgottenAt === null
+}
+
+/** Not run by an orchestrator: those are found by their instance and target. */
+function isReported({ instanceKey }: Deployment): boolean {
+  return instanceKey === null
+}
+
+function nameOf(deploymentId: string, other: string): string {
+  return `${deploymentId}\n${other}`
+}

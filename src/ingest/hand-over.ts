@@ -1,0 +1,177 @@
+/**
+ * Several servers on one database: one of them writes, the others hand their batches over to it.
+ *
+ *   this server                              the leader
+ *   batch n ──── NOTIFY on its inbox ──────▶ joins the leader's next batch
+ *   answers ◀─── NOTIFY of that COMMIT ───── one transaction: the batch, and "n of this server: its outcomes" in `batches`
+ *
+ * Without this the servers would take turns at the head's lock, each with small batches, an outdated row cache and several round trips
+ * under the lock (docs/architecture.md compares the designs).
+ *
+ * There is no election. The log's head names the server that wrote last. A server that finds a smaller name than its own there follows
+ * that server. Nothing depends on this being right: any server may write at any time. A batch is written once because its
+ * transaction records it in `batches`, and every transaction that contains it looks there first, under the head's lock.
+ *
+ *   the leader …                        what follows here
+ *   answers                             done
+ *   refuses (it follows another)        the batch is written here
+ *   does not answer in time             the batch is looked up under the lock, and written here if it is not there
+ */
+import { largestMessage } from '../store/database.ts'
+import { type BatchRecord, inboxOf, readBatches, readStamp, toAscii, writerOf } from '../store/write/batches.ts'
+import type { HandedBatch, Waiting } from './batch.ts'
+import type { Portable } from './command.ts'
+import { toCommand } from './portable.ts'
+import { hasInbox, type WriterOptions, type WriterState } from './writer-state.ts'
+
+export interface HandOver {
+  /** The server that writes for this one; null: none. */
+  leader(): string | null
+  /** Called under the lock with the writer of the newest batch. */
+  noteWriter(newest: string): void
+  /** The commands at the front of the queue that can be handed over at once, as text. */
+  pack(queue: readonly Waiting[]): readonly string[]
+  /** The record of the batch; or that the leader certainly did not write it; or that nothing is known. */
+  send(leader: string, number: number, commands: readonly string[]): Promise<BatchRecord | 'refused' | 'unknown'>
+  /** Tells the servers of these batches that they are not written. */
+  giveBack(handed: readonly HandedBatch[]): void
+}
+
+type Answer = BatchRecord & { readonly refused?: true }
+
+/** Milliseconds. After a longer silence, the leader may be gone. */
+const longestSilence = 60_000
+/** Times `answerLimit`. A leader that goes on writing may take so long. */
+const mostLimits = 4
+/** Milliseconds for which a leader that did not answer, or refused, is not followed. */
+const avoidedFor = { unknown: 5_000, refused: 1_000 }
+const mostCommands = 500
+/** Characters: a few dozen messages. */
+const largestBatch = 32 * largestMessage
+
+export function createHandOver(
+  { database: { mail, session }, answerLimit = 1_000 }: WriterOptions,
+  state: WriterState,
+  take: (batch: HandedBatch) => void,
+): HandOver {
+  const { writer } = state
+  let leader: string | null = null
+  let heardAt = 0
+  const avoided = new Map<string, number>()
+  let answered: (answer: Answer) => void = () => {}
+  /** Messages of batches that have not arrived whole, by their writer. */
+  const arriving = new Map<string, { readonly number: number; readonly parts: string[] }>()
+
+  function isAvoided(other: string): boolean {
+    const until = avoided.get(other)
+    if (until === undefined) return false
+    if (until > performance.now()) return true
+    avoided.delete(other)
+    return false
+  }
+
+  function receive(message: string): void {
+    if (message.startsWith('{')) answered(JSON.parse(message) as Answer)
+    else receivePart(message)
+  }
+
+  function receivePart(message: string): void {
+    const end = message.indexOf('\n')
+    const [from = '', number, count] = message.slice(0, end).split(' ')
+    const known = arriving.get(from)
+    const batch = known?.number === Number(number) ? known : { number: Number(number), parts: [] }
+    arriving.set(from, batch)
+    batch.parts.push(message.slice(end + 1))
+    if (batch.parts.length < Number(count)) return
+    arriving.delete(from)
+    const commands = (JSON.parse(batch.parts.join('')) as Portable[]).map(toCommand)
+    const handed = { name: { writer: from, batch: batch.number }, commands }
+    if (leader === null && !state.isDraining) take(handed)
+    else giveBack([handed])
+  }
+
+  function giveBack(handed: readonly HandedBatch[]): void {
+    for (const { name } of handed) {
+      const refusal: Answer = { batch: name.batch, refused: true }
+      // When it is lost, its server waits for `answerLimit`.
+      mail?.send(inboxOf(name.writer), [JSON.stringify(refusal)]).catch(() => undefined)
+    }
+  }
+
+  /** An answer that was too long for a message is in the table. */
+  async function readAnswer(answer: Answer): Promise<BatchRecord | 'refused' | 'unknown'> {
+    if (answer.refused) return 'refused'
+    if (answer.outcomes) return answer
+    const record = (await readBatches(session, [writer]).catch(() => null))?.get(writer)
+    return record?.batch === answer.batch && record.outcomes ? record : 'unknown'
+  }
+
+  /** Calls `gone` when it has not written for `answerLimit`, or not answered for some of them: a busy server must not be taken for a dead one. */
+  function watchLeader(name: string, gone: () => void): { stop(): void } {
+    let newest: string | null = null
+    let checks = 0
+    const timer = setInterval(async () => {
+      checks += 1
+      const stamp = await readStamp(session).catch(() => null)
+      if (stamp === null || stamp === newest || writerOf(stamp) !== name || checks >= 2 * mostLimits) gone()
+      newest = stamp
+    }, answerLimit / 2)
+    return { stop: () => clearInterval(timer) }
+  }
+
+  mail?.receive(inboxOf(writer), receive)
+
+  return {
+    leader() {
+      if (leader !== null && performance.now() - heardAt > longestSilence) leader = null
+      return leader
+    },
+    noteWriter(newest) {
+      const isRecent = state.wroteAt !== null && performance.now() - state.wroteAt < longestSilence
+      const isLeader = mail !== null && isRecent && hasInbox(newest) && newest < writer && !isAvoided(newest)
+      leader = isLeader ? newest : null
+      heardAt = performance.now()
+    },
+    pack(queue) {
+      const texts: string[] = []
+      let size = 0
+      for (const { command } of queue) {
+        if (!command.portable || texts.length >= mostCommands) break
+        const text = toAscii(JSON.stringify(command.portable))
+        size += text.length + 1
+        if (size > largestBatch) break
+        texts.push(text)
+      }
+      return texts
+    },
+    async send(to, number, commands) {
+      const { promise, resolve } = Promise.withResolvers<Answer | null>()
+      answered = (answer) => {
+        if (answer.batch === number) resolve(answer)
+      }
+      mail?.send(inboxOf(to), messagesOf(writer, number, commands)).catch(() => resolve(null))
+      const watch = watchLeader(to, () => resolve(null))
+      const answer = await promise
+      watch.stop()
+      heardAt = performance.now()
+      const outcome = answer ? await readAnswer(answer) : 'unknown'
+      if (typeof outcome === 'string') {
+        avoided.set(to, performance.now() + avoidedFor[outcome])
+        leader = null
+      }
+      return outcome
+    },
+    giveBack,
+  }
+}
+
+/** A list of commands in as many messages as it takes. */
+function messagesOf(writer: string, number: number, commands: readonly string[]): string[] {
+  const text = `[${commands.join()}]`
+  const size = largestMessage - 100
+  const count = Math.ceil(text.length / size)
+  return Array.from(
+    { length: count },
+    (_, part) => `${writer} ${number} ${count} ${part}\n${text.slice(part * size, (part + 1) * size)}`,
+  )
+}

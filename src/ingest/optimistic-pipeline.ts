@@ -1,0 +1,162 @@
+/**
+ * The writer, second of its files: batches that are sent without waiting.
+ *
+ * While no other server writes, the rows after a batch are known before it is committed. So a batch of reports of known deployments is
+ * decided on the row cache and sent as one statement, which writes nothing unless its predecessor wrote last
+ * (store/write/optimistic-save.ts). The database writes one batch while the next is decided. When one is not written, neither are those
+ * behind it: all of them are written again in order, under the head's lock.
+ */
+
+import type { Reader } from '../store/database.ts'
+import type { Loaded } from '../store/write/contract.ts'
+import { type LockedHead, loadNeeds } from '../store/write/load.ts'
+import { saveOptimistically } from '../store/write/optimistic-save.ts'
+import {
+  type Batch,
+  type Decided,
+  decideBatch,
+  fail,
+  headAfter,
+  joinLoaded,
+  needsOf,
+  type Outcome,
+  sizeOf,
+  unreachable,
+} from './batch.ts'
+import { changesOf } from './changes.ts'
+import type { Attempt, OrderedWrite } from './ordered-write.ts'
+import { isReported } from './row-cache.ts'
+import { createUnitOfWork } from './unit-of-work.ts'
+import { forget, type WriterOptions, type WriterState } from './writer-state.ts'
+
+export interface Pipeline {
+  /** Batches in flight. */
+  size(): number
+  /** Whether a batch of so many commands should wait: a smaller one would cost both sides more than it gains. */
+  mustWait(waiting: number): boolean
+  /** Until the oldest batch is answered or, where another may be sent meanwhile, `arrival`. */
+  wait(arrival: Promise<void>): Promise<void>
+  /** False: it needs rows that are not cached, or more than the optimistic statement does. */
+  send(batch: Batch): boolean
+  /** The same after reading the rows that are not cached. Only while none is in flight: the rows are those after all of them. */
+  loadAndSend(batch: Batch): Promise<boolean>
+  /** Until none is in flight. */
+  drain(): Promise<void>
+}
+
+/** A batch that is sent and not answered yet. */
+interface InFlightBatch {
+  readonly batch: Batch
+  readonly number: number
+  readonly began: number
+  readonly outcomes: readonly Outcome[]
+  readonly sent: Promise<SendOutcome>
+  announce(): void
+}
+
+type SendOutcome = 'written' | 'not written' | 'unknown'
+
+/** The cached rows are in the cache already. */
+const nothing: Loaded = { deployments: [], targets: [], rollouts: [] }
+
+/** More in flight would make the batches smaller and the database no faster. */
+const mostInFlight = 2
+
+export function createPipeline(options: WriterOptions, state: WriterState, ordered: OrderedWrite): Pipeline {
+  const { database } = options
+  const inFlight: InFlightBatch[] = []
+
+  function send(batch: Batch): boolean {
+    if (state.head === null || state.connection === null) return false
+    const { loaded, missing } = state.rowCache.recall(needsOf(batch))
+    return missing.length === 0 && sendDecided(batch, state.head, state.connection, loaded, nothing)
+  }
+
+  /** What another server writes after the rows were read moves the head, and then the statement writes nothing. */
+  async function loadAndSend(batch: Batch): Promise<boolean> {
+    const { head, connection } = state
+    if (head === null || connection === null || inFlight.length > 0) return false
+    const { loaded, missing } = state.rowCache.recall(needsOf(batch))
+    if (!missing.every(isReported)) return false
+    const run: Reader['run'] = (text, parameters = []) => database.append(connection, text, parameters)
+    const read = await loadNeeds({ run }, missing).catch(() => null)
+    return read !== null && sendDecided(batch, head, connection, joinLoaded(loaded, read), read)
+  }
+
+  function sendDecided(batch: Batch, before: LockedHead, connection: number, loaded: Loaded, read: Loaded): boolean {
+    const began = performance.now()
+    const name = { writer: state.writer, batch: state.batchNumber + 1 }
+    const decided = decideAll(batch, before, loaded)
+    const statement = decided && saveOptimistically(before, loaded, decided, name)
+    if (!statement) return false
+    state.batchNumber += 1
+    const { effects, outcomes } = decided
+    state.head = headAfter(before, effects, name)
+    state.rowCache.remember(read, effects, state.head.writes)
+    const sent = database.append(connection, statement.text, statement.parameters).then(
+      (rows): SendOutcome => (rows.length > 0 ? 'written' : 'not written'),
+      (error: unknown): SendOutcome => (options.isTransient(error) ? 'unknown' : 'not written'),
+    )
+    const announce = (): void => {
+      state.newestSeen = effects.revision
+      options.committed(before.revision, changesOf(effects), effects.at)
+    }
+    inFlight.push({ batch, number: name.batch, outcomes, announce, began, sent })
+    return true
+  }
+
+  /** Null: a command throws something else than a DomainError. The ordered write finds out which one. */
+  function decideAll(batch: Batch, before: LockedHead, loaded: Loaded): Decided | null {
+    try {
+      return decideBatch(batch, createUnitOfWork(before, loaded, state.clock(), state.offlineAfter))
+    } catch {
+      return null
+    }
+  }
+
+  async function awaitOldest(): Promise<void> {
+    const [first] = inFlight
+    if (!first) return
+    if ((await first.sent) !== 'written') return writeAgain()
+    inFlight.shift()
+    ordered.conclude(first.batch, first, first.began)
+  }
+
+  /** The oldest batch was not written, or its connection is lost. */
+  async function writeAgain(): Promise<void> {
+    forget(state)
+    const all = inFlight.splice(0)
+    const sendOutcomes = await Promise.all(all.map(({ sent }) => sent))
+    let isRefuted = false
+    for (const [index, { batch, number, outcomes }] of all.entries()) {
+      const isUncertain = sendOutcomes[index] !== 'not written' && !isRefuted
+      // A batch that was certainly not written must not be looked up by its number: a greater one has been written since.
+      const attempt: Attempt = { number: isUncertain ? number : state.batchNumber + 1, outcomes, isUncertain }
+      if (!(await ordered.write(batch, attempt))) {
+        // While one may still be committed, so may those behind it.
+        for (const later of all.slice(index + 1)) fail(later.batch, unreachable())
+        return
+      }
+      isRefuted ||= attempt.number !== number
+    }
+  }
+
+  return {
+    size: () => inFlight.length,
+    mustWait(waiting) {
+      const [first] = inFlight
+      return first !== undefined && (waiting < sizeOf(first.batch) || inFlight.length >= mostInFlight)
+    },
+    async wait(arrival) {
+      const [first] = inFlight
+      if (!first) return
+      const sendOutcome = await Promise.race(inFlight.length >= mostInFlight ? [first.sent] : [first.sent, arrival])
+      if (sendOutcome) await awaitOldest()
+    },
+    send,
+    loadAndSend,
+    async drain() {
+      while (inFlight.length > 0) await awaitOldest()
+    },
+  }
+}

@@ -1,0 +1,159 @@
+/**
+ * The writer, third of its files: a batch in one transaction, under the lock of the log's head.
+ *
+ *   lock head · load · decide each command in order · save · NOTIFY · COMMIT → answer, then the feed
+ *
+ *   the transaction …                 what follows
+ *   commits                           each command's own answer (a DomainError is one)
+ *   fails with an error of the SQL    the batch is halved until the command that causes it stands alone: only that one fails
+ *   loses its connection              the outcome is unknown: it is looked up under the lock, and repeated only if it is not there
+ *   cannot be settled in time         UNAVAILABLE (503): nothing was acknowledged, the device reports again
+ */
+import { readBatches, stampOf, writerOf } from '../store/write/batches.ts'
+import { loadNeeds, lockHead } from '../store/write/load.ts'
+import { saveBatch } from '../store/write/save.ts'
+import {
+  type Batch,
+  decideBatch,
+  fail,
+  type HandedBatch,
+  headAfter,
+  joinLoaded,
+  needsOf,
+  type Outcome,
+  settle,
+  sizeOf,
+  unreachable,
+} from './batch.ts'
+import { changesOf } from './changes.ts'
+import type { HandOver } from './hand-over.ts'
+import { createUnitOfWork } from './unit-of-work.ts'
+import { forget, type WriterOptions, type WriterState } from './writer-state.ts'
+
+/** The latest attempt to write a batch. */
+export interface Attempt {
+  /** Each attempt has a number of its own, greater than all before it: a late statement must not be taken for a later attempt. */
+  number: number
+  outcomes: readonly Outcome[]
+  /** It may have been committed, and has not been looked up yet. */
+  isUncertain: boolean
+}
+
+export interface OrderedWrite {
+  /** False: it is not known whether it was written, and its commands have failed. */
+  write(batch: Batch, attempt?: Attempt): Promise<boolean>
+  /** After COMMIT. */
+  conclude(batch: Batch, written: Written, began: number): void
+}
+
+interface Written {
+  readonly outcomes: readonly Outcome[]
+  /** Publishes it to the feed. */
+  announce(): void
+}
+
+export function createOrderedWrite(
+  options: WriterOptions,
+  state: WriterState,
+  { noteWriter, giveBack }: Pick<HandOver, 'noteWriter' | 'giveBack'>,
+): OrderedWrite {
+  const { database, patience = 5_000 } = options
+  const { writer, rowCache } = state
+
+  function conclude(batch: Batch, written: Written, began: number): void {
+    settle(batch.waiting, written.outcomes)
+    written.announce()
+    options.observe?.({ size: sizeOf(batch), seconds: (performance.now() - began) / 1000 })
+  }
+
+  async function write(
+    batch: Batch,
+    attempt: Attempt = { number: state.batchNumber + 1, outcomes: [], isUncertain: false },
+  ): Promise<boolean> {
+    const began = performance.now()
+    const deadline = began + (state.failure ? 0 : patience)
+    for (let tries = 0; ; tries += 1) {
+      let written: Written
+      try {
+        written = await transact(batch, attempt)
+      } catch (error) {
+        state.connection = null
+        forget(state)
+        // While it may have been committed it is not divided: its parts would have other numbers, and could not be found.
+        if (!options.isTransient(error) && !attempt.isUncertain) {
+          await isolate(batch, error)
+          return true
+        }
+        attempt.isUncertain = true
+        // Try at least twice: this process may have been the one that was frozen.
+        if ((performance.now() >= deadline && (tries > 0 || state.failure)) || state.isDraining) {
+          state.failure = { error }
+          fail(batch, unreachable(error))
+          return false
+        }
+        await new Promise((resolve) => setTimeout(resolve, Math.min(50 * 2 ** tries, 1_000)))
+        continue
+      }
+      // Outside the try: an error from here on must not write it again.
+      conclude(batch, written, began)
+      return true
+    }
+  }
+
+  async function transact(batch: Batch, attempt: Attempt): Promise<Written> {
+    const written = await database.transaction(async (session) => {
+      const { connection } = session
+      if (connection !== state.connection) {
+        // In an older copy of the database, an equal count of writes proves nothing.
+        forget(state)
+        await options.checkIdentity(session, state.newestSeen)
+      }
+      const before = await lockHead(session)
+      noteWriter(writerOf(before.stamp))
+      const writers = [...(attempt.isUncertain ? [writer] : []), ...batch.handed.map(({ name }) => name.writer)]
+      const records = await readBatches(session, writers)
+      const own = attempt.isUncertain ? records.get(writer) : undefined
+      if (own && own.batch >= attempt.number) {
+        // It was committed. The feed has not been told, and reads it from the log.
+        const announce = (): void => options.committed(before.revision, [], before.at)
+        return { connection, outcomes: (own.outcomes as readonly Outcome[] | undefined) ?? attempt.outcomes, announce }
+      }
+      attempt.isUncertain = false
+      const isNew = ({ name }: HandedBatch): boolean => (records.get(name.writer)?.batch ?? 0) < name.batch
+      const left = batch.handed.length === 0 ? batch : { ...batch, handed: batch.handed.filter(isNew) }
+      const isAlone = before.stamp === stampOf({ writer, batch: state.batchNumber })
+      rowCache.checkUnchanged(before.writes)
+      const recalled = rowCache.recall(needsOf(left))
+      const loaded = joinLoaded(recalled.loaded, await loadNeeds(session, recalled.missing))
+      const decided = decideBatch(left, createUnitOfWork(before, loaded, state.clock(), state.offlineAfter))
+      const { effects, outcomes } = decided
+      state.batchNumber += 1
+      attempt.number = state.batchNumber
+      attempt.outcomes = outcomes
+      const name = { writer, batch: state.batchNumber }
+      await saveBatch(session, before, decided, name)
+      const announce = (): void => {
+        rowCache.remember(loaded, effects, before.writes + 1)
+        state.head = isAlone ? headAfter(before, effects, name) : null
+        state.newestSeen = effects.revision
+        options.committed(before.revision, changesOf(effects), effects.at)
+      }
+      return { connection, outcomes, announce }
+    })
+    state.connection = written.connection
+    state.failure = null
+    state.wroteAt = performance.now()
+    return written
+  }
+
+  /** One command makes the whole batch fail: halve it until that one stands alone. Other servers do the same with theirs. */
+  async function isolate({ waiting, handed }: Batch, error: unknown): Promise<void> {
+    giveBack(handed)
+    if (handed.length === 0 && waiting.length <= 1) return fail({ waiting }, error)
+    const half = handed.length > 0 ? waiting.length : Math.ceil(waiting.length / 2)
+    for (const part of [waiting.slice(0, half), waiting.slice(half)])
+      if (part.length > 0) await write({ waiting: part, handed: [] })
+  }
+
+  return { write, conclude }
+}

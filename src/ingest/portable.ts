@@ -1,0 +1,24 @@
+/** Commands as data: what one server can hand over to another. They are nearly all that a fleet sends. */
+import type { Command, Portable } from './command.ts'
+import { spending } from './commands/device.ts'
+import { countDeviations, hearDevices, recordReport } from './commands/report.ts'
+
+export function toCommand(portable: Portable): Command<unknown> {
+  const command = build(portable)
+  return portable.proof ? spending(command, portable.proof) : command
+}
+
+function build(portable: Portable): Command<unknown> {
+  switch (portable.kind) {
+    case 'report':
+      return recordReport(portable.report, portable.caller, portable.deviations)
+    case 'hear':
+      return hearDevices(portable.names)
+    case 'countDeviations':
+      return countDeviations(portable.device, portable.deviations)
+    default: {
+      const unknown: never = portable
+      throw new Error(`unknown command ${JSON.stringify(unknown)}`)
+    }
+  }
+}

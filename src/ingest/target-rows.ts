@@ -1,0 +1,75 @@
+/** The targets of a unit of work: found by name and by what else they are known by, with what the batch has made of them. */
+import { inService, type Target, type TargetKind } from '../domain/target.ts'
+import { type Effects, type Loaded, stronger, type Touch } from '../store/write/contract.ts'
+
+export interface TargetRows {
+  /** Throws when it was not loaded. */
+  byKey(key: number): Target
+  find(key: number): Target | null
+  byName(kind: TargetKind, provider: string, name: string): Target | null
+  all(): Iterable<Target>
+  put(target: Target, touch: Touch): void
+  /** The target that holds this public key or SPIFFE id. */
+  holderOf(identity: string): Target | null
+  /** For commands that decide later in the batch; the command itself writes it. Null: no target holds it any more. */
+  giveIdentity(identity: string, target: Target | null): void
+  effects(): Effects['targets']
+}
+
+export function createTargetRows(loaded: Pick<Loaded, 'targets' | 'identities'>): TargetRows {
+  const rows = new Map(loaded.targets.map((target) => [target.key, target]))
+  const devices = new Map(loaded.targets.filter((t) => t.kind === 'DEVICE').map((target) => [target.name, target.key]))
+  const others = new Map(loaded.targets.filter((t) => t.kind !== 'DEVICE').map((t) => [placeName(t), t.key]))
+  const identities = new Map(loaded.identities)
+  const touched = new Map<number, { row: Target; touch: Touch }>()
+
+  function byKey(key: number): Target {
+    const target = rows.get(key)
+    if (!target) throw new Error(`target ${key} was not loaded`)
+    return target
+  }
+
+  return {
+    byKey,
+    find: (key) => rows.get(key) ?? null,
+    byName(kind, provider, name) {
+      const key = kind === 'DEVICE' ? devices.get(name) : others.get(placeName({ kind, provider, name }))
+      return key === undefined ? null : byKey(key)
+    },
+    all: () => rows.values(),
+    put(target, touch) {
+      rows.set(target.key, target)
+      if (target.kind === 'DEVICE') devices.set(target.name, target.key)
+      else others.set(placeName(target), target.key)
+      touched.set(target.key, { row: target, touch: stronger(touched.get(target.key)?.touch, touch) })
+    },
+    holderOf: (identity) => rows.get(identities.get(identity) ?? -1) ?? null,
+    giveIdentity(identity, target) {
+      if (target) identities.set(identity, target.key)
+      else identities.delete(identity)
+    },
+    effects: () => touched,
+  }
+}
+
+export function newTarget(key: number, kind: TargetKind, provider: string, name: string): Target {
+  return {
+    key,
+    kind,
+    provider,
+    name,
+    displayName: null,
+    labels: [],
+    registered: false,
+    expectedInterval: null,
+    parentKey: null,
+    connectivity: 'UNKNOWN',
+    lastHeardAt: null,
+    revokedAt: null,
+    ...inService,
+  }
+}
+
+function placeName({ kind, provider, name }: Pick<Target, 'kind' | 'provider' | 'name'>): string {
+  return `${kind}\n${provider}\n${name}`
+}
