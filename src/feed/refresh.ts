@@ -37,8 +37,9 @@ interface Waiting {
 /** The embedded database writes nothing while it is read from. The longer one lasts, the more its readers share. */
 const holds: Readonly<Record<Database['kind'], number>> = { pglite: 100, postgres: 500 }
 
-/** Streams that are given a snapshot first, before it is known how long they read. */
-const firstPortion = 128
+/** Streams that get the first snapshot, before it is known how long they read. */
+const firstPortion = 32
+const largestPortion = 4_096
 
 export function createRefresher(
   database: Database,
@@ -48,6 +49,7 @@ export function createRefresher(
   let waiting = createFairQueue<Waiting>()
   let open = 0
   let isScheduled = false
+  let portion = firstPortion
 
   async function cycle(): Promise<void> {
     isScheduled = false
@@ -69,20 +71,27 @@ export function createRefresher(
     if (waiting.size() > 0) schedule()
   }
 
-  /** In portions, until time is over: a share of each caller in each. The rest reads from the next snapshot, after what waits to be written. */
+  /**
+   * In portions, until the time is over, with a share of each caller in each. The rest reads from the next snapshot, after the reports that wait to
+   * be written. The size of a portion follows from how long the last one took, so that a portion of expensive streams does not exceed the time;
+   * a single stream may take as long as an operation.
+   */
   async function readFrom(shared: Pick<SharedSnapshot, 'snapshot' | 'revision'>, joined: FairQueue<Waiting>) {
     const start = clock()
-    for (let size = firstPortion; joined.size() > 0; ) {
+    while (joined.size() > 0) {
       const begin = clock()
       if (begin - start >= hold) return
+      const size = Math.min(portion, joined.size())
       await portionOf(joined, size, shared)
-      if (clock() - begin < hold / 4) size *= 2
+      const taken = clock() - begin
+      if (taken > hold) portion = Math.max(1, Math.floor((size * hold) / taken))
+      else if (taken < hold / 4 && size === portion) portion = Math.min(2 * portion, largestPortion)
     }
   }
 
   function portionOf(joined: FairQueue<Waiting>, size: number, shared: Pick<SharedSnapshot, 'snapshot' | 'revision'>) {
     return new Promise<void>((released) => {
-      let readers = Math.min(size, joined.size())
+      let readers = size
       for (let left = readers; left > 0; left -= 1)
         joined.take()?.item.resolve({ ...shared, release: once(() => --readers === 0 && released()) })
     })
