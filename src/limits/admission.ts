@@ -4,7 +4,9 @@ import type { Principal } from '../domain/principal.ts'
 import { type Addresses, createAddresses, type Hop } from './address.ts'
 import { type Bodies, createBodies } from './bodies.ts'
 import { type CallerSemaphore, createCallerSemaphore } from './caller-semaphore.ts'
+import { createHeldBytes } from './held-bytes.ts'
 import { createRefuse, defaultLimits, type LimitsConfig, type ObserveRefusal, type Refuse } from './limits.ts'
+import { createTrackMessages, type UnfinishedMessage } from './messages.ts'
 import { createRate } from './rate.ts'
 import { createStreams } from './streams.ts'
 
@@ -12,6 +14,8 @@ export interface Admission {
   readonly refuse: Refuse
   readonly addresses: Addresses
   readonly bodies: Bodies
+  /** Counts the bytes of unfinished messages of a WebSocket. `cut`: there is no room, or a message takes too long. */
+  readonly trackMessages: (request: Hop, cut: (reason: 'full' | 'slow') => void) => UnfinishedMessage
   /** A request, or an operation on a socket. Throws TOO_MANY. */
   admit(request: Hop): void
   /** A request of a device that is known to be itself. Throws TOO_MANY. */
@@ -51,6 +55,8 @@ export function createAdmission({
   const addresses = createAddresses(proxies)
   const { device, address } = limits.rates
   const rates = { device: createRate(device, clock), address: createRate(address, clock) }
+  const held = createHeldBytes(limits.buffered ?? defaultLimits.buffered, refuse)
+  const trackMessages = createTrackMessages(held, refuse, timeout)
   const streams = createStreams(limits.streams)
   const lanes = createCallerSemaphore(mostSnapshots)
 
@@ -66,7 +72,8 @@ export function createAdmission({
   return {
     refuse,
     addresses,
-    bodies: createBodies({ total: limits.buffered ?? defaultLimits.buffered, timeout }, refuse, addresses.networkOf),
+    bodies: createBodies(held, timeout, refuse, addresses.networkOf),
+    trackMessages: (request, cut) => trackMessages(addresses.networkOf(request), cut),
     admit(request) {
       const wait = rates.address.take(addresses.networkOf(request))
       if (wait > 0) throw tooFast('requestsPerAddress', address, wait)

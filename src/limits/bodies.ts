@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { DomainError } from '../domain/errors.ts'
+import { type HeldBytes, uncounted } from './held-bytes.ts'
 import type { Refuse } from './limits.ts'
 
 export interface Bodies {
@@ -11,47 +12,18 @@ export interface Bodies {
   read(request: IncomingMessage, response: ServerResponse, limit: number): Promise<Buffer>
 }
 
-export interface BufferLimits {
-  /** Bytes, of all. */
-  readonly total: number
-  /** Milliseconds in which a body must bring `leastBytes` more. */
-  readonly timeout: number
-}
-
 /** The request broke off before its body was whole: nobody is there any more to be answered. */
 export class ClientGone extends Error {}
 
-/** Bytes of each body that are not counted: nearly every report is smaller, and a connection holds as much by itself. */
-export const uncounted = 16 << 10
 export const leastBytes = 10 << 10
-/** Of the total, for one address. */
-export const shareOfOne = 1 / 4
 
+/** `timeout`: milliseconds in which a body must bring `leastBytes` more. */
 export function createBodies(
-  { total, timeout }: BufferLimits,
+  held: HeldBytes,
+  timeout: number,
   refuse: Refuse,
   networkOf: (request: IncomingMessage) => string,
 ): Bodies {
-  let held = 0
-  const heldBy = new Map<string, number>()
-
-  function hold(whose: string, bytes: number): void {
-    const own = (heldBy.get(whose) ?? 0) + bytes
-    if (held + bytes > total || own > total * shareOfOne) {
-      const message = 'too much of what is sent is held here already: come again later, or send it in smaller parts'
-      throw refuse('bufferedBytes', message, { retryAfterSeconds: 2 })
-    }
-    held += bytes
-    heldBy.set(whose, own)
-  }
-
-  function release(whose: string, bytes: number): void {
-    held -= bytes
-    const left = (heldBy.get(whose) ?? 0) - bytes
-    if (left > 0) heldBy.set(whose, left)
-    else heldBy.delete(whose)
-  }
-
   function collect(request: IncomingMessage, response: ServerResponse, limit: number): Promise<Buffer> {
     const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
     const chunks: Buffer[] = []
@@ -59,7 +31,7 @@ export function createBodies(
     let watch: NodeJS.Timeout | undefined
 
     function letGo(): void {
-      if (counted > 0) release(networkOf(request), counted)
+      if (counted > 0) held.release(networkOf(request), counted)
       counted = 0
     }
 
@@ -89,7 +61,7 @@ export function createBodies(
       if (size <= uncounted) return
       if (!watch) watchPace()
       try {
-        hold(networkOf(request), size - uncounted - counted)
+        held.hold(networkOf(request), size - uncounted - counted)
         counted = size - uncounted
       } catch (error) {
         stop(error)

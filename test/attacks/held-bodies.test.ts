@@ -1,6 +1,8 @@
 /** Those who send much and stop: what is held of them is bounded, they are cut off, and others are taken all the while. */
+import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
+import { WebSocket } from 'ws'
 import { defaultTimeouts } from '../../src/rest/guard.ts'
 import { type RunningApp, startApp } from '../support/app.ts'
 
@@ -73,5 +75,46 @@ describe('bodies that are begun and not ended', () => {
     for (const text of answers) expect(text).toMatch(/^HTTP\/1\.1 (408|503) /)
     expect(await server.app.metrics.print()).toMatch(/rollcall_limited_total\{limit="slowRequest"\} [1-3]/)
     await takesOthers()
+  })
+})
+
+/** Opens a WebSocket and sends all of a message but its last bytes; the code with which it is closed. */
+async function beginMessage(
+  address: string,
+): Promise<{ readonly socket: WebSocket; readonly closed: Promise<number> }> {
+  const url = `ws://127.0.0.1:${server.port}/graphql`
+  const socket = new WebSocket(url, 'graphql-transport-ws', { headers: { 'x-forwarded-for': address } })
+  socket.on('error', () => undefined)
+  const [response] = await once(socket, 'upgrade')
+  await once(socket, 'open')
+  sockets.push(response.socket)
+  socket.send('{"type":"connection_init"}')
+  await once(socket, 'message')
+  const header = Buffer.alloc(8)
+  header.writeUInt16BE(0x81fe)
+  header.writeUInt16BE(60_000, 2)
+  response.socket.write(Buffer.concat([header, Buffer.alloc(59_000, ' ')]))
+  return { socket, closed: once(socket, 'close').then(([code]) => code as number) }
+}
+
+describe('messages that are begun and not ended', () => {
+  it('count with the bodies of their address, and others go on', async () => {
+    await start(600_000)
+    // A quarter of 128 MiB, and each holds 59,008 bytes of which 16 KiB are not counted.
+    const most = Math.floor(2 ** 25 / (59_008 - 2 ** 14))
+    const opened = await Promise.all(Array.from({ length: most + 5 }, () => beginMessage('203.0.113.5')))
+    const closed = new Set<number>()
+    for (const [index, { closed: code }] of opened.entries()) void code.then(() => closed.add(index))
+    await expect.poll(() => closed.size).toBe(5)
+    const other = await beginMessage('198.51.100.77')
+    expect(other.socket.readyState).toBe(WebSocket.OPEN)
+    for (const { socket } of opened) socket.terminate()
+  })
+
+  it('are cut off when they do not end', async () => {
+    await start(300)
+    const { closed } = await beginMessage('203.0.113.5')
+    expect(await closed).toBe(1006)
+    expect(await server.app.metrics.print()).toMatch(/rollcall_limited_total\{limit="slowRequest"\} 1/)
   })
 })

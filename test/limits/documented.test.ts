@@ -16,7 +16,8 @@ import {
   maxVariableSize,
 } from '../../src/graphql/guards/limits.ts'
 import { bodyTimeout } from '../../src/limits/admission.ts'
-import { leastBytes, uncounted } from '../../src/limits/bodies.ts'
+import { leastBytes } from '../../src/limits/bodies.ts'
+import { uncounted } from '../../src/limits/held-bytes.ts'
 import { defaultLimits } from '../../src/limits/limits.ts'
 import { defaultTimeouts } from '../../src/rest/guard.ts'
 

@@ -48,6 +48,18 @@ export function createWebSockets(options: WebSocketOptions): WebSockets {
     ...createOperations(options),
   })
 
+  /** ws has listened to the stream before, so a chunk is counted after the messages that end in it. */
+  function trackMessages(socket: WebSocket, request: IncomingMessage, stream: Duplex): void {
+    const unfinished = admission.trackMessages(request, (reason) => {
+      if (reason === 'full') socket.close(1013, 'Try again later')
+      // A client in the middle of a message does not answer the close frame, and its message would stay in memory.
+      setImmediate(() => socket.terminate())
+    })
+    socket.on('message', (message: Buffer) => unfinished.ended(message.length))
+    stream.on('data', (chunk: Buffer) => unfinished.arrived(chunk.length))
+    socket.once('close', unfinished.close)
+  }
+
   function open(socket: WebSocket, request: IncomingMessage, stream: Duplex): void {
     // Sending to a closed socket is not an error. The promise never resolves, so no more is sent.
     function send(frame: Buffer): Promise<void> | undefined {
@@ -76,6 +88,7 @@ export function createWebSockets(options: WebSocketOptions): WebSockets {
       isAlive = true
     })
     socket.on('message', terminateUnread).on('ping', terminateUnread)
+    trackMessages(socket, request, stream)
     // After a protocol error, ws has already closed the socket with its close code.
     socket.on('error', ({ code }: NodeJS.ErrnoException) => {
       if (code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH') admission.refuse('messageSize', 'the socket was closed')
