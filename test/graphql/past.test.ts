@@ -57,6 +57,25 @@ describe.each(stores)('the past on $name', (store) => {
     }
   })
 
+  it('has a beginning, an end, and a revision for each time', async () => {
+    const { history, revision } = await api.ask(
+      '{ revision history { oldestRevision oldestTime newestRevision newestTime epoch } }',
+    )
+    expect(history).toMatchObject({ newestRevision: revision, newestTime: moments.at(-1)?.time })
+    expect(Number(history.epoch)).toBeLessThanOrEqual(Number(history.oldestRevision))
+    for (const moment of moments) {
+      const asked = 'query ($time: DateTime!) { revisionAt(time: $time) }'
+      expect(await api.ask(asked, { time: moment.time })).toEqual({ revisionAt: moment.revision })
+    }
+    expect(await api.ask(`{ revisionAt(time: "2999-01-01T00:00:00Z") }`)).toEqual({ revisionAt: revision })
+    const before = new Date(Date.parse(history.oldestTime) - 1).toISOString()
+    const { errors } = await api.query(`{ revisionAt(time: "${before}") }`)
+    expect(errors).toMatchObject([{ extensions: { code: 'HISTORY_EXPIRED' } }])
+    expect((await api.query(`{ deploymentCounts(atRevision: "${history.oldestRevision}") { total } }`)).errors).toBe(
+      undefined,
+    )
+  })
+
   it('shows everything below a past object at the same revision', async () => {
     const [first] = moments
     const { deployment } = await api.ask(then, { atRevision: first?.revision })

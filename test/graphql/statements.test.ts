@@ -97,6 +97,12 @@ describe('statements of a query', () => {
     ['{ deployments(first: 100) { nodes { resources { nodes { target { name } instance { instanceId } } } } } }', 4],
     ['{ resourceCounts { total } }', 1],
     ['{ deviationCounts { kind devices reports } }', 1],
+    ['{ history { oldestRevision } }', 0],
+    ['{ deployments(first: 100) { nodes { target { deploymentCounts { total } deployments { nodes { id } } } } } }', 4],
+    [
+      '{ resources(first: 100) { nodes { name rollout { name } deployment { state } instance { rollout { name } } } } }',
+      4,
+    ],
     ['{ deploymentGroups(by: COMPONENT) { nodes { key counts { total convergence { stale } } } totalCount } }', 2],
     ['{ deploymentGroups(by: TARGET) { nodes { key target { name } deployments(first: 2) { state } } } }', 3],
     ['{ rollouts(first: 100) { nodes { deploymentGroups(by: ERROR) { nodes { key deployments { id } } } } } }', 3],

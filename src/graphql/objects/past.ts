@@ -1,4 +1,5 @@
 import type { Millis, Revision } from '../../domain/values.ts'
+import type { LogHead } from '../../store/database.ts'
 import { builder } from '../builder.ts'
 import type { Reader } from '../execution/loaders.ts'
 
@@ -23,3 +24,57 @@ export interface PastArguments {
 export function resolvePastArgs(reader: Reader, args: PastArguments): Promise<Revision | null> {
   return reader.past(args.asOf ?? null, args.atRevision ?? null)
 }
+
+const History = builder.objectRef<LogHead>('History').implement({
+  access: 'viewer',
+  description:
+    'The part of the log that is retained. `asOf`, `atRevision` and cursors before it fail with HISTORY_EXPIRED.',
+  fields: (t) => ({
+    oldestRevision: t.field({
+      type: 'Revision',
+      description: 'The oldest revision that can be asked for. The changes after it are retained.',
+      resolve: ({ tail }) => tail,
+    }),
+    oldestTime: t.field({
+      type: 'DateTime',
+      description: 'The earliest time that can be asked for.',
+      resolve: ({ tailAt }) => tailAt,
+    }),
+    newestRevision: t.field({
+      type: 'Revision',
+      description: 'The newest revision.',
+      resolve: ({ revision }) => revision,
+    }),
+    newestTime: t.field({
+      type: 'DateTime',
+      description: 'When the newest change was recorded.',
+      resolve: ({ at }) => at,
+    }),
+    epoch: t.field({
+      type: 'Revision',
+      description:
+        'The revision at which the present epoch began. A restored database begins a new epoch, above all revisions of the former ones.',
+      resolve: ({ epochBase }) => epochBase,
+    }),
+  }),
+})
+
+builder.queryFields((t) => ({
+  history: t.field({
+    access: 'viewer',
+    type: History,
+    description: 'How far back the past can be asked for.',
+    resolve: async (_, _args, { reader }) => (await reader()).head,
+  }),
+  revisionAt: t.field({
+    access: 'viewer',
+    type: 'Revision',
+    description:
+      'The last revision at or before a time. With it, `atRevision` asks several queries about the same moment.',
+    args: { time: t.arg({ type: 'DateTime', required: true, description: 'The time (server time).' }) },
+    resolve: async (_, { time }, context) => {
+      const reader = await context.reader()
+      return (await resolvePastArgs(reader, { asOf: time })) ?? (await reader.head).revision
+    },
+  }),
+}))

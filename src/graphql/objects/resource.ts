@@ -12,7 +12,7 @@ import { givenFields } from '../mutations/input.ts'
 import { type Connection, connect, implementConnection, type PageArguments, pageArgs } from './connection.ts'
 import { Node } from './interfaces.ts'
 import { keysOf } from './node.ts'
-import { Resource, RolloutInstance, Target } from './refs.ts'
+import { Deployment, Resource, Rollout, RolloutInstance, Target } from './refs.ts'
 import { PresenceEnum, ReadinessEnum, SyncStatusEnum } from './vocabulary.ts'
 
 Resource.implement({
@@ -34,6 +34,18 @@ Resource.implement({
       description: 'The cluster that it belongs to.',
       resolve: async ({ targetKey, asOf }, _, { reader }) =>
         required(await (await reader()).target(targetKey, asOf), 'target'),
+    }),
+    deployment: t.field({
+      type: Deployment,
+      description: 'The deployment that it belongs to.',
+      resolve: async ({ deploymentKey, asOf }, _, { reader }) =>
+        required(await (await reader()).deployment(deploymentKey, asOf), 'deployment'),
+    }),
+    rollout: t.field({
+      type: Rollout,
+      description: 'The rollout that it belongs to.',
+      resolve: async ({ rolloutKey, asOf }, _, { reader }) =>
+        required(await (await reader()).rollout(rolloutKey, asOf), 'rollout'),
     }),
     instance: t.field({
       type: RolloutInstance,

@@ -1,10 +1,11 @@
 /** Instances of a rollout, and its lifecycle actions. */
+import { required } from '../execution/required.ts'
 import { pageArgs } from './connection.ts'
 import { DeploymentCounts, loadCounts } from './counts.ts'
 import { DeploymentFilterRef, toDeploymentFilter } from './deployment-filter.ts'
 import { DeploymentConnection, deploymentListArgs, deploymentsOf } from './deployment-list.ts'
 import { Node } from './interfaces.ts'
-import { LifecycleAction, RolloutInstance } from './refs.ts'
+import { LifecycleAction, Rollout, RolloutInstance } from './refs.ts'
 import { resourceFields } from './resource.ts'
 import { InstanceStatusEnum, LifecycleStateEnum, ReadinessEnum } from './vocabulary.ts'
 
@@ -29,6 +30,12 @@ RolloutInstance.implement({
   description: 'An instance of a rollout. Former instances are retained with their deployments and resources.',
   interfaces: [Node],
   fields: (t) => ({
+    rollout: t.field({
+      type: Rollout,
+      description: 'The rollout that it belongs to.',
+      resolve: async ({ rolloutKey, asOf }, _, { reader }) =>
+        required(await (await reader()).rollout(rolloutKey, asOf), 'rollout'),
+    }),
     instanceId: t.exposeString('instanceId', { description: 'The instance ID that the orchestrator assigned.' }),
     revisionNumber: t.exposeInt('revisionNumber', {
       description: '1 for the first instance, and 1 more after each update.',

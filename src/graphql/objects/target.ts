@@ -46,6 +46,17 @@ Target.implement({
       nullable: true,
       description: 'The last contact (server time). Null: none.',
     }),
+    deployments: t.field({
+      type: DeploymentConnection,
+      description: 'The deployments on it.',
+      args: { ...deploymentListArgs(), ...pageArgs() },
+      resolve: ({ key, asOf }, args, context) => deploymentsOf(context, { of: 'target', key }, args, asOf),
+    }),
+    deploymentCounts: t.field({
+      type: DeploymentCounts,
+      description: 'The deployments on it, counted by state.',
+      resolve: async ({ key, asOf }, _, context) => loadCounts(await context.reader(), { of: 'target', key }, {}, asOf),
+    }),
   }),
 })
 
@@ -149,17 +160,6 @@ Device.implement({
       args: { filter: t.arg({ type: DeviceFilterRef, description: 'Selects devices.' }), ...pageArgs() },
       resolve: (device, args, context) => devicesOf(context, device, givenFields(args.filter ?? {}), args),
     }),
-    deployments: t.field({
-      type: DeploymentConnection,
-      description: 'The deployments on it.',
-      args: { ...deploymentListArgs(), ...pageArgs() },
-      resolve: ({ key, asOf }, args, context) => deploymentsOf(context, { of: 'target', key }, args, asOf),
-    }),
-    deploymentCounts: t.field({
-      type: DeploymentCounts,
-      description: 'The deployments on it, counted by state.',
-      resolve: async ({ key, asOf }, _, context) => loadCounts(await context.reader(), { of: 'target', key }, {}, asOf),
-    }),
   }),
 })
 
@@ -174,12 +174,6 @@ Cluster.implement({
       nullable: true,
       description: 'The provider. Null for a cloud region.',
       resolve: ({ provider }) => provider || null,
-    }),
-    deployments: t.field({
-      type: DeploymentConnection,
-      description: 'The deployments on it.',
-      args: { ...deploymentListArgs(), ...pageArgs() },
-      resolve: ({ key, asOf }, args, context) => deploymentsOf(context, { of: 'target', key }, args, asOf),
     }),
   }),
 })
