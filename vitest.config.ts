@@ -1,8 +1,10 @@
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
+import { fastFolder } from './test/support/fast-folder.ts'
 
 // Compiled modules, and TypeScript without its types, for the workers and for every process that a test starts.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cache/rollcall-test/compiled')
+process.env.TMPDIR = fastFolder()
 
 export default defineConfig({
   // As Node itself resolves: otherwise the tests' graphql is not the one that Yoga and Pothos load.

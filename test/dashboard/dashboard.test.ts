@@ -1,54 +1,23 @@
-/** The page as people have it: Chromium, the real server, real sockets. */
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { openDatabase } from '../../src/store/open.ts'
-import { type RunningApp, startApp } from '../support/app.ts'
-import { findChromium, type OpenPage, openPage, startBrowser } from '../support/browser.ts'
-import { declare, documentOf, remove } from '../support/desired.ts'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { findChromium, openPage, startBrowser } from '../support/browser.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { startProgram } from '../support/program.ts'
-
-const minute = 60_000
+import { minute, send, shifts, slideTo, tabThrough, useDashboard, watchShifts } from './harness.ts'
 
 // Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 describe.runIf(findChromium())('the dashboard', () => {
-  let browser: Browser
-  let server: RunningApp
-  /** The first reports are of ten minutes ago. */
-  let offset = -10 * minute
-
-  beforeAll(async () => {
-    browser = await startBrowser()
-    const clock = (): number => Date.now() + offset
-    const store = { url: null, dataDir: 'memory' }
-    const on = { config: store, open: () => openDatabase(store, clock), drop: async () => {} }
-    server = await startApp({ clock, on })
-    await send(server.url, 'edge-1', 'hello', 'installing')
-    await send(server.url, 'edge-2', 'other', 'failed', { code: '507', message: 'disk full' })
-    offset = 0
-    await send(server.url, 'edge-1', 'hello', 'installed')
-  })
-  afterAll(async () => {
-    await browser?.close()
-    await server?.stop()
-  })
-
-  async function visit(hash: string, url = server.url): Promise<OpenPage> {
-    const open = await openPage(browser, `${url}/${hash}`)
-    onTestFinished(() => open.close())
-    return open
-  }
+  const { server, visit } = useDashboard()
 
   it('shows a report as it comes', async () => {
     const { page, complaints } = await visit('#/deployments')
     await page.getByRole('row', { name: /hello/ }).getByText('Installed', { exact: true }).waitFor()
     await page.evaluate(() => Object.assign(globalThis, { isSamePage: true }))
-    await send(server.url, 'edge-9', 'brand-new', 'installing')
+    await send(server().url, 'edge-9', 'brand-new', 'installing')
     await page
       .getByRole('row', { name: /brand-new/ })
       .getByText('Installing', { exact: true })
       .waitFor()
-    await send(server.url, 'edge-9', 'brand-new', 'failed', { code: '500', message: 'the valve is stuck' })
+    await send(server().url, 'edge-9', 'brand-new', 'failed', { code: '500', message: 'the valve is stuck' })
     await page
       .getByRole('row', { name: /brand-new/ })
       .getByText('the valve is stuck')
@@ -57,150 +26,38 @@ describe.runIf(findChromium())('the dashboard', () => {
     expect(complaints).toEqual([])
   })
 
-  it('follows one deployment through its attempts, with its errors in full and what became of its reports', async () => {
+  it('shows the attempts, errors and report verdicts of one deployment', async () => {
     const { page, complaints } = await visit('#/deployment/edge-7/retried')
     await page.getByText('The deployment appears here after its first report.').waitFor()
     const error = { code: '500', message: `a long story ${'that goes on '.repeat(40)}and ends` }
-    await send(server.url, 'edge-7', 'retried', 'installing', null, { seq: '7', boot: 'b' })
-    await send(server.url, 'edge-7', 'retried', 'failed', error, { seq: '8', boot: 'b' })
+    await send(server().url, 'edge-7', 'retried', 'installing', null, { seq: '7', boot: 'b' })
+    await send(server().url, 'edge-7', 'retried', 'failed', error, { seq: '8', boot: 'b' })
     await page.getByRole('status').getByText('Failed').waitFor()
     await page.locator('.error-box').first().getByText(error.message).waitFor()
-    await send(server.url, 'edge-7', 'retried', 'installing', null, { seq: '3', boot: 'b' })
-    await send(server.url, 'edge-7', 'retried', 'installing', null, { seq: '9', boot: 'b' })
+    await send(server().url, 'edge-7', 'retried', 'installing', null, { seq: '3', boot: 'b' })
+    await send(server().url, 'edge-7', 'retried', 'installing', null, { seq: '9', boot: 'b' })
     await page.getByRole('status').getByText('Installing').waitFor()
     await page.getByText('older by seq').waitFor()
     expect(await page.locator('[data-attempt="Attempt 2 began"]').count()).toBe(1)
     expect(complaints).toEqual([])
   })
 
-  it('shows what should run beside what runs, as both change, and how two versions of it differ', async () => {
-    const [deviceId, deploymentId] = ['edge-5', 'meant']
-    const document = (revision: string) => ({ deviceId, deploymentId, document: documentOf(deploymentId, revision) })
-    const [id = ''] = await declare(server, [document('1.0.0')], 'first')
-    const { page, complaints } = await visit(`#/deployment/${deviceId}/${deploymentId}`)
-    const panel = page.getByRole('region', { name: 'Desired state' })
-    const verdict = (word: string) => page.getByRole('status').getByText(word, { exact: true }).waitFor()
-    await panel.getByText('The device does not report which version it has adopted.').waitFor()
-    await adopt(2, 'installing')
-    await verdict('Applying')
-    await adopt(2, 'installed')
-    await verdict('Converged')
-    const then = new Date().toISOString()
-
-    await declare(server, [document('2.0.0')], 'because of what was found')
-    await verdict('Stale')
-    await verdict('Installed')
-    await panel.getByText('Still on version 2. Version 3 not picked up yet.').waitFor()
-    await panel.getByText('because of what was found').waitFor()
-    await panel.getByText('1 line added, 1 line removed').waitFor()
-    expect(await panel.locator('.diff .removed code').allTextContents()).toEqual([expect.stringContaining('1.0.0')])
-    expect(await panel.locator('.diff .added code').allTextContents()).toEqual([expect.stringContaining('2.0.0')])
-    await adopt(3, 'installed')
-    await verdict('Converged')
-
-    await remove(server, [id], 'the site closes')
-    await verdict('Stale')
-    await panel.getByText('Withdrawn. The device should remove it.').waitFor()
-    const whole = documentOf(deploymentId, '2.0.0').trimEnd().split('\n')
-    await panel.getByText(`0 lines added, ${whole.length} lines removed`).waitFor()
-    // Any two of them, and the address says which.
-    await panel.getByLabel('From version').selectOption('nothing')
-    await panel.getByLabel('To version').selectOption('2')
-    await panel.getByText(`${whole.length} lines added, 0 lines removed`).waitFor()
-    expect(page.url()).toContain('from=nothing&to=2')
-    await adopt(4, 'removed')
-    await verdict('Converged')
-
-    // The past knows no later versions.
-    await page.goto(`${server.url}/#/deployment/${deviceId}/${deploymentId}?at=${then}`)
-    await verdict('Installed')
-    await panel.getByText('Up to date with version 2.').waitFor()
-    expect(await panel.getByLabel('To version').locator('option').allTextContents()).toEqual([
-      expect.stringMatching(/^version 2,/),
-      expect.stringMatching(/^nothing/),
-    ])
-
-    await page.goto(`${server.url}/#/device/${deviceId}`)
-    const manifests = page.getByRole('region', { name: /^Manifest versions/ }).locator('.manifests > li')
-    await manifests.nth(2).waitFor()
-    expect(await manifests.allInnerTexts()).toEqual([
-      expect.stringMatching(/^4\b[\s\S]*the site closes[\s\S]*withdrawn meant/),
-      expect.stringMatching(/^3\b[\s\S]*because of what was found[\s\S]*declared meant/),
-      expect.stringMatching(/^2\b[\s\S]*first[\s\S]*declared meant/),
-    ])
-    const properties = {
-      ...{ id: deviceId, vendor: 'Presses', modelNumber: 'P-400', serialNumber: '0007' },
-      ...{ cpus: [{ cores: 4, architecture: 'arm64' }], memory: '8Gi', supportedDeploymentTypes: ['helm'] },
-    }
-    expect((await server.post(`/api/v1/capabilities/${deviceId}`, { properties })).ok).toBe(true)
-    await page.reload()
-    await page.getByText('Presses P-400').waitFor()
-    await page
-      .getByRole('region', { name: /^Capabilities/ })
-      .getByText('"arm64"')
-      .waitFor()
-    expect(complaints).toEqual([])
-
-    async function adopt(adoptedManifestVersion: number, state: string): Promise<void> {
-      const body = { deploymentId, adoptedManifestVersion, status: { state }, components: [] }
-      expect((await server.post(`/device/${deviceId}/deployment/${deploymentId}/status`, body)).ok).toBe(true)
-    }
-  })
-
-  it('tells those that are installed from those that only say so of an older version', async () => {
-    const meant = (deviceId: string, revision: string) => ({
-      deviceId,
-      deploymentId: 'counted',
-      document: documentOf('counted', revision),
-    })
-    const devices = ['edge-61', 'edge-62', 'edge-63']
-    for (const deviceId of devices) {
-      await declare(server, [meant(deviceId, '1')])
-      const body = {
-        deploymentId: 'counted',
-        adoptedManifestVersion: 2,
-        status: { state: 'installed' },
-        components: [],
-      }
-      await server.post(`/device/${deviceId}/deployment/counted/status`, body)
-    }
-    const { page } = await visit('#/deployments?text=counted&convergence=STALE')
-    await page.getByText('No deployments match these filters.').waitFor()
-    for (const deviceId of devices.slice(0, 2)) await declare(server, [meant(deviceId, '2')])
-    await page.getByText('2 deployments', { exact: true }).waitFor()
-    await page
-      .getByRole('row', { name: /edge-61/ })
-      .getByText('Stale')
-      .first()
-      .waitFor()
-    await page.getByRole('button', { name: 'Stale', exact: true }).click()
-    await page.getByRole('row', { name: /edge-63/ }).waitFor()
-    await page.goto(`${server.url}/#/`)
-    await page.getByRole('link', { name: /^Stale\s*\d/ }).click()
-    await page.getByRole('row', { name: /edge-62/ }).waitFor()
-    expect(page.url()).toContain('convergence=STALE')
-    await page.goto(`${server.url}/#/rollouts?text=counted`)
-    await page.getByRole('img', { name: 'counted: 1 installed, 2 installed, older version' }).waitFor()
-    await page.goto(`${server.url}/#/feed?kind=desired`)
-    await page.getByText('target version 3').first().waitFor()
-  })
-
-  it('begins a list anew when what a link has narrowed it to is taken away', async () => {
-    const { devices } = await server.query('{ devices(first: 1) { pageInfo { endCursor } } }')
+  it('returns to the first page of a list when a filter of the link is removed', async () => {
+    const { devices } = await server().query('{ devices(first: 1) { pageInfo { endCursor } } }')
     const after = encodeURIComponent(devices.pageInfo.endCursor)
     const { page } = await visit(`#/devices?label=wing%3Deast&after=${after}`)
     await page.getByRole('button', { name: 'First page' }).waitFor()
     await page.getByRole('button', { name: /^wing: east/ }).click()
-    await expect.poll(() => page.url()).toBe(`${server.url}/#/devices`)
+    await expect.poll(() => page.url()).toBe(`${server().url}/#/devices`)
   })
 
-  it('looks back as far as the slider is moved, and comes back', async () => {
+  it('shows the past at the slider, and returns to the present', async () => {
     const { page, complaints } = await visit('#/deployment/edge-1/hello')
     await page.getByRole('status').getByText('Installed').waitFor()
     await slideTo(page, Date.now() - 5 * minute)
     await page.getByText('Showing the state at').waitFor()
     await page.getByRole('status').getByText('Installing').waitFor()
-    // The address holds the time: a shared link shows the same.
+    // The address holds the time, so a shared link shows the same.
     expect(page.url()).toContain('at=')
     await page.reload()
     await page.getByRole('status').getByText('Installing').waitFor()
@@ -210,11 +67,11 @@ describe.runIf(findChromium())('the dashboard', () => {
     await page.getByText('No history for this time').waitFor()
     await page.getByRole('main').getByRole('button', { name: 'Back to now' }).click()
     await page.getByRole('status').getByText('Installed').waitFor()
-    // What cannot be answered is an answer to the browser's console, too.
+    // The browser logs the response 410 to its console.
     expect(complaints.filter((text) => !text.includes('410'))).toEqual([])
   })
 
-  it('keeps filters in the address, and counts what they leave', async () => {
+  it('keeps filters in the address, and counts the matches', async () => {
     const { page } = await visit('#/deployments?state=FAILED')
     await page.getByRole('row', { name: /other/ }).waitFor()
     expect(await page.getByRole('row', { name: /hello/ }).count()).toBe(0)
@@ -227,12 +84,12 @@ describe.runIf(findChromium())('the dashboard', () => {
     expect(page.url()).not.toContain('state=')
   })
 
-  it('stays whole and in its place with thousands, of which many change', async () => {
+  it('keeps its scroll position with 5,000 deployments while many change', async () => {
     const many = Array.from({ length: 5_000 }, (_, index) => ({
       deviceId: `m-${index}`,
       deploymentId: `many-${index}`,
     }))
-    await server.query(
+    await server().query(
       `mutation ($deployments: [DeploymentDeclaration!]!) {
         declareDeployments(input: { rollout: { name: "many" }, deployments: $deployments }) { __typename }
       }`,
@@ -245,7 +102,7 @@ describe.runIf(findChromium())('the dashboard', () => {
     await page.getByRole('row', { name: /many-999\b/ }).waitFor()
     const last = page.getByRole('row', { name: /many-999\b/ })
     expect(await page.locator('.rows > .row').count()).toBeLessThan(80)
-    // Whether it is live is still seen.
+    // The connection state stays visible.
     expect((await page.getByText('Live', { exact: true }).boundingBox())?.y).toBeGreaterThan(0)
     expect(await last.getAttribute('aria-rowindex')).toBe('5001')
     await watchShifts(page)
@@ -253,7 +110,7 @@ describe.runIf(findChromium())('the dashboard', () => {
     await Promise.all(
       many
         .slice(900, 1_000)
-        .map(({ deviceId, deploymentId }) => send(server.url, deviceId, deploymentId, 'installing')),
+        .map(({ deviceId, deploymentId }) => send(server().url, deviceId, deploymentId, 'installing')),
     )
     await last.getByText('Installing', { exact: true }).waitFor()
     expect(await last.boundingBox()).toEqual(place)
@@ -261,20 +118,20 @@ describe.runIf(findChromium())('the dashboard', () => {
     expect(complaints).toEqual([])
   })
 
-  it('moves nothing while the numbers of the overview move', async () => {
+  it('shifts no layout while the numbers of the overview change', async () => {
     const { page, complaints } = await visit('#/')
     await page.getByRole('heading', { name: 'Rollouts all' }).waitFor()
     await page.getByRole('img', { name: /^Deployments by state over time/ }).waitFor()
     await watchShifts(page)
     const installed = page.getByRole('link', { name: /^Installed/ })
     const before = await installed.textContent()
-    await send(server.url, 'edge-3', 'another', 'installed')
+    await send(server().url, 'edge-3', 'another', 'installed')
     await expect.poll(() => installed.textContent()).not.toBe(before)
     expect(await shifts(page)).toEqual([])
     expect(complaints).toEqual([])
   })
 
-  it('is reached by keyboard, every part of it', async () => {
+  it('can be used by keyboard alone', async () => {
     const { page } = await visit('#/')
     await page.getByRole('heading', { name: 'Rollouts all' }).waitFor()
     const wanted = await page.evaluate(
@@ -306,7 +163,7 @@ describe.runIf(findChromium())('the dashboard', () => {
     expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('many-0')
   })
 
-  it('has the colours of the system until others are chosen, and remembers those', async () => {
+  it('follows the colours of the system until others are chosen, and remembers the choice', async () => {
     const { page } = await visit('#/')
     const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor)
     const light = await ground()
@@ -322,7 +179,7 @@ describe.runIf(findChromium())('the dashboard', () => {
 
 // Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 describe.runIf(findChromium())('the dashboard of a server that is killed', () => {
-  it('says so, catches up when there is one again, and has missed nothing', async () => {
+  it('shows that it is disconnected, and misses nothing after the restart', async () => {
     const DATA_DIR = temporaryFolder()
     const first = startProgram({ DATA_DIR })
     onTestFinished(() => first.dispose())
@@ -358,77 +215,8 @@ describe.runIf(findChromium())('the dashboard of a server that is killed', () =>
     expect(revisions.slice(1).every((revision, index) => revision === (revisions[index] ?? 0n) - 1n)).toBe(true)
     await list.page.getByText('30 deployments', { exact: true }).waitFor()
     await list.page.getByRole('row', { name: /d-0/ }).getByText('Failed', { exact: true }).waitFor()
-    // The browser itself complains of connections that are refused; nothing else may.
+    // The browser logs refused connections. Nothing else may be logged.
     for (const { complaints } of [feed, list])
       expect(complaints.filter((text) => !/ERR_|WebSocket connection/.test(text))).toEqual([])
   })
 })
-
-async function send(
-  url: string,
-  deviceId: string,
-  deploymentId: string,
-  state: string,
-  error: { readonly code: string; readonly message: string } | null = null,
-  rollcall?: object,
-): Promise<void> {
-  const response = await fetch(`${url}/device/${deviceId}/deployment/${deploymentId}/status`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({
-      deploymentId,
-      status: { state, ...(error ? { error } : {}) },
-      components: [],
-      ...(rollcall ? { rollcall } : {}),
-    }),
-  })
-  if (!response.ok) throw new Error(await response.text())
-}
-
-/** As dragging does. */
-async function slideTo(page: Page, time: number): Promise<void> {
-  const slider = page.getByRole('slider')
-  await slider.waitFor()
-  await slider.evaluate((input, value) => {
-    Object.assign(input, { value: String(value) })
-    input.dispatchEvent(new Event('input', { bubbles: true }))
-  }, time)
-}
-
-/** Whatever moves without having been asked to, from now on; the parts of a bar are there to grow. */
-async function watchShifts(page: Page): Promise<void> {
-  await page.evaluate(() => {
-    const shifts: string[] = []
-    Object.assign(globalThis, { shifts })
-    const observer = new PerformanceObserver((list) => {
-      for (const entry of list.getEntries() as unknown as readonly Shift[])
-        for (const { node } of entry.sources)
-          if (!node?.parentElement?.closest('.bar')) shifts.push(node?.parentElement?.outerHTML ?? 'something')
-    })
-    observer.observe({ type: 'layout-shift' })
-  })
-}
-
-interface Shift {
-  readonly sources: readonly { readonly node: Node | null }[]
-}
-
-const shifts = (page: Page): Promise<readonly string[]> =>
-  page.evaluate(() => (globalThis as unknown as { readonly shifts: readonly string[] }).shifts)
-
-/** How many different elements Tab comes to before it comes round. */
-async function tabThrough(page: Page): Promise<number> {
-  const mark = () =>
-    page.evaluate(() => {
-      const element = document.activeElement
-      if (!element || element === document.body || element.hasAttribute('data-reached')) return false
-      element.setAttribute('data-reached', '')
-      return true
-    })
-  let reached = 0
-  for (;;) {
-    await page.keyboard.press('Tab')
-    if (!(await mark())) return reached
-    reached += 1
-  }
-}

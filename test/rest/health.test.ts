@@ -137,27 +137,32 @@ describe.runIf(findPostgres())('while PostgreSQL is away', () => {
     })
   })
 
-  it.each([
-    ['GET', '/v2/projects/p/composite-apps/a/v1/deployment-intent-groups/d/status'],
-    ['GET', '/v1/instance/i/status'],
-    ['GET', '/v1/instance/i'],
-    ['GET', '/api/v1/clients/edge-1/deployments'],
-    ['GET', '/git/edge-1.git/info/refs?service=git-upload-pack'],
-    [
-      'PUT',
-      '/api/v1/capabilities/edge-1',
-      { properties: { id: 'edge-1', vendor: 'v', modelNumber: 'm', serialNumber: 's' } },
-    ],
-  ])('tells whoever comes with %s %s to come again', async (method, address, sent: object | null = null) => {
-    await postgres.stop('immediate')
-    const response = await fetch(server.url + address, {
-      method,
-      ...(sent && { body: JSON.stringify(sent), headers: { 'content-type': 'application/json' } }),
+  describe('every route', () => {
+    beforeAll(() => postgres.stop('immediate'))
+    afterAll(async () => {
+      await postgres.start()
+      await expect.poll(async () => (await fetch(`${server.url}/readyz`)).status).toBe(200)
     })
-    expect([response.status, response.headers.get('retry-after')]).toEqual([503, expect.stringMatching(/^\d+$/)])
-    expect(await response.json()).toMatchObject({ status: 503, retryable: true })
-    await postgres.start()
-    await expect.poll(async () => (await fetch(`${server.url}/readyz`)).status).toBe(200)
+
+    it.each([
+      ['GET', '/v2/projects/p/composite-apps/a/v1/deployment-intent-groups/d/status'],
+      ['GET', '/v1/instance/i/status'],
+      ['GET', '/v1/instance/i'],
+      ['GET', '/api/v1/clients/edge-1/deployments'],
+      ['GET', '/git/edge-1.git/info/refs?service=git-upload-pack'],
+      [
+        'PUT',
+        '/api/v1/capabilities/edge-1',
+        { properties: { id: 'edge-1', vendor: 'v', modelNumber: 'm', serialNumber: 's' } },
+      ],
+    ])('answers %s %s with 503 and Retry-After', async (method, address, sent: object | null = null) => {
+      const response = await fetch(server.url + address, {
+        method,
+        ...(sent && { body: JSON.stringify(sent), headers: { 'content-type': 'application/json' } }),
+      })
+      expect([response.status, response.headers.get('retry-after')]).toEqual([503, expect.stringMatching(/^\d+$/)])
+      expect(await response.json()).toMatchObject({ status: 503, retryable: true })
+    })
   })
 })
 

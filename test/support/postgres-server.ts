@@ -10,7 +10,6 @@ import {
   readdirSync,
   renameSync,
   rmSync,
-  statfsSync,
   writeFileSync,
 } from 'node:fs'
 import { createServer } from 'node:net'
@@ -19,9 +18,6 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 
 const run = promisify(execFile)
-
-/** Bytes that must be free in memory for data directories to be there. */
-const roomy = 4 * 2 ** 30
 
 /** Initialised data directories, by version: initdb takes longer than most tests. */
 const cache = join(import.meta.dirname, '../../node_modules/.cache/rollcall-test')
@@ -58,7 +54,7 @@ export function findPostgres(): string | null {
 export async function startPostgres({ isDurable = false } = {}): Promise<PostgresServer> {
   const bin = findPostgres()
   if (!bin) throw new Error('there is no PostgreSQL on this machine')
-  const folder = mkdtempSync(join(isDurable ? tmpdir() : fastFolder(), 'rollcall-pg-'))
+  const folder = mkdtempSync(join(tmpdir(), 'rollcall-pg-'))
   const dataDir = join(folder, 'data')
   const backup = join(folder, 'backup')
   mkdirSync(dataDir, { mode: 0o700 })
@@ -151,14 +147,6 @@ export async function startPostgres({ isDurable = false } = {}): Promise<Postgre
     if (!user) cpSync(from, to, { recursive: true })
     else execFileSync('cp', ['-a', from, to], { stdio: 'ignore' })
   }
-}
-
-/** Memory, where there is enough: a database has 1,000 files, and most tests make one. */
-function fastFolder(): string {
-  const memory = '/dev/shm'
-  if (!existsSync(memory)) return tmpdir()
-  const { bavail, bsize } = statfsSync(memory)
-  return bavail * bsize > roomy ? memory : tmpdir()
 }
 
 /** The user to run as when this is root. */

@@ -1,0 +1,107 @@
+/** The page in Chromium, on a real server through real sockets. */
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, onTestFinished } from 'vitest'
+import { openDatabase } from '../../src/store/open.ts'
+import { type RunningApp, startApp } from '../support/app.ts'
+import { type OpenPage, openPage, startBrowser } from '../support/browser.ts'
+
+export const minute = 60_000
+
+export async function send(
+  url: string,
+  deviceId: string,
+  deploymentId: string,
+  state: string,
+  error: { readonly code: string; readonly message: string } | null = null,
+  rollcall?: object,
+): Promise<void> {
+  const response = await fetch(`${url}/device/${deviceId}/deployment/${deploymentId}/status`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({
+      deploymentId,
+      status: { state, ...(error ? { error } : {}) },
+      components: [],
+      ...(rollcall ? { rollcall } : {}),
+    }),
+  })
+  if (!response.ok) throw new Error(await response.text())
+}
+
+/** Sets the slider as dragging does. */
+export async function slideTo(page: Page, time: number): Promise<void> {
+  const slider = page.getByRole('slider')
+  await slider.waitFor()
+  await slider.evaluate((input, value) => {
+    Object.assign(input, { value: String(value) })
+    input.dispatchEvent(new Event('input', { bubbles: true }))
+  }, time)
+}
+
+/** Records each layout shift from now on, except that of a bar's parts. */
+export async function watchShifts(page: Page): Promise<void> {
+  await page.evaluate(() => {
+    const shifts: string[] = []
+    Object.assign(globalThis, { shifts })
+    const observer = new PerformanceObserver((list) => {
+      for (const entry of list.getEntries() as unknown as readonly Shift[])
+        for (const { node } of entry.sources)
+          if (!node?.parentElement?.closest('.bar')) shifts.push(node?.parentElement?.outerHTML ?? 'something')
+    })
+    observer.observe({ type: 'layout-shift' })
+  })
+}
+
+interface Shift {
+  readonly sources: readonly { readonly node: Node | null }[]
+}
+
+export const shifts = (page: Page): Promise<readonly string[]> =>
+  page.evaluate(() => (globalThis as unknown as { readonly shifts: readonly string[] }).shifts)
+
+/** The number of elements that Tab reaches before it returns to the first. */
+export async function tabThrough(page: Page): Promise<number> {
+  const mark = () =>
+    page.evaluate(() => {
+      const element = document.activeElement
+      if (!element || element === document.body || element.hasAttribute('data-reached')) return false
+      element.setAttribute('data-reached', '')
+      return true
+    })
+  let reached = 0
+  for (;;) {
+    await page.keyboard.press('Tab')
+    if (!(await mark())) return reached
+    reached += 1
+  }
+}
+
+/** A server whose first reports are ten minutes old, and a browser. */
+export function useDashboard() {
+  let browser: Browser
+  let server: RunningApp
+  let offset = -10 * minute
+
+  beforeAll(async () => {
+    browser = await startBrowser()
+    const clock = (): number => Date.now() + offset
+    const store = { url: null, dataDir: 'memory' }
+    const on = { config: store, open: () => openDatabase(store, clock), drop: async () => {} }
+    server = await startApp({ clock, on })
+    await send(server.url, 'edge-1', 'hello', 'installing')
+    await send(server.url, 'edge-2', 'other', 'failed', { code: '507', message: 'disk full' })
+    offset = 0
+    await send(server.url, 'edge-1', 'hello', 'installed')
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await server?.stop()
+  })
+
+  async function visit(hash: string): Promise<OpenPage> {
+    const open = await openPage(browser, `${server.url}/${hash}`)
+    onTestFinished(() => open.close())
+    return open
+  }
+  return { server: () => server, visit }
+}

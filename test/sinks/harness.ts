@@ -1,0 +1,115 @@
+import { afterEach } from 'vitest'
+import { toDetail } from '../../src/dialects/kubernetes/detail.ts'
+import { resourceBundle } from '../../src/domain/rollout.ts'
+import { reportInstance, reportInstanceStatus } from '../../src/ingest/commands/bundle.ts'
+import type { AaiConfig } from '../../src/sinks/aai.ts'
+import { createOutgoing, type Outgoing } from '../../src/sinks/compose.ts'
+import { readRange } from '../../src/store/connection/log-head.ts'
+import { createRoad, type Road } from '../support/road.ts'
+import type { EmptyStore, Store } from '../support/stores.ts'
+
+const fast = { interval: 5_000, backOff: { first: 5, longest: 40 }, timeout: 400 }
+
+export interface Replica {
+  readonly road: Road
+  readonly outgoing: Outgoing
+  stop(): Promise<void>
+}
+
+/** Starts what sinks need, and ends it after each test. */
+export function useSinks(store: Store) {
+  const isShared = store.name === 'PostgreSQL'
+  const ending: (() => Promise<void>)[] = []
+  afterEach(async () => {
+    for (const end of ending.splice(0).reverse()) await end()
+  })
+  const use = async <T extends { close(): Promise<void> }>(thing: Promise<T>): Promise<T> => {
+    const made = await thing
+    ending.push(() => made.close())
+    return made
+  }
+  const startStore = async (): Promise<EmptyStore> => {
+    const empty = await store.create()
+    ending.push(() => empty.drop())
+    return empty
+  }
+  const start = async (
+    on: EmptyStore,
+    {
+      aai = null,
+      after,
+      ...options
+    }: { aai?: AaiConfig | null; clock?: () => number; giveUpAfter?: number; after?: Replica } = {},
+  ): Promise<Replica> => {
+    // A PGlite in memory is gone when it is closed: only the part that sends to sinks starts again there.
+    const kept = isShared ? undefined : after?.road
+    const road = kept ?? (await createRoad(await on.open()))
+    const { database, feed } = road
+    const outgoing = createOutgoing({
+      database,
+      feed,
+      aai,
+      allow: ['127.0.0.1'],
+      publicUrl: 'http://rollcall.test',
+      clock: Date.now,
+      ...fast,
+      ...options,
+    })
+    let isStopped = false
+    const stop = async (): Promise<void> => {
+      if (isStopped) return
+      isStopped = true
+      await outgoing.stop()
+      if (isShared) await road.close()
+    }
+    if (!isShared && !kept) ending.push(() => road.close())
+    ending.push(stop)
+    return { road, outgoing, stop }
+  }
+  return { isShared, use, startStore, start }
+}
+
+export const tell = ({ writer }: Road, instanceId: string) =>
+  writer.submit(
+    reportInstance({
+      instanceId,
+      rollout: resourceBundle('rb', 'v1', 'profile'),
+      cloudRegion: 'region',
+      component: 'rb',
+      reportedState: 'INSTALLED',
+      isEnding: false,
+      resources: [],
+      document: JSON.stringify({ id: instanceId }),
+    }),
+  )
+export const show = ({ writer }: Road, instanceId: string, objects: Readonly<Record<string, number>>) =>
+  writer.submit(
+    reportInstanceStatus(
+      instanceId,
+      Object.entries(objects).map(([id, generation]) => {
+        const [kind = '', name = ''] = id.split('/')
+        const detail = { kind, metadata: { name, labels: { generation: String(generation) } } }
+        return {
+          group: kind === 'Deployment' ? 'apps' : '',
+          version: 'v1',
+          kind,
+          name,
+          namespace: 'ns',
+          assessment: { readiness: generation % 2 ? 'READY' : 'PENDING', reason: null, message: null },
+          detail: toDetail(detail),
+        }
+      }),
+    ),
+  )
+
+export const fleet = async (road: Road, count: number) => {
+  for (let index = 0; index < count; index += 1) await tell(road, `instance-${index}`)
+}
+
+export async function tailOf({ database: { session } }: Road): Promise<number> {
+  return (await readRange(session)).tail
+}
+
+export function labelOf(detail: unknown): string {
+  return (detail as { metadata: { labels: { generation: string } } }).metadata.labels.generation
+}
