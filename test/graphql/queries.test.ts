@@ -1,51 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { declareDeployments } from '../../src/ingest/commands/declare.ts'
-import { registerDevices } from '../../src/ingest/commands/device.ts'
+/** Single objects, counts and lists, and the errors of what cannot be found. */
+import { describe, expect, it } from 'vitest'
 import { stores } from '../support/stores.ts'
-import { type Api, startApi } from './harness.ts'
+import { useFleet } from './fleet.ts'
 
 describe.each(stores)('queries on $name', (store) => {
-  let api: Api
-
-  beforeAll(async () => {
-    api = await startApi({ store })
-    await api.road.writer.submit(
-      registerDevices([
-        device('edge-1', { name: 'Press 4', labels: [{ key: 'site', value: 'munich' }], expectedInterval: 30 }),
-        device('gw', {}),
-        device('gw/child', { parent: 'gw' }),
-      ]),
-    )
-    await api.road.writer.submit(
-      declareDeployments({ name: 'spring', project: 'fleet' }, [
-        {
-          deviceId: 'edge-1',
-          deploymentId: 'd-1',
-          application: 'nginx',
-          applicationVersion: '1.2',
-          components: ['web', 'db'],
-        },
-        { deviceId: 'edge-2', deploymentId: 'd-2', application: 'nginx', applicationVersion: '1.2', components: null },
-      ]),
-    )
-    const failure = { code: 'E42', message: 'Disk full: 100%', source: 'runtime' }
-    await api.report({
-      reporter: 'edge-1',
-      deploymentId: 'd-1',
-      state: 'FAILED',
-      error: failure,
-      components: [part('web', 'INSTALLED')],
-      observedAt: Date.parse('2026-01-02T03:04:05.678Z'),
-      adoptedManifestVersion: '18446744073709551615',
-      seq: '18446744073709551614',
-    })
-    await api.report({ reporter: 'gw', deviceId: 'gw/child', deploymentId: 'shared', state: 'INSTALLED' })
-    await api.report({ reporter: 'edge-3', deploymentId: 'shared', state: 'REMOVED' })
-  })
-  afterAll(() => api.close())
+  const api = useFleet(store)
 
   it('returns a deployment with all reported and declared data', async () => {
-    const { deployment, revision } = await api.ask(`{
+    const { deployment, revision } = await api().ask(`{
       revision
       deployment(deploymentId: "d-1") {
         deploymentId reporter application applicationVersion state derivedState consistent readiness attempt adoptedManifestVersion
@@ -122,7 +84,7 @@ describe.each(stores)('queries on $name', (store) => {
 
   it('returns null instead of failing', async () => {
     expect(
-      await api.ask(`{
+      await api().ask(`{
         deployment(deploymentId: "nobody") { id }
         device(deviceId: "nobody") { id }
         cluster(provider: "nobody", name: "nothing") { id }
@@ -133,7 +95,7 @@ describe.each(stores)('queries on $name', (store) => {
   })
 
   it('lists the matches of an ambiguous ID, and selects by device or reporter', async () => {
-    const { data, errors } = await api.query('{ deployment(deploymentId: "shared") { id } }')
+    const { data, errors } = await api().query('{ deployment(deploymentId: "shared") { id } }')
     expect(data).toEqual({ deployment: null })
     expect(errors).toMatchObject([
       {
@@ -147,7 +109,7 @@ describe.each(stores)('queries on $name', (store) => {
         },
       },
     ])
-    const chosen = await api.ask(`{
+    const chosen = await api().ask(`{
       byDevice: deployment(deploymentId: "shared", deviceId: "gw/child") { reporter }
       byReporter: deployment(deploymentId: "shared", deviceId: "gw") { reporter }
       other: deployment(deploymentId: "shared", deviceId: "edge-3") { reporter }
@@ -159,70 +121,8 @@ describe.each(stores)('queries on $name', (store) => {
     })
   })
 
-  it.each([
-    ['deploymentIds: ["d-1", "d-2"]', ['d-1', 'd-2']],
-    ['deviceIds: ["gw/child"]', ['shared']],
-    ['reporters: ["gw"]', ['shared']],
-    ['applications: ["nginx"], states: [PENDING]', ['d-2']],
-    ['applicationVersions: ["1.2"]', ['d-1', 'd-2']],
-    ['derivedStates: [INSTALLING]', ['d-1']],
-    ['readiness: [READY]', []],
-    ['components: ["db"]', ['d-1']],
-    ['errorCodes: ["E42"]', ['d-1']],
-    ['labels: [{ key: "site", value: "munich" }]', ['d-1']],
-    ['connectivity: [ONLINE]', ['d-1']],
-    ['consistent: false', ['d-1']],
-    ['stalled: true', []],
-    ['hasError: true', ['d-1']],
-    ['text: "DISK FULL: 100%"', ['d-1']],
-    ['text: "%"', ['d-1']],
-    ['instanceIds: ["none"]', []],
-    ['ids: []', []],
-    ['ids: ["garbage"]', []],
-    ['states: null', ['d-1', 'd-2', 'shared', 'shared']],
-    ['changedAfter: "2999-01-01T00:00:00Z"', []],
-    ['changedBefore: "2999-01-01T00:00:00Z"', ['d-1', 'd-2', 'shared', 'shared']],
-  ])('filters by %s, in the list, its total and the counts alike', async (filter, ids) => {
-    const { deployments, deploymentCounts } = await api.ask(`{
-      deployments(filter: { ${filter} }, orderBy: NAME) { totalCount nodes { deploymentId } }
-      deploymentCounts(filter: { ${filter} }) { total }
-    }`)
-    expect(deployments.nodes.map((node: { deploymentId: string }) => node.deploymentId)).toEqual(ids)
-    expect(deployments.totalCount).toBe(ids.length)
-    expect(deploymentCounts.total).toBe(ids.length)
-  })
-
-  it('filters by node IDs, including those of past revisions', async () => {
-    const { revision, deployment } = await api.ask('{ revision deployment(deploymentId: "d-2") { id rollout { id } } }')
-    const past = await api.ask('query ($r: Revision) { deployment(deploymentId: "d-2", atRevision: $r) { id } }', {
-      r: revision,
-    })
-    const { byId, byPastId, byRollout } = await api.ask(
-      `query ($id: ID!, $past: ID!, $rollout: ID!) {
-        byId: deployments(filter: { ids: [$id] }) { nodes { deploymentId } }
-        byPastId: deployments(filter: { ids: [$past] }) { nodes { deploymentId } }
-        byRollout: deployments(filter: { rolloutIds: [$rollout] }, orderBy: NAME) { nodes { deploymentId } }
-      }`,
-      { id: deployment.id, past: past.deployment.id, rollout: deployment.rollout.id },
-    )
-    expect(past.deployment.id).not.toBe(deployment.id)
-    expect(byId.nodes).toEqual([{ deploymentId: 'd-2' }])
-    expect(byPastId.nodes).toEqual([{ deploymentId: 'd-2' }])
-    expect(byRollout.nodes).toEqual([{ deploymentId: 'd-1' }, { deploymentId: 'd-2' }])
-  })
-
-  it.each([
-    ['CHANGED_ASC', ['d-2', 'd-1', 'shared', 'shared']],
-    ['CHANGED_DESC', ['shared', 'shared', 'd-1', 'd-2']],
-    ['STATE', ['d-2', 'shared', 'd-1', 'shared']],
-    ['NAME', ['d-1', 'd-2', 'shared', 'shared']],
-  ])('orders by %s', async (order, ids) => {
-    const { deployments } = await api.ask(`{ deployments(orderBy: ${order}) { nodes { deploymentId } } }`)
-    expect(deployments.nodes.map((node: { deploymentId: string }) => node.deploymentId)).toEqual(ids)
-  })
-
   it('counts the fleet, a device and a rollout, zero-filled, at the revision of the response', async () => {
-    const { revision, deploymentCounts, device, rollout } = await api.ask(`{
+    const { revision, deploymentCounts, device, rollout } = await api().ask(`{
       revision
       deploymentCounts { total pending installing installed failed removing removed revision }
       device(deviceId: "edge-1") { deploymentCounts { total failed pending } deployments { totalCount nodes { deploymentId } } }
@@ -254,7 +154,7 @@ describe.each(stores)('queries on $name', (store) => {
   })
 
   it('lists devices by filter, and a gateway with the devices behind it', async () => {
-    const { all, registered, labelled, gateway } = await api.ask(`{
+    const { all, registered, labelled, gateway } = await api().ask(`{
       all: devices { totalCount nodes { deviceId } }
       registered: devices(filter: { registered: true, text: "PRESS" }) { totalCount nodes { deviceId } }
       labelled: devices(filter: { labels: [{ key: "site", value: "munich" }], connectivity: [ONLINE], deviceIds: ["edge-1"] }) { nodes { deviceId } }
@@ -279,7 +179,7 @@ describe.each(stores)('queries on $name', (store) => {
   })
 
   it('lists rollouts by filter, and finds one by ID or full name', async () => {
-    const { all, declared, named, byKey } = await api.ask(`{
+    const { all, declared, named, byKey } = await api().ask(`{
       all: rollouts { totalCount nodes { name } }
       declared: rollouts(filter: { kinds: [DECLARED], projects: ["fleet"], names: ["spring"] }) { totalCount nodes { id name } }
       named: rollouts(filter: { text: "SPRI" }) { nodes { name } }
@@ -291,7 +191,7 @@ describe.each(stores)('queries on $name', (store) => {
     expect(declared).toMatchObject({ totalCount: 1, nodes: [{ name: 'spring' }] })
     expect(named.nodes).toEqual([{ name: 'spring' }])
     expect(byKey.id).toBe(declared.nodes[0].id)
-    expect(await api.ask('query ($id: ID) { rollout(id: $id) { name } }', { id: byKey.id })).toEqual({
+    expect(await api().ask('query ($id: ID) { rollout(id: $id) { name } }', { id: byKey.id })).toEqual({
       rollout: { name: 'spring' },
     })
   })
@@ -304,99 +204,25 @@ describe.each(stores)('queries on $name', (store) => {
     ['{ changes(first: 101) { nodes { kind } } }', /first must be from 0 to 100/],
     [`{ nodes(ids: [${'"x",'.repeat(101)}]) { id } }`, /at most 100/],
   ])('refuses %s with BAD_USER_INPUT', async (document, message) => {
-    const { errors } = await api.query(document)
+    const { errors } = await api().query(document)
     expect(errors).toMatchObject([{ message: expect.stringMatching(message), extensions: { code: 'BAD_USER_INPUT' } }])
   })
 
   it('refuses long lists, and finds nothing for text that cannot be stored', async () => {
     const document = 'query ($ids: [String!]) { deployments(filter: { deploymentIds: $ids }) { totalCount } }'
-    const { errors } = await api.query(document, { ids: Array.from({ length: 10_001 }, String) })
+    const { errors } = await api().query(document, { ids: Array.from({ length: 10_001 }, String) })
     expect(errors).toMatchObject([
       { extensions: { code: 'BAD_USER_INPUT' }, message: expect.stringContaining('deploymentIds') },
     ])
-    expect(await api.ask(document, { ids: ['\0', '\ud800'] })).toEqual({ deployments: { totalCount: 0 } })
+    expect(await api().ask(document, { ids: ['\0', '\ud800'] })).toEqual({ deployments: { totalCount: 0 } })
     expect(
-      await api.ask('query ($id: String!) { device(deviceId: $id) { id } deployment(deploymentId: $id) { id } }', {
+      await api().ask('query ($id: String!) { device(deviceId: $id) { id } deployment(deploymentId: $id) { id } }', {
         id: 'a\0b',
       }),
     ).toEqual({ device: null, deployment: null })
   })
 
-  it('returns the log and each history with typed changes', async () => {
-    const { changes, deployment } = await api.ask(`{
-      changes { totalCount nodes {
-        __typename revision at observedAt kind
-        ... on DeploymentStateChanged { deploymentId from to attempt adoptedManifestVersion error { code } deployment { deploymentId } }
-        ... on ComponentStateChanged { component cfrom: from cto: to deployment { deploymentId } }
-        ... on DeploymentRevised { application applicationVersion deployment { deploymentId } }
-        ... on ConnectivityChanged { fromConnectivity toConnectivity target { name } }
-      } }
-      deployment(deploymentId: "d-1") {
-        history { totalCount nodes { kind } edges { cursor node { revision } } }
-        components { name history { totalCount nodes { kind } } }
-      }
-    }`)
-    const kinds = changes.nodes.map(({ kind }: { kind: string }) => kind)
-    expect(new Set(kinds)).toEqual(
-      new Set(['DEPLOYMENT_STATE_CHANGED', 'COMPONENT_STATE_CHANGED', 'DEPLOYMENT_REVISED', 'CONNECTIVITY_CHANGED']),
-    )
-    const revisions = changes.nodes.map(({ revision }: { revision: string }) => Number(revision))
-    expect(revisions).toEqual(revisions.map((_: number, index: number) => revisions[0] + index))
-    expect(changes.totalCount).toBe(revisions.length)
-    expect(changes.nodes).toContainEqual(
-      expect.objectContaining({
-        __typename: 'DeploymentStateChanged',
-        from: 'PENDING',
-        to: 'FAILED',
-        error: { code: 'E42' },
-        observedAt: '2026-01-02T03:04:05.678Z',
-      }),
-    )
-    expect(
-      deployment.history.edges.every(
-        ({ cursor, node }: { cursor: string; node: { revision: string } }) => cursor === node.revision,
-      ),
-    ).toBe(true)
-    expect(deployment.history.totalCount).toBe(deployment.history.nodes.length)
-    expect(deployment.components).toMatchObject([
-      { name: 'web', history: { totalCount: 2 } },
-      { name: 'db', history: { totalCount: 1 } },
-    ])
-  })
-
-  it('filters the log', async () => {
-    const count = (filter: string): Promise<number> =>
-      api.ask(`{ changes(filter: { ${filter} }) { totalCount } }`).then(({ changes }) => changes.totalCount)
-    expect(await count('deploymentIds: ["d-2"], kinds: [DEPLOYMENT_STATE_CHANGED]')).toBe(1)
-    expect(await count('components: ["db"]')).toBe(1)
-    expect(await count('to: [FAILED]')).toBe(1)
-    expect(await count('labels: [{ key: "site", value: "munich" }], kinds: [CONNECTIVITY_CHANGED]')).toBe(1)
-    expect(await count('kinds: [RESOURCE_STATUS_CHANGED]')).toBe(0)
-    expect(await count('kinds: []')).toBe(0)
-  })
-
-  it('recounts and finds no drift', async () => {
-    const { audit, revision } = await api.ask('{ revision audit { revision drift { scope field counted recounted } } }')
-    expect(audit).toEqual({ revision, drift: [] })
-  })
-
   it('leaves no snapshot open', () => {
-    expect(api.openSnapshots()).toBe(0)
+    expect(api().openSnapshots()).toBe(0)
   })
 })
-
-function device(deviceId: string, some: object) {
-  return {
-    deviceId,
-    name: null,
-    labels: null,
-    parent: null,
-    expectedInterval: null,
-    tokenHash: `hash of ${deviceId}`,
-    ...some,
-  }
-}
-
-function part(name: string, state: 'INSTALLED' | 'PENDING') {
-  return { name, state, error: null }
-}

@@ -1,0 +1,138 @@
+/** Filters and orders of deployments, and the log. */
+import { describe, expect, it } from 'vitest'
+import { stores } from '../support/stores.ts'
+import { useFleet } from './fleet.ts'
+
+describe.each(stores)('queries on $name', (store) => {
+  const api = useFleet(store)
+
+  it.each([
+    ['deploymentIds: ["d-1", "d-2"]', ['d-1', 'd-2']],
+    ['deviceIds: ["gw/child"]', ['shared']],
+    ['reporters: ["gw"]', ['shared']],
+    ['applications: ["nginx"], states: [PENDING]', ['d-2']],
+    ['applicationVersions: ["1.2"]', ['d-1', 'd-2']],
+    ['derivedStates: [INSTALLING]', ['d-1']],
+    ['readiness: [READY]', []],
+    ['components: ["db"]', ['d-1']],
+    ['errorCodes: ["E42"]', ['d-1']],
+    ['labels: [{ key: "site", value: "munich" }]', ['d-1']],
+    ['connectivity: [ONLINE]', ['d-1']],
+    ['consistent: false', ['d-1']],
+    ['stalled: true', []],
+    ['hasError: true', ['d-1']],
+    ['text: "DISK FULL: 100%"', ['d-1']],
+    ['text: "%"', ['d-1']],
+    ['instanceIds: ["none"]', []],
+    ['ids: []', []],
+    ['ids: ["garbage"]', []],
+    ['states: null', ['d-1', 'd-2', 'shared', 'shared']],
+    ['changedAfter: "2999-01-01T00:00:00Z"', []],
+    ['changedBefore: "2999-01-01T00:00:00Z"', ['d-1', 'd-2', 'shared', 'shared']],
+  ])('filters by %s, in the list, its total and the counts alike', async (filter, ids) => {
+    const { deployments, deploymentCounts } = await api().ask(`{
+      deployments(filter: { ${filter} }, orderBy: NAME) { totalCount nodes { deploymentId } }
+      deploymentCounts(filter: { ${filter} }) { total }
+    }`)
+    expect(deployments.nodes.map((node: { deploymentId: string }) => node.deploymentId)).toEqual(ids)
+    expect(deployments.totalCount).toBe(ids.length)
+    expect(deploymentCounts.total).toBe(ids.length)
+  })
+
+  it('filters by node IDs, including those of past revisions', async () => {
+    const { revision, deployment } = await api().ask(
+      '{ revision deployment(deploymentId: "d-2") { id rollout { id } } }',
+    )
+    const past = await api().ask('query ($r: Revision) { deployment(deploymentId: "d-2", atRevision: $r) { id } }', {
+      r: revision,
+    })
+    const { byId, byPastId, byRollout } = await api().ask(
+      `query ($id: ID!, $past: ID!, $rollout: ID!) {
+        byId: deployments(filter: { ids: [$id] }) { nodes { deploymentId } }
+        byPastId: deployments(filter: { ids: [$past] }) { nodes { deploymentId } }
+        byRollout: deployments(filter: { rolloutIds: [$rollout] }, orderBy: NAME) { nodes { deploymentId } }
+      }`,
+      { id: deployment.id, past: past.deployment.id, rollout: deployment.rollout.id },
+    )
+    expect(past.deployment.id).not.toBe(deployment.id)
+    expect(byId.nodes).toEqual([{ deploymentId: 'd-2' }])
+    expect(byPastId.nodes).toEqual([{ deploymentId: 'd-2' }])
+    expect(byRollout.nodes).toEqual([{ deploymentId: 'd-1' }, { deploymentId: 'd-2' }])
+  })
+
+  it.each([
+    ['CHANGED_ASC', ['d-2', 'd-1', 'shared', 'shared']],
+    ['CHANGED_DESC', ['shared', 'shared', 'd-1', 'd-2']],
+    ['STATE', ['d-2', 'shared', 'd-1', 'shared']],
+    ['NAME', ['d-1', 'd-2', 'shared', 'shared']],
+  ])('orders by %s', async (order, ids) => {
+    const { deployments } = await api().ask(`{ deployments(orderBy: ${order}) { nodes { deploymentId } } }`)
+    expect(deployments.nodes.map((node: { deploymentId: string }) => node.deploymentId)).toEqual(ids)
+  })
+
+  it('returns the log and each history with typed changes', async () => {
+    const { changes, deployment } = await api().ask(`{
+      changes { totalCount nodes {
+        __typename revision at observedAt kind
+        ... on DeploymentStateChanged { deploymentId from to attempt adoptedManifestVersion error { code } deployment { deploymentId } }
+        ... on ComponentStateChanged { component cfrom: from cto: to deployment { deploymentId } }
+        ... on DeploymentRevised { application applicationVersion deployment { deploymentId } }
+        ... on ConnectivityChanged { fromConnectivity toConnectivity target { name } }
+      } }
+      deployment(deploymentId: "d-1") {
+        history { totalCount nodes { kind } edges { cursor node { revision } } }
+        components { name history { totalCount nodes { kind } } }
+      }
+    }`)
+    const kinds = changes.nodes.map(({ kind }: { kind: string }) => kind)
+    expect(new Set(kinds)).toEqual(
+      new Set(['DEPLOYMENT_STATE_CHANGED', 'COMPONENT_STATE_CHANGED', 'DEPLOYMENT_REVISED', 'CONNECTIVITY_CHANGED']),
+    )
+    const revisions = changes.nodes.map(({ revision }: { revision: string }) => Number(revision))
+    expect(revisions).toEqual(revisions.map((_: number, index: number) => revisions[0] + index))
+    expect(changes.totalCount).toBe(revisions.length)
+    expect(changes.nodes).toContainEqual(
+      expect.objectContaining({
+        __typename: 'DeploymentStateChanged',
+        from: 'PENDING',
+        to: 'FAILED',
+        error: { code: 'E42' },
+        observedAt: '2026-01-02T03:04:05.678Z',
+      }),
+    )
+    expect(
+      deployment.history.edges.every(
+        ({ cursor, node }: { cursor: string; node: { revision: string } }) => cursor === node.revision,
+      ),
+    ).toBe(true)
+    expect(deployment.history.totalCount).toBe(deployment.history.nodes.length)
+    expect(deployment.components).toMatchObject([
+      { name: 'web', history: { totalCount: 2 } },
+      { name: 'db', history: { totalCount: 1 } },
+    ])
+  })
+
+  it('filters the log', async () => {
+    const count = (filter: string): Promise<number> =>
+      api()
+        .ask(`{ changes(filter: { ${filter} }) { totalCount } }`)
+        .then(({ changes }) => changes.totalCount)
+    expect(await count('deploymentIds: ["d-2"], kinds: [DEPLOYMENT_STATE_CHANGED]')).toBe(1)
+    expect(await count('components: ["db"]')).toBe(1)
+    expect(await count('to: [FAILED]')).toBe(1)
+    expect(await count('labels: [{ key: "site", value: "munich" }], kinds: [CONNECTIVITY_CHANGED]')).toBe(1)
+    expect(await count('kinds: [RESOURCE_STATUS_CHANGED]')).toBe(0)
+    expect(await count('kinds: []')).toBe(0)
+  })
+
+  it('recounts and finds no drift', async () => {
+    const { audit, revision } = await api().ask(
+      '{ revision audit { revision drift { scope field counted recounted } } }',
+    )
+    expect(audit).toEqual({ revision, drift: [] })
+  })
+
+  it('leaves no snapshot open', () => {
+    expect(api().openSnapshots()).toBe(0)
+  })
+})
