@@ -1,4 +1,4 @@
-/** Whatever is sent: the same answer on every transport, never a failure of ours, and the server goes on. */
+/** Random documents and bodies: the same response on every transport, no server error, and the server continues. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
@@ -46,9 +46,6 @@ const normal = ({ data, errors }: Answer) => ({
   errors: (errors ?? []).map((error) => JSON.stringify(error)).toSorted(),
 })
 
-/** Made smaller, a failure would take longer than the test may: its seed is told. */
-const once = { endOnFailure: true }
-
 function isTurnedAway({ errors = [] }: Answer): boolean {
   return errors.some(({ extensions }) => extensions?.code === 'TOO_MANY')
 }
@@ -56,7 +53,7 @@ function isTurnedAway({ errors = [] }: Answer): boolean {
 async function askEverywhere(request: RandomRequest): Promise<boolean> {
   const answers: Answer[] = []
   for (const { ask } of transports) answers.push(await ask(server.url, request))
-  // An audit that its answer did not wait for, because something else had failed, goes on for a moment: there is one at a time.
+  // An audit may outlast its response if another field failed, and there is one audit at a time.
   if (answers.some(isTurnedAway)) return false
   const [first, ...others] = answers
   if (!first) throw new Error('there are no transports')
@@ -72,7 +69,7 @@ describe('a document', () => {
       fc.asyncProperty(randomRequest('Query'), async (request) => {
         if (await askEverywhere(request)) answered += 1
       }),
-      { ...once, numRuns: 200 },
+      { numRuns: 200 },
     )
     // Otherwise only the validation was tested.
     expect(answered).toBeGreaterThan(20)
@@ -81,7 +78,7 @@ describe('a document', () => {
   it('that is broken is refused alike on every transport', async () => {
     await fc.assert(
       fc.asyncProperty(brokenRequest, async (request) => void (await askEverywhere(request))),
-      { ...once, numRuns: 100 },
+      { numRuns: 100 },
     )
   })
 
@@ -92,7 +89,7 @@ describe('a document', () => {
         if (!/createWebhook|updateWebhook|redeliver/.test(request.query))
           expectSound((await http?.ask(server.url, request)) ?? {})
       }),
-      { ...once, numRuns: 200 },
+      { numRuns: 200 },
     )
   })
 })
@@ -148,7 +145,7 @@ describe('a body to GraphQL', () => {
       fc.asyncProperty(fc.oneof(request, tree), async (body) =>
         isSound(await server.post('/graphql', JSON.stringify(body) ?? '')),
       ),
-      { ...once, numRuns: 200 },
+      { numRuns: 200 },
     )
   })
 
@@ -172,7 +169,7 @@ describe('a body to GraphQL', () => {
           await isSound(await fetch(`${server.url}/graphql?${search}`, { headers: { accept } }))
         },
       ),
-      { ...once, numRuns: 200 },
+      { numRuns: 200 },
     )
   })
 
@@ -199,7 +196,7 @@ describe('a body to GraphQL', () => {
             }),
           ),
       ),
-      { ...once, numRuns: 200 },
+      { numRuns: 200 },
     )
   })
 })
@@ -296,7 +293,7 @@ describe('a body to any route', () => {
         expect(response.status, `${method} ${path}: ${text}`).toBeLessThan(500)
         expect(text).not.toMatch(failure)
       }),
-      { ...once, numRuns: 500 },
+      { numRuns: 500 },
     )
   })
 })

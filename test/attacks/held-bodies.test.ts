@@ -60,7 +60,7 @@ describe('bodies that are begun and not ended', () => {
     const answered = new Set<number>()
     for (const [index, answer] of answers.entries()) void answer.then(() => answered.add(index))
     // A quarter of 128 MiB: two are held.
-    await expect.poll(() => answered.size, { timeout: 30_000 }).toBe(10)
+    await expect.poll(() => answered.size).toBe(10)
     await takesOthers()
     expect(answered.size).toBe(10)
     const small = { deploymentId: 'd', status: { state: 'installed' }, components: [] }

@@ -1,42 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { createApi } from '../../src/cli/api.ts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parseCommandLine } from '../../src/cli/command-line.ts'
-import type { Terminal } from '../../src/cli/terminal.ts'
-import { watchTable } from '../../src/cli/watch.ts'
 import { type RunningApp, startApp } from '../support/app.ts'
 import { standBetween } from '../support/between.ts'
 import { type Child, startNode } from '../support/child.ts'
 import { declare as declareDocuments, documentOf } from '../support/desired.ts'
+import { declare, report, rollcall, useServer } from './harness.ts'
 
-let server: RunningApp
-beforeAll(async () => {
-  server = await startApp()
-})
-afterAll(() => server.stop())
-
-function rollcall(...args: string[]): Child {
-  return startNode(['src/cli/rollcall.ts', '--url', server.url, ...args])
-}
-
-async function report(deploymentId: string, state: string, error?: object): Promise<string> {
-  const components = [{ name: 'web', state, ...(error ? { error } : {}) }]
-  const body = { deploymentId, status: { state, ...(error ? { error } : {}) }, components }
-  const answer = await server.post(`/device/edge-${deploymentId}/deployment/${deploymentId}/status`, body)
-  expect(answer.status).toBe(201)
-  return ((await answer.json()) as { revision: string }).revision
-}
-
-async function declare(rollout: string, ...deploymentIds: string[]): Promise<void> {
-  await server.query(
-    `mutation ($input: DeclareDeploymentsInput!) { declareDeployments(input: $input) { __typename } }`,
-    {
-      input: {
-        rollout: { name: rollout },
-        deployments: deploymentIds.map((id) => ({ deploymentId: id, deviceId: `edge-${id}` })),
-      },
-    },
-  )
-}
+const server = useServer()
 
 const diskFull = { code: '507', message: 'disk full\u001b[2J' }
 
@@ -102,7 +72,7 @@ describe('rollcall get and counts', () => {
   })
 
   it('exits with 69 when the server is unreachable', async () => {
-    const { url, close } = await standBetween(server.url)
+    const { url, close } = await standBetween(server().url)
     await close()
     const child = startNode(['src/cli/rollcall.ts', 'counts', '--url', url])
     expect(await child.ended).toBe(69)
@@ -150,12 +120,12 @@ describe('rollcall wait', () => {
     })
     const told = async (id: string, adoptedManifestVersion: number, state: string): Promise<void> => {
       const body = { deploymentId: id, adoptedManifestVersion, status: { state }, components: [] }
-      expect((await server.post(`/device/edge-${id}/deployment/${id}/status`, body)).status).toBe(201)
+      expect((await server().post(`/device/edge-${id}/deployment/${id}/status`, body)).status).toBe(201)
     }
-    await declareDocuments(server, [meant('meant-1', '1'), meant('meant-2', '1')])
+    await declareDocuments(server(), [meant('meant-1', '1'), meant('meant-2', '1')])
     await told('meant-1', 2, 'installed')
     await told('meant-2', 2, 'installed')
-    await declareDocuments(server, [meant('meant-1', '2')])
+    await declareDocuments(server(), [meant('meant-1', '2')])
     const chosen = ['--deployment', 'meant-1', '--deployment', 'meant-2']
     const stale = rollcall('get', 'deployments', '--convergence', 'stale', ...chosen)
     expect(await stale.ended).toBe(0)
@@ -185,9 +155,9 @@ describe('rollcall wait', () => {
   it('counts a forgotten deployment as removed', async () => {
     await report('wait-gone', 'removing')
     const child = rollcall('wait', '--for=removed', '--deployment', 'wait-gone')
-    await expect.poll(() => server.app.metrics.print()).toMatch(/subscribers\{kind="state"\} [1-9]/)
-    const { deployment } = await server.query('{ deployment(deploymentId: "wait-gone") { id } }')
-    await server.query(
+    await expect.poll(() => server().app.metrics.print()).toMatch(/subscribers\{kind="state"\} [1-9]/)
+    const { deployment } = await server().query('{ deployment(deploymentId: "wait-gone") { id } }')
+    await server().query(
       'mutation ($input: ForgetDeploymentsInput!) { forgetDeployments(input: $input) { __typename } }',
       { input: { ids: [deployment.id] } },
     )
@@ -199,77 +169,6 @@ describe('rollcall wait', () => {
     const child = rollcall('wait', '--for=installed', '--rollout', 'slow', '--timeout', '3s')
     expect(await child.ended).toBe(2)
     expect(child.lines).toEqual(['timeout: 1 deployment: 1 pending'])
-  })
-})
-
-describe('rollcall watch', () => {
-  it('prints every selected change once, also across a lost connection', async () => {
-    const between = await standBetween(server.url)
-    onTestFinished(() => between.close())
-    const after = await report('watch-1', 'pending')
-    const child = startNode([
-      'src/cli/rollcall.ts',
-      'watch',
-      '--json',
-      '--url',
-      between.url,
-      '--deployment',
-      'watch-1',
-      '--after',
-      after,
-    ])
-    const told = (): string[] =>
-      child.lines.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line).change.revision)
-    const expected: string[] = []
-    const go = async (state: string): Promise<void> => {
-      const revision = await report('watch-1', state)
-      expected.push(String(Number(revision) - 1), revision)
-    }
-    await go('installing')
-    await expect.poll(told).toEqual(expected)
-    between.shut()
-    await child.said(/^disconnected: /)
-    await go('installed')
-    await go('removing')
-    between.open()
-    await expect.poll(told).toEqual(expected)
-    await go('removed')
-    await expect.poll(told).toEqual(expected)
-    expect(child.lines).toContain('reconnected, no changes missed')
-    child.process.kill('SIGINT')
-    expect(await child.ended).toBe(130)
-  })
-
-  it('prints one line per change', async () => {
-    const child = rollcall('watch', '--device', 'edge-watch-2', '--after', await report('watch-2', 'installing'))
-    await report('watch-2', 'failed', { code: '507', message: 'disk full' })
-    await child.said(/^[\d-]+ [\d:]+ {2}watch-2 on edge-watch-2 {2}INSTALLING → FAILED {2}507: disk full$/)
-    await child.said(/web {2}INSTALLING → FAILED/)
-  })
-
-  it('draws a live table in a terminal', async () => {
-    await declare('drawn', 'draw-1', 'draw-2')
-    let screen = ''
-    const terminal: Terminal = {
-      isLive: true,
-      columns: 100,
-      rows: 10,
-      write(text) {
-        screen += text
-      },
-    }
-    const stop = new AbortController()
-    const { task } = parseCommandLine(['watch', '--rollout', 'drawn'], {})
-    if (task.name !== 'watch') expect.unreachable()
-    const watching = watchTable(createApi(server.url), { terminal, isJson: false }, task, stop.signal)
-    await expect.poll(() => screen).toMatch(/draw-1/)
-    await expect.poll(() => screen).toMatch(/2 deployments: .*2 pending/)
-    await report('draw-2', 'failed', { code: '507', message: 'disk full' })
-    await expect.poll(() => screen).toMatch(/draw-2 .*FAILED.* 507: disk full/)
-    await expect.poll(() => screen).toMatch(/1 failed/)
-    stop.abort()
-    await watching
-    expect(screen.endsWith('\u001b[?25h')).toBe(true)
   })
 })
 

@@ -1,66 +1,17 @@
+/** Changes to subscribers: live, resumed, filtered, and from several replicas. */
 import fc from 'fast-check'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { ChangeFilter } from '../../src/domain/change.ts'
-import { type DeploymentState, deploymentStates } from '../../src/domain/values.ts'
 import type { FeedEvent } from '../../src/feed/change-stream.ts'
-import type { FeedOptions } from '../../src/feed/feed.ts'
-import { recordReport } from '../../src/ingest/commands/report.ts'
 import { beginEpoch } from '../../src/store/connection/epoch.ts'
 import type { Database } from '../../src/store/database.ts'
 import { readLog } from '../../src/store/read/changes.ts'
 import { pruneHistory } from '../../src/store/write/housekeeping.ts'
-import { report } from '../support/reports.ts'
-import { createRoad, type Road } from '../support/road.ts'
-import { postgresStores, type Store, stores } from '../support/stores.ts'
+import { createRoad } from '../support/road.ts'
+import { postgresStores, stores } from '../support/stores.ts'
+import { change, closeAfterEach, closing, cursors, head, open, take, takeUntil } from './harness.ts'
 
-const closing: (() => Promise<void>)[] = []
-afterEach(async () => {
-  for (const close of closing.splice(0).toReversed()) await close()
-})
-
-async function open(store: Store, feed: Partial<FeedOptions> = {}, replicas = 1): Promise<[Road, ...Road[]]> {
-  const empty = await store.create()
-  closing.push(() => empty.drop())
-  const roads: Road[] = []
-  for (let n = 0; n < replicas; n += 1) {
-    const road = await createRoad(await empty.open(), { feed })
-    closing.push(() => road.close())
-    roads.push(road)
-  }
-  const [first, ...others] = roads
-  return first ? [first, ...others] : expect.unreachable()
-}
-
-let turn = 0
-/** A report that certainly changes something: the states go round. */
-async function change(road: Road, deploymentId = 'd-1', reporter = 'edge-1'): Promise<number> {
-  turn += 1
-  const state = deploymentStates[turn % deploymentStates.length] as DeploymentState
-  const { revision } = await road.writer.submit(
-    recordReport(report({ deploymentId, reporter, state, error: { code: `${turn}`, message: '' } })),
-  )
-  return revision
-}
-
-async function take<T>(stream: AsyncIterator<T>, count: number): Promise<T[]> {
-  const taken: T[] = []
-  while (taken.length < count) {
-    const { done, value } = await stream.next()
-    if (done) break
-    taken.push(value)
-  }
-  return taken
-}
-
-async function takeUntil(stream: AsyncIterator<FeedEvent>, cursor: number): Promise<FeedEvent[]> {
-  const taken: FeedEvent[] = []
-  while ((taken.at(-1)?.cursor ?? 0) < cursor) taken.push(...(await take(stream, 1)))
-  return taken
-}
-
-const cursors = (events: readonly FeedEvent[]): number[] => events.map(({ cursor }) => cursor)
-const head = (database: Database): Promise<number> =>
-  database.session.run<{ revision: number }>('select revision from log_head').then(([row]) => row?.revision ?? 0)
+closeAfterEach()
 
 describe.each(stores)('changes on $name', (store) => {
   it('begin now, and each comes once', async () => {
@@ -283,65 +234,6 @@ describe.each(stores)('a feed that closes on $name', (store) => {
     await late.return()
     expect(road.feed.hub.size).toBe(1)
     expect(road.feed.subscribers).toMatchObject({ changes: 0, states: 0 })
-  })
-})
-
-describe.each(stores)('a watched state on $name', (store) => {
-  it('begins with the present and goes on with what follows it', async () => {
-    const [road] = await open(store)
-    const before = await change(road)
-    const stream = road.feed.watch({ topics: ['deployment:d-1'] })
-    const { value: first } = await stream.next()
-    expect(first).toMatchObject({ cursor: before, coalesced: 0, changes: [] })
-    expect((await first?.snapshot.head)?.revision).toBe(before)
-    first?.release()
-    const next = stream.next()
-    await change(road, 'another')
-    const revision = await change(road)
-    const { value: second } = await next
-    expect(second?.changes.map((c: { revision: number }) => c.revision)).toEqual([revision])
-    expect(second?.cursor).toBeGreaterThanOrEqual(revision)
-    expect((await second?.snapshot.head)?.revision).toBe(second?.cursor)
-    second?.release()
-    await stream.return?.()
-  })
-
-  it('merges what it could not tell in time, and says how much', async () => {
-    const [road] = await open(store)
-    const stream = road.feed.watch({ topics: ['deployment:d-1'] })
-    const { value: first } = await stream.next()
-    first?.release()
-    const revisions = [await change(road), await change(road), await change(road)]
-    const { value: second } = await stream.next()
-    expect(second).toMatchObject({ coalesced: 2, cursor: revisions.at(-1) })
-    expect(second?.changes.map((c: { revision: number }) => c.revision)).toEqual(revisions)
-    second?.release()
-    await stream.return?.()
-  })
-
-  it('never goes back and never says less than its cursor, under load', async () => {
-    const [road] = await open(store)
-    const stream = road.feed.watch({ topics: ['all'] })
-    const events: { cursor: number; revisions: number[] }[] = []
-    const following = (async () => {
-      for await (const event of stream) {
-        events.push({ cursor: event.cursor, revisions: event.changes.map(({ revision }) => revision) })
-        event.release()
-      }
-    })()
-    await Promise.all(Array.from({ length: 60 }, (_, n) => change(road, `d-${n % 5}`, `edge-${n % 5}`)))
-    const end = await head(road.database)
-    await expect.poll(() => events.at(-1)?.cursor).toBe(end)
-    const start = events[0]?.cursor ?? 0
-    expect(events.flatMap(({ revisions }) => revisions)).toEqual(
-      Array.from({ length: end - start }, (_, n) => start + n + 1),
-    )
-    for (const [index, { cursor, revisions }] of events.entries()) {
-      expect(cursor).toBeGreaterThan(events[index - 1]?.cursor ?? 0)
-      expect(revisions.at(-1) ?? cursor).toBeLessThanOrEqual(cursor)
-    }
-    await stream.return?.()
-    await following
   })
 })
 

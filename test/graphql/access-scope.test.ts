@@ -4,45 +4,12 @@
  * such objects contain.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { declareDeployments, forgetDeployments } from '../../src/ingest/commands/declare.ts'
-import { registerDevices } from '../../src/ingest/commands/device.ts'
+import { forgetDeployments } from '../../src/ingest/commands/declare.ts'
 import { documentOf } from '../support/desired.ts'
 import { stores } from '../support/stores.ts'
-import { type Stream, transports } from './clients.ts'
+import { alpha, both, declare, munich, register } from './access-scope-fleet.ts'
 import { type Api, startApi } from './harness.ts'
 import { namedAuth } from './principals.ts'
-
-const munich = 'viewer/label:site=munich'
-const alpha = 'viewer/project:alpha'
-const both = 'viewer/label:site=munich/project:alpha'
-
-const register = (api: Api, deviceId: string, site: string | null, parent: string | null = null) =>
-  api.road.writer.submit(
-    registerDevices([
-      {
-        deviceId,
-        name: null,
-        labels: site === null ? null : [{ key: 'site', value: site }],
-        parent,
-        expectedInterval: null,
-        tokenHash: `hash of ${deviceId}`,
-      },
-    ]),
-  )
-
-const declare = (api: Api, name: string, project: string | null, deployments: readonly (readonly [string, string])[]) =>
-  api.road.writer.submit(
-    declareDeployments(
-      { name, project },
-      deployments.map(([deviceId, deploymentId]) => ({
-        deviceId,
-        deploymentId,
-        application: null,
-        applicationVersion: null,
-        components: null,
-      })),
-    ),
-  )
 
 const state = `deployments { nodes { deploymentId reporter state target { name } device { deviceId parent { deviceId } } rollout { name project deploymentCounts { total installed pending } } history { totalCount } reports { totalCount } } totalCount pageInfo { hasNextPage } }
   deploymentCounts { total pending installing installed failed removing removed }
@@ -235,78 +202,5 @@ describe.each(stores)('a caller with an access scope on $name', (store) => {
         expect(seen.deployments.totalCount, `${who} ${filter}`).toBe(listed)
         expect(seen.deploymentCounts.total, `${who} ${filter}`).toBe(listed)
       }
-  })
-})
-
-describe.each(transports)('a narrowed subscriber over $name', (transport) => {
-  let api: Api
-  const open: Stream[] = []
-  beforeAll(async () => {
-    api = await startApi({ graphql: { auth: namedAuth } })
-    await register(api, 'm-1', 'munich')
-    await register(api, 'hidden-1', 'oslo')
-  })
-  afterAll(async () => {
-    await Promise.all(open.map((stream) => stream.close()))
-    await api.close()
-  })
-  const watch = (query: string, who: string): Stream => {
-    const stream = transport.watch(api.url, query, {}, who)
-    open.push(stream)
-    return stream
-  }
-
-  it('gets only changes in its scope', async () => {
-    const { revision } = await api.ask('{ revision }')
-    const document = `subscription { changes(after: "${revision}") { change { kind ... on DeploymentStateChanged { deploymentId } ... on DeploymentMoved { fromTarget { name } toTarget { name } deployment { deploymentId } } } } }`
-    const [own, everything] = [watch(document, munich), watch(document, 'viewer')]
-    await api.report({ reporter: 'hidden-1', deploymentId: 'hidden-a', state: 'INSTALLED' })
-    await api.report({ reporter: 'm-1', deploymentId: 'a', state: 'INSTALLED' })
-    expect((await own.data()).changes.change).toMatchObject({ deploymentId: 'a' })
-    expect((await everything.data()).changes.change).toMatchObject({ deploymentId: 'hidden-a' })
-    // From here on it is live: the same events, the same document, and not the same results.
-    await api.report({ reporter: 'hidden-1', deploymentId: 'hidden-a', state: 'FAILED' })
-    await api.report({ reporter: 'gw', deviceId: 'hidden-1', deploymentId: 'b', state: 'PENDING' })
-    await api.report({ reporter: 'gw', deviceId: 'm-1', deploymentId: 'b', state: 'PENDING' })
-    expect((await own.data()).changes.change).toEqual({
-      kind: 'DEPLOYMENT_MOVED',
-      fromTarget: null,
-      toTarget: { name: 'm-1' },
-      deployment: { deploymentId: 'b' },
-    })
-    await register(api, 'm-1', 'oslo')
-    await api.report({ reporter: 'm-1', deploymentId: 'a', state: 'REMOVING' })
-    await register(api, 'm-1', 'munich')
-    await api.report({ reporter: 'm-1', deploymentId: 'c', state: 'REMOVED' })
-    let next: { deploymentId?: string } = {}
-    while (next.deploymentId !== 'c') {
-      next = (await own.data()).changes.change
-      expect(JSON.stringify(next)).not.toContain('hidden')
-    }
-  })
-
-  it('sees counts, a deployment and a rollout as if there were nothing else', async () => {
-    const counts = watch('subscription { deploymentCounts { counts { total } } }', munich)
-    const { deploymentCounts: first } = await counts.data()
-    await api.report({ reporter: 'hidden-1', deploymentId: 'shared', state: 'FAILED' })
-    const rollout = watch(
-      'subscription { rollout(key: { name: "shared" }) { rollout { deploymentCounts { total } } changes { kind } } }',
-      munich,
-    )
-    expect(await rollout.data()).toEqual({ rollout: { rollout: null, changes: [] } })
-    const deployment = watch(
-      'subscription { deployment(deploymentId: "shared") { deployment { state } changes { revision } } }',
-      munich,
-    )
-    expect(await deployment.data()).toEqual({ deployment: { deployment: null, changes: [] } })
-    await api.report({ reporter: 'hidden-1', deploymentId: 'shared', state: 'REMOVING' })
-    await api.report({ reporter: 'm-1', deploymentId: 'shared', state: 'PENDING' })
-    expect((await counts.data()).deploymentCounts.counts.total).toBe(first.counts.total + 1)
-    expect(await rollout.data()).toMatchObject({ rollout: { rollout: { deploymentCounts: { total: 1 } } } })
-    expect(await deployment.data()).toMatchObject({ deployment: { deployment: { state: 'PENDING' }, changes: [{}] } })
-    await api.report({ reporter: 'hidden-1', deploymentId: 'shared', state: 'REMOVED' })
-    await api.report({ reporter: 'm-1', deploymentId: 'shared', state: 'INSTALLED' })
-    expect(await deployment.data()).toMatchObject({ deployment: { deployment: { state: 'INSTALLED' } } })
-    expect((await rollout.data()).rollout.changes).toHaveLength(1)
   })
 })

@@ -19,11 +19,14 @@ describe.each(stores)('desired state on $name', (store) => {
     await api().road.database.transaction((session) => beginEpoch(session, second * 1_000))
     await put('restored', 'after', documentOf('1', 'a'), 'after')
     const { device } = await api().ask('{ device(deviceId: "restored") { manifests { version reason } } }')
-    expect(device.manifests).toEqual([
-      { version: String(second + 1), reason: 'after' },
-      { version: String(second), reason: expect.stringContaining('restored') },
-      { version: '2', reason: 'before' },
+    const [after, restored] = device.manifests.map(({ version }: { version: string }) => Number(version))
+    expect(device.manifests.map(({ reason }: { reason: string }) => reason)).toEqual([
+      'after',
+      expect.stringContaining('restored'),
+      'before',
     ])
+    expect(restored).toBeGreaterThanOrEqual(second)
+    expect(after).toBe(restored + 1)
   })
 
   it('is kept byte for byte, and gives the application and the components in their order', async () => {

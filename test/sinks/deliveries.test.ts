@@ -38,7 +38,7 @@ describe.each(stores)('sinks on $name', (store) => {
         .map(({ revision }) => String(revision))
     const expectAll = async (road: Road) => {
       const events = await total(road)
-      await expect.poll(() => receiver.received.length, { timeout: 20_000 }).toBe(12 * events.length)
+      await expect.poll(() => receiver.received.length).toBe(12 * events.length)
       for (const ids of counted().values()) expect(ids).toEqual(events)
     }
     await expectAll(first.road)

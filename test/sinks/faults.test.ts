@@ -124,7 +124,7 @@ describe.each(stores)('sinks on $name', (store) => {
           return `${id}/${node.kind}/${node.name}/${generation}`
         })
         .sort()
-    await expect.poll(inventory, { timeout: 20_000 }).toEqual(wanted.sort())
+    await expect.poll(inventory).toEqual(wanted.sort())
 
     const told = () => {
       const known: Record<string, unknown> = {}
@@ -137,7 +137,7 @@ describe.each(stores)('sinks on $name', (store) => {
       }
       return known
     }
-    await expect.poll(told, { timeout: 20_000 }).toEqual(present)
+    await expect.poll(told).toEqual(present)
 
     const changes: Change[] = (await readLog(session, 0, 10_000)).filter(
       ({ kind }) => kind === 'RESOURCE_STATUS_CHANGED',
@@ -152,7 +152,7 @@ describe.each(stores)('sinks on $name', (store) => {
       .filter(({ resourceKey }) => kinds.get(resourceKey ?? 0) === 'Deployment')
       .map(({ revision }) => String(revision))
     const heard = () => answered(webhook).map(({ body }) => body.id as string)
-    await expect.poll(() => [...new Set(heard())], { timeout: 20_000 }).toEqual(events)
+    await expect.poll(() => [...new Set(heard())]).toEqual(events)
   }
 
   async function subscribe({ database: { session } }: Road, instanceId: string, callbackUrl: string): Promise<void> {

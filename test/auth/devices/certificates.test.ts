@@ -1,5 +1,5 @@
-import type { IncomingMessage } from 'node:http'
-import { Agent, request } from 'node:https'
+/** Devices that authenticate with a client certificate over TLS. */
+import { Agent } from 'node:https'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
 import { spiffeIdOf } from '../../../src/auth/devices/spiffe.ts'
@@ -7,68 +7,11 @@ import { parseConfig } from '../../../src/config.ts'
 import { readTls } from '../../../src/rest/tls.ts'
 import { type RunningApp, startApp } from '../../support/app.ts'
 import { stores } from '../../support/stores.ts'
-import { type Authority, type Certificate, type Certificates, clientCert, createCertificates } from './certificates.ts'
+import { type Certificate, clientCert } from './certificates.ts'
 import { bodyOf, lastHeard, type Registration, refusals, registerAll, revoke, statusOf } from './devices.ts'
+import { fleet, idOf, named, overTls, send, server, strangers, useCertificates } from './tls-requests.ts'
 
-const idOf = (client: string, domain = 'fleet.example') => `spiffe://${domain}/margo/wfm/north/client/${client}`
-const named = (client: string, domain?: string) => ({ names: `URI:${idOf(client, domain)}` })
-
-let certificates: Certificates
-let fleet: Authority
-let strangers: Authority
-let server: Certificate
-beforeAll(async () => {
-  certificates = await createCertificates()
-  fleet = await certificates.authority('the fleet')
-  strangers = await certificates.authority('somebody')
-  server = await fleet.issue('localhost', { names: 'DNS:localhost,IP:127.0.0.1' })
-})
-afterAll(() => certificates.remove())
-
-interface Answer {
-  readonly status: number
-  readonly headers: IncomingMessage['headers']
-  // biome-ignore lint/suspicious/noExplicitAny: what a test asked for, it knows.
-  readonly body: any
-}
-
-/** One request over TLS, with a certificate or without. */
-function send(
-  app: RunningApp,
-  path: string,
-  body: unknown,
-  client: Certificate | null,
-  headers: Record<string, string> = {},
-  agent: Agent | false = false,
-): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const identity = client ? { cert: client.cert, key: client.key } : {}
-    const options = { method: 'POST', agent, ca: fleet.cert, ...identity }
-    const sent = request(`${app.url}${path}`, {
-      ...options,
-      headers: { 'content-type': 'application/json', ...headers },
-    })
-    sent.on('error', reject)
-    sent.on('response', (response) => {
-      const chunks: Buffer[] = []
-      response.on('data', (chunk: Buffer) => chunks.push(chunk))
-      response.on('end', () => {
-        const text = Buffer.concat(chunks).toString()
-        resolve({ status: response.statusCode ?? 0, headers: response.headers, body: text && JSON.parse(text) })
-      })
-    })
-    sent.end(JSON.stringify(body))
-  })
-}
-
-const overTls = (app: RunningApp): RunningApp => ({
-  ...app,
-  async query(document, variables = {}) {
-    const { body } = await send(app, '/graphql', { query: document, variables }, null)
-    if (body.errors) throw new Error(body.errors[0].message)
-    return body.data
-  },
-})
+useCertificates()
 
 describe.each(stores)('mutual TLS on $name', (store) => {
   let app: RunningApp
@@ -195,106 +138,6 @@ describe.each(stores)('mutual TLS on $name', (store) => {
   })
 })
 
-const proxied = {
-  DEVICE_AUTH: 'mtls',
-  TRUSTED_PROXIES: '127.0.0.1',
-  CLIENT_CERT_HEADER: 'overwritten',
-  SPIFFE_TRUST_DOMAIN: 'fleet.example',
-}
-
-describe.each(stores)('a certificate that a proxy forwards, on $name', (store) => {
-  let app: RunningApp
-  beforeAll(async () => {
-    const env = proxied
-    app = await startApp({ store, env })
-    await registerAll(app, [{ deviceId: 'press' }, { deviceId: 'other' }])
-  })
-  afterAll(() => app.stop())
-
-  const report = (reporter: string, headers: Record<string, string>, more: object = {}) =>
-    app.post(statusOf(reporter), bodyOf('pump', more), headers)
-
-  it('lets a registered client report, and no other', async () => {
-    const headers = clientCert(await fleet.issue('press', named('press')))
-    expect((await report('press', headers)).status).toBe(201)
-    expect((await report('other', headers)).status).toBe(403)
-    expect((await report('press', {})).status).toBe(401)
-    const unknown = await report('unknown', clientCert(await fleet.issue('unknown', named('unknown'))))
-    expect([unknown.status, (await unknown.json()).error]).toEqual([403, expect.stringContaining('DEVICE_PROVISION')])
-    expect((await app.query('{ device(deviceId: "unknown") { deviceId } }')).device).toBeNull()
-  })
-
-  it('may be escaped as nginx does', async () => {
-    const escaped = (certificate: Certificate) => ({ 'client-cert': encodeURIComponent(certificate.cert) })
-    expect((await report('press', escaped(await fleet.issue('press', named('press'))))).status).toBe(201)
-    expect((await report('press', escaped(await fleet.issue('other', named('other'))))).status).toBe(403)
-  })
-
-  it.each([
-    '',
-    ':',
-    ':AAAA:',
-    '"AAAA"',
-    'AAAA',
-    ':!:',
-    '-----BEGIN%20CERTIFICATE-----%0AAAAA%0A-----END%20CERTIFICATE-----',
-    '-----BEGIN%20CERTIFICATE-----%',
-  ])('that is none is refused: %s', async (text) => {
-    expect((await report('press', { 'client-cert': text })).status).toBe(401)
-  })
-
-  it('that is there twice is refused', async () => {
-    const [one, two] = [await fleet.issue('press', named('press')), await fleet.issue('other', named('other'))]
-    const both = `${clientCert(one)['client-cert']}, ${clientCert(two)['client-cert']}`
-    expect((await report('press', { 'client-cert': both })).status).toBe(401)
-  })
-
-  it('ends when its device is revoked', async () => {
-    const headers = clientCert(await fleet.issue('stolen', named('stolen')))
-    await registerAll(app, [{ deviceId: 'stolen' }])
-    expect((await report('stolen', headers)).status).toBe(201)
-    await revoke(app, 'stolen')
-    expect((await report('stolen', headers)).status).toBe(403)
-  })
-})
-
-describe('a certificate that somebody forwards who is not trusted', () => {
-  it('is refused', async () => {
-    const app = await startApp({ env: { ...proxied, DEVICE_AUTH: 'open,mtls', TRUSTED_PROXIES: '10.0.0.0/8' } })
-    const headers = clientCert(await fleet.issue('press', named('press')))
-    const response = await app.post(statusOf('press'), bodyOf(), headers)
-    expect([response.status, (await response.json()).error]).toEqual([401, expect.stringContaining('TRUSTED_PROXIES')])
-    await app.stop()
-  })
-
-  it('is refused from a trusted proxy, too, which is not said to overwrite it', async () => {
-    const { cert, key } = server.files
-    const tls = { TLS_CERT: cert, TLS_KEY: key, TLS_CLIENT_CA: fleet.files.cert }
-    const app = await startApp({ env: { ...proxied, ...tls, CLIENT_CERT_HEADER: 'refused' } })
-    await registerAll(overTls(app), [{ deviceId: 'press' }])
-    const press = await fleet.issue('press', named('press'))
-    const forwarded = await send(app, statusOf('press'), bodyOf(), null, clientCert(press))
-    expect([forwarded.status, forwarded.body.error]).toEqual([401, expect.stringContaining('CLIENT_CERT_HEADER')])
-    expect((await send(app, statusOf('press'), bodyOf(), press)).status).toBe(201)
-    await app.stop()
-  })
-})
-
-describe('a certificate whose time is over', () => {
-  it('is refused, also when a proxy forwards it', async () => {
-    let now = Date.now()
-    const env = proxied
-    const app = await startApp({ env, clock: () => now })
-    await registerAll(app, [{ deviceId: 'press' }])
-    const headers = clientCert(await fleet.issue('press', named('press')))
-    now = Date.now()
-    expect((await app.post(statusOf('press'), bodyOf(), headers)).status).toBe(201)
-    now += 2 * 24 * 60 * 60 * 1000
-    expect((await app.post(statusOf('press'), bodyOf(), headers)).status).toBe(401)
-    await app.stop()
-  })
-})
-
 describe('the names of a certificate', () => {
   it('cannot hide a SPIFFE id in another one', () => {
     const id = idOf('press')
@@ -316,7 +159,7 @@ describe('the files of TLS', () => {
     )
   }
 
-  it('must be there and belong together, which is said at once', async () => {
+  it('must exist and belong together, and every problem is reported at startup', async () => {
     const { cert, key } = server.files
     expect(await problemsOf({ TLS_CERT: cert, TLS_KEY: key, TLS_CLIENT_CA: fleet.files.cert })).toEqual([])
     expect(await problemsOf({ TLS_CERT: '/none/c', TLS_KEY: '/none/k', TLS_CLIENT_CA: '/none/a' })).toEqual([

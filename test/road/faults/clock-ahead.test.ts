@@ -36,7 +36,7 @@ describe.each(postgresStores)('a replica on $name whose clock is an hour ahead',
     const other = await startApp({ on, env })
     onTestFinished(() => other.stop())
     const { session } = other.app.database
-    await expect.poll(() => session.run('select 1 from leases'), { timeout: 20_000 }).toHaveLength(1)
+    await expect.poll(() => session.run('select 1 from leases')).toHaveLength(1)
     const told = receiver.received.length
     child.process.kill('SIGKILL')
     expect(await child.ended).toBe('SIGKILL')

@@ -1,0 +1,81 @@
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { createApi } from '../../src/cli/api.ts'
+import { parseCommandLine } from '../../src/cli/command-line.ts'
+import type { Terminal } from '../../src/cli/terminal.ts'
+import { watchTable } from '../../src/cli/watch.ts'
+import { standBetween } from '../support/between.ts'
+import { startNode } from '../support/child.ts'
+import { declare, report, rollcall, useServer } from './harness.ts'
+
+const server = useServer()
+
+describe('rollcall watch', () => {
+  it('prints every selected change once, also across a lost connection', async () => {
+    const between = await standBetween(server().url)
+    onTestFinished(() => between.close())
+    const after = await report('watch-1', 'pending')
+    const child = startNode([
+      'src/cli/rollcall.ts',
+      'watch',
+      '--json',
+      '--url',
+      between.url,
+      '--deployment',
+      'watch-1',
+      '--after',
+      after,
+    ])
+    const told = (): string[] =>
+      child.lines.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line).change.revision)
+    const expected: string[] = []
+    const go = async (state: string): Promise<void> => {
+      const revision = await report('watch-1', state)
+      expected.push(String(Number(revision) - 1), revision)
+    }
+    await go('installing')
+    await expect.poll(told).toEqual(expected)
+    between.shut()
+    await child.said(/^disconnected: /)
+    await go('installed')
+    await go('removing')
+    between.open()
+    await expect.poll(told).toEqual(expected)
+    await go('removed')
+    await expect.poll(told).toEqual(expected)
+    expect(child.lines).toContain('reconnected, no changes missed')
+    child.process.kill('SIGINT')
+    expect(await child.ended).toBe(130)
+  })
+
+  it('prints one line per change', async () => {
+    const child = rollcall('watch', '--device', 'edge-watch-2', '--after', await report('watch-2', 'installing'))
+    await report('watch-2', 'failed', { code: '507', message: 'disk full' })
+    await child.said(/^[\d-]+ [\d:]+ {2}watch-2 on edge-watch-2 {2}INSTALLING → FAILED {2}507: disk full$/)
+    await child.said(/web {2}INSTALLING → FAILED/)
+  })
+
+  it('draws a live table in a terminal', async () => {
+    await declare('drawn', 'draw-1', 'draw-2')
+    let screen = ''
+    const terminal: Terminal = {
+      isLive: true,
+      columns: 100,
+      rows: 10,
+      write(text) {
+        screen += text
+      },
+    }
+    const stop = new AbortController()
+    const { task } = parseCommandLine(['watch', '--rollout', 'drawn'], {})
+    if (task.name !== 'watch') expect.unreachable()
+    const watching = watchTable(createApi(server().url), { terminal, isJson: false }, task, stop.signal)
+    await expect.poll(() => screen).toMatch(/draw-1/)
+    await expect.poll(() => screen).toMatch(/2 deployments: .*2 pending/)
+    await report('draw-2', 'failed', { code: '507', message: 'disk full' })
+    await expect.poll(() => screen).toMatch(/draw-2 .*FAILED.* 507: disk full/)
+    await expect.poll(() => screen).toMatch(/1 failed/)
+    stop.abort()
+    await watching
+    expect(screen.endsWith('\u001b[?25h')).toBe(true)
+  })
+})
