@@ -69,7 +69,8 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     persistedDocuments === null
       ? null
       : await readPersistedDocuments(persistedDocuments, schema, await readPageDocuments())
-  const tls = config.server.tls && (await watchTls({ config: config.server.tls, log, clock }))
+  const tls =
+    config.server.tls && (await watchTls({ config: config.server.tls, log, clock, interval: timeouts.tlsFiles }))
   const metrics = createMetrics()
   let isClosing = false
   const warn = (message: string) => (error: unknown) => {
@@ -89,6 +90,7 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     checkIdentity: (session, newestSeen) => ensureEpoch(session, clock(), Math.max(newestSeen, feed.hub.last)),
     observe: metrics.batchCommitted,
     offlineAfter: config.offlineAfter,
+    ...(timeouts.commit && { patience: timeouts.commit }),
     clock,
   })
   const maintenance = createMaintenance({

@@ -17,6 +17,10 @@ export interface Timeouts {
   readonly init: number
   /** For some more of a large body. */
   readonly body?: number
+  /** For a batch to reach the database, with retries. */
+  readonly commit?: number
+  /** Between two looks at the files of TLS. */
+  readonly tlsFiles?: number
 }
 
 /** A backlog over a slow line takes a while. */

@@ -29,14 +29,14 @@ export interface TlsWatchDeps {
   readonly config: TlsConfig
   readonly log: Log
   readonly clock: () => number
+  /** Milliseconds between two looks. */
+  readonly interval?: number | undefined
 }
 
-/** Milliseconds between two looks. */
-const interval = 5_000
 const day = 86_400_000
 
 /** Throws a ConfigError when the files cannot be used at the start. */
-export async function watchTls({ config, log, clock }: TlsWatchDeps): Promise<TlsWatch> {
+export async function watchTls({ config, log, clock, interval = 5_000 }: TlsWatchDeps): Promise<TlsWatch> {
   let files = await readTls(config)
   const followers: ((files: TlsFiles, before: TlsFiles) => void)[] = []
   const warned = new Set<string>()

@@ -7,7 +7,8 @@ import { imageAt } from '../../src/domain/fold.ts'
 import { applyReport, forgetDeployment } from '../../src/domain/transition.ts'
 import type { Moment, Transition } from '../../src/domain/transition-result.ts'
 import { deploymentStates } from '../../src/domain/values.ts'
-import { moment, place, report } from './reports.ts'
+import { report } from '../support/reports.ts'
+import { moment, place } from './moments.ts'
 
 describe('the log', () => {
   const error = fc.constantFrom(null, { code: 'a', message: '' }, { code: 'a', message: 'b' })

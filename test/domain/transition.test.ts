@@ -5,7 +5,8 @@ import type { StatusReport } from '../../src/domain/report.ts'
 import { applyReport, forgetDeployment } from '../../src/domain/transition.ts'
 import type { Transition } from '../../src/domain/transition-result.ts'
 import type { FailureStage, StatusError } from '../../src/domain/values.ts'
-import { moment, place, report } from './reports.ts'
+import { report } from '../support/reports.ts'
+import { moment, place } from './moments.ts'
 
 const component = (name: string, state: StatusReport['state'] = 'PENDING', error: StatusError | null = null) => ({
   name,

@@ -2,20 +2,17 @@
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { connect } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { registerAll } from '../auth/devices/devices.ts'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { contentsAt } from '../git/harness.ts'
-import { type RunningApp, startApp } from '../support/app.ts'
 import { declare } from '../support/desired.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { clone, git, hasGit, startGit, whyNoGit } from '../support/git-client.ts'
-import { documentOf } from './git-documents.ts'
+import { documentOf, useRepositories } from './repositories.ts'
 
 /** Git's processes that this one has started and that still run. */
 async function processes(): Promise<string[]> {
@@ -26,19 +23,7 @@ async function processes(): Promise<string[]> {
 }
 
 describe.skipIf(!hasGit)(hasGit ? 'a repository' : `a repository: skipped, ${whyNoGit}`, () => {
-  let server: RunningApp
-  let folder = ''
-  beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'rollcall-test-'))
-    server = await startApp({ env: { GIT_DIRECTORY: folder } })
-    await registerAll(server, [{ deviceId: 'new' }])
-  })
-  afterAll(async () => {
-    await server.stop()
-    expect(readdirSync(folder)).toEqual([])
-    rmSync(folder, { recursive: true })
-  })
-  const at = (device: string): string => `${server.url}/git/${encodeURIComponent(device)}.git`
+  const { server, at } = useRepositories()
 
   describe('a request that no Git client sends', () => {
     const ask = (body: Uint8Array | string, headers: Record<string, string> = {}) =>
@@ -88,7 +73,7 @@ describe.skipIf(!hasGit)(hasGit ? 'a repository' : `a repository: skipped, ${why
       })
       for (const part of 'abcdefghij')
         await declare(
-          server,
+          server(),
           Array.from({ length: 10 }, (_, n) => random(part + n)),
         )
     })
@@ -112,7 +97,7 @@ describe.skipIf(!hasGit)(hasGit ? 'a repository' : `a repository: skipped, ${why
     it('ends the process of a client that has gone without reading', async () => {
       const refs = await fetch(`${at('large')}/info/refs?service=git-upload-pack`)
       const [, head = ''] = /([0-9a-f]{40}) HEAD/.exec(await refs.text()) ?? []
-      const socket = connect(server.port, '127.0.0.1')
+      const socket = connect(server().port, '127.0.0.1')
       onTestFinished(() => void socket.destroy())
       const body = `0032want ${head}\n00000009done\n`
       socket.pause()

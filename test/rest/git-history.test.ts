@@ -9,7 +9,7 @@ import { declare, remove } from '../support/desired.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { clone, git, hasGit } from '../support/git-client.ts'
 import { postgresStores, stores } from '../support/stores.ts'
-import { documentOf } from './git-documents.ts'
+import { documentOf } from './repositories.ts'
 
 interface Listed {
   readonly deploymentId: string

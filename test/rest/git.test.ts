@@ -1,29 +1,16 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { registerAll, revoke } from '../auth/devices/devices.ts'
 import { contentsAt, hashesOf } from '../git/harness.ts'
-import { type RunningApp, startApp } from '../support/app.ts'
+import { startApp } from '../support/app.ts'
 import { declare, remove } from '../support/desired.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { clone, git, gitFails, hasGit, whyNoGit } from '../support/git-client.ts'
-import { documentOf } from './git-documents.ts'
+import { documentOf, useRepositories } from './repositories.ts'
 
 describe.skipIf(!hasGit)(hasGit ? 'a repository of desired state' : `a repository: skipped, ${whyNoGit}`, () => {
-  let server: RunningApp
-  let folder = ''
-  beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'rollcall-test-'))
-    server = await startApp({ env: { GIT_DIRECTORY: folder } })
-    await registerAll(server, [{ deviceId: 'new' }])
-  })
-  afterAll(async () => {
-    await server.stop()
-    expect(readdirSync(folder)).toEqual([])
-    rmSync(folder, { recursive: true })
-  })
-  const at = (device: string): string => `${server.url}/git/${encodeURIComponent(device)}.git`
+  const { server, at } = useRepositories()
 
   it('can be cloned before anything is desired', async () => {
     for (const version of ['0', '1', '2']) {
@@ -38,25 +25,29 @@ describe.skipIf(!hasGit)(hasGit ? 'a repository of desired state' : `a repositor
   })
 
   it('does not exist for unknown and revoked devices', async () => {
-    await registerAll(server, [{ deviceId: 'gone' }])
-    await revoke(server, 'gone')
+    await registerAll(server(), [{ deviceId: 'gone' }])
+    await revoke(server(), 'gone')
     expect(await gitFails(temporaryFolder(), 'clone', at('nobody'))).toContain('there is no device nobody')
     expect(await gitFails(temporaryFolder(), 'clone', at('gone'))).toContain('device gone has been revoked')
   })
 
   it('has a commit with author and reason for each change', async () => {
     const [first, second] = [documentOf('1'), documentOf('2')]
-    const [id = ''] = await declare(server, [{ deviceId: 'edge', deploymentId: 'a', document: first }], 'Line 1 opens')
+    const [id = ''] = await declare(
+      server(),
+      [{ deviceId: 'edge', deploymentId: 'a', document: first }],
+      'Line 1 opens',
+    )
     const cloned = await clone(at('edge'))
     expect(readFileSync(join(cloned, 'deployments/a.yaml'), 'utf8')).toBe(first)
     await declare(
-      server,
+      server(),
       ['a', 'b'].map((deploymentId) => ({ deviceId: 'edge', deploymentId, document: second })),
       'A new release',
     )
     await git(cloned, 'pull', '-q', '--ff-only')
     expect(readFileSync(join(cloned, 'deployments/a.yaml'), 'utf8')).toBe(second)
-    await remove(server, [id])
+    await remove(server(), [id])
     await git(cloned, 'pull', '-q', '--ff-only')
     expect(existsSync(join(cloned, 'deployments/a.yaml'))).toBe(false)
     expect(await contentsAt(cloned)).toEqual({ b: second })
@@ -67,13 +58,13 @@ describe.skipIf(!hasGit)(hasGit ? 'a repository of desired state' : `a repositor
       'everyone: Line 1 opens (2)',
       'Rollcall: Begin with nothing (1)',
     ])
-    const { device } = await server.query(
+    const { device } = await server().query(
       '{ device(deviceId: "edge") { manifestVersion repository manifests { version } } }',
     )
     expect(device.manifestVersion).toBe('4')
-    expect(`${server.url}${device.repository}`).toBe(at('edge'))
+    expect(`${server().url}${device.repository}`).toBe(at('edge'))
     // Nothing changed, so there is no commit.
-    await declare(server, [{ deviceId: 'edge', deploymentId: 'b', document: second }])
+    await declare(server(), [{ deviceId: 'edge', deploymentId: 'b', document: second }])
     const head = await git(cloned, 'rev-parse', 'HEAD')
     await git(cloned, 'pull', '-q', '--ff-only')
     expect(await git(cloned, 'rev-parse', 'HEAD')).toBe(head)
@@ -81,7 +72,7 @@ describe.skipIf(!hasGit)(hasGit ? 'a repository of desired state' : `a repositor
 
   it('can be fetched shallow, and deepened', async () => {
     for (let release = 0; release < 6; release++)
-      await declare(server, [{ deviceId: 'deep', deploymentId: 'a', document: documentOf(String(release)) }])
+      await declare(server(), [{ deviceId: 'deep', deploymentId: 'a', document: documentOf(String(release)) }])
     for (const version of ['0', '2']) {
       const cloned = await clone(at('deep'), '-c', `protocol.version=${version}`, '--depth', '1')
       expect(await hashesOf(cloned)).toHaveLength(1)
@@ -93,10 +84,10 @@ describe.skipIf(!hasGit)(hasGit ? 'a repository of desired state' : `a repositor
       expect(await git(cloned, 'fsck', '--strict')).toBe('')
     }
     const shallow = await clone(at('deep'), '--depth', '1')
-    await declare(server, [{ deviceId: 'deep', deploymentId: 'a', document: documentOf('6') }])
+    await declare(server(), [{ deviceId: 'deep', deploymentId: 'a', document: documentOf('6') }])
     await git(shallow, 'pull', '-q', '--ff-only')
     expect(await contentsAt(shallow)).toEqual({ a: documentOf('6') })
-    await declare(server, [{ deviceId: 'deep', deploymentId: 'a', document: documentOf('7') }])
+    await declare(server(), [{ deviceId: 'deep', deploymentId: 'a', document: documentOf('7') }])
     await git(shallow, 'fetch', '-q', '--depth', '1')
     await git(shallow, 'reset', '-q', '--hard', 'origin/main')
     expect(await hashesOf(shallow)).toHaveLength(1)
@@ -105,9 +96,9 @@ describe.skipIf(!hasGit)(hasGit ? 'a repository of desired state' : `a repositor
 
   it('of a gateway has the deployments of its children', async () => {
     const document = documentOf('1')
-    await declare(server, [{ deviceId: 'gate/child', deploymentId: 'behind', document }])
+    await declare(server(), [{ deviceId: 'gate/child', deploymentId: 'behind', document }])
     expect(await contentsAt(await clone(at('gate')))).toEqual({ behind: document })
-    const { device } = await server.query('{ device(deviceId: "gate/child") { repository } }')
+    const { device } = await server().query('{ device(deviceId: "gate/child") { repository } }')
     expect(device.repository).toBe('/git/gate.git')
     const said = await gitFails(temporaryFolder(), 'clone', at('gate/child'))
     expect(said).toContain('what gate/child should run is in the manifest of gate')
@@ -129,7 +120,7 @@ describe.skipIf(!hasGit)(hasGit ? 'a repository of desired state' : `a repositor
     ]
     const document = documentOf('x', '# \u00fc\t \r\n# no newline at the end \ufeff')
     await declare(
-      server,
+      server(),
       names.map((deploymentId) => ({ deviceId: 'strange ümlaut', deploymentId, document })),
     )
     const cloned = await clone(at('strange ümlaut'), '-c', 'core.autocrlf=true')
@@ -155,7 +146,7 @@ describe.skipIf(!hasGit)(hasGit ? 'a repository of desired state' : `a repositor
     }
     for (const path of ['', '/', '/HEAD', '/info/refs', '/info/refs?service=x', '/objects/info/packs', '/config'])
       expect(await get(path)).toEqual([404, 'application/problem+json', expect.stringContaining('git clone it')])
-    const wrong = await fetch(`${server.url}/git/%ff.git/info/refs?service=git-upload-pack`)
+    const wrong = await fetch(`${server().url}/git/%ff.git/info/refs?service=git-upload-pack`)
     expect(wrong.status).toBe(422)
   })
 })

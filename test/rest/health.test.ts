@@ -1,5 +1,6 @@
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { defaultTimeouts } from '../../src/rest/guard.ts'
 import { openDatabase } from '../../src/store/open.ts'
 import { type RunningApp, startApp } from '../support/app.ts'
 import { findPostgres, type PostgresServer, startPostgres } from '../support/postgres-server.ts'
@@ -8,12 +9,15 @@ import { type EmptyStore, stores } from '../support/stores.ts'
 const path = '/device/edge-1/deployment/d-1/status'
 const body = (state: string) => ({ deploymentId: 'd-1', status: { state }, components: [] })
 
+/** A batch is given up early, so a refusal comes soon. */
+const timeouts = { ...defaultTimeouts, commit: 1_000 }
+
 describe.each(stores)('on $name', (store) => {
   let on: EmptyStore
   let server: RunningApp
   beforeAll(async () => {
     on = await store.create()
-    server = await startApp({ on })
+    server = await startApp({ on, timeouts })
   })
   afterAll(async () => {
     await server.stop()
@@ -43,7 +47,7 @@ describe.each(stores)('on $name', (store) => {
     expect((await fetch(`${server.url}/readyz`)).status).toBe(200)
   })
 
-  it('is not ready while its disk is full, and is again without anybody reporting', async () => {
+  it('is not ready while its disk is full, and is ready again without a report', async () => {
     const { session } = server.app.database
     await session.run(`create function no_space() returns trigger language plpgsql as
       $$ begin raise exception 'could not extend file' using errcode = '53100'; end $$`)
@@ -85,7 +89,7 @@ describe.each(stores)('on $name', (store) => {
     expect((await server.post(path, body('installing'))).status).toBe(201)
   })
 
-  it('shows a person where to go', async () => {
+  it('answers GET / with a pointer to the API', async () => {
     const response = await fetch(server.url)
     expect(response.headers.get('content-type')).toBe('text/plain; charset=utf-8')
     expect(await response.text()).toContain(`curl ${server.url}/graphql`)
@@ -98,7 +102,7 @@ describe.runIf(findPostgres())('while PostgreSQL is away', () => {
   beforeAll(async () => {
     postgres = await startPostgres()
     const config = { url: postgres.url, dataDir: 'memory' }
-    server = await startApp({ on: { config, open: () => openDatabase(config), drop: async () => {} } })
+    server = await startApp({ on: { config, open: () => openDatabase(config), drop: async () => {} }, timeouts })
   })
   afterAll(async () => {
     await server?.stop()

@@ -7,6 +7,7 @@ import { Agent, request } from 'node:https'
 import { join } from 'node:path'
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { defaultTimeouts } from '../../src/rest/guard.ts'
 import { readTls } from '../../src/rest/tls.ts'
 import {
   type Authority,
@@ -87,7 +88,7 @@ describe('a file with several certificates', () => {
     ['of which the last is cut off', () => fleet.cert + others.cert.slice(0, 200), ['2 of 2']],
     ['of which one has lost its end', () => fleet.cert.replace(/-----END.*\n/, '') + others.cert, ['1 of 2']],
     ['of which one has lost its begin', () => fleet.cert + others.cert.replace(/-----BEGIN.*\n/, ''), ['2 of 2']],
-  ])('is taken if every one can be read: %s', async (_, pem, positions) => {
+  ])('is accepted if every certificate can be read: %s', async (_, pem, positions) => {
     const said = (name: string) =>
       positions.map((at) => `${name}: certificate ${at} cannot be read: it must be X.509 in PEM, whole`)
     expect(await problemsOf(filesOf(first, pem()))).toEqual(said('TLS_CLIENT_CA'))
@@ -99,8 +100,8 @@ describe('a file with several certificates', () => {
   })
 })
 
-describe('a certificate whose time is over', () => {
-  it('is warned of with its date, and seen in a metric', async () => {
+describe('an expired certificate', () => {
+  it('is logged as a warning with its date, and counted in a metric', async () => {
     const now = Date.now() + 3 * 24 * 60 * 60 * 1000
     const app = await startApp({ env: filesOf(first), clock: () => now })
     const date = new X509Certificate(first.cert).validToDate.toISOString()
@@ -113,7 +114,7 @@ describe('a certificate whose time is over', () => {
     await app.stop()
   })
 
-  it('is counted down before', async () => {
+  it('has its remaining days in a metric before it expires', async () => {
     const app = await startApp({ env: filesOf(first) })
     expect(app.logged.filter(({ level }) => level === 'warn')).toEqual([])
     const metrics = await get(app, '/metrics')
@@ -122,14 +123,14 @@ describe('a certificate whose time is over', () => {
     await app.stop()
   })
 
-  it('is warned of when it is not good yet', async () => {
+  it('is logged as a warning if it is not valid yet', async () => {
     const app = await startApp({ env: filesOf(first), clock: () => Date.now() - 24 * 60 * 60 * 1000 })
     expect(app.logged.map(({ msg }) => msg)).toContainEqual(expect.stringMatching(/^TLS_CERT: .* is not good before /))
     await app.stop()
   })
 })
 
-describe('what is spoken', () => {
+describe('the protocol', () => {
   it('is TLS 1.2 and 1.3, with authenticated encryption and forward secrecy only', async () => {
     const app = await startApp({ env: filesOf(first) })
     const tls12 = (ciphers: string) => handshake(app.port, { ciphers, maxVersion: 'TLSv1.2' })
@@ -149,9 +150,11 @@ describe('what is spoken', () => {
 })
 
 describe('files that are replaced', () => {
-  it('are used without a restart, when they are whole', async () => {
+  const timeouts = { ...defaultTimeouts, tlsFiles: 200 }
+
+  it('are used without a restart, once they are complete', async () => {
     const files = filesOf({ ...first, cert: first.cert + fleet.cert })
-    const app = await startApp({ env: files })
+    const app = await startApp({ env: files, timeouts })
     expect(await shownBy(app.port)).toBe(fingerprintOf(first))
     // The key does not fit yet.
     writeFileSync(files.TLS_CERT, second.cert)
@@ -167,9 +170,9 @@ describe('files that are replaced', () => {
     await app.stop()
   })
 
-  it('are warned of once when they stay unusable, and again after they were good', async () => {
+  it('are logged as a warning once while they are unusable, and again after they were usable', async () => {
     const files = filesOf(first)
-    const app = await startApp({ env: files })
+    const app = await startApp({ env: files, timeouts })
     const warnings = () => app.logged.filter(({ level }) => level === 'warn').length
     for (const count of [1, 2]) {
       writeFileSync(files.TLS_CLIENT_CA, 'none')
@@ -181,7 +184,7 @@ describe('files that are replaced', () => {
     await app.stop()
   })
 
-  it('take away what an authority has vouched for, on connections that are open, too', async () => {
+  it('end connections with certificates of an authority that was removed', async () => {
     const files = filesOf(first)
     const env = { ...files, DEVICE_AUTH: 'mtls', DEVICE_PROVISION: 'true', SPIFFE_TRUST_DOMAIN: 'fleet.example' }
     const app = await startApp({ env })
@@ -232,7 +235,7 @@ describe('SIGHUP', () => {
     await program.dispose()
   })
 
-  it('ends no program that has none', async () => {
+  it('does not end a program without certificates', async () => {
     const program = await started({})
     program.child.kill('SIGHUP')
     await expect.poll(program.stderr).toContain('nothing to read again')

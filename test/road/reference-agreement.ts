@@ -7,7 +7,8 @@ import { readLog } from '../../src/store/read/changes.ts'
 import { countDeployments, deploymentsByKey, type Scope } from '../../src/store/read/deployments.ts'
 import { resolvePast } from '../../src/store/read/past.ts'
 import { type DeviceFilter, pageDevices } from '../../src/store/read/targets.ts'
-import type { createModel, Image } from './reference-model.ts'
+import type { Image } from './reference-facts.ts'
+import type { createModel } from './reference-model.ts'
 import { allDeployments, type Names, readNames, showChange, showDeployment, showModelled } from './reference-shown.ts'
 
 export type Model = ReturnType<typeof createModel>

@@ -1,7 +1,7 @@
 /** Everything that can happen to the road, as fast-check draws it. */
 import fc from 'fast-check'
 import { deploymentStates } from '../../src/domain/values.ts'
-import type { ModelReport } from './reference-model.ts'
+import type { ModelReport } from './reference-facts.ts'
 
 /** A report with its clock as it is wrong: seconds ahead of ours; null: it says no time. */
 export type Said = Omit<ModelReport, 'time'> & { readonly ahead: number | null }

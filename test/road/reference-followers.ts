@@ -4,7 +4,7 @@ import type { Change, ChangeFilter } from '../../src/domain/change.ts'
 import type { FeedEvent } from '../../src/feed/change-stream.ts'
 import type { Snapshot } from '../../src/store/database.ts'
 import type { Road } from '../support/road.ts'
-import type { Image, ModelChange } from './reference-model.ts'
+import type { Image, ModelChange } from './reference-facts.ts'
 import { allDeployments, type Names, readNames, showChange, showDeployment, showModelled } from './reference-shown.ts'
 
 export interface Told {

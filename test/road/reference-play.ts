@@ -13,8 +13,9 @@ import { report } from '../support/reports.ts'
 import { createRoad } from '../support/road.ts'
 import { expectPast, expectPresent, expectReports, readReports } from './reference-agreement.ts'
 import type { Command, Said, Write } from './reference-commands.ts'
+import type { ModelReport } from './reference-facts.ts'
 import { createFollower, createWatcher, type Listener } from './reference-followers.ts'
-import { createModel, type ModelReport } from './reference-model.ts'
+import { createModel } from './reference-model.ts'
 import { readNames, toError } from './reference-shown.ts'
 
 /** `open`: the same database each time. */

@@ -4,7 +4,7 @@ import type { StatusError } from '../../src/domain/values.ts'
 import type { Session } from '../../src/store/database.ts'
 import type { DeploymentFilter } from '../../src/store/read/deployment-filter.ts'
 import { type DeploymentRow, pageDeployments } from '../../src/store/read/deployments.ts'
-import type { Image, ModelChange } from './reference-model.ts'
+import type { Image, ModelChange } from './reference-facts.ts'
 
 /** Of what has a key and a name; never changed. */
 export interface Names {

@@ -2,7 +2,8 @@
  * What each tenant may know, said from the rule alone: of what happened on a device, its tenant; and what a deployment was before it
  * came there is no part of it. Labels have no past: a device's tenant is whose label it carries now.
  */
-import type { createModel, Image, ModelChange } from './reference-model.ts'
+import type { Image, ModelChange } from './reference-facts.ts'
+import type { createModel } from './reference-model.ts'
 
 export type Tenant = 'a' | 'b'
 export const tenants: readonly Tenant[] = ['a', 'b']

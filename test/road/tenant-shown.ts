@@ -1,5 +1,5 @@
 /** What the API and webhooks tell, in the words of the reference model. */
-import type { Image } from './reference-model.ts'
+import type { Image } from './reference-facts.ts'
 import type { ToldChange } from './tenant-model.ts'
 
 const ofDeployment = `deploymentId state derivedState consistent attempt failureStage adoptedManifestVersion stalled revision forgottenAt
