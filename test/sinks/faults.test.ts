@@ -59,7 +59,7 @@ describe.each(stores)('sinks on $name', (store) => {
           includeKinds: null,
           excludeKinds: ['Pod'],
         }
-        let replica = await start(on, { aai: config })
+        let replica = await start(on, { aai: config, timeout: 400 })
         for (const instance of ['one', 'two']) {
           await tell(replica.road, instance)
           await subscribe(replica.road, instance, callback.url)
@@ -82,7 +82,7 @@ describe.each(stores)('sinks on $name', (store) => {
             else behave(one.of === 'callback' ? callback : webhook, one.how)
           } else if (one.do === 'restart') {
             await replica.stop()
-            replica = await start(on, { aai: config, after: replica })
+            replica = await start(on, { aai: config, timeout: 400, after: replica })
           } else await new Promise((resolve) => setTimeout(resolve, 20))
         }
         for (const receiver of [callback, webhook]) receiver.answer(200)

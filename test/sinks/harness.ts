@@ -8,7 +8,8 @@ import { readRange } from '../../src/store/connection/log-head.ts'
 import { createRoad, type Road } from '../support/road.ts'
 import type { EmptyStore, Store } from '../support/stores.ts'
 
-const fast = { interval: 5_000, backOff: { first: 5, longest: 40 }, timeout: 400 }
+/** A receiver that answers has time to, on a busy machine too: a request that is given up comes again, and the test would count it twice. */
+const fast = { interval: 5_000, backOff: { first: 5, longest: 40 }, timeout: 30_000 }
 
 export interface Replica {
   readonly road: Road
@@ -39,7 +40,7 @@ export function useSinks(store: Store) {
       aai = null,
       after,
       ...options
-    }: { aai?: AaiConfig | null; clock?: () => number; giveUpAfter?: number; after?: Replica } = {},
+    }: { aai?: AaiConfig | null; clock?: () => number; giveUpAfter?: number; timeout?: number; after?: Replica } = {},
   ): Promise<Replica> => {
     // A PGlite in memory is gone when it is closed: only the part that sends to sinks starts again there.
     const kept = isShared ? undefined : after?.road
