@@ -1,11 +1,9 @@
-/** The rules of the layout (docs/architecture.md draws it), of the files' length, and of the words. */
-import { execFileSync } from 'node:child_process'
+/** The rules of the layout (docs/architecture.md draws it) and of the length of files. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { describe, expect, it } from 'vitest'
 
-const project = join(import.meta.dirname, '..')
-const root = join(project, 'src')
+const root = join(import.meta.dirname, '../src')
 
 /** Imports point towards `domain/`. */
 const allowed: Record<string, readonly string[]> = {
@@ -150,15 +148,7 @@ describe('the layout of src', () => {
 
 describe('the length of the files of src', () => {
   /** They are being divided. A file that has become short enough leaves this list, and none joins it. */
-  const tooLong = [
-    'app.ts',
-    'graphql/execution/loaders.ts',
-    'graphql/objects/change.ts',
-    'graphql/transport/response-cache.ts',
-    'graphql/transport/websocket.ts',
-    'ingest/unit-of-work.ts',
-    'ingest/writer.ts',
-  ]
+  const tooLong = ['app.ts', 'graphql/execution/loaders.ts']
   const lengths = files.map((file) => ({ file, lines: read(file).split('\n').length - 1 }))
 
   it('is at most 300 lines', () => {
@@ -170,58 +160,4 @@ describe('the length of the files of src', () => {
     const sorted = lengths.map(({ lines }) => lines).toSorted((a, b) => a - b)
     expect(sorted[Math.floor(sorted.length / 2)]).toBeLessThan(100)
   })
-})
-
-describe('the words', () => {
-  const banned = /\b(whoever|somebody|nobody|is told|he|his)\b/i
-  /** Folders, each without those inside it. A folder that has been rewritten leaves this list, and none joins it. */
-  const unfinished = [
-    'docs',
-    'src',
-    'src/auth',
-    'src/auth/api',
-    'src/auth/devices',
-    'src/clusters',
-    'src/dialects/kubernetes',
-    'src/dialects/margo',
-    'src/domain',
-    'src/feed',
-    'src/git',
-    'src/ingest',
-    'src/ingest/commands',
-    'src/limits',
-    'src/readiness',
-    'src/rest',
-    'src/sinks',
-    'src/store',
-    'src/store/connection',
-    'src/store/read',
-    'src/store/sinks',
-    'src/store/sql',
-    'src/store/tables',
-    'src/store/write',
-  ]
-
-  it('are those of plain English in src, the documents and the schema', () => {
-    const tracked = execFileSync('git', ['ls-files', 'src', 'docs', 'README.md', 'schema.graphql'], { cwd: project })
-    const found = tracked
-      .toString()
-      .split('\n')
-      .filter((file) => /\.(tsx?|mjs|css|md|graphql)$/.test(file) && !unfinished.includes(dirname(file)))
-      .flatMap((file) =>
-        textOf(file)
-          .split('\n')
-          .flatMap((line, index) => (banned.test(line) ? [`${file}:${index + 1}: ${line.trim()}`] : [])),
-      )
-    expect(found).toEqual([])
-  })
-
-  /** Empty for a file that was removed and is still in the index. */
-  function textOf(file: string): string {
-    try {
-      return readFileSync(join(project, file), 'utf8')
-    } catch {
-      return ''
-    }
-  }
 })

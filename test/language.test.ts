@@ -17,11 +17,17 @@ const plain = [
   'deploy/',
   'docs/',
   'src/cli/',
+  'src/client/',
   'src/dashboard/',
   'src/dialects/',
   'src/domain/',
+  'src/graphql/',
   'src/readiness/',
   'src/simulate/',
+  'src/store/read/',
+  'src/store/sinks/',
+  'src/store/sql/',
+  'src/store/tables/',
 ]
 
 /** "client", "caller", "subscriber" or "operator" says who it is; "receives" or "is refused" says what happens. */
