@@ -60,7 +60,7 @@ export function canShow(group: string, kind: string): boolean {
   return Object.values(lists).some((list) => list.kind === kind && list.groups.includes(group))
 }
 
-/** Of one picture, which is decided and written at once: the next command waits. */
+/** In one ResourceBundleState. It is decided and written at once, and the next command waits. */
 export const mostObjects = 5_000
 
 /** Its lists may be large, one by one and together. */
@@ -147,7 +147,7 @@ function* entriesOf(status: Body, key: string, unreadable: FieldProblem[]): Gene
   for (const [index, entry] of list.entries()) yield [`status.${key}[${index}]`, entry]
 }
 
-/** `res` is the whole object in base64; what the entry says beside it holds where the object is silent. */
+/** `res` is the whole object in base64. The entry's own fields apply where the object lacks them. */
 function* showGeneric(entry: Body): Paced<ObservedObject | null> {
   const { group = '', version = '', kind, name, namespace, res } = entry
   const object = yield* decodeObject(res)
@@ -162,7 +162,7 @@ function* showGeneric(entry: Body): Paced<ObservedObject | null> {
   })
 }
 
-/** Values are counted before any is made, as in the body: otherwise base64 would hide `[{},{},…]`. */
+/** Counts values before it creates any, as for the body. Otherwise base64 would hide `[{},{},…]`. */
 function* decodeObject(res: unknown): Paced<Body | null> {
   if (isObject(res)) return res
   if (typeof res !== 'string') return null

@@ -25,7 +25,7 @@ export type BacklogItem =
       readonly reporter: string
       /** Bytes of its text. */
       readonly size: number
-      /** The report, parsed again each time if the backlog is large: all reports at once take ten times the memory of their text. */
+      /** The report. A large backlog parses it again each time: all reports at once take ten times the memory of their text. */
       readonly read: () => StatusReport
     }
   | { readonly ok: false; readonly error: DomainError }
@@ -43,7 +43,7 @@ const deepestBacklog = 1024
 /** Bytes of a backlog up to which its reports stay in memory between checking and writing. */
 const keptSize = 1 << 20
 
-/** Bytes: what a report that comes alone may have. */
+/** Bytes: the same limit as for a single report. */
 export const largestReport = 1 << 20
 
 /** The number of problems, over all items, that are listed in full. It keeps the answer smaller than the request. */
@@ -90,7 +90,7 @@ function withFirstProblem({ code, message, problems }: DomainError): DomainError
 
 interface Item {
   readonly size: number
-  /** Throws what is wrong with the whole. */
+  /** Throws problems of the whole body. */
   read(): unknown
   /** Returns the item's JSON, or throws the problem of the item. */
   check(sent: unknown): unknown

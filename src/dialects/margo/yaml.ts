@@ -1,4 +1,4 @@
-/** YAML as it is taken from others: one document of plain values, read in a time that its size bounds, whatever is in it. */
+/** Reads untrusted YAML: one document of plain values, in a time that its size bounds. */
 import {
   Composer,
   type Document,
@@ -16,8 +16,8 @@ import type { Paced } from '../../limits/pace.ts'
 import { complain, type Problems, shown } from './problems.ts'
 
 /**
- * Some four to a line of block style. Parsing pauses between tokens, but the library composes a document at once: that takes a millisecond for
- * a thousand tokens.
+ * About four tokens a line of block style. Parsing pauses between tokens, but the library composes a document without a pause, which takes
+ * a millisecond for a thousand tokens.
  */
 const mostTokens = 80_000
 /** Tokens between two pauses. */
@@ -25,7 +25,7 @@ const stride = 500
 const deepest = 64
 const mostAliases = 100
 
-/** Problems of the text itself, rather than of one of its fields, have the empty field. Undefined: there are some. `intAsBigInt`: no digit of an integer is lost. */
+/** Problems of the text as a whole have the empty field. Undefined: there are problems. `intAsBigInt`: integers keep all their digits. */
 export function* readYaml(
   problems: Problems,
   text: string,
@@ -35,7 +35,7 @@ export function* readYaml(
   const lines = new LineCounter()
   const parser = new Parser(lines.addNewLine)
   lines.addNewLine(0)
-  // Merge keys are no longer YAML, but what reads it on devices knows them. Repeated keys are found below: Composer compares each with each.
+  // Merge keys were removed from YAML 1.2, but YAML readers on devices know them. Repeated keys are checked below: Composer compares every pair.
   const composer = new Composer({
     ...reading,
     lineCounter: lines,
