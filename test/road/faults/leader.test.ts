@@ -1,0 +1,60 @@
+/** Three servers on one database, of which one writes for the others: it is killed and stopped at any instant, again and again. */
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { readHead } from '../../../src/store/connection/log-head.ts'
+import type { Database } from '../../../src/store/database.ts'
+import { startFleet } from '../../support/fleet.ts'
+import { sendOver } from '../../support/http-device.ts'
+import { subscribe } from '../../support/http-subscriber.ts'
+import { type Program, startProgram } from '../../support/program.ts'
+import { expectKept, expectSound, revisionsBetween } from '../../support/soundness.ts'
+import { postgresStores } from '../../support/stores.ts'
+
+async function deadlocks({ session }: Database): Promise<number> {
+  const [row] = await session.run<{ deadlocks: number }>(
+    'select deadlocks::int from pg_stat_database where datname = current_database()',
+  )
+  return row?.deadlocks ?? Number.NaN
+}
+
+describe.each(postgresStores)('three servers on $name', (store) => {
+  it('keep every report once, and every change in its place, while servers are killed and stopped', async () => {
+    const empty = await store.create()
+    onTestFinished(() => empty.drop())
+    const database = await empty.open()
+    onTestFinished(() => database.close())
+    const start = (): Program => {
+      const program = startProgram({ DATABASE_URL: empty.config.url ?? '' })
+      onTestFinished(() => program.dispose())
+      return program
+    }
+    const servers = [start(), start(), start()]
+    const serverOf = (device: number): Program => servers[device % servers.length] ?? expect.unreachable()
+    await Promise.all(servers.map(({ listening }) => listening))
+    const begin = (await readHead(database.session)).revision
+    const subscriber = subscribe(() => serverOf(0).listening, begin)
+    const fleet = startFleet(24, (device) => sendOver(() => serverOf(device).listening))
+    for (const [index, signal] of (
+      ['SIGKILL', 'SIGSTOP', 'SIGKILL', 'SIGSTOP', 'SIGKILL', 'SIGSTOP'] as const
+    ).entries()) {
+      const enough = fleet.acknowledged + 100
+      await expect.poll(() => fleet.acknowledged, { interval: 5, timeout: 30_000 }).toBeGreaterThan(enough)
+      const { child, ended } = serverOf(index)
+      child.kill(signal)
+      const others = fleet.acknowledged + 50
+      await expect.poll(() => fleet.acknowledged, { interval: 5, timeout: 30_000 }).toBeGreaterThan(others)
+      if (signal === 'SIGSTOP') child.kill('SIGCONT')
+      else {
+        await ended
+        servers[index % servers.length] = start()
+      }
+    }
+    const played = await fleet.finish()
+    const { revision } = await readHead(database.session)
+    await expect.poll(() => subscriber.revisions.at(-1), { timeout: 30_000 }).toBe(revision)
+    await subscriber.leave()
+    expect(subscriber.revisions).toEqual(revisionsBetween(begin, revision))
+    await expectKept(database, played)
+    await expectSound(database)
+    expect(await deadlocks(database)).toBe(0)
+  })
+})
