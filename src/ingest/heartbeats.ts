@@ -1,6 +1,6 @@
 /**
- * Signs of life that are no reports, such as asking whether there is anything new: those of many devices in one write, and of each device
- * no oftener than somebody needs to know. None waits so long that its device would seem silent.
+ * Signs of life that are no reports, such as a device's question whether there is anything new. Those of many devices are one write, and
+ * those of one device are not written more often than needed. None waits so long that its device would seem silent.
  */
 import type { Millis } from '../domain/values.ts'
 import { hearDevices } from './commands/report.ts'
@@ -30,7 +30,7 @@ export function createHeartbeats({ writer, offlineAfter, clock, delay = 1_000 }:
     clearTimeout(timer)
     const devices = [...present]
     present.clear()
-    // Whoever is still there comes again.
+    // A device that is still there sends another sign of life.
     writer.submit(hearDevices(devices)).catch(() => undefined)
   }
 

@@ -1,6 +1,6 @@
 /**
- * What time makes due becomes a change through the writer, by one replica at a time: whoever holds the lease. Every decision is
- * taken again under the writer's lock, so two that both believed they held it would do nothing twice.
+ * What is due by time becomes a change through the writer, by one server at a time: the holder of the lease. Every decision is
+ * taken again under the writer's lock, so two servers that both believe they hold it do nothing twice.
  */
 import { randomUUID } from 'node:crypto'
 import type { Millis } from '../domain/values.ts'

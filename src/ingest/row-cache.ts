@@ -1,13 +1,13 @@
 /**
- * What the writer remembers of the rows it wrote or read, so that it need not read them again. It is exact, not a guess: under
- * the lock, a head whose count of writes is the one our own last batch left says that nobody else has written since.
+ * Rows that the writer wrote or read, so that it need not read them again. The cache is exact, not a guess: under the lock, a head with
+ * the count of writes that this server's last batch left proves that no other server has written since.
  */
 import type { Deployment } from '../domain/deployment.ts'
 import type { Target } from '../domain/target.ts'
 import type { DeploymentNeed, Effects, Loaded, Needs } from '../store/write/contract.ts'
 
 export interface RowCache {
-  /** Forgets everything unless nobody else has written. */
+  /** Forgets everything if another server has written. */
   checkUnchanged(writes: number): void
   /** What is remembered of these needs, and which needs are left. */
   recall(needs: readonly Needs[]): { readonly loaded: Loaded; readonly missing: readonly Needs[] }

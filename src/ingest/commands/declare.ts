@@ -83,7 +83,7 @@ function refuseRetired(work: UnitOfWork, deployments: readonly DeploymentDeclara
     const involved = [
       work.device(deviceId),
       parent ? newParent(work, deviceId, parent) : null,
-      // What nobody fetches any more.
+      // Its manifest is not fetched any more.
       document ? work.device(manifestOwner(deviceId)) : null,
     ]
     const retired = involved.find((device) => device && device.retiredAt !== null)
@@ -133,7 +133,7 @@ interface OneDeclared {
   readonly declaration: DeploymentDeclaration
   /** The deployment's. */
   readonly key: number
-  /** The device whose manifest it would be in. */
+  /** The device with the manifest that would list it. */
   readonly ownerKey: number
 }
 
@@ -154,7 +154,7 @@ function declare(work: UnitOfWork, declaration: DeploymentDeclaration, rolloutKe
 }
 
 /**
- * The device's own, or whoever's runs on it; with a document also the one that its gateway's manifest lists, its gateway reports, or
+ * The device's own, or any that runs on it; with a document also the one that its gateway's manifest lists, its gateway reports, or
  * that was withdrawn before anybody reported it, on whichever child: it should move. What was forgotten comes back only when nothing else is there.
  */
 function findDeclared(
@@ -217,7 +217,7 @@ export function removeDeployments(keys: readonly number[], desire: Desire): Comm
   }
 }
 
-/** Their documents leave the manifests that list them: a version more for each device whose manifest that is. */
+/** Their documents leave the manifests that list them: one version more for each of these devices. */
 export function withdraw(work: UnitOfWork, deployments: readonly Deployment[], { cause, bundle }: Desire): void {
   const listed = deployments.flatMap(({ key }) => work.desired.entryOf(key) ?? [])
   for (const [ownerKey, entries] of Map.groupBy(listed, ({ targetKey }) => targetKey)) {

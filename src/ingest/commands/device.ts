@@ -114,7 +114,7 @@ function heldByAnother(id: string, holder: Target, at: string): DomainError {
   return new DomainError('CONFLICT', message, { problems: [{ field: `${at}.${field}`, message }] })
 }
 
-/** A device that nobody has registered, but whom somebody vouches for who may: it is registered from now on. */
+/** Registers an unknown device for which a trusted caller vouches. */
 export function provisionDevice(deviceId: string, spiffeId: string | null): Command<{ key: number }> {
   return {
     needs: {
@@ -214,7 +214,7 @@ export function rotateToken(deviceId: string, tokenHash: string, overlapSeconds:
   }
 }
 
-/** From now on nothing it reports, or that is reported for it, is taken. Its credentials are kept: who shows one is told that it was revoked. */
+/** From now on its reports, and reports for it, are refused. Its credentials are kept, so that their refusal can say that it was revoked. */
 export function revokeDevice(deviceId: string): Command<{ key: number }> {
   return {
     needs: { devices: [deviceId] },
@@ -226,7 +226,7 @@ export function revokeDevice(deviceId: string): Command<{ key: number }> {
   }
 }
 
-/** Whatever it reports next is the newest: for a reporter whose clock or counter went wrong. */
+/** Its next report counts as the newest: for a reporter with a wrong clock or counter. */
 export function resetReporterOrder(reporter: string): Command<{ key: number; deployments: number }> {
   return {
     needs: { devices: [reporter], reporters: [reporter] },

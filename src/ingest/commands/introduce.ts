@@ -14,7 +14,7 @@ interface Introduced {
 }
 
 /**
- * `caller`: whose credential it was sent with; null: nobody was asked. `repositoryToken`: the hash of the token that opens its
+ * `caller`: the device of the credential; null: no credential was required. `repositoryToken`: the hash of the token that opens its
  * repository; null: it gets none.
  */
 export function onboardDevice(

@@ -17,7 +17,7 @@ import type { UnitOfWork } from '../unit-of-work.ts'
 const childUnreachable = '102'
 
 /**
- * `caller`: whose credential it was sent with, which may speak for itself and for what is behind it; null: nobody was asked.
+ * `caller`: the device of the credential, which may report for itself and for devices behind it; null: no credential was required.
  * `deviations`: they count for the reporter, whose agent wrote the report, whatever the verdict is.
  */
 export function recordReport(
@@ -75,7 +75,7 @@ export function recordReport(
 }
 
 /**
- * What was declared for that device and nobody has reported on yet: the first report takes it over, also a gateway's. A gateway may
+ * What was declared for that device and is not reported yet: the first report takes it over, also a gateway's. A gateway may
  * also have put what its manifest lists on another child than the one it was declared for.
  */
 function declaredOn(work: UnitOfWork, deploymentId: string, targetKey: number, reporter: string): Deployment | null {

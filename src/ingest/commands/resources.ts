@@ -154,7 +154,7 @@ function notYet(message: string): DomainError {
   return new DomainError('NOT_FOUND_YET', message)
 }
 
-/** `touched`: the deployments' keys by target, whose sums follow later. */
+/** `touched`: the deployments' keys by target; their sums follow later. */
 function applyItem(
   work: UnitOfWork,
   rollout: Rollout,

@@ -1,4 +1,4 @@
-/** Silence as a fact: only for devices that are expected to be heard, and only while somebody was listening. */
+/** Silence as a fact: only for devices that are expected to be heard, and only while a server was listening. */
 import type { Millis } from '../../domain/values.ts'
 import type { Command } from '../command.ts'
 

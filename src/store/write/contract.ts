@@ -42,7 +42,7 @@ export interface Needs {
 /** A rollout (one of `rollouts`, too) with its instances, and what of them a command is about. Without one: those of the contexts. */
 export interface OrchestratedNeed {
   readonly rollout?: RolloutName
-  /** The instances meant: by their own id, or as the context whose label their resources carry. */
+  /** The instances meant: by their own id, or by the context that labels their resources. */
   readonly contexts: readonly string[]
   /** Also what users did with the rollout, and every deployment of those instances and of the current one. */
   readonly actions?: boolean
@@ -60,7 +60,7 @@ export interface DeploymentNeed {
   readonly deploymentId: string
   readonly reporter: string
   readonly device: string
-  /** Whoever reports it: for declarations. */
+  /** Of any reporter: for declarations. */
   readonly anyReporter?: boolean
   /** Wanted only when the deployment is not there. */
   readonly otherwise?: RolloutName

@@ -5,7 +5,7 @@ import { iso } from '../sql/record-set.ts'
 import { lockHead } from './load.ts'
 
 /**
- * Takes or renews a lease. Null: somebody else has it. Otherwise since when it has been held without a gap: one of less than
+ * Takes or renews a lease. Null: another server has it. Otherwise since when it has been held without a gap: one of less than
  * `grace` between two holders is none, because the replicas that do not hold it listen all the same.
  */
 export async function holdLease(

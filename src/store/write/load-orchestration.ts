@@ -23,7 +23,7 @@ import type { LoadedOrchestration, OrchestratedNeed } from './contract.ts'
 
 const rolloutsNamed = `json_to_recordset($1::text::json) as x(kind rollout_kind, identity text)
   join rollouts r on r.kind = x.kind and r.identity = x.identity`
-/** Also whoever else's instance has an id that is named. */
+/** Also instances of other rollouts with an id that is named. */
 const instancesText = `select i.* from instances i where i.rollout_key in (select r.key from ${rolloutsNamed})
   or i.instance_id in (select x from json_array_elements_text($2::text::json) x)`
 const actionsText = `select a.* from ${rolloutsNamed} join lifecycle_actions a on a.rollout_key = r.key`
@@ -70,7 +70,7 @@ export async function loadOrchestration(
     contexts.includes(instanceId) || contexts.includes(statusContext)
   const meant = instances.filter(isMeant)
 
-  // Of a rollout whose users act, the newest instance too; and who gives way to one that is meant.
+  // Of a rollout with actions, the newest instance too, and the instance that gives way to one that is meant.
   const acted = needs.some((need) => need.actions) ? newestOfEach(instances) : []
   const wholeIds = new Set(needs.flatMap((need) => (need.whole ? need.contexts : [])))
   const wholes = instances.filter(({ instanceId }) => wholeIds.has(instanceId))

@@ -2,7 +2,7 @@
  * Who stands still. A deployment under way is compared with its peers of the same rollout: each of its components that is under way
  * with how long theirs stayed in that state before they went on (where it has no such component: the deployments themselves). Longer
  * without any change than `factor` times what 95 of 100 of them took, in the component that is due first, is a standstill. Where
- * too few peers have gone on, nobody knows what is usual: then a fixed limit.
+ * too few peers have gone on, the usual time is unknown: then a fixed limit holds.
  */
 import type { Millis, Revision } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
@@ -17,14 +17,14 @@ export interface StallLimits {
 
 /** Fewer peers say nothing about what is usual. */
 const fewestPeers = 10
-/** Seconds: nobody calls less a standstill, however quick the peers are. */
+/** Seconds: a shorter time is no standstill, however quick the peers are. */
 const shortest = 60
 /** Of a rollout, so many of the newest entries of the log are looked at. */
 const mostEntries = 500
 
 /**
- * Those that should be marked: what waits and says why (an error on PENDING) does not stand still, nor does what nobody has ever
- * reported. `listeningSince`: while nobody listened, nothing could be heard of progress.
+ * Those that should be marked: what waits and says why (an error on PENDING) does not stand still, nor does what has never been
+ * reported. `listeningSince`: while no server listened, no progress could be reported.
  */
 export function findStalled(
   session: Session,

@@ -53,7 +53,7 @@ export function replaceIdentities(
   ]
 }
 
-/** Whose it was before, if anyone's, is retired. */
+/** Its holder before, if there was one, is retired. */
 export function addIdentity(targetKey: number, { id, publicKey }: NewIdentity): Statement {
   const text =
     'insert into device_identities (id, target_key, public_key, added_at) values ($1, $2::bigint, $3::text, now()) on conflict (id) do update set target_key = excluded.target_key, public_key = excluded.public_key, added_at = excluded.added_at'
