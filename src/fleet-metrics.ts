@@ -14,7 +14,7 @@ import {
   type RolloutFigures,
   readFleetFigures,
   unfinishedStates,
-} from './store/read/fleet-figures.ts'
+} from './store/read/monitoring/fleet-figures.ts'
 
 /** The sum of all rollouts without series of their own. */
 const others = '(others)'

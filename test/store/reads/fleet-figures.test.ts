@@ -1,7 +1,11 @@
 /** The numbers for monitoring are those of a recount, whatever the fleet has been through. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Database } from '../../../src/store/database.ts'
-import { countConnectivity, type FleetFigures, readFleetFigures } from '../../../src/store/read/fleet-figures.ts'
+import {
+  countConnectivity,
+  type FleetFigures,
+  readFleetFigures,
+} from '../../../src/store/read/monitoring/fleet-figures.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
 import { inSnapshot, live } from './history.ts'
 

@@ -3,12 +3,12 @@
  * stalled deployments only, and the first entry of an index for each unfinished state.
  */
 import { sql } from 'drizzle-orm'
-import { type Counters, zeroCounters } from '../../domain/counters.ts'
-import { type Connectivity, connectivities } from '../../domain/target.ts'
-import type { DeploymentState, Millis } from '../../domain/values.ts'
-import type { Session } from '../database.ts'
-import { type CountersRecord, type RolloutRecord, rolloutColumns, toCounters, toRollout } from '../sql/rows.ts'
-import { deployments, logHead, rollouts, targets } from '../tables/schema.ts'
+import { type Counters, zeroCounters } from '../../../domain/counters.ts'
+import { type Connectivity, connectivities } from '../../../domain/target.ts'
+import type { DeploymentState, Millis } from '../../../domain/values.ts'
+import type { Session } from '../../database.ts'
+import { type CountersRecord, type RolloutRecord, rolloutColumns, toCounters, toRollout } from '../../sql/rows.ts'
+import { deployments, logHead, rollouts, targets } from '../../tables/schema.ts'
 
 export const unfinishedStates = ['PENDING', 'INSTALLING', 'REMOVING'] as const satisfies readonly DeploymentState[]
 export type UnfinishedState = (typeof unfinishedStates)[number]
