@@ -1,7 +1,7 @@
 /**
  * The whole server, composed by hand: database → writer → feed → GraphQL and REST. Used by main.ts and by the tests.
  *
- *   close: not ready (503) → no new connections → streams end (1001) → what was taken is written → connections end → database
+ *   close: not ready (503) → no new connections → streams end (1001) → queued reports are written → connections end → database
  */
 import type { AddressInfo } from 'node:net'
 import { createApiAuth } from './auth/api/api-auth.ts'
@@ -16,6 +16,7 @@ import { createHistory } from './git/history.ts'
 import { createGraphql } from './graphql/graphql.ts'
 import { readPersistedDocuments } from './graphql/guards/persisted-documents.ts'
 import { schema } from './graphql/schema.ts'
+import { createHeadGauges } from './head-gauges.ts'
 import { createHeartbeats } from './ingest/heartbeats.ts'
 import { createMaintenance } from './ingest/maintenance.ts'
 import { createWriter } from './ingest/writer.ts'
@@ -33,15 +34,15 @@ import { createOutgoing } from './sinks/compose.ts'
 import { createDatabaseClock } from './store/connection/clock.ts'
 import { ensureEpoch, restartEpoch } from './store/connection/epoch.ts'
 import { isTransient } from './store/connection/failure.ts'
-import { readHead, secondsAhead } from './store/connection/log-head.ts'
-import type { Database, LogHead } from './store/database.ts'
+import type { Database } from './store/database.ts'
 import { listSinkStates } from './store/sinks/sinks.ts'
+import { within } from './within.ts'
 
 export interface App {
   readonly database: Database
   readonly metrics: Metrics
   listen(): Promise<{ readonly url: string; readonly port: number }>
-  /** Reads the files of TLS again. False: there are none. */
+  /** Reads the TLS files again. False: TLS is not configured. */
   reload(): Promise<boolean>
   close(): Promise<void>
 }
@@ -51,14 +52,14 @@ export interface AppDeps {
   /** Closed with the app. */
   readonly database: Database
   readonly log: Log
-  /** Without it: the database's, which all replicas share. */
+  /** Absent: the database's clock, which all replicas share. */
   readonly clock?: () => number
   /** With those that say nothing. */
   readonly timeouts?: Timeouts
 }
 
-/** Milliseconds that a closing server waits for what it has taken. */
-const farewell = 10_000
+/** Milliseconds that a closing server waits for each part to finish its work. */
+const closeTimeout = 10_000
 
 export async function createApp({ config, database, log, timeouts = defaultTimeouts, ...deps }: AppDeps): Promise<App> {
   const { now: clock, close: stopClock } = deps.clock
@@ -86,7 +87,7 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     database,
     committed: (since, changes) => feed.hub.publish(since, changes),
     isTransient,
-    // What others wrote may have been told to somebody here, too.
+    // What another server wrote may have been published here too.
     checkIdentity: (session, newestSeen) => ensureEpoch(session, clock(), Math.max(newestSeen, feed.hub.last)),
     observe: metrics.batchCommitted,
     offlineAfter: config.offlineAfter,
@@ -181,8 +182,7 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     queued: () => writer.queued,
     head: () => feed.hub.last,
     subscribers: () => feed.subscribers,
-    lag: () => measureHead(database, ({ revision }) => Math.max(revision - feed.hub.last, 0)),
-    logAhead: () => measureHead(database, (head) => secondsAhead(head, clock())),
+    ...createHeadGauges(database, feed.hub, clock),
     sinks: () => listSinkStates(database).catch(() => []),
     unannounced: () => outgoing.manager.countUnannounced().catch(() => Number.NaN),
     clusters: clusters.states,
@@ -229,7 +229,7 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     repositoryOf,
   })
   server.on('upgrade', (request, socket, head) => {
-    // Node leaves an upgrading socket without a listener: a reset would end the process.
+    // Node leaves an upgrading socket without an error listener: a reset would end the process.
     socket.on('error', () => undefined)
     const [path] = (request.url ?? '').split('?')
     const refusal =
@@ -245,12 +245,12 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     const stopped = new Promise<void>((resolve) => server.close(() => resolve()))
     auth.close()
     await maintenance.stop()
-    await within(farewell, clusters.stop())
-    await within(farewell, trail.close())
-    await within(farewell, outgoing.stop())
+    await within(closeTimeout, clusters.stop())
+    await within(closeTimeout, trail.close())
+    await within(closeTimeout, outgoing.stop())
     await graphql.dispose()
     feed.close()
-    await within(farewell, writer.drain())
+    await within(closeTimeout, writer.drain())
     server.closeIdleConnections()
     await within(1_000, stopped)
     server.closeAllConnections()
@@ -281,25 +281,4 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
       return closed
     },
   }
-}
-
-/** Revisions; NaN while the database does not say. What is committed while we ask is no lag. */
-async function measureHead(database: Database, measure: (head: LogHead) => number): Promise<number> {
-  let measured = Number.NaN
-  const asked = readHead(database.session).then((head) => {
-    measured = measure(head)
-  })
-  await within(
-    1_000,
-    asked.catch(() => undefined),
-  )
-  return measured
-}
-
-function within(time: number, work: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, time)
-  })
-  return Promise.race([work, late]).finally(() => clearTimeout(timer))
 }

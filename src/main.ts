@@ -43,8 +43,9 @@ async function main(): Promise<void> {
       },
     )
   }
-  // What failed is one piece of work whose promise nothing waited for; every other one is intact, so the process goes on. An exception that nothing
-  // catches still ends it: that broke off synchronous code, perhaps between two changes of the memory, while what is committed survives a restart.
+  // One piece of work failed whose promise nothing awaited. Everything else is intact, so the process continues. An
+  // uncaught exception still ends the process: it interrupted synchronous code, perhaps between two changes of memory,
+  // and committed data survives a restart.
   process.on('unhandledRejection', (error) => {
     const errorId = randomUUID()
     app.metrics.rejectionUnhandled()
@@ -52,7 +53,7 @@ async function main(): Promise<void> {
   })
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)
-  // Also sent when a terminal closes: a server that was started there, and has nothing to read again, ends with it.
+  // A closing terminal sends SIGHUP too: a server that was started there, and has no TLS files to read again, ends.
   process.on('SIGHUP', async () => {
     if (await app.reload()) return
     if (process.stdout.isTTY) stop('SIGHUP')
@@ -85,14 +86,14 @@ Try, in another terminal:
 ${graphiql ? `Or open ${url}/graphql in a browser.\n` : ''}`
 }
 
-/** What whoever starts it can do something about, in a sentence; anything else with its stack. */
+/** One sentence for errors that the operator can correct, a stack for all others. */
 function explain(error: unknown): string {
   if (error instanceof ConfigError || error instanceof DomainError || error instanceof UsageError) return error.message
   const { code, message, stack, cause } = error as NodeJS.ErrnoException
   return code === undefined && cause === undefined ? (stack ?? message) : message
 }
 
-/** Says what was being done when the system refused it. */
+/** Adds to an error of the system what the server was doing, and the remedy. */
 function because(what: string, remedy: string): (error: unknown) => never {
   return (cause) => {
     const { code, message } = cause as NodeJS.ErrnoException

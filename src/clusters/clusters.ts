@@ -103,7 +103,7 @@ export function createClusters(options: ClustersOptions): Clusters {
   }
   const unsubscribe = hub.subscribe({
     topics: ['all'],
-    tell(changes) {
+    changed(changes) {
       for (const change of changes)
         if (change.kind === 'LIFECYCLE_ACTION_RECORDED' && change.actionInstanceId !== null)
           instanceCame(change.actionInstanceId)

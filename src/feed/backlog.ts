@@ -1,7 +1,7 @@
 /**
- * Reading what a subscriber missed. Blocks have fixed borders, so a thousand that resume together read each block once:
- * whoever asks while it is being read, or soon after, gets the same one. What is in memory is given
- * by the page, because it is held for each of them until he is told.
+ * Reads what a subscriber missed. Blocks have fixed borders, so a thousand subscribers that resume together read each
+ * block once: those that ask while it is being read, or soon after, get the same one. Changes in memory are given in small
+ * pages, because each subscriber holds its page until it has taken it.
  */
 import type { Change } from '../domain/change.ts'
 import type { Revision } from '../domain/values.ts'
@@ -21,8 +21,8 @@ export function createBacklog(
   { blockSize = 2_048, blocks = 32, pageSize = 256 } = {},
 ): Backlog {
   const kept = new Map<number, Promise<BacklogPage>>()
-  // What a lost epoch had written must not be told again.
-  hub.subscribe({ topics: [], tell: () => {}, interrupted: () => kept.clear() })
+  // What a lost epoch had written must not be published again.
+  hub.subscribe({ topics: [], changed: () => {}, interrupted: () => kept.clear() })
 
   function block(number: number): Promise<BacklogPage> {
     const found = kept.get(number)
@@ -31,7 +31,7 @@ export function createBacklog(
     const upTo = Math.min(start + blockSize, hub.last)
     const page = log.read(start, blockSize, upTo).then((changes) => ({ changes, upTo }))
     kept.set(number, page)
-    // The block that the head is in still grows: it is shared while it is read, and not kept.
+    // The block that contains the head still grows: it is shared while it is read, and not kept.
     const isWhole = upTo === start + blockSize
     const drop = (): void => void (kept.get(number) === page && kept.delete(number))
     page.then(isWhole ? evict : drop, drop)

@@ -1,271 +1,202 @@
 /**
- * One subscriber of `changes`: every change after its cursor, once, in order.
+ * One subscriber of `changes`: every change after its cursor, once, in order. change-stream-state.ts has its states.
  *
- *   check cursor ──expired──▶ reset, go on from the stated revision
- *        │                          │
- *        ▼                          ▼
- *   read the backlog until the hub's `last` ──same turn──▶ attached to the hub ──buffer full──▶ OVERFLOW, end
- *        ▲                                                        │
- *        └───── the log was interrupted (another epoch) ──────────┘
- *
- * Once begun, it outlives the database's absence: it waits until the log can be read again, and checks its cursor anew.
- * Whoever sees less has each batch judged when he takes it, as things are then: see.
- * There is nothing to splice: it attaches in the turn of the event loop in which it has read everything the hub has told.
- * The iterator is written by hand: `return()` detaches at once, also while nothing is happening.
+ * A stream that has begun outlives an outage of the database: it waits until the log can be read again, and checks its
+ * cursor anew. A stream attaches to the hub in the turn of the event loop in which it has read everything that the hub
+ * published, so it has nothing to splice. The result of a read belongs to the state that asked for it: if the state
+ * changed meanwhile, the result is dropped.
  */
-import { createAttachment } from '../attachment.ts'
-import { type Change, type ChangeFilter, matchesChange } from '../domain/change.ts'
+import type { ChangeFilter } from '../domain/change.ts'
 import type { Revision } from '../domain/values.ts'
 import { isTransient } from '../store/connection/failure.ts'
 import type { Backlog } from './backlog.ts'
-import { continuation, expiredTo, type LogRange } from './cursor.ts'
+import { type Input, type State, step } from './change-stream-state.ts'
+import type { LogRange } from './cursor.ts'
+import { createEventQueue, type FeedEvent, type QueuePosition, type ShowChanges } from './event-queue.ts'
 import type { Hub, Topic } from './hub.ts'
-import { createIterator, type WakingIterator } from './iterator.ts'
-
-export interface FeedEvent {
-  readonly cursor: Revision
-  readonly change: Change | null
-  readonly reset: 'CURSOR_EXPIRED' | 'OVERFLOW' | null
-}
+import type { Stream } from './stream.ts'
 
 export interface ChangeStreamSource {
   readonly hub: Hub
   readonly backlog: Backlog
-  /** The database's word, with the hub brought up to its head. */
+  /** The range of the log in the database. The hub has reached its head. */
   readonly range: () => Promise<LogRange>
   /** Calls back once, when the log can be read again. */
-  readonly whenBack: (tell: () => void) => void
+  readonly whenReadable: (callback: () => void) => void
+  /** Events that a stream may be behind before it ends with OVERFLOW. */
   readonly capacity: number
+  /** Called once, when the stream is closed or has ended. */
+  readonly closed?: (() => void) | undefined
 }
 
 export interface ChangeStreamOptions {
   readonly filter: ChangeFilter
   /** Null: from now on. */
   readonly after: Revision | null
-  /** What its subscriber is told of each of these changes; null: nothing. Absent: all of it. */
-  readonly visible?: ((changes: readonly Change[]) => Promise<readonly (Change | null)[]>) | undefined
-  /** Goes on from where another one with the same filter stood, whatever `after` says. */
+  /** Absent: all of each change is visible. */
+  readonly visible?: ShowChanges | undefined
+  /** Continues where another stream with the same filter was, whatever `after` says. */
   readonly from?: ChangePosition | undefined
-  /** Called when there is nothing to tell for now. */
-  readonly idle?: (() => void) | undefined
 }
 
 export interface ChangePosition {
-  readonly position: Revision | null
-  readonly delivered: Revision
-  readonly authorized: readonly FeedEvent[]
-  readonly queue: readonly FeedEvent[]
-  readonly isAttached: boolean
-  readonly isChecked: boolean
-  readonly isOver: boolean
+  readonly state: State
+  readonly queue: QueuePosition
 }
 
-export interface ChangeStream extends WakingIterator<FeedEvent> {
-  /** The next event, when it is there already. Not while one is asked for. */
-  take(): FeedEvent | null
-  /** Tells a quiet subscriber how far it has come, so that its cursor never grows old. */
+export interface ChangeStream extends Stream<FeedEvent> {
+  /** Advances the cursor of an idle subscriber with a filter, so that it never expires. */
   bookmark(): void
-  /** Everything has been told, and somebody waits for more. */
-  isIdle(): boolean
-  /** Where it stood before the event that it gave last, with all that followed. */
+  /** The position before the event that `next` returned last. */
   before(): ChangePosition
 }
 
 export function createChangeStream(source: ChangeStreamSource, options: ChangeStreamOptions): ChangeStream {
   const { hub, backlog } = source
-  const { filter, visible, from } = options
+  const { filter, after, visible, from } = options
   const isFiltered = visible !== undefined || Object.keys(filter).length > 0
-  const queue: FeedEvent[] = [...(from?.queue ?? [])]
-  /** What was judged, and may be told; without `see` everything goes through the queue alone. */
-  let authorized: FeedEvent[] = [...(from?.authorized ?? [])]
-  let isAuthorizing = false
-  let overflows = 0
-  /** Everything up to here was delivered, is queued, or did not match. */
-  let position = from ? from.position : options.after
-  let delivered = from?.delivered ?? options.after ?? 0
-  /** What was given last, and how much had been delivered before it. */
-  let given: { readonly event: FeedEvent; readonly after: Revision } | null = null
+  const queue = createEventQueue(filter, visible, from?.queue ?? { queued: [], authorized: [], delivered: after ?? 0 })
+  let state: State = from?.state ?? { name: 'unchecked', position: after, hasBegun: false }
   let detach: (() => void) | null = null
-  let isChecked = from?.isChecked ?? false
-  let hasBegun = from !== undefined
-  let isOver = from?.isOver ?? false
-  let isClosed = false
+  let isWaiting = false
+  let isFinished = false
+  let wakeConsumer = (): void => undefined
+  if (state.name === 'live') attach()
 
-  const iterator = createIterator<FeedEvent>({
-    async pull(closed) {
-      given = null
-      try {
-        while (authorized.length === 0 && !closed()) {
-          while (queue.length === 0 && !isOver && detach === null && !closed()) await catchUp()
-          if (!visible || queue.length === 0) break
-          await authorize(visible)
-        }
-      } catch (error) {
-        if (!hasBegun || !isTransient(error)) throw error
-        if (detach === null) isChecked = false
-        source.whenBack(iterator.wake)
-        return 'wait'
-      }
-      return take() ?? (isOver ? 'end' : 'wait')
-    },
-    close() {
-      isClosed = isOver = true
-      stop()
-    },
-    waits: options.idle,
-  })
-  if (from?.isAttached) attach()
-
-  function take(): FeedEvent | null {
-    const event = (visible ? authorized : queue).shift()
-    if (!event) return null
-    given = { event, after: delivered }
-    delivered = event.cursor
-    return event
-  }
-
-  async function authorize(seen: NonNullable<ChangeStreamOptions['visible']>): Promise<void> {
-    const batch = queue.splice(0, judgedAtOnce)
-    const before = overflows
-    isAuthorizing = true
-    try {
-      const told = await seen(batch.flatMap(({ change }) => change ?? []))
-      // Overflow has taken everything back that was not delivered.
-      if (overflows > before) return
-      let next = 0
-      authorized = batch.flatMap((event) => {
-        if (event.change === null) return event
-        const change = told[next++] ?? null
-        // Part of what the filter asked for may not be his to know.
-        return change && matchesChange(filter, change) ? { ...event, change } : []
-      })
-    } catch (error) {
-      if (overflows === before) queue.unshift(...batch)
-      throw error
-    } finally {
-      isAuthorizing = false
-    }
-  }
-
-  async function catchUp(): Promise<void> {
-    if (!isChecked) await check()
-    if (position === null) return
-    const from = position
-    if (from < hub.last) {
-      const page = await backlog(from)
-      // It was read before `from` was written, for somebody else: ask again.
-      if (page.upTo <= from) return
-      if (page.changes[0]?.revision !== from + 1) await check()
-      // The check, or an interruption, may have moved the position meanwhile.
-      if (position !== from || !isChecked) return
-      for (const change of page.changes) if (matchesChange(filter, change)) queue.push(eventOf(change))
-      // Not simply `upTo`: between two epochs there are no revisions, and no cursor may come to lie there.
-      position = page.changes.at(-1)?.revision ?? page.upTo
-    }
-    // It may be ahead of the hub: another replica, or the database itself, has told it more.
-    if (position >= hub.last && queue.length === 0) attach()
-  }
-
-  async function check(): Promise<void> {
-    isChecked = true
-    const log = await source.range()
-    hasBegun = true
-    if (position === null) {
-      position = delivered = hub.last
-      return
-    }
-    const reset = expiredTo(position, log)
-    if (reset !== null) {
-      position = reset
-      queue.push({ cursor: reset, change: null, reset: 'CURSOR_EXPIRED' })
-    } else {
-      // From the last revision of an earlier epoch nothing was lost. An empty epoch ends where it begins.
-      for (let next = continuation(position, log); next !== null; next = continuation(next, log)) position = next
+  function handle(input: Input): void {
+    const { state: next, events } = step(state, input, filter)
+    // A stream without a cursor begins here.
+    if (state.name === 'unchecked' && state.position === null && next.name === 'reading') queue.skipTo(next.position)
+    state = next
+    queue.push(events)
+    if (state.name === 'live') attach()
+    else if (detach) {
+      detach()
+      detach = null
     }
   }
 
   function attach(): void {
-    // It may have been closed while something was read.
-    if (isOver) return
-    detach = hub.subscribe({
+    detach ??= hub.subscribe({
       topics: topicsFor(filter),
-      tell(changes) {
-        if (queue.length > source.capacity) return overflow()
-        // Whatever came before did not match, and was delivered in so far.
-        if (isDone()) delivered = Math.max(delivered, (changes[0]?.revision ?? 0) - 1)
-        for (const change of changes) {
-          if (position !== null && change.revision <= position) continue
-          position = change.revision
-          if (matchesChange(filter, change)) queue.push(eventOf(change))
+      changed(changes) {
+        if (queue.size() > source.capacity) {
+          handle({ kind: 'overflow' })
+          queue.replace({ cursor: queue.delivered(), change: null, reset: 'OVERFLOW' })
+        } else {
+          // Everything before these changes was delivered or did not match.
+          if (queue.isEmpty()) queue.skipTo((changes[0]?.revision ?? 0) - 1)
+          handle({ kind: 'published', changes })
         }
-        if (queue.length > 0) iterator.wake()
+        if (queue.size() > 0) wake()
       },
       interrupted() {
-        stop()
-        isChecked = false
-        iterator.wake()
+        handle({ kind: 'interrupted' })
+        wake()
       },
     })
   }
 
-  function overflow(): void {
-    stop()
-    queue.length = 0
-    authorized = []
-    overflows += 1
-    queue.push({ cursor: delivered, change: null, reset: 'OVERFLOW' })
-    isOver = true
+  function wake(): void {
+    if (!isWaiting) return
+    isWaiting = false
+    wakeConsumer()
   }
 
-  function stop(): void {
-    detach?.()
-    detach = null
-  }
-
-  /** All that it was told it has told. */
-  function isDone(): boolean {
-    return detach !== null && !isOver && queue.length + authorized.length === 0 && !isAuthorizing
-  }
-
-  return Object.assign(iterator, {
-    take: () => (isClosed ? null : take()),
-    isIdle: () => isDone() && position !== null && position <= hub.last && iterator.isWaiting(),
-    before() {
-      const again = given ? [given.event] : []
-      return {
-        position,
-        delivered: given?.after ?? delivered,
-        authorized: visible ? [...again, ...authorized] : [],
-        queue: visible ? [...queue] : [...again, ...queue],
-        isAttached: detach !== null,
-        isChecked,
-        isOver,
+  /** Does what the state asks for. */
+  async function proceed(asked: State): Promise<void> {
+    switch (asked.name) {
+      case 'unchecked':
+      case 'verifying': {
+        const log = await source.range()
+        return when(asked, () => ({ kind: 'checked', log, last: hub.last }))
       }
+      case 'reading': {
+        if (asked.position >= hub.last) return handle({ kind: 'caught-up', last: hub.last })
+        const page = await backlog(asked.position)
+        return when(asked, () => ({ kind: 'page', page }))
+      }
+    }
+  }
+
+  function when(asked: State, input: () => Input): void {
+    if (state === asked) handle(input())
+  }
+
+  async function advance(): Promise<FeedEvent | 'idle' | 'ended'> {
+    for (;;) {
+      const event = queue.take()
+      if (event) return event
+      if (isAtRest()) return rest()
+      try {
+        await (queue.authorize() ?? proceed(state))
+      } catch (error) {
+        const hasBegun = state.name !== 'unchecked' || state.hasBegun
+        if (hasBegun && isTransient(error)) return waitForOutage()
+        close(error)
+      }
+    }
+  }
+
+  function waitForOutage(): 'idle' {
+    handle({ kind: 'outage' })
+    isWaiting = true
+    source.whenReadable(wake)
+    return 'idle'
+  }
+
+  function isAtRest(): boolean {
+    return queue.isEmpty() && (state.name === 'live' || state.name === 'ended')
+  }
+
+  /** Throws the failure of a stream that ended with one, once. */
+  function rest(): 'idle' | 'ended' {
+    if (state.name !== 'ended') {
+      isWaiting = true
+      return 'idle'
+    }
+    const { failure } = state
+    state = { name: 'ended', failure: null }
+    finish()
+    if (failure !== null) throw failure
+    return 'ended'
+  }
+
+  function finish(): void {
+    if (isFinished) return
+    isFinished = true
+    source.closed?.()
+  }
+
+  function close(failure?: unknown): void {
+    handle({ kind: 'close', failure })
+    queue.clear()
+    finish()
+    wake()
+  }
+
+  return {
+    next() {
+      isWaiting = false
+      const event = queue.take()
+      if (event) return event
+      return isAtRest() ? rest() : advance()
     },
+    onWake(notify) {
+      wakeConsumer = notify
+    },
+    isIdle: () => isWaiting && state.name === 'live' && queue.isEmpty() && state.position <= hub.last,
+    close,
     bookmark() {
-      if (!isFiltered || !isDone() || delivered >= hub.last) return
-      position = hub.last
-      queue.push({ cursor: hub.last, change: null, reset: null })
-      iterator.wake()
+      if (!isFiltered || state.name !== 'live' || !queue.isEmpty() || queue.delivered() >= hub.last) return
+      handle({ kind: 'bookmark', last: hub.last })
+      wake()
     },
-  })
+    before: () => ({ state, queue: queue.before() }),
+  }
 }
 
-const events = createAttachment<Change, FeedEvent>('event')
-
-/** One for all who are told of it. */
-function eventOf(change: Change): FeedEvent {
-  const known = events.get(change)
-  if (known) return known
-  const event = { cursor: change.revision, change, reset: null }
-  events.set(change, event)
-  return event
-}
-
-/** Changes that are judged together. */
-const judgedAtOnce = 1_000
-
-/** The narrowest field of the filter is the index; the rest is asked of what that finds. */
+/** The narrowest field of the filter is the index. The rest of the filter is applied to what the index finds. */
 function topicsFor(filter: ChangeFilter): readonly Topic[] {
   if (filter.deploymentIds) return filter.deploymentIds.map((id): Topic => `deployment:${id}`)
   if (filter.deviceIds) return filter.deviceIds.map((id): Topic => `device:${id}`)

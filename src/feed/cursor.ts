@@ -1,4 +1,4 @@
-/** Is a cursor still good? Decided by the database alone: a hub may lag behind it, a client may be ahead of a restored one. */
+/** Whether a cursor is valid. The database alone decides: a hub may lag behind it, a client may be ahead of a restored one. */
 import type { Revision } from '../domain/values.ts'
 import type { EpochRange } from '../store/connection/log-head.ts'
 
@@ -9,7 +9,7 @@ export interface LogRange {
   readonly epochs: readonly EpochRange[]
 }
 
-/** Null: everything after it is there. Otherwise where to go on from: the tail, or the base of the epoch that follows it. */
+/** Null: everything after the cursor is there. Otherwise where to continue: the tail, or the base of the next epoch. */
 export function expiredTo(cursor: Revision, log: LogRange): Revision | null {
   const epoch = log.epochs.find(({ base, ended }) => base <= cursor && cursor <= (ended ?? log.head))
   if (epoch && cursor >= log.tail) return null
@@ -18,7 +18,7 @@ export function expiredTo(cursor: Revision, log: LogRange): Revision | null {
   return Math.max(nextBase(cursor, log) ?? present?.base ?? log.tail, log.tail)
 }
 
-/** Where the log goes on after the last revision of an earlier epoch; null: it is not the last of any. */
+/** Where the log continues after the last revision of an earlier epoch. Null: the cursor is not the last of any. */
 export function continuation(cursor: Revision, log: LogRange): Revision | null {
   return log.epochs.some(({ ended }) => ended === cursor) ? nextBase(cursor, log) : null
 }

@@ -1,7 +1,8 @@
-/** The feed: everything that subscribers and sinks hear comes from here, and all of it from the log. */
+/** The feed: everything that subscribers and sinks are notified of comes from here, and all of it from the log. */
 
 import { DomainError } from '../domain/errors.ts'
 import type { Revision } from '../domain/values.ts'
+import { coalesce } from '../limits/coalesce.ts'
 import { readHead, readRange } from '../store/connection/log-head.ts'
 import type { Database, LogHead } from '../store/database.ts'
 import { readLog } from '../store/read/changes.ts'
@@ -15,30 +16,33 @@ import { createWatchStream, type WatchOptions, type WatchStream } from './watch-
 export interface Feed {
   readonly hub: Hub
   readonly subscribers: { readonly changes: number; readonly states: number }
-  /** Every change after `after`, once, in order; null: from now on. Expired cursors are told, never skipped over. */
-  changes(options: ChangeStreamOptions): Carried<ChangeStream>
-  /** The present, then again whenever something in `topics` changed. Release each event when it has been read. */
-  watch(options: WatchOptions): Carried<WatchStream>
-  /** Ends every stream with UNAVAILABLE: it is not complete, its subscriber resumes elsewhere. */
+  /** Every change after `after`, once, in order. Null: from now on. An expired cursor gives a reset, never a hole. */
+  changes(options: ChangeStreamOptions): Shared<ChangeStream>
+  /** The present, then again whenever something in `topics` changed. Release each event after it was read. */
+  watch(options: WatchOptions): Shared<WatchStream>
+  /** Ends every stream with UNAVAILABLE: it is not complete, and its subscriber resumes elsewhere. */
   close(): void
 }
 
-/** One stream may tell a whole crowd: each of them counts. */
-export type Carried<Stream> = Stream & { setSubscriberCount(subscribers: number): void }
+/** One stream may serve many subscribers. Each of them counts. */
+export type Shared<Stream> = Stream & { setSubscriberCount(subscribers: number): void }
 
 export interface FeedOptions {
   readonly database: Database
-  /** The database's head lies below a revision that was seen: begins a new epoch, if nobody has yet. */
+  /** Called when the database's head is below a revision that was seen. Begins a new epoch, unless there is one. */
   readonly restored: (seen: Revision) => Promise<void>
-  /** Told when the log cannot be read; the next poll tries again. */
+  /** Called when the log cannot be read, once for each outage. The next poll tries again. */
   readonly failed?: (error: unknown) => void
-  /** Events a change stream may be behind before it ends with OVERFLOW; commits a state stream keeps the changes of. */
+  /** Events that a stream of changes may be behind before it ends with OVERFLOW. */
   readonly capacity?: number
-  /** Milliseconds between polls: what a lost doorbell costs at most. */
+  /** Milliseconds between polls: the longest delay that a lost doorbell causes. */
   readonly pollInterval?: number
-  /** Milliseconds between the bookmarks of a quiet filtered stream. */
+  /** Milliseconds between the bookmarks of an idle stream with a filter. */
   readonly bookmarkInterval?: number
 }
+
+/** Commits whose changes a state stream keeps. */
+const stateCapacity = 1_000
 
 export async function createFeed(options: FeedOptions): Promise<Feed> {
   const { database, failed = () => {}, capacity = 10_000, pollInterval = 1_000, bookmarkInterval = 20_000 } = options
@@ -49,12 +53,8 @@ export async function createFeed(options: FeedOptions): Promise<Feed> {
   const hub = createHub(log, await log.head())
   const backlog = createBacklog(log, hub)
   const refresher = createRefresher(database, hub)
-  const changeStreams = new Map<ChangeStream, number>()
-  const watchStreams = new Map<WatchStream, number>()
-  let isClosed = false
-  const orUnavailable = (): void => {
-    if (isClosed) throw new DomainError('UNAVAILABLE', 'the server is shutting down: subscribe again')
-  }
+  const changeStreams = createOpenStreams<ChangeStream>()
+  const watchStreams = createOpenStreams<WatchStream>()
 
   async function follow(): Promise<void> {
     const seen = hub.last
@@ -62,131 +62,95 @@ export async function createFeed(options: FeedOptions): Promise<Feed> {
     if (isRestored(head, seen)) await options.restored(seen)
     await hub.follow(head.revision < seen ? await log.head() : head)
   }
+
   let isFailing = false
-  let waiting: (() => void)[] = []
-  const whenBack = (tell: () => void): void => void waiting.push(tell)
-  let following: Promise<void> | null = null
-  let isAskedAgain = false
-  /** One at a time: a database that does not answer must not be asked ever more. */
-  const catchUp = (): void => {
-    if (following) {
-      isAskedAgain = true
-      return
+  const waiting: (() => void)[] = []
+  const whenReadable = (callback: () => void): void => void waiting.push(callback)
+  /** One at a time: a database that does not answer must not get ever more questions. */
+  const synchronize = coalesce(async () => {
+    try {
+      await follow()
+      isFailing = false
+      for (const callback of waiting.splice(0)) callback()
+    } catch (error) {
+      if (!isFailing) failed(error)
+      isFailing = true
     }
-    following = follow().then(
-      () => {
-        isFailing = false
-        const told = waiting
-        waiting = []
-        for (const tell of told) tell()
-      },
-      (error: unknown) => {
-        // Once for each time that it begins to fail: the poll would say so every second.
-        if (!isFailing) failed(error)
-        isFailing = true
-      },
-    )
-    void following.then(() => {
-      following = null
-      if (!isAskedAgain) return
-      isAskedAgain = false
-      catchUp()
-    })
-  }
-  await database.listen((revision) => {
-    // The poll notices what a revision alone does not say: another epoch.
-    if (revision === null || (revision > hub.last && !hub.skip(revision))) catchUp()
   })
-  const poll = setInterval(catchUp, pollInterval)
+  await database.listen((revision) => {
+    // The next poll notices what a revision alone does not say: another epoch.
+    if (revision === null || (revision > hub.last && !hub.skip(revision))) void synchronize()
+  })
+  const poll = setInterval(() => void synchronize(), pollInterval)
   const bookmarks = setInterval(() => {
-    for (const stream of changeStreams.keys()) stream.bookmark()
+    for (const stream of changeStreams.all()) stream.bookmark()
   }, bookmarkInterval)
 
-  async function rangeNow(): Promise<LogRange> {
+  const range = coalesce(async (): Promise<LogRange> => {
     const seen = hub.last
-    let log = await readRange(database.session)
-    if (isRestored(log.head, seen)) {
+    let found = await readRange(database.session)
+    if (isRestored(found.head, seen)) {
       await follow()
-      log = await readRange(database.session)
+      found = await readRange(database.session)
     }
-    await hub.follow(log.head)
-    return { ...log, head: log.head.revision }
-  }
-  let asking: Promise<unknown> = Promise.resolve()
-  let asked: Promise<LogRange> | null = null
-  /** Asked once at a time. All who ask meanwhile share the next answer, because it is taken after each of them asked. */
-  const range = (): Promise<LogRange> => {
-    asked ??= asking.then(() => {
-      asked = null
-      const now = rangeNow()
-      asking = now.catch(() => undefined)
-      return now
-    })
-    return asked
-  }
+    await hub.follow(found.head)
+    return { ...found, head: found.head.revision }
+  })
 
   return {
     hub,
     subscribers: {
       get changes() {
-        return sum(changeStreams.values())
+        return changeStreams.subscribers()
       },
       get states() {
-        return sum(watchStreams.values())
+        return watchStreams.subscribers()
       },
     },
-    changes(wanted) {
-      const stream = createChangeStream({ hub, backlog, range, whenBack, capacity }, wanted)
-      return tracked(changeStreams, stream, orUnavailable)
-    },
-    watch(wanted) {
-      const stream = createWatchStream({ hub, refresher, whenBack, capacity: 1_000 }, wanted)
-      return tracked(watchStreams, stream, orUnavailable)
-    },
+    changes: (wanted) =>
+      changeStreams.open((closed) =>
+        createChangeStream({ hub, backlog, range, whenReadable, capacity, closed }, wanted),
+      ),
+    watch: (wanted) =>
+      watchStreams.open((closed) =>
+        createWatchStream({ hub, refresher, whenReadable, capacity: stateCapacity, closed }, wanted),
+      ),
     close() {
-      isClosed = true
       clearInterval(poll)
       clearInterval(bookmarks)
-      for (const stream of [...changeStreams.keys(), ...watchStreams.keys()]) void stream.return?.()
+      changeStreams.close()
+      watchStreams.close()
     },
   }
 }
 
-/** Nobody takes revisions back but a restored copy: what was seen beyond its head never happened there. */
+/** Revisions decrease only if the database was restored: what was seen above its head never happened there. */
 function isRestored(head: LogHead, seen: Revision): boolean {
   return head.revision < seen && head.epochBase <= seen
 }
 
-function sum(numbers: Iterable<number>): number {
-  let total = 0
-  for (const number of numbers) total += number
-  return total
-}
+/** The streams that are open. After `close`, later streams fail too. */
+function createOpenStreams<S extends { close(failure?: unknown): void }>() {
+  const counts = new Map<S, number>()
+  let isClosed = false
+  const unavailable = (): DomainError => new DomainError('UNAVAILABLE', 'the server is shutting down: subscribe again')
 
-/** Keeps an iterator among the others until it is over. `check` throws when all of them were ended. */
-function tracked<T, S extends AsyncIterableIterator<T>>(
-  streams: Map<S, number>,
-  stream: S,
-  check: () => void,
-): Carried<S> {
-  const { next, return: end } = stream
-  streams.set(stream, 1)
-  return Object.assign(stream, {
-    async next() {
-      check()
-      const result = await next.call(stream)
-      if (result.done) {
-        streams.delete(stream)
-        check()
-      }
-      return result
+  return {
+    all: () => counts.keys(),
+    subscribers: () => counts.values().reduce((sum, count) => sum + count, 0),
+    open(create: (closed: () => void) => S): Shared<S> {
+      const stream = create(() => void counts.delete(stream))
+      counts.set(stream, 1)
+      if (isClosed) stream.close(unavailable())
+      return Object.assign(stream, {
+        setSubscriberCount(subscribers: number) {
+          if (counts.has(stream)) counts.set(stream, subscribers)
+        },
+      })
     },
-    return() {
-      streams.delete(stream)
-      return end?.call(stream) ?? Promise.resolve({ done: true, value: undefined })
+    close() {
+      isClosed = true
+      for (const stream of [...counts.keys()]) stream.close(unavailable())
     },
-    setSubscriberCount(subscribers: number) {
-      if (streams.has(stream)) streams.set(stream, subscribers)
-    },
-  })
+  }
 }

@@ -1,15 +1,15 @@
 /**
- * The live end of the log in this process. It has told its subscribers everything up to `last`, in order, without a hole:
+ * The live end of the log in this process. It has published everything up to `last`, in order, without a hole:
  *
- *   a batch of our own writer, and it began at `last`   → told from memory
- *   a doorbell, a poll, or a batch with somebody else's → the log is read from `last` on, until its head
- *   before it
- *   any of them, and no subscriber has a topic          → `last` moves, and nothing is read
+ *   a batch of our own writer that begins at `last`      → published from memory
+ *   a doorbell, a poll, or a batch after another server's → the log is read from `last` to its head
+ *   any of them, while no subscriber has a topic          → `last` moves, and nothing is read
  *
- * Subscribers are found by topic, so a change costs what it matches and not how many listen.
+ * Subscribers are indexed by topic, so a change costs what it matches, however many subscribers there are.
  */
 import type { Change } from '../domain/change.ts'
 import type { Revision } from '../domain/values.ts'
+import { coalesce } from '../limits/coalesce.ts'
 import type { LogHead } from '../store/database.ts'
 
 export type Topic =
@@ -22,9 +22,9 @@ export type Topic =
 
 export interface Subscriber {
   readonly topics: readonly Topic[]
-  /** Called within the turn in which the hub's `last` moved; must not throw or wait. One call a commit at most. */
-  tell(changes: readonly Change[]): void
-  /** The log does not go on where the hub was (another epoch, or removed before it was read): check your cursor again. */
+  /** Called in the turn in which the hub's `last` moved, at most once a commit. Must not throw or wait. */
+  changed(changes: readonly Change[]): void
+  /** The log does not continue where the hub was: another epoch, or removed before it was read. Check the cursor. */
   interrupted(): void
 }
 
@@ -40,14 +40,14 @@ export interface Hub {
   publish(since: Revision, changes: readonly Change[]): void
   /** Reads the log until the hub is at least there. */
   reach(revision: Revision): Promise<void>
-  /** Goes where the database is. */
+  /** Reads the log until the hub is where the database is. */
   follow(head: LogHead): Promise<void>
-  /** Goes on to a revision without reading what lies before it. False: a subscriber would miss that. */
+  /** Moves `last` to a revision without reading what is before it. False: a subscriber would miss that. */
   skip(revision: Revision): boolean
   subscribe(subscriber: Subscriber): () => void
   /** Calls `moved` when `last` has moved. Reads nothing: for readers of the log with a cursor of their own. */
   onMove(moved: () => void): () => void
-  /** The first of the changes after a revision, when they are still in memory. */
+  /** The first of the changes after a revision. Null: they are not in memory any more. */
   recent(after: Revision, limit: number): readonly Change[] | null
 }
 
@@ -56,11 +56,10 @@ const noSubscribers: ReadonlySet<Subscriber> = new Set()
 
 export function createHub(log: LogReader, start: LogHead, memory = 10_000): Hub {
   const index = new Map<Topic, Set<Subscriber>>()
-  const everyone = new Set<Subscriber>()
+  const subscribers = new Set<Subscriber>()
   const movers = new Set<() => void>()
   let last = start.revision
   let epochBase = start.epochBase
-  let reading: Promise<void> | null = null
   let ring: Change[] = []
   /** The ring holds everything later than this. */
   let ringStart = last
@@ -70,16 +69,16 @@ export function createHub(log: LogReader, start: LogHead, memory = 10_000): Hub 
     if (!newest) return
     last = newest.revision
     remember(changes)
-    const told = new Map<Subscriber, Change[]>()
+    const concerned = new Map<Subscriber, Change[]>()
     for (const change of changes)
       for (const topic of topicsOf(change))
         for (const subscriber of index.get(topic) ?? noSubscribers) {
-          const list = told.get(subscriber)
-          if (!list) told.set(subscriber, [change])
-          // By one of its topics is enough.
+          const list = concerned.get(subscriber)
+          if (!list) concerned.set(subscriber, [change])
+          // Several of its topics may match.
           else if (list.at(-1) !== change) list.push(change)
         }
-    for (const [subscriber, list] of told) subscriber.tell(list)
+    for (const [subscriber, list] of concerned) subscriber.changed(list)
     for (const moved of movers) moved()
   }
 
@@ -119,52 +118,46 @@ export function createHub(log: LogReader, start: LogHead, memory = 10_000): Hub 
 
   function interrupt(at: Revision): void {
     forgetUntil(at)
-    for (const subscriber of [...everyone]) subscriber.interrupted()
+    for (const subscriber of [...subscribers]) subscriber.interrupted()
   }
 
-  const catchUp = (): Promise<void> => {
-    reading ??= readToHead().finally(() => {
-      reading = null
-    })
-    return reading
-  }
+  const catchUp = coalesce(readToHead)
 
   return {
     get last() {
       return last
     },
     get size() {
-      return everyone.size
+      return subscribers.size
     },
     publish(since, changes) {
-      const isNext = (): boolean => since === last && reading === null
-      if (isNext()) dispatch(changes)
-      else if (reading === null && skip(changes.at(-1)?.revision ?? since)) return
-      else
-        catchUp()
-          .then(() => {
-            // What was committed meanwhile is in memory still, in order: only a gap must be read.
-            if (last >= (changes.at(-1)?.revision ?? since)) return
-            if (isNext()) dispatch(changes)
-            else return catchUp()
-          })
-          .catch(ignore)
+      const isNext = (): boolean => since === last && catchUp.running() === null
+      if (isNext()) return dispatch(changes)
+      if (catchUp.running() === null && skip(changes.at(-1)?.revision ?? since)) return
+      const reading = catchUp.running() ?? catchUp()
+      reading
+        .then(() => {
+          if (last >= (changes.at(-1)?.revision ?? since)) return
+          // These changes are still in memory: only a gap before them must be read.
+          if (isNext()) dispatch(changes)
+          else return catchUp()
+        })
+        .catch(ignore)
     },
     async reach(revision) {
-      // A reading that began earlier may have taken its head before that revision was there.
-      for (let tries = 0; last < revision && tries < 3; tries += 1) await catchUp()
+      if (last < revision) await catchUp()
     },
-    skip: (revision) => reading === null && skip(revision),
+    skip: (revision) => catchUp.running() === null && skip(revision),
     follow: (head) => (head.revision === last && head.epochBase === epochBase ? Promise.resolve() : catchUp()),
     subscribe(subscriber) {
-      everyone.add(subscriber)
+      subscribers.add(subscriber)
       for (const topic of subscriber.topics) {
         const set = index.get(topic)
         if (set) set.add(subscriber)
         else index.set(topic, new Set([subscriber]))
       }
       return () => {
-        everyone.delete(subscriber)
+        subscribers.delete(subscriber)
         for (const topic of subscriber.topics) {
           const set = index.get(topic)
           set?.delete(subscriber)
@@ -189,7 +182,7 @@ export function createHub(log: LogReader, start: LogHead, memory = 10_000): Hub 
   }
 }
 
-/** The slow poll behind it comes round again. */
+/** The next poll reads the log again. */
 function ignore(): void {}
 
 function topicsOf(change: Change): Topic[] {
@@ -204,7 +197,7 @@ function topicsOf(change: Change): Topic[] {
   return topics
 }
 
-/** Rollouts and deployments come into being with a first state or by being declared. */
+/** Rollouts and deployments are created by a first state or by a declaration. */
 function mayCreate(change: Change): boolean {
   if (change.kind === 'LIFECYCLE_ACTION_RECORDED' || change.kind === 'INSTANCE_STATUS_CHANGED') return true
   return change.kind === 'DEPLOYMENT_REVISED' || (change.kind === 'DEPLOYMENT_STATE_CHANGED' && change.from === null)

@@ -1,8 +1,8 @@
 /**
- * Reading the present for state streams: those that are due share a snapshot (and, through it, its loaders), so the cost follows
- * the commits and not the watchers. A snapshot is read from for a short time only, by callers in turns: thousands of streams that each read something
- * else delay neither what is written nor others' streams. The hub is brought up to the snapshot's revision first, so that what a stream is told
- * (`changes`) and what it reads (the object) end at the same revision.
+ * Reads the present for state streams. Streams that are due share a snapshot and its loaders, so the cost depends on the
+ * commits and not on the number of subscribers. A snapshot is used for a short time only, by callers in turns: thousands of
+ * streams that read different things delay neither writes nor other callers. The hub reaches the snapshot's revision first,
+ * so that the changes of an event and the object that is read end at the same revision.
  */
 import type { Revision } from '../domain/values.ts'
 import { createFairQueue, type FairQueue } from '../limits/fair-queue.ts'
@@ -12,19 +12,19 @@ import type { Hub } from './hub.ts'
 export interface SharedSnapshot {
   readonly snapshot: Snapshot
   readonly revision: Revision
-  /** The last one to release closes it. Releasing twice does nothing. */
+  /** The last reader's release closes the snapshot. A second release does nothing. */
   release(): void
 }
 
 export interface Refresher {
-  /** For a stream of this caller. */
+  /** `whose`: the caller that the read is charged to. */
   join(whose: string): Promise<SharedSnapshot>
 }
 
 export interface RefreshOptions {
-  /** Snapshots at once. */
+  /** The number of snapshots that are open at once. */
   readonly concurrency?: number
-  /** Milliseconds after which nothing more is read from a snapshot. */
+  /** Milliseconds after which no further reader gets a snapshot. */
   readonly hold?: number
   readonly clock?: () => number
 }
@@ -34,7 +34,7 @@ interface Waiting {
   readonly reject: (error: unknown) => void
 }
 
-/** The embedded database writes nothing while it is read from. The longer one lasts, the more its readers share. */
+/** The embedded database does not write while a snapshot is open. A longer one is shared by more readers. */
 const holds: Readonly<Record<Database['kind'], number>> = { pglite: 100, postgres: 500 }
 
 /** Streams that get the first snapshot, before it is known how long they read. */
@@ -55,7 +55,7 @@ export function createRefresher(
     isScheduled = false
     if (open >= concurrency || waiting.size() === 0) return
     open += 1
-    // Who comes later may know of something that this snapshot does not show.
+    // Later callers may know of a revision that this snapshot does not contain.
     const joined = waiting
     waiting = createFairQueue()
     try {
@@ -97,18 +97,18 @@ export function createRefresher(
     })
   }
 
-  /** A snapshot that the hub is not behind of. */
+  /** Opens a snapshot whose revision the hub has reached. */
   async function openAtHub(): Promise<Pick<SharedSnapshot, 'snapshot' | 'revision'>> {
     for (;;) {
       const snapshot = await database.snapshot()
       const { revision } = await headOf(snapshot)
       if (hub.last >= revision) return { snapshot, revision }
-      // The hub reads the log on a connection of its own. Embedded, there is only the one that the snapshot holds.
-      const isAlone = database.kind === 'pglite'
-      if (isAlone) await snapshot.close()
+      // The hub reads the log on another connection. The embedded database has only the one that the snapshot holds.
+      const isOnlyConnection = database.kind === 'pglite'
+      if (isOnlyConnection) await snapshot.close()
       try {
         await hub.reach(revision)
-        if (!isAlone) return { snapshot, revision }
+        if (!isOnlyConnection) return { snapshot, revision }
       } catch (error) {
         await snapshot.close()
         throw error
@@ -140,7 +140,7 @@ async function headOf(snapshot: Snapshot): Promise<LogHead> {
   }
 }
 
-/** Takes them. */
+/** Empties the queue. */
 function* all<T>(queue: FairQueue<T>): Generator<{ readonly whose: string; readonly item: T }> {
   for (let next = queue.take(); next; next = queue.take()) yield next
 }

@@ -1,15 +1,15 @@
 /**
- * One subscriber of a state (a deployment, counts, a rollout): the present first, then the present again whenever something
- * that concerns it changed. It never reads ahead: what changes while its consumer is busy is merged, and counted. Once begun, it
- * outlives the database's absence.
+ * One subscriber of a state (a deployment, counts, a rollout): the present first, then the present again after each
+ * relevant change. It never reads ahead: what changes while its consumer is busy is merged and counted. A stream that has
+ * begun outlives an outage of the database.
  */
 import type { Change } from '../domain/change.ts'
 import type { Revision } from '../domain/values.ts'
 import { isTransient } from '../store/connection/failure.ts'
 import type { Snapshot } from '../store/database.ts'
 import type { Hub, Topic } from './hub.ts'
-import { createIterator, type WakingIterator } from './iterator.ts'
-import type { Refresher, SharedSnapshot } from './refresh.ts'
+import type { Refresher } from './refresh.ts'
+import type { Stream } from './stream.ts'
 
 export interface WatchEvent {
   readonly cursor: Revision
@@ -25,12 +25,10 @@ export interface WatchEvent {
 export interface WatchOptions {
   readonly topics: readonly Topic[]
   readonly matches?: (change: Change) => boolean
-  /** Goes on from where another one with the same topics stood. Absent: begins with the present. */
+  /** Continues where another stream with the same topics was. Absent: begins with the present. */
   readonly from?: WatchPosition | undefined
-  /** Whose share of reading it takes. */
+  /** The principal that reads are charged to. */
   readonly whose?: string | undefined
-  /** Called when there is nothing to tell for now. */
-  readonly idle?: (() => void) | undefined
 }
 
 export interface WatchPosition {
@@ -39,10 +37,8 @@ export interface WatchPosition {
   readonly merged: number
 }
 
-export interface WatchStream extends WakingIterator<WatchEvent> {
-  /** Everything has been told, and somebody waits for more. */
-  isIdle(): boolean
-  /** Where it stood before the event that it gave last, with all that followed. */
+export interface WatchStream extends Stream<WatchEvent> {
+  /** The position before the event that `next` returned last. */
   before(): WatchPosition
 }
 
@@ -50,91 +46,128 @@ export interface WatchStreamSource {
   readonly hub: Hub
   readonly refresher: Refresher
   /** Calls back once, when the log can be read again. */
-  readonly whenBack: (tell: () => void) => void
+  readonly whenReadable: (callback: () => void) => void
+  /** Commits whose changes a stream keeps. */
   readonly capacity: number
+  /** Called once, when the stream is closed. */
+  readonly closed?: (() => void) | undefined
 }
+
+const nothing: WatchPosition = { cursor: 0, commits: [], merged: 0 }
 
 export function createWatchStream(
   source: WatchStreamSource,
-  { topics, matches = () => true, from, whose = '', idle }: WatchOptions,
+  { topics, matches = () => true, from = nothing, whose = '' }: WatchOptions,
 ): WatchStream {
-  let commits: (readonly Change[])[] = [...(from?.commits ?? [])]
+  let { cursor, merged } = from
+  let commits = [...from.commits]
   let isDue = true
-  let cursor = from?.cursor ?? 0
-  let merged = from?.merged ?? 0
-  /** Of the last event. */
-  let given: WatchPosition = nothing
+  let isWaiting = false
+  let ended: { failure: unknown } | null = null
+  /** The position before the last event, without what followed. */
+  let last = nothing
+  let wakeConsumer = (): void => undefined
 
   const detach = source.hub.subscribe({
     topics,
-    tell(changes) {
+    changed(changes) {
       const matching = changes.filter(matches)
       if (matching.length === 0) return
       commits.push(matching)
-      // A consumer this far behind gets the newest of them; how many commits it was is still counted.
+      // A consumer this far behind gets the newest of them. The number of commits is still right.
       if (commits.length > source.capacity) {
         commits.shift()
         merged += 1
       }
       isDue = true
-      iterator.wake()
+      wake()
     },
     interrupted() {
       isDue = true
-      iterator.wake()
+      wake()
     },
   })
 
-  const iterator = createIterator<WatchEvent>({
-    async pull(closed) {
-      given = nothing
-      if (!isDue) return 'wait'
-      const shared = await present()
-      if (shared === null) return 'wait'
-      if (closed()) {
-        shared.release()
-        return 'end'
-      }
-      const { snapshot, revision, release } = shared
-      const isFirst = cursor === 0
-      const told = within(commits, cursor, revision)
-      commits = within(commits, revision, Number.POSITIVE_INFINITY)
-      isDue = commits.length > 0
-      given = { cursor, commits: told, merged }
-      cursor = revision
-      const coalesced = Math.max(merged + told.length - 1, 0)
-      merged = 0
-      if (isFirst) return { cursor, coalesced: 0, changes: [], snapshot, release }
-      return { cursor, coalesced, changes: told.flat(), snapshot, release }
-    },
-    close: detach,
-    waits: idle,
-  })
+  function wake(): void {
+    if (!isWaiting) return
+    isWaiting = false
+    wakeConsumer()
+  }
 
-  async function present(): Promise<SharedSnapshot | null> {
+  function rest(): 'idle' {
+    isWaiting = true
+    return 'idle'
+  }
+
+  async function read(): Promise<WatchEvent | 'idle' | 'ended'> {
     try {
-      return await source.refresher.join(whose)
+      const { snapshot, revision, release } = await source.refresher.join(whose)
+      if (ended) {
+        release()
+        return end()
+      }
+      return { ...take(revision), snapshot, release }
     } catch (error) {
+      if (ended) return end()
       const hasBegun = cursor > 0
-      if (!hasBegun || !isTransient(error)) throw error
-      source.whenBack(iterator.wake)
-      return null
+      if (!hasBegun || !isTransient(error)) {
+        close()
+        throw error
+      }
+      source.whenReadable(wake)
+      return rest()
     }
   }
 
-  return Object.assign(iterator, {
-    isIdle: () => !isDue && iterator.isWaiting(),
+  /** The update for a snapshot of this revision. */
+  function take(revision: Revision): Pick<WatchEvent, 'cursor' | 'coalesced' | 'changes'> {
+    const shown = within(commits, cursor, revision)
+    last = { cursor, commits: shown, merged }
+    commits = within(commits, revision, Number.POSITIVE_INFINITY)
+    isDue = commits.length > 0
+    const coalesced = Math.max(merged + shown.length - 1, 0)
+    cursor = revision
+    merged = 0
+    return last.cursor === 0 ? { cursor, coalesced: 0, changes: [] } : { cursor, coalesced, changes: shown.flat() }
+  }
+
+  /** Throws the failure that the stream was closed with, once. */
+  function end(): 'ended' {
+    const failure = ended?.failure
+    ended = { failure: undefined }
+    if (failure !== undefined) throw failure
+    return 'ended'
+  }
+
+  function close(failure?: unknown): void {
+    if (ended) return
+    ended = { failure }
+    detach()
+    source.closed?.()
+    wake()
+  }
+
+  return {
+    next() {
+      isWaiting = false
+      last = nothing
+      if (ended) return end()
+      return isDue ? read() : rest()
+    },
+    onWake(notify) {
+      wakeConsumer = notify
+    },
+    isIdle: () => isWaiting && !isDue,
+    close,
     before: () => ({
-      cursor: given.cursor,
-      commits: [...given.commits, ...commits],
-      merged: given.merged + merged,
+      cursor: last.cursor,
+      commits: [...last.commits, ...commits],
+      merged: last.merged + merged,
     }),
-  })
+  }
 }
 
-const nothing: WatchPosition = { cursor: 0, commits: [], merged: 0 }
-
-/** Changes that were read from the log came together, whatever commits they are of: what is shown may end among them. */
+/** A hub that reads the log gets several commits as one, so a snapshot's revision may be in the middle of one. */
 function within(commits: readonly (readonly Change[])[], after: Revision, upTo: Revision): (readonly Change[])[] {
   const isWithin = ({ revision }: Change): boolean => revision > after && revision <= upTo
   return commits

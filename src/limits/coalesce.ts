@@ -3,7 +3,8 @@
 export interface Coalesced<T> {
   /** Waits for a run that begins after this call, because a run that began earlier may have read too early. */
   (): Promise<T>
-  isRunning(): boolean
+  /** The present run. Null: none. */
+  running(): Promise<T> | null
 }
 
 export function coalesce<T>(work: () => Promise<T>): Coalesced<T> {
@@ -25,7 +26,7 @@ export function coalesce<T>(work: () => Promise<T>): Coalesced<T> {
     return next
   }
 
-  return Object.assign(run, { isRunning: () => running !== null })
+  return Object.assign(run, { running: () => running })
 }
 
 /** One run for each key at a time. A caller that arrives during a run gets its result. */

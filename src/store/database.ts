@@ -40,6 +40,8 @@ export interface LogHead {
  */
 export interface Snapshot extends Session {
   readonly head: Promise<LogHead>
+  /** What was derived from this snapshot, which lives as long as it. */
+  readonly derived: Map<string, unknown>
   close(): Promise<void>
 }
 

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { ChangeFilter } from '../../src/domain/change.ts'
-import type { FeedEvent } from '../../src/feed/change-stream.ts'
+import type { FeedEvent } from '../../src/feed/event-queue.ts'
 import { beginEpoch } from '../../src/store/connection/epoch.ts'
 import type { Database } from '../../src/store/database.ts'
 import { readLog } from '../../src/store/read/changes.ts'
@@ -17,7 +17,7 @@ describe.each(stores)('changes on $name', (store) => {
   it('begin now, and each comes once', async () => {
     const [road] = await open(store)
     await change(road)
-    const stream = road.feed.changes({ filter: {}, after: null })
+    const stream = road.changes({ filter: {}, after: null })
     const first = stream.next()
     // It has attached when it begins to wait; what follows is certainly after it.
     await expect.poll(() => road.feed.hub.size).toBe(2)
@@ -31,14 +31,14 @@ describe.each(stores)('changes on $name', (store) => {
     const start = await head(road.database)
     for (let n = 0; n < 20; n += 1) await change(road, `d-${n % 3}`)
     const end = await head(road.database)
-    const uncut = await takeUntil(road.feed.changes({ filter: {}, after: start }), end)
+    const uncut = await takeUntil(road.changes({ filter: {}, after: start }), end)
     expect(cursors(uncut)).toEqual(Array.from({ length: end - start }, (_, n) => start + n + 1))
     await fc.assert(
       fc.asyncProperty(fc.array(fc.integer({ min: 1, max: 7 })), async (pieces) => {
         const seen: FeedEvent[] = []
         for (const piece of [...pieces, Number.POSITIVE_INFINITY]) {
           const after = seen.at(-1)?.cursor ?? start
-          const stream = road.feed.changes({ filter: {}, after })
+          const stream = road.changes({ filter: {}, after })
           seen.push(...(await take(stream, Math.min(piece, end - after))))
           await stream.return?.()
         }
@@ -52,7 +52,7 @@ describe.each(stores)('changes on $name', (store) => {
     const [road] = await open(store)
     const filter: ChangeFilter = { deploymentIds: ['d-1'], to: ['FAILED', 'INSTALLED'] }
     const start = await head(road.database)
-    const live = road.feed.changes({ filter, after: start })
+    const live = road.changes({ filter, after: start })
     const got: FeedEvent[] = []
     const following = (async () => {
       for await (const event of live) got.push(event)
@@ -66,7 +66,7 @@ describe.each(stores)('changes on $name', (store) => {
         (c.to === 'FAILED' || c.to === 'INSTALLED'),
     )
     await expect.poll(() => got.length).toBe(log.length)
-    const again = await take(road.feed.changes({ filter, after: start }), log.length)
+    const again = await take(road.changes({ filter, after: start }), log.length)
     expect(cursors(got)).toEqual(log.map(({ revision }) => revision))
     expect(again.map((event) => event.change)).toEqual(log)
     expect(log.length).toBeGreaterThan(0)
@@ -83,7 +83,7 @@ describe.each(stores)('changes on $name', (store) => {
     const [{ tail = 0 } = {}] = await road.database.session.run<{ tail: number }>('select tail from log_head')
     expect(tail).toBeGreaterThan(start)
     const end = await change(road)
-    const [reset, ...rest] = await takeUntil(road.feed.changes({ filter: {}, after: start }), end)
+    const [reset, ...rest] = await takeUntil(road.changes({ filter: {}, after: start }), end)
     expect(reset).toEqual({ cursor: tail, change: null, reset: 'CURSOR_EXPIRED' })
     expect(cursors(rest)).toEqual(Array.from({ length: end - tail }, (_, n) => tail + n + 1))
   })
@@ -92,7 +92,7 @@ describe.each(stores)('changes on $name', (store) => {
     const [road] = await open(store)
     const start = await head(road.database)
     const end = await change(road)
-    const events = await takeUntil(road.feed.changes({ filter: {}, after: end + 1_000_000 }), end)
+    const events = await takeUntil(road.changes({ filter: {}, after: end + 1_000_000 }), end)
     expect(events[0]).toEqual({ cursor: start, change: null, reset: 'CURSOR_EXPIRED' })
     expect(events.at(-1)?.cursor).toBe(end)
   })
@@ -100,16 +100,16 @@ describe.each(stores)('changes on $name', (store) => {
   it('of another epoch are told, and those up to its end go on without a word', async () => {
     const [road] = await open(store)
     const ended = await change(road)
-    const live = road.feed.changes({ filter: {}, after: ended })
+    const live = road.changes({ filter: {}, after: ended })
     const next = live.next()
     await expect.poll(() => road.feed.hub.size).toBe(2)
     const base = await road.database.transaction((session) => beginEpoch(session, Date.now()))
     const revision = await change(road)
     expect((await next).value).toMatchObject({ cursor: revision, reset: null })
-    const lost = await takeUntil(road.feed.changes({ filter: {}, after: ended + 1 }), revision)
+    const lost = await takeUntil(road.changes({ filter: {}, after: ended + 1 }), revision)
     expect(lost[0]).toEqual({ cursor: base, change: null, reset: 'CURSOR_EXPIRED' })
     expect(cursors(lost.slice(1))).toEqual([revision])
-    const resumed = await takeUntil(road.feed.changes({ filter: {}, after: ended - 1 }), revision)
+    const resumed = await takeUntil(road.changes({ filter: {}, after: ended - 1 }), revision)
     expect(cursors(resumed)).toEqual([ended, revision])
     await live.return?.()
   })
@@ -123,13 +123,13 @@ describe.each(stores)('changes on $name', (store) => {
       // One of them remains empty.
       if (epoch !== 1) revisions.push(await change(road), await change(road))
     }
-    const resumed = await takeUntil(road.feed.changes({ filter: {}, after: ended - 1 }), revisions.at(-1) ?? 0)
+    const resumed = await takeUntil(road.changes({ filter: {}, after: ended - 1 }), revisions.at(-1) ?? 0)
     expect(cursors(resumed)).toEqual([ended, ...revisions])
   })
 
   it('that nobody takes end with OVERFLOW at the last delivered one, and resume from there', async () => {
     const [road] = await open(store, { capacity: 5 })
-    const stream = road.feed.changes({ filter: {}, after: null })
+    const stream = road.changes({ filter: {}, after: null })
     const first = stream.next()
     await expect.poll(() => road.feed.hub.size).toBe(2)
     const delivered = await change(road)
@@ -137,13 +137,13 @@ describe.each(stores)('changes on $name', (store) => {
     for (let n = 0; n < 8; n += 1) await change(road)
     const end = await head(road.database)
     expect(await take(stream, 9)).toEqual([{ cursor: delivered, change: null, reset: 'OVERFLOW' }])
-    const resumed = await takeUntil(road.feed.changes({ filter: {}, after: delivered }), end)
+    const resumed = await takeUntil(road.changes({ filter: {}, after: delivered }), end)
     expect(cursors(resumed)).toEqual(Array.from({ length: end - delivered }, (_, n) => delivered + n + 1))
   })
 
   it('of a quiet filtered subscriber move its cursor by bookmarks', async () => {
     const [road] = await open(store, { bookmarkInterval: 5 })
-    const stream = road.feed.changes({ filter: { deploymentIds: ['quiet'] }, after: null })
+    const stream = road.changes({ filter: { deploymentIds: ['quiet'] }, after: null })
     const first = stream.next()
     await expect.poll(() => road.feed.hub.size).toBe(2)
     const revision = await change(road, 'loud')
@@ -155,10 +155,10 @@ describe.each(stores)('changes on $name', (store) => {
     const [road] = await open(store)
     const start = await head(road.database)
     await change(road)
-    const unread = road.feed.changes({ filter: {}, after: start })
-    const waiting = road.feed.changes({ filter: {}, after: null })
+    const unread = road.changes({ filter: {}, after: start })
+    const waiting = road.changes({ filter: {}, after: null })
     const pending = waiting.next()
-    const watching = road.feed.watch({ topics: ['all'] })
+    const watching = road.watch({ topics: ['all'] })
     const present = await watching.next()
     present.value?.release()
     const idle = watching.next()
@@ -202,7 +202,7 @@ describe.each(stores)('changes on $name', (store) => {
     }
     const road = await createRoad(counted)
     closing.push(() => (store.name === 'PGlite' ? Promise.resolve(road.feed.close()) : road.close()))
-    const group = Array.from({ length: 200 }, () => road.feed.changes({ filter: {}, after: start }))
+    const group = Array.from({ length: 200 }, () => road.changes({ filter: {}, after: start }))
     const taking: Promise<FeedEvent[]>[] = []
     for (const stream of group) {
       taking.push(takeUntil(stream, end))
@@ -222,14 +222,14 @@ describe.each(stores)('changes on $name', (store) => {
 describe.each(stores)('a feed that closes on $name', (store) => {
   it('says of no stream that it is complete, also of one that begins later', async () => {
     const [road] = await open(store)
-    const changes = road.feed.changes({ filter: {}, after: null })
-    const states = road.feed.watch({ topics: ['all'] })
+    const changes = road.changes({ filter: {}, after: null })
+    const states = road.watch({ topics: ['all'] })
     const { value: present } = await states.next()
     present?.release()
     const waiting = [changes.next(), states.next()]
     await expect.poll(() => road.feed.hub.size).toBe(3)
     road.feed.close()
-    const late = road.feed.changes({ filter: {}, after: null })
+    const late = road.changes({ filter: {}, after: null })
     for (const next of [...waiting, late.next()]) await expect(next).rejects.toMatchObject({ code: 'UNAVAILABLE' })
     await late.return()
     expect(road.feed.hub.size).toBe(1)
@@ -242,7 +242,7 @@ describe.each(postgresStores)('two replicas on $name', (store) => {
     const [one, other] = await open(store, {}, 2)
     const second = other ?? expect.unreachable()
     const start = await head(one.database)
-    const streams = [one, second].map((road) => road.feed.changes({ filter: {}, after: start }))
+    const streams = [one, second].map((road) => road.changes({ filter: {}, after: start }))
     await Promise.all(Array.from({ length: 40 }, (_, n) => change(n % 2 ? one : second, `d-${n}`, `edge-${n}`)))
     const end = await head(one.database)
     const [a = [], b = []] = await Promise.all(streams.map((stream) => takeUntil(stream, end)))

@@ -1,6 +1,6 @@
 import { afterEach, expect } from 'vitest'
 import { type DeploymentState, deploymentStates } from '../../src/domain/values.ts'
-import type { FeedEvent } from '../../src/feed/change-stream.ts'
+import type { FeedEvent } from '../../src/feed/event-queue.ts'
 import type { FeedOptions } from '../../src/feed/feed.ts'
 import { recordReport } from '../../src/ingest/commands/report.ts'
 import type { Database } from '../../src/store/database.ts'

@@ -3,6 +3,7 @@ import type { Change } from '../../src/domain/change.ts'
 import { createHub } from '../../src/feed/hub.ts'
 import { createWatchStream } from '../../src/feed/watch-stream.ts'
 import type { Snapshot } from '../../src/store/database.ts'
+import { iterate } from '../support/iterate.ts'
 
 describe('a watched state', () => {
   it('is told no change again that it has shown, when the log was read beyond it', async () => {
@@ -15,10 +16,12 @@ describe('a watched state', () => {
       async join() {
         present += 1
         await hub.reach(present)
-        return { snapshot: {} as Snapshot, revision: present, release: () => {} }
+        return { snapshot: { derived: new Map() } as unknown as Snapshot, revision: present, release: () => {} }
       },
     }
-    const stream = createWatchStream({ hub, refresher, whenBack: () => {}, capacity: 10 }, { topics: ['all'] })
+    const stream = iterate(
+      createWatchStream({ hub, refresher, whenReadable: () => {}, capacity: 10 }, { topics: ['all'] }),
+    )
     const told = [await stream.next(), await stream.next(), await stream.next()]
     expect(told.map(({ value }) => [value?.cursor, value?.changes.map((change: Change) => change.revision)])).toEqual([
       [1, []],

@@ -8,7 +8,7 @@ describe.each(stores)('a watched state on $name', (store) => {
   it('begins with the present and goes on with what follows it', async () => {
     const [road] = await open(store)
     const before = await change(road)
-    const stream = road.feed.watch({ topics: ['deployment:d-1'] })
+    const stream = road.watch({ topics: ['deployment:d-1'] })
     const { value: first } = await stream.next()
     expect(first).toMatchObject({ cursor: before, coalesced: 0, changes: [] })
     expect((await first?.snapshot.head)?.revision).toBe(before)
@@ -26,7 +26,7 @@ describe.each(stores)('a watched state on $name', (store) => {
 
   it('merges what it could not tell in time, and says how much', async () => {
     const [road] = await open(store)
-    const stream = road.feed.watch({ topics: ['deployment:d-1'] })
+    const stream = road.watch({ topics: ['deployment:d-1'] })
     const { value: first } = await stream.next()
     first?.release()
     const revisions = [await change(road), await change(road), await change(road)]
@@ -39,7 +39,7 @@ describe.each(stores)('a watched state on $name', (store) => {
 
   it('never goes back and never says less than its cursor, under load', async () => {
     const [road] = await open(store)
-    const stream = road.feed.watch({ topics: ['all'] })
+    const stream = road.watch({ topics: ['all'] })
     const events: { cursor: number; revisions: number[] }[] = []
     const following = (async () => {
       for await (const event of stream) {

@@ -121,6 +121,7 @@ function countStatements(database: Database) {
       open += 1
       const own: Snapshot = {
         head: snapshot.head,
+        derived: snapshot.derived,
         rows: (query) => {
           statements += 1
           return snapshot.rows(query)

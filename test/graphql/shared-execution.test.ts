@@ -1,4 +1,3 @@
-import { parse } from 'graphql'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { WebSocket } from 'ws'
 import type { ReportOutcome } from '../../src/domain/report.ts'
@@ -146,8 +145,10 @@ describe('the shared results of a group', () => {
     const groups = await Promise.all(
       documents.map(async (document) => [
         ...(await Promise.all(['1', '1', 'é"\\\u2028', '7'].map((id) => listen(api, id, document)))),
-        // A different document for the parser, so the subscriber is alone.
-        await listen(api, '1', `${document} # alone`),
+        // Another shape, so the subscriber's operation is executed for it alone.
+        await listen(api, '1', document.replace(/ (\}[ }]*)$/, ' @include(if: true) $1')),
+        // The same shape in another document, which only errors are executed for.
+        await listen(api, '1', `${document} # another`),
       ]),
     )
     const same = async (index: number): Promise<string> => {
@@ -159,9 +160,9 @@ describe('the shared results of a group', () => {
     }
     await same(0)
     await same(2)
-    await expect.poll(() => api.road.feed.subscribers).toMatchObject({ changes: 5, states: 10 })
-    // Two lines per document, and the backlog.
-    await expect.poll(() => api.road.feed.hub.size).toBe(7)
+    await expect.poll(() => api.road.feed.subscribers).toMatchObject({ changes: 6, states: 12 })
+    // One line for each thing that is watched, and the backlog.
+    await expect.poll(() => api.road.feed.hub.size).toBe(4)
     await api.report({ reporter: 'gw-1', deviceId: 'd-1', deploymentId: 'twice', state: 'FAILED' })
     expect(JSON.parse(await same(0))).toMatchObject({ data: { deployment: { deployment: { state: 'FAILED' } } } })
     expect(JSON.parse(await same(1))).toMatchObject({ data: { changes: { change: { deployment: {} } } } })
@@ -178,8 +179,8 @@ describe('the shared results of a group', () => {
       errors: [{ ...masked, path: ['changes', 'change', 'deployment'] }],
     })
     await same(2)
-    // Once for the group, and once for the single subscriber.
-    expect(api.logged).toHaveLength(2)
+    // Once for each document.
+    expect(api.logged).toHaveLength(3)
     await api.close()
   })
 
@@ -218,7 +219,7 @@ describe('the result of a change', () => {
     release: () => {},
   })
   const turn = () => new Promise<void>((resolve) => setImmediate(() => setImmediate(resolve)))
-  const [document, change] = [parse('{ a }'), {}]
+  const change = {}
 
   it.each([
     { isItsOwn: true, later: change, executions: 1 },
@@ -229,7 +230,7 @@ describe('the result of a change', () => {
     async ({ isItsOwn, later, executions }) => {
       const shared = createSharedExecution()
       const execute = vi.fn(async () => createEventResult({ data: {} }, 7, isItsOwn))
-      const tell = (about: object) => shared.execute(shared.keyOf(document, ''), event(about), execute)
+      const tell = (about: object) => shared.execute('operation', event(about), execute)
       const first = await Promise.all([tell(change), tell(change)])
       expect(first[1]).toBe(first[0])
       expect(execute).toHaveBeenCalledTimes(1)

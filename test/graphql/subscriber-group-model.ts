@@ -1,13 +1,15 @@
 /** Groups of subscribers over a log in memory, and the steps that are played on them. */
 import fc from 'fast-check'
+import { GraphQLError } from 'graphql'
 import { expect } from 'vitest'
 import type { Change } from '../../src/domain/change.ts'
 import { everyone } from '../../src/domain/principal.ts'
 import { createBacklog } from '../../src/feed/backlog.ts'
-import { createChangeStream, type FeedEvent } from '../../src/feed/change-stream.ts'
+import { type ChangePosition, createChangeStream } from '../../src/feed/change-stream.ts'
+import type { FeedEvent } from '../../src/feed/event-queue.ts'
 import { createHub, type LogReader } from '../../src/feed/hub.ts'
 import { createWatchStream } from '../../src/feed/watch-stream.ts'
-import { createEventResult } from '../../src/graphql/execution/event-result.ts'
+import { createEventResult, type EventResult } from '../../src/graphql/execution/event-result.ts'
 import type { SubscriberGroups } from '../../src/graphql/execution/subscriber-group.ts'
 import { createSource, type Source, type SourceEvent } from '../../src/graphql/subscriptions/event-source.ts'
 import { type React, streamState } from '../../src/graphql/subscriptions/state-stream.ts'
@@ -31,10 +33,10 @@ export function createUnitOfWork() {
     async join() {
       const { revision } = headNow()
       await hub.reach(revision)
-      return { snapshot: {} as Snapshot, revision, release: () => {} }
+      return { snapshot: { derived: new Map() } as unknown as Snapshot, revision, release: () => {} }
     },
   }
-  const rest = { whenBack: () => {}, capacity: 1_000 }
+  const rest = { whenReadable: () => {}, capacity: 1_000 }
   const setSubscriberCount = (): void => {}
   return {
     hub,
@@ -83,7 +85,7 @@ export interface Update {
 }
 
 /** A state: the number of watched changes. Events without any watched change are skipped. */
-export function watchState({ feed, log }: UnitOfWork, executed: () => void): Source<unknown> {
+export function watchState({ feed, log }: UnitOfWork, executed: () => void, key = 'state'): Source<unknown> {
   const react: React<Update, number> = async (_, { cursor, coalesced, changes }, { memory }) => {
     executed()
     await Promise.resolve()
@@ -93,38 +95,28 @@ export function watchState({ feed, log }: UnitOfWork, executed: () => void): Sou
     return { send: { cursor, revisions, coalesced, value, before: memory }, memory: value }
   }
   const topics = [`deployment:${watched}`, `deployment:${unseen}`] as const
-  return streamState({ feed: feed as never, principal: everyone, whose: '' }, { topics }, react)
+  return streamState({ feed: feed as never, principal: everyone, whose: '' }, key, { topics }, react)
 }
 
 export function watchChanges({ feed, log }: UnitOfWork, executed: () => void): Source<unknown> {
-  const from = (position?: ReturnType<ReturnType<UnitOfWork['feed']['changes']>['before']>): Source<unknown> => {
-    let idle = (): void => {}
+  const from = (position?: ChangePosition): Source<unknown> => {
     const filter = { deploymentIds: [watched] }
-    const changes = feed.changes({ filter, after: log.length, from: position, idle: () => idle() })
-    const eventOf = (value: FeedEvent) => ({
-      payload: value,
-      resumeFrom: value.cursor,
-      snapshot: null,
-      release: () => {},
-    })
+    const changes = feed.changes({ filter, after: log.length, from: position })
+    const eventOf = (value: FeedEvent | 'idle' | 'ended') =>
+      typeof value === 'string'
+        ? value
+        : { payload: value, resumeFrom: value.cursor, snapshot: null, release: () => {} }
     return createSource({
-      take() {
-        const value = changes.take()
-        return value && eventOf(value)
-      },
-      async pull() {
+      ...changes,
+      key: 'changes',
+      start: null,
+      next() {
         executed()
-        const { done, value } = await changes.next()
-        return done ? null : eventOf(value)
+        const event = changes.next()
+        return event instanceof Promise ? event.then(eventOf) : eventOf(event)
       },
-      close: () => changes.return(),
-      isIdle: changes.isIdle,
       stateKey: () => '',
       fork: () => from(changes.before()),
-      whenIdle(tell) {
-        idle = tell
-      },
-      setSubscriberCount: () => {},
     })
   }
   return from()
@@ -143,22 +135,26 @@ export function join<Told>(groups: SubscriberGroups, key: string, source: Source
     const result = createEventResult({ data: payload as never })
     return executions % 2 === 0 ? result : Promise.resolve(result)
   }
-  const leave = groups.join(key, source, execute, {
-    take({ result: { data } }) {
-      expect(isBusy, 'a busy subscriber gets no event').toBe(false)
-      told.push(data as Told)
-      if (!isSlow) return
-      isBusy = true
-      return new Promise((resolve) => {
-        read = () => {
-          isBusy = false
-          resolve()
-        }
-      })
+  const leave = groups.join(
+    source,
+    { rights: '', key, document: {}, execute },
+    {
+      take({ result: { data } }) {
+        expect(isBusy, 'a busy subscriber gets no event').toBe(false)
+        told.push(data as Told)
+        if (!isSlow) return
+        isBusy = true
+        return new Promise((resolve) => {
+          read = () => {
+            isBusy = false
+            resolve()
+          }
+        })
+      },
+      end: () => expect.unreachable(),
+      fail: (error) => expect.unreachable(String(error)),
     },
-    end: () => expect.unreachable(),
-    fail: (error) => expect.unreachable(String(error)),
-  })
+  )
   return {
     told,
     leave,
@@ -171,6 +167,39 @@ export function join<Told>(groups: SubscriberGroups, key: string, source: Source
       read()
     },
   }
+}
+
+interface JoinOptions {
+  readonly rights?: string
+  readonly key: string
+  readonly document: object
+  readonly fails?: boolean
+  /** Before each result. */
+  readonly wait?: () => Promise<void>
+}
+
+/** A subscriber with an operation of its own, that is never busy. */
+export function joinWith(groups: SubscriberGroups, source: Source<unknown>, options: JoinOptions) {
+  const { rights = '', key, document, fails = false, wait } = options
+  const results: EventResult[] = []
+  const failures: unknown[] = []
+  let executions = 0
+  const execute = ({ payload }: SourceEvent) => {
+    executions += 1
+    const errors = fails ? { errors: [new GraphQLError('failed')] } : {}
+    const result = createEventResult({ data: payload as never, ...errors }, null, false, document)
+    return wait ? wait().then(() => result) : result
+  }
+  const leave = groups.join(
+    source,
+    { rights, key, document, execute },
+    {
+      take: (result) => void results.push(result),
+      end: () => expect.unreachable(),
+      fail: (error) => void failures.push(error),
+    },
+  )
+  return { results, failures, leave, executions: () => executions }
 }
 
 export const settle = async (): Promise<void> => {

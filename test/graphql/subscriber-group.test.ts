@@ -5,6 +5,7 @@ import type { Source } from '../../src/graphql/subscriptions/event-source.ts'
 import {
   createUnitOfWork,
   join,
+  joinWith,
   type Step,
   settle,
   steps,
@@ -138,16 +139,123 @@ describe('a group of subscribers that join, leave and read slowly', () => {
     expect(world.hub.size).toBe(2)
   })
 
-  it('uses separate lines for different operations', async () => {
+  it('uses separate lines for what differs: the source or the rights', async () => {
     const world = createUnitOfWork()
     const groups = createSubscriberGroups()
-    for (const key of ['one', 'two', 'one'])
-      join(
+    for (const [key, rights] of [
+      ['one', 'viewer'],
+      ['two', 'viewer'],
+      ['one', 'viewer'],
+      ['one', 'admin'],
+    ] as const)
+      joinWith(
         groups,
-        key,
-        watchState(world, () => {}),
+        watchState(world, () => {}, key),
+        { rights, key: 'all', document: {} },
       )
     await settle()
-    expect(world.hub.size).toBe(3)
+    expect(world.hub.size).toBe(4)
+  })
+
+  it('reads an event once for different operations, and executes each of them once', async () => {
+    const world = createUnitOfWork()
+    const groups = createSubscriberGroups()
+    let reads = 0
+    const read = (): void => {
+      reads += 1
+    }
+    const source = () => watchState(world, read)
+    const members = ['a', 'b', 'a', 'b', 'a'].map((key) => joinWith(groups, source(), { key, document: {} }))
+    await settle()
+    expect(world.hub.size).toBe(2)
+    const executed = (): number => members.reduce((sum, { executions }) => sum + executions(), 0)
+    const [readsBefore, before] = [reads, executed()]
+    world.commit([watched])
+    await settle()
+    expect([reads - readsBefore, executed() - before]).toEqual([1, 2])
+    for (const { results } of members) expect(results.at(-1)?.result.data).toMatchObject({ value: 1 })
+    expect(members[2]?.results.at(-1)).toBe(members[0]?.results.at(-1))
+    expect(members[1]?.results.at(-1)).not.toBe(members[0]?.results.at(-1))
+  })
+
+  it('gives errors, which have locations, to each document on its own', async () => {
+    const world = createUnitOfWork()
+    const groups = createSubscriberGroups()
+    const [first, other] = [{}, {}]
+    const members = [first, other, first, other].map((document) =>
+      joinWith(
+        groups,
+        watchState(world, () => {}),
+        { key: 'same', document, fails: true },
+      ),
+    )
+    await settle()
+    world.commit([watched])
+    await settle()
+    expect(members.map(({ results }) => results.at(-1)?.document === first)).toEqual([true, false, true, false])
+    for (const { results } of members) expect(results.at(-1)?.result.errors).toHaveLength(1)
+  })
+
+  it('is not delayed by an operation that takes long, whose subscriber gets what followed later', async () => {
+    const world = createUnitOfWork()
+    const groups = createSubscriberGroups()
+    let pending: (() => void)[] = []
+    const wait = (): Promise<void> => new Promise((resolve) => void pending.push(resolve))
+    const slow = joinWith(
+      groups,
+      watchState(world, () => {}),
+      { key: 'slow', document: {}, wait },
+    )
+    const quick = joinWith(
+      groups,
+      watchState(world, () => {}),
+      { key: 'quick', document: {} },
+    )
+    await settle()
+    for (const go of pending.splice(0)) go()
+    await settle()
+    for (let commit = 1; commit <= 3; commit += 1) {
+      world.commit([watched])
+      await expect.poll(() => quick.results.at(-1)?.result.data).toMatchObject({ value: commit, coalesced: 0 })
+    }
+    expect(slow.results.at(-1)?.result.data).toMatchObject({ value: 0 })
+    await expect
+      .poll(() => {
+        for (const go of pending) go()
+        pending = []
+        return slow.results.at(-1)?.result.data
+      })
+      .toMatchObject({ value: 3 })
+    const revisions = slow.results.flatMap(({ result }) => (result.data as unknown as Update).revisions)
+    expect(revisions).toEqual([2, 3, 4])
+    slow.leave()
+    quick.leave()
+    expect(world.hub.size).toBe(1)
+  })
+
+  it('ends only the subscribers of an operation whose execution fails unexpectedly', async () => {
+    const world = createUnitOfWork()
+    const groups = createSubscriberGroups()
+    const failure = new Error('unexpected')
+    const broken = joinWith(
+      groups,
+      watchState(world, () => {}),
+      {
+        key: 'broken',
+        document: {},
+        wait: async () => Promise.reject(failure),
+      },
+    )
+    const sound = joinWith(
+      groups,
+      watchState(world, () => {}),
+      { key: 'sound', document: {} },
+    )
+    await settle()
+    world.commit([watched])
+    await settle()
+    expect(broken.failures).toEqual([failure])
+    expect(sound.results.at(-1)?.result.data).toMatchObject({ value: 1 })
+    expect(world.hub.size).toBe(2)
   })
 })

@@ -21,10 +21,10 @@ it('runs the work once more for all callers that arrive during a run', async () 
   end(0)
   expect(await first).toBe(0)
   await expect.poll(() => work.mock.calls.length).toBe(2)
-  expect(ask.isRunning()).toBe(true)
+  expect(ask.running()).not.toBeNull()
   end(1)
   expect(await Promise.all(later)).toEqual([1, 1, 1])
-  expect([work.mock.calls.length, ask.isRunning()]).toEqual([2, false])
+  expect([work.mock.calls.length, ask.running()]).toEqual([2, null])
 })
 
 it('gives the error of a run to the callers of that run only', async () => {

@@ -1,7 +1,7 @@
 /** Who listens to the road while it is played, and what each should have been told by now. */
 import { expect } from 'vitest'
 import type { Change, ChangeFilter } from '../../src/domain/change.ts'
-import type { FeedEvent } from '../../src/feed/change-stream.ts'
+import type { FeedEvent } from '../../src/feed/event-queue.ts'
 import type { Snapshot } from '../../src/store/database.ts'
 import type { Road } from '../support/road.ts'
 import type { Image, ModelChange } from './reference-facts.ts'
@@ -82,7 +82,7 @@ export function createFollower({ log }: Told, which: number, start: number): Lis
       if (stream) return
       from = { revision: Math.max(cursor, tail), isReset: cursor < tail }
       events = []
-      const own = road.feed.changes({ filter: asked, after: cursor })
+      const own = road.changes({ filter: asked, after: cursor })
       stream = own
       listen(own).catch((error: unknown) => {
         // A stream that was left before the feed closed may still fail: nothing reads it.
@@ -113,7 +113,7 @@ export function createWatcher({ log, past }: Told, id: string): Listener {
   }
 
   async function listen(road: Road): Promise<void> {
-    const watching = road.feed.watch({ topics: [`deployment:${id}`] })
+    const watching = road.watch({ topics: [`deployment:${id}`] })
     stream = watching
     for await (const { cursor, coalesced, changes, snapshot, release } of watching) {
       const state = readState(snapshot)

@@ -82,7 +82,7 @@ describe.skipIf(!findPostgres())('a crash of PostgreSQL in the middle of batches
 })
 
 function listen(road: Road, after: Revision): { readonly revisions: Revision[]; ended(): Promise<void> } {
-  const stream = road.feed.changes({ filter: {}, after })
+  const stream = road.changes({ filter: {}, after })
   const revisions: Revision[] = []
   const following = (async () => {
     for await (const { change, reset } of stream) {

@@ -17,7 +17,7 @@ describe.each(stores)('a clock that jumped on $name', (store) => {
     let now = Date.now() + 60 * second
     const api = await startApi({ store, road: { writer: { clock: () => now } } })
     onTestFinished(() => api.close())
-    const { database, feed, writer } = api.road
+    const { database, writer } = api.road
     const { revision: start } = await readHead(database.session)
     const revisions: number[] = []
     const say = async (state: 'PENDING' | 'INSTALLING' | 'INSTALLED' | 'FAILED'): Promise<number> => {
@@ -25,7 +25,7 @@ describe.each(stores)('a clock that jumped on $name', (store) => {
       return (await readHead(database.session)).at
     }
     const told: number[] = []
-    const stream = feed.changes({ filter: {}, after: start })
+    const stream = api.road.changes({ filter: {}, after: start })
     const listening = (async () => {
       for await (const { cursor, reset } of stream) told.push(reset === null ? cursor : -1)
     })()

@@ -1,7 +1,7 @@
 /** Subscribers that keep what they were told. */
 import type { ChangeFilter } from '../../src/domain/change.ts'
 import type { Revision } from '../../src/domain/values.ts'
-import type { FeedEvent } from '../../src/feed/change-stream.ts'
+import type { FeedEvent } from '../../src/feed/event-queue.ts'
 import type { Road } from './road.ts'
 
 export interface Follower {
@@ -13,8 +13,8 @@ export interface Follower {
   leave(): Promise<void>
 }
 
-export function follow({ feed }: Road, after: Revision | null, filter: ChangeFilter = {}): Follower {
-  const stream = feed.changes({ filter, after })
+export function follow(road: Road, after: Revision | null, filter: ChangeFilter = {}): Follower {
+  const stream = road.changes({ filter, after })
   const events: FeedEvent[] = []
   const following = (async () => {
     for await (const event of stream) events.push(event)
@@ -38,8 +38,8 @@ export interface Watcher {
 }
 
 /** Watches everything there is. */
-export function watch({ feed }: Road): Watcher {
-  const stream = feed.watch({ topics: ['all'] })
+export function watch(road: Road): Watcher {
+  const stream = road.watch({ topics: ['all'] })
   const updates: { cursor: Revision; revisions: readonly Revision[] }[] = []
   const watching = (async () => {
     for await (const { cursor, changes, release } of stream) {

@@ -6,6 +6,8 @@ export interface EventResult {
   readonly result: ExecutionResult
   /** The cursor of an event of `changes`. Null: the stream restarts with the present. */
   readonly resumeFrom: Revision | null
+  /** The document that was executed. Locations of errors refer to it. */
+  readonly document: object | null
   /** Whether the result depends on its event alone: nothing was read, and the caller has no access scope. */
   readonly isOfEvent: boolean
   /** The result as JSON, once it was sent. */
@@ -18,8 +20,9 @@ export function createEventResult(
   result: ExecutionResult,
   resumeFrom: Revision | null = null,
   isOfEvent = false,
+  document: object | null = null,
 ): EventResult {
-  return { result, resumeFrom, isOfEvent, text: null, frame: null }
+  return { result, resumeFrom, document, isOfEvent, text: null, frame: null }
 }
 
 /** Serializes a result once for all its subscribers. */

@@ -2,7 +2,6 @@
  * All reads of one snapshot. Equal reads on one level of a query become one statement (DataLoader), and results are
  * cached. A reader belongs to its snapshot, so all readers of a shared snapshot share its cache.
  */
-import { createAttachment } from '../../attachment.ts'
 import { type AccessScope, accessScopeKey } from '../../domain/access-scope.ts'
 import type { Change, ChangeFilter } from '../../domain/change.ts'
 import type { Digest } from '../../domain/desired.ts'
@@ -80,21 +79,13 @@ export type ChangeParent =
 
 export type Reader = ReturnType<typeof createReader>
 
-const readers = createAttachment<Snapshot, Map<string, Reader>>('readers')
-
 /** One reader per snapshot and access scope. */
 export function readerOf(snapshot: Snapshot, accessScope: AccessScope | null): Reader {
-  let ofSnapshot = readers.get(snapshot)
-  if (!ofSnapshot) {
-    ofSnapshot = new Map()
-    readers.set(snapshot, ofSnapshot)
-  }
-  const key = accessScope === null ? '' : accessScopeKey(accessScope)
-  let reader = ofSnapshot.get(key)
-  if (!reader) {
-    reader = createReader(withScope(snapshot, accessScope))
-    ofSnapshot.set(key, reader)
-  }
+  const key = accessScope === null ? 'reader' : `reader ${accessScopeKey(accessScope)}`
+  const known = snapshot.derived.get(key) as Reader | undefined
+  if (known) return known
+  const reader = createReader(withScope(snapshot, accessScope))
+  snapshot.derived.set(key, reader)
   return reader
 }
 

@@ -6,17 +6,15 @@
  *   change   linked objects show the present, so only subscribers notified in the same moment share the result. If
  *            nothing was read for it, later ones share it too (resuming subscribers are at different positions)
  */
-import type { DocumentNode } from 'graphql'
 import { LRUCache } from 'lru-cache'
-import { createAttachment } from '../../attachment.ts'
 import type { Change } from '../../domain/change.ts'
 import type { Revision } from '../../domain/values.ts'
+import type { Snapshot } from '../../store/database.ts'
 import type { SourceEvent } from '../subscriptions/event-source.ts'
 import type { EventResult } from './event-result.ts'
 
 export interface SharedExecution {
-  /** Subscribers with equal keys share: same parsed document (documents are cached), operation, variables, rights. */
-  keyOf(document: DocumentNode, operation: string): string
+  /** `key`: of the operation's shape, variables and rights. */
   execute(key: string, event: SourceEvent, execute: () => MaybeLater<EventResult>): MaybeLater<EventResult>
 }
 
@@ -38,26 +36,15 @@ const keptText = 16 * 1024 * 1024
 const resultText = 1024
 
 export function createSharedExecution(): SharedExecution {
-  const documents = new WeakMap<DocumentNode, number>()
-  let lastDocument = 0
-  const ofStates = createAttachment<object, Results>('results')
   const ofChanges: Results = new Map()
   const kept = new LRUCache<Change, Kept>({ maxSize: keptText })
 
-  function resultsOf(snapshot: object): Results {
-    const known = ofStates.get(snapshot)
+  function resultsOf({ derived }: Snapshot): Results {
+    const known = derived.get('results') as Results | undefined
     if (known) return known
     const results: Results = new Map()
-    ofStates.set(snapshot, results)
+    derived.set('results', results)
     return results
-  }
-
-  function numberOf(document: DocumentNode): number {
-    const known = documents.get(document)
-    if (known !== undefined) return known
-    lastDocument += 1
-    documents.set(document, lastDocument)
-    return lastDocument
   }
 
   function keep(change: Change, operation: string, result: EventResult): void {
@@ -68,7 +55,6 @@ export function createSharedExecution(): SharedExecution {
   }
 
   return {
-    keyOf: (document, operation) => `${numberOf(document)} ${operation}`,
     execute(operation, event, execute) {
       const { change } = event.payload as { readonly change?: Change | null }
       const before = change ? kept.get(change)?.results.get(operation) : undefined

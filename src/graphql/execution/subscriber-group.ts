@@ -1,6 +1,7 @@
 /**
- * Groups subscribers with the same document, variables and rights. Subscribers that are caught up share one line: one
- * source, one execution per event, and the same result for all.
+ * Groups subscribers that watch the same thing with the same rights. Subscribers that are caught up share one line: one
+ * source, whose events are read once. Those of a line whose operations have equal shapes and variables share one
+ * execution of each event, and get the same result.
  *
  *   joins ──▶ a line of its own ──caught up, and another line is too──▶ the shared line
  *                    ▲                                                        │
@@ -23,130 +24,241 @@ export interface Listener {
 
 export interface SubscriberGroups {
   /** Sends the events of `source`, or of an equal source, to `listener`. Call the returned function to leave. */
-  join(key: string, source: Source<unknown>, execute: Execute, listener: Listener): () => void
+  join(source: Source<unknown>, operation: Operation, listener: Listener): () => void
 }
 
-/** Returns synchronously if the result is cached. `isAlone`: no other subscriber can share the result. */
-export type Execute = (event: SourceEvent, isAlone: boolean) => EventResult | Promise<EventResult>
+/** What a subscriber executes for each event. */
+export interface Operation {
+  /** The rights of the caller. */
+  readonly rights: string
+  /** Operations with equal keys have equal results, apart from the locations of errors. */
+  readonly key: string
+  /** Distinguishes documents with equal keys. */
+  readonly document: object
+  /** Returns synchronously if no resolver waits. */
+  readonly execute: (event: SourceEvent, sharing: Sharing) => EventResult | Promise<EventResult>
+}
+
+/**
+ * all    with every subscriber with an equal key
+ * later  there is no other subscriber now, but a later one may be at the same event of `changes`
+ * none   the result is for this document only
+ */
+export type Sharing = 'all' | 'later' | 'none'
 
 interface SubscriberGroup {
   readonly key: string
   /** A line that may be idle. */
   idle: Line | null
-  size: number
+  /** The number of subscribers with each operation. */
+  readonly operations: Map<string, number>
 }
 
 interface Line {
   readonly group: SubscriberGroup
   readonly source: Source<unknown>
-  readonly execute: Execute
   readonly members: Set<Member>
+  /** Whether `run` is executing. An idle line holds no promise. */
+  isRunning: boolean
+  /** Whether the source woke the line while it was running. */
+  isWoken: boolean
 }
 
 interface Member {
   readonly listener: Listener
+  readonly operation: Operation
   line: Line
+  /** Until it can take the next result. */
   busy: Promise<void> | null
 }
+
+/** Milliseconds that a line waits for executions before the next event. Subscribers of longer ones get lines of their own. */
+const patience = 50
 
 export function createSubscriberGroups(): SubscriberGroups {
   const groups = new Map<string, SubscriberGroup>()
 
-  function groupOf(key: string): SubscriberGroup {
-    const known = groups.get(key)
-    if (known) return known
-    const group: SubscriberGroup = { key, idle: null, size: 0 }
+  function enter(key: string, { key: operation }: Operation): SubscriberGroup {
+    const group = groups.get(key) ?? { key, idle: null, operations: new Map() }
     groups.set(key, group)
+    group.operations.set(operation, (group.operations.get(operation) ?? 0) + 1)
     return group
+  }
+
+  function exit(group: SubscriberGroup, { key: operation }: Operation): void {
+    const count = (group.operations.get(operation) ?? 0) - 1
+    if (count > 0) group.operations.set(operation, count)
+    else group.operations.delete(operation)
+    // A new group with the same key may exist meanwhile.
+    if (group.operations.size === 0 && groups.get(group.key) === group) groups.delete(group.key)
   }
 
   function leave(member: Member): void {
     const { line } = member
     if (!line.members.delete(member)) return
-    shrink(line.group, 1)
+    exit(line.group, member.operation)
     if (line.members.size === 0) close(line)
     else line.source.setSubscriberCount(line.members.size)
   }
 
-  function shrink(group: SubscriberGroup, by: number): void {
-    group.size -= by
-    // A new group with the same key may exist meanwhile.
-    if (group.size === 0 && groups.get(group.key) === group) groups.delete(group.key)
+  function start(line: Line): void {
+    line.source.onWake(() => wake(line))
+    void run(line)
   }
 
+  /** The hub wakes a source while it publishes, so the line runs after that. */
+  function wake(line: Line): void {
+    line.isWoken = true
+    if (line.isRunning) return
+    line.isRunning = true
+    queueMicrotask(() => void run(line))
+  }
+
+  /** Sends the events that the source has. */
   async function run(line: Line): Promise<void> {
-    const { members, source, execute } = line
-    source.whenIdle(() => settle(line))
-    let finish = (listener: Listener): void => listener.end()
+    const { source } = line
+    line.isRunning = true
     try {
       for (;;) {
         for (let busy = whenOneIsFree(line); busy; busy = whenOneIsFree(line)) await busy
-        const event = source.take() ?? (await next(source))
-        if (event === null) break
-        const result = execute(event, line.group.size === 1)
-        tell(line, result instanceof Promise ? await result : result)
+        line.isWoken = false
+        const next = source.next()
+        const event = next instanceof Promise ? await next : next
+        if (event === 'ended') return finish([...line.members], (listener) => listener.end())
+        if (event === 'idle') {
+          if (line.isWoken) continue
+          line.isRunning = false
+          return settle(line)
+        }
+        const executing = send(line, event)
+        if (executing.length > 0) await withinPatience(executing)
       }
     } catch (error) {
       close(line)
-      finish = (listener) => listener.fail(error)
+      finish([...line.members], (listener) => listener.fail(error))
     }
-    const last = [...members]
-    members.clear()
-    shrink(line.group, last.length)
-    for (const { listener } of last) finish(listener)
+  }
+
+  /** A line without members stays marked as running: it never runs again. */
+  function finish(members: readonly Member[], say: (listener: Listener) => void): void {
+    const present = members.filter((member) => member.line.members.delete(member))
+    for (const { line, operation } of present) exit(line.group, operation)
+    for (const { listener } of present) say(listener)
   }
 
   return {
-    join(key, source, execute, listener) {
-      const group = groupOf(key)
-      const line: Line = { group, source, execute, members: new Set() }
-      const member: Member = { listener, line, busy: null }
-      group.size += 1
+    join(source, operation, listener) {
+      const group = enter(`${operation.rights} ${source.key}`, operation)
+      const line: Line = { group, source, members: new Set(), isRunning: false, isWoken: false }
+      const member: Member = { listener, operation, line, busy: null }
       line.members.add(member)
-      void run(line)
+      start(line)
       return () => leave(member)
     },
   }
 
-  function tell(line: Line, result: EventResult): void {
-    const behind: Member[] = []
-    for (const member of line.members) {
-      if (member.busy) behind.push(member)
-      else give(member, result)
+  /** Executes each operation once, and sends the results. Returns the executions that take longer. */
+  function send(line: Line, event: SourceEvent): Promise<void>[] {
+    const free: Member[] = []
+    for (const member of [...line.members]) {
+      if (member.busy) separate(member)
+      else free.push(member)
     }
-    for (const member of behind) part(member)
+    const executing: Promise<void>[] = []
+    for (const [key, members] of byOperation(free)) {
+      const work = execute(members, event, line.group.operations.get(key) === 1 ? 'later' : 'all')
+      if (work) executing.push(work)
+    }
+    if (executing.length === 0) event.release()
+    else void Promise.all(executing).then(event.release)
+    return executing
+  }
+
+  /** Executes one operation for all its subscribers. Undefined: it is done. The promise never rejects. */
+  function execute(members: readonly Member[], event: SourceEvent, sharing: Sharing): Promise<void> | undefined {
+    const [first] = members
+    if (!first) return
+    try {
+      const result = first.operation.execute(event, sharing)
+      if (!(result instanceof Promise)) return deliver(members, event, result)
+      const work = result
+        .then((found) => deliver(members, event, found))
+        .catch((error: unknown) => fail(members, error))
+      for (const member of members) setBusy(member, work)
+      return work
+    } catch (error) {
+      fail(members, error)
+    }
+  }
+
+  /** Errors have locations in the document, so subscribers with other documents get results of their own. */
+  function deliver(members: readonly Member[], event: SourceEvent, result: EventResult): Promise<void> | undefined {
+    const isOwn = ({ operation }: Member): boolean => !result.result.errors || operation.document === result.document
+    const others: Member[] = []
+    for (const member of members) {
+      if (isOwn(member)) give(member, result)
+      else others.push(member)
+    }
+    if (others.length === 0) return
+    const documents = Map.groupBy(others, ({ operation }) => operation.document)
+    const executing = [...documents.values()].map((own) => execute(own, event, 'none'))
+    return Promise.all(executing).then(() => undefined)
+  }
+
+  function fail(members: readonly Member[], error: unknown): void {
+    finish(members, (listener) => listener.fail(error))
+    for (const { line } of members) if (line.members.size === 0) close(line)
   }
 
   /** Moves a busy subscriber to a line of its own, which starts with the event that it could not take. */
-  function part(member: Member): void {
+  function separate(member: Member): void {
     const { line } = member
-    if (!line.members.delete(member)) return
-    member.line = { ...line, source: line.source.fork(), members: new Set([member]) }
-    void run(member.line)
+    line.members.delete(member)
+    member.line = { ...line, source: line.source.fork(), members: new Set([member]), isRunning: false }
+    start(member.line)
     if (line.members.size === 0) close(line)
     else line.source.setSubscriberCount(line.members.size)
   }
 }
 
-/** A single subscriber is waited for before the next event is taken: the source merges what happens meanwhile. */
+/** If all subscribers are busy, the next event is not taken yet: the source merges what happens meanwhile. */
 function whenOneIsFree({ members }: Line): Promise<void> | null {
-  if (members.size !== 1) return null
-  const [one] = members
-  return one?.busy ?? null
+  const all: Promise<void>[] = []
+  for (const { busy } of members) {
+    if (!busy) return null
+    all.push(busy)
+  }
+  return all.length > 0 ? Promise.race(all) : null
 }
 
-async function next(source: Source<unknown>): Promise<SourceEvent | null> {
-  const { done, value } = await source.next()
-  return done ? null : value
+function byOperation(members: readonly Member[]): Iterable<readonly [string, readonly Member[]]> {
+  const [first] = members
+  if (!first) return []
+  // Most lines have one operation.
+  if (members.every(({ operation }) => operation.key === first.operation.key)) return [[first.operation.key, members]]
+  return Map.groupBy(members, ({ operation }) => operation.key)
 }
 
 function give(member: Member, result: EventResult): void {
+  if (!member.line.members.has(member)) return
   const busy = member.listener.take(result)
-  if (!busy) return
+  if (busy) setBusy(member, busy)
+}
+
+function setBusy(member: Member, busy: Promise<void>): void {
   member.busy = busy
   void busy.then(() => {
-    member.busy = null
+    if (member.busy === busy) member.busy = null
   })
+}
+
+async function withinPatience(executing: readonly Promise<void>[]): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, patience)
+  })
+  await Promise.race([late, Promise.all(executing)])
+  clearTimeout(timer)
 }
 
 /** Merges two idle lines whose sources will yield the same events. */
@@ -177,5 +289,5 @@ function settle(line: Line): void {
 /** Ends the source, which ends the line's `run`. */
 function close(line: Line): void {
   if (line.group.idle === line) line.group.idle = null
-  void line.source.return()
+  line.source.close()
 }

@@ -35,13 +35,14 @@ function implementUpdate<Counts>(name: string, of: string, type: PothosSchemaTyp
   })
 }
 
-/** `numbers`: what a subscriber sees of the counts. An update is sent only if it differs from the previous one. */
+/** `key`: what is counted. `numbers`: what a subscriber sees of the counts. An update is sent only if it differs from the previous one. */
 function streamCounts<Counts>(
   context: Context,
+  key: string,
   watch: WatchOptions,
   load: (reader: Reader) => Promise<{ readonly counts: Counts; readonly numbers: unknown }>,
 ): Source<CountsUpdate<Counts>> {
-  return streamState<CountsUpdate<Counts>, string>(context, watch, async (reader, event, { memory: sent }) => {
+  return streamState<CountsUpdate<Counts>, string>(context, key, watch, async (reader, event, { memory: sent }) => {
     const { counts, numbers } = await load(reader)
     const shown = JSON.stringify(numbers)
     if (shown === sent) return { skip: true }
@@ -61,11 +62,16 @@ builder.subscriptionFields((t) => ({
     args: { filter: t.arg({ type: DeploymentFilterRef, description: 'Selects the deployments to count.' }) },
     subscribe: (_, args, context) => {
       const filter = toDeploymentFilter(args.filter)
-      return streamCounts(context, deploymentWatch(filter), async (reader) => {
-        const counts = await loadCounts(reader, { of: 'fleet' }, filter, null)
-        const { asOf: _, convergence, ...states } = counts
-        return { counts, numbers: [states, await convergence()] }
-      })
+      return streamCounts(
+        context,
+        `deploymentCounts ${JSON.stringify(filter)}`,
+        deploymentWatch(filter),
+        async (reader) => {
+          const counts = await loadCounts(reader, { of: 'fleet' }, filter, null)
+          const { asOf: _, convergence, ...states } = counts
+          return { counts, numbers: [states, await convergence()] }
+        },
+      )
     },
     resolve: (event) => event.payload,
   }),
@@ -77,11 +83,16 @@ builder.subscriptionFields((t) => ({
     args: { filter: t.arg({ type: ResourceFilterRef, description: 'Selects the resources to count.' }) },
     subscribe: (_, args, context) => {
       const filter = toResourceFilter(args.filter)
-      return streamCounts(context, resourceWatch(filter), async (reader) => {
-        const counts = await countResourcesOf(reader, { of: 'fleet' }, filter, null)
-        const { revision: _, ...numbers } = counts
-        return { counts, numbers }
-      })
+      return streamCounts(
+        context,
+        `resourceCounts ${JSON.stringify(filter)}`,
+        resourceWatch(filter),
+        async (reader) => {
+          const counts = await countResourcesOf(reader, { of: 'fleet' }, filter, null)
+          const { revision: _, ...numbers } = counts
+          return { counts, numbers }
+        },
+      )
     },
     resolve: (event) => event.payload,
   }),

@@ -70,5 +70,6 @@ function streamDeployment(
     const { cursor, coalesced } = event
     return { send: { cursor, coalesced, deploymentId, found, changes }, memory }
   }
-  return streamState(context, { topics: [`deployment:${deploymentId}`] }, react)
+  const key = `deployment ${JSON.stringify([deploymentId, deviceId])}`
+  return streamState(context, key, { topics: [`deployment:${deploymentId}`] }, react)
 }

@@ -1,5 +1,6 @@
-/** The event source of a subscription. operation.ts executes the operation once per event. */
+/** The event source of a subscription. execution/event-execution.ts executes the operation for each event. */
 import type { Revision } from '../../domain/values.ts'
+import type { Stream } from '../../feed/stream.ts'
 import type { Snapshot } from '../../store/database.ts'
 
 export interface SourceEvent<Payload = unknown> {
@@ -12,59 +13,27 @@ export interface SourceEvent<Payload = unknown> {
   release(): void
 }
 
-/** A source has one consumer, which calls `return` when it stops consuming. */
-export interface Source<Payload> extends AsyncIterableIterator<SourceEvent<Payload>>, Forkable<Payload> {
-  return(): Promise<IteratorResult<SourceEvent<Payload>>>
-  /** The next event if it is available now: a backlog needs no await per event. Not while `next` is pending. */
-  take(): SourceEvent<Payload> | null
+/** Many subscribers may share a source: execution/subscriber-group.ts. */
+export interface EventSource<Payload> extends Stream<SourceEvent<Payload>> {
+  /** What is watched: sources with equal keys and rights yield the same events, once they are in the same state. */
+  readonly key: string
   /** For a stream of changes without `after`: its first revision, or a little earlier. */
   readonly start: Revision | null
-}
-
-/** What execution/subscriber-group.ts needs to serve many subscribers from one source. */
-interface Forkable<Payload> {
-  /** Whether all events were consumed and `next` is pending. */
-  isIdle(): boolean
-  /** The state of an idle source. Two sources of one operation with equal keys yield the same events. */
+  /** The state of an idle source, besides its key. */
   stateKey(): string
   /** A copy positioned before the last event, for a subscriber that could not take that event. */
   fork(): Source<Payload>
-  /** Sets the callback for each time that the source becomes idle. */
-  whenIdle(notify: () => void): void
   /** The number of subscribers that this source serves. */
   setSubscriberCount(subscribers: number): void
 }
 
-export interface SourceOptions<Payload> extends Forkable<Payload> {
-  readonly start?: Revision | null
-  take?(): SourceEvent<Payload> | null
-  pull(): Promise<SourceEvent<Payload> | null>
-  close(): Promise<unknown>
+/** An event source as graphql accepts it: an async iterable, which nothing iterates. */
+export type Source<Payload> = EventSource<Payload> & AsyncIterable<SourceEvent<Payload>>
+
+export function createSource<Payload>(source: EventSource<Payload>): Source<Payload> {
+  return Object.assign(source, { [Symbol.asyncIterator]: refuseIteration })
 }
 
-/** Not a generator: its `return` would wait for a pending event that may never come. */
-export function createSource<Payload>({
-  start = null,
-  take = () => null,
-  pull,
-  close,
-  ...rest
-}: SourceOptions<Payload>): Source<Payload> {
-  const over = { done: true, value: undefined } as const
-  return {
-    ...rest,
-    start,
-    take,
-    [Symbol.asyncIterator]() {
-      return this
-    },
-    async next() {
-      const value = await pull()
-      return value ? { done: false, value } : over
-    },
-    async return() {
-      await close()
-      return over
-    },
-  }
+function refuseIteration(): never {
+  throw new Error('an event source is not iterated: subscriber-group.ts takes its events')
 }

@@ -1,6 +1,7 @@
 import { DomainError } from '../../domain/errors.ts'
 import type { Revision } from '../../domain/values.ts'
-import type { ChangePosition, FeedEvent as FeedEventRow } from '../../feed/change-stream.ts'
+import type { ChangePosition } from '../../feed/change-stream.ts'
+import type { FeedEvent as FeedEventRow } from '../../feed/event-queue.ts'
 import { builder } from '../builder.ts'
 import type { Context } from '../execution/context.ts'
 import { ChangeFilterRef, toChangeFilter } from '../objects/change-list.ts'
@@ -63,30 +64,25 @@ function streamChanges(
   from?: ChangePosition,
 ): Source<FeedEventRow> {
   const { feed, visible } = context
-  let idle = (): void => undefined
-  const changes = feed.changes({ filter, after, visible, from, idle: () => idle() })
+  const changes = feed.changes({ filter, after, visible, from })
   return createSource({
+    key: `changes ${JSON.stringify(filter)}`,
     start: after === null ? feed.hub.last : null,
-    take() {
-      const value = changes.take()
-      return value && eventOf(value)
+    next() {
+      const event = changes.next()
+      return event instanceof Promise ? event.then(sourceEventOf) : sourceEventOf(event)
     },
-    async pull() {
-      const { done, value } = await changes.next()
-      return done ? null : eventOf(value)
-    },
-    close: () => changes.return(),
+    onWake: changes.onWake,
+    close: changes.close,
     isIdle: changes.isIdle,
     stateKey: () => '',
     fork: () => streamChanges(context, filter, after, changes.before()),
-    whenIdle(notify) {
-      idle = notify
-    },
     setSubscriberCount: changes.setSubscriberCount,
   })
 }
 
-function eventOf(payload: FeedEventRow): SourceEvent<FeedEventRow> {
+function sourceEventOf(payload: FeedEventRow | 'idle' | 'ended'): SourceEvent<FeedEventRow> | 'idle' | 'ended' {
+  if (typeof payload === 'string') return payload
   return { payload, resumeFrom: payload.cursor, snapshot: null, release: () => {} }
 }
 

@@ -72,7 +72,7 @@ function streamRollout(context: Context, wanted: RolloutWanted): Source<RolloutU
     const changes = isNew ? await changesSince(reader, sentUpTo, followed ?? 0) : event.changes
     return { send: { cursor, coalesced, rollout, changes }, memory: { followed, isNew: false } }
   }
-  return streamState(context, known === null ? untilCreated : topic(known), react)
+  return streamState(context, `rollout ${JSON.stringify(wanted)}`, known === null ? untilCreated : topic(known), react)
 }
 
 interface Followed {

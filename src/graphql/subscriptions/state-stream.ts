@@ -4,10 +4,11 @@
  * update.
  */
 import type { Revision } from '../../domain/values.ts'
-import type { WatchEvent, WatchOptions } from '../../feed/watch-stream.ts'
+import type { Shared } from '../../feed/feed.ts'
+import type { WatchEvent, WatchOptions, WatchStream } from '../../feed/watch-stream.ts'
 import type { Context } from '../execution/context.ts'
 import { type Reader, readerOf } from '../execution/loaders.ts'
-import { createSource, type Source } from './event-source.ts'
+import { createSource, type Source, type SourceEvent } from './event-source.ts'
 
 /** The reaction to an event: send an update, skip it, or watch something else. The next one gets `memory`. */
 export type Reaction<Payload, Memory> =
@@ -30,78 +31,84 @@ export type React<Payload, Memory> = (
 
 export function streamState<Payload, Memory>(
   context: Pick<Context, 'feed' | 'principal' | 'whose'>,
+  key: string,
   options: WatchOptions,
   react: React<Payload, Memory>,
   begin: Past<Memory> = { memory: null, sentUpTo: 0 },
 ): Source<Payload> {
   const { feed, principal, whose } = context
-  let idle = (): void => undefined
+  let wake = (): void => undefined
   let subscribers = 1
-  const watch = (what: WatchOptions) => feed.watch({ ...what, whose, idle: () => idle() })
-  let watched = watch(options)
+  let isClosed = false
   let { topics, matches }: WatchOptions = options
   let past = begin
   /** The state before the last update. */
   let before = begin
-  let isClosed = false
+  let watched = watch(options)
 
-  async function pull() {
-    while (!isClosed) {
-      const { done, value: event } = await watched.next()
-      if (done) return null
+  function watch(what: WatchOptions): Shared<WatchStream> {
+    const stream = feed.watch({ ...what, whose })
+    stream.onWake(() => wake())
+    return stream
+  }
+
+  async function reactTo(first: ReturnType<WatchStream['next']>): Promise<SourceEvent<Payload> | 'idle' | 'ended'> {
+    for (let next = first; ; next = watched.next()) {
+      const event = await next
+      if (typeof event === 'string') return event
       const reaction = await decide(event)
-      if (reaction === null) return null
       before = past
       const { memory = past.memory } = reaction
       past = { memory, sentUpTo: 'send' in reaction ? event.cursor : past.sentUpTo }
       if ('send' in reaction)
         return { payload: reaction.send, resumeFrom: null, snapshot: event.snapshot, release: event.release }
       event.release()
-      if ('follow' in reaction) await follow(reaction.follow)
+      if ('follow' in reaction) follow(reaction.follow)
     }
-    return null
   }
 
-  /** Null: the stream was closed meanwhile. */
-  async function decide(event: WatchEvent): Promise<Reaction<Payload, Memory> | null> {
+  async function decide(event: WatchEvent): Promise<Reaction<Payload, Memory>> {
     try {
       const reader = readerOf(event.snapshot, principal.accessScope)
       const visible = reader.isNarrow ? await narrowed(reader, event) : event
-      const reaction = visible === null ? ({ skip: true } as const) : await react(reader, visible, past)
-      if (!isClosed) return reaction
+      return visible === null ? { skip: true } : await react(reader, visible, past)
     } catch (error) {
       event.release()
-      await close()
+      watched.close()
       throw error
     }
-    event.release()
-    return null
   }
 
   /** Attaches the new watch, which starts with the present, before it closes the old one: no change is lost. */
-  async function follow(next: WatchOptions): Promise<void> {
+  function follow(next: WatchOptions): void {
     const old = watched
     ;({ topics, matches } = next)
     watched = watch(next)
     watched.setSubscriberCount(subscribers)
-    await old.return()
-    if (isClosed) await watched.return()
-  }
-
-  async function close(): Promise<void> {
-    isClosed = true
-    await watched.return()
+    // The source may have been closed while it read.
+    if (isClosed) watched.close()
+    old.onWake(() => undefined)
+    old.close()
   }
 
   return createSource({
-    pull,
-    close,
+    key,
+    start: null,
+    next() {
+      const first = watched.next()
+      return typeof first === 'string' ? first : reactTo(first)
+    },
+    onWake(notify) {
+      wake = notify
+    },
+    close(failure) {
+      isClosed = true
+      watched.close(failure)
+    },
     isIdle: () => watched.isIdle(),
     stateKey: () => JSON.stringify([topics, past.memory]),
-    fork: () => streamState(context, { topics, ...(matches && { matches }), from: watched.before() }, react, before),
-    whenIdle(notify) {
-      idle = notify
-    },
+    fork: () =>
+      streamState(context, key, { topics, ...(matches && { matches }), from: watched.before() }, react, before),
     setSubscriberCount(count) {
       subscribers = count
       watched.setSubscriberCount(count)

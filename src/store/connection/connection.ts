@@ -158,7 +158,7 @@ export function openConnection(options: ConnectionOptions): Connection {
     const rows = await query.values()
     backend ??= rows.state.pid
     const objects = asObjects<T>(rows.columns, rows)
-    // postgres.js keeps them until the next full collection (attachment.ts says why).
+    // postgres.js keeps them until the next full collection.
     rows.length = 0
     return objects
   }

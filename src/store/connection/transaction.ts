@@ -89,7 +89,7 @@ export function openSnapshot({ run, begin, end, signal, cancel }: SnapshotOption
   }
   if (signal?.aborted) abort()
   else signal?.addEventListener('abort', abort)
-  return { ...sessionOf(runBehind), head, close }
+  return { ...sessionOf(runBehind), head, derived: new Map(), close }
 }
 
 function limited(run: Run): { readonly run: Run; end(): void } {

@@ -9,7 +9,6 @@
  */
 import { type SQL, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
-import { createAttachment } from '../../attachment.ts'
 import { DomainError } from '../../domain/errors.ts'
 import { imageAt } from '../../domain/fold.ts'
 import { storableJson } from '../../domain/text.ts'
@@ -87,7 +86,7 @@ export interface Past {
 }
 
 /** The last past of each session: an operation asks for the same revision many times. */
-const opened = createAttachment<Session, { readonly revision: Revision; readonly past: Promise<Past> }>('past')
+const opened = new WeakMap<Session, { readonly revision: Revision; readonly past: Promise<Past> }>()
 
 export function openPast(session: Session, revision: Revision): Promise<Past> {
   const known = opened.get(session)

@@ -73,13 +73,13 @@ describe.skipIf(!findPostgres())('PostgreSQL that goes away in the middle of bat
 describe.skipIf(!findPostgres())('a stream that has begun before PostgreSQL goes away', () => {
   it('of a state goes on with what it had not told yet', async () => {
     const { server, road } = await openRoad(60_000)
-    const stream = road.feed.watch({ topics: ['all'] })
+    const stream = road.watch({ topics: ['all'] })
     const present = await stream.next()
     present.value?.release()
     const { revision } = await change(road, 'INSTALLING')
     await server.stop('immediate')
     const next = stream.next()
-    await expect(road.feed.watch({ topics: ['all'] }).next()).rejects.toSatisfy(isTransient)
+    await expect(road.watch({ topics: ['all'] }).next()).rejects.toSatisfy(isTransient)
     await server.start()
     const { value } = await next
     expect(value?.cursor).toBe(revision)
@@ -91,7 +91,7 @@ describe.skipIf(!findPostgres())('a stream that has begun before PostgreSQL goes
   it('of changes goes on in the epoch that began meanwhile', async () => {
     const { server, road } = await openRoad(60_000)
     const start = (await readHead(road.database.session)).revision
-    const stream = road.feed.changes({ filter: {}, after: start })
+    const stream = road.changes({ filter: {}, after: start })
     const first = stream.next()
     await change(road, 'INSTALLING')
     await first
@@ -103,7 +103,7 @@ describe.skipIf(!findPostgres())('a stream that has begun before PostgreSQL goes
     await expect.poll(() => road.feed.hub.last).toBe(base)
     await server.stop('immediate')
     const next = stream.next()
-    await expect(road.feed.changes({ filter: {}, after: start }).next()).rejects.toSatisfy(isTransient)
+    await expect(road.changes({ filter: {}, after: start }).next()).rejects.toSatisfy(isTransient)
     await server.start()
     const { revision } = await change(road, 'INSTALLING')
     expect((await next).value).toMatchObject({ cursor: revision, reset: null })
@@ -112,7 +112,7 @@ describe.skipIf(!findPostgres())('a stream that has begun before PostgreSQL goes
 
   it('can be left meanwhile', async () => {
     const { server, road } = await openRoad(60_000)
-    const stream = road.feed.watch({ topics: ['all'] })
+    const stream = road.watch({ topics: ['all'] })
     const present = await stream.next()
     present.value?.release()
     await change(road, 'INSTALLING')

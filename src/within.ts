@@ -1,0 +1,8 @@
+/** Waits for work at most so many milliseconds. The work goes on. */
+export function within(time: number, work: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, time)
+  })
+  return Promise.race([work, late]).finally(() => clearTimeout(timer))
+}
