@@ -2,6 +2,7 @@
  * Rows that the writer wrote or read, so that it need not read them again. The cache is exact, not a guess: under the lock, a head with
  * the count of writes that this server's last batch left proves that no other server has written since.
  */
+import { LRUCache } from 'lru-cache'
 import type { Deployment } from '../domain/deployment.ts'
 import type { Target } from '../domain/target.ts'
 import type { DeploymentNeed, Effects, Loaded, Needs } from '../store/write/contract.ts'
@@ -17,11 +18,22 @@ export interface RowCache {
   forget(): void
 }
 
+/** Units of memory: a row is one, each of its components another, and long texts count too. A unit is about 300 bytes. */
+const textUnit = 200
+
+/** `capacity`: the number of rows. A row may be large, so deployments are also limited to four units of memory for each of them. */
 export function createRowCache(capacity: number): RowCache {
-  const deployments = new Map<string, Deployment>()
+  const deployments = new LRUCache<string, Deployment>({
+    max: capacity,
+    maxSize: 4 * capacity,
+    sizeCalculation: unitsOf,
+    dispose: (deployment, _, reason) => {
+      if (reason === 'evict') names.delete(deployment.key)
+    },
+  })
   /** A deployment that another reporter claims is no longer found by its old name. */
   const names = new Map<number, string>()
-  const devices = new Map<string, Target>()
+  const devices = new LRUCache<string, Target>({ max: capacity })
   let exactAt: number | null = null
 
   function forget(): void {
@@ -42,7 +54,9 @@ export function createRowCache(capacity: number): RowCache {
     const before = names.get(deployment.key)
     if (before !== undefined && before !== name) deployments.delete(before)
     names.set(deployment.key, name)
-    put(deployments, name, deployment)
+    deployments.set(name, deployment)
+    // One that is larger than the whole cache is not kept.
+    if (!deployments.has(name)) names.delete(deployment.key)
   }
 
   return {
@@ -73,10 +87,8 @@ export function createRowCache(capacity: number): RowCache {
       exactAt = writes
       for (const deployment of loaded.deployments) rememberDeployment(deployment)
       for (const { row } of effects.deployments.values()) rememberDeployment(row)
-      for (const target of loaded.targets) if (target.kind === 'DEVICE') put(devices, target.name, target)
-      for (const { row } of effects.targets.values()) if (row.kind === 'DEVICE') put(devices, row.name, row)
-      shrink(deployments, capacity, (deployment) => names.delete(deployment.key))
-      shrink(devices, capacity)
+      for (const target of loaded.targets) if (target.kind === 'DEVICE') devices.set(target.name, target)
+      for (const { row } of effects.targets.values()) if (row.kind === 'DEVICE') devices.set(row.name, row)
     },
   }
 }
@@ -87,18 +99,10 @@ export function isReported({ deployments, devices, ...others }: Needs): boolean 
   return !deployments?.some(({ anyReporter }) => anyReporter)
 }
 
-/** The newest last: a Map remembers the order of insertion. */
-function put<T>(map: Map<string, T>, key: string, value: T): void {
-  map.delete(key)
-  map.set(key, value)
-}
-
-function shrink<T>(map: Map<string, T>, capacity: number, dropped: (value: T) => void = () => {}): void {
-  for (const [key, value] of map) {
-    if (map.size <= capacity) return
-    map.delete(key)
-    dropped(value)
-  }
+function unitsOf({ components, error }: Deployment): number {
+  let units = 1 + components.length + Math.floor((error?.message.length ?? 0) / textUnit)
+  for (const component of components) units += Math.floor((component.error?.message.length ?? 0) / textUnit)
+  return units
 }
 
 function nameOf({ deploymentId, reporter }: { deploymentId: string; reporter: string }): string {
