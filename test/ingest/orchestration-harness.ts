@@ -6,7 +6,7 @@ import { deploymentIntentGroup, type LifecycleRolloutName } from '../../src/doma
 import { type ActionFact, recordActions } from '../../src/ingest/commands/act.ts'
 import { type AppliedResource, type ObservedObject, reportStateSnapshot } from '../../src/ingest/commands/resources.ts'
 import { readHead } from '../../src/store/connection/log-head.ts'
-import { readLog } from '../../src/store/read/changes.ts'
+import { readLog } from '../../src/store/read/changes/changes.ts'
 import { rolloutByKeyArgs } from '../../src/store/read/rollouts.ts'
 import { createEmptyRoad, type Road } from '../support/road.ts'
 import type { Store } from '../support/stores.ts'

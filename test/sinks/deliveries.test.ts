@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { readLog } from '../../src/store/read/changes.ts'
+import { readLog } from '../../src/store/read/changes/changes.ts'
 import { instanceById } from '../../src/store/read/instances.ts'
 import { createSink, listSinks, sinksByKey } from '../../src/store/sinks/sinks.ts'
 import { pruneHistory } from '../../src/store/write/housekeeping.ts'

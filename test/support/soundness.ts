@@ -5,7 +5,7 @@ import { type FoldableEntry, imageAt } from '../../src/domain/fold.ts'
 import { readRange } from '../../src/store/connection/log-head.ts'
 import type { Database, Session } from '../../src/store/database.ts'
 import { audit } from '../../src/store/read/audit.ts'
-import { readLog } from '../../src/store/read/changes.ts'
+import { readLog } from '../../src/store/read/changes/changes.ts'
 import { type DeploymentRecord, toDeployment } from '../../src/store/sql/rows.ts'
 import { attemptOf, type Played } from './fleet.ts'
 

@@ -11,7 +11,7 @@ import type { Digits, Millis, Revision } from '../../domain/values.ts'
 import type { Snapshot } from '../../store/database.ts'
 import { visibleChanges, withScope } from '../../store/read/access-scope.ts'
 import { audit } from '../../store/read/audit.ts'
-import { type ChangeScope, countChanges, pageChanges } from '../../store/read/changes.ts'
+import { type ChangeScope, countChanges, pageChanges } from '../../store/read/changes/changes.ts'
 import type { DeploymentFilter } from '../../store/read/deployment-filter.ts'
 import {
   componentsByKey,

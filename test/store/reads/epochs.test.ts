@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { beginEpoch } from '../../../src/store/connection/epoch.ts'
-import { countChanges, pageChanges, readLog } from '../../../src/store/read/changes.ts'
+import { countChanges, pageChanges, readLog } from '../../../src/store/read/changes/changes.ts'
 import { deploymentsByKey } from '../../../src/store/read/deployments.ts'
 import { resolvePast } from '../../../src/store/read/past.ts'
 import { pruneHistory } from '../../../src/store/write/housekeeping.ts'

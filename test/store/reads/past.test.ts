@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Deployment, DeploymentImage } from '../../../src/domain/deployment.ts'
 import type { Revision } from '../../../src/domain/values.ts'
 import type { Database } from '../../../src/store/database.ts'
-import { readLog } from '../../../src/store/read/changes.ts'
+import { readLog } from '../../../src/store/read/changes/changes.ts'
 import {
   countDeployments,
   deploymentsByKey,

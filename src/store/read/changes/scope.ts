@@ -1,8 +1,9 @@
 /** The subjects of a list or a count of changes, and how to read them. */
 import { type SQL, sql } from 'drizzle-orm'
-import type { ChangeFilter } from '../../domain/change.ts'
-import { isStorable, storableJson } from '../../domain/text.ts'
-import type { Session } from '../database.ts'
+import type { ChangeFilter } from '../../../domain/change.ts'
+import { isStorable, storableJson } from '../../../domain/text.ts'
+import type { Session } from '../../database.ts'
+import { presentFields } from '../deployment-filter.ts'
 import {
   type ChangeStretch,
   matchesChangeRow,
@@ -11,8 +12,7 @@ import {
   ofDeployment,
   selectBySubject,
   selectChanges,
-} from './change-rows.ts'
-import { presentFields } from './deployment-filter.ts'
+} from './rows.ts'
 
 /** The subjects. Results are by 0 for the fleet, by deployment key, and for components by the index in `items`. */
 export type ChangeScope =

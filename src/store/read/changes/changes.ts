@@ -1,17 +1,18 @@
 /**
  * Reads the log: for the feed's backlog, `changes` and every `history`. A history and a filter that names subjects use indexes. Any
- * other filter scans the changes in order (change-scan.ts).
+ * other filter scans the changes in order (scan.ts).
  */
 import { type SQL, sql } from 'drizzle-orm'
-import type { Change, ChangeFilter } from '../../domain/change.ts'
-import type { Revision } from '../../domain/values.ts'
-import { readRange } from '../connection/log-head.ts'
-import type { Session } from '../database.ts'
-import { parseRevision } from '../sql/cursor.ts'
-import type { Page, PageRequest } from '../sql/order.ts'
-import { toPage } from '../sql/page.ts'
-import { type ChangeRecord, type EntryRecord, toChange, toChanges } from '../sql/rows.ts'
-import { visibleChanges } from './access-scope.ts'
+import type { Change, ChangeFilter } from '../../../domain/change.ts'
+import type { Revision } from '../../../domain/values.ts'
+import { readRange } from '../../connection/log-head.ts'
+import type { Session } from '../../database.ts'
+import { parseRevision } from '../../sql/cursor.ts'
+import type { Page, PageRequest } from '../../sql/order.ts'
+import { toPage } from '../../sql/page.ts'
+import { type ChangeRecord, type EntryRecord, toChange, toChanges } from '../../sql/rows.ts'
+import { visibleChanges } from '../access-scope.ts'
+import { presentFields } from '../deployment-filter.ts'
 import {
   beginsWithin,
   type ChangeStretch,
@@ -19,12 +20,11 @@ import {
   nameChanges,
   selectChanges,
   selectEntries,
-} from './change-rows.ts'
-import { type ScanLimits, scanLimits, scanWindows } from './change-scan.ts'
-import { type ChangeScope, fromParents, isScan, parentsOf, selectOfParent } from './change-scope.ts'
-import { presentFields } from './deployment-filter.ts'
+} from './rows.ts'
+import { type ScanLimits, scanLimits, scanWindows } from './scan.ts'
+import { type ChangeScope, fromParents, isScan, parentsOf, selectOfParent } from './scope.ts'
 
-export type { ChangeScope } from './change-scope.ts'
+export type { ChangeScope } from './scope.ts'
 
 interface PageColumns {
   readonly page_parent: number

@@ -1,11 +1,11 @@
 /** Reads the log in order, one window of revisions per statement. So no statement grows with the log, and no query reads all of it. */
 import { type SQL, sql } from 'drizzle-orm'
-import { DomainError } from '../../domain/errors.ts'
-import type { Revision } from '../../domain/values.ts'
-import type { Session } from '../database.ts'
-import { all } from '../sql/parameters.ts'
-import { changeLog } from '../tables/schema.ts'
-import { firstEntry, type Range } from './change-rows.ts'
+import { DomainError } from '../../../domain/errors.ts'
+import type { Revision } from '../../../domain/values.ts'
+import type { Session } from '../../database.ts'
+import { all } from '../../sql/parameters.ts'
+import { changeLog } from '../../tables/schema.ts'
+import { firstEntry, type Range } from './rows.ts'
 
 export interface ScanLimits {
   /** Revisions per statement. */

@@ -4,12 +4,12 @@
  */
 import { type SQL, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
-import type { ChangeFilter } from '../../domain/change.ts'
-import type { Revision } from '../../domain/values.ts'
-import type { Session } from '../database.ts'
-import { all, either, fixed, hasAnyLabel, isAnyOf, keptLimit, listParameter } from '../sql/parameters.ts'
-import { changeLog, deployments, instances, targets } from '../tables/schema.ts'
-import { sawOrigin, tellsOfHere, visibleSubject } from './access-scope.ts'
+import type { ChangeFilter } from '../../../domain/change.ts'
+import type { Revision } from '../../../domain/values.ts'
+import type { Session } from '../../database.ts'
+import { all, either, fixed, hasAnyLabel, isAnyOf, keptLimit, listParameter } from '../../sql/parameters.ts'
+import { changeLog, deployments, instances, targets } from '../../tables/schema.ts'
+import { sawOrigin, tellsOfHere, visibleSubject } from '../access-scope.ts'
 
 /** A range of revisions, both inclusive. Null: no bound. */
 export interface Range {
