@@ -71,7 +71,7 @@ describe('a hub', () => {
     await hub.follow(head())
     hub.subscribe({
       topics: ['deployment:d-1'],
-      tell: (changes) => void told.push(...changes.map(({ revision }) => revision)),
+      changed: (changes) => void told.push(...changes.map(({ revision }) => revision)),
       interrupted: () => expect.unreachable(),
     })
     write(18)
