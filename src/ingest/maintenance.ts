@@ -1,15 +1,19 @@
 /**
- * What is due by time becomes a change through the writer, by one server at a time: the holder of the lease. Every decision is
- * taken again under the writer's lock, so two servers that both believe they hold it do nothing twice.
+ * What time makes due becomes a change through the writer, by one replica at a time: the holder of the lease. Every decision is made again
+ * under the writer's lock, so two replicas that both believe they hold the lease do nothing twice.
  */
 import { randomUUID } from 'node:crypto'
-import type { Millis } from '../domain/values.ts'
+import type { Millis, Revision } from '../domain/values.ts'
+import { readHead } from '../store/connection/log-head.ts'
 import type { Database } from '../store/database.ts'
-import { findEnded, findSilent, forgetSignatures, holdLease, pruneHistory } from '../store/write/housekeeping.ts'
-import { findStalled, type StallLimits } from '../store/write/stalling.ts'
+import { findEnded, findSilent, forgetSignatures, holdLease } from '../store/write/housekeeping.ts'
+import { pruneHistory } from '../store/write/retention.ts'
+import { findOverdue, type StallLimits, settleOverdue, shortest } from '../store/write/standstill.ts'
+import { followed, followSteps, readFollowed } from '../store/write/step-durations.ts'
 import { forgetRemoved } from './commands/declare.ts'
 import { markSilent } from './commands/silence.ts'
 import { markStalled } from './commands/stall.ts'
+import { createDuties, type Duty } from './duties.ts'
 import type { Writer } from './writer.ts'
 
 export interface Maintenance {
@@ -28,7 +32,7 @@ export interface MaintenanceOptions {
   readonly historyDays: number | null
   /** Null: never. */
   readonly forgetRemovedDays: number | null
-  readonly failed?: (error: unknown) => void
+  readonly failed?: (error: unknown, duty: string) => void
   readonly clock: () => Millis
   /** Milliseconds between rounds; the lease lasts three of them. */
   readonly interval?: number
@@ -36,61 +40,158 @@ export interface MaintenanceOptions {
 
 const day = 24 * 60 * 60 * 1000
 const chunk = 500
-/** Comparing peers reads more than looking for the silent; a standstill is never shorter than a minute. */
-const stallInterval = 30_000
 
 export function createMaintenance(options: MaintenanceOptions): Maintenance {
-  const { database, writer, offlineAfter, stalling, historyDays, forgetRemovedDays } = options
-  const { clock, interval = 5_000 } = options
+  const { database, clock, interval = 5_000, failed = () => {} } = options
   const holder = randomUUID()
-  let round: Promise<boolean> | null = null
+  const term = 3 * interval
+  /** By performance.now(), which nothing sets. */
+  let heldUntil = 0
   let isStopped = false
-  let lookedAt = Number.NEGATIVE_INFINITY
+  let round: Promise<boolean> | null = null
+  const duties = createDuties(database.session, dutiesOf(options), failed)
+  const running = new Set<Promise<void>>()
 
-  async function tick(): Promise<boolean> {
-    const now = clock()
-    const lease = { name: 'timekeeper', holder, now, term: 3 * interval, grace: 60_000 }
-    const since = await holdLease(database.session, lease)
-    if (since === null) return false
-    await forgetSignatures(database.session, now)
-    const silent = await findSilent(database.session, now, offlineAfter, chunk)
-    if (silent.length > 0) await writer.submit(markSilent(silent, since))
-    if (now - lookedAt >= stallInterval) {
-      const stalled = await findStalled(database.session, now, stalling, since, chunk)
-      if (stalled.length > 0) await writer.submit(markStalled(stalled))
-      // More of them than a chunk: at once again.
-      if (stalled.length < chunk) lookedAt = now
-    }
-    if (forgetRemovedDays !== null) await forgetEnded(now - forgetRemovedDays * day)
-    // In small steps, so that no batch waits long.
-    if (historyDays !== null)
-      while (!isStopped && (await pruneHistory(database, now - historyDays * day, chunk)) > 0)
-        await new Promise(setImmediate)
+  /** Renews the lease and begins what is due. */
+  async function begin(): Promise<boolean> {
+    const [now, asked] = [clock(), performance.now()]
+    const lease = { name: 'timekeeper', holder, now, term, grace: 60_000 }
+    const listeningSince = await holdLease(database.session, lease)
+    if (listeningSince === null || isStopped) return false
+    heldUntil = asked + term
+    const isOver = (): boolean => isStopped || performance.now() > heldUntil
+    const work = duties.round({ now, listeningSince, isOver })
+    running.add(work)
+    void work.finally(() => running.delete(work))
     return true
   }
 
-  async function forgetEnded(before: Millis): Promise<void> {
-    for (;;) {
-      const keys = isStopped ? [] : await findEnded(database.session, before, chunk)
-      if (keys.length === 0) return
-      await writer.submit(forgetRemoved(keys, before))
-    }
-  }
-
   const run = (): Promise<boolean> => {
-    round ??= tick().finally(() => {
+    round ??= begin().finally(() => {
       round = null
     })
     return round
   }
-  const timer = setInterval(() => void run().catch((error: unknown) => options.failed?.(error)), interval)
+  const timer = setInterval(() => void run().catch((error: unknown) => failed(error, 'lease')), interval)
 
   return {
-    tick: run,
+    async tick() {
+      const isHeld = await run()
+      await Promise.all(running)
+      return isHeld
+    },
     async stop() {
       isStopped = true
       clearInterval(timer)
       await round?.catch(() => undefined)
+      await Promise.all(running)
+    },
+  }
+}
+
+function dutiesOf(options: MaintenanceOptions): readonly Duty[] {
+  const { database, writer, offlineAfter, forgetRemovedDays, historyDays } = options
+  const { session } = database
+  const duties: Duty[] = [
+    {
+      name: 'signatures',
+      interval: 0,
+      budget: 5_000,
+      async run({ now }) {
+        await forgetSignatures(session, now)
+        return true
+      },
+    },
+    {
+      name: 'silence',
+      interval: 0,
+      budget: 5_000,
+      async run({ now, listeningSince, isOver }) {
+        for (;;) {
+          const silent = await findSilent(session, now, offlineAfter, chunk)
+          if (silent.length === 0) return true
+          const { marked } = await writer.submit(markSilent(silent, listeningSince))
+          // Those that are not marked have been heard meanwhile, or nobody listened for long enough.
+          if (silent.length < chunk || marked === 0) return true
+          if (isOver()) return false
+        }
+      },
+    },
+    createStandstill(options),
+  ]
+  if (forgetRemovedDays !== null)
+    duties.push({
+      name: 'forgetting',
+      interval: 0,
+      budget: 5_000,
+      async run({ now, isOver }) {
+        const before = now - forgetRemovedDays * day
+        for (;;) {
+          const keys = await findEnded(session, before, chunk)
+          if (keys.length === 0) return true
+          await writer.submit(forgetRemoved(keys, before))
+          if (isOver()) return false
+        }
+      },
+    })
+  if (historyDays !== null)
+    duties.push({
+      name: 'retention',
+      interval: 30_000,
+      budget: 10_000,
+      // In small steps, so that no batch waits long.
+      async run({ now, isOver }) {
+        while ((await pruneHistory(database, now - historyDays * day, chunk)) > 0) {
+          if (isOver()) return false
+          await new Promise(setImmediate)
+        }
+        return true
+      },
+    })
+  return duties
+}
+
+/**
+ * Follows the log a minute behind its head, and marks what stands still. No standstill is shorter than that, and what has gone on within the
+ * minute needs no row in the index of steps.
+ */
+function createStandstill({ database, writer, stalling }: MaintenanceOptions): Duty {
+  const { session } = database
+  /** Heads of the log, oldest first. Their time is that of looking: the log's own time may have jumped. */
+  const seen: { readonly revision: Revision; readonly at: Millis }[] = []
+
+  async function follow(now: Millis, isOver: () => boolean): Promise<Revision | null> {
+    const { revision } = await readHead(session)
+    seen.push({ revision, at: now })
+    const old = seen.findLastIndex(({ at }) => at <= now - shortest * 1_000)
+    if (old > 0) seen.splice(0, old)
+    let cursor = await readFollowed(session)
+    if (old < 0) return cursor
+    const newest = seen[0]?.revision ?? 0
+    while (cursor < newest) {
+      const read = await followSteps(session, cursor, newest, 2 * chunk)
+      if (read === null || isOver()) return null
+      cursor = read.cursor
+    }
+    return cursor
+  }
+
+  return {
+    name: followed,
+    interval: 10_000,
+    budget: 4_000,
+    async run({ now, listeningSince, isOver }) {
+      const cursor = await follow(now, isOver)
+      if (cursor === null) return false
+      if (stalling.factor === null && stalling.after === null) return true
+      for (;;) {
+        const found = await findOverdue(session, now, stalling, listeningSince, cursor, chunk)
+        if (found.length === 0) return true
+        const stalled = found.filter(({ verdict }) => verdict === 'STALLED')
+        if (stalled.length > 0) await writer.submit(markStalled(stalled))
+        await settleOverdue(session, found)
+        if (isOver()) return false
+      }
     },
   }
 }

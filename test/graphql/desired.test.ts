@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { digestOf } from '../../src/dialects/margo/digest.ts'
 import { beginEpoch } from '../../src/store/connection/epoch.ts'
-import { pruneHistory } from '../../src/store/write/housekeeping.ts'
+import { pruneHistory } from '../../src/store/write/retention.ts'
 import { stores } from '../support/stores.ts'
 import { declare, documentOf, forget, remove, useDesired } from './desired-operations.ts'
 

@@ -7,7 +7,7 @@ import { audit } from '../../src/store/read/audit.ts'
 import { instanceById } from '../../src/store/read/instances.ts'
 import { countResources, pageResources, type ResourceRow, sumOfReadiness } from '../../src/store/read/resources.ts'
 import type { Page, PageRequest } from '../../src/store/sql/order.ts'
-import { pruneHistory } from '../../src/store/write/housekeeping.ts'
+import { pruneHistory } from '../../src/store/write/retention.ts'
 import { stores } from '../support/stores.ts'
 import { edge01, useOrchestration } from './orchestration-harness.ts'
 

@@ -4,7 +4,7 @@ import { declareDeployments, forgetDeployments } from '../../src/ingest/commands
 import { recordReport } from '../../src/ingest/commands/report.ts'
 import { markStalled } from '../../src/ingest/commands/stall.ts'
 import { createMaintenance, type Maintenance } from '../../src/ingest/maintenance.ts'
-import type { StallLimits } from '../../src/store/write/stalling.ts'
+import type { StallLimits } from '../../src/store/write/standstill.ts'
 import { openFresh } from '../support/databases.ts'
 import { report } from '../support/reports.ts'
 import { createRoad, type Road } from '../support/road.ts'

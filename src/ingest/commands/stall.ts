@@ -1,4 +1,4 @@
-/** Standing still as a fact: decided from outside (store/write/stalling.ts), written only where nothing has happened since. */
+/** Standing still as a fact: decided from outside (store/write/standstill.ts), written only where nothing has happened since. */
 
 import { stallDeployment } from '../../domain/transition.ts'
 import type { Revision } from '../../domain/values.ts'

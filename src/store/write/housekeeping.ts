@@ -1,12 +1,11 @@
-/** What time makes due: silent devices, ended deployments, old history. Found here; changed through the writer or under its lock. */
-import type { Millis, Revision } from '../../domain/values.ts'
-import type { Database, Session } from '../database.ts'
+/** What time makes due: leases, silent devices, ended deployments, old signatures. Changes are made through the writer. */
+import type { Millis } from '../../domain/values.ts'
+import type { Session } from '../database.ts'
 import { iso } from '../sql/record-set.ts'
-import { lockHead } from './load.ts'
 
 /**
- * Takes or renews a lease. Null: another server has it. Otherwise since when it has been held without a gap: one of less than
- * `grace` between two holders is none, because the replicas that do not hold it listen all the same.
+ * Takes or renews a lease. Null: another replica holds it. Otherwise the time since which it has been held without a gap. A gap shorter than
+ * `grace` between two holders does not count, because replicas without the lease listen, too.
  */
 export async function holdLease(
   session: Session,
@@ -61,48 +60,4 @@ export async function findEnded(session: Session, before: Millis, limit: number)
     [iso(before), limit],
   )
   return rows.map(({ key }) => key)
-}
-
-/**
- * Removes at most `step` entries of the log, as many reports and lines of the audit log, and as many resources that are gone and that no entry speaks of any more, all
- * older than `before`. Says how many it removed.
- */
-export async function pruneHistory(database: Database, before: Millis, step: number): Promise<number> {
-  return database.transaction(async (session) => {
-    // How many are that old is known of the values alone: without them, whole tables would be read.
-    await session.run('set local plan_cache_mode = auto')
-    await lockHead(session)
-    const [cut] = await session.run<{ revision: Revision | null; at: Millis | null; entries: number }>(
-      `select max(last_revision) as revision, max(at) as at, count(*)::int as entries from (
-         select last_revision, at from change_log where at < $1::timestamptz order by first_revision limit $2::int) old`,
-      [iso(before), step],
-    )
-    if (cut?.revision && cut.at !== null) {
-      await session.run('delete from change_log where first_revision <= $1::bigint', [cut.revision])
-      await session.run('update log_head set tail = $1::bigint, tail_at = $2::timestamptz where id = 1', [
-        cut.revision,
-        iso(cut.at),
-      ])
-    }
-    const [reports] = await session.run<{ removed: number }>(
-      `with old as (
-         delete from reports where ctid = any (array(select ctid from reports where received_at < $1::timestamptz limit $2::int)) returning 1)
-       select count(*)::int as removed from old`,
-      [iso(before), step],
-    )
-    const [gone] = await session.run<{ removed: number }>(
-      `with old as (delete from resources where key = any (array(
-           select key from resources where gone_at is not null and revision <= (select tail from log_head) limit $1::int)) returning key),
-         details as (delete from resource_details where key in (select key from old))
-       select count(*)::int as removed from old`,
-      [step],
-    )
-    const [lines] = await session.run<{ removed: number }>(
-      `with old as (
-         delete from audit_log where key in (select key from audit_log where at < $1::timestamptz limit $2::int) returning 1)
-       select count(*)::int as removed from old`,
-      [iso(before), step],
-    )
-    return (cut?.entries ?? 0) + (reports?.removed ?? 0) + (gone?.removed ?? 0) + (lines?.removed ?? 0)
-  })
 }

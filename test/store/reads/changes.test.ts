@@ -5,7 +5,7 @@ import { deploymentStates, type Revision } from '../../../src/domain/values.ts'
 import type { Database } from '../../../src/store/database.ts'
 import { type ChangeScope, countChanges, pageChanges, readLog } from '../../../src/store/read/changes/changes.ts'
 import type { ScanLimits } from '../../../src/store/read/changes/scan.ts'
-import { pruneHistory } from '../../../src/store/write/housekeeping.ts'
+import { pruneHistory } from '../../../src/store/write/retention.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
 import { componentNames, deploymentIds, devices, inSnapshot, live, watched } from './history.ts'
 

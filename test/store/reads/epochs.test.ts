@@ -3,7 +3,7 @@ import { beginEpoch } from '../../../src/store/connection/epoch.ts'
 import { countChanges, pageChanges, readLog } from '../../../src/store/read/changes/changes.ts'
 import { deploymentsByKey } from '../../../src/store/read/deployments.ts'
 import { resolvePast } from '../../../src/store/read/past.ts'
-import { pruneHistory } from '../../../src/store/write/housekeeping.ts'
+import { pruneHistory } from '../../../src/store/write/retention.ts'
 import { stores } from '../../support/stores.ts'
 import { inSnapshot, live } from './history.ts'
 

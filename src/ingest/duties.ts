@@ -1,0 +1,81 @@
+/**
+ * Background duties, each isolated from the others: it has its own interval, budget of time, and record of how it goes. A duty that fails, or that
+ * takes long, delays no other. One sequence of all duties was rejected: the first that timed out every time kept all after it from running.
+ *
+ *   round → every duty that is due and not running begins → it ends, or its budget does → noted
+ */
+import type { Millis } from '../domain/values.ts'
+import type { Session } from '../store/database.ts'
+import { noteDuty } from '../store/write/duty-log.ts'
+
+export interface Turn {
+  readonly now: Millis
+  /** Since when some replica has listened without a gap. */
+  readonly listeningSince: Millis
+  /** The budget has been spent, the lease has ended, or the server stops: the rest is for the next round. */
+  isOver(): boolean
+}
+
+export interface Duty {
+  readonly name: string
+  /** Milliseconds between rounds. */
+  readonly interval: Millis
+  /** Milliseconds of one round. */
+  readonly budget: Millis
+  /** True: all of it is done. False: the next round goes on at once. */
+  run(turn: Turn): Promise<boolean>
+}
+
+export interface Duties {
+  /** Begins what is due and not running. Resolves when all that runs has ended; never rejects. */
+  round(turn: Turn): Promise<void>
+}
+
+/** Milliseconds between notes of a duty that goes well: a note is a write. */
+const noteInterval = 30_000
+
+export function createDuties(
+  session: Session,
+  duties: readonly Duty[],
+  failed: (error: unknown, duty: string) => void,
+): Duties {
+  const lines = duties.map((duty) => ({
+    duty,
+    running: null as Promise<void> | null,
+    dueAt: Number.NEGATIVE_INFINITY,
+    noted: null as { readonly at: Millis; readonly isFine: boolean } | null,
+  }))
+  type Line = (typeof lines)[number]
+
+  async function perform(line: Line, turn: Turn): Promise<void> {
+    const { duty } = line
+    const began = performance.now()
+    const isOver = (): boolean => turn.isOver() || performance.now() - began > duty.budget
+    let isFine = true
+    try {
+      if (await duty.run({ ...turn, isOver })) line.dueAt = turn.now + duty.interval
+    } catch (error) {
+      isFine = false
+      failed(error, duty.name)
+    }
+    const { noted } = line
+    if (noted?.isFine && isFine && turn.now - noted.at < noteInterval) return
+    line.noted = { at: turn.now, isFine }
+    const seconds = (performance.now() - began) / 1_000
+    await noteDuty(session, { name: duty.name, at: turn.now, seconds, isFine }).catch((error: unknown) =>
+      failed(error, duty.name),
+    )
+  }
+
+  return {
+    async round(turn) {
+      for (const line of lines) {
+        if (turn.now < line.dueAt) continue
+        line.running ??= perform(line, turn).finally(() => {
+          line.running = null
+        })
+      }
+      await Promise.all(lines.map(({ running }) => running))
+    },
+  }
+}

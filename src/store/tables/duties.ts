@@ -1,0 +1,69 @@
+/** What background duties keep: how each of them goes, and what is needed to find standstills (store/write/standstill.ts). */
+import { bigint, boolean, doublePrecision, index, integer, pgTable, primaryKey, text } from 'drizzle-orm/pg-core'
+import { deploymentState, instant, key, revision } from './columns.ts'
+
+/** Not part of the log, so not the writer's: the replica that holds the lease writes it. */
+export const duties = pgTable('duties', {
+  name: text('name').primaryKey(),
+  /** Every entry of the log up to this revision has been read. Null: the duty reads no log. */
+  cursor: revision('cursor'),
+  attemptedAt: instant('attempted_at'),
+  succeededAt: instant('succeeded_at'),
+  /** In a row. */
+  failures: integer('failures').notNull().default(0),
+  /** Of the last round. */
+  seconds: doublePrecision('seconds').notNull().default(0),
+})
+
+/**
+ * How long the deployments of a rollout stayed in a state before they went on, as a histogram: bucket b counts durations from 2^(b/16) to
+ * 2^((b+1)/16) milliseconds. Sums of rows are histograms again: of a rollout, of an application, of the fleet.
+ */
+export const stepDurations = pgTable(
+  'step_durations',
+  {
+    rolloutKey: key('rollout_key').notNull(),
+    /** Empty: the deployment as a whole. */
+    component: text('component').notNull(),
+    state: deploymentState('state').notNull(),
+    bucket: integer('bucket').notNull(),
+    count: bigint('count', { mode: 'number' }).notNull(),
+    /** Milliseconds. */
+    total: doublePrecision('total').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.rolloutKey, t.component, t.state, t.bucket] })],
+)
+
+/** The 95th percentile of each histogram above, kept with it. */
+export const usualDurations = pgTable(
+  'usual_durations',
+  {
+    rolloutKey: key('rollout_key').notNull(),
+    component: text('component').notNull(),
+    state: deploymentState('state').notNull(),
+    count: bigint('count', { mode: 'number' }).notNull(),
+    /** Milliseconds. */
+    p95: doublePrecision('p95').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.rolloutKey, t.component, t.state] })],
+)
+
+/** Steps that deployments have been in for a minute or longer: each component under way, or the deployment where no component is. */
+export const stepsInProgress = pgTable(
+  'steps_in_progress',
+  {
+    deploymentKey: key('deployment_key').notNull(),
+    component: text('component').notNull(),
+    rolloutKey: key('rollout_key').notNull(),
+    state: deploymentState('state').notNull(),
+    /** The deployment's last change. */
+    since: instant('since').notNull(),
+    /** Whether a usual duration is known of one of the deployment's steps: then no fixed limit applies. */
+    hasPeers: boolean('has_peers').notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.deploymentKey, t.component] }),
+    index('steps_in_progress_step').on(t.rolloutKey, t.component, t.state, t.since),
+    index('steps_in_progress_since').on(t.hasPeers, t.since),
+  ],
+)

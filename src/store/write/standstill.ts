@@ -1,0 +1,86 @@
+/**
+ * Which deployments stand still. Each step under way is compared with how long the same step took other deployments of the rollout: longer
+ * without any change than `factor` times what 95 of 100 took is a standstill. Where too few have taken the step, a fixed limit applies.
+ *
+ * An index has the steps by the time since which they are in progress (step-durations.ts keeps it), so looking costs a probe for each kind of
+ * step and what is found, however many deployments are under way.
+ */
+import { storableJson } from '../../domain/text.ts'
+import type { Millis, Revision } from '../../domain/values.ts'
+import type { Session } from '../database.ts'
+import { iso } from '../sql/record-set.ts'
+import { fewestPeers, isUnderWay } from './step-durations.ts'
+
+export interface StallLimits {
+  /** Times what is usual; null: peers are not looked at. */
+  readonly factor: number | null
+  /** Seconds, where there is nothing to compare with; null: none. */
+  readonly after: number | null
+}
+
+/** Seconds: less is no standstill, however quick the peers are. */
+export const shortest = 60
+
+export interface Overdue {
+  readonly key: number
+  readonly revision: Revision
+  /** GONE: it has gone on since, or is not under way any more. PEERS: its peers have passed the step meanwhile, so the fixed limit does not apply. */
+  readonly verdict: 'STALLED' | 'GONE' | 'PEERS'
+}
+
+/** $1 now, $2 listening since, $3 factor, $4 after, $5 the cursor of step-durations.ts, $6 rows at most. */
+const find = `
+  with limits as materialized (
+    select u.rollout_key, u.component, u.state,
+      make_interval(secs => greatest(u.p95 * $3::float8 / 1000, ${shortest})) as longest
+    from usual_durations u join rollouts r on r.key = u.rollout_key
+    where $3::float8 is not null and u.count >= ${fewestPeers} and r.pending + r.installing + r.removing > 0
+  ), overdue as (
+    select p.deployment_key, p.since, true as has_peers from limits u cross join lateral (
+      select deployment_key, since from steps_in_progress s
+      where s.rollout_key = u.rollout_key and s.component = u.component and s.state = u.state and s.since < $1::timestamptz - u.longest
+      order by s.since limit $6::int) p
+    where $2::timestamptz < $1::timestamptz - u.longest
+    union all
+    select p.deployment_key, p.since, false
+    from (values (false), (true)) peers(has) cross join lateral (
+      select deployment_key, since from steps_in_progress s
+      where s.has_peers = peers.has and s.since < $1::timestamptz - make_interval(secs => greatest($4::int, ${shortest}))
+      order by s.since limit $6::int) p
+    where $4::int is not null and ($3::float8 is null or not peers.has)
+      and $2::timestamptz < $1::timestamptz - make_interval(secs => greatest($4::int, ${shortest}))
+  ), first as (
+    select deployment_key, max(since) as since, bool_or(has_peers) as has_peers from overdue group by 1 limit $6::int
+  )
+  select d.key, d.revision, case
+      when not (${isUnderWay}) or d.changed_at > f.since or exists (
+        select from change_log l where l.deployment_key = d.key and l.resource_key is not null and l.first_revision > $5::bigint) then 'GONE'
+      when f.has_peers or $3::float8 is null or not exists (
+        select from steps_in_progress s join usual_durations u using (rollout_key, component, state)
+        where s.deployment_key = d.key and u.count >= ${fewestPeers}) then 'STALLED'
+      else 'PEERS' end as verdict
+  from first f join deployments d on d.key = f.deployment_key`
+
+/** `listeningSince`: while no server listened, no progress could be heard. */
+export function findOverdue(
+  session: Session,
+  now: Millis,
+  { factor, after }: StallLimits,
+  listeningSince: Millis,
+  cursor: Revision,
+  limit: number,
+): Promise<Overdue[]> {
+  return session.run(find, [iso(now), iso(listeningSince), factor, after, cursor, limit])
+}
+
+/** What was found needs no second look: a later change of the deployment brings its steps back. */
+export async function settleOverdue(session: Session, found: readonly Overdue[]): Promise<void> {
+  const keysOf = (isCompared: boolean): string =>
+    storableJson(found.filter(({ verdict }) => (verdict === 'PEERS') === isCompared).map(({ key }) => key))
+  await session.run(
+    `with compared as (
+       update steps_in_progress set has_peers = true where deployment_key in (select x::bigint from json_array_elements_text($1::text::json) x))
+     delete from steps_in_progress where deployment_key in (select x::bigint from json_array_elements_text($2::text::json) x)`,
+    [keysOf(true), keysOf(false)],
+  )
+}

@@ -1,0 +1,118 @@
+/**
+ * How long deployments stay in each state, kept up with the log: each entry is read once, so the cost is that of what changed. docs/architecture.md
+ * has the design. The alternative, to count in the writer's transaction, would cost every report; a reader of the log is a minute late instead.
+ */
+import type { Revision } from '../../domain/values.ts'
+import type { Session } from '../database.ts'
+
+/** Buckets in which a duration doubles: each is 4.4 % wide. */
+const bucketsPerDoubling = 16
+/** Fewer deployments, or fewer durations, say nothing about what is usual. A rollout of one deployment is kept no histogram. */
+export const fewestPeers = 10
+/** Steps of one deployment that are followed. */
+const mostSteps = 32
+
+export const followed = 'standstill'
+
+/** What can stand still: `d` is under way, was reported, and does not wait for a reason that it gives (an error on PENDING). */
+export const isUnderWay = `d.state in ('PENDING', 'INSTALLING', 'REMOVING') and d.forgotten_at is null and d.is_current and d.claimed
+  and not d.stalled and (d.state <> 'PENDING' or d.error is null or json_typeof(d.error) = 'null')`
+
+/** A duration ends when the step is left for another than FAILED: what broke off does not say how long the step takes. */
+const isPassed = `change->>'from' in ('PENDING', 'INSTALLING', 'REMOVING') and change->>'to' not in ('FAILED', change->>'from')`
+
+/** $1 the cursor, $2 the newest revision to read, $3 entries at most. Nothing happens if the cursor has moved: another replica has read them. */
+const follow = `
+  with turn as (
+    select from duties where name = '${followed}' and coalesce(cursor, 0) = $1::bigint for update
+  ), entries as materialized (
+    select l.* from turn cross join lateral (
+      select first_revision, last_revision, deployment_key, resource_key, rollout_key, from_target_key, at, before, changes from change_log
+      where first_revision > $1::bigint and first_revision <= $2::bigint order by first_revision limit $3::int) l
+  ), changed as (
+    select e.* from entries e join rollouts r on r.key = e.rollout_key
+      and r.pending + r.installing + r.installed + r.failed + r.removing + r.removed >= ${fewestPeers}
+    where e.deployment_key is not null and e.resource_key is null and e.from_target_key is null and json_typeof(e.before) = 'object'
+  ), passed as (
+    select e.rollout_key, change->>'component' as component, change->>'from' as state,
+      extract(epoch from e.at) * 1000 - (was.changed_at->>(change->>'component'))::float8 as took
+    from changed e
+    cross join lateral (
+      select jsonb_object_agg(part->>'name', part->'changedAt') as changed_at from json_array_elements(e.before->'components') part) was
+    cross join lateral json_array_elements(e.changes) change
+    where change->>'kind' = 'COMPONENT_STATE_CHANGED' and ${isPassed} and was.changed_at ? (change->>'component')
+    union all
+    select e.rollout_key, '', change->>'from', extract(epoch from e.at - (e.before->>'changed_at')::timestamptz) * 1000
+    from changed e cross join lateral json_array_elements(e.changes) change
+    where change->>'kind' = 'DEPLOYMENT_STATE_CHANGED' and ${isPassed}
+  ), found as materialized (
+    select rollout_key, component, state::deployment_state, floor(ln(greatest(took, 1)) / ln(2) * ${bucketsPerDoubling})::int as bucket,
+      count(*) as count, sum(greatest(took, 1))::float8 as total
+    from passed group by 1, 2, 3, 4
+  ), counted as (
+    insert into step_durations as known (rollout_key, component, state, bucket, count, total) select * from found
+    on conflict (rollout_key, component, state, bucket) do update
+      set count = known.count + excluded.count, total = known.total + excluded.total
+  ), merged as (
+    select rollout_key, component, state, bucket, sum(count) as count, sum(total) as total from (
+      select * from found union all
+      select known.* from step_durations known where (rollout_key, component, state) in (select rollout_key, component, state from found)) both_of
+    group by 1, 2, 3, 4
+  ), ranked as (
+    select *, sum(count) over (step order by bucket) as up_to, sum(count) over (partition by rollout_key, component, state) as whole
+    from merged window step as (partition by rollout_key, component, state)
+  ), usual as (
+    insert into usual_durations (rollout_key, component, state, count, p95)
+    select distinct on (rollout_key, component, state) rollout_key, component, state, whole, total / count
+    from ranked where up_to >= 0.95 * whole order by rollout_key, component, state, bucket
+    on conflict (rollout_key, component, state) do update set count = excluded.count, p95 = excluded.p95
+  ), touched as materialized (
+    select deployment_key, max(at) filter (where resource_key is not null) as resource_at
+    from entries where deployment_key is not null group by 1
+  ), standing as (
+    select d.key, d.rollout_key, d.state, d.components, greatest(d.changed_at, t.resource_at) as since
+    from touched t join deployments d on d.key = t.deployment_key
+    where ${isUnderWay} and d.revision <= $2::bigint
+  ), parts as materialized (
+    select s.key, s.rollout_key, s.since, part->>'name' as component, (part->>'state')::deployment_state as state
+    from standing s cross join lateral (
+      select part from json_array_elements(s.components) part where part->>'state' in ('PENDING', 'INSTALLING', 'REMOVING')
+      limit ${mostSteps}) parts
+    union all
+    select s.key, s.rollout_key, s.since, '', s.state from standing s
+    where not exists (select from json_array_elements(s.components) part where part->>'state' in ('PENDING', 'INSTALLING', 'REMOVING'))
+  ), compared as (
+    select distinct p.key from parts p join usual_durations u using (rollout_key, component, state) where u.count >= ${fewestPeers}
+  ), left_behind as (
+    delete from steps_in_progress s using touched t
+    where s.deployment_key = t.deployment_key
+      and not exists (select from parts p where p.key = s.deployment_key and p.component = s.component)
+  ), entered as (
+    insert into steps_in_progress (deployment_key, component, rollout_key, state, since, has_peers)
+    select p.key, p.component, p.rollout_key, p.state, p.since, p.key in (select key from compared) from parts p
+    on conflict (deployment_key, component) do update
+      set rollout_key = excluded.rollout_key, state = excluded.state, since = excluded.since, has_peers = excluded.has_peers
+  )
+  update duties set cursor = case when (select count(*) from entries) < $3::int then $2::bigint else (select max(last_revision) from entries) end
+  where name = '${followed}' and exists (select from turn)
+  returning cursor, (select count(*)::int from entries) as entries`
+
+/** Where the reading stands. */
+export async function readFollowed(session: Session): Promise<Revision> {
+  await session.run(`insert into duties (name, cursor) values ('${followed}', 0) on conflict (name) do nothing`)
+  const [row] = await session.run<{ cursor: Revision }>(
+    `select coalesce(cursor, 0) as cursor from duties where name = '${followed}'`,
+  )
+  return row?.cursor ?? 0
+}
+
+/** Reads at most `limit` entries after `cursor`, up to `newest`. Null: another replica has read them. */
+export async function followSteps(
+  session: Session,
+  cursor: Revision,
+  newest: Revision,
+  limit: number,
+): Promise<{ readonly cursor: Revision; readonly entries: number } | null> {
+  const [row] = await session.run<{ cursor: Revision; entries: number }>(follow, [cursor, newest, limit])
+  return row ?? null
+}
