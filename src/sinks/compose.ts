@@ -17,7 +17,7 @@ export interface Outgoing extends Sinks {
 }
 
 export interface OutgoingOptions
-  extends Pick<SinksOptions, 'failed' | 'observe' | 'interval' | 'backOff' | 'giveUpAfter'> {
+  extends Pick<SinksOptions, 'failed' | 'observe' | 'interval' | 'noteInterval' | 'backOff' | 'giveUpAfter'> {
   readonly database: Database
   readonly feed: Feed
   readonly allow: readonly string[]

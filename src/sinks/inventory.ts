@@ -32,7 +32,7 @@ const maxFailures = 3
 
 export function createInventoryDeliver(deps: InventoryDeps): Deliver {
   const aai = createAai(deps.config, deps.sendToAai)
-  return async (sink, _, isStopped) => {
+  return async (sink, _, { isOver: isStopped }) => {
     const belonging = sink.settings as unknown as Belonging
     const { request } = belonging
     const isAwaited = belonging.toldRequest !== request

@@ -12,7 +12,7 @@ import type { Hub } from '../feed/hub.ts'
 import { readHead } from '../store/connection/log-head.ts'
 import type { Database } from '../store/database.ts'
 import { wantedDeliveries } from '../store/sinks/deliveries.ts'
-import { holdSinks, noteAttempt, releaseSinks, type Sink, sinksBehind } from '../store/sinks/sinks.ts'
+import { holdSinks, moveCursor, noteAttempt, releaseSinks, type Sink, sinksBehind } from '../store/sinks/sinks.ts'
 
 /** What one round of a sink came to. */
 export interface Round {
@@ -29,8 +29,15 @@ export interface Round {
   readonly settings?: object
 }
 
-/** Tells one sink what it has not been told; never throws for what its target does. */
-export type Deliver = (sink: Sink, head: Revision, isStopped: () => boolean) => Promise<Round>
+export interface Turn {
+  /** The server stops, or the lease has ended. */
+  isOver(): boolean
+  /** Every change up to `cursor` was read, and sent where the filter wants it. Noted every few seconds, so that a restart does not begin again. */
+  reached(cursor: Revision): Promise<void>
+}
+
+/** Sends to one sink what it has not been sent. Never throws because of its target. */
+export type Deliver = (sink: Sink, head: Revision, turn: Turn) => Promise<Round>
 
 export interface Sinks {
   /** Somebody has configured something: look again now. */
@@ -52,6 +59,8 @@ export interface SinksOptions {
   readonly concurrency?: number
   /** Milliseconds after a failure, doubled with each further one, and their limit. */
   readonly backOff?: { readonly first: Millis; readonly longest: Millis }
+  /** Milliseconds between notes of how far a long round has come. */
+  readonly noteInterval?: number
   /** Milliseconds of nothing but failures after which a sink is paused; null: never. */
   readonly giveUpAfter?: Millis | null
 }
@@ -71,6 +80,7 @@ export function createSinks(options: SinksOptions): Sinks {
     clock,
     interval = 5_000,
     concurrency = 16,
+    noteInterval = 2_000,
     giveUpAfter = null,
   } = options
   const backOff = options.backOff ?? { first: 1_000, longest: 300_000 }
@@ -151,9 +161,15 @@ export function createSinks(options: SinksOptions): Sinks {
 
   async function tell(sink: Sink, head: Revision): Promise<void> {
     const isOver = (): boolean => isStopped || performance.now() > heldUntil
-    const round = await deliver[sink.kind](sink, head, isOver)
-    // It ended before it began: that says nothing of whoever should be told.
-    if (!round.isSent && isOver()) return
+    let notedAt = performance.now()
+    const reached = async (cursor: Revision): Promise<void> => {
+      if (performance.now() - notedAt < noteInterval) return
+      notedAt = performance.now()
+      await moveCursor(database.session, sink.key, holder, cursor)
+    }
+    const round = await deliver[sink.kind](sink, head, { isOver, reached })
+    // Nothing was sent before the turn ended: that says nothing about the receiver, but the log was read so far.
+    if (!round.isSent && isOver()) return moveCursor(database.session, sink.key, holder, round.cursor)
     if (round.isSent) observe?.({ kind: sink.kind, isFailed: round.error !== null })
     const at = clock()
     const isFine = round.error === null

@@ -24,8 +24,8 @@ export interface WebhookDeps {
   readonly clock: () => Millis
 }
 
-/** Entries of the log that are read at a time. */
-const step = 200
+/** Revisions that are read at a time: more after a part in which the filter wanted nothing. */
+const [fewest, most] = [200, 3_200]
 /** Deliveries of a webhook that are kept to be looked at and sent again. */
 const kept = 1_000
 
@@ -37,7 +37,7 @@ interface CloudEvent {
 
 export function createWebhookDeliver(deps: WebhookDeps): Deliver {
   const { database } = deps
-  return async (sink, head, isStopped) => {
+  return async (sink, head, { isOver, reached }) => {
     let status: number | null = null
     let isSent = false
     let isFurther = false
@@ -58,7 +58,7 @@ export function createWebhookDeliver(deps: WebhookDeps): Deliver {
     }
 
     for (const delivery of await wantedDeliveries(database.session, [sink.key])) {
-      if (isStopped()) return end(sink.cursor, null)
+      if (isOver()) return end(sink.cursor, null)
       const error = await push(toEvent(delivery))
       if (error) return end(sink.cursor, error)
     }
@@ -69,18 +69,21 @@ export function createWebhookDeliver(deps: WebhookDeps): Deliver {
       if (error) return end(cursor, error)
       cursor = range.tail
     }
-    while (cursor < head && !isStopped()) {
+    for (let step = fewest; cursor < head && !isOver(); ) {
       const changes = await readLog(database.session, cursor, step)
       const last = changes.at(-1)
       if (!last) return end(Math.max(cursor, head), null)
       const wanted = await select(deps, sink, changes)
       for (const event of await toEvents(deps, wanted)) {
-        if (isStopped()) return end(cursor, null)
+        if (isOver()) return end(cursor, null)
         const error = await push(event)
         if (error) return end(cursor, error)
         cursor = event.revision ?? cursor
+        await reached(cursor)
       }
       cursor = last.revision
+      await reached(cursor)
+      step = wanted.length > 0 ? fewest : Math.min(step * 2, most)
     }
     return end(cursor, null)
   }
