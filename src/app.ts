@@ -35,6 +35,7 @@ import { createDatabaseClock } from './store/connection/clock.ts'
 import { ensureEpoch, restartEpoch } from './store/connection/epoch.ts'
 import { isTransient } from './store/connection/failure.ts'
 import type { Database } from './store/database.ts'
+import { ageOf, listDuties } from './store/read/duties.ts'
 import { listSinkStates } from './store/sinks/sinks.ts'
 import { within } from './within.ts'
 
@@ -100,7 +101,7 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     offlineAfter: config.offlineAfter,
     stalling: config.stalling,
     ...config.retention,
-    failed: warn('what time made due was not done: trying again'),
+    failed: (error, duty) => warn(`the background duty ${duty} failed: trying again`)(error),
     clock,
   })
   const { publicUrl, host, port } = config.server
@@ -186,6 +187,10 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     sinks: () => listSinkStates(database).catch(() => []),
     unannounced: () => outgoing.manager.countUnannounced().catch(() => Number.NaN),
     clusters: clusters.states,
+    duties: async () => {
+      const duties = await listDuties(database.session).catch(() => [])
+      return duties.map((duty) => ({ ...duty, ageSeconds: ageOf(duty.succeededAt, clock()) }))
+    },
     certificates: () => tls?.daysLeft() ?? [],
     fleet: { database, rollouts: config.metricsRollouts, clock },
   })

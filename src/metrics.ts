@@ -53,6 +53,7 @@ export interface Metrics {
     /** Instances that are missing from the inventory because nothing announced them. */
     unannounced(): Promise<number>
     clusters(): readonly ClusterState[]
+    duties(): Promise<readonly DutyMetrics[]>
     certificates(): readonly { readonly file: string; readonly days: number }[]
     readonly fleet: Omit<FleetMetricsDeps, 'registry'>
   }): void
@@ -69,6 +70,17 @@ export interface SinkState {
   readonly lag: number
   /** In a row. */
   readonly failures: number
+}
+
+/** One background duty, of whichever replica does it. */
+export interface DutyMetrics {
+  readonly name: string
+  /** Since it was done; null: it never was. */
+  readonly ageSeconds: number | null
+  /** In a row. */
+  readonly failures: number
+  /** Of the last round. */
+  readonly seconds: number
 }
 
 /** One cluster that this process watches. */
@@ -228,6 +240,28 @@ export function createMetrics(): Metrics {
           failures.set(labels, inARow)
         }
       })
+      // All gauges are collected at the same time: they share one question.
+      let asked: ReturnType<typeof state.duties> | null = null
+      const duty = (name: string, help: string, read: (duty: DutyMetrics) => number): Gauge =>
+        new Gauge({
+          name,
+          help,
+          labelNames: ['duty'],
+          registers,
+          async collect() {
+            asked ??= state.duties().finally(() => {
+              asked = null
+            })
+            for (const one of await asked) this.set({ duty: one.name }, read(one))
+          },
+        })
+      duty(
+        'rollcall_duty_age_seconds',
+        'Seconds since each background duty was last done, by whichever server does it.',
+        ({ ageSeconds }) => ageSeconds ?? Number.POSITIVE_INFINITY,
+      )
+      duty('rollcall_duty_failures', 'Failures in a row of each background duty.', ({ failures }) => failures)
+      duty('rollcall_duty_seconds', 'How long the last round of each background duty took.', ({ seconds }) => seconds)
       new Gauge({
         name: 'rollcall_tls_days_left',
         help: 'Days until the first certificate of each file of TLS expires; less than 0 after that.',

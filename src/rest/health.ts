@@ -1,15 +1,18 @@
+import type { Millis } from '../domain/values.ts'
 import type { Writer } from '../ingest/writer.ts'
 import { describeOutage, isTransient } from '../store/connection/failure.ts'
 import { missingMigrations } from '../store/connection/migrate.ts'
 import { createTimeout } from '../store/connection/timeout.ts'
 import { isReadOnly, probeWriting } from '../store/connection/writable.ts'
 import type { Database } from '../store/database.ts'
+import { ageOf, type DutyState, listDuties } from '../store/read/duties.ts'
 import { answer, type Exchange } from './exchange.ts'
 
 export interface HealthDeps {
   readonly database: Database
   readonly writer: Pick<Writer, 'failure'>
   readonly isClosing: () => boolean
+  readonly clock: () => Millis
 }
 
 /** The process answers: nothing more. */
@@ -20,17 +23,46 @@ export async function sendLiveness(exchange: Exchange): Promise<void> {
 /** Milliseconds; the embedded database is asked in turn, so a busy one takes a moment. */
 const checkTimeout = 5_000
 
-/** Whether to send it requests: the database has our tables and takes what is written, and the server is not about to end. */
-export function createReadiness({ database, writer, isClosing }: HealthDeps): (exchange: Exchange) => Promise<void> {
-  let looking: Promise<string | null> | null = null
+interface Health {
+  /** Null: none. */
+  readonly problem: string | null
+  readonly duties: readonly DutyState[]
+}
+
+/**
+ * Whether to send it requests: the database has our tables and takes what is written, and the server is not about to end. `?verbose` adds how the
+ * background duties go. A duty that fails makes no server unready: another replica would not do it better, and devices can report.
+ */
+export function createReadiness(deps: HealthDeps): (exchange: Exchange) => Promise<void> {
+  const { isClosing, clock } = deps
+  let looking: Promise<Health> | null = null
   return async (exchange) => {
     // Anybody may ask: however many do, the database is asked once at a time.
-    looking ??= within(checkTimeout, findProblem(database, writer)).finally(() => {
+    looking ??= within(checkTimeout, look(deps)).finally(() => {
       looking = null
     })
-    const problem = isClosing() ? 'the server is shutting down' : await looking
+    const found = await looking
+    const problem = isClosing() ? 'the server is shutting down' : found.problem
     const body = problem === null ? { status: 'ready' } : { status: 'not ready', reason: problem }
-    answer(exchange, problem === null ? 200 : 503, 'application/json', JSON.stringify(body))
+    const isVerbose = new URLSearchParams(exchange.request.url?.split('?')[1]).has('verbose')
+    const details = isVerbose ? { duties: found.duties.map((duty) => describeDuty(duty, clock())) } : {}
+    answer(exchange, problem === null ? 200 : 503, 'application/json', JSON.stringify({ ...body, ...details }))
+  }
+}
+
+async function look({ database, writer }: HealthDeps): Promise<Health> {
+  const problem = await findProblem(database, writer)
+  return { problem, duties: problem === null ? await listDuties(database.session).catch(() => []) : [] }
+}
+
+function describeDuty({ name, succeededAt, failures, seconds, cursor }: DutyState, now: Millis): object {
+  return {
+    name,
+    lastSuccess: succeededAt === null ? null : new Date(succeededAt).toISOString(),
+    ageSeconds: ageOf(succeededAt, now),
+    failures,
+    seconds,
+    cursor: cursor === null ? null : String(cursor),
   }
 }
 
@@ -47,8 +79,8 @@ async function findProblem(database: Database, { failure }: HealthDeps['writer']
   }
 }
 
-async function within(time: number, work: Promise<string | null>): Promise<string | null> {
-  const { promise: late, resolve } = Promise.withResolvers<string>()
-  const timeout = createTimeout(time, () => resolve('the database does not answer'))
+async function within(time: number, work: Promise<Health>): Promise<Health> {
+  const { promise: late, resolve } = Promise.withResolvers<Health>()
+  const timeout = createTimeout(time, () => resolve({ problem: 'the database does not answer', duties: [] }))
   return Promise.race([work, late]).finally(timeout.end)
 }

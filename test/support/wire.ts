@@ -7,14 +7,20 @@ export interface Passing {
   readonly moment: 'asked' | 'answered'
 }
 
-/** `cut`: it goes no further, and the connection is over. `deafen`: it passes, and nothing more is read of what the server says. */
-export type Fate = 'pass' | 'cut' | 'deafen'
+/**
+ * `cut`: it goes no further, and the connection is over. `deafen`: it passes, and nothing more is read of what the server says. `silence`: it goes no
+ * further, nor does anything else on this connection, which stays open.
+ */
+export type Fate = 'pass' | 'cut' | 'deafen' | 'silence'
 
 export interface Wire {
   readonly url: string
   watch(decide: (passing: Passing) => Fate): void
   /** Every connection there is. */
   cut(): void
+  /** Every connection there is falls silent, and so do new ones until `recover`. */
+  fall(): void
+  recover(): void
   close(): Promise<void>
 }
 
@@ -22,6 +28,7 @@ export async function startWire(serverUrl: string): Promise<Wire> {
   const target = new URL(serverUrl)
   const sockets = new Set<Socket>()
   let decide: (passing: Passing) => Fate = () => 'pass'
+  let isFallen = false
 
   const server = createServer((client) => {
     const upstream = tcp(Number(target.port || 5432), target.hostname)
@@ -31,6 +38,7 @@ export async function startWire(serverUrl: string): Promise<Wire> {
       client.destroy()
       upstream.destroy()
     }
+    if (isFallen) client.pause()
     for (const socket of [client, upstream]) {
       sockets.add(socket)
       socket.setNoDelay(true)
@@ -44,8 +52,10 @@ export async function startWire(serverUrl: string): Promise<Wire> {
       const fate = decide({ statement, moment })
       if (fate === 'deafen') upstream.removeAllListeners('data').pause()
       if (fate === 'cut') cut()
+      else if (fate === 'silence') silence([client, upstream])
       else to.write(frame)
     }
+    if (isFallen) return
     client.on(
       'data',
       framesOf('startup', (type, frame) => {
@@ -70,6 +80,9 @@ export async function startWire(serverUrl: string): Promise<Wire> {
   const cut = (): void => {
     for (const socket of sockets) socket.destroy()
   }
+  const silence = (some: Iterable<Socket>): void => {
+    for (const socket of some) socket.removeAllListeners('data').pause()
+  }
   const address = server.address()
   const url = new URL(target)
   url.hostname = '127.0.0.1'
@@ -80,10 +93,35 @@ export async function startWire(serverUrl: string): Promise<Wire> {
       decide = next
     },
     cut,
+    fall() {
+      isFallen = true
+      silence(sockets)
+    },
+    recover() {
+      isFallen = false
+    },
     async close() {
       cut()
       await new Promise((resolve) => server.close(resolve))
     },
+  }
+}
+
+/** A batch in one statement commits with it. */
+export function isOptimistic({ statement }: Passing): boolean {
+  return statement.startsWith('with head as (update log_head')
+}
+
+/** Of the writer's transactions alone: snapshots commit too. */
+export function writersCommit(): (passing: Passing) => boolean {
+  let isWriting = false
+  return (passing) => {
+    const { statement, moment } = passing
+    if (isOptimistic(passing)) return true
+    if (statement.includes('for update')) isWriting = true
+    if (!isWriting || statement !== 'commit') return false
+    if (moment === 'answered') isWriting = false
+    return true
   }
 }
 

@@ -18,3 +18,8 @@ export function listDuties(session: Session): Promise<DutyState[]> {
     'select name, succeeded_at as "succeededAt", failures, seconds, cursor from duties where attempted_at is not null order by name',
   )
 }
+
+/** Seconds since a duty was done; null: it never was. */
+export function ageOf(succeededAt: Millis | null, now: Millis): number | null {
+  return succeededAt === null ? null : Math.max(Math.round((now - succeededAt) / 1_000), 0)
+}

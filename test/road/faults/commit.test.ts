@@ -9,7 +9,7 @@ import { report } from '../../support/reports.ts'
 import { createRoad, type Road } from '../../support/road.ts'
 import { expectKept, expectSound, revisionsBetween } from '../../support/soundness.ts'
 import { postgresStores, type Store } from '../../support/stores.ts'
-import { type Passing, startWire, type Wire } from '../../support/wire.ts'
+import { isOptimistic, startWire, type Wire, writersCommit } from '../../support/wire.ts'
 
 async function behindWire(store: Store, checked = (): void => {}): Promise<{ road: Road; wire: Wire }> {
   const empty = await store.create()
@@ -21,24 +21,6 @@ async function behindWire(store: Store, checked = (): void => {}): Promise<{ roa
   })
   onTestFinished(() => road.close())
   return { road, wire }
-}
-
-/** A batch in one statement commits with it. */
-function isAtOnce({ statement }: Passing): boolean {
-  return statement.startsWith('with head as (update log_head')
-}
-
-/** Of the writer's transactions alone: snapshots commit too. */
-function writersCommit(): (passing: Passing) => boolean {
-  let isWriting = false
-  return (passing) => {
-    const { statement, moment } = passing
-    if (isAtOnce(passing)) return true
-    if (statement.includes('for update')) isWriting = true
-    if (!isWriting || statement !== 'commit') return false
-    if (moment === 'answered') isWriting = false
-    return true
-  }
 }
 
 describe.each(postgresStores)('a connection lost with COMMIT on its way on $name', (store) => {
@@ -90,7 +72,7 @@ describe.each(postgresStores)('a connection lost with COMMIT on its way on $name
       let isAgain = next === 'goes on'
       let hasCommitted = false
       wire.watch((passing) => {
-        if (!isAtOnce(passing)) {
+        if (!isOptimistic(passing)) {
           if (cuts === 0 || isAgain) return 'pass'
           // By now the first is written under another number, which is greater than the second's.
           if (passing.statement === 'commit' && passing.moment === 'answered') hasCommitted = true

@@ -1,0 +1,156 @@
+/** Background duties are isolated: one that fails, or that does not end, keeps no other from being done, and every server shows which. */
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { registerDevices } from '../../src/ingest/commands/device.ts'
+import { recordReport } from '../../src/ingest/commands/report.ts'
+import { createDuties, type Duty, type Turn } from '../../src/ingest/duties.ts'
+import { createMaintenance, type Maintenance } from '../../src/ingest/maintenance.ts'
+import { readHead } from '../../src/store/connection/log-head.ts'
+import type { Database, Session } from '../../src/store/database.ts'
+import { listDuties } from '../../src/store/read/duties.ts'
+import { targetByName } from '../../src/store/read/targets.ts'
+import { startApp } from '../support/app.ts'
+import { openFresh } from '../support/databases.ts'
+import { report } from '../support/reports.ts'
+import { createRoad } from '../support/road.ts'
+import { type Store, stores } from '../support/stores.ts'
+
+const day = 86_400_000
+
+async function open(store: Store, meddle: (text: string) => Promise<void>) {
+  const road = await createRoad(await openFresh(store), { writer: { clock: () => now } })
+  onTestFinished(() => road.close())
+  let now = Date.now()
+  const failed: string[] = []
+  const keeper: Maintenance = createMaintenance({
+    database: meddling(road.database, meddle),
+    writer: road.writer,
+    offlineAfter: null,
+    stalling: { factor: 3, after: 600 },
+    historyDays: 1,
+    forgetRemovedDays: null,
+    clock: () => now,
+    interval: 2 ** 30,
+    failed: (_, duty) => void failed.push(duty),
+  })
+  onTestFinished(() => keeper.stop())
+  const promise = { deviceId: 'quiet', name: null, labels: null, parent: null, expectedInterval: 30, tokenHash: 'x' }
+  await keeper.tick()
+  await road.writer.submit(registerDevices([promise]))
+  await road.writer.submit(recordReport(report({ reporter: 'quiet', deploymentId: 'd' })))
+  return {
+    road,
+    keeper,
+    failed,
+    pass: (ms: number) => {
+      now += ms
+    },
+    tail: async () => (await readHead(road.database.session)).tail,
+    connectivity: async () => (await targetByName(road.database.session, 'DEVICE', '', 'quiet'))?.connectivity,
+    duties: async () =>
+      Object.fromEntries((await listDuties(road.database.session)).map((duty) => [duty.name, duty] as const)),
+  }
+}
+
+/** Every statement passes `meddle` first. */
+function meddling(database: Database, meddle: (text: string) => Promise<void>): Database {
+  const run: Session['run'] = async (text, parameters) => {
+    await meddle(text)
+    return database.session.run(text, parameters)
+  }
+  return { ...database, session: { ...database.session, run } }
+}
+
+describe.each(stores)('a background duty on $name', (store) => {
+  it('that fails keeps no other from being done, and its failures are counted', async () => {
+    let isBroken = true
+    const { keeper, failed, pass, tail, connectivity, duties } = await open(store, async (text) => {
+      if (isBroken && /steps_in_progress|duties where name/.test(text)) throw new Error('cancelled')
+    })
+    const before = await tail()
+    for (let round = 0; round < 3; round += 1) {
+      pass(31_000)
+      await keeper.tick()
+    }
+    expect(failed).toEqual(['standstill', 'standstill', 'standstill', 'standstill'])
+    expect(await connectivity()).toBe('OFFLINE')
+    pass(2 * day)
+    await keeper.tick()
+    expect(await tail()).toBeGreaterThan(before)
+    expect(await duties()).toMatchObject({
+      standstill: { failures: 5, succeededAt: null },
+      silence: { failures: 0, succeededAt: expect.any(Number) },
+      retention: { failures: 0, succeededAt: expect.any(Number) },
+    })
+    isBroken = false
+    pass(31_000)
+    await keeper.tick()
+    expect((await duties()).standstill).toMatchObject({ failures: 0, succeededAt: expect.any(Number) })
+  })
+
+  it('that does not end keeps no other from being done, round after round', async () => {
+    const stuck = Promise.withResolvers<void>()
+    let isStuck = false
+    const { keeper, pass, tail, connectivity, duties } = await open(store, async (text) => {
+      if (isStuck && /duties where name/.test(text)) await stuck.promise
+    })
+    onTestFinished(() => stuck.resolve())
+    isStuck = true
+    const before = await tail()
+    pass(31_000)
+    void keeper.tick()
+    await expect.poll(connectivity).toBe('OFFLINE')
+    pass(2 * day)
+    const rounds = async () => {
+      void keeper.tick()
+      return tail()
+    }
+    await expect.poll(rounds).toBeGreaterThan(before)
+    const { standstill } = await duties()
+    stuck.resolve()
+    await keeper.tick()
+    expect((await duties()).standstill?.succeededAt).toBeGreaterThan(standstill?.succeededAt ?? 0)
+  })
+
+  it('is shown by every server, in its metrics and by /readyz', async () => {
+    const server = await startApp({ store, env: { HISTORY_DAYS: '1' } })
+    onTestFinished(() => server.stop())
+    const verbose = async () => (await fetch(`${server.url}/readyz?verbose`)).json()
+    await expect
+      .poll(async () => (await verbose()).duties.map(({ name }: { name: string }) => name), { timeout: 20_000 })
+      .toEqual(['retention', 'signatures', 'silence', 'standstill'])
+    const { status, duties } = await verbose()
+    expect(status).toBe('ready')
+    for (const duty of duties) {
+      expect(duty).toMatchObject({ failures: 0, lastSuccess: expect.stringMatching(/Z$/) })
+      expect(duty.ageSeconds).toBeLessThan(60)
+    }
+    const metrics = await (await fetch(`${server.url}/metrics`)).text()
+    for (const name of ['retention', 'silence', 'standstill']) {
+      expect(metrics).toMatch(new RegExp(`rollcall_duty_age_seconds\\{duty="${name}"\\} \\d+\n`))
+      expect(metrics).toContain(`rollcall_duty_failures{duty="${name}"} 0`)
+    }
+    expect(await (await fetch(`${server.url}/readyz`)).json()).toEqual({ status: 'ready' })
+  })
+})
+
+describe.each(stores)('the time of a duty on $name', (store) => {
+  it('is its own: when its budget is spent, the rest is done in the next round, before its interval is over', async () => {
+    const database = await openFresh(store)
+    const done: string[] = []
+    const duty = (name: string, budget: number): Duty => ({
+      name,
+      interval: 60_000,
+      budget,
+      async run({ isOver }) {
+        done.push(name)
+        return !isOver()
+      },
+    })
+    const duties = createDuties(database.session, [duty('spent', -1), duty('quick', 10_000)], () => {})
+    const turn = (now: number): Turn => ({ now, listeningSince: 0, isOver: () => false })
+    await duties.round(turn(0))
+    await duties.round(turn(5_000))
+    await duties.round(turn(60_000))
+    expect(done).toEqual(['spent', 'quick', 'spent', 'spent', 'quick'])
+  })
+})
