@@ -219,8 +219,22 @@ describe.each(stores)('retireDevices on $name', (store) => {
   it('is undone by registering again: old credentials stay invalid, and deployments return when they are reported', async () => {
     const [old = ''] = await register({ deviceId: 'back' })
     await report('back', old, 'a')
+    const { revision: before } = await app.query('{ revision }')
     const { revision } = await retire({ devices: [{ deviceId: 'back' }] })
     const [fresh = ''] = await register({ deviceId: 'back' })
+    const closedAt = async (at: string) => {
+      const document = `query ($at: Revision) {
+        deployments(filter: { deviceIds: "back", retired: true }, atRevision: $at) { totalCount nodes { deploymentId } }
+        deploymentCounts(filter: { deviceIds: "back", retired: true }, atRevision: $at) { total } }`
+      const { deployments, deploymentCounts } = await app.query(document, { at })
+      expect([deployments.totalCount, deploymentCounts.total]).toEqual([
+        deployments.nodes.length,
+        deployments.nodes.length,
+      ])
+      return deployments.totalCount
+    }
+    const { revision: after } = await app.query('{ revision }')
+    expect([await closedAt(before), await closedAt(revision), await closedAt(after)]).toEqual([0, 1, 0])
     expect(await kindsSince(revision)).toEqual(['DEVICE_REINSTATED'])
     expect(await lists('back')).toMatchObject({ devices: { totalCount: 1 }, deployments: none, closed: none })
     expect((await report('back', old, 'a')).status).toBe(401)

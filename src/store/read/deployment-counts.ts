@@ -10,7 +10,7 @@ import { type DeploymentState, deploymentStates, type Revision } from '../../dom
 import type { Session } from '../database.ts'
 import { asParents } from '../sql/parameters.ts'
 import { deployments, logHead, rollouts } from '../tables/schema.ts'
-import { type DeploymentFilter, d, matchesDeployment, presentFields, stands } from './deployment-filter.ts'
+import { type DeploymentFilter, d, filterAt, matchesDeployment, presentFields, stands } from './deployment-filter.ts'
 import { fromPresent, fromThen, fromUnwound, isListed, ownedBy, parentsOf, type Scope } from './deployment-scope.ts'
 import { openPast, type Past, present } from './past.ts'
 
@@ -128,7 +128,7 @@ function countEach<Value>(session: Session, scope: Scope, counted: SQL): Promise
 }
 
 function rowsOf(reader: Session, scope: Scope, filter: DeploymentFilter, past: Past | null): SQL {
-  const conditions = [matchesDeployment(filter), ...isListed(reader, scope, filter)]
+  const conditions = [matchesDeployment(filterAt(filter, past?.revision ?? null)), ...isListed(reader, scope, filter)]
   return past ? fromThen(past, scope, conditions) : fromPresent(scope, conditions)
 }
 

@@ -4,9 +4,9 @@ import { alias } from 'drizzle-orm/pg-core'
 import type { Convergence } from '../../domain/desired.ts'
 import type { Connectivity, Label } from '../../domain/target.ts'
 import { isStorable } from '../../domain/text.ts'
-import type { DeploymentState, Millis, Readiness } from '../../domain/values.ts'
+import type { DeploymentState, Millis, Readiness, Revision } from '../../domain/values.ts'
 import { all, containsText, either, fixed, hasAnyLabel, isAnyOf, nothing, timeParameter } from '../sql/parameters.ts'
-import { deployments, instances, targets } from '../tables/schema.ts'
+import { changeLog, deployments, instances, targets } from '../tables/schema.ts'
 import { type GroupName, isInGroup } from './groups/grouping.ts'
 import { callsItself } from './profiles.ts'
 
@@ -36,8 +36,8 @@ export interface DeploymentFilter {
   readonly consistent?: boolean
   readonly stalled?: boolean
   readonly hasError?: boolean
-  /** True: only deployments that were closed when their device retired. Absent or false: only listed deployments. */
-  readonly retired?: boolean
+  /** True: only deployments that were closed when their device retired. Absent or false: only listed deployments. A revision: as of then (filterAt). */
+  readonly retired?: boolean | Revision
   /** Part of the id, device, reporter, application or error. Case is ignored. */
   readonly text?: string
   /** It belongs to this group. */
@@ -74,7 +74,7 @@ const conditions: {
   connectivity: (values) => runsOn(isAnyOf(onTarget.connectivity, values, 'connectivity')),
   consistent: (wanted) => sql`${d.consistent} = ${wanted}::boolean`,
   stalled: (wanted) => sql`${d.stalled} = ${wanted}::boolean`,
-  retired: (wanted) => (wanted ? isClosed : sql`true`),
+  retired: (wanted) => (typeof wanted === 'number' ? isClosedAt(wanted) : wanted ? isClosed : sql`true`),
   hasError: (wanted) => (wanted ? hasError : sql`not ${hasError}`),
   text: (text) =>
     isStorable(text)
@@ -91,10 +91,41 @@ const conditions: {
 
 const isDevice = sql`${onTarget.kind} = 'DEVICE' and ${onTarget.provider} = ''`
 /** Closed with the device that it ran on or that reported it, and not forgotten before. */
-const isClosed = sql`(exists (select 1 from ${targets} ${onTarget}
-    where ${onTarget.key} = ${d.targetKey} and ${onTarget.retiredAt} <= ${d.forgottenAt})
-  or exists (select 1 from ${targets} ${onTarget}
-    where ${isDevice} and ${onTarget.name} = ${d.reporter} and ${onTarget.retiredAt} <= ${d.forgottenAt}))`
+const isClosed = closedWith(sql`${onTarget.retiredAt} <= ${d.forgottenAt}`)
+
+/**
+ * The same as of then, which the device itself does not say: it may have been registered again since. The log does: it was retired in the batch in
+ * which `d` was forgotten, and not registered again up to then. Of a retirement that the log has no more, the device says it.
+ */
+function isClosedAt(revision: Revision): SQL {
+  const entry = (kind: 'DEVICE_RETIRED' | 'DEVICE_REINSTATED', condition: SQL): SQL =>
+    sql`exists (select 1 from ${changeLog} where ${changeLog.targetKey} = ${onTarget.key} and ${changeLog.deploymentKey} is null
+      and ${changeLog.changes}::text like ${`%"${kind}"%`} and ${condition})`
+  const then = sql`${changeLog.firstRevision} <= ${revision}::bigint`
+  return closedWith(
+    either([
+      all([
+        entry('DEVICE_RETIRED', sql`${then} and ${changeLog.at} = ${d.forgottenAt}`),
+        sql`not ${entry('DEVICE_REINSTATED', sql`${then} and ${changeLog.at} >= ${d.forgottenAt}`)}`,
+      ]),
+      all([
+        sql`${onTarget.retiredAt} <= ${d.forgottenAt}`,
+        sql`not ${entry('DEVICE_RETIRED', sql`${changeLog.firstRevision} > ${revision}::bigint`)}`,
+      ]),
+    ]),
+  )
+}
+
+function closedWith(condition: SQL): SQL {
+  return sql`exists (select 1 from ${targets} ${onTarget}
+    where (${onTarget.key} = ${d.targetKey} or ${isDevice} and ${onTarget.name} = ${d.reporter}) and (${condition}))`
+}
+
+/** The filter as of a revision: whether a device was retired then is not what the device says now. Null: the present. */
+export function filterAt(filter: DeploymentFilter, revision: Revision | null): DeploymentFilter {
+  return filter.retired && revision !== null ? { ...filter, retired: revision } : filter
+}
+
 const hasError = hasErrorWhere((error) => sql`${error} ->> 'code' is not null`)
 
 /** The condition that `d` is listed, or closed with its device, as the filter requires. */

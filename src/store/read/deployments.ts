@@ -10,7 +10,7 @@ import { all, fixed, isAnyOf, listParameter, nothing } from '../sql/parameters.t
 import { type ShownDeployment, type ShownRecord, shownColumns, toShown } from '../sql/rows.ts'
 import { deployments, targets } from '../tables/schema.ts'
 import { visiblePlace } from './access-scope.ts'
-import { type DeploymentFilter, d, matchesDeployment, presentFields } from './deployment-filter.ts'
+import { type DeploymentFilter, d, filterAt, matchesDeployment, presentFields } from './deployment-filter.ts'
 import { type DeploymentOrder, orders, selectByState } from './deployment-order.ts'
 import { fromPresent, fromUnwound, isListed, parentsOf, type Scope } from './deployment-scope.ts'
 import { fromPast, openPast, type Past, present } from './past.ts'
@@ -184,7 +184,7 @@ export async function pageDeployments(
     page,
     isWhole: presentFields(filter).length === 0 && asOf === null && !session.accessScope,
     columns: shownOfPage,
-    select: selectFor(session, scope, filter, order, past),
+    select: selectFor(session, scope, filterAt(filter, asOf), order, past),
     toNode: (record) => toRow(record, past),
   })
 }

@@ -10,7 +10,7 @@ import { pageOf, sorted, within } from '../../sql/page.ts'
 import { asParents } from '../../sql/parameters.ts'
 import { type ShownRecord, shownColumns, toShown } from '../../sql/rows.ts'
 import type { ConvergenceCounts, StateCounts } from '../deployment-counts.ts'
-import { type DeploymentFilter, d, matchesDeployment } from '../deployment-filter.ts'
+import { type DeploymentFilter, d, filterAt, matchesDeployment } from '../deployment-filter.ts'
 import { fromPresent, fromThen, isListed, parentsOf, type Scope } from '../deployment-scope.ts'
 import type { DeploymentRow } from '../deployments.ts'
 import { openPast } from '../past.ts'
@@ -173,7 +173,7 @@ async function partedRows(
   asOf: Revision | null,
 ): Promise<SQL> {
   const past = asOf === null ? null : await openPast(session, asOf)
-  const conditions = [matchesDeployment(filter), ...isListed(session, scope, filter)]
+  const conditions = [matchesDeployment(filterAt(filter, asOf)), ...isListed(session, scope, filter)]
   const rows = past ? fromThen(past, scope, conditions) : fromPresent(scope, conditions)
   return sql`from (select ${d}.* ${rows}) as ${d} cross join lateral ${partsOf(by)}`
 }
