@@ -33,6 +33,7 @@ export async function startWire(serverUrl: string): Promise<Wire> {
   const server = createServer((client) => {
     const upstream = tcp(Number(target.port || 5432), target.hostname)
     const texts = new Map<string, string>()
+    let isSilent = false
     let statement = ''
     const cut = (): void => {
       client.destroy()
@@ -49,11 +50,14 @@ export async function startWire(serverUrl: string): Promise<Wire> {
       })
     }
     const pass = (to: Socket, frame: Buffer, moment: Passing['moment']): void => {
+      if (isSilent) return
       const fate = decide({ statement, moment })
       if (fate === 'deafen') upstream.removeAllListeners('data').pause()
       if (fate === 'cut') cut()
-      else if (fate === 'silence') silence([client, upstream])
-      else to.write(frame)
+      else if (fate === 'silence') {
+        isSilent = true
+        silence([client, upstream])
+      } else to.write(frame)
     }
     if (isFallen) return
     client.on(
@@ -64,7 +68,7 @@ export async function startWire(serverUrl: string): Promise<Wire> {
         if (type === 'B') statement = texts.get(second) ?? ''
         if (type === 'Q') statement = first
         if (type === 'E' || type === 'Q') pass(upstream, frame, 'asked')
-        else upstream.write(frame)
+        else if (!isSilent) upstream.write(frame)
       }),
     )
     upstream.on(
@@ -72,7 +76,7 @@ export async function startWire(serverUrl: string): Promise<Wire> {
       framesOf('typed', (type, frame) => {
         // CommandComplete: of a COMMIT, that it is done for good.
         if (type === 'C') pass(client, frame, 'answered')
-        else client.write(frame)
+        else if (!isSilent) client.write(frame)
       }),
     )
   })
