@@ -21,7 +21,11 @@ export const isUnderWay = `d.state in ('PENDING', 'INSTALLING', 'REMOVING') and 
 /** A duration ends when the step is left for another than FAILED: what broke off does not say how long the step takes. */
 const isPassed = `change->>'from' in ('PENDING', 'INSTALLING', 'REMOVING') and change->>'to' not in ('FAILED', change->>'from')`
 
-/** $1 the cursor, $2 the newest revision to read, $3 entries at most. Nothing happens if the cursor has moved: another replica has read them. */
+/**
+ * Each row is looked up in an index ("offset 0"): the database believes in many more entries than there are, and would read whole tables to join them.
+ * $1 the cursor, $2 the newest revision to read, $3 entries at most. Nothing happens if the cursor has moved: another replica has
+ * read them.
+ */
 const follow = `
   with turn as (
     select from duties where name = '${followed}' and coalesce(cursor, 0) = $1::bigint for update
@@ -30,8 +34,9 @@ const follow = `
       select first_revision, last_revision, deployment_key, resource_key, rollout_key, from_target_key, at, before, changes from change_log
       where first_revision > $1::bigint and first_revision <= $2::bigint order by first_revision limit $3::int) l
   ), changed as (
-    select e.* from entries e join rollouts r on r.key = e.rollout_key
-      and r.pending + r.installing + r.installed + r.failed + r.removing + r.removed >= ${fewestPeers}
+    select e.* from entries e cross join lateral (
+      select from rollouts r where r.key = e.rollout_key
+        and r.pending + r.installing + r.installed + r.failed + r.removing + r.removed >= ${fewestPeers} offset 0) r
     where e.deployment_key is not null and e.resource_key is null and e.from_target_key is null and json_typeof(e.before) = 'object'
   ), passed as (
     select e.rollout_key, change->>'component' as component, change->>'from' as state,
@@ -56,7 +61,8 @@ const follow = `
   ), merged as (
     select rollout_key, component, state, bucket, sum(count) as count, sum(total) as total from (
       select * from found union all
-      select known.* from step_durations known where (rollout_key, component, state) in (select rollout_key, component, state from found)) both_of
+      select known.* from (select distinct rollout_key, component, state from found) f cross join lateral (
+        select k.* from step_durations k where (k.rollout_key, k.component, k.state) = (f.rollout_key, f.component, f.state) offset 0) known) both_of
     group by 1, 2, 3, 4
   ), ranked as (
     select *, sum(count) over (step order by bucket) as up_to, sum(count) over (partition by rollout_key, component, state) as whole
@@ -71,7 +77,7 @@ const follow = `
     from entries where deployment_key is not null group by 1
   ), standing as (
     select d.key, d.rollout_key, d.state, d.components, greatest(d.changed_at, t.resource_at) as since
-    from touched t join deployments d on d.key = t.deployment_key
+    from touched t cross join lateral (select d.* from deployments d where d.key = t.deployment_key offset 0) d
     where ${isUnderWay} and d.revision <= $2::bigint
   ), parts as materialized (
     select s.key, s.rollout_key, s.since, part->>'name' as component, (part->>'state')::deployment_state as state
@@ -82,11 +88,14 @@ const follow = `
     select s.key, s.rollout_key, s.since, '', s.state from standing s
     where not exists (select from json_array_elements(s.components) part where part->>'state' in ('PENDING', 'INSTALLING', 'REMOVING'))
   ), compared as (
-    select distinct p.key from parts p join usual_durations u using (rollout_key, component, state) where u.count >= ${fewestPeers}
+    select distinct p.key from parts p cross join lateral (
+      select from usual_durations u where (u.rollout_key, u.component, u.state) = (p.rollout_key, p.component, p.state)
+        and u.count >= ${fewestPeers} offset 0) u
   ), left_behind as (
-    delete from steps_in_progress s using touched t
-    where s.deployment_key = t.deployment_key
-      and not exists (select from parts p where p.key = s.deployment_key and p.component = s.component)
+    delete from steps_in_progress where ctid = any (array(
+      select s.ctid from touched t cross join lateral (
+        select s.ctid, s.* from steps_in_progress s where s.deployment_key = t.deployment_key offset 0) s
+      where not exists (select from parts p where p.key = s.deployment_key and p.component = s.component)))
   ), entered as (
     insert into steps_in_progress (deployment_key, component, rollout_key, state, since, has_peers)
     select p.key, p.component, p.rollout_key, p.state, p.since, p.key in (select key from compared) from parts p
