@@ -27,7 +27,7 @@ export interface ApiServer {
 export interface ApiServerLimits {
   /** Objects on a page. */
   readonly pageSize?: number
-  /** Seconds after which the server itself ends a watch: whoever is silent for longer is not there any more. */
+  /** Seconds after which the server itself ends a watch: a server that is silent for longer is gone. */
   readonly streamSeconds?: number
   /** Milliseconds that it has to begin an answer, to go on with one, or to end a watch. */
   readonly timeout?: number
@@ -239,7 +239,7 @@ function parseStatus(text: string): object {
   }
 }
 
-/** What an API server says of a refusal names users and resources; to whom it does not know it need not be listened. */
+/** An API server's text about a refusal names users and resources. */
 function describe(status: number, said: object): string {
   const { reason, message } = said as Json
   if (status === 401) return '401: it does not accept the kubeconfig’s credentials'

@@ -67,7 +67,7 @@ export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
   const leaving = new AbortController()
   const { signal } = leaving
 
-  /** Some were dropped that nobody knew, and meanwhile somebody came: a list would show whether they are his. */
+  /** Objects of unknown instances were dropped, and an instance has come since: a list shows whether they belong to it. */
   let isIncomplete = false
   let isListWanted = false
   const dropped = (count: number): void => {
@@ -84,7 +84,7 @@ export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
   /** The version up to which everything has been taken; null: list first. */
   let after: string | null = null
   let isPaged = true
-  /** In a row: attempts that told nothing and did not end in order, and those in which it did not let us in. */
+  /** In a row: attempts that failed before any event, and attempts that the API server refused. */
   let failures = 0
   let refusals = 0
   let isLetIn = false
@@ -132,7 +132,7 @@ export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
     const isGone = type === 'DELETED'
     const ones = read(object, isGone, present)
     const isShown = (label: string): boolean => present.values().some((one) => labelOf(one) === label)
-    // Whoever gives a label away leaves nothing behind, nor does whoever goes; unless another one shows the same.
+    // An object that changes its label, or is deleted, leaves nothing behind, unless another object has the same label.
     const isLeft = before && ones[0]?.label !== labelOf(before) && !isShown(labelOf(before))
     return [
       ...(isLeft ? [goneResource(before, resourceVersionOf(object))] : []),
@@ -206,7 +206,7 @@ export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
     if (message !== lastTrouble) log.warn({ cluster, failures }, `a cluster cannot be watched: ${message}`)
     lastTrouble = message
     refusals += 1
-    // Whoever has only just begun to look cannot say that it was there a moment ago.
+    // A replica that has just begun to watch does not know whether the cluster was ONLINE before.
     const to = refusals >= maxRefusals ? 'OFFLINE' : connectivity === 'ONLINE' ? 'RETRYING' : null
     if (to) await say(to).catch(() => undefined)
   }

@@ -1,4 +1,4 @@
-/** All clusters that the configuration names, each watched by one replica at a time: whoever holds its lease. */
+/** All clusters that the configuration names. Each is watched by one replica at a time, the one that holds its lease. */
 import { randomUUID } from 'node:crypto'
 import type { TargetName } from '../domain/target.ts'
 import type { Millis } from '../domain/values.ts'
@@ -108,7 +108,7 @@ export function createClusters(options: ClustersOptions): Clusters {
         if (change.kind === 'LIFECYCLE_ACTION_RECORDED' && change.actionInstanceId !== null)
           instanceCame(change.actionInstanceId)
     },
-    // What was not told is tried again in time.
+    // Objects of instances that were missed are retried periodically.
     interrupted: () => {},
   })
   const timer = setInterval(tick, interval)

@@ -14,7 +14,7 @@ export interface CustomResource {
   readonly size: number
 }
 
-/** Null: it does not say whose it is, so it is nobody's. */
+/** Null: it does not name its instance, so it belongs to none. */
 export function readCustomResource(object: object, isGone = false): CustomResource | null {
   try {
     const state = atOnce(parseBundleState(object))
@@ -32,7 +32,7 @@ export function goneResource(
   whose: Pick<BundleState, 'context' | 'component' | 'uid'>,
   resourceVersion: string | null,
 ): CustomResource {
-  // Whoever has no uid has no version either that this one could be compared with.
+  // Without a uid there is no version to compare this one with.
   const version = whose.uid === null ? null : resourceVersion
   const state = { ...whose, resourceVersion: version, objects: [], unreadable: [], canShow }
   return { label: labelOf(whose), state, isGone: true, size: 0 }

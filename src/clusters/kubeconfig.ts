@@ -6,7 +6,7 @@ export class KubeconfigError extends Error {}
 
 /** `files` null: those that kubectl would take, or what a pod is given. `context` null: the current one. */
 export async function loadKubeconfig(files: readonly string[] | null, context: string | null): Promise<KubeConfig> {
-  // It knows every type that Kubernetes has, and takes its time: only whoever watches clusters waits for it.
+  // The library loads every type of Kubernetes, which takes long: only servers that watch clusters load it.
   const { KubeConfig } = await import('@kubernetes/client-node')
   const merged = new KubeConfig()
   if (files === null) merged.loadFromDefault()
@@ -22,7 +22,7 @@ export async function loadKubeconfig(files: readonly string[] | null, context: s
   merged.setCurrentContext(wanted)
   const cluster = merged.getCurrentCluster()
   if (!cluster) throw new KubeconfigError(`context "${wanted}" names a cluster that is not there`)
-  // kubectl takes a plain address as it is; the library wants to be told that there is no certificate to check.
+  // kubectl accepts a plain address. The library needs the option that there is no certificate to check.
   if (cluster.server.startsWith('http:')) Object.assign(cluster, { skipTLSVerify: true })
   return merged
 }

@@ -13,7 +13,7 @@ export interface PendingStates {
   /** Those whose time has come. */
   due(): CustomResource[]
   ofContext(context: string): CustomResource[]
-  /** Of whom `isThere` is not true any more. */
+  /** Drops those for which `isThere` is false. */
   sweep(isThere: (label: string) => boolean): void
 }
 
@@ -33,7 +33,7 @@ interface Waiting {
   readonly nextAt: Millis
 }
 
-/** `dropped` is told of how many found no room, or have waited too long. */
+/** `dropped` gets the number of objects that found no room, or waited too long. */
 export function createPendingStates(
   clock: () => Millis,
   dropped: (count: number) => void,
@@ -41,7 +41,7 @@ export function createPendingStates(
 ): PendingStates {
   const { most = 1_000, heaviest = Number.POSITIVE_INFINITY, longest = 60 * 60_000 } = limits
   const backOff = limits.backOff ?? { first: 5_000, longest: 300_000 }
-  /** Whoever came first is first. */
+  /** Oldest first. */
   const waiting = new Map<string, Waiting>()
   let weight = 0
 

@@ -43,7 +43,7 @@ export function createStateSnapshots(options: StateSnapshotsOptions): StateSnaps
     if (ones.length === 0) return
     const contexts = [...new Set(ones.map(({ state }) => state.context))]
     const rollouts = await rolloutsOfContexts(database.session, contexts)
-    // Whoever does not hold the cluster any more must not say what it shows.
+    // A replica that no longer holds the cluster must not write what it shows.
     signal.throwIfAborted()
     const decided = ones.map(async (one) => {
       const { unreadable, ...state } = one.state
@@ -69,7 +69,7 @@ export function createStateSnapshots(options: StateSnapshotsOptions): StateSnaps
   }
 
   function wait(one: CustomResource): void {
-    // Of what nobody knew, nothing is missed.
+    // Nothing is missing of an instance that is unknown here.
     if (one.isGone) room.forget(one.label)
     else room.keep(one)
   }

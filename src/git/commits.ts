@@ -65,7 +65,7 @@ function message(why: string, version: number): string {
 
 const mostNames = 3
 
-/** For whoever gave no reason. */
+/** Used when no reason was given. */
 function describe(changes: readonly DocumentChange[]): string {
   const parts = [
     ['Declare', changes.filter(({ content }) => content !== null)],

@@ -1,4 +1,4 @@
-/** Desired state over Git: a repository a device, read only, told by `git upload-pack`. */
+/** Desired state over Git: one read-only repository for each device, served by `git upload-pack`. */
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { PassThrough, Readable } from 'node:stream'
@@ -33,9 +33,9 @@ export interface GitDeps {
 }
 
 export interface Git {
-  /** What is told to whoever comes all the same; null: it is there. */
+  /** Why Git is not available, for clients that ask for it. Null: it is available. */
   readonly missing: string | null
-  /** Calls `tell` with what Git answers, and waits until it has been told. */
+  /** Calls `tell` with each part of Git's answer, and waits for it. */
   uploadPack(device: string, request: UploadRequest, tell: (output: Readable) => Promise<void>): Promise<void>
   close(): Promise<void>
 }
@@ -44,7 +44,7 @@ export interface UploadRequest {
   readonly protocol: Protocol
   /** Null: which refs and capabilities there are is what is asked. */
   readonly body: Uint8Array | null
-  /** Aborted when nobody waits any more. */
+  /** Aborted when the client no longer waits. */
   readonly signal: AbortSignal
 }
 
@@ -92,7 +92,7 @@ function serveWith(program: GitProgram, { config, history, limits, refuse, log, 
     const leave = await enter(all, '', options.signal)
     try {
       requireOpen()
-      // What was ended with the server is nobody's fault.
+      // A process that ended with the server is not an error.
       await work(program.run(command, options)).finally(requireOpen)
     } finally {
       leave()
@@ -202,7 +202,7 @@ function keyOf(listing: string, { version, at }: Stamp): string {
   return `${listing} ${version} ${at}`
 }
 
-/** Bytes that whoever reads slowly is given without holding a process: almost any answer. */
+/** Bytes that are buffered for a slow client, so that it does not hold a process: almost any answer fits. */
 const mostAhead = 4 << 20
 
 /** What was cut off does not look as if it were whole. */
@@ -221,7 +221,7 @@ async function begun(output: Readable, ended: Promise<void>): Promise<void> {
   if (output.readableLength === 0) await ended.catch(asSpoiled)
 }
 
-/** By whoever tidies temporary folders, say. */
+/** For example by a job that cleans temporary folders. */
 function asSpoiled(error: unknown): never {
   const isSpoiled = error instanceof GitFailed || (error as NodeJS.ErrnoException | null)?.code === 'ENOENT'
   throw isSpoiled ? new Spoiled('git could not use it', { cause: error }) : error

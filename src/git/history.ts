@@ -8,7 +8,7 @@ import type { Database } from '../store/database.ts'
 import { manifestHistory } from '../store/read/desired.ts'
 import { findTips, requireTip } from '../store/read/manifest-tips.ts'
 
-/** Tells one history from another: a database that was restored may give the same number a second time. */
+/** Distinguishes histories: a restored database may use the same version a second time. */
 export interface Stamp {
   readonly version: number
   readonly at: Millis
@@ -16,7 +16,7 @@ export interface Stamp {
 
 export interface Version extends Stamp {
   readonly who: string
-  /** Empty: nobody said. */
+  /** Empty: none was given. */
   readonly why: string
   readonly changes: readonly DocumentChange[]
 }

@@ -1,4 +1,4 @@
-/** Git itself, a process at a time: no shell, nothing of anybody's configuration, and it never outlives who asked for it. */
+/** Runs Git, one process at a time: without a shell or a user's configuration. A process ends at the latest when its caller does. */
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
@@ -29,7 +29,7 @@ export interface Run {
   readonly ended: Promise<void>
 }
 
-/** It went wrong by itself. What it says is for the log: it may name places on this machine. */
+/** Git failed. Its message is for the log only: it may name paths of this machine. */
 export class GitFailed extends Error {}
 
 export interface ProgramConfig {
@@ -49,7 +49,7 @@ const settings = {
   'pack.threads': '1',
 }
 
-/** Characters of what it complains about. */
+/** Characters of Git's error output that are kept. */
 const longestComplaint = 500
 
 /** Null: there is none. */
@@ -115,7 +115,7 @@ function follow(child: ChildProcessByStdio<Writable, Readable, Readable>, signal
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
     complaint = (complaint + chunk).slice(0, longestComplaint)
   })
-  // Whoever ends early does not read what is still written: why it ended says its code.
+  // A process that ends early does not read its input. Its exit code says why it ended.
   child.stdin.on('error', () => undefined)
   child.stdout.on('error', () => undefined)
   signal.addEventListener('abort', kill, { once: true })

@@ -6,7 +6,7 @@
  *   none yet, or not of this history, or spoiled, or old ──▶ made anew beside the other, which goes when its last user does
  *   behind ──▶ what is missing is added            as new as the history ──▶ used as it is
  *
- * Who comes while one is being looked after waits for the next look, which begins after he came: he sees all that was written before.
+ * A request that comes while its repository is being updated waits for the next update, which begins later: it sees all that was written before.
  */
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -28,7 +28,7 @@ export interface RepositoriesDeps {
   readonly folder: () => Promise<string>
   /** For as long as making one may take. */
   readonly deadline: () => Deadline
-  /** At most so many are kept; those that nobody has used for the longest go. */
+  /** The number of repositories that are kept. The least recently used go first. */
   readonly most: number
   readonly clock: () => number
   readonly log: Pick<Log, 'warn'>
@@ -58,7 +58,7 @@ interface Repository extends Held {
   isDropped: boolean
 }
 
-/** Milliseconds. Whoever tidies temporary folders takes what is older than some days. */
+/** Milliseconds. Jobs that clean temporary folders remove what is some days old. */
 const oldest = 24 * 3_600_000
 const mostAdditions = 50
 

@@ -113,7 +113,7 @@ function dutiesOf(options: MaintenanceOptions): readonly Duty[] {
           const silent = await findSilent(session, now, offlineAfter, chunk)
           if (silent.length === 0) return true
           const { marked } = await writer.submit(markSilent(silent, listeningSince))
-          // Those that are not marked have been heard meanwhile, or nobody listened for long enough.
+          // The others have been heard meanwhile, or no replica has listened for long enough.
           if (silent.length < chunk || marked === 0) return true
           if (isOver()) return false
         }

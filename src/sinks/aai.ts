@@ -24,7 +24,7 @@ export interface Operation {
 export interface Aai {
   /** Its body; null: it is not there. */
   read(path: string): Promise<Readonly<Record<string, unknown>> | null>
-  /** All of them or none. False: one was changed by somebody else meanwhile (412). */
+  /** All of them or none. False: another client changed one meanwhile (412). */
   transact(operations: readonly Operation[]): Promise<boolean>
   /** The link to a node, as relationships have it. */
   link(path: string): string

@@ -1,5 +1,5 @@
 /**
- * Where notifications may go. By default nowhere inside: an address that somebody configures must not become a way to reach what only this
+ * Where notifications may go. By default to no internal address: a configured address must not become a way to reach what only this
  * server can reach. Checked when it is configured and again for what its name resolves to, which may be another address each time.
  */
 import { BlockList, isIP } from 'node:net'

@@ -86,7 +86,7 @@ function describe({ resource, detail }: Shown) {
   return { name: resource.name, GVK: { Group, Version, Kind }, status: detail ?? {} }
 }
 
-/** What Kubernetes changes with every write, and nobody waits for. */
+/** Without what Kubernetes changes with every write: such a change is not worth a call. */
 function withoutNoise(told: ReturnType<typeof describe>): unknown {
   const { status } = told
   if (typeof status !== 'object' || status === null || !('metadata' in status)) return told

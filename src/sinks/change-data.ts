@@ -1,4 +1,4 @@
-/** A change as the world outside is told of it: its own fields, and the names of whom it concerns instead of our keys. */
+/** A change as receivers get it: its own fields, and the names of its subjects instead of internal keys. */
 import type { Change } from '../domain/change.ts'
 import type { Session } from '../store/database.ts'
 import { resourcesByKey } from '../store/read/resources.ts'

@@ -12,7 +12,7 @@ import { createWebhookDeliver } from './webhook.ts'
 
 export interface Outgoing extends Sinks {
   readonly manager: SinkManager
-  /** Why an address may not be told; null: it may. */
+  /** Why an address may not be notified; null: it may. */
   readonly refuseTarget: (url: string) => string | null
 }
 
@@ -32,7 +32,7 @@ export function createOutgoing(options: OutgoingOptions): Outgoing {
   const { database, feed, allow, aai, publicUrl, clock, timeout, ...more } = options
   const rule = createAddressRule(allow)
   const send = createSend(rule, timeout)
-  // Whoever sets AAI_URL has said that it may be reached.
+  // AAI_URL itself allows its host.
   const sendToAai = createSend(createAddressRule([...allow, ...(aai ? [hostOf(aai.url)] : [])]), timeout)
   const notConfigured: Deliver = async (sink) => ({
     cursor: sink.cursor,

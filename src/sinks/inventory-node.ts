@@ -17,7 +17,7 @@ const readinessWords: Readonly<Record<Readiness, string>> = {
   UNKNOWN: 'Unknown',
 }
 
-/** What so-cnf-adapter's call told of an instance. */
+/** What so-cnf-adapter's call said about an instance. */
 export interface Belonging {
   readonly cloudOwner: string
   readonly cloudRegion: string
@@ -25,7 +25,7 @@ export interface Belonging {
   readonly genericVnfId: string | null
   readonly vfModuleId: string | null
   readonly callbackUrl: string | null
-  /** Each call is a request of its own; whoever made it is told once how it went. */
+  /** Each call is a request of its own, and its result is sent to the caller once. */
   readonly request: string
   readonly toldRequest: string | null
   /** All of it is to be taken out, and then the sink itself. */

@@ -18,16 +18,16 @@ export interface InventoryDeps {
   readonly database: Database
   /** To A&AI. */
   readonly sendToAai: Send
-  /** To whoever asked. */
+  /** To the caller's callbackUrl. */
   readonly send: Send
   readonly config: AaiConfig
   /** Where we are reached, for selflinks. */
   readonly publicUrl: string
 }
 
-/** Tries of a transaction whose nodes somebody else keeps changing. */
+/** Tries of a transaction whose nodes another client keeps changing. */
 const tries = 5
-/** Failures in a row after which whoever asked is told that it does not work. It is tried on all the same. */
+/** Failures in a row after which the caller gets FAILED. The sink goes on trying. */
 const maxFailures = 3
 
 export function createInventoryDeliver(deps: InventoryDeps): Deliver {
@@ -107,7 +107,7 @@ async function bringLevel(
   const byUri = new Map(level.shown.map((shown) => [describe(shown).uri, shown.resource.key]))
   const markOf = new Map(marks.map((mark) => [mark.resourceKey, mark]))
   const puts = [...created, ...modified].map((node) => ({ node, mark: markOf.get(byUri.get(node.uri) ?? -1) ?? null }))
-  // A resource of another version has another id: what it was told as before goes.
+  // A resource of another API version has another id: its former node is deleted.
   const renamed = puts.flatMap(({ node, mark }) => {
     const before = mark && known.get(mark.resourceKey)
     return before && before.told.uri !== node.uri ? [String(before.told.uri)] : []

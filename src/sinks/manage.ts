@@ -1,4 +1,4 @@
-/** What operators do with sinks. Whoever holds one hears of it within a round; this replica at once. */
+/** What operators do with sinks. The replica that holds a sink notices within a round, this one immediately. */
 import { randomBytes } from 'node:crypto'
 import { DomainError } from '../domain/errors.ts'
 import type { Revision } from '../domain/values.ts'

@@ -50,11 +50,11 @@ export interface Difference<Told> {
   readonly created: readonly Told[]
   readonly modified: readonly Told[]
   readonly deleted: readonly Mark[]
-  /** What to remember once it has been told: also of what only looks new. */
+  /** What to remember once it has been sent, also of resources that only look new. */
   readonly marks: readonly Mark[]
 }
 
-/** `describe`: what is told of a resource; `noise`: what of it may differ without being told. */
+/** `describe`: what is sent of a resource. `withoutNoise`: the part of it whose differences are sent. */
 export function differenceOf<Told extends Readonly<Record<string, unknown>>>(
   shown: readonly Shown[],
   known: ReadonlyMap<number, Mark>,

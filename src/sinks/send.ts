@@ -1,4 +1,4 @@
-/** One HTTP request to a target somebody configured: its resolved address checked, limited in time and size, and no redirect followed. */
+/** One HTTP request to a configured target. Its resolved address is checked, time and size are limited, and redirects are not followed. */
 import { lookup as resolve } from 'node:dns'
 import { request as httpRequest, type RequestOptions } from 'node:http'
 import { request as httpsRequest } from 'node:https'
@@ -21,7 +21,7 @@ export interface Answered {
 
 export type Send = (request: Outgoing) => Promise<Answered>
 
-/** What a target did wrong, in words for whoever configured it. */
+/** What a target did wrong, in words for the operator who configured it. */
 export class SendError extends Error {}
 
 const answerLimit = 256 * 1024

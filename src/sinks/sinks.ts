@@ -1,10 +1,10 @@
 /**
- * Outgoing notifications: each sink is a durable cursor into the log, held by one replica at a time and worked off on its own, so that a dead
- * receiver delays nobody else.
+ * Outgoing notifications. A sink is a durable cursor into the log. One replica at a time holds it, and delivers independently of other sinks, so that
+ * a dead receiver delays no other.
  *
- *   hold (a lease, renewed) → something to tell? → deliver → note the cursor          fails → back-off with jitter, for as long as is configured
+ *   hold (a lease, renewed) → anything new? → deliver → note the cursor          on failure: back-off with jitter, for as long as is configured
  *
- * A replica that dies while delivering is followed by another that delivers again: at least once. The same event has the same id.
+ * If a replica dies while it delivers, another delivers again: at least once. The same event has the same id.
  */
 import { randomUUID } from 'node:crypto'
 import type { Millis, Revision } from '../domain/values.ts'
@@ -14,17 +14,17 @@ import type { Database } from '../store/database.ts'
 import { wantedDeliveries } from '../store/sinks/deliveries.ts'
 import { holdSinks, moveCursor, noteAttempt, releaseSinks, type Sink, sinksBehind } from '../store/sinks/sinks.ts'
 
-/** What one round of a sink came to. */
+/** The result of one round of a sink. */
 export interface Round {
-  /** Everything up to here has been told. */
+  /** Every change up to here was read, and sent where the filter wants it. */
   readonly cursor: Revision
   readonly isSent: boolean
-  /** Something was told before the error, if there was one: what failed before is not in a row with it. */
+  /** The receiver took something in this round. An error after that begins a new row of failures. */
   readonly isFurther: boolean
   readonly status: number | null
-  /** Null: it went well. */
+  /** Null: no failure. */
   readonly error: string | null
-  /** Not before; null: whenever there is something. */
+  /** When the next round may begin. Null: as soon as there is something to send. */
   readonly nextAt: Millis | null
   readonly settings?: object
 }
@@ -40,7 +40,7 @@ export interface Turn {
 export type Deliver = (sink: Sink, head: Revision, turn: Turn) => Promise<Round>
 
 export interface Sinks {
-  /** Somebody has configured something: look again now. */
+  /** Looks again now: a sink was configured. */
   refresh(): void
   readonly held: number
   stop(): Promise<void>
@@ -65,9 +65,9 @@ export interface SinksOptions {
   readonly giveUpAfter?: Millis | null
 }
 
-/** New ones that one replica takes in a round: the others take theirs. */
+/** New sinks that one replica takes in a round, so that other replicas get a share. */
 const share = 50
-/** Milliseconds in which changes are gathered before anybody is told. */
+/** Milliseconds in which changes are gathered before a round begins. */
 const gathering = 50
 
 export function createSinks(options: SinksOptions): Sinks {
@@ -105,7 +105,7 @@ export function createSinks(options: SinksOptions): Sinks {
     while (isWanted && !isStopped) {
       isWanted = false
       try {
-        // Whoever is being told now may have moved on by the time that his row has been read.
+        // A sink that is being delivered to may have moved its cursor by the time its row is read.
         const moving = new Set(busy.keys())
         await hold()
         await start(moving)

@@ -105,7 +105,7 @@ async function select(
   )
 }
 
-/** Who is told of targets with certain labels is told nothing of where a deployment ran before it came to one of them. */
+/** A webhook that is limited to labels is not sent where a deployment ran before it came to a target with these labels. */
 async function withinLabels(
   session: Session,
   labels: ChangeFilter['labels'],
@@ -137,7 +137,7 @@ async function toEvents({ database, source }: WebhookDeps, changes: readonly Cha
   })
 }
 
-/** What came between is not kept any more: whoever needs it asks for the present. */
+/** The changes in between are no longer kept: the receiver asks for the present state instead. */
 function resetEvent({ source, clock }: WebhookDeps, sink: Sink, from: Revision, to: Revision): CloudEvent {
   const id = `reset-${sink.key}-${to}`
   const data = { reason: 'CURSOR_EXPIRED', from: String(from), to: String(to) }

@@ -1,4 +1,4 @@
-/** Waits no longer than the caller does. What was begun goes on; nobody hears of it any more. */
+/** Waits until the work ends or the caller aborts. Aborted work goes on, and its result is dropped. */
 export function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (!signal) return work
   return new Promise((resolve, reject) => {

@@ -1,12 +1,12 @@
-/** Connections taken and given back. At most so many; who finds none waits, but not for ever. */
+/** Connections to take and give back. Their number is limited. A caller that finds none waits for a limited time. */
 import type { Connection } from './connection.ts'
 import { StatementError } from './failure.ts'
 import { createTimeout, type Timeout } from './timeout.ts'
 
 export interface ConnectionPool {
-  /** `signal`: until when somebody waits for it. */
+  /** `signal`: aborted when the caller no longer waits. */
   take(signal?: AbortSignal): Promise<Connection>
-  /** A lost one is forgotten. */
+  /** A lost connection is dropped. */
   give(connection: Connection): void
   close(): Promise<void>
 }
@@ -32,7 +32,7 @@ export function createPool(open: () => Connection, { size, timeout }: PoolOption
   function opened(): Connection {
     const connection = open()
     all.add(connection)
-    // Also one that is never given back must not cost a place.
+    // A connection that is never given back must not occupy a place.
     connection.onLost(() => {
       all.delete(connection)
       const place = idle.indexOf(connection)
@@ -42,7 +42,7 @@ export function createPool(open: () => Connection, { size, timeout }: PoolOption
     return connection
   }
 
-  /** The first in line gets what there is. */
+  /** Serves the caller that has waited longest. */
   function next(): void {
     if (waiting.length === 0 || isClosed) return
     const connection = idle.pop() ?? (all.size < size ? opened() : null)

@@ -1,7 +1,7 @@
 /**
- * One connection to PostgreSQL, for one life. postgres.js would connect again by itself, but what still holds the old connection
- * (a transaction, a snapshot) would then write to a socket that is gone, or run in somebody else's session. So a connection that
- * is lost stays lost, everything on it fails, and whoever needs one opens another.
+ * One connection to PostgreSQL. postgres.js reconnects by itself, but a transaction or a snapshot on the old connection would then write to a
+ * closed socket, or run in another caller's session. So a lost connection stays lost, everything on it fails, and a caller that needs a
+ * connection opens another.
  *
  * The writer's statements go one at a time: one that waits inside postgres.js would be sent on the next connection, outside its
  * transaction; unless each is a transaction, and nothing when done too late (append). A reader's may follow each other unanswered, in one packet: what was answered on another connection is thrown away.
@@ -17,13 +17,13 @@ export interface Connection {
   readonly isLost: boolean
   /** Prepared, with parameters. */
   run<T extends object>(text: string, parameters?: readonly unknown[]): Promise<T[]>
-  /** The same, of a transaction of its own: sent at once, behind those that are not answered yet. */
+  /** The same for a statement that is its own transaction: sent without waiting for unanswered statements before it. */
   append<T extends object>(text: string, parameters: readonly unknown[]): Promise<T[]>
   /** Unprepared text of several statements: the rows of the last one. */
   runAll<T extends object>(text: string): Promise<T[]>
-  /** Ends the statement that runs, on the server too. The connection is lost by that: a late cancellation must hit nobody else. */
+  /** Ends the running statement, on the server too. The connection is lost afterwards: a late cancellation must not end another statement. */
   cancel(): void
-  /** Whoever is told when it is lost; at once if it is. */
+  /** Calls `tell` when the connection is lost, immediately if it is lost already. */
   onLost(tell: () => void): void
   close(): Promise<void>
 }
@@ -35,11 +35,11 @@ export interface ConnectionOptions {
   readonly settings: Readonly<Record<string, string | number>>
   /** Milliseconds. A server that does not answer for so long is given up: the network may not say that it is gone. */
   readonly timeout: number
-  /** Sends what is asked at once, without waiting for the answer to what was asked before. For reading only. */
+  /** Sends statements without waiting for the answers to earlier ones. For reading only. */
   readonly isPipelined?: boolean
   /** Asks the server, on another connection, whether the process of that number still works. */
   readonly isWorking?: (process: number) => Promise<boolean>
-  /** Tells the server, on another connection, to cancel what the process of that number does. */
+  /** Asks the server, on another connection, to cancel what the process of that number does. */
   readonly cancelProcess?: (process: number) => void
   readonly notified?: Notified
 }
@@ -82,7 +82,7 @@ export function openConnection(options: ConnectionOptions): Connection {
     keep_alive: 5,
     // It would end a transaction that is just idle.
     max_lifetime: null,
-    // Nobody awaits that statement of postgres.js: a connection lost meanwhile would end the process.
+    // postgres.js does not await that statement: a connection lost meanwhile would end the process.
     fetch_types: false,
     onnotice: () => {},
     onclose: lose,
@@ -101,14 +101,14 @@ export function openConnection(options: ConnectionOptions): Connection {
     doubting = isWorking ? createTimeout(doubtfulAfter, () => void doubt(isWorking)) : null
   }
 
-  /** Whoever waits hears of a dead connection now, and not when the slowest statement would have been over. */
+  /** Callers learn of a dead connection now, and not when the slowest statement would have timed out. */
   async function doubt(ask: NonNullable<typeof isWorking>): Promise<void> {
     const before = answers
     // It has not been connected yet: that has a limit of its own.
     if (backend === null) return
     const { promise: silence, resolve } = Promise.withResolvers<boolean>()
     const timeout = createTimeout(doubtfulAfter, () => resolve(false))
-    // A server that answers, if only that it lets nobody in, is not gone.
+    // A server that answers is reachable, even if it refuses the connection.
     const isAtWork = await Promise.race([silence, ask(backend).catch(isFromServer)]).finally(timeout.end)
     if (isLost || running === 0 || answers !== before) return
     if (isAtWork) startDoubting()

@@ -6,7 +6,7 @@ import type { Connection, Notified } from './connection.ts'
 export interface Doorbell {
   /** Resolves when it listens; rejects when the first attempt fails. */
   listen(ring: Ring): Promise<void>
-  /** Who is told that a credential of the API was withdrawn. */
+  /** Calls `changed` when a credential of the API was withdrawn. */
   onAccessChange(changed: () => void): void
   /** Each message on another channel. */
   receive(channel: string, received: (message: string) => void): void

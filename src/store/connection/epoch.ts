@@ -18,8 +18,8 @@ import { StatementError } from './failure.ts'
 
 /**
  * Which database this is: the cluster, its timeline (another one after a recovery), the database in it (another one when it was
- * copied as a template), and the table itself (another one after a dump). The embedded store's copies are all the same to this: who
- * restores one runs `npm run new-epoch`.
+ * copied as a template), and the table itself (another one after a dump). The embedded store's copies are all the same to this: an
+ * operator who restores one runs `npm run new-epoch`.
  */
 async function readDatabaseId(session: Session): Promise<string> {
   const [rights] = await session.run<{ allowed: boolean; standby: boolean }>(
@@ -37,7 +37,7 @@ async function readDatabaseId(session: Session): Promise<string> {
 }
 
 /**
- * Makes sure that the log goes on where it was. Another identity, or a head below a revision that somebody has seen, means
+ * Makes sure that the log goes on where it was. Another identity, or a head below a revision that a server has seen, means
  * that this is a copy of an earlier state: what was written since never happened here.
  */
 export async function ensureEpoch(session: Session, now: Millis, newestSeen: Revision = 0): Promise<void> {
@@ -87,7 +87,7 @@ export interface NewEpoch {
    * Within an epoch `at` never goes back, so only the beginning of another one can end that (past.ts reads each epoch by its own time).
    */
   readonly timeFromClock?: boolean
-  /** Checked under the lock: somebody else may have begun it meanwhile. */
+  /** Checked under the lock: another server may have begun the epoch meanwhile. */
   readonly unless?: (head: { readonly databaseId: string; readonly revision: Revision }) => boolean
 }
 

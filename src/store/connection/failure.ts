@@ -46,7 +46,7 @@ export function isTransient(error: unknown): boolean {
   return cause !== undefined && cause !== error && isTransient(cause)
 }
 
-/** What the server itself says is wrong with it, for whoever has to do something about it; without its own words, which may name files. */
+/** What is wrong with the server, for its operator. Without the server's own words, which may name files. */
 const outages: readonly (readonly [RegExp, string])[] = [
   [/^25006$/, 'the database is read-only'],
   [/^53100$/, 'the disk of the database is full'],
@@ -68,7 +68,7 @@ function codesOf(error: unknown): string[] {
   return [...(typeof code === 'string' ? [code] : []), ...(cause === error ? [] : codesOf(cause))]
 }
 
-/** Whatever it was, the server ended the session over it, or let nobody in: no statement is to blame for that. */
+/** The server ended the session, or refused it: no statement caused that. */
 function isEndOfSession(error: object): boolean {
   return 'severity' in error && (error.severity === 'FATAL' || error.severity === 'PANIC')
 }

@@ -12,7 +12,7 @@ export interface MutexLock {
 }
 
 export interface Mutex {
-  /** Waits in line; the connection is the caller's until it ends its turn. `signal`: until when somebody waits for it. */
+  /** Waits in line; the connection is the caller's until it ends its turn. `signal`: aborted when the caller no longer waits. */
   take(signal?: AbortSignal): Promise<MutexLock>
 }
 

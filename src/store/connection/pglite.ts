@@ -96,7 +96,7 @@ export async function openPglite(options: WorkerData, idleLimit = frozenAfter): 
     },
     transaction: (work) => inTurn((turn) => transact(turn.run, 1, work, beginWriting)),
     append: (_connection, text, parameters) => session.run(text, parameters),
-    // Nobody else has this database: there is no other writer to hear of.
+    // No other process has this database: there is no other writer.
     async listen(ring) {
       ring(null)
     },

@@ -12,7 +12,7 @@ import { openSnapshot, sessionOf, transact } from './transaction.ts'
 const frozenAfter = 5_000
 /** Milliseconds that a snapshot may be held without a question. */
 const forgottenAfter = 30_000
-/** Milliseconds beyond the server's own limit: it says what it gave up, a silent network does not. */
+/** Milliseconds beyond the server's own limit: the server's error says what timed out, a silent network says nothing. */
 const grace = 5_000
 
 export interface PostgresOptions {
@@ -59,7 +59,7 @@ export function openPostgres({
     tcp_keepalives_idle: 5,
     tcp_keepalives_interval: 2,
     tcp_keepalives_count: 3,
-    // A frozen process's kernel goes on answering: this also ends whoever does not take what it asked for.
+    // The kernel of a frozen process still acknowledges packets. This ends a session whose client does not read its answers.
     tcp_user_timeout: frozenAfter,
   }
   const pool = createPool(() => connect(readLimit, readSettings, { isPipelined: true, cancelProcess }), {
@@ -113,7 +113,7 @@ export function openPostgres({
         run: connection.run,
         begin: () => connection.runAll<LogHead>(`begin isolation level repeatable read read only; ${headText}`),
         async end() {
-          // Nothing was written: nobody waits for the COMMIT, and whoever has the connection next begins behind it.
+          // Nothing was written, so the COMMIT is not awaited. The next statement on the connection follows it.
           connection.runAll('commit').catch(() => undefined)
           pool.give(connection)
         },
@@ -131,7 +131,7 @@ export function openPostgres({
     },
     async append<T extends object>(number: number, text: string, parameters: readonly unknown[]) {
       const connection = await writer.take()
-      // Given back unanswered: whoever has it next comes behind it.
+      // Given back unanswered: the next statement on it follows this one.
       try {
         if (connection.number !== number) throw lost()
         return connection.append<T>(text, parameters)

@@ -1,4 +1,4 @@
-/** What a transaction and a snapshot are on any connection: whoever still holds one that is over gets an error, not somebody else's. */
+/** Transactions and snapshots on any connection. A caller that uses one after its end gets an error, and not another caller's transaction. */
 import type { SQL } from 'drizzle-orm'
 import { PgDialect } from 'drizzle-orm/pg-core'
 import type { LogHead, Session, Snapshot, WritingSession } from '../database.ts'
@@ -50,7 +50,7 @@ export async function transact<T>(
 
 export interface SnapshotOptions {
   readonly run: Run
-  /** Begins a read-only transaction and answers with the head; what is run next follows it at once. */
+  /** Begins a read-only transaction and answers with the head. Statements may follow before the answer. */
   readonly begin: () => Promise<LogHead[]>
   /** Commits and gives the connection back. Called exactly once. */
   readonly end: () => Promise<void>
@@ -65,7 +65,7 @@ export function openSnapshot({ run, begin, end, signal, cancel }: SnapshotOption
     if (!first) throw new Error('the database has no log head: it was not migrated')
     return first
   })
-  // Whoever reads is told.
+  // Readers get the error.
   head.catch(() => undefined)
   const runBehind: Run = <T extends object>(text: string, parameters?: readonly unknown[]) => {
     if (signal?.aborted) return Promise.reject<T[]>(signal.reason)
