@@ -6,8 +6,9 @@
  */
 import type { Database } from '../store/database.ts'
 import { instancesByKey } from '../store/read/instances.ts'
+import { inventoryFormat } from '../store/sinks/rounds.ts'
 import { type Mark, marksOf, writeMarks } from '../store/sinks/sink-marks.ts'
-import { deleteSink, inventoryFormat, type Sink } from '../store/sinks/sinks.ts'
+import { deleteSink, type Sink } from '../store/sinks/sinks.ts'
 import { type Aai, type AaiConfig, createAai, type Operation, operationLimit } from './aai.ts'
 import { type Belonging, describeNode, modulePath, vnfPath } from './inventory-node.ts'
 import { differenceOf, type Level, readLevel, type Shown } from './reconcile.ts'

@@ -12,7 +12,8 @@ import type { Hub } from '../feed/hub.ts'
 import { readHead } from '../store/connection/log-head.ts'
 import type { Database } from '../store/database.ts'
 import { wantedDeliveries } from '../store/sinks/deliveries.ts'
-import { holdSinks, moveCursor, noteAttempt, releaseSinks, type Sink, sinksBehind } from '../store/sinks/sinks.ts'
+import { holdSinks, moveCursor, noteAttempt, releaseSinks, sinksBehind } from '../store/sinks/rounds.ts'
+import type { Sink } from '../store/sinks/sinks.ts'
 
 /** The result of one round of a sink. */
 export interface Round {
