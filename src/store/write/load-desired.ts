@@ -18,9 +18,10 @@ const owners = `select t.key from json_array_elements_text($1::text::json) x ${d
 const mostAdopted = 2 ** 53 - 2 ** 40
 const newestVersions = `select o.key as "targetKey", greatest(newest.version, adopted.version) as version from (${owners}) o
   left join lateral (select m.version from manifests m where m.target_key = o.key order by m.version desc limit 1) newest on true
-  left join lateral (select max(d.adopted_manifest_version)::bigint as version from deployments d
-    where d.reporter = (select t.name from targets t where t.key = o.key) and d.instance_key is null and d.adopted_manifest_version < ${mostAdopted}) adopted on true
-  where newest.version is not null or adopted.version is not null`
+  left join lateral (
+    select (max(d.adopted_manifest_version) filter (where d.adopted_manifest_version < ${mostAdopted}))::bigint as version
+    from deployments d
+    where d.reporter = (select t.name from targets t where t.key = o.key) and d.instance_key is null) adopted on true`
 const current = `(${owners}) o cross join lateral (select e.* from manifest_entries e
     where e.target_key = o.key and e.until is null offset 0) e`
 const currentEntries = `select e.target_key as "targetKey", e.deployment_id as "deploymentId", e.deployment_key as "deploymentKey",
@@ -35,13 +36,13 @@ export async function loadDesired(session: Reader, needs: readonly Needs[]): Pro
   if (names.length === 0 && keys.length === 0) return null
   const parameters = [storableJson(names), storableJson(keys)]
   const [versions, entries, documents] = await Promise.all([
-    session.run<{ targetKey: number; version: number }>(newestVersions, parameters),
+    session.run<{ targetKey: number; version: number | null }>(newestVersions, parameters),
     session.run<ManifestEntry>(currentEntries, parameters),
     session.run<{ digest: Digest; content: string }>(currentDocuments, parameters),
   ])
   const contents = new Map(documents.map(({ digest, content }) => [digest, content]))
   return {
-    versions: new Map(versions.map(({ targetKey, version }) => [targetKey, version])),
+    versions: new Map(versions.flatMap(({ targetKey, version }) => (version === null ? [] : [[targetKey, version]]))),
     entries: entries.map((entry) => ({ ...entry, content: contents.get(entry.digest) ?? '' })),
   }
 }
