@@ -171,14 +171,8 @@ async function openSocket(port: number, ids: readonly string[], hear: (message: 
 /** Creates the deployments: later reports only change them. */
 async function warmUp(population: Population, isUnwatched: boolean, wrong: string[]): Promise<void> {
   const connection = await openConnection(population.program.port)
-  for (let device = 0; device < 4 * watched; device += 1)
-    await report(
-      population,
-      connection,
-      device % (2 * watched),
-      !isUnwatched && device % (2 * watched) < watched,
-      wrong,
-    )
+  for (let device = 0; device < 2 * watched; device += 1)
+    await report(population, connection, device, !isUnwatched && device < watched, wrong)
   connection.close()
 }
 
