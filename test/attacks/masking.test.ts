@@ -46,6 +46,7 @@ function breakable(database: Database): Database {
         run: unless('reading', snapshot.run) as Session['run'],
       }
     },
+    append: unless('writing', database.append) as Database['append'],
     transaction: (work) =>
       database.transaction(async (own) =>
         work({
