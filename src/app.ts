@@ -24,6 +24,7 @@ import { createAdmission } from './limits/admission.ts'
 import { createDeadline } from './limits/deadline.ts'
 import type { Log } from './log.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
+import { createOutage } from './outage.ts'
 import { repositoryPath } from './rest/git.ts'
 import { defaultTimeouts, type Timeouts } from './rest/guard.ts'
 import { readPageDocuments } from './rest/page-documents.ts'
@@ -75,9 +76,8 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     config.server.tls && (await watchTls({ config: config.server.tls, log, clock, interval: timeouts.tlsFiles }))
   const metrics = createMetrics()
   let isClosing = false
-  const warn = (message: string) => (error: unknown) => {
-    if (!isClosing) log.warn({ error }, message)
-  }
+  const outage = createOutage({ log, ping: () => database.ping(), clock })
+  const warn = outage.note
 
   const feed = await createFeed({
     database,
@@ -227,6 +227,7 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     graphql: graphql.handle,
     timeouts: { ...timeouts, reading: timeouts.reading + config.limits.operation.time },
     isClosing: () => isClosing,
+    databaseFailed: warn('a request failed in the database'),
     refuseTarget: outgoing.refuseTarget,
     sinksChanged: outgoing.refresh,
     announce: outgoing.manager.announce,

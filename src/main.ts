@@ -2,14 +2,17 @@
 import { randomUUID } from 'node:crypto'
 import { createApp } from './app.ts'
 import { exitCodes, parseFlags, UsageError } from './cli/arguments.ts'
-import { ConfigError, parseConfig } from './config.ts'
+import { ConfigError, parseConfig, variables } from './config.ts'
+import { misspelled } from './config-names.ts'
 import { DomainError } from './domain/errors.ts'
+import { firstSteps } from './first-steps.ts'
 import { createLog } from './log.ts'
+import type { Database } from './store/database.ts'
 import { openDatabase } from './store/open.ts'
 
-const usage = `Usage: npm start
+const usage = `Usage: rollcall serve, or npm start in a checkout
 
-Starts the server, after it has brought its database to its tables. Environment variables configure it: the README lists them.
+Starts the server, after it has brought its database to its tables. Environment variables configure it: docs/configuration.md lists them.
 
   --help, -h
 `
@@ -22,7 +25,10 @@ async function main(): Promise<void> {
   }
   const config = parseConfig(process.env)
   const log = createLog({ level: config.logLevel })
+  for (const { name, meant } of misspelled(process.env, variables))
+    log.warn({ name, meant }, `unknown environment variable ${name}: did you mean ${meant}?`)
   const { store, server } = config
+  console.log(store.url === null ? `Opening ${store.dataDir} …` : 'Connecting to PostgreSQL …')
   const database = await openDatabase(store).catch(
     store.url === null
       ? because(`the data directory ${store.dataDir} cannot be used`, 'set DATA_DIR to another one')
@@ -36,7 +42,10 @@ async function main(): Promise<void> {
     if (signals > 1) process.exit(1)
     log.info({ signal }, 'shutting down')
     app.close().then(
-      () => process.exit(0),
+      () => {
+        log.info('shut down')
+        process.exit(0)
+      },
       (error: unknown) => {
         log.error({ error }, 'the shutdown was not orderly')
         process.exit(1)
@@ -65,25 +74,15 @@ async function main(): Promise<void> {
     return because(`the server cannot listen on port ${server.port} of ${server.host}`, 'set PORT or HOST')(error)
   })
   log.info({ url, store: database.kind }, 'listening')
-  console.log(welcome(server.publicUrl ?? url, database.kind, database.location, server.graphiql))
+  const address = server.publicUrl ?? url
+  console.log(`Rollcall listens on ${address}\n${locationOf(database)}`)
+  if (process.stdout.isTTY) console.log(firstSteps(address, config.auth, server.graphiql))
 }
 
-function welcome(url: string, kind: 'postgres' | 'pglite', location: string, graphiql: boolean): string {
-  const where =
-    kind === 'postgres'
-      ? `PostgreSQL at ${location}`
-      : location === 'memory'
-        ? 'in memory: it ends with this process'
-        : `in ${location} (embedded: a killed process loses nothing, a power cut may; production sets DATABASE_URL)`
-  return `
-Rollcall listens on ${url}
-Its data is ${where}
-
-Try, in another terminal:
-  report  curl -X POST ${url}/device/edge-1/deployment/hello/status -H 'Content-Type: application/json' -d '{"deploymentId":"hello","status":{"state":"installing"},"components":[]}'
-  ask     curl ${url}/graphql -H 'Content-Type: application/json' -d '{"query":"{ deployments { nodes { deploymentId state } } revision }"}'
-  watch   curl -N ${url}/graphql -H 'Accept: text/event-stream' -H 'Content-Type: application/json' -d '{"query":"subscription { changes { cursor change { kind } } }"}'
-${graphiql ? `Or open ${url}/graphql in a browser.\n` : ''}`
+function locationOf({ kind, location }: Pick<Database, 'kind' | 'location'>): string {
+  if (kind === 'postgres') return `Data: PostgreSQL at ${location}`
+  if (location === 'memory') return 'Data: in memory, until this process ends'
+  return `Data: ${location} (embedded: a killed process loses nothing, a power cut may; in production, set DATABASE_URL)`
 }
 
 /** One sentence for errors that the operator can correct, a stack for all others. */

@@ -40,15 +40,36 @@ async function stateAt(url: string): Promise<unknown> {
 }
 
 describe('the program', () => {
-  it('says where it listens, where its data is and what may happen to it, and what to try', async () => {
+  it('says at once what it opens, then where it listens and where its data is; what to try, to terminals only', async () => {
     const dataDir = join(folder, 'says')
     const program = start({ DATA_DIR: dataDir })
     const url = await program.listening
     expect((await fetch(`${url}/readyz`)).status).toBe(200)
-    await expect.poll(program.stdout).toContain('in a browser')
-    const text = program.stdout()
-    expect(text).toContain(`Its data is in ${dataDir} (embedded: a killed process loses nothing, a power cut may`)
-    for (const deed of ['report', 'ask', 'watch']) expect(text).toMatch(new RegExp(`^ +${deed} +curl .*${url}`, 'm'))
+    await expect.poll(program.stdout).toContain('embedded')
+    expect(program.stdout().split('\n')).toEqual([
+      `Opening ${dataDir} …`,
+      `Rollcall listens on ${url}`,
+      `Data: ${dataDir} (embedded: a killed process loses nothing, a power cut may; in production, set DATABASE_URL)`,
+      '',
+    ])
+  })
+
+  it('names variables that look like its own', async () => {
+    const program = start({ DATA_DIR: 'memory', DATABASE_ULR: 'postgres://127.0.0.1/x', HOME: '/tmp' })
+    await program.listening
+    program.child.kill('SIGTERM')
+    expect(await program.ended).toBe(0)
+    const lines = program
+      .stderr()
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line).msg)
+    expect(lines).toEqual([
+      'unknown environment variable DATABASE_ULR: did you mean DATABASE_URL?',
+      'listening',
+      'shutting down',
+      'shut down',
+    ])
   })
 
   it('goes in order when it is asked to, and finds everything again', async () => {
@@ -141,7 +162,7 @@ describe('the program ends with one sentence when', () => {
   }
 
   it.each([
-    ['--help', /^Usage: npm start/, 0],
+    ['--help', /^Usage: rollcall serve/, 0],
     ['--port=80', /^Unknown option '--port'/, 64],
   ] as const)('the command line says %s: nothing is opened', async (argument, said, code) => {
     const dataDir = join(folder, `asked${argument}`)

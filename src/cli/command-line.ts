@@ -1,48 +1,13 @@
 /** Parses the command line of `npm run rollcall` before any request is sent. Pure. */
 import { parseArgs } from 'node:util'
 import { type Convergence, convergences } from '../domain/desired.ts'
+import { nearest } from '../domain/edit-distance.ts'
 import { type DeploymentState, deploymentStates } from '../domain/values.ts'
 import { parseDuration, UsageError } from './arguments.ts'
+import { commands, objects, type Shell, shells } from './completion.ts'
 import { type RolloutKey, type Selection, watchable } from './selection.ts'
+import { options } from './usage.ts'
 import type { Goal } from './wait.ts'
-
-export const usage = `Usage: npm run --silent rollcall -- <command> [options]
-
-  watch                          follow changes: a live table in a terminal, otherwise one line per change
-  get deployments                list deployments, last changed first
-  get deployment <id>            show one deployment with its components and latest changes
-  get rollouts                   list rollouts with their counts
-  get rollout <name>             show one rollout
-  counts                         count deployments by state
-  wait --for=<state>             wait until deployments reach a state
-
-Select deployments (options marked * can be repeated, and match any of their values):
-  --rollout <name>               add --project, --composite-app, --composite-app-version or --provider if the name is ambiguous
-  --deployment <id> *            --device <id> *           --label <key>=<value> *
-  --state <state> *              --application <name> *    --component <name> *
-  --error-code <code> *          --text <text>             --stalled
-  --retired                      deployments on retired devices, which are hidden otherwise
-  --convergence <value> *        converged, applying, failed, stale or unknown: compared with the target version
-
-wait:
-  --for <state>                  pending, installing, installed, failed, removing or removed, of all selected deployments;
-                                 or converged: all selected deployments have reached their target version
-  --timeout <duration>           such as 90s, 5m or 1h (default 5m)
-  --tolerate <n>                 ignore up to n failed deployments (default 0)
-
-watch:
-  --after <cursor>               resume after this cursor without a gap (default: start now)
-
-Global options:
-  --json                         print one JSON object per line
-  --limit <n>                    print at most n rows (get)
-  --url <address>                address of the server (default: ROLLCALL_URL, or http://127.0.0.1:4000)
-  --token <token>                API key or token, if the API requires one (default: ROLLCALL_TOKEN)
-  --help                         show this help
-
-Exit codes: 0 done, or state reached · 1 deployments failed, or not found · 2 timeout ·
-  64 wrong command line · 69 server unreachable · 77 not allowed · 130 interrupted
-`
 
 export interface Connection {
   readonly url: string
@@ -57,6 +22,10 @@ export type Task =
   | { readonly name: 'get deployment'; readonly deploymentId: string; readonly deviceId: string | null }
   | { readonly name: 'get rollouts'; readonly limit: number }
   | { readonly name: 'get rollout'; readonly key: RolloutKey }
+  | { readonly name: 'get devices'; readonly limit: number }
+  | { readonly name: 'get device'; readonly deviceId: string }
+  | { readonly name: 'get clusters'; readonly limit: number }
+  | { readonly name: 'completion'; readonly shell: Shell }
   | { readonly name: 'counts'; readonly selection: Selection }
   | {
       readonly name: 'wait'
@@ -72,9 +41,6 @@ export interface CommandLine {
   readonly task: Task
 }
 
-const many = { type: 'string', multiple: true } as const
-const one = { type: 'string' } as const
-
 /** Throws a UsageError. */
 export function parseCommandLine(args: readonly string[], env: NodeJS.ProcessEnv): CommandLine {
   const { values, positionals } = parse(args)
@@ -85,7 +51,7 @@ export function parseCommandLine(args: readonly string[], env: NodeJS.ProcessEnv
   }
   const [verb, noun, id, ...rest] = positionals
   if (values.help || verb === 'help') return { connection, task: { name: 'help' } }
-  const surplus = verb === 'get' ? rest : positionals.slice(1)
+  const surplus = verb === 'get' ? rest : positionals.slice(verb === 'completion' ? 2 : 1)
   if (surplus.length > 0) throw new UsageError(`unexpected argument: ${surplus.join(' ')}`)
   return { connection, task: parseTask(verb, noun, id ?? null, values) }
 }
@@ -108,16 +74,18 @@ function parseTask(verb: string | undefined, noun: string | undefined, id: strin
       }
     case 'get':
       return parseGet(noun, id, selection, limitOf(values))
+    case 'completion':
+      return { name: 'completion', shell: shellOf(noun) }
     case undefined:
       throw new UsageError('missing command: use watch, get, counts or wait')
     default:
-      throw new UsageError(`unknown command ${JSON.stringify(verb)}: use watch, get, counts or wait`)
+      throw new UsageError(`unknown command \`${verb}\`: ${guess(verb, commands, 'use watch, get, counts or wait')}`)
   }
 }
 
 function parseGet(noun: string | undefined, id: string | null, selection: Selection, limit: number): Task {
-  if ((noun === 'deployments' || noun === 'rollouts') && id !== null)
-    throw new UsageError(`get ${noun} takes no name: for one, use get ${noun.slice(0, -1)} ${id}`)
+  if (objects.some((each) => each === noun && each.endsWith('s')) && id !== null)
+    throw new UsageError(`get ${noun} takes no name: for one, use get ${noun?.slice(0, -1)} ${id}`)
   switch (noun) {
     case 'deployments':
       return { name: 'get deployments', selection, limit }
@@ -133,9 +101,31 @@ function parseGet(noun: string | undefined, id: string | null, selection: Select
       if (!key) throw new UsageError('missing rollout: use get rollout <name>')
       return { name: 'get rollout', key }
     }
+    case 'devices':
+      return { name: 'get devices', limit }
+    case 'clusters':
+      return { name: 'get clusters', limit }
+    case 'device': {
+      const deviceId = id ?? selection.devices[0]
+      if (deviceId === undefined) throw new UsageError('missing device: use get device <id>')
+      return { name: 'get device', deviceId }
+    }
+    case undefined:
+      throw new UsageError(`missing object: use get ${objects.join(', ')}`)
     default:
-      throw new UsageError('missing object: use get deployments, deployment <id>, rollouts or rollout <name>')
+      throw new UsageError(`unknown object \`${noun}\`: ${guess(noun, objects, `use get ${objects.join(', ')}`)}`)
   }
+}
+
+function guess(word: string, known: readonly string[], otherwise: string): string {
+  const meant = nearest(word, known)
+  return meant === null ? otherwise : `did you mean \`${meant}\`?`
+}
+
+function shellOf(text: string | undefined): Shell {
+  const shell = shells.find((known) => known === text)
+  if (shell) return shell
+  throw new UsageError(`completion needs the shell: use completion ${shells.join(', ')}`)
 }
 
 type Values = ReturnType<typeof parse>['values']
@@ -145,33 +135,7 @@ function parse(args: readonly string[]) {
     return parseArgs({
       args: [...args],
       allowPositionals: true,
-      options: {
-        rollout: one,
-        project: one,
-        'composite-app': one,
-        'composite-app-version': one,
-        provider: one,
-        deployment: many,
-        device: many,
-        state: many,
-        label: many,
-        application: many,
-        component: many,
-        'error-code': many,
-        text: one,
-        convergence: many,
-        stalled: { type: 'boolean' },
-        retired: { type: 'boolean' },
-        for: one,
-        timeout: one,
-        tolerate: one,
-        after: one,
-        limit: one,
-        json: { type: 'boolean' },
-        url: one,
-        token: one,
-        help: { type: 'boolean', short: 'h' },
-      },
+      options,
     })
   } catch (error) {
     throw new UsageError((error as Error).message)

@@ -1,6 +1,6 @@
 /** `rollcall get` and `rollcall counts`: the present state. */
 import type { Api } from './api.ts'
-import { deploymentFilter, NotThereError, type RolloutKey, rolloutName, type Selection } from './selection.ts'
+import { deploymentFilter, NotThereError, type RolloutKey, rolloutNotThere, type Selection } from './selection.ts'
 import {
   type CountData,
   type Counts,
@@ -24,7 +24,7 @@ export interface Output {
   readonly isJson: boolean
 }
 
-interface Connection<Node> {
+export interface Connection<Node> {
   readonly nodes: readonly Node[]
   readonly pageInfo: { readonly hasNextPage: boolean; readonly endCursor: string | null }
 }
@@ -81,7 +81,7 @@ export async function getRollout(api: Api, { terminal, isJson }: Output, key: Ro
     `query Get($key: RolloutKey!) { rollout(key: $key) { ${rolloutFields} readiness state status } }`,
     { key },
   )
-  if (!rollout) throw new NotThereError(`rollout not found: ${rolloutName(key)}`)
+  if (!rollout) throw await rolloutNotThere(api, key)
   if (isJson) terminal.write(`${JSON.stringify(rollout)}\n`)
   else terminal.write(`${rollout.name}\n${describeCounts(terminal, readCounts(rollout.deploymentCounts))}\n`)
 }
@@ -148,7 +148,7 @@ export async function getCounts(api: Api, { terminal, isJson }: Output, selectio
   )
 }
 
-async function* pages<Node>(
+export async function* pages<Node>(
   limit: number,
   ask: (page: { first: number; after: string | null }) => Promise<Connection<Node>>,
 ): AsyncGenerator<Node> {

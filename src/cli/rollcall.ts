@@ -2,10 +2,13 @@
 import { ApiError } from '../client/client.ts'
 import { createApi, problemOf } from './api.ts'
 import { exitCodes, UsageError } from './arguments.ts'
-import { parseCommandLine, usage } from './command-line.ts'
+import { parseCommandLine } from './command-line.ts'
+import { completionOf } from './completion.ts'
 import { getCounts, getDeployment, getDeployments, getRollout, getRollouts } from './get.ts'
+import { getClusters, getDevice, getDevices } from './get-targets.ts'
 import { NotThereError } from './selection.ts'
 import { terminalOf } from './terminal.ts'
+import { options, usage } from './usage.ts'
 import { wait } from './wait.ts'
 import { watchLines, watchTable } from './watch.ts'
 
@@ -40,6 +43,18 @@ async function main(): Promise<number> {
       return exitCodes.reached
     case 'get rollout':
       await getRollout(api, output, task.key)
+      return exitCodes.reached
+    case 'get devices':
+      await getDevices(api, output, task.limit)
+      return exitCodes.reached
+    case 'get device':
+      await getDevice(api, output, task.deviceId)
+      return exitCodes.reached
+    case 'get clusters':
+      await getClusters(api, output, task.limit)
+      return exitCodes.reached
+    case 'completion':
+      process.stdout.write(completionOf(task.shell, Object.keys(options)))
       return exitCodes.reached
     case 'counts':
       await getCounts(api, output, task.selection)

@@ -73,11 +73,35 @@ async function rolloutIds(api: Api, key: RolloutKey | null): Promise<readonly st
     'query Find($key: RolloutKey!) { rollout(key: $key) { id } }',
     { key },
   )
-  if (!rollout) throw new NotThereError(`rollout not found: ${rolloutName(key)}`)
+  if (!rollout) throw await rolloutNotThere(api, key)
   return [rollout.id]
 }
 
-export function rolloutName({ name, project, compositeApp, compositeAppVersion, provider }: RolloutKey): string {
+const keyOptions = {
+  provider: '--provider',
+  project: '--project',
+  compositeApp: '--composite-app',
+  compositeAppVersion: '--composite-app-version',
+} as const
+
+/** Names the options that are missing, if there are rollouts of this name in a project, an application or a provider. */
+export async function rolloutNotThere(api: Api, key: RolloutKey): Promise<NotThereError> {
+  const { rollouts } = await api.ask<{ rollouts: { nodes: Readonly<Record<string, string | null>>[] } }>(
+    `query Similar($name: String!) { rollouts(filter: { names: [$name] }, first: 5) {
+      nodes { name provider project compositeApp compositeAppVersion } } }`,
+    { name: key.name },
+  )
+  const similar = rollouts.nodes.map((node) =>
+    Object.entries(keyOptions)
+      .flatMap(([part, option]) => (node[part] ? [`${option} ${node[part]}`] : []))
+      .join(' '),
+  )
+  const hint =
+    similar.length === 0 ? '' : `; there is one with ${similar.map((each) => each || 'no other option').join(', or ')}`
+  return new NotThereError(`rollout not found: ${rolloutName(key)}${hint}`)
+}
+
+function rolloutName({ name, project, compositeApp, compositeAppVersion, provider }: RolloutKey): string {
   return [provider, project, compositeApp, compositeAppVersion, name].filter((part) => part !== undefined).join('/')
 }
 

@@ -33,7 +33,7 @@ export function deploymentRow(terminal: Terminal, deployment: ShownDeployment): 
     inStateColour(terminal, state, state) + (stalled ? paint(terminal, 'yellow', ' stalled') : ''),
     describeConvergence(terminal, deployment),
     components.length === 0 ? '-' : `${installed}/${components.length}`,
-    changedAt.slice(0, 19).replace('T', ' '),
+    momentOf(changedAt),
     describeError(error),
   ]
 }
@@ -148,10 +148,15 @@ export function describeChange(terminal: Terminal, change: ShownChange): string 
   const what = [component, arrow || stalled || kind, meant, oneLine(change.reason ?? ''), describeError(error ?? null)]
     .filter(Boolean)
     .join('  ')
-  return `${at.slice(0, 19).replace('T', ' ')}  ${subject}  ${what}`
+  return `${momentOf(at)}  ${subject}  ${what}`
 }
 
 function shown(terminal: Terminal, state: string): string {
   const known = deploymentStates.find((name) => name === state)
   return known ? inStateColour(terminal, known, state) : state
+}
+
+/** UTC, and it says so. */
+export function momentOf(at: string): string {
+  return `${at.slice(0, 19).replace('T', ' ')}Z`
 }

@@ -42,6 +42,8 @@ export interface ServerDeps
     Omit<GitDeps, 'findTip'> {
   readonly log: Log
   readonly metrics: Metrics
+  /** A request failed, and the database may be away. */
+  readonly databaseFailed: (error: unknown) => void
   readonly auth: Pick<ApiAuth, 'identify' | 'signIn' | 'signOut' | 'takesKeys' | 'isKey'>
   readonly admission: Admission
   /** How the world reaches this server; null: as it was asked. */
@@ -129,7 +131,7 @@ export function createHttpServer(deps: ServerDeps): Server {
     if (exchange.method === 'POST') metrics.reportRefused(status)
     if (!(error instanceof DomainError)) {
       const facts = { requestId: exchange.id, path: exchange.path, error }
-      if (isTransient(error)) log.warn(facts, 'a request came while the database was away')
+      if (isTransient(error)) deps.databaseFailed(error)
       else log.error(facts, 'a request met an unexpected error')
     }
     // Half an answer must not look like a whole one.

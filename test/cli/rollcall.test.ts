@@ -1,5 +1,8 @@
+import { execFileSync } from 'node:child_process'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parseCommandLine } from '../../src/cli/command-line.ts'
+import { completionOf } from '../../src/cli/completion.ts'
+import { options } from '../../src/cli/usage.ts'
 import { type RunningApp, startApp } from '../support/app.ts'
 import { standBetween } from '../support/between.ts'
 import { type Child, startNode } from '../support/child.ts'
@@ -17,13 +20,57 @@ describe('rollcall get and counts', () => {
     await report('get-2', 'failed', diskFull)
   })
 
+  it('lists devices and clusters, and shows one device', async () => {
+    const devices = rollcall('get', 'devices')
+    expect(await devices.ended).toBe(0)
+    expect(devices.lines[0]).toMatch(/^DEVICE +CONNECTIVITY +LAST HEARD +DEPLOYMENTS$/)
+    expect(devices.lines.find((line) => line.startsWith('edge-get-1'))).toMatch(
+      /^edge-get-1 +unknown +\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ +1 deployment: 1 installed/,
+    )
+    const device = rollcall('get', 'device', 'edge-get-2')
+    expect(await device.ended).toBe(0)
+    expect(device.lines).toContainEqual(expect.stringMatching(/^deployments +1 deployment: 1 failed/))
+    const group = '/v2/projects/vfw/composite-apps/firewall/v1/deployment-intent-groups/east'
+    await server().post(`${group}/actions`, { State: 'Created' })
+    for (const State of ['Approved', 'Instantiated'])
+      await server().post(`${group}/actions`, { State, ContextId: '77' })
+    const resources = [{ app: 'sink', cluster: 'acme+edge01', GVK: { Version: 'v1', Kind: 'Service' }, name: 's' }]
+    expect((await server().post(`${group}/instances/77/resources`, { resources })).status).toBe(200)
+    const clusters = rollcall('get', 'clusters')
+    expect(await clusters.ended).toBe(0)
+    expect(clusters.lines).toEqual([
+      expect.stringMatching(/^PROVIDER +CLUSTER +CONNECTIVITY$/),
+      expect.stringMatching(/^acme +edge01 +unknown$/),
+    ])
+  })
+
+  it('says which options a name is missing', async () => {
+    const child = rollcall('get', 'rollout', 'east')
+    expect(await child.ended).toBe(1)
+    expect(child.lines).toEqual([
+      'rollout not found: east; there is one with --project vfw --composite-app firewall --composite-app-version v1',
+    ])
+  })
+
+  it('prints completion scripts that know the commands and the options', async () => {
+    for (const shell of ['bash', 'zsh', 'fish']) {
+      const child = rollcall('completion', shell)
+      expect(await child.ended).toBe(0)
+      expect(child.lines.join('\n')).toMatch(/deployments.*devices/)
+      expect(child.lines.join('\n')).toMatch(/rollout/)
+    }
+    const script = completionOf('bash', Object.keys(options))
+    const asked = 'COMP_WORDS=(rollcall get dev); COMP_CWORD=2; _rollcall; echo "${COMPREPLY[@]}"'
+    expect(execFileSync('bash', ['-c', `${script}\n${asked}`], { encoding: 'utf8' })).toBe('devices device\n')
+  })
+
   it('lists the selected deployments', async () => {
     const child = rollcall('get', 'deployments', '--rollout', 'shown')
     expect(await child.ended).toBe(0)
     expect(child.lines).toHaveLength(4)
     expect(child.lines[0]).toMatch(/^DEPLOYMENT +ON +STATE +CONVERGENCE +COMPONENTS +CHANGED +ERROR$/)
     expect(child.lines[1]).toMatch(
-      /^get-2 +edge-get-2 +FAILED +- +0\/1 +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d +507: disk full \[2J$/,
+      /^get-2 +edge-get-2 +FAILED +- +0\/1 +\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ +507: disk full \[2J$/,
     )
 
     const failed = rollcall('get', 'deployments', '--rollout', 'shown', '--state', 'failed', '--json')
@@ -175,7 +222,11 @@ describe('rollcall wait', () => {
 describe('the command line of rollcall', () => {
   it.each([
     [[], /^missing command/],
-    [['dance'], /^unknown command "dance"/],
+    [['dance'], /^unknown command `dance`: use watch/],
+    [['gt'], /^unknown command `gt`: did you mean `get`\?/],
+    [['get', 'devcies'], /^unknown object `devcies`: did you mean `devices`\?/],
+    [['get', 'device'], /^missing device/],
+    [['completion', 'tcsh'], /^completion needs the shell/],
     [['get'], /^missing object/],
     [['get', 'deployment'], /^missing deployment/],
     [['get', 'deployments', 'x'], /for one, use get deployment x/],

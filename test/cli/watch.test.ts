@@ -50,7 +50,7 @@ describe('rollcall watch', () => {
   it('prints one line per change', async () => {
     const child = rollcall('watch', '--device', 'edge-watch-2', '--after', await report('watch-2', 'installing'))
     await report('watch-2', 'failed', { code: '507', message: 'disk full' })
-    await child.said(/^[\d-]+ [\d:]+ {2}watch-2 on edge-watch-2 {2}INSTALLING → FAILED {2}507: disk full$/)
+    await child.said(/^[\d-]+ [\d:]+Z {2}watch-2 on edge-watch-2 {2}INSTALLING → FAILED {2}507: disk full$/)
     await child.said(/web {2}INSTALLING → FAILED/)
   })
 

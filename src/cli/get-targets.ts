@@ -1,0 +1,104 @@
+/** `rollcall get devices`, `get device` and `get clusters`: what deployments run on. */
+import type { Api } from './api.ts'
+import { type Connection, type Output, pages } from './get.ts'
+import { NotThereError } from './selection.ts'
+import { type CountData, countFields, describeCounts, momentOf, readCounts } from './show.ts'
+import { table } from './terminal.ts'
+
+interface ShownDevice {
+  readonly deviceId: string
+  readonly name: string
+  readonly connectivity: string
+  readonly lastHeardAt: string | null
+  readonly labels: readonly { readonly key: string; readonly value: string }[]
+  readonly deploymentCounts: CountData
+}
+
+const deviceFields = `deviceId name connectivity lastHeardAt labels { key value } deploymentCounts { ${countFields} }`
+
+const moment = (at: string | null): string => (at === null ? 'never' : momentOf(at))
+
+export async function getDevices(api: Api, { terminal, isJson }: Output, limit: number): Promise<void> {
+  const rows = [['DEVICE', 'CONNECTIVITY', 'LAST HEARD', 'DEPLOYMENTS']]
+  const document = `query List($first: Int!, $after: String) {
+    devices(first: $first, after: $after) { nodes { ${deviceFields} } pageInfo { hasNextPage endCursor } }
+  }`
+  for await (const device of pages<ShownDevice>(limit, (page) =>
+    api.ask<{ devices: Connection<ShownDevice> }>(document, page).then((data) => data.devices),
+  )) {
+    const { deviceId, connectivity, lastHeardAt, deploymentCounts } = device
+    if (isJson) terminal.write(`${JSON.stringify(device)}\n`)
+    else
+      rows.push([
+        deviceId,
+        connectivity.toLowerCase(),
+        moment(lastHeardAt),
+        describeCounts(terminal, readCounts(deploymentCounts)),
+      ])
+  }
+  if (!isJson) terminal.write(`${table(rows).join('\n')}\n`)
+}
+
+export async function getDevice(api: Api, { terminal, isJson }: Output, deviceId: string): Promise<void> {
+  const { device } = await api.ask<{ device: ShownDevice | null }>(
+    `query Get($deviceId: String!) { device(deviceId: $deviceId) { ${deviceFields} } }`,
+    { deviceId },
+  )
+  if (!device) throw new NotThereError(`device not found: ${deviceId}`)
+  if (isJson) return terminal.write(`${JSON.stringify(device)}\n`)
+  const labels = device.labels.map(({ key, value }) => `${key}=${value}`).join(', ')
+  const facts = [
+    ['device', device.deviceId],
+    ['name', device.name === device.deviceId ? '' : device.name],
+    ['connectivity', device.connectivity.toLowerCase()],
+    ['last heard', moment(device.lastHeardAt)],
+    ['labels', labels],
+    ['deployments', describeCounts(terminal, readCounts(device.deploymentCounts))],
+  ].filter(([, value]) => value !== '')
+  terminal.write(`${table(facts).join('\n')}\n`)
+}
+
+interface ShownCluster {
+  readonly __typename: string
+  readonly provider?: string | null
+  readonly name: string
+  readonly connectivity: string
+}
+
+/** The API has no list of clusters: they are the targets of the rollouts that orchestrators make. */
+export async function getClusters(api: Api, { terminal, isJson }: Output, limit: number): Promise<void> {
+  const rolloutIds: string[] = []
+  const rolloutsDocument = `query List($first: Int!, $after: String) {
+    rollouts(filter: { kinds: [DEPLOYMENT_INTENT_GROUP, CLUSTER_INTENTS, RESOURCE_BUNDLE] }, first: $first, after: $after) {
+      nodes { id } pageInfo { hasNextPage endCursor }
+    }
+  }`
+  for await (const { id } of pages<{ id: string }>(Number.POSITIVE_INFINITY, (page) =>
+    api.ask<{ rollouts: Connection<{ id: string }> }>(rolloutsDocument, page).then((data) => data.rollouts),
+  ))
+    rolloutIds.push(id)
+  const document = `query List($rolloutIds: [ID!], $first: Int!, $after: String) {
+    deployments(filter: { rolloutIds: $rolloutIds }, first: $first, after: $after) {
+      nodes { target { __typename name connectivity ... on Cluster { provider } } } pageInfo { hasNextPage endCursor }
+    }
+  }`
+  const found = new Map<string, ShownCluster>()
+  for await (const { target } of pages<{ target: ShownCluster }>(
+    rolloutIds.length === 0 ? 0 : Number.POSITIVE_INFINITY,
+    (page) =>
+      api
+        .ask<{ deployments: Connection<{ target: ShownCluster }> }>(document, { rolloutIds, ...page })
+        .then((data) => data.deployments),
+  ))
+    if (target.__typename === 'Cluster') found.set(`${target.provider ?? ''}+${target.name}`, target)
+  const clusters = [...found].toSorted(([a], [b]) => (a < b ? -1 : 1)).slice(0, limit)
+  if (isJson) for (const [, { __typename: _, ...cluster }] of clusters) terminal.write(`${JSON.stringify(cluster)}\n`)
+  else {
+    const rows = clusters.map(([, { provider, name, connectivity }]) => [
+      provider ?? '-',
+      name,
+      connectivity.toLowerCase(),
+    ])
+    terminal.write(`${table([['PROVIDER', 'CLUSTER', 'CONNECTIVITY'], ...rows]).join('\n')}\n`)
+  }
+}

@@ -1,0 +1,77 @@
+/** What the command line accepts: its help, and its options. */
+
+export const usage = `Usage: npm run --silent rollcall -- <command> [options]
+
+  watch                          follow changes: a live table in a terminal, otherwise one line per change
+  get deployments                list deployments, last changed first
+  get deployment <id>            show one deployment with its components and latest changes
+  get rollouts                   list rollouts with their counts
+  get rollout <name>             show one rollout
+  get devices                    list devices
+  get device <id>                show one device with its deployments
+  get clusters                   list clusters
+  counts                         count deployments by state
+  wait --for=<state>             wait until deployments reach a state
+  serve | demo | simulate        start a server, a server with a simulated fleet, or a fleet; each has its own --help
+  new-epoch                      begin a new epoch in a restored database
+  completion bash|zsh|fish       print a completion script for the shell
+
+Select deployments (options marked * can be repeated, and match any of their values):
+  --rollout <name>               add --project, --composite-app, --composite-app-version or --provider if the name is ambiguous
+  --deployment <id> *            --device <id> *           --label <key>=<value> *
+  --state <state> *              --application <name> *    --component <name> *
+  --error-code <code> *          --text <text>             --stalled
+  --retired                      deployments on retired devices, which are hidden otherwise
+  --convergence <value> *        converged, applying, failed, stale or unknown: compared with the target version
+
+wait:
+  --for <state>                  pending, installing, installed, failed, removing or removed, of all selected deployments;
+                                 or converged: all selected deployments have reached their target version
+  --timeout <duration>           such as 90s, 5m or 1h (default 5m)
+  --tolerate <n>                 ignore up to n failed deployments (default 0)
+
+watch:
+  --after <cursor>               resume after this cursor without a gap (default: start now)
+
+Global options:
+  --json                         print one JSON object per line
+  --limit <n>                    print at most n rows (get)
+  --url <address>                address of the server (default: ROLLCALL_URL, or http://127.0.0.1:4000)
+  --token <token>                API key or token, if the API requires one (default: ROLLCALL_TOKEN)
+  --help                         show this help
+
+Exit codes: 0 done, or state reached · 1 deployments failed, or not found · 2 timeout ·
+  64 wrong command line · 69 server unreachable · 77 not allowed · 130 interrupted
+`
+
+const many = { type: 'string', multiple: true } as const
+const one = { type: 'string' } as const
+
+/** By name; shell completion offers them. */
+export const options = {
+  rollout: one,
+  project: one,
+  'composite-app': one,
+  'composite-app-version': one,
+  provider: one,
+  deployment: many,
+  device: many,
+  state: many,
+  label: many,
+  application: many,
+  component: many,
+  'error-code': many,
+  text: one,
+  convergence: many,
+  stalled: { type: 'boolean' },
+  retired: { type: 'boolean' },
+  for: one,
+  timeout: one,
+  tolerate: one,
+  after: one,
+  limit: one,
+  json: { type: 'boolean' },
+  url: one,
+  token: one,
+  help: { type: 'boolean', short: 'h' },
+} as const

@@ -1,0 +1,26 @@
+/** What a newcomer sees in the terminal where the server starts: commands that work here, in their order. */
+
+export interface FirstStepsAuth {
+  readonly device: { readonly methods: readonly string[] }
+  readonly api: { readonly methods: readonly string[] }
+}
+
+/** `watch` shows the report before it and each one after it. */
+export function firstSteps(url: string, { device, api }: FirstStepsAuth, graphiql: boolean): string {
+  const isOpen = api.methods.includes('open')
+  const json = `-H 'Content-Type: application/json'`
+  const caller = isOpen ? '' : ` -H 'Authorization: Bearer <key>'`
+  const reporter = device.methods.includes('open') ? '' : ` -H 'Authorization: Bearer <token>'`
+  const watched = `{"query":"subscription { deployment(deploymentId: \\"hello\\") { deployment { state } } }"}`
+  const keys = isOpen ? '' : '\n  <key>    the value of API_ADMIN_KEY, a key of createApiKey, or a JWT'
+  const tokens =
+    reporter === '' ? '' : '\n  <token>  from registerDevices; other ways to authenticate: docs/device-identity.md'
+  return `
+Look:    ${url}/${graphiql ? `        GraphiQL: ${url}/graphql` : ''}
+
+Try, in another terminal:
+  report   curl ${url}/device/edge-1/deployment/hello/status${reporter} ${json} -d '{"deploymentId":"hello","status":{"state":"installing"},"components":[]}'
+  watch    curl -N ${url}/graphql -H 'Accept: text/event-stream'${caller} ${json} -d '${watched}'
+  ask      curl ${url}/graphql${caller} ${json} -d '{"query":"{ deployments { nodes { deploymentId state } } revision }"}'${keys}${tokens}
+`
+}

@@ -1,0 +1,42 @@
+/** What the terminal shows a newcomer is executed in its order: the watch shows the report before it, and the next one. */
+
+import { execFileSync } from 'node:child_process'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { firstSteps } from '../src/first-steps.ts'
+import { type RunningApp, startApp } from './support/app.ts'
+import { hasCurl, openStream } from './support/documentation.ts'
+
+const open = { device: { methods: ['open'] }, api: { methods: ['open'] } }
+const closed = { device: { methods: ['token'] }, api: { methods: ['key'] } }
+const commandsOf = (text: string): string[] =>
+  [...text.matchAll(/^ {2}\w+ +(curl .*)$/gm)].map(([, command = '']) => command)
+
+describe('the first steps', () => {
+  let server: RunningApp
+  beforeAll(async () => {
+    server = await startApp()
+  })
+  afterAll(() => server.stop())
+
+  it.skipIf(!hasCurl)('work as they are', async () => {
+    const [report = '', watch = '', ask = ''] = commandsOf(firstSteps(server.url, open, true))
+    const run = (command: string) =>
+      JSON.parse(execFileSync('sh', ['-c', command], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }))
+    expect(run(report)).toMatchObject({ verdict: 'APPLIED' })
+    const stream = openStream(watch)
+    await stream.goesOnWith('event: next\ndata: {"data":{"deployment":{"deployment":{"state":"INSTALLING"}}}}')
+    run(report.replace('installing', 'installed'))
+    await stream.goesOnWith('event: next\ndata: {"data":{"deployment":{"deployment":{"state":"INSTALLED"}}}}')
+    stream.child.kill()
+    expect(run(ask).data.deployments.nodes).toEqual([{ deploymentId: 'hello', state: 'INSTALLED' }])
+  })
+
+  it('begin with the page, and show credentials where they are asked for', () => {
+    const text = firstSteps('https://rollcall.example', closed, false)
+    expect(text.trim().split('\n')[0]).toBe('Look:    https://rollcall.example/')
+    const [report = '', ...others] = commandsOf(text)
+    expect(report).toContain('Bearer <token>')
+    for (const command of others) expect(command).toContain('Bearer <key>')
+    expect(firstSteps('http://127.0.0.1:4000', open, true)).not.toContain('Bearer')
+  })
+})

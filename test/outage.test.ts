@@ -1,0 +1,62 @@
+import { describe, expect, it } from 'vitest'
+import { createLog } from '../src/log.ts'
+import { createOutage } from '../src/outage.ts'
+
+const gone = Object.assign(new Error('no route'), { code: 'ECONNREFUSED' })
+
+function prepare() {
+  const logged: string[] = []
+  const log = createLog({ level: 'info', to: { write: (line: string) => void logged.push(JSON.parse(line).msg) } })
+  const database = { isAway: true, pings: 0 }
+  let now = Date.parse('2026-03-01T02:14:00.000Z')
+  const outage = createOutage({
+    log,
+    interval: 1,
+    clock: () => now,
+    async ping() {
+      database.pings += 1
+      if (database.isAway) throw gone
+    },
+  })
+  return {
+    logged,
+    database,
+    outage,
+    pass(seconds: number) {
+      now += seconds * 1_000
+    },
+  }
+}
+
+describe('the log while the database is away', () => {
+  it('says so once, however much fails, and once when it is back', async () => {
+    const { logged, database, outage, pass } = prepare()
+    for (let n = 0; n < 100; n += 1) outage.note('the log cannot be read: trying again')(gone)
+    await expect.poll(() => database.pings).toBeGreaterThan(3)
+    for (let n = 0; n < 100; n += 1) outage.note('a request failed in the database')(gone)
+    pass(42)
+    database.isAway = false
+    await expect
+      .poll(() => logged)
+      .toEqual([
+        'database unreachable since 2026-03-01T02:14:00.000Z: reports get 503 until it answers',
+        'database reachable again after 42 s',
+      ])
+    const { pings } = database
+    outage.note('the log cannot be read: trying again')(gone)
+    await expect.poll(() => logged.at(-1)).toBe('the log cannot be read: trying again')
+    expect(database.pings).toBe(pings + 1)
+    outage.close()
+  })
+
+  it('shows failures of another kind as what they are, meanwhile too', async () => {
+    const { logged, outage } = prepare()
+    outage.note('first')(gone)
+    await expect.poll(() => logged.length).toBe(1)
+    outage.note('a defect')(new Error('undefined is not a function'))
+    await expect.poll(() => logged.at(-1)).toBe('a defect')
+    outage.close()
+    outage.note('after the end')(new Error('x'))
+    expect(logged).toHaveLength(2)
+  })
+})
