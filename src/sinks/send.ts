@@ -1,5 +1,5 @@
 /** One HTTP request to a configured target. Its resolved address is checked, time and size are limited, and redirects are not followed. */
-import { lookup as resolve } from 'node:dns'
+import { type LookupAllOptions, lookup } from 'node:dns'
 import { request as httpRequest, type RequestOptions } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
@@ -26,8 +26,15 @@ export class SendError extends Error {}
 
 const answerLimit = 256 * 1024
 
+/** All addresses of a name. */
+export type Resolve = (
+  name: string,
+  options: LookupAllOptions,
+  found: (error: Error | null, addresses: readonly { readonly address: string; readonly family: number }[]) => void,
+) => void
+
 /** `timeout`: milliseconds for the whole exchange. */
-export function createSend(rule: AddressRule, timeout = 10_000): Send {
+export function createSend(rule: AddressRule, timeout = 10_000, resolve: Resolve = lookup): Send {
   return ({ method, url: text, headers, body }) => {
     const refusal = rule.refuseUrl(text)
     if (refusal) return Promise.reject(new SendError(`the address ${refusal}`))
@@ -35,7 +42,7 @@ export function createSend(rule: AddressRule, timeout = 10_000): Send {
     const options: RequestOptions = {
       method,
       headers: { ...headers, ...(body === undefined ? {} : { 'content-length': Buffer.byteLength(body) }) },
-      lookup: checkedLookup(rule, url.hostname),
+      lookup: checkedLookup(rule, url.hostname, resolve),
       signal: AbortSignal.timeout(timeout),
       agent: false,
     }
@@ -58,7 +65,7 @@ export function createSend(rule: AddressRule, timeout = 10_000): Send {
 }
 
 /** What the connection is made to is what was checked: a name cannot answer otherwise in between. */
-function checkedLookup(rule: AddressRule, host: string): LookupFunction {
+function checkedLookup(rule: AddressRule, host: string, resolve: Resolve): LookupFunction {
   return (name, options, callback) => {
     resolve(name, { ...options, all: true }, (error, addresses) => {
       if (error) return callback(error, '', 0)
@@ -66,7 +73,7 @@ function checkedLookup(rule: AddressRule, host: string): LookupFunction {
       const [first] = fine
       if (!first || fine.length < addresses.length)
         return callback(new SendError(`${name} resolves to an address inside: SINK_ALLOW must name it`), '', 0)
-      if (options.all) callback(null, fine)
+      if (options.all) callback(null, [...fine])
       else callback(null, first.address, first.family ?? isIP(first.address))
     })
   }

@@ -1,14 +1,11 @@
 /** What is sent goes nowhere inside, whatever a name resolves to, follows no redirect, and does not wait for ever. */
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createAddressRule } from '../../src/sinks/address-rule.ts'
-import { createSend } from '../../src/sinks/send.ts'
+import { createSend, type Resolve } from '../../src/sinks/send.ts'
 import { type Receiver, startReceiver } from '../support/receiver.ts'
 
 const resolved: { address: string; family: number }[] = []
-vi.mock('node:dns', () => ({
-  lookup: (_: string, __: object, callback: (error: null, addresses: readonly object[]) => void) =>
-    callback(null, resolved),
-}))
+const resolve: Resolve = (_, __, found) => found(null, resolved)
 
 describe('a notification', () => {
   let receiver: Receiver
@@ -23,7 +20,7 @@ describe('a notification', () => {
     for (const address of addresses) resolved.push({ address, family: address.includes(':') ? 6 : 4 })
   }
   const post = (url: string, allow: readonly string[] = [], timeout?: number) =>
-    createSend(createAddressRule(allow), timeout)({ method: 'POST', url, headers: {}, body: '{}' })
+    createSend(createAddressRule(allow), timeout, resolve)({ method: 'POST', url, headers: {}, body: '{}' })
 
   it.each([
     ['127.0.0.1'],
