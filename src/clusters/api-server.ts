@@ -1,6 +1,6 @@
 /**
- * A cluster's API server over HTTP: the pages of a list and the events of a watch. Both are read no faster than they are used, so whoever is
- * slow slows the server down. The client library's own watch neither waits for its callback nor says when a line was broken.
+ * A cluster's API server over HTTP: the pages of a list and the events of a watch. Both have back-pressure: a slow consumer slows the server
+ * down. The watch of the client library was rejected: it does not wait for its callback, and does not report a broken line.
  */
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http'
 import { request as httpsRequest } from 'node:https'
@@ -18,24 +18,24 @@ export interface ListPage {
 }
 
 export interface ApiServer {
-  /** The last page's resourceVersion is where a watch goes on. `isPaged` false: everything at once, for when pages expire too soon. */
+  /** A watch continues at the last page's resourceVersion. `isPaged` false: one page with everything, for servers whose pages expire too soon. */
   list(path: string, signal: AbortSignal, isPaged: boolean): AsyncGenerator<ListPage>
-  /** What has arrived together comes together; first of all, when the stream has begun, nothing. */
+  /** Events that arrived together are one item. The first item is empty: the stream has begun. */
   watch(path: string, after: string, signal: AbortSignal): AsyncGenerator<readonly WatchEvent[]>
 }
 
 export interface ApiServerLimits {
   /** Objects on a page. */
   readonly pageSize?: number
-  /** Seconds after which the server itself ends a watch: a server that is silent for longer is gone. */
+  /** Seconds after which the server itself ends a watch. A server that is silent for longer is lost. */
   readonly streamSeconds?: number
-  /** Milliseconds that it has to begin an answer, to go on with one, or to end a watch. */
+  /** Milliseconds that the server has to begin an answer, to continue one, or to end a watch. */
   readonly timeout?: number
 }
 
-/** What went wrong, in words for an operator: no credentials in it. */
+/** An error for operators. Its message contains no credentials. */
 export class ApiServerError extends Error {
-  /** Of HTTP, or of the error in the stream. */
+  /** The HTTP status, or the code of the error in the stream. */
   readonly status: number | null
   /** Milliseconds. */
   readonly retryAfter: number | null
@@ -47,13 +47,13 @@ export class ApiServerError extends Error {
     this.retryAfter = retryAfter
   }
 
-  /** What we have is too old for it: list again. */
+  /** Our resourceVersion is too old for the server: list again. */
   get isExpired(): boolean {
     return this.status === 410
   }
 }
 
-/** Characters: an object of etcd's limit, many times over. */
+/** Characters. Many times the limit that etcd has for an object. */
 const longestLine = 64 * 1024 * 1024
 const longestRefusal = 64 * 1024
 
@@ -61,14 +61,14 @@ export function createApiServer(load: () => Promise<KubeConfig>, limits: ApiServ
   const { pageSize = 50, streamSeconds = 120, timeout = 20_000 } = limits
   let loaded: Promise<KubeConfig> | null = null
 
-  /** Text as it arrives, once the server has said 200. */
+  /** Text as it arrives, after the server has answered 200. */
   async function* read(path: string, query: Record<string, string>, signal: AbortSignal, silence: number) {
     let response: IncomingMessage
     try {
       loaded ??= load()
       response = await open(await loaded, path, query, signal, timeout)
     } catch (error) {
-      // Files and tokens may have been renewed meanwhile.
+      // Files and tokens may have been renewed since the last request.
       loaded = null
       throw toApiServerError(error, signal)
     }
@@ -104,7 +104,7 @@ export function createApiServer(load: () => Promise<KubeConfig>, limits: ApiServ
       } while (token !== undefined)
     },
     async *watch(path, after, signal) {
-      // Not all streams of a fleet at the same moment.
+      // Jitter: the streams of a fleet must not all end at the same moment.
       const seconds = Math.ceil(streamSeconds * (1 + Math.random() / 4))
       const query = {
         watch: '1',
@@ -124,7 +124,7 @@ export function createApiServer(load: () => Promise<KubeConfig>, limits: ApiServ
         const lines = text === '' ? [] : [rest.join(''), ...others]
         rest = [last]
         length = last.length
-        // What came before an error counts.
+        // Events before an error are valid.
         const events: WatchEvent[] = []
         let failure: ApiServerError | null = null
         for (const line of lines) {
@@ -170,13 +170,13 @@ function readEvent(line: string): WatchEvent | ApiServerError | null {
   }
 }
 
-/** Integers keep their digits, and whatever is nested too deep is a matter of the one object that is. */
+/** Integers keep their digits. An object that is nested too deep fails alone, not the whole answer. */
 function readJson(text: string): unknown {
   try {
     const value = parseJson(text, Number.POSITIVE_INFINITY)
     if (typeof value === 'object' && value !== null) return value
   } catch {
-    // Said below, without what was in it.
+    // The error below does not quote the text.
   }
   throw new ApiServerError('it answers with something that is not JSON')
 }
@@ -194,7 +194,7 @@ async function open(
   try {
     await config.applyToHTTPSOptions(options)
   } catch (error) {
-    // A credential plugin's own words may be its secret.
+    // The message of a credential plugin may contain a secret.
     const { code } = error as { code?: unknown }
     throw new ApiServerError(
       `the kubeconfig's credentials cannot be used${typeof code === 'string' ? `: ${code}` : ''}`,
@@ -217,7 +217,7 @@ async function open(
       if (text.length > longestRefusal) break
     }
   } catch {
-    // Its status is what counts.
+    // The status is enough.
   } finally {
     clearTimeout(timer)
     response.destroy()
@@ -239,7 +239,7 @@ function parseStatus(text: string): object {
   }
 }
 
-/** An API server's text about a refusal names users and resources. */
+/** The text of an API server about a refusal contains names of users and resources. */
 function describe(status: number, said: object): string {
   const { reason, message } = said as Json
   if (status === 401) return '401: it does not accept the kubeconfig’s credentials'

@@ -1,12 +1,12 @@
 /**
- * One cluster, for as long as it is ours to watch:
+ * One cluster, while this replica holds its lease:
  *
- *   list, page by page → what we knew and it does not list is gone → watch from there → …
+ *   list, page by page → objects that are not listed any more are gone → watch from there → …
  *
- *   the stream ends or breaks   go on where we were, after a pause
+ *   the stream ends or breaks   continue at the last version, after a pause
  *   410 Gone                    list again; while listing: everything in one page
- *   it does not let us in       RETRYING, after some more times OFFLINE; the pauses grow
- *   we cannot take it           (our database is away) list again; it says nothing about the cluster
+ *   the server refuses us       RETRYING, after further attempts OFFLINE; the pauses grow
+ *   our database is away        list again; the state of the cluster does not change
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Verdict } from '../domain/report.ts'
@@ -34,19 +34,19 @@ type Whose = Pick<CustomResource['state'], 'context' | 'component' | 'uid'>
 
 export interface ClusterWatch {
   readonly state: { readonly failures: number; readonly waiting: number }
-  /** An instance is there that perhaps was not before. */
+  /** An instance exists that may be new. */
   instanceCame(instanceId: string): void
-  /** Never rejects; what was begun is finished when it resolves. */
+  /** Never rejects. Work in progress has ended when it resolves. */
   stop(): Promise<void>
 }
 
 export interface ClusterTuning {
-  /** Milliseconds after a failure, doubled with each further one, and their limit. */
+  /** Milliseconds to wait after a failure, doubled with each further failure, and the limit. */
   readonly backOff?: { readonly first: Millis; readonly longest: Millis }
-  /** Failures in a row to reach it after which it is OFFLINE. */
+  /** Consecutive failed attempts to reach the cluster before it is OFFLINE. */
   readonly maxRefusals?: number
   readonly waiting?: PendingStatesLimits
-  /** Milliseconds between looks at who waits. */
+  /** Milliseconds between retries of pending objects. */
   readonly retryInterval?: number
 }
 
@@ -67,24 +67,24 @@ export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
   const leaving = new AbortController()
   const { signal } = leaving
 
-  /** Objects of unknown instances were dropped, and an instance has come since: a list shows whether they belong to it. */
+  /** Objects of unknown instances were dropped, and a new instance exists: another list shows whether they belong to it. */
   let isIncomplete = false
   let isListWanted = false
   const dropped = (count: number): void => {
     isIncomplete = true
     observe('DROPPED', count)
-    log.warn({ cluster, count }, 'the cluster shows more of unknown instances than can wait: some were dropped')
+    log.warn({ cluster, count }, 'too many states of unknown instances from the cluster: some were dropped')
   }
   const room = createPendingStates(clock, dropped, options.waiting)
   const took = (verdict: Verdict | 'REFUSED'): void => observe(verdict, 1)
   const stateSnapshots = createStateSnapshots({ database, writer, target, room, signal, log, observe: took })
 
-  /** By name: what the cluster has. */
+  /** Objects in the cluster, by name. */
   let present = new Map<string, Whose>()
-  /** The version up to which everything has been taken; null: list first. */
+  /** The version up to which every event was processed. Null: list first. */
   let after: string | null = null
   let isPaged = true
-  /** In a row: attempts that failed before any event, and attempts that the API server refused. */
+  /** Consecutive attempts that failed before any event, and consecutive attempts that the API server refused. */
   let failures = 0
   let refusals = 0
   let isLetIn = false
@@ -132,7 +132,7 @@ export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
     const isGone = type === 'DELETED'
     const ones = read(object, isGone, present)
     const isShown = (label: string): boolean => present.values().some((one) => labelOf(one) === label)
-    // An object that changes its label, or is deleted, leaves nothing behind, unless another object has the same label.
+    // If an object changes its label or is deleted, its state is removed, unless another object has the same label.
     const isLeft = before && ones[0]?.label !== labelOf(before) && !isShown(labelOf(before))
     return [
       ...(isLeft ? [goneResource(before, resourceVersionOf(object))] : []),
@@ -145,7 +145,7 @@ export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
     const name = nameOf(object)
     into.delete(name)
     if (!one) {
-      log.debug({ cluster, name }, 'a ResourceBundleState does not say whose it is')
+      log.debug({ cluster, name }, 'a ResourceBundleState does not name its instance')
       return []
     }
     const { context, component, uid } = one.state
@@ -161,7 +161,7 @@ export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
   }
 
   async function say(to: Connectivity): Promise<void> {
-    // Heard again is worth saying, lost again is not.
+    // A repeated ONLINE is written as a sign of life. A repeated loss is not written.
     if (to === connectivity && to !== 'ONLINE') return
     signal.throwIfAborted()
     await writer.submit(setConnectivity(target, to))
@@ -188,7 +188,7 @@ export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
           } else await miss(error)
         } else {
           after = null
-          log.warn({ cluster, error }, 'what a cluster shows was not taken: trying again')
+          log.warn({ cluster, error }, 'the state of a cluster was not written: trying again')
         }
       }
       if (isListWanted) after = null
@@ -197,7 +197,7 @@ export function watchCluster(options: ClusterWatchOptions): ClusterWatch {
     }
   }
 
-  /** That a stream breaks says nothing yet: what counts is whether it lets us in again. */
+  /** A broken stream alone does not change the connectivity. The next attempt does. */
   async function miss({ message }: ApiServerError): Promise<void> {
     if (isLetIn) {
       log.info({ cluster }, `the watch of a cluster was interrupted: ${message}`)

@@ -1,4 +1,4 @@
-/** All clusters that the configuration names. Each is watched by one replica at a time, the one that holds its lease. */
+/** All clusters of the configuration. The replica that holds the lease of a cluster watches it. */
 import { randomUUID } from 'node:crypto'
 import type { TargetName } from '../domain/target.ts'
 import type { Millis } from '../domain/values.ts'
@@ -15,12 +15,12 @@ import { loadKubeconfig } from './kubeconfig.ts'
 export interface ClustersConfig {
   /** `context` null: the kubeconfig's current one. */
   readonly watched: readonly { readonly provider: string; readonly name: string; readonly context: string | null }[]
-  /** Null: where kubectl would look, or what a pod is given. */
+  /** Null: the files that kubectl uses, or the service account of the pod. */
   readonly kubeconfig: readonly string[] | null
 }
 
 export interface Clusters {
-  /** Of those that this replica holds. */
+  /** The clusters whose lease this replica holds. */
   states(): ClusterState[]
   stop(): Promise<void>
 }
@@ -37,7 +37,7 @@ export interface ClustersOptions extends ClustersConfig, ClusterTuning {
   readonly server?: ApiServerLimits
 }
 
-/** Characters of all that waits, of all clusters together. */
+/** Characters of all pending objects, for all clusters together. */
 const mostWaiting = 256 * 1024 * 1024
 
 export function createClusters(options: ClustersOptions): Clusters {
@@ -47,7 +47,7 @@ export function createClusters(options: ClustersOptions): Clusters {
   const term = 6 * interval
   const clusters = new Map(watched.map((one) => [`cluster:${one.provider}+${one.name}`, one]))
   const held = new Map<string, ClusterWatch>()
-  /** By performance.now(), which nothing sets: the leases began no earlier than they were asked for. */
+  /** Times of performance.now(), because the wall clock can be set. A lease begins no earlier than its request was sent. */
   let heldUntil = 0
   let isStopped = false
   let round: Promise<void> | null = null
@@ -127,7 +127,7 @@ export function createClusters(options: ClustersOptions): Clusters {
       await round
       await leave([...held.keys()])
       await releaseLeases(database.session, [...clusters.keys()], holder).catch((error: unknown) =>
-        log.debug({ error }, 'the leases of clusters were not given back'),
+        log.debug({ error }, 'the leases of clusters were not released'),
       )
     },
   }

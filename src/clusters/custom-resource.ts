@@ -1,4 +1,4 @@
-/** A ResourceBundleState as the API server hands it out, read: whose it is, and what it shows (docs/wire.md §2.3). */
+/** Parses a ResourceBundleState of the API server: its owner, and the resources in it (docs/wire.md §2.3). */
 import { type BundleState, canShow, parseBundleState } from '../dialects/emco/bundle-state.ts'
 import { DomainError } from '../domain/errors.ts'
 import { atOnce } from '../limits/pace.ts'
@@ -6,15 +6,15 @@ import { atOnce } from '../limits/pace.ts'
 export const path = '/apis/k8splugin.io/v1alpha1/resourcebundlestates'
 
 export interface CustomResource {
-  /** Whose it is: `<context>-<app>`. */
+  /** The owner: `<context>-<app>`. */
   readonly label: string
   readonly state: BundleState
   readonly isGone: boolean
-  /** Characters, more or less. */
+  /** Approximate size in characters. */
   readonly size: number
 }
 
-/** Null: it does not name its instance, so it belongs to none. */
+/** Null: it does not name an instance. */
 export function readCustomResource(object: object, isGone = false): CustomResource | null {
   try {
     const state = atOnce(parseBundleState(object))
@@ -27,12 +27,12 @@ export function readCustomResource(object: object, isGone = false): CustomResour
   }
 }
 
-/** What is left of one that is not there any more. */
+/** The empty state of a deleted custom resource. */
 export function goneResource(
   whose: Pick<BundleState, 'context' | 'component' | 'uid'>,
   resourceVersion: string | null,
 ): CustomResource {
-  // Without a uid there is no version to compare this one with.
+  // Without a uid, there is no version to compare this one with.
   const version = whose.uid === null ? null : resourceVersion
   const state = { ...whose, resourceVersion: version, objects: [], unreadable: [], canShow }
   return { label: labelOf(whose), state, isGone: true, size: 0 }

@@ -1,12 +1,12 @@
-/** Where clusters are and who we are there: kubectl's own files, read as kubectl reads them. */
+/** Addresses of clusters and our credentials for them, from kubeconfig files. The rules are those of kubectl. */
 import type { KubeConfig } from '@kubernetes/client-node'
 
-/** What is wrong with a kubeconfig, for its owner: names, and nothing that is secret. */
+/** An error in a kubeconfig, for its owner. The message contains names and no secrets. */
 export class KubeconfigError extends Error {}
 
-/** `files` null: those that kubectl would take, or what a pod is given. `context` null: the current one. */
+/** `files` null: those of kubectl, or the service account of the pod. `context` null: the current one. */
 export async function loadKubeconfig(files: readonly string[] | null, context: string | null): Promise<KubeConfig> {
-  // The library loads every type of Kubernetes, which takes long: only servers that watch clusters load it.
+  // The library loads every type of Kubernetes, which is slow. Only servers that watch clusters load it.
   const { KubeConfig } = await import('@kubernetes/client-node')
   const merged = new KubeConfig()
   if (files === null) merged.loadFromDefault()
@@ -21,8 +21,8 @@ export async function loadKubeconfig(files: readonly string[] | null, context: s
     )
   merged.setCurrentContext(wanted)
   const cluster = merged.getCurrentCluster()
-  if (!cluster) throw new KubeconfigError(`context "${wanted}" names a cluster that is not there`)
-  // kubectl accepts a plain address. The library needs the option that there is no certificate to check.
+  if (!cluster) throw new KubeconfigError(`context "${wanted}" names a cluster that the kubeconfig does not have`)
+  // kubectl accepts a plain http address. The library accepts it only with the option that skips certificate checks.
   if (cluster.server.startsWith('http:')) Object.assign(cluster, { skipTLSVerify: true })
   return merged
 }
@@ -33,12 +33,12 @@ function readFile(config: KubeConfig, file: string): KubeConfig {
     return config
   } catch (error) {
     const { code } = error as { code?: unknown }
-    // What a parser says quotes the file.
+    // The message of a parser quotes the file.
     throw new KubeconfigError(`${file} cannot be read as a kubeconfig${typeof code === 'string' ? `: ${code}` : ''}`)
   }
 }
 
-/** Of things with the same name the first one counts. */
+/** If two entries have the same name, the first one applies. */
 function merge(configs: readonly KubeConfig[]) {
   const first = <Named extends { readonly name: string }>(lists: readonly (readonly Named[])[]): Named[] => [
     ...new Map(

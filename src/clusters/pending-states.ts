@@ -1,16 +1,16 @@
 /**
- * What a cluster shows of an instance that nobody has told us of yet: kept, and tried again when its instance may have come, or when some time
- * has passed. There is only so much room, and nobody stays for ever.
+ * States of instances that are not known yet. They are kept and retried when a new instance exists, or after a delay.
+ * Their total size and their age are limited.
  */
 import type { Millis } from '../domain/values.ts'
 import type { CustomResource } from './custom-resource.ts'
 
 export interface PendingStates {
   readonly size: number
-  /** Takes the place of an older one of the same label. */
+  /** Replaces an older state with the same label. */
   keep(one: CustomResource): void
   forget(label: string): void
-  /** Those whose time has come. */
+  /** The states whose retry is due. */
   due(): CustomResource[]
   ofContext(context: string): CustomResource[]
   /** Drops those for which `isThere` is false. */
@@ -19,10 +19,10 @@ export interface PendingStates {
 
 export interface PendingStatesLimits {
   readonly most?: number
-  /** Characters of all together. */
+  /** Characters of all states together. */
   readonly heaviest?: number
   readonly longest?: Millis
-  /** Until it is tried again, doubled with each further time, and its limit. */
+  /** Delay before a retry, doubled with each further retry, and the limit. */
   readonly backOff?: { readonly first: Millis; readonly longest: Millis }
 }
 
@@ -33,7 +33,7 @@ interface Waiting {
   readonly nextAt: Millis
 }
 
-/** `dropped` gets the number of objects that found no room, or waited too long. */
+/** `dropped` receives the number of objects that were dropped for their size or their age. */
 export function createPendingStates(
   clock: () => Millis,
   dropped: (count: number) => void,
@@ -69,7 +69,7 @@ export function createPendingStates(
       const tries = known ? known.tries + 1 : 0
       const pause = Math.min(backOff.first * 2 ** Math.min(tries, 30), backOff.longest) * (0.5 + Math.random() / 2)
       weight += one.size - (known?.one.size ?? 0)
-      // A Map leaves a key that it knows in its place.
+      // `set` keeps the position of an existing key, so the map stays ordered by `since`.
       waiting.set(one.label, { one, since: known?.since ?? clock(), tries, nextAt: clock() + pause })
       makeRoom()
     },

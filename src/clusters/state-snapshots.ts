@@ -1,4 +1,4 @@
-/** From what a cluster shows to the road that every report goes: each custom resource is a component's whole picture there. */
+/** Turns custom resources of a cluster into commands for the writer. Each custom resource is the complete snapshot of a component there. */
 import { DomainError } from '../domain/errors.ts'
 import type { Verdict } from '../domain/report.ts'
 import type { TargetName } from '../domain/target.ts'
@@ -11,9 +11,9 @@ import type { CustomResource } from './custom-resource.ts'
 import type { PendingStates } from './pending-states.ts'
 
 export interface StateSnapshots {
-  /** In this order, after everything that came before. Rejects when they could not be decided: bring them again. */
+  /** Writes them in order, after all earlier calls. Rejects if they could not be decided: the caller must retry. */
   take(ones: readonly CustomResource[]): Promise<void>
-  /** Those that wait and whose time `pick` says has come. */
+  /** Retries the pending states that `pick` selects. */
   retry(pick: () => readonly CustomResource[]): Promise<void>
 }
 
@@ -32,7 +32,7 @@ export function createStateSnapshots(options: StateSnapshotsOptions): StateSnaps
   const cluster = `${target.provider}+${target.name}`
   let last: Promise<void> = Promise.resolve()
 
-  /** What is tried again must not overtake what is newer. */
+  /** A retry must not overwrite a newer state. */
   function inTurn(work: () => Promise<void>): Promise<void> {
     const mine = last.then(work)
     last = mine.catch(() => undefined)
@@ -43,7 +43,7 @@ export function createStateSnapshots(options: StateSnapshotsOptions): StateSnaps
     if (ones.length === 0) return
     const contexts = [...new Set(ones.map(({ state }) => state.context))]
     const rollouts = await rolloutsOfContexts(database.session, contexts)
-    // A replica that no longer holds the cluster must not write what it shows.
+    // A replica that no longer holds the lease of the cluster must not write.
     signal.throwIfAborted()
     const decided = ones.map(async (one) => {
       const { unreadable, ...state } = one.state
@@ -61,7 +61,7 @@ export function createStateSnapshots(options: StateSnapshotsOptions): StateSnaps
         if (code === 'NOT_FOUND_YET') return wait(one)
         room.forget(one.label)
         observe('REFUSED')
-        log.warn({ cluster, label: one.label, error }, 'what the cluster shows of a component is refused')
+        log.warn({ cluster, label: one.label, error }, 'the state of a component is refused')
       }
     })
     const failed = (await Promise.allSettled(decided)).find((outcome) => outcome.status === 'rejected')
@@ -69,7 +69,7 @@ export function createStateSnapshots(options: StateSnapshotsOptions): StateSnaps
   }
 
   function wait(one: CustomResource): void {
-    // Nothing is missing of an instance that is unknown here.
+    // A removal for an unknown instance needs no retry.
     if (one.isGone) room.forget(one.label)
     else room.keep(one)
   }

@@ -1,22 +1,22 @@
 /**
- * A history as the commands of `git fast-import`, one commit a version. What a commit is made of is in the history and nowhere else, so
- * that its hash is the same on every replica, after every restart, and with every version of Git.
+ * A history as commands for `git fast-import`, one commit a version. The content of a commit depends on the history alone, so its hash
+ * is the same on every replica, after every restart, and with every version of Git.
  */
 import { firstManifestVersion } from '../domain/desired.ts'
 import { fileOf } from './file-name.ts'
 import type { DocumentChange, Version } from './history.ts'
 
-/** What a tree holds: digests by deploymentId. */
+/** The content of a tree: digests by deploymentId. */
 export type Tree = ReadonlyMap<string, string>
 
 export const branch = 'refs/heads/main'
 
 const committer = 'Rollcall <>'
 
-/** Documents are what their digests say, also where Git would rewrite ends of lines. */
+/** Documents must match their digests, so Git must not rewrite line endings. */
 const attributes = '* -text\n'
 
-/** Before anything was desired: what a device that has nothing yet can clone. */
+/** The empty first commit, so that a device without a desired state can clone. */
 export function firstCommit(): string {
   return [
     `commit ${branch}\ncommitter ${committer} 0 +0000\n`,
@@ -26,7 +26,7 @@ export function firstCommit(): string {
   ].join('')
 }
 
-/** `isNext`: it follows what the repository has, not another commit of the same import. */
+/** `isNext`: the parent is the head of the repository, not another commit of the same import. */
 export function commit(version: Version, tree: Tree, isNext: boolean): string {
   const time = `${Math.floor(version.at / 1000)} +0000`
   return [
@@ -40,7 +40,7 @@ export function commit(version: Version, tree: Tree, isNext: boolean): string {
   ].join('')
 }
 
-/** Without it an import that broke off is not taken. */
+/** Marks the end. Git rejects an import without it, because the import was interrupted. */
 export const done = 'done\n'
 
 export function grow(tree: Tree, changes: readonly DocumentChange[]): Tree {
@@ -51,7 +51,7 @@ export function grow(tree: Tree, changes: readonly DocumentChange[]): Tree {
   return grown
 }
 
-/** Where a reader finds the version, and which file is whose. */
+/** The file that gives readers the version, and the deployment of each file. */
 function manifest(version: number, tree: Tree): string {
   const deployments = [...tree]
     .sort(([a], [b]) => (a < b ? -1 : 1))
@@ -81,14 +81,14 @@ function describe(changes: readonly DocumentChange[]): string {
   return said.join('; ') || 'Change nothing'
 }
 
-/** What Git can take for a name; it ends at the first "<". */
+/** A name that Git accepts. Git ends a name at the first "<". */
 function ident(who: string): string {
   const name = oneLine(who.replaceAll(/[<>]/g, ' ')) || 'unknown'
   return `${name} <${/^[^\s@]+@[^\s@]+$/.test(name) ? name : ''}>`
 }
 
 function oneLine(words: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression removes control characters.
   return words.replaceAll(/[\x00-\x20\x7f]+/g, ' ').trim()
 }
 

@@ -1,7 +1,7 @@
 /**
- * The file of a deployment. An id is any text; a name has to be one on every system that clones: one without a distinction of case
- * (Windows, macOS), with names of its own (`CON`), without what begins with a dot (`.git`). Most ids are such a name already. Any other
- * is told by its hash, behind what can be read of it; "~" is in no plain name, so the two cannot meet.
+ * The file name of a deployment. An id is any text, but the name must be valid on every system that clones. Some systems ignore case
+ * (Windows, macOS) or reserve names (`CON`), and Git reserves `.git`. Most ids are valid names. Any other id becomes its readable part, "~"
+ * and its hash. No valid id contains "~", so the two forms cannot collide.
  */
 import { createHash } from 'node:crypto'
 

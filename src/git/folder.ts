@@ -1,4 +1,4 @@
-/** Where the repositories are: a folder of this process, made when it is first needed. Nothing in it outlives the process. */
+/** The folder of this process for repositories. It is created on first use and removed with the process. */
 import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ export interface Folder {
 
 const start = Math.round(performance.timeOrigin)
 
-/** `within` null: where the system has its temporary files. */
+/** `within` null: the temporary folder of the system. */
 export function createFolder(within: string | null): Folder {
   const parent = within ?? tmpdir()
   const ofHost = `rollcall-git-${hostname().replaceAll(/[^\w.-]/g, '_')}-`
@@ -42,7 +42,7 @@ export function createFolder(within: string | null): Folder {
   }
 }
 
-/** Its process was killed. In a container each has the same id, again and again. */
+/** The folder of a killed process. In a container, each new process has the same id. */
 function isLeftOver(pid: number, since: number): boolean {
   if (pid === process.pid) return since !== start
   try {

@@ -16,10 +16,10 @@ import { findGit, GitFailed, type GitProgram, type Protocol, type Run, type RunO
 import { createRepositories, type Held, isSame, Spoiled } from './repositories.ts'
 
 export interface GitConfig {
-  /** Null: devices are not served over Git. */
+  /** The path of Git. Null: devices are not served over Git. */
   readonly program: string | null
   readonly path: string
-  /** Where repositories may be kept; null: where the system has its temporary files. */
+  /** The folder for repositories. Null: the temporary folder of the system. */
   readonly directory: string | null
 }
 
@@ -33,24 +33,24 @@ export interface GitDeps {
 }
 
 export interface Git {
-  /** Why Git is not available, for clients that ask for it. Null: it is available. */
+  /** The reason why Git is not available, for clients. Null: it is available. */
   readonly missing: string | null
-  /** Calls `tell` with each part of Git's answer, and waits for it. */
-  uploadPack(device: string, request: UploadRequest, tell: (output: Readable) => Promise<void>): Promise<void>
+  /** Calls `send` with the stream of Git's answer, and waits for it. */
+  uploadPack(device: string, request: UploadRequest, send: (output: Readable) => Promise<void>): Promise<void>
   close(): Promise<void>
 }
 
 export interface UploadRequest {
   readonly protocol: Protocol
-  /** Null: which refs and capabilities there are is what is asked. */
+  /** Null: the client asks for refs and capabilities. */
   readonly body: Uint8Array | null
   /** Aborted when the client no longer waits. */
   readonly signal: AbortSignal
 }
 
-/** Repositories that are kept, some hundred kilobytes each. */
+/** The number of repositories that are kept. Each has some hundred kilobytes. */
 const mostRepositories = 1_000
-/** Processes at once for one device. */
+/** Concurrent processes for one device. */
 const mostOfOne = 2
 
 export async function createGit(deps: GitDeps): Promise<Git> {
@@ -58,7 +58,7 @@ export async function createGit(deps: GitDeps): Promise<Git> {
   if (config.program === null) return absent('it is switched off (GIT)')
   const program = await findGit({ program: config.program, path: config.path })
   if (program === null) {
-    log.warn({ program: config.program }, 'git is not installed here: devices cannot fetch their desired state with it')
+    log.warn({ program: config.program }, 'git is not installed: devices cannot fetch their desired state over Git')
     return absent('git is not installed where the server runs')
   }
   return serveWith(program, deps)
@@ -70,11 +70,11 @@ function serveWith(program: GitProgram, { config, history, limits, refuse, log, 
   const each = createCallerSemaphore(mostOfOne)
   let isClosing = false
 
-  /** Room for one process; no longer than it is worth waiting for. */
+  /** Waits for a free process slot, for a limited time. */
   async function enter(lanes: typeof all, whose: string, signal: AbortSignal): Promise<() => void> {
     const late = new AbortController()
     const timer = setTimeout(() => {
-      const message = 'more Git clients are served already than there is room for: come again'
+      const message = 'too many Git clients: try again later'
       late.abort(refuse('gitProcesses', message, { max: limits.processes }))
     }, limits.waiting)
     try {
@@ -92,7 +92,7 @@ function serveWith(program: GitProgram, { config, history, limits, refuse, log, 
     const leave = await enter(all, '', options.signal)
     try {
       requireOpen()
-      // A process that ended with the server is not an error.
+      // When the server stops, its processes fail: the error is then UNAVAILABLE.
       await work(program.run(command, options)).finally(requireOpen)
     } finally {
       leave()
@@ -100,7 +100,7 @@ function serveWith(program: GitProgram, { config, history, limits, refuse, log, 
   }
 
   function requireOpen(): void {
-    if (isClosing) throw new DomainError('UNAVAILABLE', 'the server is being stopped: come again later')
+    if (isClosing) throw new DomainError('UNAVAILABLE', 'the server is shutting down: try again later')
   }
 
   const repositories = createRepositories({
@@ -143,31 +143,31 @@ function serveWith(program: GitProgram, { config, history, limits, refuse, log, 
 
   return {
     missing: null,
-    async uploadPack(device, request, tell) {
+    async uploadPack(device, request, send) {
       const listing = listingOf(device, request)
       const known = listing && listings.get(keyOf(listing, await history.newest(device)))
-      if (known) return tell(Readable.from([known]))
+      if (known) return send(Readable.from([known]))
       const leave = await enter(each, device, request.signal)
       const { signal: late, met } = createDeadline(limits.time, refuse)
       const answering = { ...request, signal: AbortSignal.any([request.signal, late]) }
-      let told: Promise<void> | null = null
+      let sent: Promise<void> | null = null
       const serve = (): Promise<void> =>
         repositories.use(device, (held) =>
           ask(held, answering, async (output, ended) => {
-            told = tell(listing ? await remember(listing, held, output, ended) : readAhead(output, answering.signal))
-            told.catch(() => undefined)
+            sent = send(listing ? await remember(listing, held, output, ended) : readAhead(output, answering.signal))
+            sent.catch(() => undefined)
             await ended.catch(asSpoiled)
           }),
         )
       try {
         await serve().catch(async (error: unknown) => {
           if (!(error instanceof Spoiled)) throw error
-          if (told === null) await serve()
+          if (sent === null) await serve()
         })
-        await told
+        await sent
       } catch (error) {
-        // What git cannot do with a new one either is not the repository's fault.
-        throw error instanceof Spoiled ? new DomainError('INVALID_REQUEST', 'git has no answer to that') : error
+        // Git fails with a new repository too, so the request is the cause.
+        throw error instanceof Spoiled ? new DomainError('INVALID_REQUEST', 'git cannot answer the request') : error
       } finally {
         met()
         leave()
@@ -181,14 +181,14 @@ function serveWith(program: GitProgram, { config, history, limits, refuse, log, 
   }
 }
 
-/** Bytes: of a fleet that asks again and again, a few hundred for each device. */
+/** Bytes of cached answers: a few hundred for each device that polls. */
 const mostListed = 16 << 20
-/** No client's question of that kind is longer. */
+/** Bytes. A request that lists refs is shorter than this. */
 const longestListing = 4_096
 
 /**
- * Whether it is what nearly every request is, and what the answer then depends on beside the version: a device that asks which the newest
- * commit is. While nothing is declared, git need not be asked again. Null: it is another one.
+ * The cache key of a request for the newest commit: everything beside the version that the answer depends on. Nearly every request is one.
+ * Its answer is cached until the next declaration. Null: another kind of request.
  */
 function listingOf(device: string, { protocol, body }: UploadRequest): string | null {
   if (body === null) return JSON.stringify([device, protocol])
@@ -202,10 +202,10 @@ function keyOf(listing: string, { version, at }: Stamp): string {
   return `${listing} ${version} ${at}`
 }
 
-/** Bytes that are buffered for a slow client, so that it does not hold a process: almost any answer fits. */
+/** Bytes that are buffered for a slow client, so that it does not occupy a process. Almost every answer fits. */
 const mostAhead = 4 << 20
 
-/** What was cut off does not look as if it were whole. */
+/** An interrupted answer ends with an error, so that it does not look complete. */
 function readAhead(output: Readable, signal: AbortSignal): Readable {
   const ahead = new PassThrough({
     highWaterMark: mostAhead,
@@ -215,16 +215,16 @@ function readAhead(output: Readable, signal: AbortSignal): Readable {
   return ahead
 }
 
-/** Until it answers: whether something is wrong with the repository shows before that. */
+/** Waits for the first output of Git. A defect of the repository shows before that. */
 async function begun(output: Readable, ended: Promise<void>): Promise<void> {
   await Promise.race([once(output, 'readable'), ended.catch(asSpoiled)])
   if (output.readableLength === 0) await ended.catch(asSpoiled)
 }
 
-/** For example by a job that cleans temporary folders. */
+/** For example, a job that cleans temporary folders removed the repository. */
 function asSpoiled(error: unknown): never {
   const isSpoiled = error instanceof GitFailed || (error as NodeJS.ErrnoException | null)?.code === 'ENOENT'
-  throw isSpoiled ? new Spoiled('git could not use it', { cause: error }) : error
+  throw isSpoiled ? new Spoiled('git cannot read the repository', { cause: error }) : error
 }
 
 function absent(why: string): Git {

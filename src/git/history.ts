@@ -1,4 +1,4 @@
-/** What the repositories are made from: the versions of a device's desired state, as they are kept. */
+/** The source of the repositories: the stored versions of a device's desired state. */
 import { createLookup } from '../auth/devices/lookup.ts'
 import { firstManifestVersion } from '../domain/desired.ts'
 import { DomainError } from '../domain/errors.ts'
@@ -16,12 +16,12 @@ export interface Stamp {
 
 export interface Version extends Stamp {
   readonly who: string
-  /** Empty: none was given. */
+  /** The reason. Empty: none was given. */
   readonly why: string
   readonly changes: readonly DocumentChange[]
 }
 
-/** Both null: withdrawn. */
+/** Both null: the deployment was withdrawn. */
 export interface DocumentChange {
   readonly deploymentId: string
   readonly digest: string | null
@@ -30,16 +30,16 @@ export interface DocumentChange {
 }
 
 export interface History {
-  /** Of a device that may fetch what it should run. Throws NOT_FOUND_YET, FORBIDDEN, UNAVAILABLE. */
+  /** The history of a device that may fetch its desired state. Throws NOT_FOUND_YET, FORBIDDEN, UNAVAILABLE. */
   newest(device: string): Promise<Stamp>
-  /** All after this one, in their order. */
+  /** All versions after this one, in order. */
   after(device: string, version: number): AsyncIterable<Version>
 }
 
-/** Before anything was desired. */
+/** The state before the first declaration. */
 export const beginning: Stamp = { version: firstManifestVersion, at: 0 }
 
-/** What is read at a time: so many versions, of so many bytes together. One may have more by itself. */
+/** Limits of one read: versions, and their bytes together. A single version may exceed the bytes. */
 const page = { limit: 50, bytes: 4 << 20 }
 
 export function createHistory({ session }: Pick<Database, 'session'>): History {

@@ -1,4 +1,4 @@
-/** Runs Git, one process at a time: without a shell or a user's configuration. A process ends at the latest when its caller does. */
+/** Runs Git without a shell and without a user's configuration. A process ends when its caller ends, or earlier. */
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
@@ -6,17 +6,17 @@ import { text } from 'node:stream/consumers'
 
 export interface GitProgram {
   readonly version: string
-  /** `directory`: the repository, in which it runs. */
+  /** `directory`: the repository, and the working directory of the process. */
   run(command: readonly string[], options: RunOptions): Run
-  /** Ends all that run. */
+  /** Ends all running processes. */
   close(): Promise<void>
 }
 
 export interface RunOptions {
   readonly directory: string
-  /** Of the protocol on the wire, as the client asked for it. */
+  /** The version of the wire protocol that the client asked for. */
   readonly protocol?: Protocol
-  /** Aborting ends it. */
+  /** Aborting ends the process. */
   readonly signal: AbortSignal
 }
 
@@ -25,7 +25,7 @@ export type Protocol = 0 | 1 | 2
 export interface Run {
   readonly input: Writable
   readonly output: Readable
-  /** Rejects with GitFailed, or with what the signal was aborted for. */
+  /** Rejects with GitFailed, or with the reason of the aborted signal. */
   readonly ended: Promise<void>
 }
 
@@ -34,25 +34,25 @@ export class GitFailed extends Error {}
 
 export interface ProgramConfig {
   readonly program: string
-  /** Where programs are looked for; empty: in the usual places. */
+  /** The search path for programs. Empty: the default path. */
   readonly path: string
 }
 
-/** -c is above what any file says, and names what only the one who runs it may decide. */
+/** -c overrides configuration files, and sets options that Git does not accept from a repository. */
 const settings = {
   'safe.directory': '*',
   'core.hooksPath': '/dev/null',
-  // What is here can be made again.
+  // A repository can be recreated, so no fsync is needed.
   'core.fsync': 'none',
   'gc.auto': '0',
   'fastimport.unpackLimit': '1',
   'pack.threads': '1',
 }
 
-/** Characters of Git's error output that are kept. */
+/** Limit for Git's error output, in characters. */
 const longestComplaint = 500
 
-/** Null: there is none. */
+/** Null: Git is not installed. */
 export async function findGit({ program, path }: ProgramConfig): Promise<GitProgram | null> {
   const environment = {
     ...(path === '' ? {} : { PATH: path }),
@@ -74,7 +74,7 @@ export async function findGit({ program, path }: ProgramConfig): Promise<GitProg
       signal.throwIfAborted()
       const child = spawn(program, [...given, ...command], {
         cwd: directory,
-        // A path of this machine is in nothing that it says.
+        // Git's error output must not contain a path of this machine.
         env: {
           ...environment,
           HOME: directory,
@@ -82,7 +82,7 @@ export async function findGit({ program, path }: ProgramConfig): Promise<GitProg
           ...(protocol && { GIT_PROTOCOL: `version=${protocol}` }),
         },
         stdio: ['pipe', 'pipe', 'pipe'],
-        // It has children of its own, which end with it as a group.
+        // Git starts child processes. They end together, as a group.
         detached: true,
       })
       const run = follow(child, signal)
@@ -108,7 +108,7 @@ function follow(child: ChildProcessByStdio<Writable, Readable, Readable>, signal
     try {
       if (!isOver) process.kill(-(child.pid as number), 'SIGKILL')
     } catch {
-      // It has just ended by itself.
+      // The process has already ended.
     }
   }
   let complaint = ''

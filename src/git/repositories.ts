@@ -1,12 +1,12 @@
 /**
- * A repository a device, made from its history when it is asked for, and brought up to date before each use. They are a cache: what is
- * in them is in the database too, and comes out the same wherever it is made. So nothing here is repaired, and nothing is believed that
- * another process has left:
+ * One repository a device. It is created from the history on the first request and updated before each use. Repositories are a cache: the
+ * database has everything in them, and every replica creates the same commits. So a repository is never repaired, and a repository of
+ * another process is never used:
  *
- *   none yet, or not of this history, or spoiled, or old ──▶ made anew beside the other, which goes when its last user does
- *   behind ──▶ what is missing is added            as new as the history ──▶ used as it is
+ *   missing, of another history, damaged, or old ──▶ recreated; the former one is removed when its last request ends
+ *   behind the history ──▶ missing commits are added            up to date ──▶ used
  *
- * A request that comes while its repository is being updated waits for the next update, which begins later: it sees all that was written before.
+ * A request that arrives during an update waits for the next update, so it sees everything that was committed before the request.
  */
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -22,11 +22,11 @@ import type { Run, RunOptions } from './program.ts'
 
 export interface RepositoriesDeps {
   readonly history: History
-  /** Runs Git when there is room for one more process. */
+  /** Runs Git when a process slot is free. */
   readonly run: (command: readonly string[], options: RunOptions, work: (run: Run) => Promise<void>) => Promise<void>
-  /** Where there is room for them. */
+  /** The folder for repositories. */
   readonly folder: () => Promise<string>
-  /** For as long as making one may take. */
+  /** The time limit for creating a repository. */
   readonly deadline: () => Deadline
   /** The number of repositories that are kept. The least recently used go first. */
   readonly most: number
@@ -35,30 +35,30 @@ export interface RepositoriesDeps {
 }
 
 export interface Repositories {
-  /** `work` gets one that has all that was committed before it was asked for. */
+  /** `work` receives a repository with everything that was committed before the call. */
   use<T>(device: string, work: (held: Held) => Promise<T>): Promise<T>
 }
 
 export interface Held {
   readonly directory: string
-  /** What it has; others may add to it meanwhile. */
+  /** The version of the repository. Other requests may add commits meanwhile. */
   readonly newest: Stamp
 }
 
-/** It was there, and was of no use: the next one gets another. */
+/** The repository is damaged. The next request gets a new one. */
 export class Spoiled extends Error {}
 
 interface Repository extends Held {
   readonly madeAt: number
   newest: Stamp
   tree: Tree
-  /** Each is a file of its own, so that reading becomes slow with many. */
+  /** Each import adds a pack file. Many pack files make reads slow. */
   additions: number
   users: number
   isDropped: boolean
 }
 
-/** Milliseconds. Jobs that clean temporary folders remove what is some days old. */
+/** Milliseconds. Jobs that clean temporary folders remove files that are some days old. */
 const oldest = 24 * 3_600_000
 const mostAdditions = 50
 
@@ -82,7 +82,7 @@ export function createRepositories({
 
   function remove(directory: string): void {
     rm(directory, { recursive: true, force: true }).catch((error: unknown) =>
-      log.warn({ error }, 'a repository that is not needed any more was not removed'),
+      log.warn({ error }, 'a repository that is not used any more was not removed'),
     )
   }
 
@@ -95,16 +95,16 @@ export function createRepositories({
     return make(device)
   }
 
-  /** Whether it is up to date now; otherwise it is of another history, or something has happened to it. */
+  /** Updates the repository. False: it belongs to another history, or it is damaged. */
   async function add(device: string, repository: Repository): Promise<boolean> {
     try {
       const isOfThis = await fill(device, repository, false)
       repository.additions += 1
       return isOfThis
     } catch (error) {
-      // No room, or no database: making it anew would need more of it.
+      // No process slot, or no database: to recreate the repository would need both too.
       if (error instanceof DomainError) throw error
-      log.warn({ error }, 'a repository could not be added to: it is made anew')
+      log.warn({ error }, 'a repository could not be updated: it is recreated')
       return false
     }
   }
@@ -131,7 +131,7 @@ export function createRepositories({
     return repository
   }
 
-  /** False, and nothing was added: the history is another one than that which the repository has the beginning of. */
+  /** False, and nothing was added: the repository belongs to another history. */
   async function fill(device: string, repository: Repository, isNew: boolean): Promise<boolean> {
     let { newest, tree } = repository
     const known = newest.version > beginning.version ? newest : null
@@ -166,7 +166,7 @@ export function createRepositories({
     const options = { directory: repository.directory, signal }
     await run(['fast-import', '--quiet', '--done', '--date-format=raw'], options, async ({ input, ended }) => {
       pipeline(Readable.from(watched()), input).catch(() => undefined)
-      // Without "done" it fails, and that it did not come had a reason.
+      // Without "done" the import fails too. The first error is the cause.
       await ended.catch((error: unknown) => {
         if (isOfThis) throw broken ?? error
       })
@@ -177,7 +177,7 @@ export function createRepositories({
     return true
   }
 
-  /** As of a moment not before now. */
+  /** An update that begins now or later. */
   function lookSoon(device: string): Promise<Repository> {
     const current = looks.get(device)
     if (current) {
@@ -209,7 +209,7 @@ export function createRepositories({
         return await work(repository)
       } catch (error) {
         if (error instanceof Spoiled && held.peek(device) === repository) {
-          log.warn({ error }, 'a repository could not be used: it is made anew')
+          log.warn({ error }, 'a repository could not be used: it is recreated')
           held.delete(device)
         }
         throw error
@@ -223,7 +223,7 @@ export function createRepositories({
 
 interface Look {
   readonly result: Promise<Repository>
-  /** Of those who came too late for this one. */
+  /** The update for requests that arrived too late for the current one. */
   next: Promise<Repository> | null
 }
 
@@ -231,9 +231,9 @@ export function isSame(a: Stamp, b: Stamp): boolean {
   return a.version === b.version && a.at === b.at
 }
 
-/** What `git init` makes, and no more: no templates, no hooks. */
+/** The minimum that `git init` creates: no templates, no hooks. */
 async function prepare(directory: string): Promise<void> {
-  // Those above it may have been tidied away.
+  // A cleaning job may have removed the parent folders.
   await mkdir(join(directory, 'objects'), { recursive: true, mode: 0o700 })
   await mkdir(join(directory, 'refs'))
   await writeFile(join(directory, 'HEAD'), `ref: ${branch}\n`)

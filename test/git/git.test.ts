@@ -205,7 +205,7 @@ describe.skipIf(!hasGit)(hasGit ? 'git' : `git: skipped, ${whyNoGit}`, () => {
     const [own = ''] = readdirSync(played.folder)
     rmSync(join(played.folder, own, '1', 'objects'), { recursive: true })
     expect(await pack(played)).toBe(packed)
-    expect(played.warned).toEqual(['a repository could not be used: it is made anew'])
+    expect(played.warned).toEqual(['a repository could not be used: it is recreated'])
     rmSync(join(played.folder, own, '2'), { recursive: true })
     expect(await pack(played)).toBe(packed)
   })
