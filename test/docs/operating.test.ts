@@ -14,7 +14,7 @@ const page = readPage('docs/operating.md')
 // Where there is neither PostgreSQL nor its programs there is nothing to back up with; .ci/run requires both.
 describe.skipIf(!hasCurl).each(postgresStores)('docs/operating.md on $name', (store) => {
   it('does what it says: what is backed up and restored is a fleet again, in an epoch of its own', async () => {
-    const [folder, live, restored] = [temporaryFolder(), await store.create(), await store.create()]
+    const [folder, live, restored] = [temporaryFolder(), await store.create(), await store.createBare()]
     const server = await startApp({ on: live })
     try {
       await server.post('/device/e/deployment/d/status', {

@@ -92,7 +92,7 @@ describe('a connection', () => {
     socket.destroy()
   })
 
-  it('that breaks off in the middle of a report costs nothing, and is nobody’s fault', async () => {
+  it('that breaks off in the middle of a report is recorded neither as a report nor as an error', async () => {
     const before = server.logged.length
     const { socket, ended } = await open()
     socket.write(head(path, 'Content-Length: 1000') + good.slice(0, 10))
@@ -100,7 +100,9 @@ describe('a connection', () => {
     await ended
     expect((await server.post(path, good)).status).toBe(201)
     expect(server.logged.slice(before).filter(({ level }) => level === 'error')).toEqual([])
-    expect(await (await fetch(`${server.url}/metrics`)).text()).not.toContain('reports_refused_total{status="400"}')
+    expect(await (await fetch(`${server.url}/metrics`)).text()).not.toMatch(
+      /reports_refused_total\{status="400"\} [1-9]/,
+    )
   })
 
   it('that speaks no HTTP is turned away', async () => {

@@ -10,10 +10,7 @@ export interface Store {
   readonly name: 'PGlite' | 'PostgreSQL'
   /** An empty database to open, several times at once on PostgreSQL. Its tables are there: migrating each anew takes longer than most tests. */
   create(): Promise<EmptyStore>
-}
-
-export interface PostgresStore extends Store {
-  /** A database without tables. */
+  /** A database that no test has used. On PostgreSQL it has no tables. */
   createBare(): Promise<EmptyStore>
 }
 
@@ -24,15 +21,14 @@ export interface EmptyStore {
   drop(): Promise<void>
 }
 
+const inMemory = { url: null, dataDir: 'memory' }
 const pglite: Store = {
   name: 'PGlite',
-  async create() {
-    const config = { url: null, dataDir: 'memory' }
-    return { config, open: openPooledPglite, drop: async () => {} }
-  },
+  create: async () => ({ config: inMemory, open: openPooledPglite, drop: async () => {} }),
+  createBare: async () => ({ config: inMemory, open: () => openDatabase(inMemory), drop: async () => {} }),
 }
 
-const postgresql: PostgresStore = {
+const postgresql: Store = {
   name: 'PostgreSQL',
   create: () => createFrom(inject('postgresTemplate') ?? 'template1'),
   createBare: () => createFrom('template1'),
@@ -52,7 +48,7 @@ async function createFrom(template: string): Promise<EmptyStore> {
 }
 
 /** For what PGlite cannot show, having one connection: concurrency, reconnects, replicas. */
-export const postgresStores: readonly PostgresStore[] = inject('postgresUrl') === null ? [] : [postgresql]
+export const postgresStores: readonly Store[] = inject('postgresUrl') === null ? [] : [postgresql]
 export const stores: readonly Store[] = [pglite, ...postgresStores]
 
 export function postgresUrl(): string {

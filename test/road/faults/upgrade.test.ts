@@ -61,7 +61,10 @@ describe.each(postgresStores)('while the next version migrates $name', (store) =
 
 describe.each(stores)('on a database of the next version, on $name,', (store) => {
   it('this one takes reports, and answers of the present and the past', async () => {
-    const app = await startApp({ store })
+    // Bare: the statements that another test has prepared would have to be prepared again.
+    const on = await store.createBare()
+    onTestFinished(() => on.drop())
+    const app = await startApp({ on })
     onTestFinished(() => app.stop())
     await app.post('/device/edge-1/deployment/d-1/status', body('installing'))
     const { revision } = await app.query('{ revision }')
