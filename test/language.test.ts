@@ -24,6 +24,7 @@ const plain = [
   'src/domain/',
   'src/git/',
   'src/graphql/',
+  'src/limits/',
   'src/readiness/',
   'src/simulate/',
   'src/store/read/',

@@ -1,4 +1,4 @@
-/** Whose address a request comes from: the nearest one that is not a proxy of ours, as those proxies say (`X-Forwarded-For`). */
+/** The address of a request's client: the nearest hop that is not a trusted proxy. Trusted proxies report earlier hops in `X-Forwarded-For`. */
 import { BlockList, isIP } from 'node:net'
 
 export interface Hop {
@@ -7,15 +7,15 @@ export interface Hop {
 }
 
 export interface Addresses {
-  /** Never a word of somebody that is not trusted. */
+  /** The address of the client. It ignores `X-Forwarded-For` of a peer that is not trusted. */
   of(request: Hop): string
-  /** What counts as one: of IPv6 whoever has one address has the whole /64. */
+  /** The network that limits count by: the address itself for IPv4, its /64 for IPv6, because one client usually holds a whole /64. */
   networkOf(request: Hop): string
-  /** Whether the connection itself is from a proxy of ours, whose headers may be believed. */
+  /** Whether the peer of the connection is a trusted proxy. Only then are its forwarding headers used. */
   isTrusted(request: Hop): boolean
 }
 
-/** `proxies`: addresses and ranges such as 10.0.0.0/8. */
+/** `proxies`: addresses and ranges of trusted proxies, such as 10.0.0.0/8. */
 export function createAddresses(proxies: readonly string[]): Addresses {
   const trusted = new BlockList()
   for (const entry of proxies) {
@@ -25,7 +25,7 @@ export function createAddresses(proxies: readonly string[]): Addresses {
   }
   const trusts = (address: string): boolean =>
     proxies.length > 0 && isIP(address) !== 0 && trusted.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
-  const peerOf = ({ socket }: Hop): string => plain(socket.remoteAddress ?? '')
+  const peerOf = ({ socket }: Hop): string => unmapIpv4(socket.remoteAddress ?? '')
 
   function addressOf(request: Hop): string {
     let address = peerOf(request)
@@ -34,9 +34,9 @@ export function createAddresses(proxies: readonly string[]): Addresses {
     const chain = (Array.isArray(forwarded) ? forwarded.join(',') : (forwarded ?? ''))
       .split(',')
       .map((hop) => hop.trim())
-    // Each says who it heard from, at the end.
+    // Each proxy appends the address of its peer.
     while (trusts(address)) {
-      const before = plain(chain.pop() ?? '')
+      const before = unmapIpv4(chain.pop() ?? '')
       if (isIP(before) === 0) break
       address = before
     }
@@ -50,12 +50,12 @@ export function createAddresses(proxies: readonly string[]): Addresses {
   }
 }
 
-/** An IPv4 address that came over an IPv6 socket. */
-function plain(address: string): string {
+/** Removes the prefix of an IPv4 address on an IPv6 socket. */
+function unmapIpv4(address: string): string {
   return address.replace(/^::ffff:(?=\d+\.)/i, '')
 }
 
-/** What counts as one address. */
+/** The network that limits count by. */
 export function networkOf(address: string): string {
   if (isIP(address) !== 6) return address
   const [head = '', tail] = address.split('::')

@@ -1,4 +1,4 @@
-/** Who comes in, and how often: one gate for every route and transport. A bystander has a bucket and a count of his own. */
+/** Rate and stream limits, the same for every route and transport. Each address, device and caller has its own counts, so one cannot exhaust another's. */
 import type { DomainError } from '../domain/errors.ts'
 import type { Principal } from '../domain/principal.ts'
 import { type Addresses, createAddresses, type Hop } from './address.ts'
@@ -14,33 +14,33 @@ export interface Admission {
   readonly refuse: Refuse
   readonly addresses: Addresses
   readonly bodies: Bodies
-  /** Counts the bytes of unfinished messages of a WebSocket. `cut`: there is no room, or a message takes too long. */
+  /** Counts the bytes of unfinished messages of a WebSocket. It calls `cut` when the budget is exceeded or a message takes too long. */
   readonly trackMessages: (request: Hop, cut: (reason: 'full' | 'slow') => void) => UnfinishedMessage
-  /** A request, or an operation on a socket. Throws TOO_MANY. */
+  /** Counts a request, or an operation on a socket. Throws TOO_MANY. */
   admit(request: Hop): void
-  /** A request of a device that is known to be itself. Throws TOO_MANY. */
+  /** Counts a request of an identified device. Throws TOO_MANY. */
   admitDevice(deviceId: string): void
-  /** A socket or an event stream of this caller. Throws TOO_MANY; otherwise to be called when it is over. */
+  /** Counts a socket or an event stream of this caller. Throws TOO_MANY. Call the result when the stream ends. */
   openStream(caller: string): () => void
-  /** Waits until the caller has room for one more thing that reads the database; to be called when that is over. */
+  /** Waits until the caller may start one more database read. Call the result when the read ends. */
   enter: CallerSemaphore['enter']
-  /** Who holds what is counted: whoever showed a credential, else the address. */
+  /** The key that streams and reads are counted by: the name of the credential, or the address without a credential. */
   callerOf(principal: Pick<Principal, 'name' | 'credential'>, request: Hop | undefined): string
 }
 
 export const bodyTimeout = 10_000
 
-/** Snapshots of one caller at once; there are eight connections to read by. */
+/** Concurrent snapshots of one caller. The pool has eight connections for reads. */
 const mostSnapshots = 6
 
 export interface AdmissionOptions {
   readonly limits?: (Pick<LimitsConfig, 'rates' | 'streams'> & Partial<Pick<LimitsConfig, 'buffered'>>) | undefined
-  /** Milliseconds in which a large body must go on. */
+  /** Milliseconds in which a large body must make progress. */
   readonly bodyTimeout?: number | undefined
-  /** Addresses and ranges of proxies that say where a request comes from. */
+  /** Addresses and ranges of trusted proxies. */
   readonly proxies?: readonly string[] | undefined
   readonly observe?: ObserveRefusal | undefined
-  /** Rates are of this process: any clock that goes forward. */
+  /** A monotonic clock. Rates are counted in this process only. */
   readonly clock?: (() => number) | undefined
 }
 
@@ -62,8 +62,8 @@ export function createAdmission({
 
   function tooFast(limit: 'requestsPerAddress' | 'requestsPerDevice', most: number | null, wait: number): DomainError {
     const retryAfterSeconds = Math.ceil(wait / 1_000)
-    const whose = limit === 'requestsPerDevice' ? 'this device' : 'this address'
-    return refuse(limit, `${whose} sends more than ${most} requests a second: come again in ${retryAfterSeconds} s`, {
+    const sender = limit === 'requestsPerDevice' ? 'this device' : 'this address'
+    return refuse(limit, `${sender} sends more than ${most} requests a second: retry in ${retryAfterSeconds} s`, {
       max: most,
       retryAfterSeconds,
     })
@@ -89,14 +89,14 @@ export function createAdmission({
       const close = streams.open(caller)
       if (close) return close
       const most = limits.streams
-      throw refuse('streams', `there are ${most} sockets and event streams open already: close one, or share one`, {
+      throw refuse('streams', `${most} sockets and event streams are already open: close one, or share one`, {
         max: most,
       })
     },
   }
 }
 
-/** Seconds after which to come again, at random between once and four times as long: so that a fleet does not come back at once. */
+/** Seconds until the client should retry: one to four times the minimum, at random. Without the spread, a fleet would retry at the same moment. */
 export function retryAfter({ retryAfterSeconds }: DomainError['facts'], otherwise = 5): number {
   const seconds = typeof retryAfterSeconds === 'number' ? retryAfterSeconds : otherwise
   return Math.round(seconds * (1 + Math.random() * 3))

@@ -1,6 +1,7 @@
 /**
- * Requests' bodies while they are held: of all together, and of each address, so many bytes. What is beyond is refused (503), so that whoever
- * sends much and never ends takes no memory from others. A body that comes too slowly is cut off, however much time is left for all of it.
+ * Reads request bodies within a budget of bytes, for all requests and for each address. Above the budget a request is refused (503), so a
+ * client that sends large bodies and never ends them does not take the memory of others. A body that arrives too slowly is cut off, even
+ * when its total time is not over.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { DomainError } from '../domain/errors.ts'
@@ -8,16 +9,16 @@ import { type HeldBytes, uncounted } from './held-bytes.ts'
 import type { Refuse } from './limits.ts'
 
 export interface Bodies {
-  /** The whole body, or TOO_LARGE as soon as that is certain, or UNAVAILABLE. The rest of it is read and dropped, so that whoever sends first hears of it too. */
+  /** The whole body. Throws TOO_LARGE as soon as the size is known, or UNAVAILABLE. It reads and drops the rest, so a client that reads only after it has sent receives the error. */
   read(request: IncomingMessage, response: ServerResponse, limit: number): Promise<Buffer>
 }
 
-/** The request broke off before its body was whole: nobody is there any more to be answered. */
+/** The client closed the connection before the body was complete. No answer can be sent. */
 export class ClientGone extends Error {}
 
 export const leastBytes = 10 << 10
 
-/** `timeout`: milliseconds in which a body must bring `leastBytes` more. */
+/** `timeout`: milliseconds in which `leastBytes` more of a body must arrive. */
 export function createBodies(
   held: HeldBytes,
   timeout: number,
@@ -43,7 +44,7 @@ export function createBodies(
       reject(error)
     }
 
-    /** Slowness is seen at the end of each interval: as much must have come since the last. */
+    /** Checks at the end of each interval that `leastBytes` have arrived since the previous check. */
     function watchPace(): void {
       let before = size
       watch = setInterval(() => {
@@ -78,7 +79,7 @@ export function createBodies(
   return {
     async read(request, response, limit) {
       if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge(limit)
-      // It broke off while the credential was looked at, and will not say so again.
+      // The connection closed while the credential was checked, and emits no further event.
       if (request.destroyed) throw new ClientGone('the request broke off')
       return await collect(request, response, limit)
     },
@@ -92,5 +93,5 @@ function cutOff({ socket }: IncomingMessage, stop: (error: Error) => void, refus
 }
 
 function tooLarge(limit: number): DomainError {
-  return new DomainError('TOO_LARGE', `the body is larger than the ${limit} bytes that are taken here`)
+  return new DomainError('TOO_LARGE', `the body is larger than the limit of ${limit} bytes`)
 }

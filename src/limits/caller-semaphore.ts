@@ -1,7 +1,7 @@
-/** What one caller has under way at once. More of his waits, in order; nobody else waits for it. */
+/** Limits the concurrent work of each caller. Further work of the same caller waits in order. Other callers do not wait for it. */
 export interface CallerSemaphore {
-  /** Waits for room, or until `signal` aborts. What it gives back is called when that one is over. */
-  enter(whose: string, signal: AbortSignal): Promise<() => void>
+  /** Waits for a free slot, or until `signal` aborts. Call the result to release the slot. */
+  enter(caller: string, signal: AbortSignal): Promise<() => void>
 }
 
 interface CallerSlots {
@@ -12,31 +12,31 @@ interface CallerSlots {
 export function createCallerSemaphore(width: number): CallerSemaphore {
   const lanes = new Map<string, CallerSlots>()
 
-  function leave(whose: string, lane: CallerSlots): void {
+  function leave(caller: string, lane: CallerSlots): void {
     const [next] = lane.waiting
     if (next) next()
     else lane.free += 1
-    if (lane.free === width) lanes.delete(whose)
+    if (lane.free === width) lanes.delete(caller)
   }
 
   return {
-    async enter(whose, signal) {
+    async enter(caller, signal) {
       signal.throwIfAborted()
-      const lane = lanes.get(whose) ?? { free: width, waiting: new Set() }
-      lanes.set(whose, lane)
+      const lane = lanes.get(caller) ?? { free: width, waiting: new Set() }
+      lanes.set(caller, lane)
       if (lane.free > 0) lane.free -= 1
-      else await room(lane, signal)
+      else await waitForSlot(lane, signal)
       let isOver = false
       return () => {
-        if (!isOver) leave(whose, lane)
+        if (!isOver) leave(caller, lane)
         isOver = true
       }
     },
   }
 }
 
-/** Whoever leaves gives his place to the first that waits. */
-function room({ waiting }: CallerSlots, signal: AbortSignal): Promise<void> {
+/** Waits for a slot. A release passes its slot to the first waiter. */
+function waitForSlot({ waiting }: CallerSlots, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const enter = (): void => {
       waiting.delete(enter)

@@ -1,10 +1,10 @@
-/** Time for one operation. When it is over, whatever reads for it is ended, in the database too. */
+/** The time limit of one operation. When it expires, all reads of the operation are cancelled, also in the database. */
 import type { Refuse } from './limits.ts'
 
 export interface Deadline {
-  /** Aborts with what its caller is told. */
+  /** Aborts with the error that the caller receives. */
   readonly signal: AbortSignal
-  /** The operation is over in time. */
+  /** The operation ended in time. */
   met(): void
 }
 
@@ -12,7 +12,7 @@ export function createDeadline(time: number, refuse: Refuse): Deadline {
   const controller = new AbortController()
   const timer = setTimeout(() => {
     const seconds = time / 1_000
-    const message = `this took longer than ${seconds} s and was stopped: ask for less at once; what was written remains`
+    const message = `this took longer than ${seconds} s and was stopped: request less at once; completed writes remain`
     controller.abort(refuse('time', message, { seconds }))
   }, time)
   timer.unref()

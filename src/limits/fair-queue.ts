@@ -1,4 +1,4 @@
-/** What waits, each caller's in order, and callers by turns: however much one of them has waiting, another one's next is behind one of each. */
+/** A queue that serves callers in rotation and each caller's items in order. An item at the head of its caller's lane waits for at most one item of each other caller. */
 export interface FairQueue<T> {
   size(): number
   add(whose: string, item: T): void
@@ -25,7 +25,7 @@ export function createFairQueue<T>(): FairQueue<T> {
       size -= 1
       lanes.delete(whose)
       if (lane.begin === lane.items.length) return { whose, item }
-      // An array's `shift` moves all that is behind.
+      // `shift` would move all remaining items each time.
       if (lane.begin > 1_000 && lane.begin * 2 > lane.items.length) {
         lane.items = lane.items.slice(lane.begin)
         lane.begin = 0
@@ -38,6 +38,6 @@ export function createFairQueue<T>(): FairQueue<T> {
 
 interface Lane<T> {
   items: T[]
-  /** What lies before it has been taken. */
+  /** Index of the next item. Items before it have been taken. */
   begin: number
 }

@@ -1,15 +1,15 @@
-/** A budget of bytes in memory: of all connections together, and a share of it for each address. */
+/** A budget of bytes in memory, for all connections and for each address. */
 import type { Refuse } from './limits.ts'
 
 export interface HeldBytes {
-  /** Holds so many bytes more for this address. Throws UNAVAILABLE beyond the budget. */
+  /** Adds bytes to the count of this address. Throws UNAVAILABLE above the budget. */
   hold(network: string, bytes: number): void
   release(network: string, bytes: number): void
 }
 
-/** The first bytes of each body and message are not counted: nearly every report is smaller, and a connection holds as much by itself. */
+/** The first bytes of each body and message are not counted. Nearly every report is smaller, and a connection's own buffers are as large. */
 export const uncounted = 16 << 10
-/** Of the total, for one address. */
+/** Fraction of the total that one address may hold. */
 export const shareOfOne = 1 / 4
 
 export function createHeldBytes(total: number, refuse: Refuse): HeldBytes {

@@ -1,10 +1,10 @@
 /**
- * What anybody may ask of us, and what is said to who asks for more: which limit it was, how much it is, and what to do.
- * One of these is shared by everything that listens; so a limit is the same on every transport, and is counted in one place.
+ * The limits of this server. A refusal names the limit, its value and what the client can do.
+ * All listeners share one instance, so a limit is the same on every transport and is counted in one place.
  */
 import { DomainError, type ErrorCode } from '../domain/errors.ts'
 
-/** Their names are in answers (`limit`) and in the metrics' labels. */
+/** Error responses (`limit`) and metric labels contain these names. */
 export const limitNames = [
   'documentSize',
   'tokens',
@@ -36,15 +36,15 @@ export const limitNames = [
 export type LimitName = (typeof limitNames)[number]
 
 export interface OperationLimits {
-  /** Fields within fields. */
+  /** Levels of nested fields. */
   readonly depth: number
-  /** Values that an answer may hold, told before it is made. */
+  /** Values that a response may contain, estimated before execution. */
   readonly cost: number
   /** Milliseconds that a query, or one event of a subscription, may take. */
   readonly time: number
 }
 
-/** How often somebody may come; null: as often as he likes. */
+/** Request rates. Null: no limit. */
 export interface Rates {
   /** Requests a second, of one device and of one address. */
   readonly device: number | null
@@ -52,9 +52,9 @@ export interface Rates {
 }
 
 export interface GitLimits {
-  /** At once. */
+  /** Concurrent processes. */
   readonly processes: number
-  /** Milliseconds that one may last, and that somebody waits until there is room for his. */
+  /** Milliseconds: `time` for one process, `waiting` for a free slot. */
   readonly time: number
   readonly waiting: number
 }
@@ -62,10 +62,10 @@ export interface GitLimits {
 export interface LimitsConfig {
   readonly operation: OperationLimits
   readonly rates: Rates
-  /** WebSockets and event streams open at once, of one caller; null: any number. */
+  /** Concurrent WebSockets and event streams of one caller. Null: no limit. */
   readonly streams: number | null
   readonly git: GitLimits
-  /** Bytes of requests' bodies that are held at once. */
+  /** Bytes of request bodies in memory at once. */
   readonly buffered: number
 }
 
@@ -77,13 +77,13 @@ export const defaultLimits: LimitsConfig = {
   buffered: 256 << 20,
 }
 
-/** Counts, and says what to throw. */
+/** Counts the refusal and returns the error to throw. */
 export type Refuse = (limit: LimitName, message: string, facts?: Readonly<Record<string, unknown>>) => DomainError
 
 export type ObserveRefusal = (limit: LimitName) => void
 
-/** Those that time heals: come again. */
-const passing: ReadonlySet<LimitName> = new Set<LimitName>([
+/** Limits that a later retry can satisfy. */
+const temporary: ReadonlySet<LimitName> = new Set<LimitName>([
   'requestsPerAddress',
   'requestsPerDevice',
   'streams',
@@ -92,12 +92,12 @@ const passing: ReadonlySet<LimitName> = new Set<LimitName>([
   'gitProcesses',
 ])
 
-const others: Partial<Record<LimitName, ErrorCode>> = { time: 'TIMED_OUT', bufferedBytes: 'UNAVAILABLE' }
+const otherCodes: Partial<Record<LimitName, ErrorCode>> = { time: 'TIMED_OUT', bufferedBytes: 'UNAVAILABLE' }
 
 export function createRefuse(observe: ObserveRefusal = () => undefined): Refuse {
   return (limit, message, facts = {}) => {
     observe(limit)
-    const code = passing.has(limit) ? 'TOO_MANY' : (others[limit] ?? 'LIMIT_EXCEEDED')
+    const code = temporary.has(limit) ? 'TOO_MANY' : (otherCodes[limit] ?? 'LIMIT_EXCEEDED')
     return new DomainError(code, message, { facts: { limit, ...facts } })
   }
 }

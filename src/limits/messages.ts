@@ -5,21 +5,21 @@
 import { type HeldBytes, uncounted } from './held-bytes.ts'
 import type { Refuse } from './limits.ts'
 
-/** What one socket holds. Each chunk is reported after the messages that end in it. */
+/** The unfinished bytes of one socket. Report the messages that end in a chunk before the chunk itself. */
 export interface UnfinishedMessage {
-  /** A message of so many bytes has ended. */
+  /** A message of this many bytes has ended. */
   ended(bytes: number): void
-  /** So many bytes have arrived, headers of frames included. */
+  /** This many bytes have arrived, including frame headers. */
   arrived(bytes: number): void
   close(): void
 }
 
 export type TrackMessages = (network: string, cut: (reason: 'full' | 'slow') => void) => UnfinishedMessage
 
-/** Bytes of the smallest frame header of a client. */
+/** Bytes of the smallest frame header that a client can send. */
 const frameHeader = 6
 
-/** `timeout`: milliseconds in which a message that counts must end. */
+/** `timeout`: milliseconds in which a counted message must end. */
 export function createTrackMessages(held: HeldBytes, refuse: Refuse, timeout: number): TrackMessages {
   return (network, cut) => {
     let [pending, counted, hasEnded, isOver] = [0, 0, false, false]
@@ -50,7 +50,7 @@ export function createTrackMessages(held: HeldBytes, refuse: Refuse, timeout: nu
       arrived(bytes) {
         if (isOver) return
         pending = Math.max(0, pending + bytes)
-        // The rest of this chunk is all that can be unfinished. Long frame headers would add up otherwise.
+        // Only the rest of this chunk can be unfinished. Without this bound, long frame headers would accumulate.
         if (hasEnded) pending = Math.min(pending, bytes)
         if (hasEnded || pending <= uncounted) {
           clearTimeout(timer)

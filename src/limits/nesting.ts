@@ -1,6 +1,6 @@
-/** How deep a value that somebody sent nests. */
+/** The nesting depth of a value that a client sent. */
 
-/** Level by level, because recursion is what an evil depth would break. */
+/** Visits one level at a time: recursion would overflow the stack on a hostile depth. */
 export function isDeeperThan(value: unknown, limit: number): boolean {
   let level = [value].filter(isContainer)
   for (let depth = 0; level.length > 0; depth++) {

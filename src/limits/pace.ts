@@ -1,15 +1,15 @@
 /**
- * Work in slices: a generator that yields where it may pause. A slice takes some milliseconds and a turn of the event loop (slices.ts). A thread
- * would have to copy its result to this one, which stalls for as long.
+ * Runs long synchronous work in slices: a generator yields where it may pause. A slice takes some milliseconds and one turn of the event loop
+ * (slices.ts). A worker thread was rejected: the copy of its result would block this thread for as long.
  */
 import { type Slices, sharedSlices } from './slices.ts'
 
 export type Paced<T> = Generator<undefined, T, undefined>
 
-/** Milliseconds of a slice. */
+/** Milliseconds of one slice. */
 const sliceTime = 10
 
-/** All paced work together has the share of one caller: operations wait for one slice at most, however many bodies are parsed. */
+/** All paced work has the share of one caller, so operations wait for at most one slice, regardless of the number of bodies. */
 const share = 'paced work'
 
 export async function paced<T>(work: Paced<T>, slices: Slices = sharedSlices): Promise<T> {
@@ -23,7 +23,7 @@ export async function paced<T>(work: Paced<T>, slices: Slices = sharedSlices): P
   }
 }
 
-/** Without pauses, for small inputs. */
+/** Runs without pauses, for small inputs. */
 export function atOnce<T>(work: Paced<T>): T {
   for (;;) {
     const { done, value } = work.next()
@@ -31,7 +31,7 @@ export function atOnce<T>(work: Paced<T>): T {
   }
 }
 
-/** May pause between any two items. */
+/** Maps items and may pause after each. */
 export function* eachPaced<Item, Result>(
   items: readonly Item[],
   make: (item: Item, index: number) => Result,

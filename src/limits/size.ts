@@ -1,9 +1,9 @@
-/** How much of a value that somebody sent, or is sent, there is: about as many characters as its JSON has. */
+/** Estimates the size of a value of a request or a response: about the number of characters of its JSON. */
 
-/** Of a number, a name's quotes, a bracket, a comma. */
+/** Characters for a number, the quotes of a name, a bracket or a comma. */
 const overhead = 8
 
-/** Stops when it is more than `most`. Without recursion, which an evil depth would break. */
+/** Stops above `most`. It does not recurse: recursion would overflow the stack on a hostile depth. */
 export function sizeOf(value: unknown, most: number): number {
   let size = 0
   const waiting: unknown[] = [value]

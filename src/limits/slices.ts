@@ -1,22 +1,22 @@
 /**
- * Turns of the event loop, shared by all work that takes long: execution of operations and parsing of bodies. Both are synchronous, so without
- * slices a large answer, a large body, or thousands of subscribers after one commit would delay every other request. What runs in one turn is
- * bounded. The rest waits for a later turn: callers in rotation, each caller's work in order.
+ * Shares the turns of the event loop among long work: execution of operations and parsing of bodies. Both are synchronous, so without
+ * slices a large answer, a large body, or thousands of subscribers after one commit would delay every other request. The work of one
+ * turn is bounded. The rest waits for a later turn: callers in rotation, each caller's work in order.
  *
- *   room in this turn ──▶ at once          none ──▶ the caller's queue ──a later turn, one of each caller after another──▶ goes on
+ *   room in this turn ──▶ runs now         no room ──▶ the caller's queue ──a later turn, callers in rotation──▶ runs
  */
 import { createFairQueue } from './fair-queue.ts'
 
 export interface Slices {
-  /** Undefined: go on at once, for so many values. Otherwise it resolves when there is room. */
-  enter(whose: string, values: number): Promise<void> | undefined
-  /** Resolves in a later turn, which is then used up. */
-  later(whose: string): Promise<void>
-  /** How often something waited for a later turn. */
+  /** Takes room for this many values. Undefined: continue now. Otherwise the promise resolves when there is room. */
+  enter(caller: string, values: number): Promise<void> | undefined
+  /** Resolves in a later turn and takes all room of that turn. */
+  later(caller: string): Promise<void>
+  /** Number of times that work waited for a later turn. */
   waits(): number
 }
 
-/** Values of one turn: some milliseconds. */
+/** Values of one turn, which take some milliseconds. */
 const defaultSize = 4_000
 
 interface Waiting {
@@ -45,34 +45,34 @@ export function createSlices(size = defaultSize, schedule: (run: () => void) => 
       const { item: waiting } = next
       left -= waiting.values
       waiting.go()
-      // What waited goes on now, and takes its share of this turn.
+      // The resumed work runs now and takes its share of this turn.
       await undefined
     }
     scheduleNext()
   }
 
-  function wait(whose: string, values: number): Promise<void> {
+  function wait(caller: string, values: number): Promise<void> {
     waits += 1
-    return new Promise((go) => queue.add(whose, { values, go }))
+    return new Promise((go) => queue.add(caller, { values, go }))
   }
 
   return {
-    enter(whose, values) {
+    enter(caller, values) {
       if (left > 0) {
         left -= values
-        // Small requests need no turn of their own each: the loop would look for input once more after every one of them.
+        // A turn for each small request was rejected: the event loop would poll for input after every request.
         if (left <= size / 2) scheduleNext()
         return undefined
       }
-      return wait(whose, values)
+      return wait(caller, values)
     },
-    later(whose) {
+    later(caller) {
       scheduleNext()
-      return wait(whose, size)
+      return wait(caller, size)
     },
     waits: () => waits,
   }
 }
 
-/** There is one event loop. */
+/** The process has one event loop, so all work shares one instance. */
 export const sharedSlices: Slices = createSlices()

@@ -1,23 +1,23 @@
-/** How many WebSockets and event streams somebody has open: each holds memory here for as long as he likes. */
+/** Counts the open WebSockets and event streams of each caller: each holds memory until the client closes it. */
 export interface Streams {
-  /** Null: he has as many as he may. Otherwise call it when that one is over. */
-  open(whose: string): (() => void) | null
+  /** Null: the caller has reached the limit. Otherwise call the result when the stream ends. */
+  open(caller: string): (() => void) | null
 }
 
 export function createStreams(most: number | null): Streams {
   const open = new Map<string, number>()
   return {
-    open(whose) {
-      const count = open.get(whose) ?? 0
+    open(caller) {
+      const count = open.get(caller) ?? 0
       if (most !== null && count >= most) return null
-      open.set(whose, count + 1)
+      open.set(caller, count + 1)
       let isOver = false
       return () => {
         if (isOver) return
         isOver = true
-        const left = (open.get(whose) ?? 1) - 1
-        if (left === 0) open.delete(whose)
-        else open.set(whose, left)
+        const left = (open.get(caller) ?? 1) - 1
+        if (left === 0) open.delete(caller)
+        else open.set(caller, left)
       }
     },
   }

@@ -73,7 +73,7 @@ describe.each(stores)('on $name an operation that takes too long', (store) => {
       __typename ... on DeclareDeploymentsSuccess { deployments { deploymentId } } } }`
     const input = { deployments: [{ deploymentId: 'd-1', deviceId: 'edge-1' }] }
     const { errors } = await api.query(declare, { input })
-    expect(errors).toMatchObject([{ message: expect.stringContaining('what was written remains'), extensions: late }])
+    expect(errors).toMatchObject([{ message: expect.stringContaining('completed writes remain'), extensions: late }])
     await isWellAfterwards(api)
     expect(await api.road.database.session.run('select deployment_id from deployments')).toHaveLength(1)
   })

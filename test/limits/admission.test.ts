@@ -38,7 +38,7 @@ describe('the gate', () => {
     const error = refusal(() => admission.admit(from('192.0.2.1')))
     expect(error).toMatchObject({
       code: 'TOO_MANY',
-      message: 'this address sends more than 2 requests a second: come again in 1 s',
+      message: 'this address sends more than 2 requests a second: retry in 1 s',
       facts: { limit: 'requestsPerAddress', max: 2, retryAfterSeconds: 1 },
     })
     expect(seen).toEqual(['requestsPerAddress'])
