@@ -21,7 +21,7 @@ export function createBacklog(
   { blockSize = 2_048, blocks = 32, pageSize = 256 } = {},
 ): Backlog {
   const kept = new Map<number, Promise<BacklogPage>>()
-  // What a lost epoch had written must not be published again.
+  // Changes of a lost epoch must not be published again.
   hub.subscribe({ topics: [], changed: () => {}, interrupted: () => kept.clear() })
 
   function block(number: number): Promise<BacklogPage> {

@@ -43,7 +43,7 @@ export type Input =
   | { readonly kind: 'published'; readonly changes: readonly Change[] }
   | { readonly kind: 'interrupted' }
   | { readonly kind: 'bookmark'; readonly last: Revision }
-  /** The log cannot be read for now. */
+  /** The log cannot be read at the moment. */
   | { readonly kind: 'outage' }
   | { readonly kind: 'overflow' }
   | { readonly kind: 'close'; readonly failure?: unknown }
@@ -63,7 +63,7 @@ export function step(state: State, input: Input, filter: ChangeFilter = {}): Ste
     case 'page':
       return state.name === 'reading' ? read(state, input.page, filter) : stay(state)
     case 'caught-up':
-      // The position may be ahead of the hub, if another server or the database told the client more.
+      // The position may be ahead of the hub: another server or the log gave the client later changes.
       return state.name === 'reading' && state.position >= input.last
         ? { state: { name: 'live', position: state.position }, events: [] }
         : stay(state)
@@ -89,7 +89,7 @@ function checked(state: Exclude<State, Of<'ended'>>, log: LogRange, last: Revisi
   if (state.position === null) return readFrom(last)
   const reset = expiredTo(state.position, log)
   if (reset !== null) return readFrom(reset, [{ cursor: reset, change: null, reset: 'CURSOR_EXPIRED' }])
-  // From the last revision of an earlier epoch nothing was lost. An empty epoch ends where it begins.
+  // Nothing is lost after the last revision of an earlier epoch. An empty epoch ends where it begins.
   let { position } = state
   for (let next = continuation(position, log); next !== null; next = continuation(next, log)) position = next
   return state.name === 'verifying' && position === state.position
@@ -105,7 +105,7 @@ function read(state: Of<'reading'>, page: BacklogPage, filter: ChangeFilter): St
   return { state: { name: 'verifying', position: state.position, page }, events: [] }
 }
 
-/** Not simply to `upTo`: between two epochs there are no revisions, and no cursor may lie there. */
+/** Not `upTo` itself: it may lie between two epochs, where no cursor is valid. */
 function accept(position: Revision, { changes, upTo }: BacklogPage, filter: ChangeFilter): Step {
   const later = laterThan(position, changes)
   return readFrom(later.at(-1)?.revision ?? upTo, eventsOf(later, filter))

@@ -2,7 +2,7 @@
  * One subscriber of `changes`: every change after its cursor, once, in order. change-stream-state.ts has its states.
  *
  * A stream that has begun outlives an outage of the database: it waits until the log can be read again, and checks its
- * cursor anew. A stream attaches to the hub in the turn of the event loop in which it has read everything that the hub
+ * cursor again. A stream attaches to the hub in the turn of the event loop in which it has read everything that the hub
  * published, so it has nothing to splice. The result of a read belongs to the state that asked for it: if the state
  * changed meanwhile, the result is dropped.
  */

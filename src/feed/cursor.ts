@@ -9,7 +9,7 @@ export interface LogRange {
   readonly epochs: readonly EpochRange[]
 }
 
-/** Null: everything after the cursor is there. Otherwise where to continue: the tail, or the base of the next epoch. */
+/** Null: the log has everything after the cursor. Otherwise the revision to continue from: the tail, or the base of the next epoch. */
 export function expiredTo(cursor: Revision, log: LogRange): Revision | null {
   const epoch = log.epochs.find(({ base, ended }) => base <= cursor && cursor <= (ended ?? log.head))
   if (epoch && cursor >= log.tail) return null

@@ -66,7 +66,7 @@ export async function createFeed(options: FeedOptions): Promise<Feed> {
   let isFailing = false
   const waiting: (() => void)[] = []
   const whenReadable = (callback: () => void): void => void waiting.push(callback)
-  /** One at a time: a database that does not answer must not get ever more questions. */
+  /** One poll at a time: polls must not pile up while the database does not answer. */
   const synchronize = coalesce(async () => {
     try {
       await follow()
@@ -78,7 +78,7 @@ export async function createFeed(options: FeedOptions): Promise<Feed> {
     }
   })
   await database.listen((revision) => {
-    // The next poll notices what a revision alone does not say: another epoch.
+    // The next poll notices another epoch, which a revision alone does not show.
     if (revision === null || (revision > hub.last && !hub.skip(revision))) void synchronize()
   })
   const poll = setInterval(() => void synchronize(), pollInterval)
@@ -124,7 +124,7 @@ export async function createFeed(options: FeedOptions): Promise<Feed> {
   }
 }
 
-/** Revisions decrease only if the database was restored: what was seen above its head never happened there. */
+/** Revisions decrease only if the database was restored: the database does not have the later revisions that were seen. */
 function isRestored(head: LogHead, seen: Revision): boolean {
   return head.revision < seen && head.epochBase <= seen
 }

@@ -38,16 +38,16 @@ export interface Hub {
   readonly last: Revision
   readonly size: number
   publish(since: Revision, changes: readonly Change[]): void
-  /** Reads the log until the hub is at least there. */
+  /** Reads the log until the hub has reached at least this revision. */
   reach(revision: Revision): Promise<void>
-  /** Reads the log until the hub is where the database is. */
+  /** Reads the log until the hub has reached the head of the database. */
   follow(head: LogHead): Promise<void>
-  /** Moves `last` to a revision without reading what is before it. False: a subscriber would miss that. */
+  /** Moves `last` to a revision without reading the changes before it. False: a subscriber would miss them. */
   skip(revision: Revision): boolean
   subscribe(subscriber: Subscriber): () => void
   /** Calls `moved` when `last` has moved. Reads nothing: for readers of the log with a cursor of their own. */
   onMove(moved: () => void): () => void
-  /** The first of the changes after a revision. Null: they are not in memory any more. */
+  /** The first of the changes after a revision. Null: they are no longer in memory. */
   recent(after: Revision, limit: number): readonly Change[] | null
 }
 

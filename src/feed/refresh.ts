@@ -72,9 +72,9 @@ export function createRefresher(
   }
 
   /**
-   * In portions, until the time is over, with a share of each caller in each. The rest reads from the next snapshot, after the reports that wait to
-   * be written. The size of a portion follows from how long the last one took, so that a portion of expensive streams does not exceed the time;
-   * a single stream may take as long as an operation.
+   * Serves streams in portions until the time is over. Each portion has a share of each caller. The remaining streams read from the next
+   * snapshot, after the queued reports are written. The duration of a portion determines the size of the next one, so that expensive streams
+   * do not exceed the time. A single stream may take as long as an operation.
    */
   async function readFrom(shared: Pick<SharedSnapshot, 'snapshot' | 'revision'>, joined: FairQueue<Waiting>) {
     const start = clock()
@@ -103,7 +103,7 @@ export function createRefresher(
       const snapshot = await database.snapshot()
       const { revision } = await headOf(snapshot)
       if (hub.last >= revision) return { snapshot, revision }
-      // The hub reads the log on another connection. The embedded database has only the one that the snapshot holds.
+      // The hub reads the log on another connection. The embedded database has only one, and the snapshot holds it.
       const isOnlyConnection = database.kind === 'pglite'
       if (isOnlyConnection) await snapshot.close()
       try {

@@ -1,11 +1,11 @@
-/** A&AI's REST API as far as we need it (docs/wire.md §4): reading a node, and changing up to thirty in one transaction. */
+/** The part of A&AI's REST API that the inventory needs (docs/wire.md §4): reads a node, and changes up to thirty in one transaction. */
 import { randomUUID } from 'node:crypto'
 import { type Answered, type Send, SendError } from './send.ts'
 
 export interface AaiConfig {
   /** Without a trailing slash and without /aai. */
   readonly url: string
-  /** Of its schema; k8s-resource needs 24. */
+  /** The version of A&AI's schema. k8s-resource needs 24. */
   readonly version: number
   readonly user: string | null
   readonly password: string | null
@@ -22,11 +22,11 @@ export interface Operation {
 }
 
 export interface Aai {
-  /** Its body; null: it is not there. */
+  /** The body of a node. Null: the node does not exist. */
   read(path: string): Promise<Readonly<Record<string, unknown>> | null>
-  /** All of them or none. False: another client changed one meanwhile (412). */
+  /** Executes all operations or none. False: another client changed a node meanwhile (412). */
   transact(operations: readonly Operation[]): Promise<boolean>
-  /** The link to a node, as relationships have it. */
+  /** The link to a node, in the form that relationships use. */
   link(path: string): string
 }
 
@@ -81,7 +81,7 @@ export function createAai(config: AaiConfig, send: Send): Aai {
   }
 }
 
-/** Its own word for it, and nothing else of its answer. */
+/** The reason that A&AI gives, and nothing else of its answer. */
 function reason(body: string): string {
   const [code] = /(?:SVC|POL|AAI_|ERR\.)[\w.]+/.exec(body) ?? []
   return code === undefined ? '' : ` (${code})`

@@ -1,11 +1,11 @@
 /**
- * Where notifications may go. By default to no internal address: a configured address must not become a way to reach what only this
- * server can reach. Checked when it is configured and again for what its name resolves to, which may be another address each time.
+ * Which addresses may receive notifications. Internal addresses are excluded by default, so that a caller cannot reach services that only
+ * this server can reach. A target is checked when it is configured. The address that its name resolves to is checked for each request.
  */
 import { BlockList, isIP } from 'node:net'
 
 export interface AddressRule {
-  /** Why that target may not be used; null: it may. Of a name only what the name itself says. */
+  /** Why that target may not be used. Null: it may. A host name is judged by its text alone. */
   refuseUrl(url: string): string | null
   /** Whether a name that resolves to this address may be connected to. */
   allows(host: string, address: string): boolean

@@ -1,6 +1,6 @@
 /**
- * Which place in A&AI an instance belongs to (docs/wire.md §4). so-cnf-adapter announces it, or an operator with `announceInstance`:
- * without that, no resource of the instance is in the inventory.
+ * The nodes in A&AI that an instance belongs to (docs/wire.md §4). so-cnf-adapter announces them, or an operator with `announceInstance`.
+ * Without an announcement, no resource of the instance is in the inventory.
  */
 import { randomUUID } from 'node:crypto'
 import { DomainError } from '../domain/errors.ts'
@@ -54,7 +54,7 @@ export function createAnnouncements(deps: AnnouncementDeps): Announcements {
       const sink = known
         ? await changeSink(session, known.key, { settings: { ...known.settings, ...request } })
         : await createInventorySink(instance, request)
-      // Null: its removal was completed since it was read.
+      // Null: the sink was removed after it was read.
       if (!sink) continue
       deps.refresh()
       return sink

@@ -1,6 +1,6 @@
 /**
- * k8splugin's status subscriptions (docs/wire.md §3): what an instance's resources became since the last call, the first time all of them as created.
- * Metadata that moves by itself is no change; a secret, which theirs does not have, signs the call.
+ * k8splugin's status subscriptions (docs/wire.md §3). A call has the changes of an instance's resources since the last call. The first call
+ * has all resources as created. Changes of volatile metadata alone are ignored. Unlike k8splugin's, a call can be signed with a secret.
  */
 import { createHmac } from 'node:crypto'
 import type { Millis } from '../domain/values.ts'
@@ -86,14 +86,14 @@ function describe({ resource, detail }: Shown) {
   return { name: resource.name, GVK: { Group, Version, Kind }, status: detail ?? {} }
 }
 
-/** Without what Kubernetes changes with every write: such a change is not worth a call. */
-function withoutNoise(told: ReturnType<typeof describe>): unknown {
-  const { status } = told
-  if (typeof status !== 'object' || status === null || !('metadata' in status)) return told
+/** Omits the fields that Kubernetes changes with every write. They alone cause no call. */
+function withoutNoise(description: ReturnType<typeof describe>): unknown {
+  const { status } = description
+  if (typeof status !== 'object' || status === null || !('metadata' in status)) return description
   const { resourceVersion, managedFields, generation, ...metadata } = status.metadata as Readonly<
     Record<string, unknown>
   >
-  return { ...told, status: { ...status, metadata } }
+  return { ...description, status: { ...status, metadata } }
 }
 
 function signature(secret: string | null, body: string): Record<string, string> {

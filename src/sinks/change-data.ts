@@ -1,4 +1,4 @@
-/** A change as receivers get it: its own fields, and the names of its subjects instead of internal keys. */
+/** The form of a change for receivers: its own fields, with the names of its subjects instead of internal keys. */
 import type { Change } from '../domain/change.ts'
 import type { Session } from '../store/database.ts'
 import { resourcesByKey } from '../store/read/resources.ts'
@@ -7,7 +7,7 @@ import { targetsByKey } from '../store/read/targets.ts'
 
 export type ChangeData = Readonly<Record<string, unknown>>
 
-/** In their order. */
+/** One result for each change, in the same order. */
 export async function describeChanges(session: Session, changes: readonly Change[]): Promise<ChangeData[]> {
   const keysOf = (key: (change: Change) => number | null): number[] => [
     ...new Set(changes.flatMap((change) => key(change) ?? [])),

@@ -1,4 +1,4 @@
-/** All sinks together, from the configuration. */
+/** Creates all sinks from the configuration. */
 import type { Feed } from '../feed/feed.ts'
 import type { Database } from '../store/database.ts'
 import type { AaiConfig } from './aai.ts'
@@ -12,7 +12,7 @@ import { createWebhookDeliver } from './webhook.ts'
 
 export interface Outgoing extends Sinks {
   readonly manager: SinkManager
-  /** Why an address may not be notified; null: it may. */
+  /** Why an address may not receive notifications. Null: it may. */
   readonly refuseTarget: (url: string) => string | null
 }
 
@@ -24,7 +24,7 @@ export interface OutgoingOptions
   readonly aai: AaiConfig | null
   readonly publicUrl: string
   readonly clock: () => number
-  /** Milliseconds that a receiver has to answer. */
+  /** Milliseconds that a receiver has for its answer. */
   readonly timeout?: number
 }
 

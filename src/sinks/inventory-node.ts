@@ -9,7 +9,7 @@ import { createHash } from 'node:crypto'
 import type { Readiness } from '../domain/values.ts'
 import type { Shown } from './reconcile.ts'
 
-/** The words that k8splugin's design has for them. */
+/** The values that k8splugin's design gives them. */
 const readinessWords: Readonly<Record<Readiness, string>> = {
   READY: 'Ready',
   PENDING: 'Pending',
@@ -17,7 +17,7 @@ const readinessWords: Readonly<Record<Readiness, string>> = {
   UNKNOWN: 'Unknown',
 }
 
-/** What so-cnf-adapter's call said about an instance. */
+/** The content of so-cnf-adapter's announcement of an instance. */
 export interface Belonging {
   readonly cloudOwner: string
   readonly cloudRegion: string
@@ -25,12 +25,12 @@ export interface Belonging {
   readonly genericVnfId: string | null
   readonly vfModuleId: string | null
   readonly callbackUrl: string | null
-  /** Each call is a request of its own, and its result is sent to the caller once. */
+  /** The id of the announcement. Its result is sent to the caller once. */
   readonly request: string
   readonly toldRequest: string | null
-  /** All of it is to be taken out, and then the sink itself. */
+  /** The nodes of the instance are being removed. The sink is removed after them. */
   readonly isEnding: boolean
-  /** What operational-status was last set to. */
+  /** The last value that was written to operational-status. */
   readonly inService: boolean | null
 }
 

@@ -1,8 +1,8 @@
 /**
- * A&AI kept level with an instance's resources (docs/wire.md §4): one k8s-resource each, changed in transactions of at most thirty with optimistic
- * locking, and the operational-status of what the instance belongs to, from its summed readiness.
+ * Reconciles A&AI with an instance's resources (docs/wire.md §4). Each resource is one k8s-resource. Transactions change at most thirty nodes, with
+ * optimistic locking. The operational-status of the vf-module or generic-vnf follows from the readiness of the instance.
  *
- *   what is there ≠ what was told → GET for the resource-version → put, delete → 412: again from the GET → remembered, chunk by chunk
+ *   resources ≠ marks → GET each resource-version → put, delete → 412: again from the GET → write the marks, chunk by chunk
  */
 import type { Database } from '../store/database.ts'
 import { instancesByKey } from '../store/read/instances.ts'
@@ -17,18 +17,18 @@ import type { Deliver, Round } from './sinks.ts'
 
 export interface InventoryDeps {
   readonly database: Database
-  /** To A&AI. */
+  /** Sends to A&AI. */
   readonly sendToAai: Send
-  /** To the caller's callbackUrl. */
+  /** Sends to the caller's callbackUrl. */
   readonly send: Send
   readonly config: AaiConfig
-  /** Where we are reached, for selflinks. */
+  /** Our public URL, for selflinks. */
   readonly publicUrl: string
 }
 
-/** Tries of a transaction whose nodes another client keeps changing. */
+/** Attempts at a transaction while another client changes its nodes. */
 const tries = 5
-/** Failures in a row after which the caller gets FAILED. The sink goes on trying. */
+/** Consecutive failures after which the caller receives FAILED. The sink continues to retry. */
 const maxFailures = 3
 
 export function createInventoryDeliver(deps: InventoryDeps): Deliver {
@@ -55,7 +55,7 @@ export function createInventoryDeliver(deps: InventoryDeps): Deliver {
       const isWhole = await bringLevel(deps, aai, sink, belonging, level, isStopped, further)
       if (!isWhole) return end({ cursor: sink.cursor })
       const inService = await setOperationalStatus(aai, belonging, level)
-      if (isAwaited) await tellHowItWent(deps, belonging, 'COMPLETED', 'the inventory is level')
+      if (isAwaited) await sendResult(deps, belonging, 'COMPLETED', 'the inventory is level')
       if (belonging.isEnding) await deleteSink(deps.database.session, sink.key, request)
       return end({ status: 200, settings: { toldRequest: request, inService, format: inventoryFormat } })
     } catch (cause) {
@@ -63,11 +63,11 @@ export function createInventoryDeliver(deps: InventoryDeps): Deliver {
       const status = cause instanceof Error && 'status' in cause ? Number(cause.status) : null
       const failures = isFurther ? 1 : sink.failures + 1
       if (!isAwaited || failures < maxFailures) return end({ cursor: sink.cursor, status, error })
-      const isTold = await tellHowItWent(deps, belonging, 'FAILED', error).then(
+      const isReported = await sendResult(deps, belonging, 'FAILED', error).then(
         () => true,
         () => false,
       )
-      return end({ cursor: sink.cursor, status, error, ...(isTold && { settings: { toldRequest: request } }) })
+      return end({ cursor: sink.cursor, status, error, ...(isReported && { settings: { toldRequest: request } }) })
     }
   }
 }
@@ -90,7 +90,7 @@ async function read(
   }
 }
 
-/** False: there was not the time for all of it. */
+/** False: the time ended before all resources were written. */
 async function bringLevel(
   deps: InventoryDeps,
   aai: Aai,
@@ -130,15 +130,15 @@ async function bringLevel(
     )
     further()
   }
-  const told = new Set(work.flatMap(({ put }) => put?.resourceKey ?? []))
-  const silent = marks.filter(({ resourceKey }) => !told.has(resourceKey))
+  const written = new Set(work.flatMap(({ put }) => put?.resourceKey ?? []))
+  const silent = marks.filter(({ resourceKey }) => !written.has(resourceKey))
   if (silent.length > 0) await writeMarks(session, sink.key, silent, [])
   return true
 }
 
 interface Work {
   readonly uri: string
-  /** Null: it goes. */
+  /** Null: the node is deleted. */
   readonly body: Readonly<Record<string, unknown>> | null
   readonly put: Mark | null
   readonly drop: number | null
@@ -155,11 +155,11 @@ async function transact(aai: Aai, chunk: readonly Work[]): Promise<void> {
         operations.push({ action: 'delete', uri: `${uri}?resource-version=${encodeURIComponent(version)}`, body: {} })
     }
     if (operations.length === 0 || (await aai.transact(operations))) return
-    if (attempt === tries) throw new Error('A&AI: the nodes are being changed by somebody else all the time (412)')
+    if (attempt === tries) throw new Error('A&AI: another client changed the nodes during every attempt (412)')
   }
 }
 
-/** To both nodes, where they exist: a relationship to one that does not is refused. */
+/** Relationships to both nodes, if they exist: A&AI refuses a relationship to a missing node. */
 async function relationshipsOf(aai: Aai, belonging: Belonging): Promise<object[]> {
   const nodes = [
     ['generic-vnf', vnfPath(belonging)],
@@ -171,7 +171,7 @@ async function relationshipsOf(aai: Aai, belonging: Belonging): Promise<object[]
   return found
 }
 
-/** Of the vf-module, else of the generic-vnf; what it was set to. A k8s-resource has no status of its own. */
+/** Sets the status of the vf-module, or else of the generic-vnf, and returns it. A k8s-resource has no status field. */
 async function setOperationalStatus(aai: Aai, belonging: Belonging, { readiness }: Level): Promise<boolean | null> {
   const path = modulePath(belonging) ?? vnfPath(belonging)
   const inService = readiness === 'READY' && !belonging.isEnding
@@ -185,10 +185,10 @@ async function setOperationalStatus(aai: Aai, belonging: Belonging, { readiness 
     const body = { 'operational-status': status, ...(typeof version === 'string' && { 'resource-version': version }) }
     if (await aai.transact([{ action: 'patch', uri: path, body }])) return inService
   }
-  throw new Error('A&AI: the node is being changed by somebody else all the time (412)')
+  throw new Error('A&AI: another client changed the node during every attempt (412)')
 }
 
-async function tellHowItWent(
+async function sendResult(
   { send }: InventoryDeps,
   { callbackUrl }: Belonging,
   completionStatus: 'COMPLETED' | 'FAILED',

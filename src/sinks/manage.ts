@@ -1,4 +1,4 @@
-/** What operators do with sinks. The replica that holds a sink notices within a round, this one immediately. */
+/** Operations on sinks. The replica that holds a sink notices a change within a round, this replica immediately. */
 import { randomBytes } from 'node:crypto'
 import { DomainError } from '../domain/errors.ts'
 import type { Revision } from '../domain/values.ts'
@@ -9,7 +9,7 @@ import { changeSink, createSink, deleteSink, type Sink, type SinkFilter, sinksBy
 import { type Announcements, createAnnouncements } from './announce.ts'
 
 export interface SinkManager extends Announcements {
-  /** `after` null: from now on. The secret is shown this once. */
+  /** `after` null: from now on. The secret is returned only here. */
   createWebhook(webhook: {
     readonly name: string
     readonly url: string
@@ -31,7 +31,7 @@ export interface ManagerDeps {
   readonly refuseTarget: (url: string) => string | null
   readonly refresh: () => void
   readonly clock: () => number
-  /** Absent: there is no inventory. */
+  /** Absent: no inventory is configured. */
   readonly hasInventory?: boolean
 }
 

@@ -1,6 +1,6 @@
 /**
- * What an instance's resources are now, and how that differs from what a sink was last told: a sink that is kept level needs no history, so
- * notifications may be coalesced, repeated or lost on the way and it still ends right.
+ * The difference between an instance's resources and what was last sent to a sink. Reconciliation needs no history, so notifications
+ * may be merged, repeated or lost, and the receiver still converges.
  */
 import { createHash } from 'node:crypto'
 import type { Readiness, Revision } from '../domain/values.ts'
@@ -17,7 +17,7 @@ export interface Shown {
 export interface Level {
   readonly revision: Revision
   readonly readiness: Readiness
-  /** What is there. */
+  /** The resources that exist. */
   readonly shown: readonly Shown[]
 }
 
@@ -46,42 +46,42 @@ export async function readLevel(
   return { revision: (await snapshot.head).revision, readiness: sums.get(instanceKey) ?? 'UNKNOWN', shown }
 }
 
-export interface Difference<Told> {
-  readonly created: readonly Told[]
-  readonly modified: readonly Told[]
+export interface Difference<Description> {
+  readonly created: readonly Description[]
+  readonly modified: readonly Description[]
   readonly deleted: readonly Mark[]
-  /** What to remember once it has been sent, also of resources that only look new. */
+  /** The marks to write after sending. They include resources whose object changed and whose description did not. */
   readonly marks: readonly Mark[]
 }
 
-/** `describe`: what is sent of a resource. `withoutNoise`: the part of it whose differences are sent. */
-export function differenceOf<Told extends Readonly<Record<string, unknown>>>(
+/** `describe`: what is sent for a resource. `withoutNoise`: the part whose changes cause a notification. */
+export function differenceOf<Description extends Readonly<Record<string, unknown>>>(
   shown: readonly Shown[],
   known: ReadonlyMap<number, Mark>,
-  describe: (shown: Shown) => Told,
-  withoutNoise: (told: Told) => unknown = (told) => told,
-): Difference<Told> {
-  const created: Told[] = []
-  const modified: Told[] = []
+  describe: (shown: Shown) => Description,
+  withoutNoise: (description: Description) => unknown = (description) => description,
+): Difference<Description> {
+  const created: Description[] = []
+  const modified: Description[] = []
   const marks: Mark[] = []
   const there = new Set<number>()
   for (const one of shown) {
     const { key, detailHash } = one.resource
     there.add(key)
-    const told = describe(one)
+    const description = describe(one)
     const hash = createHash('sha256')
-      .update(JSON.stringify(withoutNoise(told)))
+      .update(JSON.stringify(withoutNoise(description)))
       .digest('base64url')
     const mark = known.get(key)
-    if (!mark) created.push(told)
-    else if (mark.hash !== hash) modified.push(told)
+    if (!mark) created.push(description)
+    else if (mark.hash !== hash) modified.push(description)
     if (mark?.hash !== hash || mark.detailHash !== detailHash)
-      marks.push({ resourceKey: key, hash, detailHash, told: withoutContent(told) })
+      marks.push({ resourceKey: key, hash, detailHash, told: withoutContent(description) })
   }
   return { created, modified, deleted: [...known.values()].filter(({ resourceKey }) => !there.has(resourceKey)), marks }
 }
 
-/** Enough to take it back later; never the object itself. */
+/** The fields that identify a resource for a later deletion. Never the object itself. */
 function withoutContent({
   status,
   body,

@@ -21,7 +21,7 @@ export interface Answered {
 
 export type Send = (request: Outgoing) => Promise<Answered>
 
-/** What a target did wrong, in words for the operator who configured it. */
+/** An error of a target, for the operator who configured it. */
 export class SendError extends Error {}
 
 const answerLimit = 256 * 1024
@@ -64,7 +64,7 @@ export function createSend(rule: AddressRule, timeout = 10_000, resolve: Resolve
   }
 }
 
-/** What the connection is made to is what was checked: a name cannot answer otherwise in between. */
+/** The connection uses the address that was checked, so a second lookup cannot give another one. */
 function checkedLookup(rule: AddressRule, host: string, resolve: Resolve): LookupFunction {
   return (name, options, callback) => {
     resolve(name, { ...options, all: true }, (error, addresses) => {
@@ -72,7 +72,7 @@ function checkedLookup(rule: AddressRule, host: string, resolve: Resolve): Looku
       const fine = addresses.filter(({ address }) => rule.allows(host, address))
       const [first] = fine
       if (!first || fine.length < addresses.length)
-        return callback(new SendError(`${name} resolves to an address inside: SINK_ALLOW must name it`), '', 0)
+        return callback(new SendError(`${name} resolves to an internal address: SINK_ALLOW must name it`), '', 0)
       if (options.all) callback(null, [...fine])
       else callback(null, first.address, first.family ?? isIP(first.address))
     })

@@ -1,8 +1,8 @@
 /**
- * Outgoing notifications. A sink is a durable cursor into the log. One replica at a time holds it, and delivers independently of other sinks, so that
- * a dead receiver delays no other.
+ * Outgoing notifications. A sink is a durable cursor into the log. One replica at a time holds a sink. Each sink delivers independently, so
+ * that a dead receiver delays no other.
  *
- *   hold (a lease, renewed) → anything new? → deliver → note the cursor          on failure: back-off with jitter, for as long as is configured
+ *   hold (a lease, renewed) → anything new? → deliver → note the cursor          on failure: back-off with jitter, for the configured time
  *
  * If a replica dies while it delivers, another delivers again: at least once. The same event has the same id.
  */
@@ -20,7 +20,7 @@ export interface Round {
   /** Every change up to here was read, and sent where the filter wants it. */
   readonly cursor: Revision
   readonly isSent: boolean
-  /** The receiver took something in this round. An error after that begins a new row of failures. */
+  /** The receiver accepted something in this round. An error after that begins a new count of failures. */
   readonly isFurther: boolean
   readonly status: number | null
   /** Null: no failure. */
@@ -33,11 +33,11 @@ export interface Round {
 export interface Turn {
   /** The server stops, or the lease has ended. */
   isOver(): boolean
-  /** Every change up to `cursor` was read, and sent where the filter wants it. Noted every few seconds, so that a restart does not begin again. */
+  /** Every change up to `cursor` was read, and sent where the filter wants it. Noted every few seconds, so that a restart continues there. */
   reached(cursor: Revision): Promise<void>
 }
 
-/** Sends to one sink what it has not been sent. Never throws because of its target. */
+/** Sends what is new to one sink. Never throws because of its target. */
 export type Deliver = (sink: Sink, head: Revision, turn: Turn) => Promise<Round>
 
 export interface Sinks {
@@ -54,15 +54,15 @@ export interface SinksOptions {
   readonly failed?: (error: unknown) => void
   readonly observe?: (outcome: { readonly kind: Sink['kind']; readonly isFailed: boolean }) => void
   readonly clock: () => Millis
-  /** Milliseconds between looks at what there is; a lease lasts six of them. */
+  /** Milliseconds between rounds. A lease lasts six of them. */
   readonly interval?: number
-  /** Sinks that are delivered to at the same time. */
+  /** The number of concurrent deliveries. */
   readonly concurrency?: number
-  /** Milliseconds after a failure, doubled with each further one, and their limit. */
+  /** Milliseconds to wait after a failure, doubled with each further failure, and the limit. */
   readonly backOff?: { readonly first: Millis; readonly longest: Millis }
-  /** Milliseconds between notes of how far a long round has come. */
+  /** Milliseconds between notes of the cursor during a long round. */
   readonly noteInterval?: number
-  /** Milliseconds of nothing but failures after which a sink is paused; null: never. */
+  /** Milliseconds without a success after which a sink is paused. Null: never. */
   readonly giveUpAfter?: Millis | null
 }
 
@@ -91,7 +91,7 @@ export function createSinks(options: SinksOptions): Sinks {
   let isStopped = false
   let looking: Promise<void> | null = null
   let isWanted = false
-  /** By performance.now(), which nothing sets: the lease began no earlier than it was asked for. */
+  /** A time of performance.now(), because the wall clock can be set. The lease begins no earlier than its request was sent. */
   let heldUntil = 0
 
   function look(): void {
@@ -106,7 +106,7 @@ export function createSinks(options: SinksOptions): Sinks {
     while (isWanted && !isStopped) {
       isWanted = false
       try {
-        // A sink that is being delivered to may have moved its cursor by the time its row is read.
+        // A delivery in progress may move the cursor of its sink after the row is read, so these sinks are skipped.
         const moving = new Set(busy.keys())
         await hold()
         await start(moving)
@@ -127,7 +127,7 @@ export function createSinks(options: SinksOptions): Sinks {
     for (const sink of mine) held.set(sink.key, sink)
   }
 
-  /** Begins to deliver to each that is behind, and not being delivered to. */
+  /** Begins a delivery to each sink that is behind and idle. */
   async function start(moving: ReadonlySet<number>): Promise<void> {
     const now = clock()
     const idle = [...held.values()].filter(
@@ -151,7 +151,7 @@ export function createSinks(options: SinksOptions): Sinks {
   }
 
   function begin(sink: Sink, head: Revision): void {
-    const work = tell(sink, head)
+    const work = deliverRound(sink, head)
       .catch(failed)
       .finally(() => {
         busy.delete(sink.key)
@@ -160,7 +160,7 @@ export function createSinks(options: SinksOptions): Sinks {
     busy.set(sink.key, work)
   }
 
-  async function tell(sink: Sink, head: Revision): Promise<void> {
+  async function deliverRound(sink: Sink, head: Revision): Promise<void> {
     const isOver = (): boolean => isStopped || performance.now() > heldUntil
     let notedAt = performance.now()
     const reached = async (cursor: Revision): Promise<void> => {
@@ -169,7 +169,7 @@ export function createSinks(options: SinksOptions): Sinks {
       await moveCursor(database.session, sink.key, holder, cursor)
     }
     const round = await deliver[sink.kind](sink, head, { isOver, reached })
-    // Nothing was sent before the turn ended: that says nothing about the receiver, but the log was read so far.
+    // Nothing was sent before the time ended: note how far the log was read, and nothing about the receiver.
     if (!round.isSent && isOver()) return moveCursor(database.session, sink.key, holder, round.cursor)
     if (round.isSent) observe?.({ kind: sink.kind, isFailed: round.error !== null })
     const at = clock()
@@ -194,7 +194,7 @@ export function createSinks(options: SinksOptions): Sinks {
     return Math.round(whole * (0.5 + Math.random() / 2))
   }
 
-  // While this server holds no sink, the timer is soon enough: looking after every commit would cost each idle server a statement.
+  // A server that holds no sink waits for the timer. A look after each commit would cost each idle server a statement.
   const leave = hub.onMove(() => {
     if (held.size > 0) look()
   })

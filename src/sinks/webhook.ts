@@ -1,6 +1,6 @@
 /**
- * Webhooks: every change that a filter wants, in order, as a CloudEvent 1.0 (structured JSON), signed as Standard Webhooks prescribes.
- * The webhook-id is the event's id: a receiver that sees one twice has seen it.
+ * Webhooks: every change that matches a filter, in order, as a CloudEvent 1.0 (structured JSON), signed as Standard Webhooks requires.
+ * The webhook-id is the event's id, so a receiver can drop duplicates.
  */
 import { createHmac } from 'node:crypto'
 import { type Change, type ChangeFilter, matchesChange } from '../domain/change.ts'
@@ -24,9 +24,9 @@ export interface WebhookDeps {
   readonly clock: () => Millis
 }
 
-/** Revisions that are read at a time: more after a part in which the filter wanted nothing. */
+/** Revisions in one read. The number grows after a read without matches. */
 const [fewest, most] = [200, 3_200]
-/** Deliveries of a webhook that are kept to be looked at and sent again. */
+/** Deliveries of a webhook that are kept for inspection and redelivery. */
 const kept = 1_000
 
 interface CloudEvent {
