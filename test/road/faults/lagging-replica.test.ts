@@ -23,6 +23,9 @@ describe.each(postgresStores)('a replica that is still reading the log on $name'
 
   it('waits for what a subscriber has heard elsewhere already', async () => {
     const { one, other, slow } = await open()
+    // A replica without subscribers does not read the log.
+    const bystander = follow(other, (await readHead(one.database.session)).revision)
+    await expect.poll(() => other.feed.hub.size).toBe(2)
     const reading = slow.hold()
     await change(one, 1)
     await reading
@@ -34,7 +37,8 @@ describe.each(postgresStores)('a replica that is still reading the log on $name'
     slow.release()
     await change(one, 3)
     await expect.poll(() => follower.revisions()).toEqual([revision + 1])
-    await follower.leave()
+    await expect.poll(() => bystander.revisions().at(-1)).toBe(revision + 1)
+    await Promise.all([follower.leave(), bystander.leave()])
   })
 
   it('tries again when it cannot read on, and makes nothing of it', async () => {
