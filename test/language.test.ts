@@ -26,6 +26,7 @@ const plain = [
   'src/git/',
   'src/graphql/',
   'src/limits/',
+  'src/ingest/',
   'src/readiness/',
   'src/simulate/',
   'src/sinks/',

@@ -1,4 +1,4 @@
-/** A batch: the commands that wait for their answers, what they decide, and their answers. */
+/** A batch: commands that wait for their answers, their decisions, and the answers. */
 import { DomainError, type ErrorCode } from '../domain/errors.ts'
 import { describeOutage } from '../store/connection/failure.ts'
 import type { Proof } from '../store/signature-claims.ts'
@@ -15,7 +15,7 @@ export interface Waiting {
   readonly reject: (error: unknown) => void
 }
 
-/** Commands of another server, which handed them over (hand-over.ts). They are written together or not at all. */
+/** Commands that another server handed over (hand-over.ts). They are written together or not at all. */
 export interface HandedBatch {
   readonly name: BatchName
   readonly commands: readonly Command<unknown>[]
@@ -31,7 +31,7 @@ export type Outcome =
   | { readonly refused: ErrorCode; readonly message: string; readonly more: Pick<DomainError, 'problems' | 'facts'> }
 
 export interface Decided extends DecidedBatch {
-  /** Of the commands that wait here. */
+  /** The number of commands of this server. */
   readonly outcomes: readonly Outcome[]
 }
 
@@ -88,7 +88,7 @@ function decide(command: Command<unknown>, work: UnitOfWork): Outcome {
   }
 }
 
-/** Cached rows and rows that were read may be of the same key; then both are equal, and the unit of work keeps the last. */
+/** A cached row and a row that was read may have the same key. Both are then equal, and the unit of work keeps the last. */
 export function joinLoaded(a: Loaded, b: Loaded): Loaded {
   return {
     deployments: [...a.deployments, ...b.deployments],

@@ -5,17 +5,17 @@ import type { Needs, Statement } from '../store/write/contract.ts'
 import type { UnitOfWork } from './unit-of-work.ts'
 
 /**
- * One write, decided under the lock or, while no other server writes, on cached rows: perhaps more than once. `decide` throws a
- * DomainError before it changes anything in the unit of work, or not at all.
+ * One write. It is decided under the lock or, while no other server writes, on cached rows. It may be decided more than once. `decide`
+ * must not throw a DomainError after it has changed the unit of work.
  */
 export interface Command<Result> {
   readonly needs: Needs
   decide(work: UnitOfWork): Result
   /** Further statements of the same transaction, for rows outside the unit of work (tokens). */
   also?(result: Result): readonly Statement[]
-  /** The signed message that asked for it: with the command, or not at all, it is spent. */
+  /** The signed message that requested it. The same transaction writes the command and marks the message as used. */
   readonly proof?: Proof
-  /** The command as data, for another server. Absent: only this server can execute it. */
+  /** The command in serialized form, for another server. Absent: only this server can execute it. */
   readonly portable?: Portable
 }
 

@@ -1,4 +1,4 @@
-/** The deployments of a unit of work: found by name, by target and by manifest, with what the batch has made of them. */
+/** The deployments of a unit of work, by name, by target and by manifest, with the changes of the batch. */
 import { type Counters, convergenceCounter, stateCounter, zeroCounters } from '../domain/counters.ts'
 import type { Deployment } from '../domain/deployment.ts'
 import { manifestOwner } from '../domain/desired.ts'
@@ -7,9 +7,9 @@ import { type Effects, stronger, type Touch } from '../store/write/contract.ts'
 export interface DeploymentRows {
   byKey(key: number): Deployment | null
   byName(deploymentId: string, reporter: string): Deployment | null
-  /** Of that deploymentId, on that target, of any reporter; forgotten ones too. */
+  /** Deployments with that deploymentId on that target, of any reporter, forgotten ones included. */
   on(deploymentId: string, targetKey: number): readonly Deployment[]
-  /** Of that deploymentId, in that device's manifest now or before, and not reported yet: the one that should run is the first. */
+  /** Deployments with that deploymentId that the device's manifest lists or listed, and that are not reported yet. A desired one comes first. */
   freeOf(owner: string, deploymentId: string): readonly Deployment[]
   all(): Iterable<Deployment>
   filter(isWanted: (deployment: Deployment) => boolean): readonly Deployment[]
@@ -27,7 +27,7 @@ interface Index {
 export function createDeploymentRows(loaded: readonly Deployment[]): DeploymentRows {
   const rows = new Map(loaded.map((deployment) => [deployment.key, deployment]))
   const names = new Map(loaded.filter(isReported).map((d) => [nameOf(d.deploymentId, d.reporter), d.key]))
-  /** Made when first asked for: a report that finds its own deployment needs none. Deployments that moved away stay in it. */
+  /** Built on first use: a report that finds its own deployment needs no index. Deployments that moved away stay in it. */
   let index: Index | null = null
   const touched = new Map<number, { row: Deployment; touch: Touch; repeats: number }>()
   const rolloutDeltas = new Map<number, Counters>()
@@ -104,7 +104,7 @@ export function isFree({ claimed, forgottenAt }: Deployment): boolean {
   return !claimed && forgottenAt === null
 }
 
-/** Not run by an orchestrator: those are found by their instance and target. */
+/** Excludes deployments of orchestrators: they are found by instance and target. */
 function isReported({ instanceKey }: Deployment): boolean {
   return instanceKey === null
 }

@@ -1,4 +1,4 @@
-/** The part of a batch's unit of work that says what devices should run: pure bookkeeping, like world.ts, which owns it. */
+/** The desired state of devices in a batch's unit of work. Pure bookkeeping: unit-of-work.ts owns it. */
 import { type Digest, firstManifestVersion, type Manifest, type ManifestEntry } from '../domain/desired.ts'
 import type { DesiredEffects, LoadedDesired } from '../store/write/contract.ts'
 
@@ -11,7 +11,7 @@ export interface DesiredDocument {
 
 export const nothingLoaded: LoadedDesired = { versions: new Map(), entries: [] }
 
-/** Who changes what a device should run, and why. */
+/** The author and the reason of a change of a device's desired state. */
 export interface Cause {
   readonly who: string
   readonly why: string
@@ -39,7 +39,7 @@ export interface DesiredState {
   /** Of the newest version. */
   entry(targetKey: number, deploymentId: string): ManifestEntry | null
   entryOf(deploymentKey: number): ManifestEntry | null
-  /** Makes the device's next version, and says which that is. */
+  /** Creates the device's next version and returns its number. */
   change(targetKey: number, change: ManifestChange, cause: Cause, bundle: DigestBundle): number
   effects(): DesiredEffects
 }

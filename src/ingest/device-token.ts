@@ -1,4 +1,4 @@
-/** What a device proves itself with. The text is shown once; the database only ever sees the hash. */
+/** Tokens of devices. A token is returned once. The database stores only its hash. */
 import { createHash, randomBytes } from 'node:crypto'
 
 export interface DeviceToken {
@@ -14,7 +14,7 @@ export function newDeviceToken(): DeviceToken {
 /** How `newRepositoryToken` begins. */
 export const repositoryTokenPrefix = 'rollcall_git_'
 
-/** It opens the Git repository of a device that signs its requests, which Git's clients cannot do. */
+/** Opens the Git repository of a device that signs its requests, because Git's clients cannot sign. */
 export function newRepositoryToken(): DeviceToken {
   const text = `${repositoryTokenPrefix}${randomBytes(32).toString('base64url')}`
   return { text, hash: hashDeviceToken(text) }

@@ -2,13 +2,13 @@ import { DomainError } from '../domain/errors.ts'
 import { retiredMessage, type Target } from '../domain/target.ts'
 import type { UnitOfWork } from './unit-of-work.ts'
 
-/** The gateway that a hierarchical name ("gateway/child", Margo's deviceId) begins with; null for a plain one. */
+/** The gateway in a hierarchical name ("gateway/child", Margo's deviceId). Null for a plain name. */
 export function parentName(device: string): string | null {
   const cut = device.lastIndexOf('/')
   return cut > 0 ? device.slice(0, cut) : null
 }
 
-/** The device below its parent, which is set once and stays: only a registration changes it. */
+/** Places the device below its parent. A parent that is set stays: only a registration changes it. */
 export function ensureChild(work: UnitOfWork, name: string, parent: string): Target {
   const child = work.ensureDevice(name)
   if (child.parentKey !== null) return child
@@ -17,7 +17,7 @@ export function ensureChild(work: UnitOfWork, name: string, parent: string): Tar
   return placed
 }
 
-/** Whether a gateway may speak for it: it is the gateway itself or somewhere behind it, by its name or as it was registered. */
+/** Whether a gateway may report for the device: it is the gateway itself, or is behind it by name or by registration. */
 export function isBehind(work: UnitOfWork, name: string, gateway: string): boolean {
   const seen = new Set<string>()
   for (let at: string | null = name; at !== null && !seen.has(at); at = above(work, at)) {
@@ -36,7 +36,7 @@ function above(work: UnitOfWork, name: string): string | null {
   return parentKey === null ? parentName(name) : (work.findTarget(parentKey)?.name ?? null)
 }
 
-/** Nothing is accepted from these any more, or about them. */
+/** Throws if the device is retired or revoked: nothing is accepted from it or about it. */
 export function refuseEnded(...devices: readonly (Target | null)[]): void {
   const retired = devices.find((device) => device && device.retiredAt !== null)
   if (retired) throw new DomainError('DEVICE_RETIRED', retiredMessage(retired.name))
@@ -45,7 +45,7 @@ export function refuseEnded(...devices: readonly (Target | null)[]): void {
     throw new DomainError('FORBIDDEN', `device ${revoked.name} has been revoked: register it anew to let it report`)
 }
 
-/** The device that ensureChild would place it below; null: it has its place. */
+/** The parent that ensureChild would set. Null: the device already has a parent, or the parent is unknown. */
 export function newParent(work: UnitOfWork, name: string, parent: string): Target | null {
   const isPlaced = (work.device(name)?.parentKey ?? null) !== null
   return isPlaced ? null : work.device(parent)

@@ -1,8 +1,8 @@
 /**
- * Background duties, each isolated from the others: it has its own interval, budget of time, and record of how it goes. A duty that fails, or that
- * takes long, delays no other. One sequence of all duties was rejected: the first that timed out every time kept all after it from running.
+ * Background duties, isolated from each other. Each has its own interval, time budget and record of results. A duty that fails or is slow
+ * delays no other. One sequence of all duties was rejected: a duty that timed out every time kept all later ones from running.
  *
- *   round → every duty that is due and not running begins → it ends, or its budget does → noted
+ *   round → each duty that is due and not running begins → it ends, or its budget does → its result is noted
  */
 import type { Millis } from '../domain/values.ts'
 import type { Session } from '../store/database.ts'
@@ -10,7 +10,7 @@ import { noteDuty } from '../store/write/duty-log.ts'
 
 export interface Turn {
   readonly now: Millis
-  /** Since when some replica has listened without a gap. */
+  /** The time since which some replica has listened without a gap. */
   readonly listeningSince: Millis
   /** The budget has been spent, the lease has ended, or the server stops: the rest is for the next round. */
   isOver(): boolean
@@ -22,16 +22,16 @@ export interface Duty {
   readonly interval: Millis
   /** Milliseconds of one round. */
   readonly budget: Millis
-  /** True: all of it is done. False: the next round goes on at once. */
+  /** True: the duty is complete. False: the next round continues immediately. */
   run(turn: Turn): Promise<boolean>
 }
 
 export interface Duties {
-  /** Begins what is due and not running. Resolves when all that runs has ended; never rejects. */
+  /** Begins each duty that is due and not running. Resolves when all running duties have ended. Never rejects. */
   round(turn: Turn): Promise<void>
 }
 
-/** Milliseconds between notes of a duty that goes well: a note is a write. */
+/** Milliseconds between notes of a successful duty, because a note is a write. */
 const noteInterval = 30_000
 
 export function createDuties(

@@ -5,12 +5,12 @@
  *   batch n ──── NOTIFY on its inbox ──────▶ joins the leader's next batch
  *   answers ◀─── NOTIFY of that COMMIT ───── one transaction: the batch, and "n of this server: its outcomes" in `batches`
  *
- * Without this the servers would take turns at the head's lock, each with small batches, an outdated row cache and several round trips
+ * Without hand-over, the servers would alternate at the head's lock, each with small batches, an outdated row cache and several round trips
  * under the lock (docs/architecture.md compares the designs).
  *
- * There is no election. The log's head names the server that wrote last. A server that finds a smaller name than its own there follows
- * that server. Nothing depends on this being right: any server may write at any time. A batch is written once because its
- * transaction records it in `batches`, and every transaction that contains it looks there first, under the head's lock.
+ * There is no election. The log's head names the server that wrote last. A server follows that server if its name is smaller than its own.
+ * Correctness does not depend on the choice: any server may write at any time. A batch is written once because its transaction records it
+ * in `batches`, and every transaction that contains it first looks there, under the head's lock.
  *
  *   the leader …                        what follows here
  *   answers                             done
@@ -31,9 +31,9 @@ export interface HandOver {
   noteWriter(newest: string): void
   /** The commands at the front of the queue that can be handed over at once, as text. */
   pack(queue: readonly Waiting[]): readonly string[]
-  /** The record of the batch; or that the leader certainly did not write it; or that nothing is known. */
+  /** The record of the batch. 'refused': the leader did not write it. 'unknown': the leader may have written it. */
   send(leader: string, number: number, commands: readonly string[]): Promise<BatchRecord | 'refused' | 'unknown'>
-  /** Tells the servers of these batches that they are not written. */
+  /** Notifies the servers of these batches that they are not written. */
   giveBack(handed: readonly HandedBatch[]): void
 }
 
@@ -41,9 +41,9 @@ type Answer = BatchRecord & { readonly refused?: true }
 
 /** Milliseconds. After a longer silence, the leader may be gone. */
 const longestSilence = 60_000
-/** Times `answerLimit`. A leader that goes on writing may take so long. */
+/** A factor of `answerLimit`. A leader that continues to write may take so long. */
 const mostLimits = 4
-/** Milliseconds for which a leader that did not answer, or refused, is not followed. */
+/** Milliseconds in which a leader that refused or did not answer is not followed. */
 const avoidedFor = { unknown: 5_000, refused: 1_000 }
 const mostCommands = 500
 /** Characters: a few dozen messages. */
@@ -59,7 +59,7 @@ export function createHandOver(
   let heardAt = 0
   const avoided = new Map<string, number>()
   let answered: (answer: Answer) => void = () => {}
-  /** Messages of batches that have not arrived whole, by their writer. */
+  /** Messages of incomplete batches, by writer. */
   const arriving = new Map<string, { readonly number: number; readonly parts: string[] }>()
 
   function isAvoided(other: string): boolean {
@@ -93,12 +93,12 @@ export function createHandOver(
   function giveBack(handed: readonly HandedBatch[]): void {
     for (const { name } of handed) {
       const refusal: Answer = { batch: name.batch, refused: true }
-      // When it is lost, its server waits for `answerLimit`.
+      // If the message is lost, its server waits for `answerLimit`.
       mail?.send(inboxOf(name.writer), [JSON.stringify(refusal)]).catch(() => undefined)
     }
   }
 
-  /** An answer that was too long for a message is in the table. */
+  /** Reads an answer from the table if it was too long for a message. */
   async function readAnswer(answer: Answer): Promise<BatchRecord | 'refused' | 'unknown'> {
     if (answer.refused) return 'refused'
     if (answer.outcomes) return answer
@@ -106,7 +106,7 @@ export function createHandOver(
     return record?.batch === answer.batch && record.outcomes ? record : 'unknown'
   }
 
-  /** Calls `gone` when it has not written for `answerLimit`, or not answered for some of them: a busy server must not be taken for a dead one. */
+  /** Calls `gone` if the leader has not written for `answerLimit`, or has not answered for several times that. A busy leader is not dead. */
   function watchLeader(name: string, gone: () => void): { stop(): void } {
     let newest: string | null = null
     let checks = 0
@@ -165,7 +165,7 @@ export function createHandOver(
   }
 }
 
-/** A list of commands in as many messages as it takes. */
+/** Splits a list of commands into messages. */
 function messagesOf(writer: string, number: number, commands: readonly string[]): string[] {
   const text = `[${commands.join()}]`
   const size = largestMessage - 100

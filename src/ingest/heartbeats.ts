@@ -1,6 +1,6 @@
 /**
- * Signs of life that are no reports, such as a device's question whether there is anything new. Those of many devices are one write, and
- * those of one device are not written more often than needed. None waits so long that its device would seem silent.
+ * Signs of life that are not reports, for example a device's poll for a new manifest. Those of many devices are written together, and those
+ * of one device no more often than needed. None waits so long that its device would seem silent.
  */
 import type { Millis } from '../domain/values.ts'
 import { hearDevices } from './commands/report.ts'
@@ -8,14 +8,14 @@ import type { Writer } from './writer.ts'
 
 export interface HeartbeatsOptions {
   readonly writer: Pick<Writer, 'submit'>
-  /** Seconds of silence after which any device is taken for offline; null: none is. */
+  /** Seconds of silence after which any device counts as OFFLINE. Null: silence does not count. */
   readonly offlineAfter: number | null
   readonly clock: () => number
   /** Milliseconds that signs of life wait for others. */
   readonly delay?: number
 }
 
-/** Milliseconds. A device that promised to be heard is noted four times in that time. */
+/** Milliseconds between writes for one device. A device that promised a heartbeat is noted four times in its interval. */
 const oftenEnough = 60_000
 
 export interface Heartbeats {
@@ -26,11 +26,11 @@ export function createHeartbeats({ writer, offlineAfter, clock, delay = 1_000 }:
   const present = new Set<string>()
   let timer: NodeJS.Timeout | undefined
 
-  function tell(): void {
+  function flush(): void {
     clearTimeout(timer)
     const devices = [...present]
     present.clear()
-    // A device that is still there sends another sign of life.
+    // A lost sign of life needs no retry: a live device sends another one.
     writer.submit(hearDevices(devices)).catch(() => undefined)
   }
 
@@ -39,10 +39,10 @@ export function createHeartbeats({ writer, offlineAfter, clock, delay = 1_000 }:
       const promised = expectedInterval ?? offlineAfter
       const enough = promised === null ? oftenEnough : Math.min(oftenEnough, promised * 250)
       if (lastHeardAt !== null && clock() - lastHeardAt < enough) return
-      if (present.size === 0) timer = setTimeout(tell, delay).unref()
+      if (present.size === 0) timer = setTimeout(flush, delay).unref()
       present.add(device)
       const left = promised === null || lastHeardAt === null ? null : lastHeardAt + promised * 1_000 - clock()
-      if (left !== null && left <= delay) tell()
+      if (left !== null && left <= delay) flush()
     },
   }
 }

@@ -1,4 +1,4 @@
-/** What follows from a fact about an instance: its deployments' states, its own status, and that of the one it updates. */
+/** Derives states from facts about an instance: of its deployments, of itself, and of the instance that it updates. */
 import type { Deployment } from '../domain/deployment.ts'
 import { type Instance, instanceStatus } from '../domain/instance.ts'
 import { applyDerived, applyIsCurrent } from '../domain/orchestrated.ts'
@@ -6,12 +6,12 @@ import type { Rollout } from '../domain/rollout.ts'
 import type { Target } from '../domain/target.ts'
 import type { UnitOfWork } from './unit-of-work.ts'
 
-/** What an orchestrator calls the target, and so the reporter of its deployments. */
+/** The orchestrator's name for a target, which is the reporter of its deployments. */
 export function reporterOf({ kind, provider, name }: Pick<Target, 'kind' | 'provider' | 'name'>): string {
   return kind === 'CLUSTER' ? `${provider}+${name}` : name
 }
 
-/** The deployment of an instance on a target after its resources or its instance's goal have changed; made if it is new. */
+/** Updates the deployment of an instance on a target after its resources or the instance's goal have changed. Creates it if it is new. */
 export function followDeployment(
   work: UnitOfWork,
   rollout: Rollout,
@@ -38,13 +38,13 @@ export function followDeployment(
   work.apply(known, applyDerived(known, standing ?? empty, place, work.moment()), null)
 }
 
-/** All deployments of an instance, after its goal has changed. */
+/** Updates all deployments of an instance after its goal has changed. */
 export function followDeployments(work: UnitOfWork, rollout: Rollout, instance: Instance): void {
   for (const { key, targetKey, forgottenAt } of work.deploymentsOfInstance(instance.key))
     if (forgottenAt === null) followDeployment(work, rollout, instance, targetKey, key)
 }
 
-/** The instance's status, and after it that of the instance it updates, and its rollout's. */
+/** Updates the status of the instance, then of the instance that it updates, then of the rollout. */
 export function followInstance(work: UnitOfWork, rolloutKey: number, instanceKey: number): void {
   const instance = work.orchestration.instance(instanceKey)
   if (!instance) throw new Error(`instance ${instanceKey} was not loaded`)
@@ -64,7 +64,7 @@ function setStatus(work: UnitOfWork, instance: Instance, status: Instance['statu
   work.recordInstance({ ...instance, status }, change)
 }
 
-/** From now on the rollout shows that instance as its own, and not the one before. */
+/** Makes that instance the current one of the rollout. */
 export function makeCurrent(work: UnitOfWork, rollout: Rollout, instance: Instance): Rollout {
   const current = { ...rollout, currentInstanceKey: instance.key, status: instance.status }
   work.putRollout(current)

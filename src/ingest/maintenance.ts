@@ -1,6 +1,6 @@
 /**
- * What time makes due becomes a change through the writer, by one replica at a time: the holder of the lease. Every decision is made again
- * under the writer's lock, so two replicas that both believe they hold the lease do nothing twice.
+ * Changes that become due with time. The replica that holds the lease makes them through the writer. Each decision is repeated under the
+ * writer's lock, so two replicas that both believe they hold the lease do nothing twice.
  */
 import { randomUUID } from 'node:crypto'
 import type { Millis, Revision } from '../domain/values.ts'
@@ -25,7 +25,7 @@ export interface Maintenance {
 export interface MaintenanceOptions {
   readonly database: Database
   readonly writer: Writer
-  /** Seconds; null: only devices that promised to be heard go offline by silence. */
+  /** Seconds. Null: only devices that promised a heartbeat become OFFLINE by silence. */
   readonly offlineAfter: number | null
   readonly stalling: StallLimits
   /** Null: keep everything. */
@@ -40,14 +40,14 @@ export interface MaintenanceOptions {
 
 const day = 24 * 60 * 60 * 1000
 const chunk = 500
-/** Standstills looked for at a time. Few enough that a planner without statistics expects an index to find them sooner than the table. */
+/** Standstills in one search. The number is small, so that a planner without statistics prefers the index to a scan of the table. */
 const fewFound = 100
 
 export function createMaintenance(options: MaintenanceOptions): Maintenance {
   const { database, clock, interval = 5_000, failed = () => {} } = options
   const holder = randomUUID()
   const term = 3 * interval
-  /** By performance.now(), which nothing sets. */
+  /** A time of performance.now(), because the wall clock can be set. */
   let heldUntil = 0
   let isStopped = false
   let round: Promise<boolean> | null = null
@@ -113,7 +113,7 @@ function dutiesOf(options: MaintenanceOptions): readonly Duty[] {
           const silent = await findSilent(session, now, offlineAfter, chunk)
           if (silent.length === 0) return true
           const { marked } = await writer.submit(markSilent(silent, listeningSince))
-          // The others have been heard meanwhile, or no replica has listened for long enough.
+          // The other devices were heard meanwhile, or no replica has listened for long enough.
           if (silent.length < chunk || marked === 0) return true
           if (isOver()) return false
         }
@@ -141,7 +141,7 @@ function dutiesOf(options: MaintenanceOptions): readonly Duty[] {
       name: 'retention',
       interval: 30_000,
       budget: 10_000,
-      // In small steps, so that no batch waits long.
+      // Small steps, so that no batch waits long.
       async run({ now, isOver }) {
         while ((await pruneHistory(database, now - historyDays * day, chunk)) > 0) {
           if (isOver()) return false
@@ -154,12 +154,12 @@ function dutiesOf(options: MaintenanceOptions): readonly Duty[] {
 }
 
 /**
- * Follows the log a minute behind its head, and marks what stands still. No standstill is shorter than that, and what has gone on within the
- * minute needs no row in the index of steps.
+ * Follows the log a minute behind its head, and marks deployments that stand still. No standstill is shorter than a minute, and a step that
+ * ended within the minute needs no row in the index of steps.
  */
 function createStandstill({ database, writer, stalling }: MaintenanceOptions): Duty {
   const { session } = database
-  /** Heads of the log, oldest first. Their time is that of looking: the log's own time may have jumped. */
+  /** Heads of the log, oldest first, with the time of the reading, because the log's own time may have jumped. */
   const seen: { readonly revision: Revision; readonly at: Millis }[] = []
 
   async function follow(now: Millis, isOver: () => boolean): Promise<Revision | null> {

@@ -1,10 +1,10 @@
 /**
- * The writer, second of its files: batches that are sent without waiting.
+ * The second file of the writer: batches that are sent without waiting.
  *
  * While no other server writes, the rows after a batch are known before it is committed. So a batch of reports of known deployments is
  * decided on the row cache and sent as one statement, which writes nothing unless its predecessor wrote last
- * (store/write/optimistic-save.ts). The database writes one batch while the next is decided. When one is not written, neither are those
- * behind it: all of them are written again in order, under the head's lock.
+ * (store/write/optimistic-save.ts). The database writes one batch while the next is decided. If a batch is not written, no later batch in
+ * flight is written either: all of them are written again in order, under the head's lock.
  */
 
 import type { Reader } from '../store/database.ts'
@@ -32,15 +32,15 @@ import { forget, type WriterOptions, type WriterState } from './writer-state.ts'
 export interface Pipeline {
   /** Batches in flight. */
   size(): number
-  /** Whether a batch of so many commands should wait: a smaller one would cost both sides more than it gains. */
+  /** Whether a batch of so many commands should wait, because a small batch costs server and database more than it gains. */
   mustWait(waiting: number): boolean
-  /** Until the oldest batch is answered or, where another may be sent meanwhile, `arrival`. */
+  /** Waits until the oldest batch is answered or, if another batch may be sent, until `arrival`. */
   wait(arrival: Promise<void>): Promise<void>
-  /** False: it needs rows that are not cached, or more than the optimistic statement does. */
+  /** False: the batch needs rows that are not cached, or writes that the optimistic statement does not have. */
   send(batch: Batch): boolean
-  /** The same after reading the rows that are not cached. Only while none is in flight: the rows are those after all of them. */
+  /** The same after reading the rows that are not cached. Only while no batch is in flight, so that the rows include all of them. */
   loadAndSend(batch: Batch): Promise<boolean>
-  /** Until none is in flight. */
+  /** Waits until no batch is in flight. */
   drain(): Promise<void>
 }
 
@@ -72,7 +72,7 @@ export function createPipeline(options: WriterOptions, state: WriterState, order
     return missing.length === 0 && sendDecided(batch, state.head, state.connection, loaded, nothing)
   }
 
-  /** What another server writes after the rows were read moves the head, and then the statement writes nothing. */
+  /** A write of another server after this read moves the head, and then the statement writes nothing. */
   async function loadAndSend(batch: Batch): Promise<boolean> {
     const { head, connection } = state
     if (head === null || connection === null || inFlight.length > 0) return false
@@ -105,7 +105,7 @@ export function createPipeline(options: WriterOptions, state: WriterState, order
     return true
   }
 
-  /** Null: a command throws something else than a DomainError. The ordered write finds out which one. */
+  /** Null: a command throws an error that is not a DomainError. The ordered write finds out which command. */
   function decideAll(batch: Batch, before: LockedHead, loaded: Loaded): Decided | null {
     try {
       return decideBatch(batch, createUnitOfWork(before, loaded, state.clock(), state.offlineAfter))
@@ -133,7 +133,7 @@ export function createPipeline(options: WriterOptions, state: WriterState, order
       // A batch that was certainly not written must not be looked up by its number: a greater one has been written since.
       const attempt: Attempt = { number: isUncertain ? number : state.batchNumber + 1, outcomes, isUncertain }
       if (!(await ordered.write(batch, attempt))) {
-        // While one may still be committed, so may those behind it.
+        // While one may still be committed, the later ones may be too.
         for (const later of all.slice(index + 1)) fail(later.batch, unreachable())
         return
       }

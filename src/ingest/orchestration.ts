@@ -1,6 +1,6 @@
 /**
- * The part of a batch's unit of work that orchestrators fill: rollouts with a lifecycle, their instances, resources and
- * tallies. Pure bookkeeping, like world.ts, which owns it and numbers its changes.
+ * The orchestrators' part of a batch's unit of work: rollouts with a lifecycle, their instances, resources and tallies. Pure
+ * bookkeeping: unit-of-work.ts owns it and numbers its changes.
  */
 
 import { type Instance, type SyncCounts, stateOfSync } from '../domain/instance.ts'
@@ -34,11 +34,11 @@ export interface Orchestration {
   actionsOf(rolloutKey: number): readonly LifecycleAction[]
   /** Gone ones too. */
   resourcesOf(deploymentKey: number, component: string): readonly Resource[]
-  /** Those that may be the same object. By namespace, because a cluster may have thousands of one name. */
+  /** Resources that may be the same object. By namespace, because a cluster may have thousands with one name. */
   resourcesLike(deploymentKey: number, component: string, wanted: ObjectName): readonly Resource[]
   bundle(instanceKey: number, targetKey: number, component: string): Bundle | null
   syncCounts(ownerKey: number): SyncCounts
-  /** What a deployment's resources say together; null: it has none. */
+  /** The sum of a deployment's resources. Null: it has none. */
   standing(deploymentKey: number, instance: Instance): DerivedDeployment | null
   putInstance(instance: Instance): void
   putAction(action: LifecycleAction): void
@@ -179,7 +179,7 @@ export function createOrchestration(loaded: LoadedOrchestration): Orchestration 
   }
 }
 
-/** FAILED > PENDING > UNKNOWN > READY over those that take part (docs/wire.md §5). */
+/** FAILED > PENDING > UNKNOWN > READY over the resources that count (docs/wire.md §5). */
 export function readinessOf(tallies: readonly Tally[]): Readiness {
   return sumReadiness(tallies.filter((tally) => tally.n > 0 && isCounted(tally)))
 }

@@ -1,12 +1,12 @@
 /**
- * The writer, third of its files: a batch in one transaction, under the lock of the log's head.
+ * The third file of the writer: a batch in one transaction, under the lock of the log's head.
  *
  *   lock head · load · decide each command in order · save · NOTIFY · COMMIT → answer, then the feed
  *
  *   the transaction …                 what follows
  *   commits                           each command's own answer (a DomainError is one)
- *   fails with an error of the SQL    the batch is halved until the command that causes it stands alone: only that one fails
- *   loses its connection              the outcome is unknown: it is looked up under the lock, and repeated only if it is not there
+ *   fails with an error of the SQL    the batch is halved until the command that causes the error is alone: only that command fails
+ *   loses its connection              the outcome is unknown: the batch is looked up under the lock, and repeated only if it is missing
  *   cannot be settled in time         UNAVAILABLE (503): nothing was acknowledged, the device reports again
  */
 import { readBatches, stampOf, writerOf } from '../store/write/batches.ts'
@@ -32,15 +32,15 @@ import { forget, type WriterOptions, type WriterState } from './writer-state.ts'
 
 /** The latest attempt to write a batch. */
 export interface Attempt {
-  /** Each attempt has a number of its own, greater than all before it: a late statement must not be taken for a later attempt. */
+  /** Each attempt has a number greater than all before it, so that a late statement is not mistaken for a later attempt. */
   number: number
   outcomes: readonly Outcome[]
-  /** It may have been committed, and has not been looked up yet. */
+  /** The attempt may have been committed, and has not been looked up yet. */
   isUncertain: boolean
 }
 
 export interface OrderedWrite {
-  /** False: it is not known whether it was written, and its commands have failed. */
+  /** False: the outcome is unknown, and the commands have failed. */
   write(batch: Batch, attempt?: Attempt): Promise<boolean>
   /** After COMMIT. */
   conclude(batch: Batch, written: Written, began: number): void
@@ -48,7 +48,7 @@ export interface OrderedWrite {
 
 interface Written {
   readonly outcomes: readonly Outcome[]
-  /** Publishes it to the feed. */
+  /** Publishes the batch to the feed. */
   announce(): void
 }
 
@@ -79,7 +79,7 @@ export function createOrderedWrite(
       } catch (error) {
         state.connection = null
         forget(state)
-        // While it may have been committed it is not divided: its parts would have other numbers, and could not be found.
+        // A batch that may have been committed is not divided: its parts would have other numbers, and the lookup would miss them.
         if (!options.isTransient(error) && !attempt.isUncertain) {
           await isolate(batch, error)
           return true
@@ -94,7 +94,7 @@ export function createOrderedWrite(
         await new Promise((resolve) => setTimeout(resolve, Math.min(50 * 2 ** tries, 1_000)))
         continue
       }
-      // Outside the try: an error from here on must not write it again.
+      // Outside the try: a later error must not write the batch again.
       conclude(batch, written, began)
       return true
     }
@@ -104,7 +104,7 @@ export function createOrderedWrite(
     const written = await database.transaction(async (session) => {
       const { connection } = session
       if (connection !== state.connection) {
-        // In an older copy of the database, an equal count of writes proves nothing.
+        // If the database is an older copy, an equal count of writes proves nothing.
         forget(state)
         await options.checkIdentity(session, state.newestSeen)
       }
@@ -114,7 +114,7 @@ export function createOrderedWrite(
       const records = await readBatches(session, writers)
       const own = attempt.isUncertain ? records.get(writer) : undefined
       if (own && own.batch >= attempt.number) {
-        // It was committed. The feed has not been told, and reads it from the log.
+        // The batch was committed, but not published. The feed reads it from the log.
         const announce = (): void => options.committed(before.revision, [], before.at)
         return { connection, outcomes: (own.outcomes as readonly Outcome[] | undefined) ?? attempt.outcomes, announce }
       }
@@ -146,7 +146,7 @@ export function createOrderedWrite(
     return written
   }
 
-  /** One command makes the whole batch fail: halve it until that one stands alone. Other servers do the same with theirs. */
+  /** One command makes the whole batch fail: halve the batch until that command is alone. Other servers do the same with their commands. */
   async function isolate({ waiting, handed }: Batch, error: unknown): Promise<void> {
     giveBack(handed)
     if (handed.length === 0 && waiting.length <= 1) return fail({ waiting }, error)

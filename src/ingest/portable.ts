@@ -1,4 +1,4 @@
-/** Commands as data: what one server can hand over to another. They are nearly all that a fleet sends. */
+/** Serialized commands, which one server can hand over to another. Nearly all commands of a fleet have this form. */
 import type { Command, Portable } from './command.ts'
 import { spending } from './commands/device.ts'
 import { countDeviations, hearDevices, recordReport } from './commands/report.ts'

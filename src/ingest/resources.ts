@@ -1,4 +1,4 @@
-/** One resource, whichever source tells of it: found again, assessed, put. */
+/** Finds, assesses and puts one resource, the same for every source. */
 
 import type { Instance } from '../domain/instance.ts'
 import type { Verdict } from '../domain/report.ts'
@@ -9,7 +9,7 @@ import type { Assessment } from '../readiness/assessment.ts'
 import { resourceReadiness } from '../readiness/sum.ts'
 import type { UnitOfWork } from './unit-of-work.ts'
 
-/** Group, kind and name; the version is ignored, and who does not tell its namespace is the one of that name. */
+/** Candidates have the same name. Compares group and kind, not the version. If a source gives no namespace, the only candidate matches. */
 export function matchResource(
   candidates: readonly Resource[],
   wanted: { readonly group: string; readonly kind: string; readonly namespace: string | null },
@@ -71,7 +71,7 @@ function isSame(a: Resource, b: Resource): boolean {
   )
 }
 
-/** Its readiness after its sync status or presence has changed: what its object said stays true while it is there. */
+/** The readiness after a change of the sync status or the presence. The assessment of the object stays valid while the object exists. */
 export function assess(next: Resource, known: Resource): Resource {
   const said: Assessment | null =
     known.presence === 'PRESENT' ? { readiness: known.readiness, reason: known.reason, message: known.message } : null

@@ -1,6 +1,6 @@
 /**
- * Rows that the writer wrote or read, so that it need not read them again. The cache is exact, not a guess: under the lock, a head with
- * the count of writes that this server's last batch left proves that no other server has written since.
+ * Rows that the writer wrote or read, so that it does not read them again. The cache is exact: under the lock, the head has a count of
+ * writes. If it equals the count after this server's last batch, no other server has written since.
  */
 import { LRUCache } from 'lru-cache'
 import type { Deployment } from '../domain/deployment.ts'
@@ -10,7 +10,7 @@ import type { DeploymentNeed, Effects, Loaded, Needs } from '../store/write/cont
 export interface RowCache {
   /** Forgets everything if another server has written. */
   checkUnchanged(writes: number): void
-  /** What is remembered of these needs, and which needs are left. */
+  /** The cached rows for these needs, and the needs without cached rows. */
   recall(needs: readonly Needs[]): { readonly loaded: Loaded; readonly missing: readonly Needs[] }
   /** After COMMIT. */
   remember(loaded: Loaded, effects: Effects, writes: number): void
@@ -43,7 +43,7 @@ export function createRowCache(capacity: number): RowCache {
     exactAt = null
   }
 
-  /** A report's deployment, with the target it runs on: both or neither. */
+  /** A report's deployment with its target: both or neither. */
   function recallDeployment(need: DeploymentNeed): Deployment | null {
     return deployments.get(nameOf(need)) ?? null
   }
@@ -55,7 +55,7 @@ export function createRowCache(capacity: number): RowCache {
     if (before !== undefined && before !== name) deployments.delete(before)
     names.set(deployment.key, name)
     deployments.set(name, deployment)
-    // One that is larger than the whole cache is not kept.
+    // A row that is larger than the whole cache is not kept.
     if (!deployments.has(name)) names.delete(deployment.key)
   }
 
@@ -73,7 +73,7 @@ export function createRowCache(capacity: number): RowCache {
         const known = isSimple ? (need.deployments ?? []).map(recallDeployment) : []
         const places = isSimple ? (need.devices ?? []).map((name) => devices.get(name)) : []
         const isKnown = isSimple && known.every((d) => d !== null) && places.every((target) => target !== undefined)
-        // A deployment's present target may be another than the devices that the report names.
+        // The present target of a deployment may differ from the devices in the report.
         const isPlaced = known.every((d) => d && places.some((target) => target?.key === d.targetKey))
         if (!isKnown || !isPlaced) missing.push(need)
         else {
@@ -93,7 +93,7 @@ export function createRowCache(capacity: number): RowCache {
   }
 }
 
-/** Deployments by their reporter, and devices: what a report needs, and what the cache knows by name. */
+/** Whether the needs are only deployments by reporter, and devices: the needs of a report, which the cache knows by name. */
 export function isReported({ deployments, devices, ...others }: Needs): boolean {
   for (const name in others) if (others[name as keyof typeof others]) return false
   return !deployments?.some(({ anyReporter }) => anyReporter)

@@ -1,9 +1,9 @@
-/** The targets of a unit of work: found by name and by what else they are known by, with what the batch has made of them. */
+/** The targets of a unit of work, by name, public key and SPIFFE id, with the changes of the batch. */
 import { inService, type Target, type TargetKind } from '../domain/target.ts'
 import { type Effects, type Loaded, stronger, type Touch } from '../store/write/contract.ts'
 
 export interface TargetRows {
-  /** Throws when it was not loaded. */
+  /** Throws if the target was not loaded. */
   byKey(key: number): Target
   find(key: number): Target | null
   byName(kind: TargetKind, provider: string, name: string): Target | null
@@ -11,7 +11,7 @@ export interface TargetRows {
   put(target: Target, touch: Touch): void
   /** The target that holds this public key or SPIFFE id. */
   holderOf(identity: string): Target | null
-  /** For commands that decide later in the batch; the command itself writes it. Null: no target holds it any more. */
+  /** For later commands of the batch. The command itself writes the change. Null: no target holds the credential any more. */
   giveIdentity(identity: string, target: Target | null): void
   effects(): Effects['targets']
 }

@@ -1,6 +1,6 @@
 /**
- * A batch's unit of work: the rows that were loaded, what the batch's commands have made of them so far, and everything that must be
- * written. Pure bookkeeping: commands decide, store/write/save.ts writes.
+ * A batch's unit of work: the rows that were loaded, the changes of the commands so far, and everything that must be written.
+ * Pure bookkeeping: commands decide, store/write/save.ts writes.
  */
 import type { ChangeBody } from '../domain/change.ts'
 import type { Deployment } from '../domain/deployment.ts'
@@ -41,31 +41,31 @@ const emptySubject: Subject = {
 
 export interface UnitOfWork {
   readonly now: Millis
-  /** Seconds of silence after which any device counts as offline; null: only those that promised to be heard. */
+  /** Seconds of silence after which any device counts as OFFLINE. Null: only devices that promised a heartbeat. */
   readonly offlineAfter: number | null
   /** The newest revision so far, this batch's included. */
   revision(): Revision
   moment(): Moment
   deployment(deploymentId: string, reporter: string): Deployment | null
-  /** Of that deploymentId, on that device, of any reporter; forgotten ones too. */
+  /** Deployments with that deploymentId on that device, of any reporter, forgotten ones included. */
   deploymentsOn(deploymentId: string, targetKey: number): readonly Deployment[]
-  /** Of that deploymentId, in that device's manifest now or before, and not reported yet: the one that should run is the first. */
+  /** Deployments with that deploymentId that the device's manifest lists or listed, and that are not reported yet. A desired one comes first. */
   freeOf(owner: string, deploymentId: string): readonly Deployment[]
   deploymentByKey(key: number): Deployment | null
   deploymentsOf(reporter: string): readonly Deployment[]
-  /** All that were loaded or made. */
+  /** All that were loaded or created. */
   deployments(): Iterable<Deployment>
   targets(): Iterable<Target>
   device(name: string): Target | null
   targetByKey(key: number): Target
   findTarget(key: number): Target | null
-  /** The device, made if it does not exist yet. */
+  /** The device. Creates it if it does not exist. */
   ensureDevice(name: string): Target
   ensureTarget(kind: TargetKind, provider: string, name: string): Target
   target(kind: TargetKind, provider: string, name: string): Target | null
   /** The target that holds this public key or SPIFFE id. */
   holderOf(identity: string): Target | null
-  /** For commands that decide later in the batch; the command itself writes it. Null: no target holds it any more. */
+  /** For later commands of the batch. The command itself writes the change. Null: no target holds the credential any more. */
   giveIdentity(identity: string, target: Target | null): void
   rollout(name: RolloutName): Rollout | null
   rolloutByKey(key: number): Rollout | null

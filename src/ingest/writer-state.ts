@@ -1,4 +1,4 @@
-/** What the parts of the writer share, and what they are configured with. */
+/** The shared state and the options of the writer's parts. */
 import { randomUUID } from 'node:crypto'
 import type { Change } from '../domain/change.ts'
 import type { Millis, Revision } from '../domain/values.ts'
@@ -8,24 +8,24 @@ import { createRowCache, type RowCache } from './row-cache.ts'
 
 export interface WriterOptions {
   readonly database: Database
-  /** Called after COMMIT, in revision order; `since` is the head the batch began from. */
+  /** Called after COMMIT, in revision order; `since` is the head before the batch. */
   readonly committed: (since: number, changes: readonly Change[], at: Millis) => void
   /** A lost connection (or a lock that a frozen server holds), as opposed to an error in the statement. */
   readonly isTransient: (error: unknown) => boolean
-  /** Runs at the beginning of a connection's first transaction: is it still the same database? */
+  /** Runs at the beginning of a connection's first transaction, to check that the database is the same. */
   readonly checkIdentity: (session: Session, newestSeen: number) => Promise<void>
   readonly observe?: (batch: { readonly size: number; readonly seconds: number }) => void
   readonly clock: () => Millis
   /** Seconds; see UnitOfWork. */
   readonly offlineAfter?: number | null
-  /** Commands that may wait. More are refused with UNAVAILABLE. */
+  /** The limit of queued commands. Further commands are refused with UNAVAILABLE. */
   readonly capacity?: number
   readonly batchSize?: number
   /** Deployments, and devices, in the row cache. */
   readonly remembered?: number
-  /** How long a batch may try to reach the database before its commands fail with UNAVAILABLE. */
+  /** How long a batch may retry to reach the database before its commands fail with UNAVAILABLE. */
   readonly patience?: Millis
-  /** Of all writers on this database, none has the same. */
+  /** Unique among all writers on this database. */
   readonly name?: string
   /** How long another server has to answer a batch that was handed over to it. */
   readonly answerLimit?: Millis
@@ -39,7 +39,7 @@ export interface WriterState {
   readonly offlineAfter: number | null
   batchNumber: number
   newestSeen: Revision
-  /** The connection whose database was checked to be the same. */
+  /** The connection whose database was checked. */
   connection: number | null
   /** The log's head once all batches in flight are committed; null: unknown, or other servers write too. */
   head: LockedHead | null
@@ -50,7 +50,7 @@ export interface WriterState {
   isDraining: boolean
 }
 
-/** A writer of this name receives batches of other servers: an older server's names do not begin so. */
+/** The prefix of writers that receive batches of other servers. Names of older servers do not begin with it. */
 const inboxPrefix = 'inbox-'
 
 export function createWriterState({
@@ -79,7 +79,7 @@ export function hasInbox(writer: string): boolean {
   return writer.startsWith(inboxPrefix)
 }
 
-/** Nothing is known of the head and of any row. */
+/** Forgets the head and all cached rows. */
 export function forget(state: WriterState): void {
   state.rowCache.forget()
   state.head = null

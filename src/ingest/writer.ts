@@ -1,5 +1,5 @@
 /**
- * The writer, first of its files: the queue. One batch is one transaction; what queues while it is written is the next batch.
+ * The first file of the writer: the queue. One batch is one transaction. The commands that arrive while it is written are the next batch.
  *
  *   submit → queue → batch ─┬─ everything it needs is cached, no other server writes → optimistic-pipeline.ts: one statement
  *                           ├─ another server writes for this one                    → hand-over.ts: sent to that server
@@ -24,18 +24,18 @@ export interface Writer {
   /** Refuses further commands, and resolves when all accepted ones are decided. */
   drain(): Promise<void>
   readonly queued: number
-  /** Why the last batch could not be written; null: it was, or there was none. */
+  /** Why the last batch could not be written. Null: it was written, or there was none. */
   readonly failure: WriterState['failure']
 }
 
-/** Fewer commands are not worth two batches. */
+/** A batch with fewer commands is not divided. */
 const leastHalf = 32
 
 export function createWriter(options: WriterOptions): Writer {
   const { capacity = 20_000, batchSize = 1_000 } = options
   const state = createWriterState(options)
   const queue: Waiting[] = []
-  /** Of other servers, at most one of each. */
+  /** Batches of other servers, at most one of each server. */
   const handed = new Map<string, HandedBatch>()
   let work: Promise<void> | null = null
   let arrived = (): void => {}
@@ -84,7 +84,7 @@ export function createWriter(options: WriterOptions): Writer {
     return size
   }
 
-  /** Many commands are taken in halves: the second is decided while the first is written. */
+  /** Divides many commands into halves: the second half is decided while the first is written. */
   function nextBatch(): Batch {
     const waiting = waitingSize()
     const isHalved = state.head !== null && pipeline.size() === 0 && waiting >= 2 * leastHalf
@@ -100,7 +100,7 @@ export function createWriter(options: WriterOptions): Writer {
     return { waiting: queue.splice(0, Math.max(limit - size, 0)), handed: taken }
   }
 
-  /** Another server writes: it gets what can be handed over, the rest is written here. Commands keep their order. */
+  /** Another server writes: hands over the commands that can be handed over, and writes the rest here. Commands keep their order. */
   async function followLeader(leader: string): Promise<void> {
     handOver.giveBack([...handed.values()])
     handed.clear()
@@ -117,7 +117,7 @@ export function createWriter(options: WriterOptions): Writer {
     const number = state.batchNumber
     const answer = await handOver.send(leader, number, commands)
     if (typeof answer !== 'string') return answered(waiting, answer, began)
-    // What may have been written is looked up first.
+    // First looks up a batch that may have been written.
     const isUncertain = answer === 'unknown'
     await ordered.write({ waiting, handed: [] }, { number, outcomes: [], isUncertain })
   }

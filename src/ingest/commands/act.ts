@@ -1,4 +1,4 @@
-/** What a user does with a rollout: recorded in order, and everything that follows from it (docs/wire.md §2.2). */
+/** Records users' actions on a rollout in order, with their consequences (docs/wire.md §2.2). */
 import { DomainError } from '../../domain/errors.ts'
 import type { Instance } from '../../domain/instance.ts'
 import {
@@ -15,11 +15,11 @@ import type { UnitOfWork } from '../unit-of-work.ts'
 
 export interface ActionFact {
   readonly state: LifecycleState
-  /** Null: the current one, or none where the action needs none. */
+  /** Null: the current instance, or none if the action needs none. */
   readonly instanceId: string | null
-  /** Null: ours. */
+  /** Null: the time of this server. */
   readonly at: number | null
-  /** As its user wrote it. */
+  /** The timestamp as the user wrote it. */
   readonly timestamp: string | null
   readonly compositeProfile: string | null
 }
@@ -27,11 +27,11 @@ export interface ActionFact {
 export interface Acted {
   readonly rolloutKey: number
   readonly revision: number
-  /** How many were new; 0: all of it was a repeat. */
+  /** The number of new actions. 0: all were repeated. */
   readonly recorded: number
 }
 
-/** One action, or the whole list of them that an orchestrator keeps: what is known already is skipped. All of them or none. */
+/** Records one action, or an orchestrator's complete list. Known actions are skipped. Records all of them or none. */
 export function recordActions(name: LifecycleRolloutName, facts: readonly ActionFact[]): Command<Acted> {
   const contexts = facts.flatMap(({ instanceId }) => (instanceId === null ? [] : [instanceId]))
   return {
@@ -51,7 +51,7 @@ export function recordActions(name: LifecycleRolloutName, facts: readonly Action
 
 type Known = Pick<LifecycleAction, 'state' | 'instanceId' | 'at'>
 
-/** The facts that are new, with the instance each is about; or the refusal of the first that may not be. Changes nothing. */
+/** Returns the new facts, each with its instance, or throws the refusal of the first invalid one. Changes nothing. */
 function plan(work: UnitOfWork, name: LifecycleRolloutName, facts: readonly ActionFact[]): ActionFact[] {
   const rollout = work.rollout(name)
   if (!rollout && facts[0] && facts[0].state !== 'CREATED')
@@ -108,7 +108,7 @@ function refuseIllegal(
   })
 }
 
-/** An instance belongs to one rollout: its id is all that its resources' labels carry. */
+/** An instance belongs to one rollout, because the labels of its resources carry only its id. */
 function refuseForeign(work: UnitOfWork, rollout: Rollout | null, instanceId: string, field: string): void {
   const instance = work.orchestration.instanceById(instanceId)
   if (!instance || instance.rolloutKey === rollout?.key) return

@@ -1,4 +1,4 @@
-/** Keys, sessions and the audit log: nothing of the fleet, but written where everything is. */
+/** Keys, sessions and the audit log. They are not part of the fleet, but the same writer writes them. */
 
 import type { AuditEntry } from '../../store/read/api-access.ts'
 import type { Statement } from '../../store/write/contract.ts'
@@ -21,7 +21,7 @@ export function createApiKey(key: Omit<NewApiKey, 'createdAt'>): Command<number>
   }
 }
 
-/** With the sessions that were signed in with it. */
+/** Also removes the sessions that were signed in with the key. */
 export function revokeApiKey(id: string): Command<number> {
   return { needs: {}, decide: ({ now }) => now, also: (at) => withdrawApiKey(id, at) }
 }
@@ -38,7 +38,7 @@ export function recordAudit(entries: readonly AuditEntry[]): Command<null> {
   return write([insertAudit(entries)])
 }
 
-/** The command, with a line about it in the audit log: both or neither. */
+/** Adds a line in the audit log to the command: both are written or neither. */
 export function audited<Result>(command: Command<Result>, entry: AuditEntry): Command<Result> {
   return { ...command, also: (result) => [...(command.also?.(result) ?? []), insertAudit([entry])] }
 }

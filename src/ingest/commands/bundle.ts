@@ -1,4 +1,4 @@
-/** A k8splugin's instance: what it is and which resources it has is told, and how they are is a picture of them (docs/wire.md §3). */
+/** An instance of a k8splugin. One request gives the instance with the list of its resources, another one the status of them (docs/wire.md §3). */
 
 import { DomainError } from '../../domain/errors.ts'
 import type { Instance } from '../../domain/instance.ts'
@@ -20,7 +20,7 @@ export interface BundleInstance {
   readonly cloudRegion: string
   readonly component: string
   readonly reportedState: DeploymentState
-  /** It is on its way out: a failure is one of deleting. */
+  /** The instance is being deleted, so a failure is a failure to delete. */
   readonly isEnding: boolean
   readonly resources: readonly {
     readonly group: string
@@ -29,7 +29,7 @@ export interface BundleInstance {
     readonly name: string
     readonly namespace: string | null
   }[]
-  /** The body as it came, as JSON text. */
+  /** The body as received, as JSON text. */
   readonly document: string
 }
 
@@ -40,7 +40,7 @@ export interface BundleReported {
   readonly isNew: boolean
 }
 
-/** The whole of what is told: a resource that it does not list any more is one that only the cluster may have. */
+/** Applies a complete list of resources. A resource that is no longer listed may still exist in the cluster. */
 export function reportInstance(fact: BundleInstance): Command<BundleReported> {
   const region = { kind: 'CLOUD_REGION', provider: '', name: fact.cloudRegion } as const
   return {
@@ -79,7 +79,7 @@ export function reportInstance(fact: BundleInstance): Command<BundleReported> {
   }
 }
 
-/** How its resources are: the whole present picture. */
+/** Applies a complete snapshot of the status of all resources. */
 export function reportInstanceStatus(
   instanceId: string,
   objects: readonly ObservedObject[],
@@ -97,7 +97,7 @@ export function reportInstanceStatus(
   }
 }
 
-/** It is gone, with all it had. What it was stays. */
+/** The instance is gone with all its resources. Its history stays. */
 export function removeInstance(instanceId: string): Command<{ readonly revision: number; readonly verdict: Verdict }> {
   return {
     needs: { orchestrated: [{ contexts: [instanceId], whole: true }] },
@@ -155,7 +155,7 @@ function recordResources(
   }
 }
 
-/** A k8splugin tells of the whole what an orchestrator tells of each. */
+/** A k8splugin gives one status for all resources, an orchestrator one for each resource. */
 function syncOf(reportedState: DeploymentState, known: SyncStatus | null): SyncStatus {
   switch (reportedState) {
     case 'INSTALLED':

@@ -1,4 +1,4 @@
-/** Declaring what should run, and forgetting what should no longer be spoken of. */
+/** Declares, removes and forgets deployments. */
 
 import { applyDeclaration } from '../../domain/declaration.ts'
 import type { Deployment } from '../../domain/deployment.ts'
@@ -18,7 +18,7 @@ export interface DeploymentDeclaration {
   readonly application: string | null
   readonly applicationVersion: string | null
   readonly components: readonly string[] | null
-  /** What its device should fetch and apply; absent: says nothing. */
+  /** The document that the device should fetch and apply. Absent: unchanged. */
   readonly document?: DesiredDocument
 }
 
@@ -28,13 +28,13 @@ export interface Declared {
   readonly deploymentKeys: readonly number[]
 }
 
-/** For the manifests of devices that should run something else than before. */
+/** The author, the reason and the bundle of a change of manifests. */
 export interface Desire {
   readonly cause: Cause
   readonly bundle: DigestBundle
 }
 
-/** `desire`: of those with a document. */
+/** `desire`: for declarations with a document. */
 export function declareDeployments(
   rollout: { readonly name: string; readonly project: string | null } | null,
   deployments: readonly DeploymentDeclaration[],
@@ -76,14 +76,14 @@ export function declareDeployments(
   }
 }
 
-/** It would be counted for ever as what a device is yet to report. */
+/** Refuses retired devices: the deployment would count as not yet reported for ever. */
 function refuseRetired(work: UnitOfWork, deployments: readonly DeploymentDeclaration[]): void {
   deployments.forEach(({ deviceId, document }, index) => {
     const parent = parentName(deviceId)
     const involved = [
       work.device(deviceId),
       parent ? newParent(work, deviceId, parent) : null,
-      // Its manifest is not fetched any more.
+      // The owner of the manifest: a retired owner does not fetch it any more.
       document ? work.device(manifestOwner(deviceId)) : null,
     ]
     const retired = involved.find((device) => device && device.retiredAt !== null)
@@ -93,7 +93,7 @@ function refuseRetired(work: UnitOfWork, deployments: readonly DeploymentDeclara
   })
 }
 
-/** All that a device should run is one archive, too, and is loaded whenever it changes. */
+/** Limits the size of a device's documents together: they form one archive, and each change loads all of them. */
 function refuseTooLarge(work: UnitOfWork, documented: readonly DeploymentDeclaration[]): void {
   for (const [owner, declared] of Map.groupBy(documented, ({ deviceId }) => manifestOwner(deviceId))) {
     const key = work.device(owner)?.key ?? null
@@ -110,7 +110,7 @@ function refuseTooLarge(work: UnitOfWork, documented: readonly DeploymentDeclara
   }
 }
 
-/** It was moved to a device with a manifest of its own, and the one that lists it would go on listing it. */
+/** Refuses a deployment that moved to a device with another manifest: the first manifest would still list it. */
 function refuseListedElsewhere(work: UnitOfWork, documented: readonly DeploymentDeclaration[]): void {
   for (const declaration of documented) {
     const { deploymentId, deviceId } = declaration
@@ -133,7 +133,7 @@ interface OneDeclared {
   readonly declaration: DeploymentDeclaration
   /** The deployment's. */
   readonly key: number
-  /** The device with the manifest that would list it. */
+  /** The device whose manifest lists the deployment. */
   readonly ownerKey: number
 }
 
@@ -154,8 +154,9 @@ function declare(work: UnitOfWork, declaration: DeploymentDeclaration, rolloutKe
 }
 
 /**
- * The device's own, or any that runs on it; with a document also the one that its gateway's manifest lists, its gateway reports, or
- * that was withdrawn before anybody reported it, on whichever child: it should move. What was forgotten comes back only when nothing else is there.
+ * Finds the deployment that the device reports, or one that runs on it. With a document, also one that the manifest of its gateway lists,
+ * that the gateway reports, or that was withdrawn before it was reported, on any child: the deployment moves to the device. A forgotten
+ * deployment is used only if there is no other.
  */
 function findDeclared(
   work: UnitOfWork,
@@ -175,7 +176,7 @@ function findDeclared(
   return candidates.find((deployment) => deployment.forgottenAt === null) ?? candidates[0] ?? null
 }
 
-/** A version more for each device that should run something else: one, however many documents it is. */
+/** Creates one new version for each device whose desired state changes, for any number of documents. */
 function desireDocuments(work: UnitOfWork, declared: readonly OneDeclared[], { cause, bundle }: Desire): void {
   const news = declared.flatMap(({ declaration, key, ownerKey }) => {
     const { deploymentId, deviceId, document } = declaration
@@ -194,7 +195,7 @@ function setDesired(work: UnitOfWork, key: number, version: Digits, digest: Dige
   if (known) work.apply(known, desireDocument(known, version, digest, work.moment()), null)
 }
 
-/** They should not run any more: their documents leave the manifests of their devices. They stay in all lists until they are forgotten. */
+/** Removes the documents from the manifests of their devices. The deployments stay in all lists until they are forgotten. */
 export function removeDeployments(keys: readonly number[], desire: Desire): Command<{ readonly revision: Revision }> {
   return {
     needs: { deploymentKeys: keys, manifestsOf: keys },
@@ -205,7 +206,7 @@ export function removeDeployments(keys: readonly number[], desire: Desire): Comm
         if (deployment.targetManifestVersion === null)
           throw refusal(
             'INVALID_REQUEST',
-            'only what was declared with a document can be removed: forget what is not there any more',
+            'only a deployment with a document can be removed: use forgetDeployments for others',
             index,
             'was not declared with a document',
           )
@@ -217,7 +218,7 @@ export function removeDeployments(keys: readonly number[], desire: Desire): Comm
   }
 }
 
-/** Their documents leave the manifests that list them: one version more for each of these devices. */
+/** Removes the documents from the manifests that list them. Creates one new version for each of these devices. */
 export function withdraw(work: UnitOfWork, deployments: readonly Deployment[], { cause, bundle }: Desire): void {
   const listed = deployments.flatMap(({ key }) => work.desired.entryOf(key) ?? [])
   for (const [ownerKey, entries] of Map.groupBy(listed, ({ targetKey }) => targetKey)) {
@@ -237,16 +238,16 @@ export function forgetDeployments(keys: readonly number[]): Command<{ readonly r
         if (known.instanceKey !== null)
           throw refusal(
             'INVALID_REQUEST',
-            'what an orchestrator runs cannot be forgotten: terminate its rollout',
+            'a deployment of an orchestrator cannot be forgotten: terminate its rollout',
             index,
             'is run by an orchestrator',
           )
         if (known.documentDigest !== null)
           throw refusal(
             'INVALID_REQUEST',
-            'what a device should run cannot be forgotten: remove it first',
+            'a desired deployment cannot be forgotten: remove it first',
             index,
-            'should run: its device is told so until removeDeployments withdraws it',
+            'is desired: the manifest of its device lists it until removeDeployments withdraws it',
           )
       })
       for (const key of keys) forget(work, key)
@@ -255,7 +256,7 @@ export function forgetDeployments(keys: readonly number[]): Command<{ readonly r
   }
 }
 
-/** Retention's form: only what is still REMOVED, and has been since before `before`. */
+/** The form for retention: forgets only deployments that have been REMOVED since before `before`. */
 export function forgetRemoved(keys: readonly number[], before: Millis): Command<{ readonly revision: Revision }> {
   return {
     needs: { deploymentKeys: keys },

@@ -1,4 +1,4 @@
-/** What operators do with devices: none of it is a change of the feed, all of it is ordered with the reports. */
+/** Operators' commands for devices. They are not changes of the feed, but are ordered with the reports. */
 
 import { DomainError } from '../../domain/errors.ts'
 import { noMarks } from '../../domain/order.ts'
@@ -25,10 +25,10 @@ export interface DeviceRegistration {
   readonly parent: string | null
   /** Seconds. */
   readonly expectedInterval: number | null
-  /** What its messages are signed with. */
+  /** The keys that the device signs its messages with. */
   readonly publicKeys?: readonly NewIdentity[] | null
   readonly spiffeIds?: readonly string[] | null
-  /** Of the token that the device gets if it has none yet. */
+  /** The hash of the token that the device gets if it has none. */
   readonly tokenHash: string
 }
 
@@ -62,7 +62,7 @@ export function registerDevices(devices: readonly DeviceRegistration[]): Command
   }
 }
 
-/** The old ones of a revoked or retired device, which were kept to know it by, are not good again. */
+/** The stored credentials of a revoked or retired device are replaced: they must not become valid again. */
 function credentialsOf(device: DeviceRegistration, { key, isNew, wasEnded }: Registered[number]): Statement[] {
   const { publicKeys, spiffeIds } = afterEnd(device, wasEnded)
   return [
@@ -86,7 +86,7 @@ function identitiesOf({ publicKeys, spiffeIds }: DeviceRegistration): string[] {
   return [...(publicKeys ?? []).map(({ id }) => id), ...(spiffeIds ?? [])]
 }
 
-/** In their order: what one gives away with its new list, another one after it may take. */
+/** In order: a later device may take an identity that an earlier one gave up. */
 function giveIdentities(work: UnitOfWork, devices: readonly DeviceRegistration[], registered: Registered): void {
   const before = Map.groupBy(devices.flatMap(identitiesOf), (id) => work.holderOf(id)?.key)
   devices.forEach((device, index) => {
@@ -96,7 +96,7 @@ function giveIdentities(work: UnitOfWork, devices: readonly DeviceRegistration[]
       if ((isSpiffeId(id) ? lists.spiffeIds : lists.publicKeys) !== null) work.giveIdentity(id, null)
     for (const id of identitiesOf(device)) {
       const holder = work.holderOf(id)
-      // What proved a retired device may prove the one that replaced it.
+      // A replacement may take the identities of a retired device.
       if (holder && holder.key !== key && holder.retiredAt === null)
         throw heldByAnother(id, holder, `devices[${index}]`)
       work.giveIdentity(id, work.targetByKey(key))
@@ -128,7 +128,7 @@ export function provisionDevice(deviceId: string, spiffeId: string | null): Comm
       const known = work.device(deviceId)
       const parent = parentName(deviceId)
       refuseEnded(known, parent ? newParent(work, deviceId, parent) : null)
-      // Another came first under its name.
+      // Another device is registered under this name.
       if (known?.registered && spiffeId !== null && !holder)
         throw new DomainError('FORBIDDEN', `device ${deviceId} is registered, and not known by ${spiffeId}`)
       const device = parent ? ensureChild(work, deviceId, parent) : work.ensureDevice(deviceId)
@@ -177,7 +177,7 @@ function refuseCycles(work: UnitOfWork, devices: readonly DeviceRegistration[]):
   })
 }
 
-/** Whatever is below a retired device is retired, too (retire.ts). */
+/** Every device below a retired device is retired too (retire.ts). */
 function refuseRetiredParents(work: UnitOfWork, devices: readonly DeviceRegistration[]): void {
   const returning = new Set<string>()
   devices.forEach(({ deviceId, parent }, index) => {
@@ -200,7 +200,7 @@ function ancestors(deviceId: string): string[] {
   return parent ? [parent] : []
 }
 
-/** The old tokens stay good for `overlapSeconds`. */
+/** The old tokens stay valid for `overlapSeconds`. */
 export function rotateToken(deviceId: string, tokenHash: string, overlapSeconds: number): Command<{ key: number }> {
   return {
     needs: { devices: [deviceId] },
@@ -214,7 +214,7 @@ export function rotateToken(deviceId: string, tokenHash: string, overlapSeconds:
   }
 }
 
-/** From now on its reports, and reports for it, are refused. Its credentials are kept, so that their refusal can say that it was revoked. */
+/** Refuses reports from the device and about it from now on. Its credentials are kept, so that a refusal can give the revocation as its reason. */
 export function revokeDevice(deviceId: string): Command<{ key: number }> {
   return {
     needs: { devices: [deviceId] },
@@ -226,7 +226,7 @@ export function revokeDevice(deviceId: string): Command<{ key: number }> {
   }
 }
 
-/** Its next report counts as the newest: for a reporter with a wrong clock or counter. */
+/** Accepts its next report as the newest, for a reporter with a wrong clock or counter. */
 export function resetReporterOrder(reporter: string): Command<{ key: number; deployments: number }> {
   return {
     needs: { devices: [reporter], reporters: [reporter] },
@@ -246,13 +246,13 @@ function clearMarks(work: UnitOfWork, reporter: string): number {
   return deployments.length
 }
 
-/** The command, and from then on the message that asked for it is not good again: both or neither. */
+/** Writes the command and marks its signed message as used: both or neither. */
 export function spending<Result>(command: Command<Result>, proof: Proof | null): Command<Result> {
   if (!proof) return command
   return { ...command, proof, ...(command.portable && { portable: { ...command.portable, proof } }) }
 }
 
-/** What a backlog of several commands ends with. */
+/** The last command of a backlog of several commands. */
 export function spend(proof: Proof): Command<null> {
   return spending({ needs: {}, decide: () => null }, proof)
 }

@@ -1,4 +1,4 @@
-/** What devices say of themselves rather than of a deployment: none of it is a change of the feed, all of it is a sign of life. */
+/** Devices' statements about themselves and not about a deployment. They are not changes of the feed, but each is a sign of life. */
 
 import { DomainError } from '../../domain/errors.ts'
 import type { Millis } from '../../domain/values.ts'
@@ -14,7 +14,7 @@ interface Introduced {
 }
 
 /**
- * `caller`: the device of the credential; null: no credential was required. `repositoryToken`: the hash of the token that opens its
+ * `caller`: the device of the credential. Null: no credential was required. `repositoryToken`: the hash of the token that opens its
  * repository; null: it gets none.
  */
 export function onboardDevice(
@@ -31,7 +31,7 @@ export function onboardDevice(
   }
 }
 
-/** From now on it is revoked, until it is registered again. */
+/** Revokes the device until it is registered again. */
 export function offboardDevice(device: string): Command<Introduced> {
   const { needs, decide } = introduce(device, device, device)
   return {
@@ -46,7 +46,7 @@ export function offboardDevice(device: string): Command<Introduced> {
   }
 }
 
-/** `reporter` says it of itself, or of a device behind it. */
+/** `reporter` reports it about itself, or about a device behind it. */
 export function recordCapabilities(
   device: string,
   reporter: string,

@@ -1,4 +1,4 @@
-/** The main job: a status report becomes a verdict. */
+/** Decides the verdict of a status report. */
 import type { Deployment } from '../../domain/deployment.ts'
 import type { Deviation } from '../../domain/deviation.ts'
 import { DomainError } from '../../domain/errors.ts'
@@ -17,8 +17,8 @@ import type { UnitOfWork } from '../unit-of-work.ts'
 const childUnreachable = '102'
 
 /**
- * `caller`: the device of the credential, which may report for itself and for devices behind it; null: no credential was required.
- * `deviations`: they count for the reporter, whose agent wrote the report, whatever the verdict is.
+ * `caller`: the device of the credential, which may report for itself and for devices behind it. Null: no credential was required.
+ * `deviations`: counted for the reporter, whose agent wrote the report, with any verdict.
  */
 export function recordReport(
   report: StatusReport,
@@ -63,7 +63,7 @@ export function recordReport(
       }
       work.apply(known, { verdict, staleBy, deployment, changes }, report.observedAt)
       noteChild(work, target.key, from.key, report)
-      // A report that repeats what is known of the deployment may still end its device's absence.
+      // A report that repeats the known state of the deployment may still end its device's absence.
       if (work.revision() === before) {
         work.countRepeat(deployment)
         return { verdict: 'UNCHANGED', revision: before }
@@ -75,12 +75,12 @@ export function recordReport(
 }
 
 /**
- * What was declared for that device and is not reported yet: the first report takes it over, also a gateway's. A gateway may
- * also have put what its manifest lists on another child than the one it was declared for.
+ * Finds a declared deployment that is not reported yet. The first report takes it over, also that of a gateway. A gateway may run a
+ * deployment of its manifest on another child than the declared one.
  */
 function declaredOn(work: UnitOfWork, deploymentId: string, targetKey: number, reporter: string): Deployment | null {
   const onTarget = work.deploymentsOn(deploymentId, targetKey).find(isFree)
-  // What is listed was loaded only for who speaks of another.
+  // Listed deployments are loaded only for a reporter that reports about another device.
   const isOfItself = work.targetByKey(targetKey).name === reporter
   return onTarget ?? (isOfItself ? null : (work.freeOf(reporter, deploymentId)[0] ?? null))
 }
@@ -94,12 +94,12 @@ export function refuseStrangers(work: UnitOfWork, caller: string, devices: reado
     )
 }
 
-/** A request with a good credential that reported nothing that could be taken: its device is alive all the same. */
+/** A request with a valid credential and without a valid report still shows that its device is alive. */
 export function hearDevice(name: string): Command<null> {
   return hearDevices([name])
 }
 
-/** Of a refused report. Only for a device that is known: a refusal makes none. */
+/** Counts the deviations of a refused report, only for a known device: a refusal creates no device. */
 export function countDeviations(name: string, deviations: readonly Deviation[]): Command<null> {
   return {
     portable: { kind: 'countDeviations', device: name, deviations },
@@ -128,7 +128,7 @@ export function hearKnown(work: UnitOfWork, name: string): void {
   if (device && device.revokedAt === null && device.retiredAt === null) hear(work, device.key, null)
 }
 
-/** A sign of life: it ends an absence, and says that a device is there which promised such signs (or must give them). */
+/** A sign of life. It ends an absence, and makes a device ONLINE that promised heartbeats or must send them. */
 function hear(work: UnitOfWork, reporterKey: number, observedAt: Millis | null): void {
   const device = { ...work.targetByKey(reporterKey), lastHeardAt: work.now }
   work.putTarget(device, 'heard')

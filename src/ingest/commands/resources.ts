@@ -1,4 +1,4 @@
-/** Resources as an orchestrator applies them, and as a cluster shows them: one model, two sources (docs/wire.md §2.3). */
+/** Resources that an orchestrator applies and that a cluster shows: one model, two sources (docs/wire.md §2.3). */
 import { DomainError } from '../../domain/errors.ts'
 import type { Instance } from '../../domain/instance.ts'
 import type { Verdict } from '../../domain/report.ts'
@@ -11,7 +11,7 @@ import { followDeployment, followInstance } from '../instances.ts'
 import { assess, blankResource, matchResource, putResource, withAssessment } from '../resources.ts'
 import type { UnitOfWork } from '../unit-of-work.ts'
 
-/** A resource as the orchestrator applied it. */
+/** A resource that the orchestrator applied. */
 export interface AppliedResource {
   readonly component: string
   readonly target: TargetName
@@ -23,11 +23,11 @@ export interface AppliedResource {
   readonly sync: SyncStatus
   /** Whether the source that watches the cluster can show objects of this kind. */
   readonly showable: boolean
-  /** Undefined: says nothing about it. */
+  /** Undefined: unknown. */
   readonly detail?: ResourceDetail | null
 }
 
-/** An object as the cluster shows it. */
+/** An object in the cluster. */
 export interface ObservedObject {
   readonly group: string
   readonly version: string
@@ -38,13 +38,13 @@ export interface ObservedObject {
   readonly detail: ResourceDetail | null
 }
 
-/** The whole present picture of a component on a cluster: what it does not list is not there. */
+/** A complete snapshot of a component on a cluster. A resource that is not listed does not exist there. */
 export interface Picture {
-  /** The status context that the resources' labels carry, or an instance's own. */
+  /** The status context in the labels of the resources, or the id of an instance. */
   readonly context: string
   readonly component: string
   readonly target: TargetName
-  /** Of the custom resource; an older version of the same one is STALE. Null: unknown, so it is the newest. */
+  /** The version of the custom resource. An older version of the same one is STALE. Null: unknown, so the snapshot is the newest. */
   readonly uid: string | null
   readonly resourceVersion: string | null
   readonly objects: readonly ObservedObject[]
@@ -57,7 +57,7 @@ export interface ResourcesReported {
   readonly verdicts: readonly Verdict[]
 }
 
-/** By rollout and AppContext; what they are all together follows at the end of the call. */
+/** Applies resources by rollout and AppContext. Their sum is computed at the end of the call. */
 export function reportResources(
   name: LifecycleRolloutName,
   instanceId: string,
@@ -91,7 +91,7 @@ export function reportResources(
   }
 }
 
-/** A cluster's picture of a component: it goes to the newest instance of its context, and to those that it updated. */
+/** Applies a cluster's snapshot of a component to the newest instance of its context, and to the instances that it updated. */
 export function reportStateSnapshot(
   name: LifecycleRolloutName,
   picture: Picture,
@@ -112,7 +112,7 @@ export function reportStateSnapshot(
   }
 }
 
-/** What a cluster's watcher says of its connection; the cluster is made if it is not known yet. */
+/** Records the connectivity of a cluster. Creates the cluster if it is unknown. */
 export function setConnectivity(
   target: TargetName,
   to: Connectivity,
@@ -149,12 +149,12 @@ function requireInstances(
   return { rollout, instances }
 }
 
-/** Facts may overtake the action that names what they are about. */
+/** Facts may overtake the action that creates their instance. */
 function notYet(message: string): DomainError {
   return new DomainError('NOT_FOUND_YET', message)
 }
 
-/** `touched`: the deployments' keys by target; their sums follow later. */
+/** `touched`: the deployments' keys by target. Their sums are computed later. */
 function applyItem(
   work: UnitOfWork,
   rollout: Rollout,

@@ -1,17 +1,17 @@
 /**
- * Taking devices out of service for good. In this order, a revision each:
+ * Takes devices out of service permanently. In this order, a revision each:
  *
  *   DEVICE_RETIRED         the device, then each device behind it
- *   CONVERGENCE_CHANGED    documents leave the manifests that list them, also a gateway's that stays in service
+ *   CONVERGENCE_CHANGED    documents leave the manifests that list them, also the manifest of a gateway that stays in service
  *   DEPLOYMENT_FORGOTTEN   every deployment that runs on one of them, or that only they report
  *
- * A deployment is closed by being forgotten: lists, counters, the past and its return with a new report are then what they are for
- * any forgotten deployment. A state RETIRED of its own was rejected: every reader of deployments would have to leave it out.
+ * A deployment is closed by forgetting it: lists, counters, history and a return with a new report then work as for any forgotten
+ * deployment. A separate state RETIRED was rejected: every reader of deployments would have to exclude it.
  *
- * Nothing below a retired device is in service: devices behind it retire with it, or it is refused (a gateway's children would fall
- * silent, and nobody would have said so); report.ts, declare.ts and device.ts refuse to place a device below it.
+ * No device below a retired device is in service. Devices behind it retire with it, or the command is refused: otherwise a gateway's
+ * children would become silent without a reason. report.ts, declare.ts and device.ts refuse to place a device below it.
  *
- * Credentials stay stored so that the device is recognised, and is answered 410 instead of 401; they are accepted for nothing.
+ * Credentials stay stored, so that the device gets 410 instead of 401. They give no access.
  */
 import type { Deployment } from '../../domain/deployment.ts'
 import { DomainError } from '../../domain/errors.ts'
@@ -23,11 +23,11 @@ import { type Desire, forget, withdraw } from './declare.ts'
 
 export interface Retirement {
   readonly deviceId: string
-  /** The device that takes its place; null: none, or not known yet. */
+  /** The device that replaces it. Null: none, or not known yet. */
   readonly replacedBy: string | null
 }
 
-/** Why, and whether what is behind the devices goes with them. `desire`: for the manifests that lose documents. */
+/** The reason, and whether devices behind the retired ones retire too. `desire`: for the manifests that lose documents. */
 export interface RetireOptions {
   readonly reason: string
   readonly withChildren: boolean
@@ -38,16 +38,16 @@ export interface Retired {
   readonly revision: Revision
   readonly results: readonly {
     readonly key: number
-    /** False: it was retired already, for the same reason and with the same replacement. */
+    /** False: it was already retired, for the same reason and with the same replacement. */
     readonly isChanged: boolean
     /** Devices behind it that retired with it. */
     readonly children: number
-    /** Deployments that were closed, of the devices behind it too. */
+    /** Deployments that were closed, including those of the devices behind it. */
     readonly deployments: number
   }[]
 }
 
-/** How many are named where more are in the way. */
+/** The limit of names in a refusal. */
 const mostNamed = 10
 
 export function retireDevices(retirements: readonly Retirement[], options: RetireOptions): Command<Retired> {
@@ -83,14 +83,14 @@ export function retireDevices(retirements: readonly Retirement[], options: Retir
 interface Branch {
   readonly retirement: Retirement
   readonly device: Target
-  /** Those behind it that are in service, and are not retired by name. */
+  /** The devices behind it that are in service and are not retired by name. */
   readonly below: readonly Target[]
 }
 
 function findBranches(work: UnitOfWork, retirements: readonly Retirement[]): readonly Branch[] {
   const children = Map.groupBy(work.targets(), ({ parentKey }) => parentKey)
   const named = new Set(retirements.map(({ deviceId }) => deviceId))
-  /** Each once: of two devices that are named, one may be behind the other. */
+  /** Each device once: a named device may be behind another named one. */
   const taken = new Set<number>()
   return retirements.map((retirement, index) => {
     const device = work.device(retirement.deviceId)
@@ -118,7 +118,7 @@ function refuseChildren(branches: readonly Branch[]): void {
   })
 }
 
-/** Of each branch, the device that takes the place of its own. */
+/** The replacement for the device of each branch. */
 function findReplacements(work: UnitOfWork, branches: readonly Branch[]): readonly (Target | null)[] {
   const leaving = new Set(branches.flatMap(({ device, below }) => [device.key, ...below.map(({ key }) => key)]))
   return branches.map(({ retirement: { replacedBy }, device }, index) => {
@@ -126,7 +126,7 @@ function findReplacements(work: UnitOfWork, branches: readonly Branch[]): readon
     const replacement = work.device(replacedBy)
     if (!replacement)
       throw refusal('NOT_FOUND', `there is no device ${replacedBy}: register it before`, index, 'replacedBy')
-    // Said again, it may have been retired since.
+    // In a repeated command, the replacement may have been retired since.
     if (device.replacedByKey === replacement.key) return replacement
     if (replacement.retiredAt !== null || leaving.has(replacement.key))
       throw refusal('CONFLICT', `${replacedBy} is retired, or is to be: name a device in service`, index, 'replacedBy')
@@ -134,7 +134,7 @@ function findReplacements(work: UnitOfWork, branches: readonly Branch[]): readon
   })
 }
 
-/** Saying it again with another reason or replacement corrects what was said; since when it is retired stays. */
+/** A repeated command with another reason or replacement corrects them. The time of retirement stays. */
 function end(work: UnitOfWork, device: Target, retiredReason: string, replacedByKey: number | null): boolean {
   const isSaid = device.retiredReason === retiredReason && device.replacedByKey === replacedByKey
   if (device.retiredAt !== null && isSaid) return false
@@ -143,7 +143,7 @@ function end(work: UnitOfWork, device: Target, retiredReason: string, replacedBy
   return true
 }
 
-/** How many of each branch: one that two branches share is of the first. */
+/** Closes the deployments of all branches and returns their number for each. A shared deployment counts for the first branch. */
 function closeDeployments(work: UnitOfWork, branches: readonly Branch[], desire: Desire): readonly number[] {
   const open = [...work.deployments()].filter((d) => d.instanceKey === null && d.forgottenAt === null)
   const onTarget = Map.groupBy(open, ({ targetKey }) => targetKey)
@@ -156,7 +156,7 @@ function closeDeployments(work: UnitOfWork, branches: readonly Branch[], desire:
         closed.set(deployment.key, deployment)
     return closed.size - before
   })
-  // All at once: a manifest gets one version, however many documents leave it.
+  // All at once, so that a manifest gets one new version for any number of documents.
   withdraw(work, [...closed.values()], desire)
   for (const key of [...closed.keys()].sort((a, b) => a - b)) forget(work, key)
   return counts

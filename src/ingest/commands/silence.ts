@@ -1,8 +1,8 @@
-/** Silence as a fact: only for devices that are expected to be heard, and only while a server was listening. */
+/** Marks silent devices OFFLINE: only devices that must send heartbeats, and only if a server was listening. */
 import type { Millis } from '../../domain/values.ts'
 import type { Command } from '../command.ts'
 
-/** Marks those OFFLINE that are still silent when their turn comes. `listeningSince`: our own downtime is not their silence. */
+/** Marks devices OFFLINE that are still silent when the command is decided. `listeningSince`: our own downtime is not their silence. */
 export function markSilent(deviceIds: readonly string[], listeningSince: Millis): Command<{ readonly marked: number }> {
   return {
     needs: { devices: deviceIds },

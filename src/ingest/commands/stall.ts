@@ -1,10 +1,10 @@
-/** Standing still as a fact: decided from outside (store/write/standstill.ts), written only where nothing has happened since. */
+/** Records standstills. store/write/standstill.ts finds them. The command records one only if the deployment has not changed since. */
 
 import { stallDeployment } from '../../domain/transition.ts'
 import type { Revision } from '../../domain/values.ts'
 import type { Command } from '../command.ts'
 
-/** A deployment, and the revision at which it was found to stand still. */
+/** A deployment, and the revision at which its standstill was found. */
 export interface Standstill {
   readonly key: number
   readonly revision: Revision
