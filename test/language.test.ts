@@ -16,6 +16,7 @@ const plain = [
   'schema.graphql',
   'deploy/',
   'docs/',
+  'src/auth/',
   'src/cli/',
   'src/client/',
   'src/clusters/',

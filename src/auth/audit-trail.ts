@@ -1,6 +1,6 @@
 /**
- * Refused credentials on their way into the audit log. Whoever guesses does so often: what is alike is gathered, and written as one line
- * that says how many times. An address has a share of the lines, and beyond it one line a minute: nobody without a credential fills the disk.
+ * Writes refused credentials to the audit log. A client that guesses credentials repeats itself, so equal refusals become one line with a
+ * count. Each address has a share of the lines, and above it one line a minute. So a client without a credential cannot fill the disk.
  */
 import type { Millis } from '../domain/values.ts'
 import { recordAudit } from '../ingest/commands/api-access.ts'
@@ -9,38 +9,38 @@ import { networkOf } from '../limits/address.ts'
 import { createBuckets } from '../limits/rate.ts'
 import type { AuditEntry } from '../store/read/api-access.ts'
 
-/** Never what was presented itself. */
+/** It never contains the presented credential. */
 export type Refusal = Pick<AuditEntry, 'who' | 'credential' | 'address' | 'action' | 'outcome'>
 
 export interface AuditTrail {
-  /** Whether it is worth a line in the log: neither one more of the same, nor more than the address has a share of. */
+  /** Records a refusal. True: log it. False: it repeats an earlier one, or the address has used up its share. */
   refused(refusal: Refusal): boolean
-  /** Writes what has been gathered. */
+  /** Writes the collected refusals. */
   close(): Promise<void>
 }
 
 export interface AuditTrailDeps {
   readonly writer: Pick<Writer, 'submit'>
   readonly clock: () => Millis
-  /** Milliseconds in which refusals are gathered. */
+  /** Milliseconds in which equal refusals are collected. */
   readonly interval?: number
   readonly failed?: (error: unknown) => void
 }
 
-/** Different ones that are gathered at a time; those beyond are counted together. */
+/** Distinct refusals that are collected at a time. Further ones are counted together. */
 const most = 500
-/** Lines that one address may fill at once, and milliseconds after which it may fill one more. */
+/** Burst of lines of one address, and milliseconds until it may write one more. */
 const share = 20
 const refill = 10_000
-/** Of what is beyond that an address has one line in so many milliseconds. */
+/** Milliseconds between the lines of an address that has used up its share. */
 const overflowInterval = 60_000
-/** Characters: what was refused may quote what was sent. */
+/** Characters. A refusal may quote the request. */
 const longestText = 200
 
 export function createAuditTrail(deps: AuditTrailDeps): AuditTrail {
   const { writer, clock, interval = 1_000, failed = () => {} } = deps
   const gathered = new Map<string, AuditEntry>()
-  /** By network, and for more than can be told apart. */
+  /** By network. The empty key counts all networks above the limit. */
   const overflow = new Map<string, AuditEntry>()
   const takes = createBuckets(share, refill)
   const timers = new Map<typeof gathered, NodeJS.Timeout>()

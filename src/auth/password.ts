@@ -1,4 +1,4 @@
-/** The password of `Authorization: Basic`, of whichever user: how Git's clients show a token or a key. Null: there is none. */
+/** The password of `Authorization: Basic`, for any user name. Git clients send a token or a key this way. Null: the request has no password. */
 export function passwordIn(authorization: string | undefined): string | null {
   const [, encoded = null] = /^basic +(\S+) *$/i.exec(authorization ?? '') ?? []
   if (encoded === null) return null

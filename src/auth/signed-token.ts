@@ -1,4 +1,4 @@
-/** Tokens that somebody else signs (JWT): whether they are good, for whoever reads their claims. */
+/** Verifies tokens that an external issuer signed (JWT). Callers read the claims of the result. */
 import {
   createRemoteJWKSet,
   errors,
@@ -11,12 +11,12 @@ import {
 import { DomainError } from '../domain/errors.ts'
 
 export interface SignedTokenConfig {
-  /** Where the issuer publishes its keys; null: `secret` is the key. */
+  /** URL of the issuer's keys. Null: `secret` is the key. */
   readonly jwksUrl: string | null
   readonly secret: string | null
   readonly issuer: string | null
   readonly audience: string | null
-  /** Seconds that two clocks may differ. */
+  /** Seconds of tolerated clock difference. */
   readonly clockSkew: number
 }
 
@@ -35,7 +35,7 @@ export class TokenRefused extends DomainError {
 const shared = ['HS256', 'HS384', 'HS512']
 const published = ['ES256', 'ES384', 'ES512', 'PS256', 'PS384', 'PS512', 'RS256', 'RS384', 'RS512', 'EdDSA', 'Ed25519']
 
-/** Keys that were withdrawn are good for so long at most. */
+/** Milliseconds that the key set is cached. A withdrawn key is accepted for this time at most. */
 const keysAge = 60_000
 
 export function looksLikeJwt(text: string): boolean {
@@ -67,7 +67,7 @@ export function createTokenVerifier({ jwksUrl, secret, issuer, audience, clockSk
   }
 }
 
-/** A token need not name its key (`kid`). While an issuer replaces its key it publishes both, and each of them may be meant. */
+/** A token may omit its key id (`kid`). An issuer publishes both keys while it replaces one, so each candidate is tried. */
 async function verifyWithEach(text: string, error: unknown, options: JWTVerifyOptions): Promise<JWTVerifyResult> {
   if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error
   for await (const candidate of error) {
@@ -80,7 +80,7 @@ async function verifyWithEach(text: string, error: unknown, options: JWTVerifyOp
   throw new errors.JWSSignatureVerificationFailed()
 }
 
-/** A dot leads into an object (`realm_access.roles`), unless a claim is called so. Undefined: there is none. */
+/** A dot selects a member of an object (`realm_access.roles`), unless a claim has exactly this name. Undefined: the claim is absent. */
 export function claimOf(payload: JWTPayload, name: string): unknown {
   if (Object.hasOwn(payload, name)) return payload[name]
   let value: unknown = payload
@@ -95,16 +95,16 @@ export function claimOf(payload: JWTPayload, name: string): unknown {
 function explain(error: unknown): DomainError {
   if (error instanceof errors.JWTExpired) return new TokenRefused('expired', 'it has expired')
   if (error instanceof errors.JWTClaimValidationFailed)
-    return new TokenRefused('claims', `its claim ${error.claim} is not what is asked for`)
-  if (error instanceof errors.JOSEAlgNotAllowed) return new TokenRefused('signature', 'its algorithm is not taken')
+    return new TokenRefused('claims', `its claim ${error.claim} does not have the required value`)
+  if (error instanceof errors.JOSEAlgNotAllowed) return new TokenRefused('signature', 'its algorithm is not accepted')
   const isBad =
     error instanceof errors.JWSSignatureVerificationFailed ||
     error instanceof errors.JWKSNoMatchingKey ||
     error instanceof errors.JWTInvalid ||
     error instanceof errors.JWSInvalid ||
     error instanceof errors.JOSENotSupported
-  if (isBad) return new TokenRefused('signature', 'its signature is not one of those that are trusted')
-  return new DomainError('UNAVAILABLE', 'the keys that tokens are checked with cannot be had: try again later', {
+  if (isBad) return new TokenRefused('signature', 'no trusted key verifies its signature')
+  return new DomainError('UNAVAILABLE', 'the keys of the token issuer cannot be fetched: retry later', {
     cause: error,
   })
 }

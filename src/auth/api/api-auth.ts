@@ -1,15 +1,14 @@
 /**
- * Who asks: a key of ours, a token that somebody else signed, or the cookie of a browser that signed in with one of them.
+ * Identifies API callers by an API key, a token of an external issuer, or the session cookie of a browser.
  *
- *   token given?  ──yes──▶ one of our keys, or a JWT ──▶ an principal, or refused: never anybody else, also where API_AUTH is open
+ *   token given?  ──yes──▶ an API key, or a JWT ──▶ its principal, or refused, even if API_AUTH has open
  *        │no
- *   cookie given? ──yes──▶ a session, as long as what it was opened with is good
+ *   cookie given? ──yes──▶ its session, while the credential that opened it is valid
  *        │no
  *   API_AUTH has open? ──▶ everyone, or refused
  *
- * Nothing is remembered between requests: what was revoked on any replica is refused from the next request on (../devices/lookup.ts says what
- * that costs). Whoever holds a connection open is followed: it ends when its credential does, as soon as the doorbell between replicas
- * tells so, and within a second if that is lost.
+ * Credentials are not cached: a credential that any replica revokes is refused from the next request on (../devices/lookup.ts has the cost).
+ * An open connection ends when its credential becomes invalid: at the doorbell between replicas, or within a second if the doorbell is lost.
  */
 
 import { parseScopes, scopesOf } from '../../domain/access-scope.ts'
@@ -37,7 +36,7 @@ export type ApiAuthMethod = 'open' | 'key' | 'jwt'
 
 export interface ApiAuthConfig {
   readonly methods: readonly ApiAuthMethod[]
-  /** The first key, of an admin; null: there is none but those that are stored. */
+  /** An admin key from the environment. Null: only stored keys exist. */
   readonly adminKey: string | null
   /** Null unless `jwt` is a method. */
   readonly jwt: JwtConfig | null
@@ -46,18 +45,18 @@ export interface ApiAuthConfig {
 export interface ApiAuth {
   /** Throws UNAUTHENTICATED. */
   identify(presented: Presented): Promise<Principal>
-  /** Whether keys are asked for. */
+  /** Whether API keys are accepted. */
   readonly takesKeys: boolean
-  /** Whether this can be nothing but a key, good or not: no device has a token like it. */
+  /** Whether the text has the form of an API key, valid or not. No device token has this form. */
   isKey(text: string): boolean
-  /** Calls back once, when the credential is no longer good; what it answers ends that. */
+  /** Calls `end` once, when the credential becomes invalid. Call the result to stop. */
   follow(principal: Principal, end: () => void): () => void
   signIn(
     presented: Presented,
   ): Promise<{ readonly principal: Principal; readonly cookie: string; readonly seconds: number }>
-  /** Ends the session of this cookie, if it is one. */
+  /** Ends the session of this cookie, if one exists. */
   signOut(presented: Presented): Promise<void>
-  /** Something was revoked here: looks at once. */
+  /** Checks followed credentials now. Call it after a revocation. */
   recheck(): Promise<void>
   close(): void
 }
@@ -67,15 +66,15 @@ export interface ApiAuthDeps {
   readonly database: Pick<Database, 'session'>
   readonly writer: Pick<Writer, 'submit'>
   readonly clock: () => number
-  /** Told of every credential that was refused. */
+  /** Receives every refused credential. */
   readonly refused?: (presented: Presented, reason: string) => void
 }
 
-/** Milliseconds between two looks at the credentials of open connections, in case the doorbell is lost. */
+/** Milliseconds between checks of the credentials of open connections, in case a doorbell is lost. */
 const lookInterval = 1_000
-/** Milliseconds between two looks at the tokens of open connections: their issuer may have withdrawn a key. */
+/** Milliseconds between checks of the tokens of open connections: their issuer may withdraw a key. */
 const tokenInterval = 30_000
-/** Milliseconds that a browser stays signed in. */
+/** Milliseconds of a browser session. */
 const sessionLength = 12 * 60 * 60 * 1000
 
 interface Follower {
@@ -123,7 +122,7 @@ export function createApiAuth(deps: ApiAuthDeps): ApiAuth {
 
   async function ofToken(token: string): Promise<Principal> {
     if (verifyJwt && looksLikeJwt(token)) return verifyJwt(token, clock())
-    if (!methods.includes('key')) throw unauthenticated('the token is refused: it is no JWT')
+    if (!methods.includes('key')) throw unauthenticated('the token is refused: it is not a JWT')
     const hash = hashOf(token)
     if (adminHash !== null && isSameHash(hash, adminHash)) return adminOfEnvironment
     const principal = principalOfKey(await findKey(hash))
@@ -188,7 +187,7 @@ export function createApiAuth(deps: ApiAuthDeps): ApiAuth {
     return withdrawn
   }
 
-  // While the database is away nobody is sent away: a look that failed is taken again.
+  // A failed check ends no connection. The next interval checks again.
   const timer = isOnlyOpen ? null : setInterval(() => void look().catch(() => undefined), lookInterval)
 
   return {
@@ -246,7 +245,7 @@ function entry(kind: 'SIGN_IN' | 'SIGN_OUT', principal: Principal, address: stri
   return { at, kind, who, credential: presented, address, action, outcome: 'done', detail: null, times: 1 }
 }
 
-/** Where nobody is asked. */
+/** Authentication of a server that accepts every caller. */
 export const openAuth: Pick<ApiAuth, 'identify' | 'follow' | 'recheck'> = {
   identify: async () => everyone,
   follow: () => () => {},
@@ -263,7 +262,7 @@ const adminOfEnvironment: Principal = {
 
 function principalOf({ name, roles: held, scopes }: Pick<ApiKeyRow, 'name' | 'roles' | 'scopes'>) {
   const accessScope = parseScopes(scopes)
-  if (typeof accessScope === 'string') throw new Error(`what is stored of the credential ${name} cannot be read`)
+  if (typeof accessScope === 'string') throw new Error(`the stored scopes of the credential ${name} cannot be read`)
   return { name, roles: held.filter((role): role is Role => roles.some((one) => one === role)), accessScope }
 }
 

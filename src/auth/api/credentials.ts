@@ -1,56 +1,56 @@
 /**
- * What a request shows to say whose it is, read in one place for every route and transport.
+ * Reads the credentials of a request, for every route and transport.
  *
- * Browsers send a cookie along whichever page asks, and apply no same-origin policy to WebSockets. So a cookie counts only for our own
- * page and for pages that CORS_ORIGINS names one by one: `*` lets any page ask, as nobody or with a token of its own, never with the
- * session of the person before the screen.
+ * A browser attaches a cookie to a request of any page, and applies no same-origin policy to WebSockets. So a cookie counts only for the
+ * dashboard and for pages that CORS_ORIGINS names. `*` lets any page send requests, anonymously or with its own token, but never with the
+ * session of the browser's user.
  *
- * Over https only the name is read that browsers guard (`__Host-`, RFC 6265bis, 4.1.3.2). A cookie without that prefix can be set by
- * any host of the same domain and by anyone on a plain http connection, and would be sent along just the same.
+ * Over https only the cookie with the `__Host-` prefix is read, which browsers protect (RFC 6265bis, 4.1.3.2). Any host of the same domain,
+ * or an attacker on a plain http connection, can set a cookie without that prefix, and the browser would send it.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { DomainError } from '../../domain/errors.ts'
 
 export interface Presented {
-  /** Of `Authorization: Bearer …` or `X-API-Key: …`; null: neither. */
+  /** From `Authorization: Bearer …` or `X-API-Key: …`. Null: neither header is present. */
   readonly token: string | null
-  /** Of our cookie. */
+  /** From the session cookie. */
   readonly cookie: string | null
   /** For the audit log. */
   readonly address: string
 }
 
-/** What is looked at: of HTTP, and of the request that a WebSocket began with. */
+/** An HTTP request, or the upgrade request of a WebSocket. */
 export interface Asking {
   readonly headers: IncomingHttpHeaders
   readonly socket: { readonly remoteAddress?: string | undefined }
 }
 
 export interface Credentials {
-  /** `payload`: `connectionInit`'s, whose members may be a token, named as the headers. Throws FORBIDDEN for a cookie that another site's page sends. */
+  /** `payload`: that of `connectionInit`, which may have a token under the names of the headers. Throws FORBIDDEN for a cookie that a page of another site sends. */
   of(request: Asking, payload?: unknown): Presented
-  /** Whether a page may ask at all, as nobody or with a token of its own: ours, one that is named, or any. What is no browser names no page. */
+  /** Whether the page of the request may send requests, anonymously or with its own token. A request without an origin is not from a page, and is allowed. */
   mayAsk(request: Asking): boolean
-  /** Throws FORBIDDEN where a page of another site asks: it must neither open nor end a session. */
+  /** Throws FORBIDDEN for a page of another site: it must neither open nor end a session. */
   requireOwnPage(request: Asking): void
-  /** Whether the browser's connection is https, as far as can be told. */
+  /** Whether the browser's connection uses https, as far as the server can detect. */
   isSecure(request: Asking): boolean
 }
 
 export interface CredentialsDeps {
   readonly addresses: {
     of(request: Asking): string
-    /** Whether it comes from a proxy whose headers may be believed. */
+    /** Whether the peer is a trusted proxy, whose headers are used. */
     isTrusted(request: Asking): boolean
   }
-  /** How the world reaches this server; null: as it was asked. */
+  /** The public URL of this server. Null: the Host of the request. */
   readonly publicUrl: string | null
-  /** Of other sites whose pages may ask; `*`: all. */
+  /** Origins whose pages may send requests. `*`: all. */
   readonly origins: readonly string[]
 }
 
 export function createCredentials({ addresses, publicUrl, origins }: CredentialsDeps): Credentials {
-  // Behind a proxy the Host may be another one than the world knows.
+  // Behind a proxy the Host may differ from the public one.
   const named = [...origins, ...(publicUrl === null ? [] : [new URL(publicUrl).origin])]
 
   function isOverTls(request: Asking): boolean {
@@ -62,13 +62,13 @@ export function createCredentials({ addresses, publicUrl, origins }: Credentials
     return publicUrl?.startsWith('https:') || isOverTls(request)
   }
 
-  /** What is no browser says nothing of an origin. */
+  /** A client that is not a browser sends no origin. */
   function isOwnPage(request: Asking): boolean {
     const { origin, host, 'sec-fetch-site': site = 'none' } = request.headers
     if (origin === undefined) return site === 'same-origin' || site === 'none'
     if (named.includes(origin)) return true
     const page = URL.parse(origin)
-    // A page that came in the clear may be anybody's, also under our name.
+    // An attacker on the network can forge a page that was loaded over plain http, even under the name of this server.
     return page?.host === host && (page?.protocol === 'https:' || !isOverTls(request))
   }
 
@@ -104,13 +104,13 @@ function readToken(get: (name: string) => unknown): string | null {
   return bearer ?? ((typeof key === 'string' && key.trim()) || null)
 }
 
-/** Members in any case. */
+/** Reads members without regard to case. */
 function ofPayload(payload: unknown): (name: string) => unknown {
   const members = Object.entries(typeof payload === 'object' && payload !== null ? payload : {})
   return (name) => members.find(([member]) => member.toLowerCase() === name)?.[1]
 }
 
-/** Of several with one name, one was set by somebody else, and the order does not say which: none is believed. */
+/** Null for several cookies of one name: another site set one of them, and the order does not show which. */
 function readCookie(header: string, name: string): string | null {
   const values = header.split(';').flatMap((part) => {
     const cut = part.indexOf('=')

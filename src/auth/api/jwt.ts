@@ -1,11 +1,11 @@
-/** Tokens that somebody else signs: whose, for how long, and what their claims allow here. */
+/** Reads the principal, the expiry and the access of a token that an external issuer signed. */
 
 import { noScope, parseScopes } from '../../domain/access-scope.ts'
 import { type Principal, type Role, roles } from '../../domain/principal.ts'
 import { claimOf, createTokenVerifier, type SignedTokenConfig, TokenRefused } from '../signed-token.ts'
 
 export interface JwtConfig extends SignedTokenConfig {
-  /** Names of claims; a dot leads into an object (`realm_access.roles`). */
+  /** Names of claims. A dot selects a member of an object (`realm_access.roles`). */
   readonly rolesClaim: string
   readonly scopesClaim: string
 }
@@ -31,13 +31,13 @@ export function createJwtVerifier(config: JwtConfig): VerifyJwt {
   }
 }
 
-/** Undefined: the token says nothing of scopes. A claim that is there and empty grants nothing: an issuer that has no scope to give writes it so. */
+/** An absent claim does not restrict the token. An empty claim grants nothing: an issuer writes it if the caller has no scope. */
 function scopesIn(claim: unknown): string[] {
   const scopes = listOf(claim)
   return claim !== undefined && scopes.length === 0 ? [noScope] : scopes
 }
 
-/** A list, or a text with spaces between (as OAuth writes its scopes). Anything else that is there cannot be read. */
+/** A list, or a text separated by spaces, as OAuth writes scopes. Any other value becomes an item that no parser accepts. */
 function listOf(value: unknown): string[] {
   if (value === undefined || value === null) return []
   if (typeof value === 'string') return value.split(' ').filter((part) => part !== '')

@@ -1,8 +1,8 @@
-/** Keys to the API and cookies: 256 random bits each, which need neither salt nor stretching. Only their hashes are stored. */
+/** API keys and session cookies: 256 random bits each, which need neither salt nor key stretching. Only their hashes are stored. */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 
 export interface NewKey {
-  /** Names it, and is no secret. */
+  /** Identifies the key. It is not secret. */
   readonly id: string
   /** Shown once. */
   readonly text: string
@@ -16,7 +16,7 @@ export function newApiKey(): NewKey {
   return { id: random(9), text, hash: hashOf(text) }
 }
 
-/** A device's token may begin like one, but is shorter. */
+/** A device token may have the same prefix, but is shorter. */
 export function looksLikeApiKey(text: string): boolean {
   return text.startsWith(prefix) && text.length === prefix.length + 43
 }
@@ -30,7 +30,7 @@ export function hashOf(text: string): string {
   return createHash('sha256').update(text).digest('base64url')
 }
 
-/** Takes as long for any two hashes. */
+/** Compares in constant time. */
 export function isSameHash(a: string, b: string): boolean {
   return timingSafeEqual(Buffer.from(a), Buffer.from(b))
 }

@@ -1,10 +1,10 @@
 /**
- * Client certificates (mutual TLS), of the connection itself or as a trusted proxy forwards them (`Client-Cert`, RFC 9440). Who it is
- * says the SPIFFE id in the certificate:
+ * Client certificates (mutual TLS), from the connection itself or from a trusted proxy (`Client-Cert`, RFC 9440). The SPIFFE id in the
+ * certificate identifies the device:
  *
  *   registered (spiffeIds) ──▶ that device
- *   of SPIFFE_TRUST_DOMAIN and of Margo's form, …/client/<clientId> ──▶ that device, if it is registered, or may come unannounced
- *   anything else ──▶ refused
+ *   in SPIFFE_TRUST_DOMAIN and of Margo's form, …/client/<clientId> ──▶ that device, if it is registered or DEVICE_PROVISION is set
+ *   any other ──▶ refused
  */
 import { X509Certificate } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
@@ -19,9 +19,9 @@ import { CredentialRefused, refuseEnded } from './refusal.ts'
 import { clientOf, spiffeIdOf, trustDomainOf } from './spiffe.ts'
 
 export interface CertificateConfig {
-  /** Whose ids name clients without being registered. */
+  /** Trust domains whose SPIFFE ids identify clients without registration. */
   readonly trustDomains: readonly string[]
-  /** Whether each trusted proxy replaces the `Client-Cert` of its clients: without that, the header says nothing. */
+  /** Whether each trusted proxy overwrites `Client-Cert`. Otherwise a client could forge the header. */
   readonly isOverwritten: boolean
 }
 
@@ -29,7 +29,7 @@ export interface CertificateDeps {
   readonly database: Pick<Database, 'session'>
   readonly config: CertificateConfig
   readonly admit: Admit
-  /** Whether the connection is from a proxy whose headers may be believed. */
+  /** Whether the peer is a trusted proxy, whose headers are used. */
   readonly isTrusted: (request: IncomingMessage) => boolean
   readonly clock: () => number
 }
@@ -49,7 +49,7 @@ export function createCertificateMethod({ database, config, admit, isTrusted, cl
     throw new CredentialRefused(
       'FORBIDDEN',
       'unknown',
-      `${spiffeId} is not known here: register it with registerDevices (spiffeIds), or name its trust domain (SPIFFE_TRUST_DOMAIN) if it ends in /client/<clientId>`,
+      `${spiffeId} is not registered: register it with registerDevices (spiffeIds), or name its trust domain (SPIFFE_TRUST_DOMAIN) if it ends in /client/<clientId>`,
     )
   }
 
@@ -58,7 +58,7 @@ export function createCertificateMethod({ database, config, admit, isTrusted, cl
     if (!certificate) return null
     const now = clock()
     if (now < certificate.validFromDate.getTime() || now > certificate.validToDate.getTime())
-      throw refused('expired', 'it has expired, or is not good yet')
+      throw refused('expired', 'it has expired, or is not valid yet')
     refuseAuthority(certificate)
     const id = spiffeIdOf(certificate.subjectAltName)
     if (id === null) throw refused('claims', 'it must have exactly one URI among its names (SAN), a SPIFFE id')
@@ -66,21 +66,21 @@ export function createCertificateMethod({ database, config, admit, isTrusted, cl
   }
 }
 
-/** The proxy has checked it: that is what trusting it means. */
-function forwarded(request: IncomingMessage, isBelieved: boolean): X509Certificate | null {
+/** The certificate that a trusted proxy forwards. The proxy has verified it. */
+function forwarded(request: IncomingMessage, isFromProxy: boolean): X509Certificate | null {
   const header = request.headersDistinct['client-cert']?.join(', ')
   if (header === undefined) return null
-  if (!isBelieved)
+  if (!isFromProxy)
     throw refused(
       'untrusted',
-      'Client-Cert is believed from proxies only that are named in TRUSTED_PROXIES, with CLIENT_CERT_HEADER=overwritten',
+      'Client-Cert is accepted only from proxies in TRUSTED_PROXIES, with CLIENT_CERT_HEADER=overwritten',
     )
   try {
     if (escapedPem.test(header)) return new X509Certificate(decodeURIComponent(header))
     const [bytes] = parseItem(header)
     if (bytes instanceof ArrayBuffer) return new X509Certificate(Buffer.from(bytes))
   } catch {
-    // Said below: whatever it is, it is no certificate.
+    // The error below covers every value that is not a certificate.
   }
   throw refused(
     'malformed',
@@ -88,22 +88,25 @@ function forwarded(request: IncomingMessage, isBelieved: boolean): X509Certifica
   )
 }
 
-/** nginx has no variable of RFC 9440's form: $ssl_client_escaped_cert is the certificate in PEM, escaped as in an address. */
+/** nginx has no variable in the form of RFC 9440. Its $ssl_client_escaped_cert is the certificate in PEM, percent-encoded. */
 const escapedPem = /^-----BEGIN%20CERTIFICATE-----[\w%.-]+$/
 
 function ofConnection(request: IncomingMessage): X509Certificate | null {
   const socket = request.socket as Partial<TLSSocket>
   const certificate = socket.encrypted ? socket.getPeerX509Certificate?.() : undefined
   if (!certificate) return null
-  // First: OpenSSL's own reason does not name the cause.
+  // This check precedes `authorized`, because OpenSSL's reason does not name the cause.
   refuseAuthority(certificate)
-  if (!socket.authorized)
-    throw refused('untrusted', `it is not one that is trusted here (${socket.authorizationError})`)
+  if (!socket.authorized) throw refused('untrusted', `no trusted authority issued it (${socket.authorizationError})`)
   return certificate
 }
 
 function refuseAuthority({ ca }: X509Certificate): void {
-  if (ca) throw refused('claims', "it is an authority's (CA:TRUE): issue the device's certificate with CA:FALSE")
+  if (ca)
+    throw refused(
+      'claims',
+      "it is the certificate of an authority (CA:TRUE): issue the device's certificate with CA:FALSE",
+    )
 }
 
 function refused(reason: 'untrusted' | 'malformed' | 'expired' | 'claims', why: string): CredentialRefused {

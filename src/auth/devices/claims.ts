@@ -1,12 +1,12 @@
 /**
- * A signed message is claimed before what it asks for is done: of copies that come at once, on whichever replicas, one is executed.
+ * A signed message is claimed before its command runs, so one of several concurrent copies is executed, on any replica.
  *
- *   claimed ──▶ done, which is written with it ──▶ never good again (401)
- *      │ └────▶ not done (the database is away, a refusal that may pass) ──▶ released: the same message is good again
- *      └──────▶ the process ends ──▶ the claim does, after a minute
+ *   claimed ──▶ executed and recorded in one transaction ──▶ the message is never accepted again (401)
+ *      │ └────▶ failed (database outage, temporary refusal) ──▶ released: the same message is accepted again
+ *      └──────▶ the process ends ──▶ the claim expires after a minute
  *
- * To look first and to note it afterwards would let all pass that come in between. A copy that comes meanwhile is told to come again (503):
- * it may be the device's own, which was told so before.
+ * A check before the work and a record after it was rejected: concurrent copies would all pass the check. A copy that arrives during the
+ * work receives 503, because it may be a retry of the device itself.
  */
 import { DomainError } from '../../domain/errors.ts'
 import type { Database } from '../../store/database.ts'
@@ -16,14 +16,14 @@ import { claimSignatures, releaseSignature } from '../../store/signature-claims.
 import { createLookup } from './lookup.ts'
 import { replayed } from './refusal.ts'
 
-/** Throws CredentialRefused when the message has been taken, UNAVAILABLE while a copy of it is worked on. */
+/** Throws CredentialRefused for a message that was accepted before, UNAVAILABLE while a copy of it is in progress. */
 export type Claiming = <T>(proof: Proof, work: () => Promise<T>) => Promise<T>
 
-/** Seconds. More than any work takes. */
+/** Seconds. Longer than any command takes. */
 const longestWork = 60
 
 export function createClaiming(database: Pick<Database, 'session'>): Claiming {
-  /** Of two in one statement neither would lose. */
+  /** Claims of this process. The statement cannot detect two copies within one batch. */
   const own = new Map<string, Proof>()
   const claim = createLookup((ids) =>
     claimSignatures(
@@ -51,5 +51,5 @@ export function createClaiming(database: Pick<Database, 'session'>): Claiming {
 }
 
 function underWay(): DomainError {
-  return new DomainError('UNAVAILABLE', 'the same signed message is being worked on: try again later')
+  return new DomainError('UNAVAILABLE', 'the same signed message is in progress: retry later')
 }

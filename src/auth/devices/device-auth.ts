@@ -1,11 +1,11 @@
 /**
- * Who reports: every way of DEVICE_AUTH is asked whether the request carries its kind of credential.
+ * Identifies reporting devices. Each method of DEVICE_AUTH looks for its kind of credential in the request.
  *
- *   none does     ──▶ whoever it is, where DEVICE_AUTH has open; else refused (401)
- *   one does      ──▶ its device, or refused: a bad credential is never taken for none, also where DEVICE_AUTH has open
- *   several do    ──▶ all must be good, and of one device
+ *   no credential       ──▶ anonymous, if DEVICE_AUTH has open; otherwise refused (401)
+ *   one credential      ──▶ its device, or refused: an invalid credential never counts as none, even if DEVICE_AUTH has open
+ *   several credentials ──▶ all must be valid and of one device
  *
- * What the device may report is not decided here but with the report, under the writer's lock (ingest/devices.ts).
+ * The writer decides what the device may report, under its lock (ingest/devices.ts).
  */
 import type { IncomingMessage } from 'node:http'
 import type { Writer } from '../../ingest/writer.ts'
@@ -21,19 +21,19 @@ import { createTokenMethod, type DeviceJwtConfig } from './tokens.ts'
 
 export interface DeviceAuthConfig {
   readonly methods: readonly DeviceAuthMethod[]
-  /** Whether a device for which an issuer of tokens or of certificates vouches may come that nobody has registered. */
+  /** Whether a device with a valid token or certificate of a trusted issuer may report without registration. */
   readonly provision: boolean
-  /** Null: only tokens that were issued here are taken. */
+  /** Null: only tokens that this server issued are accepted. */
   readonly jwt: DeviceJwtConfig | null
   readonly signature: SignatureConfig
   readonly certificate: CertificateConfig
 }
 
 export interface DeviceIdentity {
-  /** The device or client whose credential it is; null: nobody was asked. */
+  /** The device or client of the credential. Null: the request is anonymous. */
   readonly device: string | null
   readonly method: DeviceAuthMethod
-  /** What must not be good again once it has become a report; null: there is none. */
+  /** Proof that a signed message is used once: its report spends the proof. Null: the method has none. */
   readonly proof: Proof | null
 }
 
@@ -41,7 +41,7 @@ export interface Refused {
   readonly method: DeviceAuthMethod
   readonly reason: RefusalReason
   readonly message: string
-  /** Whose it is, where that is certain. */
+  /** The device of the credential, if it is certain. */
   readonly device: string | null
   readonly request: IncomingMessage
 }
@@ -49,29 +49,29 @@ export interface Refused {
 export interface DeviceAuth {
   /** Throws CredentialRefused (INVALID_REQUEST, UNAUTHENTICATED, FORBIDDEN, DEVICE_RETIRED), or UNAVAILABLE. */
   authenticate(request: IncomingMessage, body: Presented['body'], asking?: Asking): Promise<DeviceIdentity>
-  /** Does what a message asks for unless a copy of it does or did: then throws CredentialRefused or UNAVAILABLE. `work` spends the proof. */
+  /** Runs `work`, which spends the proof. Throws CredentialRefused or UNAVAILABLE if a copy of the message was or is executed. */
   claim<T>(identity: DeviceIdentity, request: IncomingMessage, work: () => Promise<T>): Promise<T>
-  /** A good credential that reported for somebody else: for the log and the metrics. */
+  /** Records in the log and the metrics that a valid credential was used for another device. */
   noteStranger(identity: DeviceIdentity, request: IncomingMessage, message: string): void
-  /** What a 401 says of how to do it right (WWW-Authenticate). */
+  /** The WWW-Authenticate header of a 401. */
   readonly challenge: string
-  /** The same where a token may be a password. */
+  /** The same for routes that accept a token as a password. */
   readonly passwordChallenge: string
 }
 
-/** `takesPassword`: of clients that show nothing until they are asked, so that nothing is not noted as refused. */
+/** `takesPassword`: the client sends no credential before a 401, so a missing credential is not recorded as refused. */
 export type Asking = Pick<Presented, 'takesPassword'>
 
 export interface DeviceAuthDeps {
   readonly config: DeviceAuthConfig
   readonly database: Pick<Database, 'session'>
   readonly writer: Pick<Writer, 'submit'>
-  /** Where the world reaches this server; null: as it says itself. */
+  /** The public URL of this server. Null: the Host of the request. */
   readonly publicUrl?: string | null
-  /** Whether a request is from a proxy whose headers may be believed. */
+  /** Whether the peer is a trusted proxy, whose headers are used. */
   readonly isTrusted?: (request: IncomingMessage) => boolean
   readonly clock: () => number
-  /** Told of every credential that was refused. */
+  /** Receives every refused credential. */
   readonly refused?: (refused: Refused) => void
 }
 
@@ -90,10 +90,10 @@ export function createDeviceAuth(deps: DeviceAuthDeps): DeviceAuth {
   const claiming = createClaiming(deps.database)
   const isOpen = config.methods.includes('open')
   const asked = config.methods.filter((method) => method !== 'open')
-  const ways = new Map<DeviceAuthMethod, Identify>(asked.map((method) => [method, createMethod(deps, method)]))
-  if (asked.includes('signature') && !ways.has('token'))
-    ways.set('token', createMethod(deps, 'token', { repositoryOnly: true }))
-  const anybody: DeviceIdentity = { device: null, method: 'open', proof: null }
+  const identifiers = new Map<DeviceAuthMethod, Identify>(asked.map((method) => [method, createMethod(deps, method)]))
+  if (asked.includes('signature') && !identifiers.has('token'))
+    identifiers.set('token', createMethod(deps, 'token', { repositoryOnly: true }))
+  const anonymous: DeviceIdentity = { device: null, method: 'open', proof: null }
   const missing = `a credential is needed: send ${asked.map((method) => expected[method].credential).join(', or ')}`
 
   function note(method: DeviceAuthMethod, request: IncomingMessage, error: unknown): void {
@@ -131,12 +131,12 @@ export function createDeviceAuth(deps: DeviceAuthDeps): DeviceAuth {
   return {
     challenge: asked.map((method) => expected[method].challenge).join(', '),
     passwordChallenge: [
-      ...(ways.has('token') ? ['Basic realm="rollcall"'] : []),
+      ...(identifiers.has('token') ? ['Basic realm="rollcall"'] : []),
       ...asked.filter((method) => method !== 'token').map((method) => expected[method].challenge),
     ].join(', '),
     async authenticate(request, body, { takesPassword = false } = {}) {
       const found: DeviceIdentity[] = []
-      for (const [method, identify] of ways) {
+      for (const [method, identify] of identifiers) {
         const identity = await ask(method, identify, { request, body, takesPassword })
         if (identity) found.push(identity)
       }
@@ -145,7 +145,7 @@ export function createDeviceAuth(deps: DeviceAuthDeps): DeviceAuth {
         if (found.some(({ device }) => device !== first.device)) throw disagreeing(request, found)
         return { ...first, proof: found.find(({ proof }) => proof !== null)?.proof ?? null }
       }
-      if (isOpen) return anybody
+      if (isOpen) return anonymous
       const error = new CredentialRefused('UNAUTHENTICATED', 'missing', missing)
       if (!takesPassword) note(asked[0] ?? 'open', request, error)
       throw error

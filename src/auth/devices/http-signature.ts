@@ -1,4 +1,4 @@
-/** RFC 9421, without an opinion: which signatures a message carries, the bytes each was made over, and whether it fits a key. */
+/** RFC 9421 without policy: the signatures of a message, their signature bases, and their verification with a key. */
 import { constants, type KeyObject, verify } from 'node:crypto'
 import {
   type BareItem,
@@ -12,32 +12,32 @@ import {
 } from 'structured-headers'
 
 export interface Message {
-  /** `@method`, `@target-uri` and so on, as far as the message has them. */
+  /** Derived components (`@method`, `@target-uri` and so on) that the message has. */
   readonly derived: ReadonlyMap<string, string>
-  /** The query's parameters, as they were sent. */
+  /** The parameters of the query, as the client sent them. */
   readonly query: URLSearchParams
-  /** All lines of a field, in their order; its name is in small letters. */
+  /** All lines of a field, in order. `name` is in lower case. */
   field(name: string): readonly string[]
 }
 
 export interface MessageSignature {
   readonly label: string
-  /** As `Signature-Input` lists it. */
+  /** The member of `Signature-Input`. */
   readonly input: InnerList
   readonly parameters: Parameters
   readonly signature: Uint8Array
 }
 
-/** What is said of a message whose signature cannot be made sense of. */
+/** The signature headers of a message are malformed. */
 export class SignatureSyntax extends Error {
   override readonly name = 'SignatureSyntax'
 }
 
-/** Longer lists are nobody's need, and somebody's attack. */
+/** No legitimate client needs longer lists. The bounds limit the cost of hostile ones. */
 const mostSignatures = 8
 const mostComponents = 64
 
-/** Throws SignatureSyntax. Those of `Signature-Input` without a `Signature` of that label are refused: something was cut out. */
+/** Throws SignatureSyntax, also for a label of `Signature-Input` that `Signature` lacks: an intermediary may have removed it. */
 export function readSignatures(message: Message): MessageSignature[] {
   const inputs = dictionary(message, 'signature-input')
   const signatures = dictionary(message, 'signature')
@@ -51,7 +51,7 @@ export function readSignatures(message: Message): MessageSignature[] {
   })
 }
 
-/** The lines that were signed. Throws SignatureSyntax where the message does not have a component that the signature covers. */
+/** The signed lines. Throws SignatureSyntax if the message lacks a component that the signature covers. */
 export function signatureBase(message: Message, input: InnerList): string {
   const [components] = input
   if (components.length > mostComponents)
@@ -65,7 +65,7 @@ export function signatureBase(message: Message, input: InnerList): string {
   return [...lines, ['"@signature-params"', serializeInnerList(input)]].map((line) => line.join(': ')).join('\n')
 }
 
-/** Its components that stand for themselves, whole: what is not among them may have been anything. */
+/** The components that the signature covers whole, without parameters. An intermediary may have changed any other component. */
 export function coveredBy([components]: InnerList): Set<string> {
   return new Set(components.flatMap(([name, parameters]) => (parameters.size === 0 ? [String(name)] : [])))
 }
@@ -73,7 +73,7 @@ export function coveredBy([components]: InnerList): Set<string> {
 export const algorithms = ['ecdsa-p256-sha256', 'rsa-v1_5-sha256', 'rsa-pss-sha512', 'ed25519'] as const
 export type SignatureAlgorithm = (typeof algorithms)[number]
 
-/** Those that a key can be used with; none: it is of a kind or a size that is not taken. */
+/** The algorithms that fit a key. Empty: the type or the size of the key is not accepted. */
 export function algorithmsOf(key: KeyObject): readonly SignatureAlgorithm[] {
   const { namedCurve, modulusLength = 0, hashAlgorithm = 'sha512', saltLength = 0 } = key.asymmetricKeyDetails ?? {}
   const isLong = modulusLength >= 2048 && modulusLength <= 8192
@@ -83,7 +83,7 @@ export function algorithmsOf(key: KeyObject): readonly SignatureAlgorithm[] {
     case 'rsa':
       return isLong ? ['rsa-v1_5-sha256', 'rsa-pss-sha512'] : []
     case 'rsa-pss':
-      // Such a key may say what it must be used with.
+      // Such a key may restrict its hash and its salt length.
       return isLong && hashAlgorithm === 'sha512' && saltLength <= 64 ? ['rsa-pss-sha512'] : []
     case 'ed25519':
       return ['ed25519']
@@ -116,7 +116,7 @@ function componentOf(message: Message, [name, parameters]: Item): string {
   if (name === '@query-param') return queryParameter(message, parameters.get('name'))
   if (name.startsWith('@')) {
     const value = parameters.size === 0 ? message.derived.get(name) : undefined
-    if (value === undefined) throw new SignatureSyntax(`the component ${name} is not known here`)
+    if (value === undefined) throw new SignatureSyntax(`the component ${name} is not supported`)
     return value
   }
   return fieldValue(message, name, parameters)
@@ -125,20 +125,20 @@ function componentOf(message: Message, [name, parameters]: Item): string {
 function fieldValue(message: Message, name: string, parameters: Parameters): string {
   const lines = message.field(name).map((line) => line.trim())
   if (lines.length === 0) throw new SignatureSyntax(`the signature covers ${name}, and there is no such field`)
-  if (name !== name.toLowerCase()) throw new SignatureSyntax(`the component ${name} must be in small letters`)
+  if (name !== name.toLowerCase()) throw new SignatureSyntax(`the component ${name} must be in lower case`)
   const [only, ...more] = parameters.keys()
   if (only === undefined) return lines.join(', ')
   if (only === 'bs' && more.length === 0)
     return lines.map((line) => `:${Buffer.from(line, 'latin1').toString('base64')}:`).join(', ')
-  throw new SignatureSyntax(`the component ${name} has parameters that are not known here`)
+  throw new SignatureSyntax(`the component ${name} has parameters that are not supported`)
 }
 
-/** One that is there twice cannot be told from the other. */
+/** Refuses a repeated parameter: the component would be ambiguous. */
 function queryParameter({ query }: Message, name: BareItem | undefined): string {
   const values = typeof name === 'string' ? query.getAll(decoded(name)) : []
   const [value, ...more] = values
   if (value === undefined || more.length > 0)
-    throw new SignatureSyntax('the signature covers a @query-param that is not there, or there twice')
+    throw new SignatureSyntax('the signature covers a @query-param that is missing or repeated')
   return encodeURIComponent(value).replaceAll(
     /[!'()~]/g,
     (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
@@ -149,7 +149,7 @@ function decoded(name: string): string {
   try {
     return decodeURIComponent(name)
   } catch {
-    throw new SignatureSyntax('the name of a @query-param is not encoded as it must be')
+    throw new SignatureSyntax('the name of a @query-param is not percent-encoded UTF-8')
   }
 }
 

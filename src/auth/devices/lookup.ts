@@ -1,6 +1,6 @@
 /**
- * Nothing is remembered between requests, so that a credential revoked on any replica is refused from the next request on.
- * It costs a statement a batch, not a request: whoever comes while one is under way is in the next, which begins after they came.
+ * Batched lookups of credentials. Results are not cached, so a credential that any replica revokes is refused from the next request on.
+ * The cost is one statement for each batch, not for each request. A lookup that arrives during a batch joins the next one, which reads after it.
  */
 import { DomainError } from '../../domain/errors.ts'
 import { describeOutage, isTransient } from '../../store/connection/failure.ts'
@@ -30,7 +30,7 @@ export function createLookup<Row>(load: (ids: readonly string[]) => Promise<Read
       return (await next.rows).get(id) ?? null
     } catch (cause) {
       if (!isTransient(cause)) throw cause
-      throw new DomainError('UNAVAILABLE', `${describeOutage(cause)}: try again later`, { cause })
+      throw new DomainError('UNAVAILABLE', `${describeOutage(cause)}: retry later`, { cause })
     }
   }
 }

@@ -1,13 +1,13 @@
-/** What every way of proving a device looks at, and what it finds. */
+/** The input and the result of every method of device authentication. */
 import type { IncomingMessage } from 'node:http'
 import type { Proof } from '../../store/signature-claims.ts'
 
-/** What a way of saying who reports may look at. */
+/** The input of a method. */
 export interface Presented {
   readonly request: IncomingMessage
-  /** Reads it. Only a way that has found a good credential in the headers asks for it. */
+  /** Reads the body. A method calls it only after it has found a valid credential in the headers. */
   readonly body: () => Promise<Uint8Array>
-  /** Whether a token may also come as the password of somebody, as Git's clients send it. */
+  /** Whether a token is also accepted as a password, as Git clients send it. */
   readonly takesPassword?: boolean
 }
 
@@ -16,5 +16,5 @@ export interface Found {
   readonly proof?: Proof
 }
 
-/** Whose credential; null when the request carries none of this kind. Throws CredentialRefused, or UNAVAILABLE. */
+/** The device of the credential. Null: the request has no credential of this kind. Throws CredentialRefused, or UNAVAILABLE. */
 export type Identify = (presented: Presented) => Promise<Found | null>

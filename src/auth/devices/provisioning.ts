@@ -1,6 +1,6 @@
 /**
- * Devices for whom somebody else vouches: an issuer of tokens, or a certificate authority. A good word alone lets nobody in: the device
- * is registered here, or may come unannounced (DEVICE_PROVISION) and is registered by coming.
+ * Devices that an external issuer of tokens or certificates authenticates. A valid credential alone is not sufficient: the device must be
+ * registered, or its first request registers it (DEVICE_PROVISION).
  */
 import { provisionDevice } from '../../ingest/commands/device.ts'
 import type { Writer } from '../../ingest/writer.ts'
@@ -12,11 +12,11 @@ import { CredentialRefused, refuseEnded } from './refusal.ts'
 export interface VouchedDeps {
   readonly database: Pick<Database, 'session'>
   readonly writer: Pick<Writer, 'submit'>
-  /** Whether a device may come that nobody has registered. */
+  /** Whether the first request of an unregistered device registers it. */
   readonly provision: boolean
 }
 
-/** Its name, or CredentialRefused. */
+/** Returns the name of the device. Throws CredentialRefused. */
 export type Admit = (device: string, spiffeId?: string) => Promise<string>
 
 export function createAdmission({ database, writer, provision }: VouchedDeps): Admit {
@@ -25,15 +25,15 @@ export function createAdmission({ database, writer, provision }: VouchedDeps): A
   return async (device, spiffeId) => {
     const known = await find(device)
     if (known) refuseEnded(known)
-    // It may have become its own since it was looked for.
+    // The id may have been registered for this device since the lookup of the id.
     if (spiffeId !== undefined && known && known.spiffeIds.length > 0 && !known.spiffeIds.includes(spiffeId))
-      throw new CredentialRefused('FORBIDDEN', 'unknown', `device ${device} is known by another SPIFFE id`)
+      throw new CredentialRefused('FORBIDDEN', 'unknown', `device ${device} is registered with another SPIFFE id`)
     if (known?.isRegistered) return device
     if (!provision)
       throw new CredentialRefused(
         'FORBIDDEN',
         'unknown',
-        `device ${device} is not registered: register it with registerDevices, or let devices come unannounced (DEVICE_PROVISION)`,
+        `device ${device} is not registered: register it with registerDevices, or let the first request register a device (DEVICE_PROVISION)`,
       )
     await writer.submit(provisionDevice(device, spiffeId ?? null))
     return device

@@ -1,18 +1,17 @@
-/** A public key as an operator hands it over, and as it is stored. */
+/** Public keys: the forms that an operator registers, and the form that is stored. */
 import { createHash, createPublicKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { algorithmsOf } from './http-signature.ts'
 
 export interface PublicKey {
-  /** What signatures name it by: the SHA-256 of its SubjectPublicKeyInfo, in hexadecimal. */
+  /** The `keyid` of signatures: the SHA-256 of the SubjectPublicKeyInfo, in hexadecimal. */
   readonly id: string
   /** SubjectPublicKeyInfo in base64. */
   readonly publicKey: string
 }
 
-/** Of PEM (a public key or a certificate), or of SubjectPublicKeyInfo in base64. Else what is wrong with it. */
+/** Reads PEM (a public key or a certificate), or SubjectPublicKeyInfo in base64. Returns the problem as text if it cannot. */
 export function readPublicKey(text: string): PublicKey | string {
-  if (text.includes('PRIVATE KEY'))
-    return 'is a private key, which nobody but the device must know: send the public one'
+  if (text.includes('PRIVATE KEY')) return 'is a private key, which must never leave the device: send the public key'
   const key = parse(text.trim())
   if (!key) return 'must be a public key or a certificate in PEM, or SubjectPublicKeyInfo in base64'
   if (algorithmsOf(key).length === 0)

@@ -1,4 +1,4 @@
-/** A credential that is not taken: what the device is told, and what it is counted as. */
+/** A refused credential: the error for the device, and the reason that metrics count. */
 
 import { DomainError, type ErrorCode } from '../../domain/errors.ts'
 import { retiredMessage } from '../../domain/target.ts'
@@ -7,7 +7,7 @@ import type { Millis } from '../../domain/values.ts'
 export const deviceAuthMethods = ['open', 'token', 'signature', 'mtls'] as const
 export type DeviceAuthMethod = (typeof deviceAuthMethods)[number]
 
-/** From a fixed set: they are a metric's label. */
+/** A fixed set, because the reasons are labels of a metric. */
 export const refusalReasons = [
   'missing',
   'malformed',
@@ -27,7 +27,7 @@ export type RefusalReason = (typeof refusalReasons)[number]
 
 export class CredentialRefused extends DomainError {
   readonly reason: RefusalReason
-  /** Whose it is, where that is certain. */
+  /** The device of the credential, if it is certain. */
   readonly device: string | null
 
   constructor(
@@ -42,7 +42,7 @@ export class CredentialRefused extends DomainError {
   }
 }
 
-/** Its credential is a good one, but nothing is accepted from it any more. */
+/** Refuses a valid credential of a retired or revoked device. */
 export function refuseEnded(held: {
   readonly device: string
   readonly revokedAt: Millis | null
@@ -63,6 +63,6 @@ export function replayed(): CredentialRefused {
   return new CredentialRefused(
     'UNAUTHENTICATED',
     'replayed',
-    'the Signature is refused: this message has been taken before: sign each anew, with a nonce where one says the same',
+    'the Signature is refused: this message was accepted before: sign each message again, and add a nonce if the content is the same',
   )
 }

@@ -1,14 +1,14 @@
 /**
- * Signed messages (RFC 9421) of clients whose public keys are registered. In this order:
+ * Signed messages (RFC 9421) of clients whose public keys are registered. Checks, in this order:
  *
- *   no signature at all ──▶ none of ours · Content-Digest missing (of what has a body) or none that we know ──▶ 400 · cannot be read ──▶ 401
- *   nobody's key ──▶ 403 · covers too little, too old, does not fit ──▶ 401 · its device revoked ──▶ 403, retired ──▶ 410 · used before ──▶ 401
- *   not the digest of the body ──▶ 400
+ *   no signature ──▶ not this method · Content-Digest of a body missing or of unknown algorithms ──▶ 400 · malformed ──▶ 401
+ *   unknown key ──▶ 403 · too old, insufficient coverage, wrong signature ──▶ 401 · device retired ──▶ 410, revoked ──▶ 403 · used before ──▶ 401
+ *   digest does not match the body ──▶ 400
  *
- * All but the last needs headers only: a signature covers the digest, not the body. So a body is read only for a key that is registered.
- * Used is what became a report (claims.ts): whoever was told to come again sends the same once more, and asking changes nothing, however often. A message is told from another by what was
- * signed, not by the signature, of which some kinds of keys have more than one for the same; who must say the same twice in a second
- * adds a nonce.
+ * All checks except the last need only headers: a signature covers the digest, not the body. So a body is read only for a registered key.
+ * A message is used when it becomes a report (claims.ts). A device that received a 503 may send the same message again, and reads may repeat.
+ * Messages are compared by their signed content, not by their signatures: some algorithms produce several signatures of the same content.
+ * A client that sends the same content twice within a second adds a nonce.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
@@ -32,14 +32,14 @@ import { keyOf } from './public-key.ts'
 import { CredentialRefused, refuseEnded, replayed } from './refusal.ts'
 
 export interface SignatureConfig {
-  /** Seconds that `created` may lie in the past, and in the future. */
+  /** Seconds by which `created` may differ from the clock of the server. */
   readonly window: number
 }
 
 export interface SignatureDeps {
   readonly database: Pick<Database, 'session'>
   readonly config: SignatureConfig
-  /** Where the world reaches this server: what `@target-uri` and `@authority` are. Null: as the request says. */
+  /** The public URL of this server, for `@target-uri` and `@authority`. Null: the Host of the request. */
   readonly publicUrl: string | null
   readonly clock: () => number
 }
@@ -48,7 +48,7 @@ export function createSignatureMethod({ database, config, publicUrl, clock }: Si
   const findKey = createLookup((ids) => findIdentities(database.session, ids))
   const isUsed = createLookup((ids) => findUsed(database.session, ids))
 
-  /** Null: it is not of a key that is registered here. Somebody on the way may have signed, too. */
+  /** Null: the key is not registered. An intermediary may have added a signature of its own. */
   async function check(message: Message, one: MessageSignature): Promise<Found | null> {
     const id = one.parameters.get('keyid')
     if (typeof id !== 'string') return null
@@ -57,20 +57,24 @@ export function createSignatureMethod({ database, config, publicUrl, clock }: Si
     const until = requireFresh(one)
     requireCoverage(one, message)
     const base = signatureBase(message, one.input)
-    requireFit(held, one, base, message)
+    requireValid(held, one, base, message)
     refuseEnded(held)
     const proof = { id: nameOf(held.id, one, base), until }
     if (await isUsed(proof.id)) throw replayed()
     return { device: held.device, proof }
   }
 
-  /** Until when it would be good. */
+  /** Returns the time until which the message is valid. */
   function requireFresh({ parameters }: MessageSignature): number {
     const [created, expires] = [parameters.get('created'), parameters.get('expires')]
     const now = clock() / 1000
-    if (typeof created !== 'number') throw refused('malformed', 'created is missing: it must say when it was made')
+    if (typeof created !== 'number')
+      throw refused('malformed', 'the parameter created is missing: it must be the time of the signature')
     if (Math.abs(now - created) > config.window)
-      throw refused('expired', `it was created more than ${config.window} s ago or ahead: check the clock`)
+      throw refused(
+        'expired',
+        `created differs from the clock of the server by more than ${config.window} s: check the clock of the device`,
+      )
     if (expires !== undefined && !(typeof expires === 'number' && expires >= now))
       throw refused('expired', 'it has expired')
     return (created + config.window + 1) * 1000
@@ -94,7 +98,7 @@ export function createSignatureMethod({ database, config, publicUrl, clock }: Si
     throw new CredentialRefused(
       'FORBIDDEN',
       'unknown',
-      'the Signature is of no key that is registered here: keyid must be the SHA-256 of the public key (SPKI, DER) in hexadecimal',
+      'no key of the Signature is registered: keyid must be the SHA-256 of the public key (SPKI, DER) in hexadecimal',
     )
   }
 }
@@ -104,10 +108,10 @@ interface Digest {
   readonly value: Uint8Array
 }
 
-/** By the algorithms that we know, with the bytes of each. */
+/** Bytes of each supported algorithm. */
 const digestSizes: Readonly<Record<string, number>> = { 'sha-256': 32, 'sha-512': 64 }
 
-/** Null: what only asks has no body, and needs none. */
+/** Null: a read without a body needs no digest. */
 function announcedDigests({ method, headers }: IncomingMessage): readonly Digest[] | null {
   const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
   if (onlyAsks(method) && !hasBody && headers['content-digest'] === undefined) return null
@@ -126,14 +130,14 @@ function announcedDigests({ method, headers }: IncomingMessage): readonly Digest
   )
 }
 
-/** That the body is the one that was signed: each digest that we know must be right. */
+/** Checks that the body is the signed one: each supported digest must match. */
 function requireDigest(digests: readonly Digest[] | null, body: Uint8Array): void {
   for (const { name, value } of digests ?? [])
     if (!timingSafeEqual(value, createHash(name.replace('-', '')).update(body).digest())) throw wrongDigest(name)
 }
 
 function wrongDigest(name: string): CredentialRefused {
-  return new CredentialRefused('INVALID_REQUEST', 'digest', `content-digest: its ${name} is not that of the body`)
+  return new CredentialRefused('INVALID_REQUEST', 'digest', `content-digest: the ${name} does not match the body`)
 }
 
 function readDigests(header: string | string[] | undefined): ReturnType<typeof parseDictionary> {
@@ -148,7 +152,7 @@ function onlyAsks(method: string | undefined): boolean {
   return method === 'GET' || method === 'HEAD'
 }
 
-/** Whoever could change what was asked, or of whom, could make another message of it. */
+/** Requires coverage of the method, the target and the body. An attacker could reuse the signature for a request that differs in an uncovered part. */
 function requireCoverage({ input }: MessageSignature, { derived }: Message): void {
   const covered = coveredBy(input)
   const isWhole = covered.has('content-digest') || onlyAsks(derived.get('@method'))
@@ -162,7 +166,7 @@ function requireCoverage({ input }: MessageSignature, { derived }: Message): voi
   )
 }
 
-function requireFit(held: HeldIdentity, one: MessageSignature, base: string, message: Message): void {
+function requireValid(held: HeldIdentity, one: MessageSignature, base: string, message: Message): void {
   const key = keyOf(held.publicKey ?? '')
   const said = one.parameters.get('alg')
   const candidates = algorithmsOf(key).filter((algorithm) => said === undefined || algorithm === said)
@@ -170,7 +174,7 @@ function requireFit(held: HeldIdentity, one: MessageSignature, base: string, mes
   if (candidates.some((algorithm) => isSignedBy(key, algorithm, base, one.signature))) return
   throw refused(
     'signature',
-    `it does not fit what was sent: here that is ${message.derived.get('@method')} ${message.derived.get('@target-uri')}`,
+    `it does not match the request, which arrived here as ${message.derived.get('@method')} ${message.derived.get('@target-uri')}`,
   )
 }
 

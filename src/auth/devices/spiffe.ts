@@ -1,6 +1,6 @@
-/** SPIFFE ids: names of workloads, as certificates carry them. */
+/** SPIFFE ids: names of workloads in certificates. */
 
-/** Of the standard's form: a trust domain and a path, nothing else. Else what is wrong with it. */
+/** Null: the text is a SPIFFE id, a trust domain and a path only. Otherwise the problem. */
 export function problemOfSpiffeId(text: string): string | null {
   return form.test(text) && text.length <= longest
     ? null
@@ -8,8 +8,8 @@ export function problemOfSpiffeId(text: string): string | null {
 }
 
 /**
- * The one URI of a certificate's names, as Node prints them: what could be mistaken for the end of a name is in quotes there, and never
- * part of a SPIFFE id.
+ * The only URI among the names of a certificate, in the format of Node. Node quotes a name with characters that could end it, and a SPIFFE
+ * id has none of them.
  */
 export function spiffeIdOf(subjectAltName: string | undefined): string | null {
   const names = subjectAltName?.match(/(?:"(?:[^"\\]|\\.)*"|[^,"])+/g) ?? []
@@ -22,7 +22,7 @@ export function trustDomainOf(spiffeId: string): string {
   return spiffeId.split('/')[2] ?? ''
 }
 
-/** `/margo/wfm/<id>/client/<clientId>`. Null: it names no client. */
+/** The client of the path `/margo/wfm/<id>/client/<clientId>`. Null: another path. */
 export function clientOf(spiffeId: string): string | null {
   const [, client = null] = /^spiffe:\/\/[^/]+\/margo\/wfm\/[^/]+\/client\/([^/]{1,256})$/.exec(spiffeId) ?? []
   return client

@@ -1,4 +1,4 @@
-/** Bearer tokens: ours, which registerDevices or onboarding issued, and those that an OAuth2 server signed for a client. */
+/** Bearer tokens: those that registerDevices or onboarding issued, and those that an OAuth2 server signed for a client. */
 import { timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { isStorable } from '../../domain/text.ts'
@@ -14,17 +14,17 @@ import type { Admit } from './provisioning.ts'
 import { CredentialRefused, refuseEnded } from './refusal.ts'
 
 export interface DeviceJwtConfig extends SignedTokenConfig {
-  /** The claim that names the device; a dot leads into an object. */
+  /** The claim that names the device. A dot selects a member of an object. */
   readonly claim: string
 }
 
 export interface TokenDeps {
   readonly database: Pick<Database, 'session'>
   readonly admit: Admit
-  /** Null: tokens of others are not taken. */
+  /** Null: tokens of external issuers are not accepted. */
   readonly jwt: DeviceJwtConfig | null
   readonly clock: () => number
-  /** Only the tokens that onboarding issues for repositories are taken: of devices that sign everything else. */
+  /** Only the repository tokens of onboarding are accepted. Such devices sign all other requests. */
   readonly repositoryOnly?: boolean
 }
 
@@ -37,14 +37,14 @@ export function createTokenMethod({ database, admit, jwt, clock, repositoryOnly 
   async function ofIssued(text: string, isForRepository: boolean): Promise<string> {
     const hash = hashDeviceToken(text)
     const token = await find(hash)
-    // The index has found it by its hash; that the two are equal is decided in a time that does not depend on them.
+    // The index found the row by its hash. The constant-time comparison makes the duration independent of the hash.
     if (!token || !timingSafeEqual(Buffer.from(token.id), Buffer.from(hash)))
       throw new CredentialRefused(
         'UNAUTHENTICATED',
         'unknown',
         looksLikeApiKey(text)
           ? "this is a key of the API, not a device's token: registerDevices and rotateDeviceToken return one"
-          : 'the token is not one that was issued here, or it was withdrawn',
+          : 'the token is unknown: this server did not issue it, or it was withdrawn',
       )
     if (token.repositoryOnly && !isForRepository)
       throw new CredentialRefused(
@@ -54,7 +54,7 @@ export function createTokenMethod({ database, admit, jwt, clock, repositoryOnly 
       )
     refuseEnded(token)
     if (token.isExpired)
-      throw new CredentialRefused('UNAUTHENTICATED', 'expired', 'the token has expired: use the one it was rotated to')
+      throw new CredentialRefused('UNAUTHENTICATED', 'expired', 'the token has expired: use the token that replaced it')
     return token.device
   }
 
@@ -89,7 +89,7 @@ function createSignedTokens(
 
 const token = /^[\w~+/.-]+=*$/
 
-/** Null: none. What claims to be one and is not is refused, not taken for nothing. */
+/** Null: the request has no bearer token. A malformed one is refused, not ignored. */
 function bearerOf({ headers }: IncomingMessage): string | null {
   const { authorization } = headers
   if (authorization === undefined) return null
@@ -99,7 +99,7 @@ function bearerOf({ headers }: IncomingMessage): string | null {
   throw new CredentialRefused('UNAUTHENTICATED', 'malformed', 'Authorization must be "Bearer", a space and the token')
 }
 
-/** Of whichever user: the token says whose it is. */
+/** The user name is ignored, because the token identifies the device. */
 function passwordOf({ headers }: IncomingMessage): string | null {
   const password = passwordIn(headers.authorization)
   if (password === null || token.test(password)) return password
