@@ -102,7 +102,9 @@ function selectionsOf(field: Field): string[] {
 function failingFieldOf(type: GraphQLNamedType): string | null {
   if (!isObjectType(type) || type === schema.getQueryType()) return null
   const page = Object.values(type.getFields()).find((one) => getNamedType(one.type).name.endsWith('Connection'))
-  return page ? `s: ${page.name}(first: 1000) { totalCount }` : null
+  if (!page) return null
+  const required = page.args.filter((arg) => isNonNullType(arg.type)).map((arg) => `${argumentOf(arg)}, `)
+  return `s: ${page.name}(${required.join('')}first: 1000) { totalCount }`
 }
 
 /** `after`: a subscription to changes tells what there is already. */

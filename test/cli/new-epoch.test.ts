@@ -67,7 +67,7 @@ describe('npm run new-epoch', () => {
 
 describe.each(postgresStores)('npm run new-epoch on $name', (store) => {
   it('begins an epoch when every server is stopped, and refuses before', async () => {
-    const empty = await store.create()
+    const empty = await store.createBare()
     onTestFinished(() => empty.drop())
     const env = { DATABASE_URL: empty.config.url ?? '' }
     const lacking = newEpoch(env, '--yes')

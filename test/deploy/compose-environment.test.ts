@@ -13,11 +13,12 @@ const image = Object.fromEntries(
     .filter(([name]) => variables.includes(name)),
 )
 
-/** `${NAME:-value}` has its value, and `${NAME:?message}` some secret. */
+/** `${NAME:-value}` has its value, and `${NAME:?message}` an address or some secret. */
 function substitute(environment: Readonly<Record<string, unknown>>): Record<string, string> {
   const text = (value: unknown): string =>
     String(value)
       .replace(/\$\{\w+:-([^}]*)\}/g, '$1')
+      .replace(/\$\{\w+_URL:\?[^}]*\}/g, 'https://rollcall.example')
       .replace(/\$\{\w+:\?[^}]*\}/g, 'x'.repeat(32))
   return Object.fromEntries(Object.entries(environment).map(([name, value]) => [name, text(value)]))
 }

@@ -26,7 +26,11 @@ describe.each(stores)('a history on $name', (store) => {
     await database.transaction((session) => beginEpoch(session, second * 1_000))
     await declare(server, [{ deviceId: 'edge', deploymentId: 'a', document: documentOf('a', '3') }])
     const versions = await read(database.session, 'edge', 1)
-    expect(versions.map(({ version }) => version)).toEqual([2, 3, second, second + 1])
+    const numbers = versions.map(({ version }) => version)
+    // The empty version of the new epoch lies above every one that a lost future can have used.
+    const [, , restored = 0] = numbers
+    expect(restored).toBeGreaterThanOrEqual(second)
+    expect(numbers).toEqual([2, 3, restored, restored + 1])
     expect(versions.map(({ changes }) => changes.map(({ content }) => content))).toEqual([
       [documentOf('a', '1')],
       [documentOf('a', '2')],
@@ -34,7 +38,7 @@ describe.each(stores)('a history on $name', (store) => {
       [documentOf('a', '3')],
     ])
     expect(await read(database.session, 'edge', 3)).toEqual(versions.slice(2))
-    expect(await read(database.session, 'edge', second + 1)).toEqual([])
+    expect(await read(database.session, 'edge', restored + 1)).toEqual([])
   })
 
   it('is never held whole, however large its documents are', async () => {
