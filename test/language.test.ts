@@ -29,6 +29,7 @@ const plain = [
   'src/limits/',
   'src/ingest/',
   'src/readiness/',
+  'src/rest/',
   'src/simulate/',
   'src/sinks/',
   'src/store/read/',

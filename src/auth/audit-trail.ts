@@ -64,16 +64,16 @@ export function createAuditTrail(deps: AuditTrailDeps): AuditTrail {
     refused(given) {
       const refusal = { ...given, action: cut(given.action), outcome: cut(given.outcome) }
       const id = JSON.stringify(refusal)
-      const whose = networkOf(refusal.address)
+      const network = networkOf(refusal.address)
       const isKnown = gathered.has(id)
-      if (isKnown || (gathered.size < most && takes(whose, clock()))) {
+      if (isKnown || (gathered.size < most && takes(network, clock()))) {
         count(gathered, id, refusal, interval)
         return !isKnown
       }
-      const isOwn = overflow.has(whose) || overflow.size < most
+      const isOwn = overflow.has(network) || overflow.size < most
       const others = { who: '', credential: 'several', action: 'several', outcome: 'refused' }
       const address = isOwn ? refusal.address : 'several'
-      count(overflow, isOwn ? whose : '', { ...others, address }, overflowInterval)
+      count(overflow, isOwn ? network : '', { ...others, address }, overflowInterval)
       return false
     },
     async close() {

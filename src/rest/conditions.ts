@@ -1,13 +1,13 @@
-/** What a request says of the answers it would take (RFC 9110). */
+/** Conditional requests and content negotiation (RFC 9110). */
 
-/** Whether `If-None-Match` has this one: whoever shows it has what would be sent. Compared weakly, as it says. */
+/** Whether `If-None-Match` has this tag, so the client already has the response. The comparison is weak, as the RFC requires. */
 export function hasAlready(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false
   if (ifNoneMatch.trim() === '*') return true
   return (ifNoneMatch.match(/"[^"]*"/g) ?? []).some((tag) => tag === etag)
 }
 
-/** Whether `Accept` allows this type: the most specific of its ranges decides. */
+/** Whether `Accept` allows this type. The most specific range decides. */
 export function accepts(accept: string | undefined, mediaType: string): boolean {
   if (accept === undefined || accept.trim() === '') return true
   const [type = ''] = mediaType.split('/')

@@ -1,8 +1,8 @@
 /**
- * Where devices fetch what they should run: the manifest, each document by its digest, and all of them in one bundle.
+ * Serves desired state to devices: the manifest, each document by its digest, and all documents in one bundle.
  *
- * Nearly every request is a device that asks whether anything is new, and nothing is: that costs one indexed row, of as many devices at
- * once as ask at the time. What has once been told is known by its tag, by what it was made of, not by whose it is or when it was made.
+ * Nearly every request is a poll without a change. It costs one indexed row, and concurrent polls share one statement. Tags of sent manifests
+ * are cached by content, not by device or time.
  */
 import { LRUCache } from 'lru-cache'
 import type { Lookup } from '../auth/devices/lookup.ts'
@@ -28,19 +28,19 @@ export interface DesiredDeps extends CallerDeps {
   readonly findTip: Lookup<ManifestTip>
 }
 
-/** Some 350 bytes each. A fleet of which more are asked for in turn costs one statement more a poll. */
+/** About 350 bytes each. In a larger fleet, a poll whose tag was evicted costs one more statement. */
 const mostTags = 200_000
-/** Bytes, of manifests: for those who ask without saying what they have. One of a few deployments takes two thousand. */
+/** Bytes of cached manifests, for clients that send no tag. A manifest of a few deployments takes about two thousand bytes. */
 const mostKept = 32 << 20
 const overhead = 512
 
 type Headers = Readonly<Record<string, string>>
 type Kept = ReturnType<typeof createManifest>
 
-/** Each may be as large as all documents of a manifest. */
+/** Concurrent bundles of one client. A bundle may be as large as all documents of a manifest. */
 const mostBundlesOfOne = 2
 
-/** By whoever has a digest for a name, these are for ever what they are. */
+/** A digest names its content, so a response never changes. */
 const immutable = 'private, immutable, max-age=31536000'
 
 export function createDesired(deps: DesiredDeps): (exchange: Exchange, route: DesiredRoute) => Promise<void> {
@@ -51,7 +51,7 @@ export function createDesired(deps: DesiredDeps): (exchange: Exchange, route: De
     maxSize: mostKept,
     sizeCalculation: ({ bytes }) => bytes.length + overhead,
   })
-  /** Behind a proxy that serves us under a path of its own. */
+  /** The path prefix of a proxy in front of this server. */
   const root = publicUrl === null ? '' : new URL(publicUrl).pathname.replace(/\/$/, '')
 
   async function manifestOf({ key: device, version, bundle }: ManifestTip, base: string): Promise<Kept> {
@@ -66,10 +66,10 @@ export function createDesired(deps: DesiredDeps): (exchange: Exchange, route: De
     const made = kept.get(key) ?? (await manifestOf(tip, base))
     kept.set(key, made)
     tags.set(key, made.etag)
-    tell(exchange, made.etag, manifestMediaType, made.bytes, headers)
+    sendTagged(exchange, made.etag, manifestMediaType, made.bytes, headers)
   }
 
-  /** It is held until it has been read. */
+  /** The bundle is in memory until the client has read it, so the slot is held for as long. */
   async function sendBundle(exchange: Exchange, client: string, device: number, digest: string): Promise<void> {
     const missing = new DomainError('NOT_FOUND', `there is no bundle ${digest} of ${client}`)
     const manifest = await findBundle(database.session, device, digest)
@@ -78,12 +78,12 @@ export function createDesired(deps: DesiredDeps): (exchange: Exchange, route: De
     if (sendNotModified(exchange, `"${digest}"`, headers)) return
     const { response } = exchange
     const gone = new AbortController()
-    response.once('close', () => gone.abort(new ClientGone('the client has gone')))
+    response.once('close', () => gone.abort(new ClientGone('the client closed the connection')))
     if (response.destroyed) return
     const leave = await bundles.enter(client, gone.signal)
     response.once('close', leave)
     const bytes = createBundle(await documentsAt(database.session, device, manifest.version))
-    // Whoever cannot have what he was told of has the documents one by one.
+    // The rebuilt bundle differs from the announced one. The client can still fetch them one by one.
     if (digestOf(bytes) !== digest) throw missing
     answer(exchange, 200, bundleMediaType, bytes, { ...headers, etag: `"${digest}"` })
   }
@@ -99,17 +99,17 @@ export function createDesired(deps: DesiredDeps): (exchange: Exchange, route: De
     const { digest } = route
     if (route.kind === 'bundle') return sendBundle(exchange, client, tip.key, digest)
     const content = await findDocument(database.session, tip.key, route.deploymentId, digest)
-    // Also where another device has it.
+    // The same error applies to a document of another device.
     if (content === null) throw new DomainError('NOT_FOUND', `there is no document ${digest} of ${client}`)
-    tell(exchange, `"${digest}"`, 'application/yaml', content, { 'cache-control': immutable })
+    sendTagged(exchange, `"${digest}"`, 'application/yaml', content, { 'cache-control': immutable })
   }
 }
 
-function tell(exchange: Exchange, etag: string, type: string, body: string | Buffer, more: Headers): void {
+function sendTagged(exchange: Exchange, etag: string, type: string, body: string | Buffer, more: Headers): void {
   if (!sendNotModified(exchange, etag, more)) answer(exchange, 200, type, body, { ...more, etag })
 }
 
-/** Whether that was all: the client has it. */
+/** Sends 304 if the client has this tag. Returns whether it did. */
 function sendNotModified({ request, response }: Exchange, etag: string | undefined, more: Headers): boolean {
   if (etag === undefined || !hasAlready(request.headers['if-none-match'], etag)) return false
   if (!response.headersSent && !response.destroyed) response.writeHead(304, { ...more, etag }).end()

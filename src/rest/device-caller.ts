@@ -1,4 +1,4 @@
-/** Which device it is that asks: by its credential, or, where everything is open, by what it calls itself. */
+/** Identifies the device of a request by its credential, or, without device authentication, by the name in the path. */
 import type { Asking, DeviceAuth, DeviceIdentity } from '../auth/devices/device-auth.ts'
 import type { Presented } from '../auth/devices/presented.ts'
 import { manifestOwner } from '../domain/desired.ts'
@@ -11,7 +11,7 @@ export interface CallerDeps {
   readonly admission: Pick<Admission, 'admitDevice'>
 }
 
-/** Throws what a refused credential is; a 401 says how to do it right. */
+/** Throws the error of a refused credential. Adds WWW-Authenticate to a 401. */
 export async function authenticate(
   { devices }: Pick<CallerDeps, 'devices'>,
   { request, response }: Exchange,
@@ -28,7 +28,7 @@ export async function authenticate(
   }
 }
 
-/** Does `work` unless a copy of the request does or did. */
+/** Runs `work` unless a copy of the request runs or ran it. */
 export async function claim<T>(
   { devices }: Pick<CallerDeps, 'devices'>,
   { request, response }: Exchange,
@@ -44,10 +44,10 @@ export async function claim<T>(
   }
 }
 
-/** Of what only asks. */
+/** For requests without a body. */
 export const noBody: Presented['body'] = async () => new Uint8Array()
 
-/** The client whose desired state may be told here: its own, to nobody else. `named` is the one of the path. */
+/** The client whose desired state the caller may read: its own only. `named`: the client in the path. */
 export async function requireClient(
   deps: CallerDeps,
   exchange: Exchange,
@@ -57,14 +57,14 @@ export async function requireClient(
 ): Promise<string> {
   const identity = await authenticate(deps, exchange, body, asking)
   const client = named ?? identity.device
-  // Whoever took an empty answer for its own would remove everything it runs.
+  // An empty manifest would make a client remove all its deployments, so an unidentified client is refused.
   if (client === null)
     throw new DomainError(
       'INVALID_REQUEST',
-      'nobody says who asks: show a credential, or name the client, as in /api/v1/clients/{clientId}/deployments',
+      'the client is not identified: send a credential, or name the client, as in /api/v1/clients/{clientId}/deployments',
     )
   if (identity.device !== null && identity.device !== client) {
-    const message = `the credential is that of ${identity.device}: what ${client} should run is not told to it`
+    const message = `the credential is that of ${identity.device}: it cannot read the desired state of ${client}`
     deps.devices.noteStranger(identity, exchange.request, message)
     throw new DomainError('FORBIDDEN', message)
   }

@@ -1,4 +1,4 @@
-/** EMCO: where its facts are fed, and its two status queries (docs/wire.md §2, §2.1). */
+/** EMCO: the routes that receive its facts, and its two status queries (docs/wire.md §2, §2.1). */
 
 import {
   actionsOf as actionsAnswer,
@@ -40,10 +40,10 @@ export interface EmcoDeps extends ReadingDeps {
 const resourcesLimit = 16 << 20
 /** Bytes. A ResourceBundleState is an object of a cluster, which takes none of more than 1.5 MiB. */
 const bundleLimit = 4 << 20
-/** Bytes of anything else. */
+/** Bytes of other bodies. */
 const smallLimit = 1 << 20
 
-/** Resources that are read at a time. */
+/** Resources in one page of a read. */
 const step = 1_000
 
 export function emcoMethods(deps: EmcoDeps, route: EmcoRoute): Methods {
@@ -72,7 +72,7 @@ async function takeActions({ writer, database }: EmcoDeps, exchange: Exchange, r
   const facts = parseActions(await readJson(exchange, {}, smallLimit))
   const { rolloutKey, revision, recorded } = await writer.submit(recordActions(rollout, facts))
   const actions = (await actionsOf(database.session, [rolloutKey], null)).get(rolloutKey) ?? []
-  say(exchange, recorded > 0 ? 201 : 200, { ...actionsAnswer(actions), revision: String(revision) })
+  sendJson(exchange, recorded > 0 ? 201 : 200, { ...actionsAnswer(actions), revision: String(revision) })
 }
 
 async function takeResources(
@@ -89,7 +89,7 @@ async function takeResources(
   const results = items.map((item) =>
     item.ok ? { verdict: verdict.next().value } : { verdict: 'REFUSED', errors: item.problems },
   )
-  say(exchange, 200, { revision: String(revision), results })
+  sendJson(exchange, 200, { revision: String(revision), results })
 }
 
 async function takeBundle(
@@ -102,7 +102,7 @@ async function takeBundle(
     parseBundleState(await readJson(exchange, roomForBundleState, bundleLimit)),
   )
   const { revision, verdict } = await writer.submit(reportStateSnapshot(rollout, { ...state, target }))
-  say(exchange, 200, {
+  sendJson(exchange, 200, {
     verdict,
     revision: String(revision),
     ...(unreadable.length > 0 && { errors: unreadable.slice(0, mostItems) }),
@@ -112,7 +112,7 @@ async function takeBundle(
 async function takeConnectivity({ writer }: EmcoDeps, exchange: Exchange, target: ClusterName): Promise<void> {
   const connectivity = parseConnectivity(await readJson(exchange, {}, smallLimit))
   const { revision, verdict } = await writer.submit(setConnectivity(target, connectivity))
-  say(exchange, 200, { verdict, revision: String(revision) })
+  sendJson(exchange, 200, { verdict, revision: String(revision) })
 }
 
 function clusterOf({ provider, name }: RolloutName): ClusterName {
@@ -128,10 +128,10 @@ async function sendStatus(deps: EmcoDeps, exchange: Exchange, principal: Princip
     const instances = (await instancesOf(snapshot, [rollout.key], null)).get(rollout.key) ?? []
     if (query.list === 'instances') {
       const ids = instances.map(({ instanceId }) => instanceId)
-      return say(exchange, 200, instanceList(query, rollout, ids))
+      return sendJson(exchange, 200, instanceList(query, rollout, ids))
     }
     const instance = pickInstance(instances, query)
-    if (query.list) return say(exchange, 200, await composeList(snapshot, query, rollout, instance))
+    if (query.list) return sendJson(exchange, 200, await composeList(snapshot, query, rollout, instance))
     await send(exchange, composeStatus(snapshot, query, rollout, instance))
   })
 }
@@ -143,7 +143,7 @@ function pickInstance(instances: readonly InstanceRow[], { instance: wanted }: S
   return found
 }
 
-/** In parts, so that an instance of any size is answered in bounded memory. */
+/** Yields the response in parts, so the memory is bounded for an instance of any size. */
 async function* composeStatus(
   snapshot: Snapshot,
   query: StatusQuery,
@@ -214,7 +214,7 @@ async function* rowsOf(
   if (!instance) return
   const isObserved = query.of === 'cluster' || query.of === 'ready'
   const detail = query.output === 'detail' && !query.list ? (isObserved ? 'detail' : 'appliedDetail') : null
-  // Objects come whole, so fewer of them at a time.
+  // Detail rows contain whole objects, so a page has fewer of them.
   const limit = detail ? step / 10 : step
   for (let after: ListedResource | null = null; ; ) {
     const rows: ListedResource[] = await listResources(snapshot, instance.key, filterOf(query), {
@@ -228,7 +228,7 @@ async function* rowsOf(
   }
 }
 
-/** What the query shows: rsync what the orchestrator applied, the cluster what is there. */
+/** The resources that a query selects. `rsync`: those that the orchestrator applied. `cluster`: those that are present. */
 function filterOf({ of, apps, clusters, resources, list }: StatusQuery): ResourceFilter {
   return {
     ...(apps && { apps }),
@@ -250,7 +250,7 @@ async function countsOf(snapshot: Snapshot, query: StatusQuery, instanceKey: num
     return found
   }
   if (query.of === 'cluster') {
-    // Rows are of what is present; counts are of all that the filter leaves.
+    // Rows list present resources only. Counts cover all resources that match the filter.
     const { presence: _, ...filter } = filtered
     const { PRESENT, NOT_PRESENT, UNKNOWN } = (await count(filter)).presence
     return { Present: PRESENT, NotPresent: NOT_PRESENT, Unknown: UNKNOWN }
@@ -286,6 +286,6 @@ async function readJson(exchange: Exchange, room: Room, limit: number): Promise<
   return parseLargeJson(await readBody(exchange, limit), room)
 }
 
-function say(exchange: Exchange, status: number, body: unknown): void {
+function sendJson(exchange: Exchange, status: number, body: unknown): void {
   answer(exchange, status, 'application/json', JSON.stringify(body))
 }

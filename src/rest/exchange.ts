@@ -1,4 +1,4 @@
-/** One request and its answer: what the handlers see of HTTP. */
+/** One HTTP request and its response, as handlers see them. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { DomainError } from '../domain/errors.ts'
 import type { Access, Principal } from '../domain/principal.ts'
@@ -11,15 +11,15 @@ export interface Exchange {
   readonly method: string
   /** Without the query. */
   readonly path: string
-  /** Finds this request in the log. */
+  /** The request id in the log. */
   readonly id: string
 }
 
 export type Handler = (exchange: Exchange) => Promise<void>
 
 /**
- * Who may call a route. `public`: whoever reaches it; `device`: who may report says (DEVICE_AUTH), its handler asks; anything else:
- * who may ask says (API_AUTH), and its handler is told who it is.
+ * The access rule of a route. `public`: any client. `device`: DEVICE_AUTH decides, and the handler authenticates the device. Others: API_AUTH
+ * decides, and the handler receives the principal.
  */
 export type Route =
   | { readonly access: 'public' | 'device'; readonly handle: Handler }
@@ -40,15 +40,15 @@ export function answer(
   response.end(method === 'HEAD' ? undefined : body)
 }
 
-/** The whole body. Throws what Bodies does. */
+/** Reads the whole body. Throws the errors of `Bodies.read`. */
 export function readBody({ bodies, request, response }: Exchange, limit: number): Promise<Buffer> {
   return bodies.read(request, response, limit)
 }
 
-/** The body, read when it is first asked for: whose credential is in the headers is not made to wait for it. */
+/** Reads the body at the first call, so authentication by headers does not wait for it. */
 export type ReadBody = (limit?: number) => Promise<Buffer>
 
-/** `limit` when it is asked for the first time: less than is otherwise taken. */
+/** The first call may lower the limit of `most` bytes. */
 export function lazyBody(exchange: Exchange, most: number): ReadBody {
   let reading: Promise<Buffer> | null = null
   return (limit = most) => {
@@ -57,17 +57,17 @@ export function lazyBody(exchange: Exchange, most: number): ReadBody {
   }
 }
 
-/** Refuses a body of another kind; one that says nothing of its kind is taken at its word. */
+/** Refuses a body of another media type. A body without Content-Type is accepted. */
 export function requireMediaType(request: IncomingMessage, accepted: readonly string[]): void {
   const coding = request.headers['content-encoding'] ?? 'identity'
   if (coding !== 'identity')
-    throw unsupported('Content-Encoding', `${coding} is not understood here: send the body as it is`)
+    throw unsupported('Content-Encoding', `${coding} is not supported: send the body without an encoding`)
   const given = request.headers['content-type']
   if (given === undefined) return
   const type = (given.split(';')[0] ?? '').trim().toLowerCase()
   if (accepted.includes(type) || (accepted.includes('application/json') && /^application\/[\w.-]+\+json$/.test(type)))
     return
-  throw unsupported('Content-Type', `${type || 'no type'} is not understood here: send ${accepted.join(' or ')}`)
+  throw unsupported('Content-Type', `${type || 'no type'} is not supported: send ${accepted.join(' or ')}`)
 }
 
 function unsupported(field: string, message: string): DomainError {

@@ -1,4 +1,4 @@
-/** Who may be told over Git what a device should run: the device itself, or, with a key to the API, whoever may read documents. */
+/** Access to desired state over Git: the device itself, or an API key that may read all documents. */
 import type { ApiAuth } from '../auth/api/api-auth.ts'
 import { tokenOf } from '../auth/api/credentials.ts'
 import type { Lookup } from '../auth/devices/lookup.ts'
@@ -21,7 +21,7 @@ export interface GitCallerDeps extends CallerDeps {
 
 const asking = { takesPassword: true }
 
-/** A repository has all documents of its device. */
+/** The access of an API key. A repository contains all documents of its device. */
 const access = 'operator of all'
 
 export async function requireReader(
@@ -31,16 +31,18 @@ export async function requireReader(
   body: Presented['body'],
 ): Promise<void> {
   try {
-    if (await showsKey(deps, exchange)) return requireOwner(device)
+    if (await hasKey(deps, exchange)) return requireOwner(device)
     await requireClient(deps, exchange, device, body, asking)
   } catch (refusal) {
-    throw refusal instanceof DomainError && refusal.code === 'UNAUTHENTICATED' ? ask(deps, exchange, refusal) : refusal
+    throw refusal instanceof DomainError && refusal.code === 'UNAUTHENTICATED'
+      ? challenge(deps, exchange, refusal)
+      : refusal
   }
   deps.heartbeats.note(device, requireTip(device, await deps.findTip(device)))
 }
 
-/** Whether it came with a key, and a good one. */
-async function showsKey({ auth, admission }: GitCallerDeps, { request }: Exchange): Promise<boolean> {
+/** Whether the request has a valid API key. Throws for an invalid one. */
+async function hasKey({ auth, admission }: GitCallerDeps, { request }: Exchange): Promise<boolean> {
   const token = tokenOf(request) ?? passwordIn(request.headers.authorization)
   if (token === null || !auth.isKey(token)) return false
   const principal = await auth.identify({ token, cookie: null, address: admission.addresses.of(request) })
@@ -48,8 +50,12 @@ async function showsKey({ auth, admission }: GitCallerDeps, { request }: Exchang
   return true
 }
 
-/** Where no password would help, Git is not made to ask for one: it shows its user what is missing. */
-function ask({ devices, auth }: GitCallerDeps, { request, response }: Exchange, refusal: DomainError): DomainError {
+/** Adds the challenge to a 401. If no method accepts a password, Git receives a 403 instead: a 401 would make Git prompt for a password. */
+function challenge(
+  { devices, auth }: GitCallerDeps,
+  { request, response }: Exchange,
+  refusal: DomainError,
+): DomainError {
   const basic = 'Basic realm="rollcall"'
   const known = devices.passwordChallenge
   const helps = auth.takesKeys || known.includes(basic)
@@ -59,7 +65,7 @@ function ask({ devices, auth }: GitCallerDeps, { request, response }: Exchange, 
   return refusal
 }
 
-/** Its own client. */
+/** Whether the client is Git itself. */
 export function isGit(headers: { readonly 'user-agent'?: string | undefined }): boolean {
   return headers['user-agent']?.startsWith('git/') ?? false
 }

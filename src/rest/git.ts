@@ -1,6 +1,5 @@
 /**
- * Git's smart HTTP protocol, for reading: `/git/{deviceId}.git`. Git's clients show nothing of themselves until they are asked (401), and
- * read what is wrong as plain text.
+ * Git's smart HTTP protocol, read only: `/git/{deviceId}.git`. Git clients send credentials only after a 401, and show errors in plain text.
  */
 import type { IncomingMessage } from 'node:http'
 import { pipeline } from 'node:stream/promises'
@@ -20,25 +19,25 @@ export interface GitDeps extends GitCallerDeps {
   readonly git: Git
 }
 
-/** Bytes, also when they are unpacked: what a client has, line by line. */
+/** Bytes, before and after decompression. The body lists the commits that the client has. */
 const bodyLimit = 4 << 20
 
 const uploadPack = 'git-upload-pack'
 const receivePack = 'git-receive-pack'
 
-/** Where what should run on this device is. */
+/** The path of the repository with the desired state of this device. */
 export function repositoryPath(device: string): string {
   return `/git/${encodeURIComponent(manifestOwner(device))}.git`
 }
 
-/** Null: not one of Git's. */
+/** Null: the path is not a Git route. */
 export function gitMethods(deps: GitDeps, path: string): Methods | null {
   const [, encoded = '', service = ''] = /^\/git\/([^/]*)\.git(?:\/(.*))?$/.exec(path) ?? []
   if (encoded === '') return null
   const serve = (work: (exchange: Exchange, device: string) => Promise<void>) =>
     ({
       access: 'device',
-      handle: (exchange: Exchange) => plainly(exchange, () => work(exchange, nameOf(encoded))),
+      handle: (exchange: Exchange) => withPlainErrors(exchange, () => work(exchange, nameOf(encoded))),
     }) as const
   switch (service) {
     case 'info/refs':
@@ -60,9 +59,9 @@ async function advertise(deps: GitDeps, exchange: Exchange, device: string): Pro
   if (service !== uploadPack) throw notForBrowsers(exchange.path)
   await requireReader(deps, exchange, device, noBody)
   const protocol = protocolOf(request)
-  // The second version says so itself.
-  const greeting = protocol === 2 ? '' : `${packet(`# service=${uploadPack}\n`)}0000`
-  await tell(deps, exchange, device, { protocol, body: null }, 'advertisement', greeting)
+  // Version 2 of the protocol has no service announcement.
+  const announcement = protocol === 2 ? '' : `${packet(`# service=${uploadPack}\n`)}0000`
+  await sendOutput(deps, exchange, device, { protocol, body: null }, 'advertisement', announcement)
 }
 
 async function upload(deps: GitDeps, exchange: Exchange, device: string): Promise<void> {
@@ -70,28 +69,28 @@ async function upload(deps: GitDeps, exchange: Exchange, device: string): Promis
   requireGit(deps)
   const type = request.headers['content-type']
   if (type !== `application/x-${uploadPack}-request`)
-    throw new DomainError('UNSUPPORTED_MEDIA_TYPE', `a body of Content-Type ${type} is not what Git's clients send`)
+    throw new DomainError('UNSUPPORTED_MEDIA_TYPE', `a body of Content-Type ${type} is not a request of Git`)
   const read = lazyBody(exchange, bodyLimit)
   await requireReader(deps, exchange, device, read)
   const body = await unpacked(request, await read())
-  await tell(deps, exchange, device, { protocol: protocolOf(request), body }, 'result', '')
+  await sendOutput(deps, exchange, device, { protocol: protocolOf(request), body }, 'result', '')
 }
 
-async function tell(
+async function sendOutput(
   { git }: GitDeps,
   { response }: Exchange,
   device: string,
   asked: { readonly protocol: Protocol; readonly body: Uint8Array | null },
   kind: 'advertisement' | 'result',
-  greeting: string,
+  announcement: string,
 ): Promise<void> {
   const gone = new AbortController()
-  response.once('close', () => gone.abort(new Error('the client has gone')))
+  response.once('close', () => gone.abort(new Error('the client closed the connection')))
   if (response.destroyed) return
   try {
     await git.uploadPack(device, { ...asked, signal: gone.signal }, async (output) => {
       response.writeHead(200, { 'content-type': `application/x-${uploadPack}-${kind}`, 'cache-control': 'no-cache' })
-      response.write(greeting)
+      response.write(announcement)
       await pipeline(output, response)
     })
   } catch (error) {
@@ -133,11 +132,11 @@ async function unpacked({ headers }: IncomingMessage, sent: Buffer): Promise<Uin
   const coding = headers['content-encoding'] ?? 'identity'
   if (coding === 'identity') return sent
   if (coding !== 'gzip' && coding !== 'x-gzip')
-    throw new DomainError('UNSUPPORTED_MEDIA_TYPE', `a body of Content-Encoding ${coding} is not understood here`)
+    throw new DomainError('UNSUPPORTED_MEDIA_TYPE', `a body of Content-Encoding ${coding} is not supported`)
   return promisify(gunzip)(sent, { maxOutputLength: bodyLimit }).catch((error: NodeJS.ErrnoException) => {
     throw error.code === 'ERR_BUFFER_TOO_LARGE'
-      ? new DomainError('TOO_LARGE', `the body is larger than the ${bodyLimit} bytes that are taken here`)
-      : new DomainError('INVALID_REQUEST', 'the body is not what gzip makes')
+      ? new DomainError('TOO_LARGE', `the body is larger than the limit of ${bodyLimit} bytes`)
+      : new DomainError('INVALID_REQUEST', 'the body is not valid gzip')
   })
 }
 
@@ -145,8 +144,8 @@ function packet(line: string): string {
   return (line.length + 4).toString(16).padStart(4, '0') + line
 }
 
-/** Git shows a text to its user, and no other kind of answer. */
-async function plainly(exchange: Exchange, work: () => Promise<void>): Promise<void> {
+/** Sends errors to Git in plain text: Git shows no other media type to its user. */
+async function withPlainErrors(exchange: Exchange, work: () => Promise<void>): Promise<void> {
   try {
     await work()
   } catch (error) {

@@ -1,4 +1,4 @@
-/** What every answer says to browsers, what no page of another site may do, and how a connection ends that says nothing. */
+/** Security headers, refusal of cross-site requests, and timeouts of slow connections. */
 import type { IncomingMessage, Server } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Credentials } from '../auth/api/credentials.ts'
@@ -7,23 +7,23 @@ import { type Admission, bodyTimeout } from '../limits/admission.ts'
 
 /** Milliseconds. */
 export interface Timeouts {
-  /** For a request's headers. */
+  /** Until the headers of a request are complete. */
   readonly headers: number
-  /** For all of it. */
+  /** Until the whole request is complete. */
   readonly request: number
-  /** For a peer to take anything of what it is told. */
+  /** Without any progress of a peer that reads a response. */
   readonly reading: number
-  /** For a WebSocket to say who it is. */
+  /** Until a WebSocket sends connection_init. */
   readonly init: number
-  /** For some more of a large body. */
+  /** Until more of a large body arrives. */
   readonly body?: number
-  /** For a batch to reach the database, with retries. */
+  /** Until a batch is committed, including retries. */
   readonly commit?: number
-  /** Between two looks at the files of TLS. */
+  /** Between checks of the TLS files. */
   readonly tlsFiles?: number
 }
 
-/** A backlog over a slow line takes a while. */
+/** The request timeout allows for a backlog over a slow line. */
 export const defaultTimeouts: Timeouts = {
   headers: 15_000,
   request: 60_000,
@@ -32,7 +32,7 @@ export const defaultTimeouts: Timeouts = {
   body: bodyTimeout,
 }
 
-/** What every answer says. Nothing here is a page unless it says so: a page brings a policy of its own. */
+/** Headers of every response. A page replaces the policy with its own. */
 export const safeHeaders = {
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'cross-origin-resource-policy': 'same-origin',
@@ -41,17 +41,20 @@ export const safeHeaders = {
   'x-frame-options': 'DENY',
 }
 
-/** Probes come from everywhere, and must not be told that somebody else was too fast. */
+/** Probes share addresses with other clients, and another client's rate must not fail them. */
 const unlimited: ReadonlySet<string> = new Set(['/healthz', '/readyz'])
 
 export function admit(admission: Admission, request: IncomingMessage, path: string): void {
   if (!unlimited.has(path)) admission.admit(request)
 }
 
-/** What a form or a script of another site sends without being asked (CSRF): a body without a type would pass for JSON. */
+/** Refuses cross-site request forgery. Otherwise a form of another site could send JSON in a body without a type. */
 export function refuseForeignPage(request: IncomingMessage, { mayAsk }: Pick<Credentials, 'mayAsk'>): void {
   if (request.method === 'GET' || request.method === 'HEAD' || mayAsk(request)) return
-  throw new DomainError('FORBIDDEN', 'a page of another site may not do this: name it in CORS_ORIGINS if it should')
+  throw new DomainError(
+    'FORBIDDEN',
+    'a page of another site cannot send this request: add its origin to CORS_ORIGINS to allow it',
+  )
 }
 
 const answers: Readonly<Record<string, string>> = {
@@ -60,7 +63,7 @@ const answers: Readonly<Record<string, string>> = {
   HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large',
 }
 
-/** Who sends, or reads, so slowly that he holds a connection and nothing else is cut off. */
+/** Closes the connection of a client that sends or reads too slowly. */
 export function cutOffSlow(
   server: Server,
   admission: Admission,
@@ -68,7 +71,7 @@ export function cutOffSlow(
 ): void {
   server.headersTimeout = forHeaders
   server.requestTimeout = request
-  // Of a socket on which nothing moves. An answer that is waited for must come before.
+  // The idle time of a socket. A response must begin within it.
   server.timeout = reading
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
     if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') admission.refuse('slowRequest', 'the connection was closed')

@@ -15,12 +15,12 @@ export interface HealthDeps {
   readonly clock: () => Millis
 }
 
-/** The process answers: nothing more. */
+/** Liveness: the process responds. It checks nothing else. */
 export async function sendLiveness(exchange: Exchange): Promise<void> {
   answer(exchange, 200, 'application/json', '{"status":"alive"}')
 }
 
-/** Milliseconds; the embedded database is asked in turn, so a busy one takes a moment. */
+/** Milliseconds. The embedded database runs statements in turn, so a busy one responds late. */
 const checkTimeout = 5_000
 
 interface Health {
@@ -30,18 +30,18 @@ interface Health {
 }
 
 /**
- * Whether to send it requests: the database has our tables and takes what is written, and the server is not about to end. `?verbose` adds how the
- * background duties go. A duty that fails makes no server unready: another replica would not do it better, and devices can report.
+ * Readiness: the database has the tables and accepts writes, and the server is not shutting down. `?verbose` adds the state of the
+ * background duties. A failing duty does not affect readiness: another replica would fail too, and devices can still report.
  */
 export function createReadiness(deps: HealthDeps): (exchange: Exchange) => Promise<void> {
   const { isClosing, clock } = deps
-  let looking: Promise<Health> | null = null
+  let checking: Promise<Health> | null = null
   return async (exchange) => {
-    // Anybody may ask: however many do, the database is asked once at a time.
-    looking ??= within(checkTimeout, look(deps)).finally(() => {
-      looking = null
+    // The route is public, so concurrent requests share one check of the database.
+    checking ??= within(checkTimeout, check(deps)).finally(() => {
+      checking = null
     })
-    const found = await looking
+    const found = await checking
     const problem = isClosing() ? 'the server is shutting down' : found.problem
     const body = problem === null ? { status: 'ready' } : { status: 'not ready', reason: problem }
     const isVerbose = new URLSearchParams(exchange.request.url?.split('?')[1]).has('verbose')
@@ -50,7 +50,7 @@ export function createReadiness(deps: HealthDeps): (exchange: Exchange) => Promi
   }
 }
 
-async function look({ database, writer }: HealthDeps): Promise<Health> {
+async function check({ database, writer }: HealthDeps): Promise<Health> {
   const problem = await findProblem(database, writer)
   return { problem, duties: problem === null ? await listDuties(database.session).catch(() => []) : [] }
 }
@@ -71,7 +71,7 @@ async function findProblem(database: Database, { failure }: HealthDeps['writer']
     const missing = await missingMigrations(database.session)
     if (missing.length > 0) return `the database lacks the migrations ${missing.join(', ')}`
     if (await isReadOnly(database)) return 'the database is read-only'
-    // A full disk is noticed by writing only. Every probe writing something would cost more than it tells.
+    // Only a write detects a full disk. A write in every probe would cost too much, so it runs only after a failure.
     if (failure) await probeWriting(database)
     return null
   } catch (error) {

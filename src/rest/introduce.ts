@@ -1,6 +1,6 @@
 /**
- * Where devices say that they are there, and what they can run. Neither is a way in: whoever needs a credential elsewhere needs it here,
- * and gets none.
+ * Onboarding of devices and their capabilities. Neither grants access: these routes require the same credential as all others and issue none
+ * for reports.
  */
 import { X509Certificate } from 'node:crypto'
 import type { DeviceIdentity } from '../auth/devices/device-auth.ts'
@@ -29,7 +29,7 @@ export interface IntroduceDeps extends CallerDeps {
   readonly writer: Pick<Writer, 'submit'>
   readonly database: Pick<Database, 'session'>
   readonly tls?: Pick<TlsWatch, 'files'> | null
-  /** Where Git finds what a device should run; null: there is no Git here. */
+  /** The URL of a device's Git repository. Null: Git is not available. */
   readonly repositoryOf: (device: string) => string | null
 }
 
@@ -51,11 +51,11 @@ export function deviceMethods(deps: IntroduceDeps, route: DeviceRoute): Methods 
   return { POST: take, PUT: take, ...(route.deviceId !== null && { DELETE: drop }) }
 }
 
-/** Whom to trust for our own certificate. Whoever asks for that without being certain of us yet does so at his own risk. */
+/** Sends the authority of the server's certificate. A client that has not verified the server yet cannot rely on the response. */
 async function sendAuthority({ tls }: IntroduceDeps, exchange: Exchange): Promise<void> {
   const authority = tls ? authorityOf(tls.files().cert) : null
   if (authority === null)
-    throw new DomainError('NOT_FOUND', 'there is no certificate of an authority above that of this server (TLS_CERT)')
+    throw new DomainError('NOT_FOUND', 'TLS_CERT has no certificate of an authority above that of this server')
   const certificate = Buffer.from(authority).toString('base64')
   answer(exchange, 200, 'application/json', JSON.stringify({ certificate }))
 }
@@ -72,38 +72,34 @@ async function takeOnboarding(deps: IntroduceDeps, exchange: Exchange): Promise<
   if (device !== null && holder !== null && holder !== device)
     throw new DomainError(
       'FORBIDDEN',
-      `the certificate is of a key of another device than ${device}, whose credential it came with`,
+      `the key of the certificate is registered for another device than ${device}, which sent the request`,
     )
   const clientId = device ?? holder ?? (certificate && nameOf(certificate))
   if (clientId === null)
-    throw new DomainError(
-      'INVALID_REQUEST',
-      'certificate is missing: it is what a client is known by that shows no credential',
-    )
+    throw new DomainError('INVALID_REQUEST', 'certificate is missing: it identifies a client without a credential')
   deps.admission.admitDevice(clientId)
   const url = deps.repositoryOf(clientId)
-  // Git's clients show certificates and tokens, but cannot sign. A device token would do, but could report as well: a secret that Git keeps in a
-  // file should not be able to do what the device's key is for.
+  // Git clients send certificates and tokens, but cannot sign. A device token was rejected: it could also report, and Git stores it in a file.
   const issued =
     url !== null && caller.method === 'signature' && manifestOwner(clientId) === clientId ? newRepositoryToken() : null
   await submit(deps, exchange, caller, onboardDevice(clientId, device, issued?.hash ?? null))
-  // The token that the request came with opens its repository too: another would be one more to lose.
+  // The token of the request opens the repository too. A second token would be one more secret to leak.
   const token = issued?.text ?? (caller.method === 'token' ? bearerOf(exchange) : null)
   const repository = url === null ? null : { url, ...(token !== null && { token }) }
-  const said = JSON.stringify({ clientId, ...(repository && { repository }) })
-  answer(exchange, 201, 'application/json', said, { 'cache-control': 'no-store' })
+  const response = JSON.stringify({ clientId, ...(repository && { repository }) })
+  answer(exchange, 201, 'application/json', response, { 'cache-control': 'no-store' })
 }
 
 function bearerOf({ request }: Exchange): string | null {
   return /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? null
 }
 
-/** A device leaves: nothing that it shows is good from now on. Only with its own credential, or anybody could send it away. */
+/** Ends all credentials of a device. It requires a credential of the device, because otherwise any client could offboard it. */
 async function offboard(deps: IntroduceDeps, exchange: Exchange): Promise<void> {
   const caller = await authenticate(deps, exchange, lazyBody(exchange, bodyLimit))
   const { device } = caller
   if (device === null)
-    throw new DomainError('UNAUTHENTICATED', 'offboarding needs a credential of the device: it ends that')
+    throw new DomainError('UNAUTHENTICATED', 'offboarding needs the credential of the device, which it revokes')
   deps.admission.admitDevice(device)
   await submit(deps, exchange, caller, offboardDevice(device))
   exchange.response.writeHead(204).end()
@@ -114,7 +110,7 @@ interface Certified {
   readonly keyId: string
 }
 
-/** In base64, of the bytes or of the text that others have of it (PEM), or that text. */
+/** Reads base64 of DER, base64 of PEM, or PEM. */
 function readCertificate(text: string): Certified {
   try {
     const certificate = new X509Certificate(text.includes('-----BEGIN') ? text : Buffer.from(text, 'base64'))
@@ -124,12 +120,12 @@ function readCertificate(text: string): Certified {
   }
 }
 
-/** Whose registered key it is of. */
+/** The device that has registered the key of the certificate. */
 async function holderOf({ database }: IntroduceDeps, { keyId }: Certified): Promise<string | null> {
   return (await findIdentities(database.session, [keyId])).get(keyId)?.device ?? null
 }
 
-/** Where nobody is asked for more: what Margo calls the client in its certificate, else the key that only it has. */
+/** The name of a client without a credential: the client id in the certificate's SPIFFE id, otherwise the id of its key. */
 function nameOf({ names, keyId }: Certified): string {
   const spiffeId = spiffeIdOf(names)
   return (spiffeId && clientOf(spiffeId)) ?? keyId
@@ -149,7 +145,7 @@ async function takeCapabilities(deps: IntroduceDeps, exchange: Exchange, route: 
   if (parent !== null && !(await hasCapabilities(session, parent)))
     throw new DomainError(
       'NOT_FOUND_YET',
-      `${parent} has not said yet what it can run: a gateway does so before what is behind it`,
+      `${parent} has not sent its capabilities yet: a gateway sends them before the devices behind it`,
     )
   const isNew = route.era !== '1.0.0-rc.3' || !(await hasCapabilities(session, device))
   const sent = { text: body.toString().replace(/^\uFEFF/, ''), generation: `margo/${route.era}`, labels }

@@ -1,4 +1,4 @@
-/** ONAP's k8splugin instance API (docs/wire.md §3): the routes that feed it, and its answers in its own shapes. */
+/** The instance API of ONAP's k8splugin (docs/wire.md §3): routes that receive facts, and responses in the plugin's format. */
 import { parseInstance } from '../dialects/k8splugin/instance.ts'
 import type { K8spluginRoute } from '../dialects/k8splugin/routes.ts'
 import { parseInstanceStatus, roomForStatus } from '../dialects/k8splugin/status.ts'
@@ -23,7 +23,7 @@ export interface K8spluginDeps extends SubscriptionDeps, ReadingDeps {
   readonly database: Database
 }
 
-/** Bytes. An instance's objects come whole: Helm keeps a release, compressed, in one object of at most 1.5 MiB. */
+/** Bytes. A body has whole objects. Helm stores a compressed release in one object of at most 1.5 MiB. */
 const bodyLimit = 8 << 20
 
 export function k8spluginMethods(deps: K8spluginDeps, route: K8spluginRoute): Methods {
@@ -53,22 +53,22 @@ export function k8spluginMethods(deps: K8spluginDeps, route: K8spluginRoute): Me
 async function takeInstance({ writer }: K8spluginDeps, exchange: Exchange, instanceId: string): Promise<void> {
   const fact = parseInstance(await readJson(exchange, {}), instanceId)
   const { verdict, revision, isNew } = await writer.submit(reportInstance(fact))
-  say(exchange, isNew ? 201 : 200, { id: instanceId, verdict, revision: String(revision) })
+  sendJson(exchange, isNew ? 201 : 200, { id: instanceId, verdict, revision: String(revision) })
 }
 
 async function endInstance({ writer }: K8spluginDeps, exchange: Exchange, instanceId: string): Promise<void> {
   const { verdict, revision } = await writer.submit(removeInstance(instanceId))
-  say(exchange, 200, { id: instanceId, verdict, revision: String(revision) })
+  sendJson(exchange, 200, { id: instanceId, verdict, revision: String(revision) })
 }
 
-/** A verdict for the picture, and one for each object that could not be read. */
+/** Responds with one verdict for the snapshot, and a refusal for each unreadable object. */
 async function takeStatus({ writer, database }: K8spluginDeps, exchange: Exchange, instanceId: string): Promise<void> {
   const body = await readJson(exchange, roomForStatus)
   const items = await paced(parseInstanceStatus(body, await namespaceOf(database, instanceId)))
   const objects = items.flatMap((item) => (item.ok ? [item.object] : []))
   const { verdict, revision } = await writer.submit(reportInstanceStatus(instanceId, objects))
   const results = items.map((item) => (item.ok ? { verdict } : { verdict: 'REFUSED', errors: item.problems }))
-  say(exchange, 200, { id: instanceId, verdict, revision: String(revision), results })
+  sendJson(exchange, 200, { id: instanceId, verdict, revision: String(revision), results })
 }
 
 async function namespaceOf(database: Database, instanceId: string): Promise<string | null> {
@@ -78,7 +78,7 @@ async function namespaceOf(database: Database, instanceId: string): Promise<stri
   return typeof namespace === 'string' && namespace !== '' ? namespace : null
 }
 
-/** What a viewer sees of it. */
+/** A route that reads what the scope of the viewer allows. */
 function read(deps: K8spluginDeps, compose: (snapshot: Snapshot, exchange: Exchange) => Promise<unknown>): Route {
   return {
     access: 'viewer',
@@ -86,7 +86,7 @@ function read(deps: K8spluginDeps, compose: (snapshot: Snapshot, exchange: Excha
       const composed = await reading(deps, exchange.request, principal, (snapshot) =>
         compose(withScope(snapshot, principal.accessScope), exchange),
       )
-      say(exchange, 200, composed)
+      sendJson(exchange, 200, composed)
     },
   }
 }
@@ -116,7 +116,7 @@ async function showInstance(snapshot: Snapshot, instanceId: string): Promise<unk
   return (await documentsOf(snapshot, [key])).get(key)
 }
 
-/** `query`: kind, name and namespace narrow the list, as the inventory's selflinks do. */
+/** `query`: kind, name and namespace filter the list, as the self links of the inventory do. */
 async function showStatus(snapshot: Snapshot, instanceId: string, query: URLSearchParams): Promise<unknown> {
   const { key } = await requireInstance(snapshot, instanceId)
   const scope = { of: 'instance', keys: [key] } as const
@@ -170,7 +170,7 @@ async function allResources(snapshot: Snapshot, instanceKey: number): Promise<Re
 async function requireInstance(snapshot: Snapshot, instanceId: string): Promise<InstanceRow> {
   const instance = await instanceById(snapshot, instanceId, null)
   const rollout = instance && (await rolloutsByKey(snapshot, [instance.rolloutKey], null)).get(instance.rolloutKey)
-  // What was deleted is gone for whoever asks the plugin; its history stays in GraphQL.
+  // This API hides a deleted instance. Its history remains in GraphQL.
   if (instance && rollout?.kind === 'RESOURCE_BUNDLE' && instance.reportedState !== 'REMOVED') return instance
   throw new DomainError('NOT_FOUND', `there is no instance ${instanceId}`)
 }
@@ -180,6 +180,6 @@ async function readJson(exchange: Exchange, room: Room): Promise<unknown> {
   return parseLargeJson(await readBody(exchange, bodyLimit), room)
 }
 
-function say(exchange: Exchange, status: number, body: unknown): void {
+function sendJson(exchange: Exchange, status: number, body: unknown): void {
   answer(exchange, status, 'application/json', JSON.stringify(body))
 }

@@ -1,7 +1,7 @@
 /** The route that a client probably meant by a path that does not exist. */
 import { editDistance } from '../domain/edit-distance.ts'
 
-/** Of clients that people write: docs/reporting.md, docs/desired-state.md and docs/orchestrators.md have all of them. */
+/** Routes that hand-written clients use. docs/reporting.md, docs/desired-state.md and docs/orchestrators.md list all routes. */
 export const routes: readonly string[] = [
   'POST /device/{deviceId}/deployment/{deploymentId}/status',
   'POST /api/v1/device/{deviceId}/deployment/{deploymentId}/status',
@@ -17,11 +17,11 @@ export const routes: readonly string[] = [
   'GET /metrics',
 ]
 
-/** A path that differs more resembles nothing. */
+/** The largest distance of a suggested route. */
 const most = 12
-/** A part that is missing or in excess weighs as much as this number of wrong letters. */
+/** The cost of a missing or extra part, in wrong letters. */
 const wholePart = 7
-/** Longer paths are compared up to here. */
+/** The number of parts that are compared. */
 const mostParts = 12
 const longestPart = 64
 
@@ -33,7 +33,7 @@ export function nearestRoute(path: string): string | null {
   return ranked[0] && ranked[0].distance <= most ? ranked[0].route : null
 }
 
-/** As between words, but of parts instead of letters. */
+/** Edit distance with path parts instead of letters. */
 function distance(given: readonly string[], wanted: readonly string[]): number {
   let above = wanted.map((_, j) => (j + 1) * wholePart)
   above.unshift(0)

@@ -1,17 +1,17 @@
 /**
- * What a browser loads, as text. In a checkout, src/dashboard is bundled in memory, so that nothing has to be built. The package has it
- * ready in page.json, so that an installation needs neither esbuild nor the libraries of the page.
+ * The files of the dashboard. In a checkout, esbuild bundles src/dashboard in memory, so no build step is necessary. The package contains the
+ * bundle in page.json, so an installation needs neither esbuild nor the libraries of the page.
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
 export interface PageBundle {
   readonly html: string
-  /** By path; each has its hash in its name. */
+  /** By path. Each name contains the hash of the file. */
   readonly assets: Readonly<Record<string, string>>
 }
 
-/** With the operations of the page, for servers that execute listed documents only. */
+/** With the operations of the page, for servers that execute only listed documents. */
 export interface BuiltPage extends PageBundle {
   readonly documents: readonly string[]
 }
@@ -45,13 +45,13 @@ export async function bundlePage(): Promise<PageBundle> {
     assetNames: '[name]-[hash]',
     outdir: '/assets',
     logLevel: 'silent',
-    // The page's own configuration is for checking its types.
+    // The tsconfig of the page is for type checks only.
     tsconfigRaw: {},
   })
   await stop()
   const addresses = outputFiles.map(({ path }) => path)
   const template = await readFile(join(folder, 'index.html'), 'utf8')
-  // Relative: the page also works where a proxy serves it under a path.
+  // Relative URLs, so the page also works behind a proxy that serves it under a path.
   const html = template.replaceAll(/(["'])(main|icon)\.(js|css|svg)\1/g, (_, quote, name, extension) => {
     const address = addresses.find((each) => each.startsWith(`/assets/${name}-`) && each.endsWith(`.${extension}`))
     return `${quote}${(address ?? '').slice(1)}${quote}`

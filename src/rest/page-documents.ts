@@ -1,6 +1,6 @@
 /**
- * What the page asks, as text: where only listed documents are executed, the page's own are listed without being named. They are
- * read from its sources, where each is `const name = graphql(`…`, [fragments])`, and put together as they are there.
+ * The GraphQL documents of the page. A server that executes only listed documents adds them to its list. They are read from the sources,
+ * where each is `const name = graphql(`…`, [fragments])`, and composed with their fragments as in the page.
  */
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -23,7 +23,7 @@ export async function readPageDocuments(): Promise<readonly string[]> {
     names.filter((name) => /\.tsx?$/.test(name)).map((name) => readFile(join(folder, name), 'utf8')),
   )
   const files = sources.map(declarationsOf)
-  /** Fragments may be another file's; what operations are called need not differ. */
+  /** Fragments may be in another file. Operations are not shared, because their names may repeat between files. */
   const shared = new Map(files.flatMap((file) => [...file].filter(([, { text }]) => isFragment(text))))
 
   function whole({ text, fragments }: Declared, file: ReadonlyMap<string, Declared>): string {

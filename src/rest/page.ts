@@ -1,9 +1,9 @@
 /**
- * `/` and what it loads: the dashboard, prepared at the first request, so that starting stays quick.
+ * `/` and its assets: the dashboard. The first request prepares it, so the start of the server stays fast.
  * A client that does not ask for HTML gets a text about the routes.
  *
- *   /                      the page: never cached, names its assets by their hashes
- *   /assets/<name>-<hash>  kept for ever, compressed once
+ *   /                      the page: revalidated at each load, names its assets by their hashes
+ *   /assets/<name>-<hash>  cached permanently, compressed once
  */
 import { createHash } from 'node:crypto'
 import { extname } from 'node:path'
@@ -32,7 +32,7 @@ const types: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 }
 
-/** Nothing but our own files, and no script or style within the page. A style attribute that a script sets is not one. */
+/** Allows only files of this server, and no inline script or style. A style that a script sets is not inline. */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -73,7 +73,10 @@ export function createPage(): Page {
     async sendAsset(exchange) {
       const asset = (await bundle()).assets.get(exchange.path)
       if (!asset)
-        throw new DomainError('NOT_FOUND', `${exchange.path} is not of this version of the page: load the page again`)
+        throw new DomainError(
+          'NOT_FOUND',
+          `${exchange.path} does not belong to this version of the page: reload the page`,
+        )
       send(exchange, asset, {
         'cache-control': 'public, max-age=31536000, immutable',
         vary: 'accept-encoding',
@@ -119,12 +122,12 @@ function acceptedCoding(header: string): Coding {
   return accepts('br') ? 'br' : accepts('gzip') ? 'gzip' : 'identity'
 }
 
-/** Browsers name text/html; curl takes anything. */
+/** Browsers list text/html in Accept. curl accepts any type. */
 function wantsHtml({ request }: Exchange): boolean {
   return /\b(text\/html|application\/xhtml\+xml)\b/.test(request.headers.accept ?? '')
 }
 
-/** As whoever asks knows us; a Host is only echoed into text. */
+/** The origin that the client used. The Host is only copied into plain text. */
 function originOf({ request }: Exchange): string {
   return `http://${request.headers.host ?? '127.0.0.1:4000'}`
 }

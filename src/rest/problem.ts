@@ -1,4 +1,4 @@
-/** Errors as HTTP says them: RFC 9457 problem+json, with what Margo's clients look for (docs/wire.md §1.3). One of the two translations. */
+/** Translates errors to RFC 9457 problem+json, with the members that Margo clients read (docs/wire.md §1.3). GraphQL has the other translation. */
 import { DomainError, type ErrorCode, errorCodes, type FieldProblem } from '../domain/errors.ts'
 import { retryAfter } from '../limits/admission.ts'
 import { describeOutage, isTransient } from '../store/connection/failure.ts'
@@ -16,10 +16,10 @@ export interface Problem {
   readonly body: string
 }
 
-/** `id` is what an unexpected error can be found by in the log; of such an error nothing else is said. */
+/** `id` identifies an unexpected error in the log. The response contains nothing else about such an error. */
 export function toProblem(error: unknown, id: string): Problem {
   if (error instanceof DomainError) return describe(error.code, error.message, error.problems, error.facts)
-  if (isTransient(error)) return describe('UNAVAILABLE', `${describeOutage(error)}: come again later`, [], {})
+  if (isTransient(error)) return describe('UNAVAILABLE', `${describeOutage(error)}: retry later`, [], {})
   const detail = unexpected(id)
   const body = {
     type: 'about:blank',
@@ -33,18 +33,18 @@ export function toProblem(error: unknown, id: string): Problem {
 }
 
 function unexpected(id: string): string {
-  return `something went wrong here that we did not expect; it is in our log as ${id}`
+  return `Unexpected error ${id}. Details are in the server's log.`
 }
 
 export interface ProblemMembers {
   readonly status: number
-  /** From domain/errors.ts; absent: it was unexpected. */
+  /** From domain/errors.ts. Absent: the error was unexpected. */
   readonly code?: ErrorCode
   readonly retryable: boolean
   readonly errors: readonly FieldProblem[]
 }
 
-/** What a refusal says of itself within a list of others. */
+/** The members of a refusal within a list of results. */
 export function problemMembers(error: unknown, id: string): ProblemMembers {
   if (!(error instanceof DomainError))
     return { status: 500, retryable: true, errors: [{ field: '', message: unexpected(id) }] }

@@ -1,4 +1,4 @@
-/** What a route reads: one snapshot, for as long as one operation may take, and not too many of one caller at once. */
+/** Runs the reads of a route on one snapshot, within the time limit of an operation and the caller's limit of concurrent reads. */
 import type { IncomingMessage } from 'node:http'
 import type { Principal } from '../domain/principal.ts'
 import type { Admission } from '../limits/admission.ts'

@@ -1,7 +1,6 @@
 /**
- * Where devices report: Margo's seven routes, and a backlog in one request. Credentials are looked at before the body is read. Of several
- * things that are wrong the first of docs/wire.md §1.3 is told all the same (the body, its fields, the credential, whose it is), as long as the
- * body is small.
+ * Reports of devices: Margo's seven routes, and a backlog in one request. Credentials are checked before the body is read. For several
+ * errors, the response has the first in the order of docs/wire.md §1.3 (body, fields, credential, device), if the body is small.
  */
 import type { DeviceAuth, DeviceIdentity } from '../auth/devices/device-auth.ts'
 import { acknowledgement } from '../dialects/margo/acknowledge.ts'
@@ -24,12 +23,12 @@ import { authenticate, claim } from './device-caller.ts'
 import { answer, type Exchange, lazyBody, type ReadBody, requireMediaType } from './exchange.ts'
 import { problemMembers } from './problem.ts'
 
-/** Bytes: of what a device collected while it was away. */
+/** Bytes of the reports that a device collected while it was offline. */
 const backlogLimit = 32 << 20
-/** Of a caller whose credential was refused: enough to say what else is wrong. */
-const strangersLimit = 64 << 10
+/** Bytes of a body whose credential was refused. They are read only to find an error of higher precedence. */
+const refusedLimit = 64 << 10
 
-/** Reports of a backlog that are written at a time, and bytes of their text: other devices' reports come between. */
+/** Reports of a backlog that are written at a time, and bytes of their text. Reports of other devices run between the steps. */
 const backlogStep = { items: 500, size: 1 << 20 }
 
 export interface ReportDeps {
@@ -38,7 +37,7 @@ export interface ReportDeps {
   readonly log: Log
   readonly admission: Pick<Admission, 'admitDevice'>
   readonly devices: DeviceAuth
-  /** The newest revision there is: what a backlog that changed nothing answers. */
+  /** The newest revision, for the response to a backlog without changes. */
   readonly newestRevision: () => Revision
 }
 
@@ -59,18 +58,18 @@ export async function takeReport(deps: ReportDeps, exchange: Exchange, route: Ma
   answer(exchange, route.success, 'application/json', JSON.stringify(acknowledgement(outcome)))
 }
 
-/** Nobody yet, and why: what is wrong with the body is told before. */
-interface NobodyYet {
+/** A caller whose credential was refused. The refusal is thrown later, because errors of the body take precedence. */
+interface RefusedCaller {
   readonly device: null
   readonly refusal: unknown
 }
-type Caller = DeviceIdentity | NobodyYet
+type Caller = DeviceIdentity | RefusedCaller
 
 async function receive(deps: ReportDeps, exchange: Exchange, limit: number): Promise<{ caller: Caller; body: Buffer }> {
   const read = lazyBody(exchange, limit)
   const caller = await identify(deps, exchange, read)
   if (!('refusal' in caller)) return { caller, body: await read() }
-  const body = await read(strangersLimit).catch((error: unknown) => {
+  const body = await read(refusedLimit).catch((error: unknown) => {
     throw error instanceof DomainError && error.code === 'TOO_LARGE' ? caller.refusal : error
   })
   return { caller, body }
@@ -90,7 +89,7 @@ function requireIdentity(caller: Caller): DeviceIdentity {
   return caller
 }
 
-/** A device that has proved which one it is was heard, also when its report is refused. */
+/** Runs `work`, and records a refused report as a sign of life of its authenticated device. */
 async function hearing<T>(
   deps: ReportDeps,
   caller: Caller,
@@ -116,8 +115,8 @@ async function noteRefusal({ writer, metrics }: ReportDeps, device: string | nul
 }
 
 /**
- * A verdict an item, in their order: one bad item spoils no other. But what cannot be written *now* makes the whole answer a 503:
- * the status alone must tell a device to come again, and repeating what was written does no harm.
+ * Responds with one verdict for each item, in order. An invalid item does not affect the others. An item that cannot be written *now* makes
+ * the whole response a 503, because devices retry on the status alone. Items that were written already are safe to repeat.
  */
 export async function takeBacklog(deps: ReportDeps, exchange: Exchange): Promise<void> {
   const { request } = exchange
@@ -133,7 +132,12 @@ export async function takeBacklog(deps: ReportDeps, exchange: Exchange): Promise
   const results = await claim(deps, exchange, identity, () => takeItems(deps, exchange, identity, items))
   const newest = results.reduce((revision, result) => Math.max(revision, result.revision), 0)
   const revision = String(newest || deps.newestRevision())
-  answer(exchange, 200, 'application/json', JSON.stringify({ revision, results: results.map(({ said }) => said) }))
+  answer(
+    exchange,
+    200,
+    'application/json',
+    JSON.stringify({ revision, results: results.map(({ members }) => members) }),
+  )
 }
 
 async function takeItems(
@@ -143,12 +147,12 @@ async function takeItems(
   items: readonly BacklogItem[],
 ): Promise<readonly ItemResult[]> {
   const results: ItemResult[] = []
-  // Those of a step are submitted in one turn, so their order is theirs in the writer's queue too.
+  // The items of a step are submitted in one turn, so the writer's queue keeps their order.
   for (const step of stepsOf(items))
     results.push(...(await Promise.all(step.map((item) => takeItem(deps, exchange, identity, item)))))
   if (identity.device !== null && !results.some(({ isTaken }) => isTaken))
     await deps.writer.submit(hearDevice(identity.device)).catch(() => undefined)
-  // Last: whoever was told to come again sends the same backlog, with the same signature.
+  // The proof is spent last: a device that receives a 503 sends the same backlog with the same signature.
   if (identity.proof) await deps.writer.submit(spend(identity.proof))
   return results
 }
@@ -171,7 +175,7 @@ function* stepsOf(items: readonly BacklogItem[]): Generator<readonly BacklogItem
 interface ItemResult {
   readonly isTaken: boolean
   readonly revision: Revision
-  readonly said: object
+  readonly members: object
 }
 
 async function takeItem(
@@ -184,22 +188,22 @@ async function takeItem(
   try {
     if (!item.ok) throw item.error
     const outcome = await record(deps, exchange, identity, item.read(), null)
-    const { acknowledgement: _, ...said } = acknowledgement(outcome)
-    return { isTaken: true, revision: outcome.revision, said }
+    const { acknowledgement: _, ...members } = acknowledgement(outcome)
+    return { isTaken: true, revision: outcome.revision, members }
   } catch (error) {
     if (error instanceof DomainError && errorCodes[error.code].retryable) throw error
     if (!(error instanceof DomainError))
-      deps.log.error({ requestId: id, error }, 'an item of a backlog met an unexpected error')
+      deps.log.error({ requestId: id, error }, 'an item of a backlog failed with an unexpected error')
     else await noteRefusal(deps, identity.device, error)
     const members = problemMembers(error, id)
     deps.metrics.reportRefused(members.status)
-    return { isTaken: false, revision: 0, said: { verdict: 'REFUSED', ...members } }
+    return { isTaken: false, revision: 0, members: { verdict: 'REFUSED', ...members } }
   }
 }
 
 /**
- * Whose share it is of: whoever has proved who it is cannot use up another's, and one that does not say who it is is not counted with
- * the others of that kind. Whoever reports in one request what it has collected is not faster than it would have been.
+ * Counts the request for the rate of its device. An authenticated device uses only its own rate. Anonymous reporters are not counted: they
+ * would share one rate. A backlog counts once for each reporter, regardless of its number of reports.
  */
 function admit({ admission }: ReportDeps, { device }: DeviceIdentity, reporters: readonly string[]): void {
   const names = device === null ? new Set(reporters) : [device]

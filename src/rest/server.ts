@@ -1,4 +1,4 @@
-/** Which handler a request goes to, and what is said when there is none or when it fails. */
+/** Routes requests to handlers, and responds to unknown routes and errors. */
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import type { ApiAuth } from '../auth/api/api-auth.ts'
 import { createLookup } from '../auth/devices/lookup.ts'
@@ -42,17 +42,17 @@ export interface ServerDeps
     Omit<GitDeps, 'findTip'> {
   readonly log: Log
   readonly metrics: Metrics
-  /** A request failed, and the database may be away. */
+  /** Receives errors of requests that a database outage may have caused. */
   readonly databaseFailed: (error: unknown) => void
   readonly auth: Pick<ApiAuth, 'identify' | 'signIn' | 'signOut' | 'takesKeys' | 'isKey'>
   readonly admission: Admission
-  /** How the world reaches this server; null: as it was asked. */
+  /** The public URL of this server. Null: the Host of the request. */
   readonly publicUrl: string | null
   readonly repositoryOf: IntroduceDeps['repositoryOf']
   readonly timeouts?: Timeouts | undefined
-  /** Null: in the clear. */
+  /** Null: plain HTTP. */
   readonly tls?: TlsWatch | null
-  /** `headers`: what its answer says besides. */
+  /** `headers`: additional headers of the response. */
   readonly graphql: (
     request: IncomingMessage,
     response: ServerResponse,
@@ -132,9 +132,9 @@ export function createHttpServer(deps: ServerDeps): Server {
     if (!(error instanceof DomainError)) {
       const facts = { requestId: exchange.id, path: exchange.path, error }
       if (isTransient(error)) deps.databaseFailed(error)
-      else log.error(facts, 'a request met an unexpected error')
+      else log.error(facts, 'a request failed with an unexpected error')
     }
-    // Half an answer must not look like a whole one.
+    // The connection is closed, so the client does not take a partial response for a complete one.
     if (exchange.response.headersSent) return void exchange.response.destroy()
     const { 'content-type': type = 'application/problem+json', ...more } = headers
     answer(exchange, status, type, body, more)
@@ -156,7 +156,7 @@ export function createHttpServer(deps: ServerDeps): Server {
     deps.graphql(request, response, headers)
   }
 
-  // How often it looks for those who are late, beside how long they may be.
+  // The interval of Node's timeout checks: short relative to the timeout.
   const options = { connectionsCheckingInterval: Math.min(timeouts.headers / 3, 5_000) }
   const listener: RequestListener = (request, response) => {
     const url = request.url ?? '/'

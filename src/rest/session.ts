@@ -1,4 +1,4 @@
-/** `/session`: a browser signs in with a key or a token, and from then on sends a cookie that no script can read. */
+/** `/session`: a browser signs in with a key or a token and receives a cookie that no script can read. */
 import type { ApiAuth } from '../auth/api/api-auth.ts'
 import { type Credentials, cookieName } from '../auth/api/credentials.ts'
 import { DomainError } from '../domain/errors.ts'
@@ -21,7 +21,7 @@ export function sessionMethods({ auth, credentials }: SessionDeps): Methods {
   }
 
   return {
-    /** Who the cookie makes of whoever has it. */
+    /** The principal of the request. */
     GET: {
       access: 'public',
       async handle(exchange) {
@@ -33,7 +33,7 @@ export function sessionMethods({ auth, credentials }: SessionDeps): Methods {
     POST: {
       access: 'public',
       async handle(exchange) {
-        // Signed in by another site's page, people would work in an account of its choice.
+        // Without this check, a page of another site could sign the user in to an account of its choice.
         credentials.requireOwnPage(exchange.request)
         const presented = presentedBy(exchange)
         const token = presented.token ?? (await readCredential(exchange))

@@ -1,4 +1,4 @@
-/** Who is told of an instance: k8splugin's status subscriptions, and so-cnf-adapter's calls for A&AI (docs/wire.md §3, §4). */
+/** Notifications about an instance: k8splugin's status subscriptions, and so-cnf-adapter's calls for A&AI (docs/wire.md §3, §4). */
 import { parseInventoryOwner } from '../dialects/k8splugin/inventory-owner.ts'
 import { parseSubscription } from '../dialects/k8splugin/subscription.ts'
 import { parseJson } from '../dialects/margo/json.ts'
@@ -13,9 +13,9 @@ import { answer, type Exchange, type Handler, type Methods, readBody, requireMed
 
 export interface SubscriptionDeps {
   readonly database: Database
-  /** Why an address may not be called; null: it may. */
+  /** The reason that a URL must not be called. Null: it may be called. */
   readonly refuseTarget: (url: string) => string | null
-  /** Somebody has configured something. */
+  /** Call it after a change of the configured sinks. */
   readonly sinksChanged: () => void
   readonly announce: Announcements['announce']
   readonly clock: () => Millis
@@ -34,13 +34,13 @@ export function subscriptionMethods(
     return operated({
       GET: async (exchange) => {
         const { key } = await requireInstance(deps.database, instanceId)
-        say(exchange, 200, (await listSinks(deps.database.session, ['CALLBACK'], key)).map(show))
+        sendJson(exchange, 200, (await listSinks(deps.database.session, ['CALLBACK'], key)).map(show))
       },
       POST: (exchange) => subscribe(deps, exchange, instanceId),
     })
   const { subscription } = route
   return operated({
-    GET: async (exchange) => say(exchange, 200, show(await find(deps, instanceId, subscription))),
+    GET: async (exchange) => sendJson(exchange, 200, show(await find(deps, instanceId, subscription))),
     PUT: (exchange) => change(deps, exchange, instanceId, subscription),
     DELETE: async (exchange) => {
       const { key } = await find(deps, instanceId, subscription)
@@ -50,7 +50,7 @@ export function subscriptionMethods(
   })
 }
 
-/** Who is told what is for operators to see and to say. */
+/** Only operators may read and change subscriptions. */
 function operated(handlers: Readonly<Record<string, Handler>>): Methods {
   return Object.fromEntries(
     Object.entries(handlers).map(([method, handle]) => [method, { access: 'operator of all', handle } as const]),
@@ -69,7 +69,7 @@ async function subscribe(deps: SubscriptionDeps, exchange: Exchange, instanceId:
     deps.clock(),
   )
   deps.sinksChanged()
-  say(exchange, 201, show(sink))
+  sendJson(exchange, 201, show(sink))
 }
 
 async function change(
@@ -89,14 +89,14 @@ async function change(
   })
   if (!sink) throw new DomainError('NOT_FOUND', `there is no subscription ${subscription}`)
   deps.sinksChanged()
-  say(exchange, 200, show(sink))
+  sendJson(exchange, 200, show(sink))
 }
 
-/** From now on the inventory is kept level with the instance, until it is taken out again. */
+/** Keeps the inventory in step with the instance, until a call with `isEnding` stops it. */
 export async function keepInventory(deps: SubscriptionDeps, exchange: Exchange, isEnding: boolean): Promise<void> {
   const { instanceId, ...place } = parseInventoryOwner(await readJson(exchange), deps.refuseTarget)
   await deps.announce(instanceId, place, isEnding)
-  say(exchange, 202, { instanceId })
+  sendJson(exchange, 202, { instanceId })
 }
 
 function show(sink: Sink): object {
@@ -125,7 +125,7 @@ async function find({ database }: SubscriptionDeps, instanceId: string, name: st
   return sink
 }
 
-/** An empty body 400, one that is no JSON 422: as k8splugin answers. */
+/** As in k8splugin, an empty body is a 400 and invalid JSON is a 422. */
 async function readJson(exchange: Exchange): Promise<unknown> {
   requireMediaType(exchange.request, ['application/json'])
   const body = await readBody(exchange, bodyLimit)
@@ -137,6 +137,6 @@ async function readJson(exchange: Exchange): Promise<unknown> {
   }
 }
 
-function say(exchange: Exchange, status: number, body: unknown): void {
+function sendJson(exchange: Exchange, status: number, body: unknown): void {
   answer(exchange, status, 'application/json', JSON.stringify(body))
 }

@@ -1,4 +1,4 @@
-/** A path as logs have it: the words of our routes, and nothing that was made up by whoever sent it. */
+/** The path of a request for the log: the words of known routes, without values that the client chose. */
 const words: ReadonlySet<string> = new Set(
   ['api', 'bundles', 'capabilities', 'certificate', 'client', 'clients', 'deployment', 'deployments', 'device'].concat(
     ['devices', 'git', 'git-receive-pack', 'git-upload-pack', 'info', 'margo', 'onboarding', 'refs', 'reports', 'sbi'],
@@ -7,7 +7,7 @@ const words: ReadonlySet<string> = new Set(
 )
 const mostParts = 12
 
-/** Each device and each guess would be a line of its own, otherwise. */
+/** Replaces variable parts. Otherwise each device and each guess would produce a line of its own. */
 export function templateOf(url: string): string {
   const cut = url.indexOf('?')
   const parts = url.slice(1, cut < 0 ? 2_048 : cut).split('/', mostParts)

@@ -1,4 +1,4 @@
-/** The server on https: which ciphers it speaks, whom it asks for a certificate, and how its own is replaced. */
+/** The https server: its ciphers, its requests for client certificates, and the replacement of its own certificate. */
 import type { RequestListener, ServerOptions } from 'node:http'
 import { createServer, type Server } from 'node:https'
 import type { Socket } from 'node:net'
@@ -27,20 +27,23 @@ export function createTlsServer(
   { handshakeTimeout, ...options }: ServerOptions & { readonly handshakeTimeout: number },
   listener: RequestListener,
 ): Server {
-  // Whoever has no certificate, or one that is not trusted, is let in all the same: people come here, too. Devices are asked with their report.
-  const asking = watch.files().clientCa === null ? {} : { requestCert: true, rejectUnauthorized: false }
-  const server = createServer({ ...options, ...contextOf(watch.files()), ...asking, handshakeTimeout }, listener)
-  const vouchedFor = new Set<TLSSocket>()
+  // A connection without a trusted certificate is accepted, because browsers have none. Device authentication checks the certificate per request.
+  const clientCertificates = watch.files().clientCa === null ? {} : { requestCert: true, rejectUnauthorized: false }
+  const server = createServer(
+    { ...options, ...contextOf(watch.files()), ...clientCertificates, handshakeTimeout },
+    listener,
+  )
+  const authorized = new Set<TLSSocket>()
   server.on('secureConnection', (socket) => {
     if (!socket.authorized) return
-    vouchedFor.add(socket)
-    socket.once('close', () => vouchedFor.delete(socket))
+    authorized.add(socket)
+    socket.once('close', () => authorized.delete(socket))
   })
   answerPlainHttp(server)
   watch.follow((files, before) => {
     server.setSecureContext(contextOf(files))
-    // An authority that was taken away must not be believed for as long as a connection lasts. Devices come again.
-    if (files.clientCa !== before.clientCa) for (const socket of vouchedFor) socket.destroy()
+    // Open connections must not outlast the trust in a removed authority. Devices reconnect.
+    if (files.clientCa !== before.clientCa) for (const socket of authorized) socket.destroy()
   })
   return server
 }
@@ -55,7 +58,7 @@ const plainBody = JSON.stringify({
 })
 const plainAnswer = `HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: application/problem+json\r\nContent-Length: ${plainBody.length}\r\n\r\n${plainBody}`
 
-/** A client that forgets the s of https would see a broken connection, which it takes for a fault of the network and repeats. */
+/** Answers plain HTTP with a 400. Otherwise a client with http:// in its URL would see a broken connection and retry it as a network fault. */
 function answerPlainHttp(server: Server): void {
   const nameOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`
   const connections = new Map<string, Socket>()

@@ -1,24 +1,23 @@
 /**
- * Certificates are replaced while the server runs: their files are read again every few seconds, and at once on SIGHUP. They are read,
- * not watched: a watch of the file system is silent on network folders, and follows the wrong file where a name is a link that is
- * exchanged, as in volumes of Kubernetes.
+ * Replaces certificates while the server runs. It reads their files every few seconds, and immediately on SIGHUP. A file system watch was
+ * rejected: it emits no events on network folders, and it follows the wrong file after a symbolic link is replaced, as in Kubernetes volumes.
  *
- *   unchanged, or half written ──▶ nothing; those before stay in use
- *   whole and new              ──▶ used for connections from now on
- *   unusable at two looks      ──▶ a warning, once; those before stay in use
+ *   unchanged, or partly written ──▶ no change; the previous files stay in use
+ *   complete and new             ──▶ new connections use them
+ *   unusable in two checks       ──▶ one warning; the previous files stay in use
  */
 import { ConfigError, type TlsConfig } from '../config.ts'
 import type { Log } from '../log.ts'
 import { certificatesIn, readTls, type TlsFiles } from './tls.ts'
 
 export interface TlsWatch {
-  /** Those in use. */
+  /** The files in use. */
   files(): TlsFiles
-  /** Calls back with those that are in use from now on, and those before. */
+  /** Calls back after a replacement, with the new and the previous files. */
   follow(take: (files: TlsFiles, before: TlsFiles) => void): void
-  /** Looks at once, and says what it found. */
+  /** Checks the files immediately, and logs the result. */
   reload(): Promise<void>
-  /** Of each file, until the first of its certificates expires; less than 0 after that. */
+  /** Days until the first certificate of each file expires. Negative after that. */
   daysLeft(): readonly { readonly file: CertificateFile; readonly days: number }[]
   close(): void
 }
@@ -29,7 +28,7 @@ export interface TlsWatchDeps {
   readonly config: TlsConfig
   readonly log: Log
   readonly clock: () => number
-  /** Milliseconds between two looks. */
+  /** Milliseconds between checks. */
   readonly interval?: number | undefined
 }
 
@@ -40,9 +39,9 @@ export async function watchTls({ config, log, clock, interval = 5_000 }: TlsWatc
   let files = await readTls(config)
   const followers: ((files: TlsFiles, before: TlsFiles) => void)[] = []
   const warned = new Set<string>()
-  /** What was wrong at the last look, and whether it was warned of. */
-  let unusable: { readonly message: string; readonly isTold: boolean } | null = null
-  let looking = Promise.resolve()
+  /** The problem of the last check, and whether the log has it. */
+  let unusable: { readonly message: string; readonly isLogged: boolean } | null = null
+  let checking = Promise.resolve()
 
   function certificates() {
     return (
@@ -61,14 +60,14 @@ export async function watchTls({ config, log, clock, interval = 5_000 }: TlsWatc
         if ((!isEarly && now <= validToDate.getTime()) || warned.has(`${file} ${fingerprint256}`)) continue
         warned.add(`${file} ${fingerprint256}`)
         const when = isEarly
-          ? `is not good before ${validFromDate.toISOString()}`
-          : `has expired on ${validToDate.toISOString()}`
-        const whose = subject.replaceAll('\n', ', ')
-        log.warn({ file }, `${file}: the certificate of ${whose} ${when}: whoever checks it refuses it, replace it`)
+          ? `is not valid before ${validFromDate.toISOString()}`
+          : `expired on ${validToDate.toISOString()}`
+        const owner = subject.replaceAll('\n', ', ')
+        log.warn({ file }, `${file}: the certificate of ${owner} ${when}: clients that verify it refuse it. Replace it`)
       }
   }
 
-  async function look(isAsked: boolean): Promise<void> {
+  async function check(isAsked: boolean): Promise<void> {
     try {
       const found = await readTls(config)
       unusable = null
@@ -77,22 +76,24 @@ export async function watchTls({ config, log, clock, interval = 5_000 }: TlsWatc
         files = found
         for (const take of followers) take(files, before)
         log.info({ daysLeft: daysLeft() }, 'the certificates of TLS were replaced')
-      } else if (isAsked) log.info('the files of TLS are those that are in use')
+      } else if (isAsked) log.info('the files of TLS have not changed')
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error
       const { message, problems } = error
       const isRepeated = unusable?.message === message
-      const isTold = isRepeated && unusable?.isTold === true
-      const isToTell = isAsked || (isRepeated && !isTold)
-      if (isToTell) log.warn({ problems }, 'the files of TLS cannot be used: those before stay in use')
-      unusable = { message, isTold: isTold || isToTell }
+      const isLogged = isRepeated && unusable?.isLogged === true
+      const mustLog = isAsked || (isRepeated && !isLogged)
+      if (mustLog) log.warn({ problems }, 'the files of TLS cannot be used: the previous files stay in use')
+      unusable = { message, isLogged: isLogged || mustLog }
     }
     warnOfDates()
   }
 
   function enqueue(isAsked: boolean): Promise<void> {
-    looking = looking.then(() => look(isAsked)).catch((error) => log.error({ error }, 'the files of TLS were not read'))
-    return looking
+    checking = checking
+      .then(() => check(isAsked))
+      .catch((error) => log.error({ error }, 'the files of TLS could not be read'))
+    return checking
   }
 
   function daysLeft() {

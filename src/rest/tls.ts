@@ -1,4 +1,4 @@
-/** The files that TLS needs: what is wrong with any of them is said in one message. */
+/** Reads and checks the TLS files. One error lists the problems of all files. */
 import { X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { createSecureContext } from 'node:tls'
@@ -7,7 +7,7 @@ import { ConfigError, type TlsConfig } from '../config.ts'
 export interface TlsFiles {
   readonly cert: string
   readonly key: string
-  /** Who signs certificates of devices; null: none are asked for. */
+  /** The authorities of device certificates. Null: the server requests no client certificates. */
   readonly clientCa: string | null
 }
 
@@ -39,14 +39,14 @@ export async function readTls({ cert, key, clientCa }: TlsConfig): Promise<TlsFi
   return files
 }
 
-/** All of a file, the server's own or the first authority first. */
+/** All certificates of a file, in its order. */
 export function certificatesIn(pem: string): readonly X509Certificate[] {
   return blocksOf(pem).map((block) => new X509Certificate(block))
 }
 
 /**
- * From one BEGIN to the next, or from an END that has none. OpenSSL reads a file up to the first certificate that it cannot read and
- * says nothing of the rest: devices of a later authority would be refused without a reason.
+ * The blocks of a file, each from one BEGIN to the next, or from an END without a BEGIN. OpenSSL stops at the first unreadable certificate
+ * without an error, and would refuse devices of later authorities without a reason.
  */
 function blocksOf(pem: string): readonly string[] {
   const parts = pem.split(/(?=-----BEGIN )|(?<=-----END [A-Z0-9 ]+-----)/)
@@ -79,7 +79,7 @@ function isUsable({ cert, key }: TlsFiles): boolean {
   }
 }
 
-/** The topmost of the chain, if it is an authority's: in PEM. */
+/** The topmost certificate of the chain in PEM, if it belongs to an authority. */
 export function authorityOf(chain: string): string | null {
   const top = certificatesIn(chain).at(-1)
   return top?.ca ? top.toString() : null

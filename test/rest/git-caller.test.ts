@@ -48,7 +48,7 @@ describe.skipIf(!hasGit)(hasGit ? 'whose repository it is' : `whose it is: skipp
     const [, other = '', gone = ''] = tokens
     const url = `${server.url}/git/one.git`
     expect(await gitFails(temporaryFolder(), 'clone', as(url, other))).toContain(
-      'the credential is that of two: what one should run is not told to it',
+      'the credential is that of two: it cannot read the desired state of one',
     )
     expect(await gitFails(temporaryFolder(), 'clone', as(url, 'a-guess'))).toContain('Authentication failed')
     expect(await gitFails(temporaryFolder(), 'clone', as(url, 'not%20a%20token'))).toContain('Authentication failed')

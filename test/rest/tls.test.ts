@@ -107,8 +107,8 @@ describe('an expired certificate', () => {
     const date = new X509Certificate(first.cert).validToDate.toISOString()
     const warnings = app.logged.filter(({ level }) => level === 'warn').map(({ msg }) => msg)
     expect(warnings).toEqual([
-      `TLS_CERT: the certificate of CN=localhost has expired on ${date}: whoever checks it refuses it, replace it`,
-      expect.stringMatching(/^TLS_CLIENT_CA: the certificate of CN=the fleet has expired on /),
+      `TLS_CERT: the certificate of CN=localhost expired on ${date}: clients that verify it refuse it. Replace it`,
+      expect.stringMatching(/^TLS_CLIENT_CA: the certificate of CN=the fleet expired on /),
     ])
     expect(await get(app, '/metrics')).toMatch(/^rollcall_tls_days_left\{file="TLS_CERT"\} -2(\.\d+)?$/m)
     await app.stop()
@@ -125,7 +125,7 @@ describe('an expired certificate', () => {
 
   it('is logged as a warning if it is not valid yet', async () => {
     const app = await startApp({ env: filesOf(first), clock: () => Date.now() - 24 * 60 * 60 * 1000 })
-    expect(app.logged.map(({ msg }) => msg)).toContainEqual(expect.stringMatching(/^TLS_CERT: .* is not good before /))
+    expect(app.logged.map(({ msg }) => msg)).toContainEqual(expect.stringMatching(/^TLS_CERT: .* is not valid before /))
     await app.stop()
   })
 })
@@ -161,7 +161,7 @@ describe('files that are replaced', () => {
     await app.app.reload()
     expect(await shownBy(app.port)).toBe(fingerprintOf(first))
     expect(app.logged.at(-1)).toMatchObject({
-      msg: 'the files of TLS cannot be used: those before stay in use',
+      msg: 'the files of TLS cannot be used: the previous files stay in use',
       problems: [expect.stringContaining('TLS_CERT and TLS_KEY must be')],
     })
     copyFileSync(second.files.key, files.TLS_KEY)

@@ -71,7 +71,7 @@ export interface ApiAuthDeps {
 }
 
 /** Milliseconds between checks of the credentials of open connections, in case a doorbell is lost. */
-const lookInterval = 1_000
+const checkInterval = 1_000
 /** Milliseconds between checks of the tokens of open connections: their issuer may withdraw a key. */
 const tokenInterval = 30_000
 /** Milliseconds of a browser session. */
@@ -153,7 +153,7 @@ export function createApiAuth(deps: ApiAuthDeps): ApiAuth {
     for (const follower of over) if (followers.delete(follower)) follower.end()
   }
 
-  async function look(): Promise<void> {
+  async function checkFollowers(): Promise<void> {
     if (followers.size === 0) return
     const now = clock()
     end([...followers].filter(({ principal }) => principal.expiresAt !== null && principal.expiresAt <= now))
@@ -188,7 +188,7 @@ export function createApiAuth(deps: ApiAuthDeps): ApiAuth {
   }
 
   // A failed check ends no connection. The next interval checks again.
-  const timer = isOnlyOpen ? null : setInterval(() => void look().catch(() => undefined), lookInterval)
+  const timer = isOnlyOpen ? null : setInterval(() => void checkFollowers().catch(() => undefined), checkInterval)
 
   return {
     identify,
@@ -231,7 +231,7 @@ export function createApiAuth(deps: ApiAuthDeps): ApiAuth {
       await writer.submit(principal ? audited(closed, entry('SIGN_OUT', principal, address, clock())) : closed)
       await this.recheck()
     },
-    recheck: look,
+    recheck: checkFollowers,
     close() {
       if (timer) clearInterval(timer)
     },

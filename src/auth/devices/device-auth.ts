@@ -118,11 +118,11 @@ export function createDeviceAuth(deps: DeviceAuthDeps): DeviceAuth {
   }
 
   function disagreeing(request: IncomingMessage, found: readonly DeviceIdentity[]): CredentialRefused {
-    const whose = found.map(({ device, method }) => `${method}: ${device}`).join(', ')
+    const devices = found.map(({ device, method }) => `${method}: ${device}`).join(', ')
     const error = new CredentialRefused(
       'FORBIDDEN',
       'disagreeing',
-      `the credentials are of different devices (${whose})`,
+      `the credentials are of different devices (${devices})`,
     )
     note(found[0]?.method ?? 'open', request, error)
     return error

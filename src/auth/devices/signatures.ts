@@ -168,9 +168,9 @@ function requireCoverage({ input }: MessageSignature, { derived }: Message): voi
 
 function requireValid(held: HeldIdentity, one: MessageSignature, base: string, message: Message): void {
   const key = keyOf(held.publicKey ?? '')
-  const said = one.parameters.get('alg')
-  const candidates = algorithmsOf(key).filter((algorithm) => said === undefined || algorithm === said)
-  if (candidates.length === 0) throw refused('signature', `the key cannot be used with alg ${JSON.stringify(said)}`)
+  const alg = one.parameters.get('alg')
+  const candidates = algorithmsOf(key).filter((algorithm) => alg === undefined || algorithm === alg)
+  if (candidates.length === 0) throw refused('signature', `the key cannot be used with alg ${JSON.stringify(alg)}`)
   if (candidates.some((algorithm) => isSignedBy(key, algorithm, base, one.signature))) return
   throw refused(
     'signature',
@@ -180,8 +180,8 @@ function requireValid(held: HeldIdentity, one: MessageSignature, base: string, m
 
 function nameOf(keyId: string, { parameters }: MessageSignature, base: string): string {
   const nonce = parameters.get('nonce')
-  const said = typeof nonce === 'string' ? ['nonce', keyId, nonce] : ['message', keyId, base]
-  return createHash('sha256').update(JSON.stringify(said)).digest('base64url')
+  const identity = typeof nonce === 'string' ? ['nonce', keyId, nonce] : ['message', keyId, base]
+  return createHash('sha256').update(JSON.stringify(identity)).digest('base64url')
 }
 
 function refused(reason: 'malformed' | 'expired' | 'signature', why: string): CredentialRefused {
