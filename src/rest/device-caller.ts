@@ -45,14 +45,14 @@ export async function claim<T>(
 }
 
 /** For requests without a body. */
-export const noBody: Presented['body'] = async () => new Uint8Array()
+export const emptyBody: Presented['body'] = async () => new Uint8Array()
 
 /** The client whose desired state the caller may read: its own only. `named`: the client in the path. */
 export async function requireClient(
   deps: CallerDeps,
   exchange: Exchange,
   named: string | null,
-  body = noBody,
+  body = emptyBody,
   asking: Asking = {},
 ): Promise<string> {
   const identity = await authenticate(deps, exchange, body, asking)

@@ -10,7 +10,7 @@ import { manifestOwner } from '../domain/desired.ts'
 import { DomainError } from '../domain/errors.ts'
 import type { Git } from '../git/git.ts'
 import type { Protocol } from '../git/program.ts'
-import { noBody } from './device-caller.ts'
+import { emptyBody } from './device-caller.ts'
 import { answer, type Exchange, lazyBody, type Methods } from './exchange.ts'
 import { type GitCallerDeps, isGit, requireReader } from './git-caller.ts'
 import { toProblem } from './problem.ts'
@@ -57,7 +57,7 @@ async function advertise(deps: GitDeps, exchange: Exchange, device: string): Pro
   requireGit(deps)
   if (service === receivePack) throw readOnly()
   if (service !== uploadPack) throw notForBrowsers(exchange.path)
-  await requireReader(deps, exchange, device, noBody)
+  await requireReader(deps, exchange, device, emptyBody)
   const protocol = protocolOf(request)
   // Version 2 of the protocol has no service announcement.
   const announcement = protocol === 2 ? '' : `${packet(`# service=${uploadPack}\n`)}0000`
