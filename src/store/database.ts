@@ -16,12 +16,12 @@ export interface Session {
   run<T extends object>(text: string, parameters?: readonly unknown[]): Promise<T[]>
 }
 
-/** What reads with prepared text only. */
+/** A reader that uses prepared text only. */
 export type Reader = Pick<Session, 'run'>
 
 /** A session within a transaction. */
 export interface WritingSession extends Session {
-  /** Changes with each new connection, which may lead to another server or to a server with older data. */
+  /** Changes with each new connection, because it may lead to another server or to a server with older data. */
   readonly connection: number
 }
 
@@ -40,14 +40,14 @@ export interface LogHead {
  */
 export interface Snapshot extends Session {
   readonly head: Promise<LogHead>
-  /** What was derived from this snapshot, which lives as long as it. */
+  /** Values derived from this snapshot. They live as long as it. */
   readonly derived: Map<string, unknown>
   close(): Promise<void>
 }
 
 export interface Database {
   readonly kind: 'postgres' | 'pglite'
-  /** Where the data is, for people. Without a password. */
+  /** The location of the data, for operators. Without a password. */
   readonly location: string
   /** For single statements outside transactions. */
   readonly session: Session
@@ -73,7 +73,7 @@ export interface Database {
 
 /** Messages between servers. None is kept: one that is sent while its receiver does not listen is lost. */
 export interface Mail {
-  /** In their order, on the writer's connection. A message is ASCII, at most `largestMessage` characters. */
+  /** Sends messages in order, on the writer's connection. A message is ASCII, at most `largestMessage` characters. */
   send(channel: string, messages: readonly string[]): Promise<void>
   /** Calls `received` with each message on that channel while the connection for notifications is open. */
   receive(channel: string, received: (message: string) => void): void

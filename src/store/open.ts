@@ -27,8 +27,8 @@ export interface StoreConfig {
 const migrationLimit = 3_600_000
 
 /**
- * An embedded database has one process at a time, so leases of earlier processes have ended. If the clock was ahead then, they would
- * seem to be held for hours.
+ * Ends the leases of earlier processes: an embedded database has one process at a time. If the clock was ahead when a lease began, the
+ * lease would seem to be held for hours.
  */
 const takeOver = 'update leases set until = least(until, clock_timestamp()), since = least(since, clock_timestamp())'
 const takeSinksOver = 'update sinks set holder = null, held_until = null where holder is not null'

@@ -3,13 +3,13 @@ import type { Millis } from '../domain/values.ts'
 import type { Session } from './database.ts'
 import { iso } from './sql/record-set.ts'
 
-/** A signed message, which is good once and until that time. */
+/** A signed message. It is valid once, until that time. */
 export interface Proof {
   readonly id: string
   readonly until: Millis
 }
 
-/** Claims messages and returns those that were neither done nor held by another replica. One insert decides between replicas. */
+/** Claims messages and returns those that were neither executed nor claimed by another replica. One insert decides between replicas. */
 export async function claimSignatures(
   session: Session,
   claims: readonly Proof[],
@@ -26,7 +26,7 @@ export async function claimSignatures(
   return new Map(rows.map(({ id }) => [id, true]))
 }
 
-/** Releases messages that were not done, so that they can be sent again. A message that is done stays done. */
+/** Releases messages that were not executed, so that they can be sent again. An executed message stays used. */
 export async function releaseSignature(session: Session, id: string): Promise<void> {
   await session.run('delete from used_signatures where id = $1 and held_until is not null', [id])
 }

@@ -1,4 +1,4 @@
-/** Waits until the work ends or the caller aborts. Aborted work goes on, and its result is dropped. */
+/** Waits until the work ends or the caller aborts. Aborted work continues, and its result is dropped. */
 export function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (!signal) return work
   return new Promise((resolve, reject) => {

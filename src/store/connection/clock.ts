@@ -1,9 +1,9 @@
 /**
- * The time that replicas share: the database's. A server's own clock may be an hour off, and would hold its leases, or find devices
- * silent, for so much longer or sooner than the others. Asking the database each time would cost a round trip each; so its clock is read now
- * and then, and between two readings the process's monotonic clock goes on from it. A step of the server's own clock changes nothing.
+ * Replicas share the time of the database. A server's own clock may be an hour wrong, and its leases and the silence of devices would be
+ * wrong by as much. A question to the database for each time would cost a round trip. So the clock of the database is read periodically, and the
+ * process's monotonic clock continues from the reading. A step of the server's own clock has no effect.
  *
- * The embedded database has the process's own clock: it is read once.
+ * The embedded database has the clock of the process, so it is read once.
  */
 import type { Millis } from '../../domain/values.ts'
 import type { Database, Session } from '../database.ts'
@@ -19,12 +19,12 @@ export interface DatabaseClockOptions {
   readonly interval?: number
 }
 
-/** Milliseconds. An answer that took longer says less than the reading before it. */
+/** Milliseconds. An answer that took longer is less accurate than the previous reading. */
 const slowest = 1_000
 
 export async function readClock(session: Session): Promise<Millis> {
   const [row] = await session.run<{ now: Millis }>('select clock_timestamp() as now')
-  if (!row) throw new Error('the database did not say what time it is')
+  if (!row) throw new Error('the database did not return its time')
   return row.now
 }
 
@@ -32,7 +32,7 @@ export async function createDatabaseClock(
   { kind, session }: Pick<Database, 'kind' | 'session'>,
   { failed = () => {}, interval = 10_000 }: DatabaseClockOptions = {},
 ): Promise<DatabaseClock> {
-  /** What the database's clock shows when ours shows nothing. */
+  /** The time of the database when the monotonic clock is 0. */
   let start = 0
   let isSet = false
 

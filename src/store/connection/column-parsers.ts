@@ -1,4 +1,4 @@
-/** What a value is in JavaScript and in SQL: said once, for both drivers, so that a test on one proves the other. */
+/** Conversions between values of JavaScript and SQL. Both drivers share them, so that a test on one driver covers the other. */
 import { isStorable, storable } from '../../domain/text.ts'
 
 const oid = {
@@ -35,7 +35,7 @@ function parseInstant(text: string): number {
   return Date.parse(`${text.replace(' ', 'T')}:00`)
 }
 
-/** The last thing every text passes on its way to the database. What is JSON has been mended when it was written as such (storableJson). */
+/** Every text parameter passes here last. JSON was cleaned earlier, when it was serialized (storableJson). */
 export function storableParameters(parameters: readonly unknown[]): readonly unknown[] {
   if (parameters.every((value) => typeof value !== 'string' || isStorable(value))) return parameters
   return parameters.map((value) => (typeof value === 'string' ? storable(value) : value))

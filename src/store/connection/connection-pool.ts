@@ -1,4 +1,4 @@
-/** Connections to take and give back. Their number is limited. A caller that finds none waits for a limited time. */
+/** A pool of a limited number of connections. A caller that finds none waits for a limited time. */
 import type { Connection } from './connection.ts'
 import { StatementError } from './failure.ts'
 import { createTimeout, type Timeout } from './timeout.ts'
@@ -32,7 +32,7 @@ export function createPool(open: () => Connection, { size, timeout }: PoolOption
   function opened(): Connection {
     const connection = open()
     all.add(connection)
-    // A connection that is never given back must not occupy a place.
+    // A lost connection that is never released must not occupy a place.
     connection.onLost(() => {
       all.delete(connection)
       const place = idle.indexOf(connection)

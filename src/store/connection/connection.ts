@@ -3,8 +3,9 @@
  * closed socket, or run in another caller's session. So a lost connection stays lost, everything on it fails, and a caller that needs a
  * connection opens another.
  *
- * The writer's statements go one at a time: one that waits inside postgres.js would be sent on the next connection, outside its
- * transaction; unless each is a transaction, and nothing when done too late (append). A reader's may follow each other unanswered, in one packet: what was answered on another connection is thrown away.
+ * The writer sends one statement at a time: postgres.js would send a waiting statement on the next connection, outside its transaction.
+ * `append` is the exception: its statement is a transaction itself, and harmless when late. A reader may send several statements before the
+ * first answer, in one packet. Answers on another connection are dropped.
  */
 import postgres from 'postgres'
 import { parsers, storableParameters } from './column-parsers.ts'
@@ -12,19 +13,19 @@ import { isOutdatedPlan, lost } from './failure.ts'
 import { createTimeout, type Timeout } from './timeout.ts'
 
 export interface Connection {
-  /** No two of a process have the same. */
+  /** Unique within the process. */
   readonly number: number
   readonly isLost: boolean
   /** Prepared, with parameters. */
   run<T extends object>(text: string, parameters?: readonly unknown[]): Promise<T[]>
   /** The same for a statement that is its own transaction: sent without waiting for unanswered statements before it. */
   append<T extends object>(text: string, parameters: readonly unknown[]): Promise<T[]>
-  /** Unprepared text of several statements: the rows of the last one. */
+  /** Executes an unprepared text of several statements, and returns the rows of the last one. */
   runAll<T extends object>(text: string): Promise<T[]>
   /** Ends the running statement, on the server too. The connection is lost afterwards: a late cancellation must not end another statement. */
   cancel(): void
-  /** Calls `tell` when the connection is lost, immediately if it is lost already. */
-  onLost(tell: () => void): void
+  /** Calls `notify` when the connection is lost, immediately if it is already lost. */
+  onLost(notify: () => void): void
   close(): Promise<void>
 }
 
@@ -33,20 +34,20 @@ export type Notified = (payload: string, channel: string) => void
 export interface ConnectionOptions {
   readonly url: string
   readonly settings: Readonly<Record<string, string | number>>
-  /** Milliseconds. A server that does not answer for so long is given up: the network may not say that it is gone. */
+  /** Milliseconds. The connection is dropped if the server does not answer for so long: the network may not report a lost server. */
   readonly timeout: number
   /** Sends statements without waiting for the answers to earlier ones. For reading only. */
   readonly isPipelined?: boolean
-  /** Asks the server, on another connection, whether the process of that number still works. */
+  /** Asks the server, on another connection, whether the process with that id is still working. */
   readonly isWorking?: (process: number) => Promise<boolean>
-  /** Asks the server, on another connection, to cancel what the process of that number does. */
+  /** Asks the server, on another connection, to cancel the statement of the process with that id. */
   readonly cancelProcess?: (process: number) => void
   readonly notified?: Notified
 }
 
 /**
- * Milliseconds. Of a connection that is half open (a firewall forgot it, the other machine is gone) nothing is heard, and a slow statement
- * looks the same: after so long without an answer the server is asked on another connection, and has as long to answer.
+ * Milliseconds. A half-open connection (a firewall dropped it, the other machine is down) looks the same as a slow statement. After so long
+ * without an answer, another connection asks the server, which has the same time to answer.
  */
 const doubtfulAfter = 3_000
 
@@ -69,7 +70,7 @@ export function openConnection(options: ConnectionOptions): Connection {
   let waiting: Timeout | null = null
   let doubting: Timeout | null = null
   let answers = 0
-  /** The server's, as its answers say. */
+  /** The id of the server's process, from its answers. */
   let backend: number | null = null
   let listeners: (() => void)[] = []
   let last: Promise<unknown> = Promise.resolve()
@@ -80,9 +81,9 @@ export function openConnection(options: ConnectionOptions): Connection {
     connection: { application_name: 'rollcall', TimeZone: 'UTC', ...settings },
     connect_timeout: 3,
     keep_alive: 5,
-    // It would end a transaction that is just idle.
+    // A limited lifetime would end an idle transaction.
     max_lifetime: null,
-    // postgres.js does not await that statement: a connection lost meanwhile would end the process.
+    // postgres.js does not await that statement, so a connection lost meanwhile would end the process.
     fetch_types: false,
     onnotice: () => {},
     onclose: lose,
@@ -92,7 +93,7 @@ export function openConnection(options: ConnectionOptions): Connection {
   function lose(): void {
     if (isLost) return
     isLost = true
-    for (const tell of listeners.splice(0)) tell()
+    for (const notify of listeners.splice(0)) notify()
     client.end({ timeout: 0 }).catch(() => undefined)
   }
 
@@ -101,10 +102,10 @@ export function openConnection(options: ConnectionOptions): Connection {
     doubting = isWorking ? createTimeout(doubtfulAfter, () => void doubt(isWorking)) : null
   }
 
-  /** Callers learn of a dead connection now, and not when the slowest statement would have timed out. */
+  /** Callers learn of a dead connection now, and not after the time-out of the slowest statement. */
   async function doubt(ask: NonNullable<typeof isWorking>): Promise<void> {
     const before = answers
-    // It has not been connected yet: that has a limit of its own.
+    // The connection is not established yet, and connecting has its own time-out.
     if (backend === null) return
     const { promise: silence, resolve } = Promise.withResolvers<boolean>()
     const timeout = createTimeout(doubtfulAfter, () => resolve(false))
@@ -115,7 +116,7 @@ export function openConnection(options: ConnectionOptions): Connection {
     else lose()
   }
 
-  /** The server is waited for from when a statement is sent, or the one before it is answered. */
+  /** The time-out begins when a statement is sent, or when the statement before it is answered. */
   async function send<T>(ask: () => Promise<T>): Promise<T> {
     if (isLost) throw lost()
     running += 1
@@ -128,7 +129,7 @@ export function openConnection(options: ConnectionOptions): Connection {
       if (isLost) throw lost()
       return answer
     } catch (error) {
-      // Every other statement that it has prepared would fail like this one: a new connection has none.
+      // Every other prepared statement of the connection would fail like this one. A new connection has none.
       if (!isAnswer(error) || isOutdatedPlan(error)) lose()
       throw error
     } finally {
@@ -158,7 +159,7 @@ export function openConnection(options: ConnectionOptions): Connection {
     const rows = await query.values()
     backend ??= rows.state.pid
     const objects = asObjects<T>(rows.columns, rows)
-    // postgres.js keeps them until the next full collection.
+    // postgres.js keeps the rows until the next full garbage collection.
     rows.length = 0
     return objects
   }
@@ -188,9 +189,9 @@ export function openConnection(options: ConnectionOptions): Connection {
       lose()
       if (mustStop) cancelProcess?.(mustStop)
     },
-    onLost(tell) {
-      if (isLost) tell()
-      else listeners.push(tell)
+    onLost(notify) {
+      if (isLost) notify()
+      else listeners.push(notify)
     },
     async close() {
       listeners = []
@@ -202,12 +203,12 @@ export function openConnection(options: ConnectionOptions): Connection {
 
 type ToObject = (values: readonly unknown[]) => object
 
-/** Of a prepared statement: its columns are described once. */
+/** The columns of a prepared statement, which are described once. */
 const made = new WeakMap<readonly { readonly name: string }[], ToObject>()
 
 /**
- * Rows of one shape. What postgres.js makes of a row with more than a dozen columns is a hash table, field by field: larger, and slower to
- * make and to read.
+ * Creates rows of one shape. For more than a dozen columns, postgres.js fills objects field by field. V8 makes each a hash table, which is
+ * larger, and slower to create and to read.
  */
 function asObjects<T>(columns: readonly { readonly name: string }[], rows: readonly (readonly unknown[])[]): T[] {
   if (rows.length === 0) return []
@@ -220,12 +221,12 @@ function asObjects<T>(columns: readonly { readonly name: string }[], rows: reado
   return rows.map(toObject) as T[]
 }
 
-/** Whether a server said so, whatever it said. */
+/** Whether the error is an answer of a server. */
 function isFromServer(error: unknown): boolean {
   return error instanceof postgres.PostgresError
 }
 
-/** Whether the server answered and goes on: anything else leaves open what became of the statement. */
+/** Whether the server answered and continues. Otherwise the outcome of the statement is unknown. */
 function isAnswer(error: unknown): boolean {
   return error instanceof postgres.PostgresError && error.severity !== 'FATAL' && error.severity !== 'PANIC'
 }

@@ -1,4 +1,4 @@
-/** LISTEN, for as long as the process lives: a connection that is lost is followed by another, and each rings with null first. */
+/** LISTEN for the lifetime of the process. A lost connection is replaced. Each new connection first rings with null. */
 import type { Revision } from '../../domain/values.ts'
 import { accessChannel, doorbellChannel } from '../database.ts'
 import type { Connection, Notified } from './connection.ts'
@@ -58,7 +58,7 @@ export function createDoorbell(open: (notified: Notified) => Connection): Doorbe
     },
     receive(channel, received) {
       receivers.set(channel, received)
-      // When this fails the connection is lost, and the next one listens to it.
+      // If this fails, the connection is lost, and the next connection listens on the channel.
       void connection?.run(`listen "${channel}"`).catch(() => undefined)
     },
     async close() {

@@ -1,13 +1,13 @@
 /**
- * Epochs. Within one, revisions are gap-free; a new database, or one that was restored from a copy, begins another at a base which
- * no revision lies above that was used after the copy was made.
+ * Epochs. Within an epoch, revisions are gap-free. A new database, or one that was restored from a copy, begins another epoch. Its base lies
+ * above every revision that was used after the copy was made.
  *
- * The clock alone cannot give that base: it may have been ahead when the log was born, and behind it now. Nor can the copy alone: put back a
- * second time, it would give the same base again. So a base leaps from the newest revision that is known by more than a log can grow
- * (2^40 changes are 348 years of 100 a second), and on by a random part, so that two epochs from one copy do not meet. The clock can
- * only make it larger: with a clock that is right, a later epoch lies above all earlier ones.
+ * The clock alone cannot give that base: it may have been ahead when the log began, and be behind now. The copy alone cannot either:
+ * restored a second time, it would give the same base. So the base is the newest known revision, plus more than a log can grow (2^40
+ * changes are 348 years of 100 a second), plus a random part, so that two epochs from one copy do not overlap. The clock can only make
+ * the base larger: with a correct clock, a later epoch lies above all earlier ones.
  *
- * Revisions are numbers of JavaScript, too: 2^53. From today's clock on there is room for 3,000 such leaps in a row.
+ * Revisions are numbers of JavaScript, so their limit is 2^53. From today's clock, 3,000 such steps are possible.
  */
 import { randomInt } from 'node:crypto'
 import { DomainError } from '../../domain/errors.ts'
@@ -17,17 +17,17 @@ import { iso } from '../sql/record-set.ts'
 import { StatementError } from './failure.ts'
 
 /**
- * Which database this is: the cluster, its timeline (another one after a recovery), the database in it (another one when it was
- * copied as a template), and the table itself (another one after a dump). The embedded store's copies are all the same to this: an
- * operator who restores one runs `npm run new-epoch`.
+ * The identity of the database: the cluster, its timeline (new after a recovery), the database in it (new after a copy as a template),
+ * and the table itself (new after a dump). Copies of the embedded store all have the same identity: an operator who restores one runs
+ * `npm run new-epoch`.
  */
 async function readDatabaseId(session: Session): Promise<string> {
   const [rights] = await session.run<{ allowed: boolean; standby: boolean }>(
     `select has_function_privilege('pg_control_system()', 'execute') as allowed, pg_is_in_recovery() as standby`,
   )
-  // As PostgreSQL would say it of a write: another server is, or soon will be, the one to talk to.
+  // The error that PostgreSQL gives for a write: another server is, or soon will be, the primary.
   if (rights?.standby) throw new StatementError('the database is a standby', '25006')
-  // Some hosters keep the cluster's number to themselves.
+  // Some hosting providers do not show the id of the cluster.
   const cluster = rights?.allowed ? '(select system_identifier from pg_control_system())' : `'-'`
   const [found] = await session.run<{ databaseId: string }>(
     `select ${cluster} || '/' || substring(pg_walfile_name(pg_current_wal_lsn()) for 8) || '/' || d.oid || '/' || 'log_head'::regclass::oid
@@ -37,8 +37,8 @@ async function readDatabaseId(session: Session): Promise<string> {
 }
 
 /**
- * Makes sure that the log goes on where it was. Another identity, or a head below a revision that a server has seen, means
- * that this is a copy of an earlier state: what was written since never happened here.
+ * Ensures that the log continues where it ended. Another identity, or a head below a revision that a server has seen, means
+ * that this is a copy of an earlier state, without the later writes.
  */
 export async function ensureEpoch(session: Session, now: Millis, newestSeen: Revision = 0): Promise<void> {
   const databaseId = await readDatabaseId(session)
@@ -63,11 +63,11 @@ export async function ensureEpoch(session: Session, now: Millis, newestSeen: Rev
 }
 
 /**
- * A device refuses a manifest that is older than its own, and its own may be a version that was lost with the copy's future. So the versions of
- * every device leap, as the revisions do: by more versions than one device gets (2^24, one a second for half a year) and a random part. A clock
- * that is right puts a later epoch above every earlier one. Where the clock cannot order two epochs from one copy, the device can: its next
- * version is also above the one that it reports as adopted (store/write/load-desired.ts).
- * The documents stay those of this copy.
+ * A device refuses a manifest that is older than its own, and a restored copy may not have the device's version. So the versions of every device
+ * increase as the revisions do: by more versions than one device gets (2^24, one a second for half a year) and a random part. With a correct
+ * clock, a later epoch lies above every earlier one. If the clock cannot order two epochs from one copy, the device can: its next version is
+ * also above the version that it reports as adopted (store/write/load-desired.ts).
+ * The documents are those of this copy.
  */
 const manifestLeap = 2 ** 24
 const manifestSpread = 2 ** 20
@@ -80,11 +80,11 @@ const renewManifests = `insert into manifests (target_key, version, at, who, why
 
 export interface NewEpoch {
   readonly databaseId?: string
-  /** The base lies above this as well. */
+  /** The base also lies above this revision. */
   readonly above?: Revision
   /**
-   * The log's time begins at `now`, also where it was ahead of it: a clock that jumped made `at` of every later change stand in the future.
-   * Within an epoch `at` never goes back, so only the beginning of another one can end that (past.ts reads each epoch by its own time).
+   * The log's time begins at `now`, also if it was ahead: after a jump of the clock, `at` of every later change stays in the future.
+   * Within an epoch `at` never decreases, so only a new epoch can correct it (past.ts reads each epoch by its own time).
    */
   readonly timeFromClock?: boolean
   /** Checked under the lock: another server may have begun the epoch meanwhile. */
@@ -93,12 +93,12 @@ export interface NewEpoch {
 
 const leap = 2 ** 40
 
-/** Microseconds. A clock that is a century ahead is not believed: it would use up the revisions. */
+/** Microseconds. The limit for the clock: a clock that is a century ahead would exhaust the revisions. */
 function ofClock(now: Millis): Revision {
   return Math.min(Math.max(now, 0) * 1000, 2 ** 52)
 }
 
-/** The base of the new epoch; null when `unless` said that there is no need. History before it is kept. */
+/** Returns the base of the new epoch, or null if `unless` found it unnecessary. Earlier history is kept. */
 export async function beginEpoch(
   session: Session,
   now: Millis,

@@ -1,6 +1,6 @@
 /** Why a statement failed: the connection (try again, the outcome may be unknown) or the statement itself (never again). */
 
-/** An error of our own side, with the SQLSTATE that a server would have given it. */
+/** An error of this process, with the SQLSTATE that a server would give it. */
 export class StatementError extends Error {
   readonly code: string | undefined
 
@@ -16,8 +16,8 @@ export function lost(): StatementError {
 }
 
 /**
- * SQLSTATEs that say the session is gone or was put aside (a frozen holder of a lock, a restart, a failover, a time-out), or that
- * the server lacks something (a full disk, memory): nothing is wrong with the statement.
+ * SQLSTATEs of a lost or cancelled session (a frozen holder of a lock, a restart, a failover, a time-out), or of a server that
+ * lacks a resource (a full disk, memory). The statement itself is correct.
  */
 const transientStates = /^(08...|53...|58...|57P0[1-5]|57014|25P03|55P03|40001|40P01|25006)$/
 const transientCodes = new Set([
@@ -40,13 +40,13 @@ export function isTransient(error: unknown): boolean {
   if (isOutdatedPlan(error) || isEndOfSession(error)) return true
   const { code, syscall, cause, errors } = error as Readonly<Record<string, unknown>>
   if (typeof code === 'string' && (transientCodes.has(code) || transientStates.test(code))) return true
-  // The server's socket is a file, too.
+  // The server's socket is also a file.
   if (code === 'ENOENT' && syscall === 'connect') return true
   if (Array.isArray(errors) && errors.some(isTransient)) return true
   return cause !== undefined && cause !== error && isTransient(cause)
 }
 
-/** What is wrong with the server, for its operator. Without the server's own words, which may name files. */
+/** The problem of the server, for its operator. Without the server's message, which may contain names of files. */
 const outages: readonly (readonly [RegExp, string])[] = [
   [/^25006$/, 'the database is read-only'],
   [/^53100$/, 'the disk of the database is full'],
@@ -56,7 +56,7 @@ const outages: readonly (readonly [RegExp, string])[] = [
   [/^(57014|55P03|25P03|40001|40P01)$/, 'the database did not get to it in time'],
 ]
 
-/** Of a transient failure: what is so, in a clause. */
+/** Describes a transient failure in a clause. */
 export function describeOutage(error: unknown): string {
   const code = codesOf(error).find((one) => outages.some(([pattern]) => pattern.test(one))) ?? ''
   return outages.find(([pattern]) => pattern.test(code))?.[1] ?? 'the database cannot be reached'

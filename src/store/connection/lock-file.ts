@@ -1,7 +1,6 @@
 /**
- * One process a data directory. The lock is the kernel's, by the way SQLite locks its files: it ends with its process however that
- * ends, so there is nothing stale to recognise, and it also holds between containers, where a process id says nothing.
- * Beside it a file says who holds it; that is for people only.
+ * Limits a data directory to one process, with a lock of the kernel on a SQLite file. The lock ends with its process in every case, so it
+ * is never stale. It also works between containers, where a process id means nothing. A second file names the holder, for operators only.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
@@ -12,13 +11,13 @@ import { DomainError } from '../../domain/errors.ts'
 /** A lock that is garbage-collected would be released. */
 const held = new Set<DatabaseSync>()
 
-/** Takes the directory, or throws CONFLICT naming who has it. The answer gives it back. */
+/** Locks the directory, or throws CONFLICT with the name of the holder. The result releases the lock. */
 export function lockDirectory(directory: string): () => void {
   mkdirSync(directory, { recursive: true })
   const named = join(directory, 'rollcall.pid')
   const lock = new DatabaseSync(join(directory, 'rollcall.lock'), { timeout: 0 })
   try {
-    // Its journal would be a file of its own, and there is nothing to write.
+    // A journal would be another file, and nothing is written.
     lock.exec('pragma journal_mode = memory; begin exclusive')
   } catch (error) {
     lock.close()

@@ -9,18 +9,18 @@ export async function readHead(session: Session): Promise<LogHead> {
   return head
 }
 
-/** Seconds by which the log's time is ahead of the clock: a clock jumped, and `at` of every change stands there until it has passed. */
+/** Seconds by which the log's time is ahead of the clock. After a jump of the clock, `at` of every change stays there until the clock catches up. */
 export function secondsAhead({ at }: Pick<LogHead, 'at'>, now: Millis): number {
   return Math.max(Math.round((at - now) / 1_000), 0)
 }
 
 export interface EpochRange {
   readonly base: Revision
-  /** The newest revision it reached; null: the present epoch. */
+  /** The newest revision of the epoch. Null: the present epoch. */
   readonly ended: Revision | null
 }
 
-/** The head and every epoch, of one moment. */
+/** The head and every epoch at one moment. */
 export async function readRange(session: Session): Promise<{ head: LogHead; tail: Revision; epochs: EpochRange[] }> {
   const [row] = await session.run<LogHead & { epochs: EpochRange[] }>(
     `select h.*, (select json_agg(json_build_object('base', base, 'ended', ended) order by base) from epochs) as epochs

@@ -1,6 +1,6 @@
 /**
- * Brings the database to this program's tables. Several replicas may start at once: one applies, the others wait for its lock
- * and find nothing to do. Migrations that this program does not know are a newer version's, and left alone (rolling upgrade).
+ * Migrates the database to this program's tables. Several replicas may start at once: one applies the migrations, the others wait for its
+ * lock and find nothing to do. Unknown migrations are those of a newer version, and stay (rolling upgrade).
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -20,7 +20,7 @@ export async function readMigrations(): Promise<readonly Migration[]> {
   )
 }
 
-/** Whichever is missing is applied, in the journal's order: also one that was merged after a later one. All of them or none. */
+/** Applies all missing migrations in the journal's order, or none. A missing one may have been merged after a later one. */
 export async function migrate(database: Database, migrations?: readonly Migration[]): Promise<void> {
   const known = migrations ?? (await readMigrations())
   await database.transaction(async (session) => {
@@ -37,7 +37,7 @@ export async function migrate(database: Database, migrations?: readonly Migratio
   })
 }
 
-/** Of those that this program knows: what the database has not been brought to, or no longer is. */
+/** The known migrations that are missing in the database. */
 export async function missingMigrations(session: Session): Promise<string[]> {
   const applied = await appliedTags(session)
   return (await tags()).filter((tag) => !applied.has(tag))

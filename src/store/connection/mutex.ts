@@ -1,6 +1,6 @@
 /**
- * Whose turn it is on PGlite's one connection. A turn that nobody uses is taken away: otherwise whoever waits, while holding it,
- * for something that needs one itself would stop the whole server.
+ * A mutex for PGlite's one connection. An idle holder loses it: otherwise a holder that waits for work that needs the connection too
+ * would block the whole server.
  */
 import { orAborted } from './abort.ts'
 import { StatementError } from './failure.ts'
@@ -12,7 +12,7 @@ export interface MutexLock {
 }
 
 export interface Mutex {
-  /** Waits in line; the connection is the caller's until it ends its turn. `signal`: aborted when the caller no longer waits. */
+  /** Waits in a queue. The caller has the connection until it ends its turn. `signal`: aborted when the caller no longer waits. */
   take(signal?: AbortSignal): Promise<MutexLock>
 }
 

@@ -1,8 +1,8 @@
-/** Puts a copy of a database that is ready (make-template.mjs) into a folder of its own. */
+/** Copies an initialised database (make-template.mjs) into a new folder. */
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, normalize, sep } from 'node:path'
 
-/** Puts a copy into a new folder. Elsewhere first, then renamed: a process killed here leaves nothing that looks like a database. */
+/** Copies into a temporary folder first, then renames it, so that a killed process leaves nothing that looks like a database. */
 export function unpackTemplate(tar: Uint8Array, folder: string): void {
   const beginning = `${folder}.new`
   rmSync(beginning, { recursive: true, force: true })

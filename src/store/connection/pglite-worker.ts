@@ -1,6 +1,6 @@
 /**
- * PGlite computes on the thread that calls it, so it gets one of its own. One message a statement, answered in order. Statements are
- * prepared once, as postgres.js does: its own `query` parses and plans them each time, which takes longer than most of them run.
+ * PGlite computes on the thread that calls it, so it has its own thread. Each statement is one message, and answers come in order.
+ * Statements are prepared once, as postgres.js does: PGlite's `query` parses and plans each time, which takes longer than most statements.
  */
 import { parentPort, workerData } from 'node:worker_threads'
 import { PGlite, parse, protocol } from '@electric-sql/pglite'
@@ -17,19 +17,19 @@ export type WorkerRequest =
   | { readonly id: number; readonly text: string; readonly parameters: readonly unknown[] }
   | { readonly id: number; readonly close: true }
 
-/** The first rows of an answer have been taken: the next ones may come. */
+/** The receiver has taken a part of an answer: the next part may follow. */
 export interface PartTaken {
   readonly taken: true
 }
 
 export type WorkerAnswer =
-  /** `hasMore`: others follow when these are taken. */
+  /** `hasMore`: further rows follow after these are taken. */
   | { readonly id: number; readonly rows: object[]; readonly hasMore: boolean }
   | { readonly id: number; readonly error: { readonly message: string; readonly code: string | undefined } }
 
 /**
- * PGlite decodes each value with a TextDecoder that it makes itself, and by default that swallows a U+FEFF at the beginning: the text would
- * be another, and a device that is called so would be its neighbour. It takes no option for that; on this thread nothing else decodes.
+ * PGlite creates a TextDecoder for each value, which by default removes a U+FEFF at the beginning. A device whose name begins with one would
+ * be another device. PGlite has no option for that, so the default changes for this thread, where only PGlite decodes.
  */
 globalThis.TextDecoder = class extends TextDecoder {
   constructor(label?: string, options?: TextDecoderOptions) {
@@ -76,7 +76,7 @@ async function* answer(request: WorkerRequest): AsyncGenerator<WorkerAnswer> {
     }
   } catch (error) {
     const { message, code, routine } = error as { message: string; code?: string; routine?: string }
-    // A newer version has added a column: each that was prepared before would fail like this one.
+    // A newer version has added a column: every earlier prepared statement would fail like this one.
     if (routine === 'RevalidateCachedQuery') prepared.clear()
     yield { id, error: { message, code } }
   }
@@ -84,11 +84,11 @@ async function* answer(request: WorkerRequest): AsyncGenerator<WorkerAnswer> {
 
 const { serialize } = protocol
 const mostPrepared = 1_000
-/** Names by text. */
+/** Names of prepared statements, by text. */
 const prepared = new Map<string, string>()
 let named = 0
 
-/** One part, or more than one where there are very many bytes. */
+/** Answers in one part, or in several parts for very many bytes. */
 async function run(pglite: PGlite, text: string, parameters: readonly unknown[]): Promise<object[][]> {
   const known = prepared.get(text)
   const name = known ?? `s${++named}`
@@ -108,8 +108,8 @@ async function run(pglite: PGlite, text: string, parameters: readonly unknown[])
 }
 
 /**
- * Bytes of rows that are handed over at once. What a message holds is copied and built anew by the thread that takes it, in one go: megabytes
- * of JSON would hold up everything else there for as long.
+ * Bytes of rows in one message. The receiving thread deserializes a message without a pause, so megabytes of JSON would block everything else
+ * on it.
  */
 const partSize = 256 * 1024
 
@@ -128,7 +128,7 @@ function inParts(rows: readonly object[], answers: readonly { readonly name: str
   return parts
 }
 
-/** What was asked for longest ago makes room. */
+/** Evicts the least recently used statement. */
 async function keep(pglite: PGlite, text: string, name: string): Promise<void> {
   prepared.set(text, name)
   const [oldest] = prepared

@@ -1,6 +1,6 @@
 /**
- * The embedded store: PostgreSQL in this process (PGlite), in a worker thread. It has one connection, so whoever begins a
- * transaction or a snapshot has the database to itself until it ends; the others wait in order.
+ * The embedded store: PostgreSQL in this process (PGlite), in a worker thread. It has one connection, so a transaction or a snapshot
+ * has exclusive use of the database until it ends. Other callers wait in order.
  */
 import { extname, join } from 'node:path'
 import { Worker } from 'node:worker_threads'
@@ -12,7 +12,7 @@ import { createMutex, type MutexLock } from './mutex.ts'
 import type { PartTaken, WorkerAnswer, WorkerData, WorkerRequest } from './pglite-worker.ts'
 import { openSnapshot, type Run, sessionOf, transact } from './transaction.ts'
 
-/** As on PostgreSQL's writing connection: rows are found by their keys, never by reading whole tables. */
+/** As on PostgreSQL's writing connection: rows are found by key, never by a scan of a whole table. */
 const beginWriting = ['begin', 'set local enable_hashjoin = off', 'set local enable_mergejoin = off']
 
 /** Milliseconds that a transaction or a snapshot may be held without a statement. */
@@ -21,12 +21,12 @@ const frozenAfter = 5_000
 type Request = WorkerRequest extends infer R ? (R extends WorkerRequest ? Omit<R, 'id'> : never) : never
 
 export async function openPglite(options: WorkerData, idleLimit = frozenAfter): Promise<Database> {
-  // The package has it as JavaScript.
+  // The built package has the worker as JavaScript.
   const file = join(import.meta.dirname, `pglite-worker${extname(import.meta.filename)}`)
   const worker = new Worker(file, { workerData: options })
   const waiting = new Map<number, { resolve: (rows: object[]) => void; reject: (error: unknown) => void }>()
   const taken: PartTaken = { taken: true }
-  /** Of the answer that comes in parts. */
+  /** The earlier rows of an answer in several parts. */
   let before: object[] = []
   let lastId = 0
   let isGone = false
@@ -34,7 +34,7 @@ export async function openPglite(options: WorkerData, idleLimit = frozenAfter): 
   worker.on('message', (answer: WorkerAnswer) => {
     if ('rows' in answer && answer.hasMore) {
       for (const row of answer.rows) before.push(row)
-      // In a later turn: others go on first.
+      // In a later turn of the event loop, so that other work continues first.
       return void setImmediate(() => worker.postMessage(taken))
     }
     const asked = waiting.get(answer.id)

@@ -8,16 +8,16 @@ import { lost } from './failure.ts'
 import { headText } from './log-head.ts'
 import { openSnapshot, sessionOf, transact } from './transaction.ts'
 
-/** Milliseconds. A writer that is frozen inside its transaction must not stop the others for longer than this. */
+/** Milliseconds. A writer that is frozen inside its transaction must not block the others for longer than this. */
 const frozenAfter = 5_000
-/** Milliseconds that a snapshot may be held without a question. */
+/** Milliseconds that a snapshot may be held without a statement. */
 const forgottenAfter = 30_000
-/** Milliseconds beyond the server's own limit: the server's error says what timed out, a silent network says nothing. */
+/** Milliseconds beyond the server's own time-out: the server's error names what timed out, a silent network does not. */
 const grace = 5_000
 
 export interface PostgresOptions {
   readonly url: string
-  /** Connections for reading at once. */
+  /** Concurrent connections for reading. */
   readonly readers?: number
   /** Milliseconds to wait for one of them. */
   readonly waitLimit?: number
@@ -46,13 +46,13 @@ export function openPostgres({
       isWorking,
       ...more,
     })
-  // Compiling a statement takes longer than any of them should.
+  // To compile a statement takes longer than the statement should.
   const readSettings = { idle_in_transaction_session_timeout: forgottenAfter, jit: 'off' }
   const writeSettings = {
     // A batch touches some rows of large tables, by their keys; the planner does not know how few and would read them all.
     enable_hashjoin: 'off',
     enable_mergejoin: 'off',
-    // So plans are the same whatever the values: making one takes longer than writing a small batch.
+    // Generic plans for all values: to plan takes longer than to write a small batch.
     plan_cache_mode: 'force_generic_plan',
     jit: 'off',
     idle_in_transaction_session_timeout: frozenAfter,
@@ -82,7 +82,7 @@ export function openPostgres({
     }
   }
 
-  /** What is asked while the other connections may say nothing. */
+  /** For questions while the other connections may not answer. */
   async function askAside<T extends object>(text: string, process: number): Promise<T[]> {
     const connection = await aside.take()
     try {
@@ -98,7 +98,7 @@ export function openPostgres({
     return found?.working ?? false
   }
 
-  /** When that is not possible, the server ends it at `readLimit`. */
+  /** If the cancellation is impossible, the server ends the statement at `readLimit`. */
   function cancelProcess(process: number): void {
     askAside('select pg_cancel_backend($1::int)', process).catch(() => undefined)
   }
@@ -131,7 +131,7 @@ export function openPostgres({
     },
     async append<T extends object>(number: number, text: string, parameters: readonly unknown[]) {
       const connection = await writer.take()
-      // Given back unanswered: the next statement on it follows this one.
+      // The connection is released before the answer: its next statement follows this one.
       try {
         if (connection.number !== number) throw lost()
         return connection.append<T>(text, parameters)

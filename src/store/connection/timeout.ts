@@ -1,11 +1,11 @@
 /**
- * A time-out for what comes from outside. A process that is too busy to hear an answer would take its own slowness for the other's: timers run before
- * what has arrived is read. So the time is counted in parts, and between any two of them everything that has arrived is read.
+ * A time-out for answers from outside. In a busy process, timers run before received data is read, so its own delay would look like a delay of
+ * the other side. So the time is counted in parts, and everything that has arrived is read between two parts.
  */
 const parts = 10
 
 export interface Timeout {
-  /** From the beginning. */
+  /** Restarts the time-out. */
   renew(): void
   end(): void
 }

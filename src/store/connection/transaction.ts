@@ -52,10 +52,10 @@ export interface SnapshotOptions {
   readonly run: Run
   /** Begins a read-only transaction and answers with the head. Statements may follow before the answer. */
   readonly begin: () => Promise<LogHead[]>
-  /** Commits and gives the connection back. Called exactly once. */
+  /** Commits and releases the connection. Called exactly once. */
   readonly end: () => Promise<void>
   readonly signal?: AbortSignal | undefined
-  /** Ends the statement that runs; without it, it is let run. */
+  /** Cancels the running statement. Absent: the statement continues. */
   readonly cancel?: () => void
 }
 

@@ -1,7 +1,7 @@
-/** Whether the database takes what is written: it may answer every question and refuse that. */
+/** Checks whether the database accepts writes: it may answer every read and refuse writes. */
 import type { Database } from '../database.ts'
 
-/** On the writer's connection: a setting may differ between connections that began before and after it was changed. */
+/** Uses the writer's connection: a setting may differ between connections that began before and after its change. */
 export async function isReadOnly(database: Database): Promise<boolean> {
   return database.transaction(async (session) => {
     const [row] = await session.run<{ answer: boolean }>(
@@ -11,9 +11,9 @@ export async function isReadOnly(database: Database): Promise<boolean> {
   })
 }
 
-const undone = new Error('what was written for a probe is undone')
+const undone = new Error('the write of a probe is rolled back')
 
-/** Writes as much as a small batch, which does not fit what is left of a full disk's last pages, and undoes it. Throws what a batch would meet. */
+/** Writes as much as a small batch and rolls it back. So much does not fit in the last pages of a full disk. Throws the error that a batch would get. */
 export async function probeWriting(database: Database): Promise<void> {
   const filler = Array.from({ length: 4_000 }, () => crypto.randomUUID()).join('')
   await database
