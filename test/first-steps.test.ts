@@ -1,11 +1,14 @@
 /** What the terminal shows a newcomer is executed in its order: the watch shows the report before it, and the next one. */
 
-import { execFileSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { firstSteps } from '../src/first-steps.ts'
 import { type RunningApp, startApp } from './support/app.ts'
 import { hasCurl, openStream } from './support/documentation.ts'
 
+// The server is in this process: a call that blocks would wait for itself.
+const execute = promisify(execFile)
 const open = { device: { methods: ['open'] }, api: { methods: ['open'] } }
 const closed = { device: { methods: ['token'] }, api: { methods: ['key'] } }
 const commandsOf = (text: string): string[] =>
@@ -20,15 +23,14 @@ describe('the first steps', () => {
 
   it.skipIf(!hasCurl)('work as they are', async () => {
     const [report = '', watch = '', ask = ''] = commandsOf(firstSteps(server.url, open, true))
-    const run = (command: string) =>
-      JSON.parse(execFileSync('sh', ['-c', command], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }))
-    expect(run(report)).toMatchObject({ verdict: 'APPLIED' })
+    const run = async (command: string) => JSON.parse((await execute('sh', ['-c', command])).stdout)
+    expect(await run(report)).toMatchObject({ verdict: 'APPLIED' })
     const stream = openStream(watch)
     await stream.goesOnWith('event: next\ndata: {"data":{"deployment":{"deployment":{"state":"INSTALLING"}}}}')
-    run(report.replace('installing', 'installed'))
+    await run(report.replace('installing', 'installed'))
     await stream.goesOnWith('event: next\ndata: {"data":{"deployment":{"deployment":{"state":"INSTALLED"}}}}')
     stream.child.kill()
-    expect(run(ask).data.deployments.nodes).toEqual([{ deploymentId: 'hello', state: 'INSTALLED' }])
+    expect((await run(ask)).data.deployments.nodes).toEqual([{ deploymentId: 'hello', state: 'INSTALLED' }])
   })
 
   it('begin with the page, and show credentials where they are asked for', () => {
