@@ -56,7 +56,7 @@ export interface AppDeps {
   readonly log: Log
   /** Absent: the database's clock, which all replicas share. */
   readonly clock?: () => number
-  /** With those that say nothing. */
+  /** Time-outs for slow and silent clients. */
   readonly timeouts?: Timeouts
 }
 
@@ -88,7 +88,7 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     database,
     committed: (since, changes) => feed.hub.publish(since, changes),
     isTransient,
-    // What another server wrote may have been published here too.
+    // The hub may also have published writes of another server.
     checkIdentity: (session, newestSeen) => ensureEpoch(session, clock(), Math.max(newestSeen, feed.hub.last)),
     observe: metrics.batchCommitted,
     offlineAfter: config.offlineAfter,
@@ -235,7 +235,7 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     repositoryOf,
   })
   server.on('upgrade', (request, socket, head) => {
-    // Node leaves an upgrading socket without an error listener: a reset would end the process.
+    // Node gives an upgrading socket no error listener, so a reset would end the process.
     socket.on('error', () => undefined)
     const [path] = (request.url ?? '').split('?')
     const refusal =

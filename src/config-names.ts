@@ -1,4 +1,4 @@
-/** Environment variables that are probably meant as one of ours: a mistyped one would have no effect, and nothing would say so. */
+/** Finds environment variables that are probably mistyped names of ours. Without a warning, they would silently have no effect. */
 import { editDistance } from './domain/edit-distance.ts'
 
 export interface Misspelled {
@@ -10,7 +10,7 @@ export function misspelled(env: NodeJS.ProcessEnv, known: readonly string[]): re
   return Object.keys(env)
     .filter((name) => /^[A-Z][A-Z_]+$/.test(name) && !known.includes(name))
     .flatMap((name) => {
-      // Of short names many resemble each other by chance: HOME is no HOST.
+      // Many short names resemble each other by chance: HOME is not HOST.
       const meant = known.find((each) => each.length >= 6 && editDistance(name, each) <= (each.length >= 9 ? 2 : 1))
       return meant === undefined || env[meant] !== undefined ? [] : [{ name, meant }]
     })

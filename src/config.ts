@@ -48,7 +48,7 @@ export interface Config {
     readonly host: string
     /** 0: any free port. */
     readonly port: number
-    /** URL by which clients reach this server, without a trailing slash; null: where it listens. */
+    /** The URL at which clients reach this server, without a trailing slash; null: the address that it listens on. */
     readonly publicUrl: string | null
     readonly corsOrigins: readonly string[]
     readonly graphiql: boolean

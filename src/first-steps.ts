@@ -1,11 +1,11 @@
-/** What a newcomer sees in the terminal where the server starts: commands that work here, in their order. */
+/** The first steps that the server prints in a terminal: commands that work here, in order. */
 
 export interface FirstStepsAuth {
   readonly device: { readonly methods: readonly string[] }
   readonly api: { readonly methods: readonly string[] }
 }
 
-/** `watch` shows the report before it and each one after it. */
+/** `watch` shows the earlier report and each later one. */
 export function firstSteps(url: string, { device, api }: FirstStepsAuth, graphiql: boolean): string {
   const isOpen = api.methods.includes('open')
   const json = `-H 'Content-Type: application/json'`

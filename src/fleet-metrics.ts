@@ -1,5 +1,5 @@
 /**
- * What Prometheus learns about the fleet. The number of series is bounded: 12 for each of METRICS_ROLLOUTS rollouts, 12 for all others
+ * Metrics of the fleet for Prometheus. The number of series is bounded: 12 for each of METRICS_ROLLOUTS rollouts, 12 for all others
  * together, and 7 for the fleet.
  */
 import { Gauge, type Registry } from 'prom-client'
@@ -21,7 +21,7 @@ const others = '(others)'
 /** Milliseconds between two counts of all devices. */
 const countDevicesEvery = 60_000
 /** Milliseconds that a scrape waits for the database. */
-const patience = 2_000
+const scrapeTimeout = 2_000
 
 export interface FleetMetricsDeps {
   readonly registry: Registry
@@ -63,7 +63,7 @@ export function registerFleetMetrics({ registry, database, rollouts, clock }: Fl
 
   const refresh = shared(async () => {
     const figures = await readWithin(database, rollouts)
-    // Without an answer of the database the fleet has no series: an old number would look like a present one.
+    // Without an answer of the database, the fleet has no series, because an old number would look current.
     for (const each of [...Object.values(byRollout), oldest]) each.reset()
     if (figures) {
       for (const rollout of [...figures.rollouts, othersOf(figures)]) show(rollout)
@@ -75,7 +75,7 @@ export function registerFleetMetrics({ registry, database, rollouts, clock }: Fl
     await countDevices().catch(() => devices.reset())
   })
 
-  /** Names of rollouts of different kinds may be equal: their numbers are added. */
+  /** Rollouts of different kinds may have the same name. Their numbers are added. */
   function show({ name: rollout, counters: counts, stalled }: RolloutFigures): void {
     for (const state of deploymentStates)
       byRollout.state.inc({ rollout, state: state.toLowerCase() }, counts[stateCounter(state)])
@@ -93,7 +93,7 @@ export function registerFleetMetrics({ registry, database, rollouts, clock }: Fl
   }
 }
 
-/** One work for all gauges of a scrape, which ask for it at the same moment. */
+/** Shares one read between all gauges of a scrape, which are collected at the same moment. */
 export function shared(work: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | null = null
   return () => {
@@ -104,7 +104,7 @@ export function shared(work: () => Promise<void>): () => Promise<void> {
   }
 }
 
-/** The fleet's own counters less those of the rollouts that are named. */
+/** The counters of the fleet minus those of the named rollouts. */
 function othersOf({ fleet, rollouts }: FleetFigures): RolloutFigures {
   const sum = (of: (figures: RolloutFigures) => number): number => rollouts.reduce((n, each) => n + of(each), 0)
   const rest = (counter: Counter): number => fleet.counters[counter] - sum((each) => each.counters[counter])
@@ -118,7 +118,7 @@ function othersOf({ fleet, rollouts }: FleetFigures): RolloutFigures {
 /** Null: the database did not answer. */
 async function readWithin(database: Database, rollouts: number): Promise<FleetFigures | null> {
   try {
-    const snapshot = await database.snapshot(AbortSignal.timeout(patience))
+    const snapshot = await database.snapshot(AbortSignal.timeout(scrapeTimeout))
     try {
       return await readFleetFigures(snapshot, rollouts)
     } finally {

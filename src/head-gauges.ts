@@ -12,7 +12,7 @@ export interface HeadGauges {
 }
 
 export function createHeadGauges(database: Database, hub: Hub, clock: () => number): HeadGauges {
-  /** NaN: the database does not answer in time. `value` is called with the answer, so later commits do not count. */
+  /** NaN: the database does not answer in time. `value` is called immediately after the answer, so later commits do not count. */
   async function measure(value: (head: LogHead) => number): Promise<number> {
     let measured = Number.NaN
     const reading = readHead(database.session).then((head) => {

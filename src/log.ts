@@ -1,4 +1,4 @@
-/** Structured logs, one JSON object a line. Bodies, credentials, statements and their parameters never get into them. */
+/** Structured logs, one JSON object a line. They never contain bodies, credentials, statements or parameters. */
 import { randomUUID } from 'node:crypto'
 import { type DestinationStream, destination, type LogFn, pino } from 'pino'
 import type { LogLevel } from './config-values.ts'
@@ -32,7 +32,7 @@ export function createLog({ level, to }: { readonly level: LogLevel; readonly to
 
 const describeError = (error: unknown): object => describe(error, 5)
 
-/** An error's code, frames and causes. What a database quotes in its message may be anybody's, and a wrapper's message is the statement. */
+/** An error's code, frames and causes. A database's message may quote private values, and the message of a wrapper is the statement. */
 function describe(error: unknown, depth: number): object {
   if (!(error instanceof Error)) return { type: typeof error }
   const { name, code, cause } = error as Error & { code?: unknown }
@@ -49,7 +49,7 @@ function describe(error: unknown, depth: number): object {
   }
 }
 
-/** The client's own request id when it is harmless, else one of ours. */
+/** The client's request id if it is harmless, otherwise a new one. */
 export function createRequestIds(): (given: unknown) => string {
   const run = randomUUID()
   let count = 0

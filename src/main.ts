@@ -47,12 +47,12 @@ async function main(): Promise<void> {
         process.exit(0)
       },
       (error: unknown) => {
-        log.error({ error }, 'the shutdown was not orderly')
+        log.error({ error }, 'the shutdown failed')
         process.exit(1)
       },
     )
   }
-  // One piece of work failed whose promise nothing awaited. Everything else is intact, so the process continues. An
+  // Work failed whose promise nothing awaited. Everything else is intact, so the process continues. An
   // uncaught exception still ends the process: it interrupted synchronous code, perhaps between two changes of memory,
   // and committed data survives a restart.
   process.on('unhandledRejection', (error) => {
@@ -92,7 +92,7 @@ function explain(error: unknown): string {
   return code === undefined && cause === undefined ? (stack ?? message) : message
 }
 
-/** Adds to an error of the system what the server was doing, and the remedy. */
+/** Adds the operation of the server, and the remedy, to an error of the system. */
 function because(what: string, remedy: string): (error: unknown) => never {
   return (cause) => {
     const { code, message } = cause as NodeJS.ErrnoException

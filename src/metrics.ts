@@ -1,4 +1,4 @@
-/** What operators watch, for Prometheus. Labels are from fixed sets: no device or deployment becomes a time series. */
+/** Metrics of the server for Prometheus. Labels have fixed sets of values: no device or deployment becomes a time series. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { deviceAuthMethods, refusalReasons } from './auth/devices/refusal.ts'
 import { margoDialects } from './dialects/margo/parse.ts'
@@ -9,7 +9,7 @@ import { type FleetMetricsDeps, registerFleetMetrics, shared } from './fleet-met
 import { type LimitName, limitNames } from './limits/limits.ts'
 import { sinkKinds } from './store/tables/columns.ts'
 
-/** So many STALE reports on end from one reporter are a run: its clock or its counter has gone wrong. */
+/** So many consecutive STALE reports from one reporter are a run: its clock or its counter is wrong. */
 const runLength = 10
 const mostReporters = 50_000
 /** prom-client's sums of gauges: Prometheus reserves the suffix for counters. The gauges by type remain. */
@@ -26,9 +26,9 @@ export interface Metrics {
     readonly deviations: readonly DeviationKind[]
   }): void
   reportRefused(status: number): void
-  /** Of a report that was refused for it. */
+  /** The deviation that a report was refused for. */
   deviated(kind: DeviationKind): void
-  /** Somebody asked for more than is given. */
+  /** A caller exceeded a limit. */
   limited(limit: LimitName): void
   /** A promise was rejected and nothing waited for it: a defect of this program. */
   rejectionUnhandled(): void
@@ -41,7 +41,7 @@ export interface Metrics {
     readonly count: number
   }): void
   batchCommitted(batch: { readonly size: number; readonly seconds: number }): void
-  /** Asked at each scrape. */
+  /** Read at each scrape. */
   observe(state: {
     queued(): number
     head(): number
@@ -61,34 +61,34 @@ export interface Metrics {
   print(): Promise<string>
 }
 
-/** One sink, as this process sees it. */
+/** One sink, from the view of this process. */
 export interface SinkState {
   readonly key: number
   readonly kind: string
   readonly name: string
-  /** Revisions that it has not been told. */
+  /** Revisions that the sink has not received. */
   readonly lag: number
-  /** In a row. */
+  /** Consecutive failures. */
   readonly failures: number
 }
 
-/** One background duty, of whichever replica does it. */
+/** One background duty, on any replica. */
 export interface DutyMetrics {
   readonly name: string
-  /** Since it was done; null: it never was. */
+  /** Seconds since the duty was completed. Null: never. */
   readonly ageSeconds: number | null
-  /** In a row. */
+  /** Consecutive failures. */
   readonly failures: number
-  /** Of the last round. */
+  /** Seconds of the last round. */
   readonly seconds: number
 }
 
 /** One cluster that this process watches. */
 export interface ClusterState {
   readonly cluster: string
-  /** In a row. */
+  /** Consecutive failures. */
   readonly failures: number
-  /** Custom resources whose instance nobody has told us of. */
+  /** Custom resources whose instance is unknown. */
   readonly waiting: number
 }
 
@@ -204,7 +204,7 @@ export function createMetrics(): Metrics {
           },
         })
       gauge('rollcall_queue_length', 'Reports and other commands waiting for the next transaction.', state.queued)
-      gauge('rollcall_feed_revision', 'The newest revision that this process has told its subscribers.', state.head)
+      gauge('rollcall_feed_revision', 'The newest revision that this process has published.', state.head)
       gauge('rollcall_feed_lag_revisions', "How far that is behind the database's head.", state.lag)
       gauge(
         'rollcall_log_ahead_seconds',
@@ -230,7 +230,7 @@ export function createMetrics(): Metrics {
       const sinkGauge = (name: string, help: string): Gauge =>
         new Gauge({ name, help, labelNames: ['sink', 'kind', 'name'], registers, collect: () => readSinks() })
       const failures = sinkGauge('rollcall_sink_failures', 'Failures in a row of each sink; the error is in GraphQL.')
-      const lag = sinkGauge('rollcall_sink_lag_revisions', 'Revisions that each sink has not been told.')
+      const lag = sinkGauge('rollcall_sink_lag_revisions', 'Revisions that each sink has not received.')
       const readSinks = shared(async () => {
         const sinks = await state.sinks()
         for (const each of [lag, failures]) each.reset()
@@ -240,7 +240,7 @@ export function createMetrics(): Metrics {
           failures.set(labels, inARow)
         }
       })
-      // All gauges are collected at the same time: they share one question.
+      // All gauges are collected at the same time, so they share one read.
       let asked: ReturnType<typeof state.duties> | null = null
       const duty = (name: string, help: string, read: (duty: DutyMetrics) => number): Gauge =>
         new Gauge({

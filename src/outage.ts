@@ -1,8 +1,8 @@
 /**
- * What the log says while the database is away. Every part of the server fails then, again and again, so a line for each failure would hide
- * all others. The first failure asks the database itself:
+ * Log entries during an outage of the database. Every part of the server fails repeatedly then, so a line for each failure would hide all
+ * others. After the first failure, the database itself is checked:
  *
- *   it answers     ──▶ the failure is logged as what it is
+ *   it answers     ──▶ the failure is logged with its own message
  *   it does not    ──▶ "database unreachable since …" once, and "database reachable again after … s" once it answers
  */
 import type { Log } from './log.ts'
@@ -12,14 +12,14 @@ export interface OutageDeps {
   readonly log: Log
   readonly ping: () => Promise<void>
   readonly clock: () => number
-  /** Milliseconds between two attempts to reach the database, and that an attempt may take. */
+  /** Milliseconds between two attempts to reach the database, and the time-out of an attempt. */
   readonly interval?: number
 }
 
 export interface Outage {
   /** Logs a failure with its message, or as part of an outage. */
   note(message: string): (error: unknown) => void
-  /** Logs nothing any more. */
+  /** Stops logging. */
   close(): void
 }
 

@@ -1,4 +1,4 @@
-/** Waits for work at most so many milliseconds. The work goes on. */
+/** Waits at most so many milliseconds for work. The work continues afterwards. */
 export function within(time: number, work: Promise<void>): Promise<void> {
   let timer: NodeJS.Timeout
   const late = new Promise<void>((resolve) => {

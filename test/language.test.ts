@@ -16,6 +16,7 @@ const plain = [
   'schema.graphql',
   'deploy/',
   'docs/',
+  ':(glob)src/*.ts',
   'src/auth/',
   'src/cli/',
   'src/client/',
@@ -26,16 +27,13 @@ const plain = [
   'src/feed/',
   'src/git/',
   'src/graphql/',
-  'src/limits/',
   'src/ingest/',
+  'src/limits/',
   'src/readiness/',
   'src/rest/',
   'src/simulate/',
   'src/sinks/',
-  'src/store/read/',
-  'src/store/sinks/',
-  'src/store/sql/',
-  'src/store/tables/',
+  'src/store/',
 ]
 
 /** "client", "caller", "subscriber" or "operator" says who it is; "receives" or "is refused" says what happens. */

@@ -29,7 +29,7 @@ export async function releaseSinks(session: Session, holder: string): Promise<vo
   await session.run('update sinks set holder = null, held_until = null where holder = $1', [holder])
 }
 
-/** Notes how far a round that still runs has come. */
+/** Notes the cursor of a running round. */
 export async function moveCursor(session: Session, key: number, holder: string, cursor: Revision): Promise<void> {
   await session.run(
     'update sinks set cursor = $3::bigint where key = $1::bigint and holder = $2 and cursor < $3::bigint',

@@ -1,6 +1,6 @@
 /**
- * Each writer's latest batch is a row of `batches`, written in its transaction: so a lost COMMIT is looked up instead of repeated, and
- * a batch that was handed over to another server is written once.
+ * Each writer's latest batch is a row of `batches`, written in the transaction of the batch. So a lost COMMIT is looked up and not repeated,
+ * and a batch that was handed over to another server is written once.
  */
 import { storableJson } from '../../domain/text.ts'
 import { largestMessage, type Reader } from '../database.ts'
@@ -9,13 +9,13 @@ import type { BatchName, Effects, HandedAnswer } from './contract.ts'
 /** A row of `batches`. */
 export interface BatchRecord {
   readonly batch: number
-  /** Of a batch that another server wrote: what its commands are to be told. */
+  /** The outcomes of the commands, if another server wrote the batch. */
   readonly outcomes?: readonly unknown[]
   /** The newest revision after it. */
   readonly revision?: number
 }
 
-/** As the log's head names the batch that was written last. */
+/** The name of the last batch in the log's head. */
 export function stampOf({ writer, batch }: BatchName): string {
   return `${writer}/${batch}`
 }
@@ -24,13 +24,13 @@ export function writerOf(stamp: string): string {
   return stamp.slice(0, Math.max(stamp.lastIndexOf('/'), 0))
 }
 
-/** Of the batch that was written last. */
+/** Reads the name of the last batch. */
 export async function readStamp(session: Reader): Promise<string | null> {
   const [head] = await session.run<{ stamp: string }>('select stamp from log_head where id = 1')
   return head?.stamp ?? null
 }
 
-/** Where a writer receives batches, and answers to its own. */
+/** The channel on which a writer receives batches, and answers to its own batches. */
 export function inboxOf(writer: string): string {
   return `rollcall_${writer}`
 }
@@ -38,14 +38,14 @@ export function inboxOf(writer: string): string {
 const recordsOf = `select b.id, b.outcomes as record from json_array_elements_text($1::text::json) x
   cross join lateral (select b.* from batches b where b.id = x offset 0) b`
 
-/** Of a writer, no batch is written after one that is not: a batch is written if the record has its number or a greater one. */
+/** A writer's batch is never written after a failed earlier one. So a batch is written if the record has its number or a greater one. */
 export async function readBatches(session: Reader, writers: readonly string[]): Promise<Map<string, BatchRecord>> {
   if (writers.length === 0) return new Map()
   const rows = await session.run<{ id: string; record: BatchRecord }>(recordsOf, [storableJson(writers)])
   return new Map(rows.map(({ id, record }) => [id, record]))
 }
 
-/** This writer's own batch, and those of other servers that it contains. */
+/** Records this writer's batch, and the batches of other servers in it. */
 export function batchRows(
   { writer, batch }: BatchName,
   answers: readonly HandedAnswer[],
@@ -57,7 +57,7 @@ export function batchRows(
   ]
 }
 
-/** Whether one of these batches was written already: two parameters, from that number on. */
+/** SQL: whether one of these batches was already written. Two parameters, from that number on. */
 export function isWrittenIn(first: number): string {
   return `exists (select 1 from unnest($${first}::text[], $${first + 1}::bigint[]) x(id, batch)
     cross join lateral (select b.outcomes from batches b where b.id = x.id offset 0) b
@@ -71,12 +71,12 @@ export function namesIn(answers: readonly HandedAnswer[]): readonly string[] {
   ]
 }
 
-/** Tells the servers of these batches: two parameters, from that number on. NOTIFY is delivered when the transaction commits. */
+/** SQL: notifies the servers of these batches. Two parameters, from that number on. NOTIFY is delivered when the transaction commits. */
 export function tellIn(first: number): string {
   return `(select count(pg_notify(x.inbox, x.answer)) from unnest($${first}::text[], string_to_array($${first + 1}, e'\\x1f')) x(inbox, answer))`
 }
 
-/** An answer that is too long for a message is left out of it: its server reads the table. */
+/** An answer that is too long for a message is omitted: its server reads the table. */
 export function messagesOf(
   answers: readonly HandedAnswer[],
   { revision }: Pick<Effects, 'revision'>,
@@ -88,7 +88,7 @@ export function messagesOf(
   return [`{${answers.map(({ name }) => inboxOf(name.writer)).join()}}`, texts.join('\x1f')]
 }
 
-/** One byte a character: the length of a message is limited in bytes. */
+/** ASCII only, one byte a character, because the length of a message is limited in bytes. */
 export function toAscii(json: string): string {
   return json.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }

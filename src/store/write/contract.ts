@@ -1,5 +1,5 @@
 /**
- * What the writer and the store say to each other: what a batch needs, what was loaded, and what must be written.
+ * The contract between the writer and the store: the needs of a batch, the loaded rows, and the rows to write.
  */
 
 import type { ChangeBody } from '../../domain/change.ts'
@@ -16,39 +16,39 @@ import type { Target, TargetName } from '../../domain/target.ts'
 import type { Millis, Readiness, Revision } from '../../domain/values.ts'
 import type { Proof } from '../signature-claims.ts'
 
-/** Everything a command may look at: loaded for the whole batch in one query a table. */
+/** Everything that commands may read. It is loaded for the whole batch, in one query a table. */
 export interface Needs {
-  /** By deploymentId and reporter, and the one of that deploymentId that runs on that device. */
+  /** Deployments by deploymentId and reporter, and the deployment with that deploymentId on that device. */
   readonly deployments?: readonly DeploymentNeed[]
   readonly deploymentKeys?: readonly number[]
   /** Every deployment of these reporters. */
   readonly reporters?: readonly string[]
   readonly devices?: readonly string[]
-  /** Also what lies above those devices. */
+  /** Devices, with the devices above them. */
   readonly ancestors?: boolean
-  /** These devices and all that is below them, with every deployment that runs on one of them or that one reports, and their manifests. */
+  /** These devices and all devices below them, with their manifests and every deployment that runs on one of them or that one reports. */
   readonly branches?: readonly string[]
-  /** Who holds these: ids of public keys, SPIFFE ids. */
+  /** The holders of these identities: ids of public keys, and SPIFFE ids. */
   readonly identities?: readonly string[]
   readonly rollouts?: readonly RolloutName[]
   readonly targets?: readonly TargetName[]
   readonly orchestrated?: readonly OrchestratedNeed[]
-  /** What these devices should run. */
+  /** The desired state of these devices. */
   readonly manifests?: readonly string[]
-  /** What the devices should run that these deployments are desired of. */
+  /** The desired state of the devices whose manifests list these deployments. */
   readonly manifestsOf?: readonly number[]
 }
 
-/** A rollout (one of `rollouts`, too) with its instances, and what of them a command is about. Without one: those of the contexts. */
+/** A rollout (also one of `rollouts`) with its instances and the parts that a command needs. Without a rollout: the instances of the contexts. */
 export interface OrchestratedNeed {
   readonly rollout?: RolloutName
-  /** The instances meant: by their own id, or by the context that labels their resources. */
+  /** The wanted instances, by their id or by the context in the labels of their resources. */
   readonly contexts: readonly string[]
-  /** Also what users did with the rollout, and every deployment of those instances and of the current one. */
+  /** Also the actions on the rollout, and every deployment of those instances and of the current one. */
   readonly actions?: boolean
-  /** Also all that is theirs: deployments and resources. */
+  /** Also all deployments and resources of the instances. */
   readonly whole?: boolean
-  /** The deployments of its instances on these targets, and of them these components' resources: all, or those of these names. */
+  /** The deployments of its instances on these targets, with the resources of these components: all, or those with these names. */
   readonly components?: readonly {
     readonly target: TargetName
     readonly component: string
@@ -60,9 +60,9 @@ export interface DeploymentNeed {
   readonly deploymentId: string
   readonly reporter: string
   readonly device: string
-  /** Of any reporter: for declarations. */
+  /** Deployments of any reporter, for declarations. */
   readonly anyReporter?: boolean
-  /** Wanted only when the deployment is not there. */
+  /** Needed only if the deployment is missing. */
   readonly otherwise?: RolloutName
 }
 
@@ -77,27 +77,27 @@ export interface BatchName {
   readonly batch: number
 }
 
-/** A batch of another server that this one writes: what its commands are to be told. */
+/** A batch of another server that this one writes, with the outcomes of its commands. */
 export interface HandedAnswer {
   readonly name: BatchName
   readonly outcomes: readonly unknown[]
 }
 
 export interface LoadedDesired {
-  /** The newest version of each device that has had another than the first. */
+  /** The newest version of each device that has more than the first version. */
   readonly versions: ReadonlyMap<number, number>
-  /** Of those versions, with their documents. */
+  /** The entries of those versions, with their documents. */
   readonly entries: readonly (ManifestEntry & { readonly content: string })[]
 }
 
 export interface DesiredEffects {
   readonly documents: ReadonlyMap<Digest, string>
   readonly manifests: readonly Omit<Manifest, 'at'>[]
-  /** New ones, and those that have ended. */
+  /** New entries, and entries that have ended. */
   readonly entries: Iterable<ManifestEntry>
 }
 
-/** Resources of a component that are alike: what sums and counts need to know. */
+/** A group of equal resources of a component, for sums and counts. */
 export interface Tally {
   readonly ownerKey: number
   readonly component: string
@@ -108,7 +108,7 @@ export interface Tally {
   readonly n: number
 }
 
-/** The newest picture of a component that a cluster sent. */
+/** The newest snapshot of a component from a cluster. */
 export interface Bundle {
   readonly instanceKey: number
   readonly targetKey: number
@@ -141,7 +141,7 @@ export interface OrchestrationEffects {
   readonly bundles: readonly Bundle[]
 }
 
-/** Whom an entry of the log is about, in its terms. */
+/** The subject of an entry of the log. */
 export interface Subject {
   readonly deploymentKey: number | null
   readonly deploymentId: string | null
@@ -154,7 +154,7 @@ export interface Subject {
   readonly resourceKey: number | null
 }
 
-/** One row of change_log, with what the feed needs to know about its subject. `before` is for what the log unwinds. */
+/** One row of change_log, with the facts about its subject that the feed needs. `before`: for readers of the past. */
 export interface Entry {
   readonly firstRevision: Revision
   readonly observedAt: Millis | null
@@ -168,14 +168,14 @@ export interface KeptReport {
   readonly deploymentKey: number
   readonly verdict: Verdict
   readonly staleBy: OrderKey | null
-  /** Where a STALE one says that it runs; null: as the log says. */
+  /** The place in a STALE report. Null: the place is in the log. */
   readonly place: { readonly targetKey: number; readonly rolloutKey: number } | null
   readonly receivedAt: Millis
   readonly revision: Revision | null
   readonly report: StatusReport
 }
 
-/** What a batch adds to a device's deviations of a kind. */
+/** The deviations of a kind that a batch adds to a device. */
 export interface DeviationDelta {
   readonly targetKey: number
   readonly kind: DeviationKind
@@ -194,13 +194,13 @@ export interface Loaded {
   readonly deployments: readonly Deployment[]
   readonly targets: readonly Target[]
   readonly rollouts: readonly Rollout[]
-  /** Targets by what else they are known by. */
+  /** Targets by their identities. */
   readonly identities?: ReadonlyMap<string, number>
   readonly orchestration?: LoadedOrchestration
   readonly desired?: LoadedDesired
 }
 
-/** How much of a row moved: nothing but "heard again" leaves its indexes alone. */
+/** How much of a row changed. An update that is only "heard" does not touch its indexes. */
 export type Touch = 'created' | 'changed' | 'heard'
 
 const strength: readonly Touch[] = ['heard', 'changed', 'created']
@@ -220,7 +220,7 @@ export interface Effects {
   readonly rollouts: ReadonlyMap<number, { readonly row: Rollout; readonly isNew: boolean }>
   readonly orchestration: OrchestrationEffects
   readonly desired: DesiredEffects
-  /** One a device and kind. */
+  /** One row for each device and kind. */
   readonly deviations: readonly DeviationDelta[]
   readonly rolloutDeltas: ReadonlyMap<number, Counters>
   readonly fleetDelta: Counters
@@ -229,10 +229,10 @@ export interface Effects {
   readonly nextKey: number
 }
 
-/** What a batch decided. */
+/** The decisions of a batch. */
 export interface DecidedBatch {
   readonly effects: Effects
-  /** Each once. */
+  /** Without duplicates. */
   readonly spent: readonly Proof[]
   readonly answers: readonly HandedAnswer[]
   readonly also: readonly Statement[]

@@ -1,4 +1,4 @@
-/** How background duties go, for every replica to see (store/read/duties.ts). */
+/** Records the results of background duties, for all replicas (store/read/duties.ts). */
 import type { Millis } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
 import { iso } from '../sql/record-set.ts'

@@ -1,4 +1,4 @@
-/** What time makes due: leases, silent devices, ended deployments, old signatures. Changes are made through the writer. */
+/** Finds what becomes due with time: leases, silent devices, ended deployments, old signatures. The writer makes the changes. */
 import type { Millis } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
 import { iso } from '../sql/record-set.ts'
@@ -29,12 +29,12 @@ export async function holdLease(
   return row?.since ?? null
 }
 
-/** Signatures that are too old to be good, used or not. */
+/** Removes signatures that are too old to be valid, used or not. */
 export async function forgetSignatures(session: Session, now: Millis): Promise<void> {
   await session.run('delete from used_signatures where until < $1::timestamptz', [iso(now)])
 }
 
-/** Devices not heard for longer than they promised (or than `offlineAfter` seconds), and not known to be offline yet. */
+/** Devices that were silent for longer than they promised (or than `offlineAfter` seconds) and are not marked OFFLINE yet. */
 export async function findSilent(
   session: Session,
   now: Millis,
@@ -52,7 +52,7 @@ export async function findSilent(
   return rows.map(({ name }) => name)
 }
 
-/** Deployments that have been REMOVED since before that time. */
+/** Deployments that became REMOVED before that time. */
 export async function findEnded(session: Session, before: Millis, limit: number): Promise<number[]> {
   const rows = await session.run<{ key: number }>(
     `select key from deployments where state = 'REMOVED' and forgotten_at is null and instance_key is null and changed_at < $1::timestamptz

@@ -1,4 +1,4 @@
-/** What retiring a device concerns: all that is below it, and every deployment of theirs. */
+/** Loads what the retirement of a device concerns: all devices below it, and all their deployments. */
 import { storableJson } from '../../domain/text.ts'
 import type { Reader } from '../database.ts'
 import { deviceNamed } from '../sql/lateral-lookup.ts'

@@ -1,4 +1,4 @@
-/** What commands need to know of what devices should run: the newest version of each, with its documents. */
+/** Loads the desired state of devices for commands: the newest version of each device, with its documents. */
 
 import type { Digest, ManifestEntry } from '../../domain/desired.ts'
 import { storableJson } from '../../domain/text.ts'
@@ -6,14 +6,14 @@ import type { Reader } from '../database.ts'
 import { deviceNamed } from '../sql/lateral-lookup.ts'
 import type { LoadedDesired, Needs } from './contract.ts'
 
-/** The devices meant: by name, and those that these deployments are desired of. */
+/** The wanted devices: by name, and the devices whose manifests list these deployments. */
 const owners = `select t.key from json_array_elements_text($1::text::json) x ${deviceNamed('x')}
   union select e.target_key from json_array_elements_text($2::text::json) x
     cross join lateral (select e.target_key from manifest_entries e
       where e.deployment_key = x::bigint and e.until is null offset 0) e`
 /**
- * Versions go on above what the device has adopted: that one may be from a future that was lost when a copy was put back, and the device refuses
- * an older one. Larger numbers than the limit are not believed, because a device could use up its versions with them.
+ * Versions continue above the version that the device has adopted: a restored copy may not have that version, and the device refuses an older
+ * one. Numbers above the limit are ignored, because a device could exhaust its versions with them.
  */
 const mostAdopted = 2 ** 53 - 2 ** 40
 const newestVersions = `select o.key as "targetKey", greatest(newest.version, adopted.version) as version from (${owners}) o
@@ -26,7 +26,7 @@ const current = `(${owners}) o cross join lateral (select e.* from manifest_entr
     where e.target_key = o.key and e.until is null offset 0) e`
 const currentEntries = `select e.target_key as "targetKey", e.deployment_id as "deploymentId", e.deployment_key as "deploymentKey",
     e.device_id as "deviceId", e.since, e.until, e.digest, e.size from ${current}`
-/** Each once: a rollout's devices have the same. */
+/** Each document once: the devices of a rollout share documents. */
 const currentDocuments = `select d.digest, d.content from (select distinct e.digest from ${current}) e
   cross join lateral (select d.* from desired_documents d where d.digest = e.digest offset 0) d`
 

@@ -1,4 +1,4 @@
-/** What commands of orchestrators need, in one query a table: the instances of their rollouts first, then what is theirs. */
+/** Loads the needs of orchestrators' commands, in one query a table: first the instances of their rollouts, then the rows of the instances. */
 
 import type { Deployment } from '../../domain/deployment.ts'
 import type { Instance } from '../../domain/instance.ts'
@@ -23,7 +23,7 @@ import type { LoadedOrchestration, OrchestratedNeed } from './contract.ts'
 
 const rolloutsNamed = `json_to_recordset($1::text::json) as x(kind rollout_kind, identity text)
   join rollouts r on r.kind = x.kind and r.identity = x.identity`
-/** Also instances of other rollouts with an id that is named. */
+/** Also instances of other rollouts with one of these ids. */
 const instancesText = `select i.* from instances i where i.rollout_key in (select r.key from ${rolloutsNamed})
   or i.instance_id in (select x from json_array_elements_text($2::text::json) x)`
 const actionsText = `select a.* from ${rolloutsNamed} join lifecycle_actions a on a.rollout_key = r.key`
@@ -37,7 +37,7 @@ const resourcesOf = `select r.* from json_to_recordset($1::text::json) as x("ins
   join targets t on t.kind = x.kind and t.provider = x.provider and t.name = x.name
   join deployments d on d.instance_key = x."instanceKey" and d.target_key = t.key
   join resources r on r.deployment_key = d.key and r.component = x.component`
-/** Each by its own names: all names in all places would be a product. */
+/** Each place with its own names: all names in all places would be a cross product. */
 const resourcesNamed = `select r.* from json_to_recordset($1::text::json) as x("instanceKey" bigint, kind target_kind, provider text, name text, component text, names json)
   join targets t on t.kind = x.kind and t.provider = x.provider and t.name = x.name
   join deployments d on d.instance_key = x."instanceKey" and d.target_key = t.key
@@ -70,7 +70,7 @@ export async function loadOrchestration(
     contexts.includes(instanceId) || contexts.includes(statusContext)
   const meant = instances.filter(isMeant)
 
-  // Of a rollout with actions, the newest instance too, and the instance that gives way to one that is meant.
+  // For a rollout with actions, also the newest instance, and the predecessor of a wanted instance.
   const acted = needs.some((need) => need.actions) ? newestOfEach(instances) : []
   const wholeIds = new Set(needs.flatMap((need) => (need.whole ? need.contexts : [])))
   const wholes = instances.filter(({ instanceId }) => wholeIds.has(instanceId))
@@ -99,7 +99,7 @@ export async function loadOrchestration(
       ask<ResourceRecord>(resourcesNamed, named),
     ])
   const deployments = [...new Map([...wholeRows, ...placedRows].map((row) => [row.key, toDeployment(row)])).values()]
-  // An instance's status depends on its own tally, and on that of its successor, which is of the same rollout.
+  // The status of an instance depends on its own tally and on the tally of its successor, which belongs to the same rollout.
   const owners = [...instances, ...deployments].map(({ key }) => key)
   const tallyRows = await ask<TallyRecord>(talliesText, owners)
   const resources = new Map([...wholeResources, ...allRows, ...namedRows].map((row) => [row.key, toResource(row)]))

@@ -1,4 +1,4 @@
-/** The first half of the writer's SQL: lock the log's head, then load all that a batch needs, in one query a table. */
+/** The first half of the writer's SQL: locks the log's head, then loads the needs of a batch, in one query a table. */
 
 import { manifestOwner } from '../../domain/desired.ts'
 import type { RolloutName } from '../../domain/rollout.ts'
@@ -21,13 +21,13 @@ import { loadDesired } from './load-desired.ts'
 import { loadOrchestration } from './load-orchestration.ts'
 
 export interface LockedHead extends Head {
-  /** Committed batches, of all replicas. */
+  /** The number of committed batches, of all replicas. */
   readonly writes: number
-  /** Of the last of them. */
+  /** The name of the last of them. */
   readonly stamp: string
 }
 
-/** A statement of its own: what follows it in the transaction sees everything that earlier holders committed. */
+/** A separate statement, so that later statements of the transaction see everything that earlier holders committed. */
 const lockHeadText = 'select revision, at, next_key as "nextKey", writes, stamp from log_head where id = 1 for update'
 
 export async function lockHead(session: Session): Promise<LockedHead> {
@@ -43,7 +43,7 @@ const deploymentsByDevice = `select d.* from json_to_recordset($1::text::json) a
   ${deviceNamed('x.device')}
   cross join lateral (select d.* from deployments d
     where d.target_key = t.key and d.deployment_id = x."deploymentId" offset 0) d`
-/** Those that the manifests of these devices list or listed once, on whichever child they run. */
+/** The deployments that the manifests of these devices list or listed, on any child. */
 const deploymentsByManifest = `select d.* from json_to_recordset($1::text::json) as x("deploymentId" text, owner text)
   ${deviceNamed('x.owner')}
   cross join lateral (select distinct e.deployment_key from manifest_entries e

@@ -1,8 +1,8 @@
 /**
- * A batch in one statement that is its own transaction, for nearly all batches: reports of devices. It moves the head first, and only if
- * the head is where the batch began: its predecessor wrote last, and no other server since. Everything else is executed once for each
- * head that moved: all of it, or none. So the statement need not wait until its predecessor is answered, and is harmless when it comes
- * late or is sent twice.
+ * Writes a batch in one statement that is its own transaction. Nearly all batches are reports of devices, which fit. The statement first moves
+ * the head, and only if the head is where the batch began: its predecessor wrote last, and no other server since. Everything else is executed
+ * only if the head moved: all of it, or none. So the statement need not wait for the answer to its predecessor, and is harmless if it is late
+ * or sent twice.
  */
 import { getTableColumns } from 'drizzle-orm'
 import type { Deployment } from '../../domain/deployment.ts'
@@ -31,7 +31,7 @@ import {
 } from './save.ts'
 import { spendSignatures } from './tokens.ts'
 
-/** What a report says of a deployment, and what follows from it. The rest of its row stays as it is. */
+/** The columns of a deployment that a report changes. The others stay. */
 const reportedFields: readonly string[] = [
   'state',
   'derivedState',
@@ -62,7 +62,7 @@ interface Part {
   readonly parameters: readonly string[]
 }
 
-/** Texts by the writes they are made of: the database prepares each once. */
+/** Texts of statements by their writes. The database prepares each once. */
 const texts = new Map<string, string>()
 const numbers = new Map<Write<object>, number>()
 
@@ -93,7 +93,7 @@ function buildText(writes: readonly Write<object>[], isHanded: boolean): string 
     select case when $${newest}::text is not null then pg_notify('${doorbellChannel}', $${newest}) end as told${answers} from head`
 }
 
-/** Null: it does more than that. The statement answers with one row if it was executed, with none if it was not. */
+/** Null: the batch has other writes. The statement returns one row if it was executed, and none if it was not. */
 export function saveOptimistically(
   before: LockedHead,
   loaded: Loaded,
@@ -115,7 +115,7 @@ export function saveOptimistically(
   const partOf = <Row extends object>(write: Write<Row>, rows: readonly Row[]): Part[] => [
     { write: write as Write<object>, parameters: write.parameters(rows) },
   ]
-  /** Most batches have none: they do not pay for it. */
+  /** Omits a part without rows: most batches have none, and must not pay for it. */
   const rare = <Row extends object>(write: Write<Row>, rows: readonly Row[]): Part[] =>
     rows.length === 0 ? [] : partOf(write, rows)
   const targetRows = (touch: Touch): object[] => targets.get(touch)?.map(({ row }) => row) ?? []

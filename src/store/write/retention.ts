@@ -10,8 +10,8 @@ interface Cut {
 }
 
 /**
- * Removes at most `step` of each: entries of the log, reports, lines of the audit log, all older than `before`, and resources that are gone and that
- * no entry mentions any more. Returns how many it removed.
+ * Removes at most `step` of each: entries of the log, reports and lines of the audit log that are older than `before`, and deleted resources
+ * that no entry mentions any more. Returns the number of removed rows.
  */
 export async function pruneHistory(database: Database, before: Millis, step: number): Promise<number> {
   const { session } = database
@@ -37,14 +37,14 @@ export async function pruneHistory(database: Database, before: Millis, step: num
 }
 
 /**
- * The cut is found before the lock is taken. Under it, the search held up every writer: once nothing is old, a planner that expects some old entries
- * reads the whole log for them. The oldest entries are the first of the log's key, so looking at `step` of them is enough.
+ * The cut is found before the lock is taken. A search under the lock was rejected because it blocked every writer: if nothing is old, a planner
+ * that expects some old entries reads the whole log. The oldest entries are the first by the log's key, so `step` of them are enough.
  */
 async function pruneLog(database: Database, before: Millis, step: number): Promise<number> {
   const cut = await findCut(database.session, before, step)
   if (cut === null) return 0
   return database.transaction(async (session) => {
-    // The range is small, which only its values show: a plan without them would read the whole log.
+    // Only the values show that the range is small: a generic plan would read the whole log.
     await session.run('set local plan_cache_mode = auto')
     await lockHead(session)
     const removed = await remove(session, 'delete from change_log where first_revision <= $1::bigint', [cut.revision])
@@ -56,7 +56,7 @@ async function pruneLog(database: Database, before: Millis, step: number): Promi
   })
 }
 
-/** The newest of the old entries at the beginning of the log. Null: the first entry is not old. */
+/** The newest old entry at the beginning of the log. Null: the first entry is not old. */
 async function findCut(session: Session, before: Millis, step: number): Promise<Cut | null> {
   const [first] = await session.run<{ at: Millis }>('select at from change_log order by first_revision limit 1')
   if (!first || first.at >= before) return null
@@ -70,7 +70,7 @@ async function findCut(session: Session, before: Millis, step: number): Promise<
   return cut ?? null
 }
 
-/** `also`: what goes with the removed rows, which are `old`. */
+/** `also`: further statements that depend on the removed rows, `old`. */
 async function remove(session: Session, statement: string, parameters: readonly unknown[], also = ''): Promise<number> {
   const [row] = await session.run<{ removed: number }>(
     `with old as (${statement} returning *)${also} select count(*)::int as removed from old`,

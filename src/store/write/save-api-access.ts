@@ -1,4 +1,4 @@
-/** API keys, sessions and the audit log: each a statement of the transaction that decides it. Keys and cookies only as hashes. */
+/** Saves API keys, sessions and the audit log: each is a statement of the transaction that decides it. Keys and cookies are stored as hashes only. */
 import type { Millis } from '../../domain/values.ts'
 import { accessChannel } from '../database.ts'
 import type { ApiKeyRow, AuditEntry } from '../read/api-access.ts'
@@ -24,7 +24,7 @@ const keys = insertOf(apiKeys, { except: ['revokedAt'] })
 const sessions = insertOf(apiSessions)
 const entries = insertOf(auditLog, { except: ['key'] })
 
-/** To the other servers, once it is committed. */
+/** Notifies the other servers after COMMIT. */
 const notifyWithdrawal: Statement = { text: `select pg_notify('${accessChannel}', '')`, parameters: [] }
 
 export function insertApiKey(key: NewApiKey): Statement {
@@ -42,7 +42,7 @@ export function withdrawApiKey(id: string, at: Millis): readonly Statement[] {
   ]
 }
 
-/** Also takes away what has ended. */
+/** Also removes ended sessions. */
 export function insertSession(session: NewSession, now: Millis): readonly Statement[] {
   return [
     { text: 'delete from api_sessions where expires_at < $1::timestamptz', parameters: [iso(now)] },

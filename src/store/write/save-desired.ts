@@ -1,4 +1,4 @@
-/** What a batch made of what devices should run, a statement a table like save.ts. */
+/** Saves a batch's changes of desired state, one statement a table as in save.ts. */
 import type { Millis } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
 import { insertOf, type Write } from '../sql/record-set.ts'

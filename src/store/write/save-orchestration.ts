@@ -1,4 +1,4 @@
-/** What a batch made of rollouts with a lifecycle, a statement a table like save.ts. */
+/** Saves a batch's changes of rollouts with a lifecycle, one statement a table as in save.ts. */
 import { storableJson, storableJsonText } from '../../domain/text.ts'
 import type { Session } from '../database.ts'
 import { insertOf, updateOf, type Write } from '../sql/record-set.ts'
@@ -40,7 +40,7 @@ const putBundles = insertOf(bundles, {
   more: `on conflict (instance_key, target_key, component) do update
     set uid = excluded.uid, resource_version = excluded.resource_version, received_at = excluded.received_at`,
 })
-/** The objects as texts: they are not parsed before the database. */
+/** The objects as texts, which only the database parses. */
 const details = `json_to_recordset($1::text::json) as x(key bigint, detail text, "isCut" boolean)`
 const putDetails = `insert into resource_details (key, detail, detail_cut) select key, detail::json, "isCut" from ${details}
   on conflict (key) do update set detail = excluded.detail, detail_cut = excluded.detail_cut`

@@ -1,11 +1,11 @@
-/** What devices said of themselves. Each is a statement of the transaction that decides it. */
+/** Saves devices' statements about themselves. Each is a statement of the transaction that decides it. */
 import type { Label } from '../../domain/target.ts'
 import { storableJson, storableJsonText } from '../../domain/text.ts'
 import type { Millis } from '../../domain/values.ts'
 import { iso } from '../sql/record-set.ts'
 import type { Statement } from './contract.ts'
 
-/** Null: it has left. */
+/** Null: the device has left. */
 export function saveOnboarding(targetKey: number, at: Millis | null): Statement {
   const text = `insert into device_profiles (target_key, onboarded_at) values ($1::bigint, $2::timestamptz)
     on conflict (target_key) do update set onboarded_at = excluded.onboarded_at`
@@ -13,14 +13,14 @@ export function saveOnboarding(targetKey: number, at: Millis | null): Statement 
 }
 
 export interface SentCapabilities {
-  /** The JSON, as it was sent but for characters that cannot be kept. */
+  /** The JSON as received, without characters that cannot be stored. */
   readonly text: string
-  /** Of the route it was sent to. */
+  /** The version of the route. */
   readonly generation: string
   readonly labels: readonly Label[]
 }
 
-/** Null: it has none any more. */
+/** `sent` null: removes the capabilities. */
 export function saveCapabilities(targetKey: number, at: Millis, sent: SentCapabilities | null): Statement {
   const text = `insert into device_profiles (target_key, capabilities, capabilities_at, generation, labels)
     values ($1::bigint, $2::text, $3::timestamptz, $4::text, $5::text::jsonb)

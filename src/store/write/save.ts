@@ -1,5 +1,5 @@
 /**
- * The second half of the writer's SQL: what a batch made, one statement a table, however many reports it had.
+ * The second half of the writer's SQL: saves the changes of a batch, in one statement a table for any number of reports.
  * The statements do not wait for each other's answers; the transaction is the caller's.
  */
 import { counters, isZero, zeroCounters } from '../../domain/counters.ts'
@@ -64,7 +64,7 @@ export const addDeviations = insertOf(deviceDeviations, {
 export const keepNames = insertOf(batches, {
   more: 'on conflict (id) do update set at = excluded.at, outcomes = excluded.outcomes',
 })
-/** Its own parameters are the first. */
+/** Its own parameters come first. */
 export const moveHead = `update log_head set revision = $1::bigint, at = $2::timestamptz, next_key = $3::bigint, stamp = $4, writes = writes + 1,
   ${counters
     .map((counter) => logHead[counter].name)
@@ -135,7 +135,7 @@ export async function saveBatch(
   ])
 }
 
-/** Of rollouts that were there before. One statement cannot update what it inserts. */
+/** Updates rollouts that existed before, because one statement cannot update what it inserts. */
 export function knownRolloutDeltas({ rolloutDeltas, rollouts }: Effects): object[] {
   const isKnown = (key: number): boolean => !rollouts.get(key)?.isNew
   return [...rolloutDeltas]

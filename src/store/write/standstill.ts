@@ -1,9 +1,10 @@
 /**
- * Which deployments stand still. Each step under way is compared with how long the same step took other deployments of the rollout: longer
- * without any change than `factor` times what 95 of 100 took is a standstill. Where too few have taken the step, a fixed limit applies.
+ * Finds deployments that stand still. The duration of a step in progress is compared with the durations of the same step of other deployments in
+ * the rollout. A standstill is longer than `factor` times their 95th percentile, without any change. If too few completed the step, a fixed limit
+ * applies.
  *
- * An index has the steps by the time since which they are in progress (step-durations.ts keeps it), so looking costs a probe for each kind of
- * step and what is found, however many deployments are under way.
+ * An index orders the steps by their beginning (step-durations.ts maintains it). So a search costs one probe for each kind of step and the
+ * results, for any number of deployments in progress.
  */
 import { storableJson } from '../../domain/text.ts'
 import type { Millis, Revision } from '../../domain/values.ts'
@@ -12,19 +13,19 @@ import { iso } from '../sql/record-set.ts'
 import { fewestPeers, isUnderWay } from './step-durations.ts'
 
 export interface StallLimits {
-  /** Times what is usual; null: peers are not looked at. */
+  /** The factor of the peers' 95th percentile. Null: peers are ignored. */
   readonly factor: number | null
-  /** Seconds, where there is nothing to compare with; null: none. */
+  /** The limit in seconds without enough peers. Null: no limit. */
   readonly after: number | null
 }
 
-/** Seconds: less is no standstill, however quick the peers are. */
+/** Seconds. A shorter time is no standstill, even if the peers are faster. */
 export const shortest = 60
 
 export interface Overdue {
   readonly key: number
   readonly revision: Revision
-  /** GONE: it has gone on since, or is not under way any more. PEERS: its peers have passed the step meanwhile, so the fixed limit does not apply. */
+  /** GONE: the deployment has changed since, or is not in progress any more. PEERS: peers have completed the step meanwhile, so the fixed limit does not apply. */
   readonly verdict: 'STALLED' | 'GONE' | 'PEERS'
 }
 
@@ -73,7 +74,7 @@ export function findOverdue(
   return session.run(find, [iso(now), iso(listeningSince), factor, after, cursor, limit])
 }
 
-/** What was found needs no second look: a later change of the deployment brings its steps back. */
+/** Notes the results, so that no step is found twice: marks steps with PEERS, and removes the others. A later change of a deployment adds its steps again. */
 export async function settleOverdue(session: Session, found: readonly Overdue[]): Promise<void> {
   const keysOf = (isCompared: boolean): string =>
     storableJson(found.filter(({ verdict }) => (verdict === 'PEERS') === isCompared).map(({ key }) => key))

@@ -1,24 +1,24 @@
 /**
- * How long deployments stay in each state, kept up with the log: each entry is read once, so the cost is that of what changed. docs/architecture.md
- * has the design. The alternative, to count in the writer's transaction, would cost every report; a reader of the log is a minute late instead.
+ * How long deployments stay in each state, from the log. Each entry is read once, so the cost follows from the changes. docs/architecture.md
+ * has the design. Counting in the writer's transaction was rejected: it would slow every report. A reader of the log is a minute late instead.
  */
 import type { Revision } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
 
-/** Buckets in which a duration doubles: each is 4.4 % wide. */
+/** Buckets for each doubling of a duration: each is 4.4 % wide. */
 const bucketsPerDoubling = 16
-/** Fewer deployments, or fewer durations, say nothing about what is usual. A rollout of one deployment is kept no histogram. */
+/** Fewer deployments or durations give no percentile. A rollout of one deployment has no histogram. */
 export const fewestPeers = 10
 /** Steps of one deployment that are followed. */
 const mostSteps = 32
 
 export const followed = 'standstill'
 
-/** What can stand still: `d` is under way, was reported, and does not wait for a reason that it gives (an error on PENDING). */
+/** Whether `d` can stand still: it is in progress, was reported, and does not wait for a reason that it gives (an error on PENDING). */
 export const isUnderWay = `d.state in ('PENDING', 'INSTALLING', 'REMOVING') and d.forgotten_at is null and d.is_current and d.claimed
   and not d.stalled and (d.state <> 'PENDING' or d.error is null or json_typeof(d.error) = 'null')`
 
-/** A duration ends when the step is left for another than FAILED: what broke off does not say how long the step takes. */
+/** A duration ends when a state other than FAILED follows: the duration of a failed step does not show how long the step takes. */
 const isPassed = `change->>'from' in ('PENDING', 'INSTALLING', 'REMOVING') and change->>'to' not in ('FAILED', change->>'from')`
 
 /**
@@ -106,7 +106,7 @@ const follow = `
   where name = '${followed}' and exists (select from turn)
   returning cursor, (select count(*)::int from entries) as entries`
 
-/** Where the reading stands. */
+/** The cursor of the reader. */
 export async function readFollowed(session: Session): Promise<Revision> {
   await session.run(`insert into duties (name, cursor) values ('${followed}', 0) on conflict (name) do nothing`)
   const [row] = await session.run<{ cursor: Revision }>(

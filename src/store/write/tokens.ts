@@ -1,4 +1,4 @@
-/** Device tokens (their hashes only), keys and SPIFFE ids. Each is a statement of the transaction that decides it. */
+/** Saves device tokens (only their hashes), keys and SPIFFE ids. Each is a statement of the transaction that decides it. */
 import type { Proof } from '../signature-claims.ts'
 import { insertOf, type Write } from '../sql/record-set.ts'
 import { usedSignatures } from '../tables/schema.ts'
@@ -22,7 +22,7 @@ function withdrawRepositoryToken(targetKey: number): Statement {
   }
 }
 
-/** Those of the device stay good for so many seconds more. */
+/** The device's present tokens stay valid for so many more seconds. */
 export function expireTokens(targetKey: number, seconds: number): Statement {
   const text = `update device_tokens set expires_at = least(expires_at, now() + make_interval(secs => $2::int))
     where target_key = $1::bigint`
@@ -39,7 +39,7 @@ export interface NewIdentity {
   readonly publicKey: string | null
 }
 
-/** From now on these are all its keys, or all its SPIFFE ids. A former key may have obtained the repository token: that ends, too. */
+/** Replaces all keys, or all SPIFFE ids, of the device. A former key may have obtained the repository token, so the token ends too. */
 export function replaceIdentities(
   targetKey: number,
   kind: 'keys' | 'spiffeIds',
@@ -53,20 +53,20 @@ export function replaceIdentities(
   ]
 }
 
-/** Its holder before, if there was one, is retired. */
+/** A former holder of the identity is retired. */
 export function addIdentity(targetKey: number, { id, publicKey }: NewIdentity): Statement {
   const text =
     'insert into device_identities (id, target_key, public_key, added_at) values ($1, $2::bigint, $3::text, now()) on conflict (id) do update set target_key = excluded.target_key, public_key = excluded.public_key, added_at = excluded.added_at'
   return { text, parameters: [id, targetKey, publicKey] }
 }
 
-/** Of messages that were executed: they are not good again. Rows of `Proof`, in the order of their ids (sortProofs). */
+/** Marks executed messages as used, so that they are not accepted again. Rows of `Proof`, in the order of their ids (sortProofs). */
 export const spendSignatures: Write<Proof> = insertOf(usedSignatures, {
   except: ['heldUntil'],
   more: 'on conflict (id) do update set held_until = null',
 })
 
-/** claimSignatures locks the same rows in this order, so that neither waits for the other. */
+/** claimSignatures locks the same rows in this order, so that the two cannot deadlock. */
 export function sortProofs(proofs: readonly Proof[]): Proof[] {
   return proofs.toSorted((a, b) => (a.id < b.id ? -1 : 1))
 }
