@@ -74,7 +74,7 @@ function serveWith(program: GitProgram, { config, history, limits, refuse, log, 
   async function enter(lanes: typeof all, whose: string, signal: AbortSignal): Promise<() => void> {
     const late = new AbortController()
     const timer = setTimeout(() => {
-      const message = 'too many Git clients: try again later'
+      const message = 'too many Git clients: retry later'
       late.abort(refuse('gitProcesses', message, { max: limits.processes }))
     }, limits.waiting)
     try {
@@ -100,7 +100,7 @@ function serveWith(program: GitProgram, { config, history, limits, refuse, log, 
   }
 
   function requireOpen(): void {
-    if (isClosing) throw new DomainError('UNAVAILABLE', 'the server is shutting down: try again later')
+    if (isClosing) throw new DomainError('UNAVAILABLE', 'the server is shutting down: retry later')
   }
 
   const repositories = createRepositories({

@@ -62,5 +62,5 @@ export function createHistory({ session }: Pick<Database, 'session'>): History {
 
 function unreachable(cause: unknown): never {
   if (!isTransient(cause)) throw cause
-  throw new DomainError('UNAVAILABLE', `${describeOutage(cause)}: come again later`, { cause })
+  throw new DomainError('UNAVAILABLE', `${describeOutage(cause)}: retry later`, { cause })
 }

@@ -47,9 +47,9 @@ describe('a notification', () => {
     ['fe80::1'],
   ])('is not sent to a name that resolves to %s', async (address) => {
     resolveTo(address)
-    await expect(post(`http://hook.example:${port}/`)).rejects.toThrow(/inside.*SINK_ALLOW/)
+    await expect(post(`http://hook.example:${port}/`)).rejects.toThrow(/internal.*SINK_ALLOW/)
     resolveTo('93.184.215.14', address)
-    await expect(post(`http://hook.example:${port}/`)).rejects.toThrow(/inside.*SINK_ALLOW/)
+    await expect(post(`http://hook.example:${port}/`)).rejects.toThrow(/internal.*SINK_ALLOW/)
     expect(receiver.received).toEqual([])
   })
 
