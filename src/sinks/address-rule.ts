@@ -15,7 +15,7 @@ export interface AddressRule {
  * All of IANA's special-purpose registries for IPv4 and IPv6, multicast and reserved ranges, and forms in which an IPv6 address carries an
  * IPv4 one (compatible, translated, 6to4, NAT64). A mapped one (::ffff:0:0/96) is judged as the IPv4 address that it is.
  */
-const inside: readonly (readonly [string, number, 'ipv4' | 'ipv6'])[] = [
+const internal: readonly (readonly [string, number, 'ipv4' | 'ipv6'])[] = [
   ['0.0.0.0', 8, 'ipv4'],
   ['10.0.0.0', 8, 'ipv4'],
   ['100.64.0.0', 10, 'ipv4'],
@@ -52,9 +52,9 @@ const inside: readonly (readonly [string, number, 'ipv4' | 'ipv6'])[] = [
   ['ff00::', 8, 'ipv6'],
 ]
 
-/** `allowed`: host names, addresses and CIDR ranges that may be reached although they are inside. */
+/** `allowed`: host names, addresses and CIDR ranges that may be reached although they are internal. */
 export function createAddressRule(allowed: readonly string[]): AddressRule {
-  const blocked = listOf(inside)
+  const blocked = listOf(internal)
   const names = new Set(allowed.filter((entry) => !isIP(entry.split('/')[0] ?? '')).map((name) => name.toLowerCase()))
   const open = listOf(
     allowed.flatMap((entry) => {
@@ -78,8 +78,8 @@ export function createAddressRule(allowed: readonly string[]): AddressRule {
       if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:')) return 'must be an http or https address'
       if (url.username || url.password) return 'must not contain a user or a password'
       const host = url.hostname.replace(/^\[|\]$/g, '')
-      const isInside = isIP(host) ? !allows(host, host) : isLocalName(host) && !names.has(host.toLowerCase())
-      return isInside ? `leads inside (${host}): SINK_ALLOW must name it` : null
+      const isInternal = isIP(host) ? !allows(host, host) : isLocalName(host) && !names.has(host.toLowerCase())
+      return isInternal ? `must not be internal (${host}) unless SINK_ALLOW names it` : null
     },
   }
 }
