@@ -85,8 +85,8 @@ async function beginMessage(
   const url = `ws://127.0.0.1:${server.port}/graphql`
   const socket = new WebSocket(url, 'graphql-transport-ws', { headers: { 'x-forwarded-for': address } })
   socket.on('error', () => undefined)
-  const [response] = await once(socket, 'upgrade')
-  await once(socket, 'open')
+  // Both events come in one turn.
+  const [[response]] = await Promise.all([once(socket, 'upgrade'), once(socket, 'open')])
   sockets.push(response.socket)
   socket.send('{"type":"connection_init"}')
   await once(socket, 'message')
