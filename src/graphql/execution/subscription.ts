@@ -10,7 +10,8 @@ import { executeEvent } from './event-execution.ts'
 import type { EventResult } from './event-result.ts'
 import { validateWithin } from './operation.ts'
 import type { SharedExecution } from './shared-execution.ts'
-import type { Listener, Operation, SubscriberGroups } from './subscriber-group.ts'
+import type { SubscriberGroups } from './subscriber-group.ts'
+import type { Listener, Operation } from './subscriber-line.ts'
 
 /** The results of a subscription, pushed to one listener. */
 export interface ResultStream {

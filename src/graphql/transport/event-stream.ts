@@ -12,7 +12,7 @@ import type { Plugin } from 'graphql-yoga'
 import type { ApiAuth } from '../../auth/api/api-auth.ts'
 import { formatResult, type MaskError, maskResult } from '../execution/errors.ts'
 import { createEventResult, type EventResult, textOf } from '../execution/event-result.ts'
-import type { Listener } from '../execution/subscriber-group.ts'
+import type { Listener } from '../execution/subscriber-line.ts'
 import type { ResultStream } from '../execution/subscription.ts'
 import { principalOf, type RequestState, type StateContext, stateOf } from './request-state.ts'
 
