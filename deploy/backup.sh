@@ -19,10 +19,13 @@ if [ "${1:-}" = once ]; then
   exit
 fi
 # A shell that is process 1 ignores SIGTERM unless it traps it, and handles it only while it waits.
-trap exit TERM INT
+# Its sleep must not outlive it.
+sleeper=
+trap 'kill "$sleeper" 2>/dev/null || :; exit' TERM INT
 while :; do
   pause=86400
   dump && prune || { echo "The dump failed. The next attempt is in an hour." >&2; pause=3600; }
   sleep "$pause" &
-  wait $!
+  sleeper=$!
+  wait "$sleeper"
 done

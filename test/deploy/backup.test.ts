@@ -46,10 +46,13 @@ describe.each(postgresStores)('deploy/backup.sh on $name', (store) => {
 
   it('repeats until it is stopped, and stops at once', async () => {
     const { folder, env } = await prepare()
-    const child = spawn('sh', [script], { env, stdio: 'inherit' })
-    const ended = once(child, 'close')
+    const child = spawn('sh', [script], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+    const ended = once(child, 'exit')
+    // A sleep that outlived the script would hold the other end.
+    const left = once(child.stdout.resume(), 'end')
     await expect.poll(() => dumpsIn(folder).length).toBe(1)
     child.kill('SIGTERM')
     expect((await ended)[1]).toBe(null)
+    await left
   })
 })
