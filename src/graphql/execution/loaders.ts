@@ -11,7 +11,7 @@ import type { Digits, Millis, Revision } from '../../domain/values.ts'
 import type { Snapshot } from '../../store/database.ts'
 import { visibleChanges, withScope } from '../../store/read/access-scope.ts'
 import { audit } from '../../store/read/audit.ts'
-import { type ChangeScope, countChanges, pageChanges } from '../../store/read/changes/changes.ts'
+import { countChanges, pageChanges } from '../../store/read/changes/changes.ts'
 import type { DeploymentFilter } from '../../store/read/deployment-filter.ts'
 import {
   componentsByKey,
@@ -39,7 +39,7 @@ import { actionsOf, instancesByKey, instancesOf } from '../../store/read/instanc
 import { requireRetained, resolvePast } from '../../store/read/past.ts'
 import { profilesOf } from '../../store/read/profiles.ts'
 import { countReports, pageReports } from '../../store/read/reports.ts'
-import type { ResourceFilter, ResourceScope } from '../../store/read/resource-scope.ts'
+import type { ResourceFilter } from '../../store/read/resource-scope.ts'
 import { countResources, detailsOf, pageResources, resourcesByKey, sumOfReadiness } from '../../store/read/resources.ts'
 import {
   countRollouts,
@@ -59,23 +59,23 @@ import {
 import { lagsOf } from '../../store/sinks/sinks.ts'
 import type { PageRequest } from '../../store/sql/order.ts'
 import { batched, remembered } from './batching.ts'
+import {
+  type ChangeParent,
+  changeAnswerKey,
+  changeScopeOf,
+  deviceScopeOf,
+  type Parent,
+  type ResourceParent,
+  resourceAnswerKey,
+  resourceScopeOf,
+  scopeOf,
+} from './parents.ts'
 
 /** `asOf`: the revision of its deployments. Null: the present. Targets themselves have no past. */
 export type TargetNode = Target & { readonly asOf: Revision | null }
 
 /** Number of manifest versions or documents returned. Their history never expires. */
 export const shownVersions = 100
-
-/** The parent of a list. */
-export type Parent = { readonly of: 'fleet' } | { readonly of: 'rollout' | 'target' | 'instance'; readonly key: number }
-export type ResourceParent =
-  | { readonly of: 'fleet' }
-  | { readonly of: 'rollout' | 'instance' | 'deployment'; readonly key: number }
-  | { readonly of: 'component'; readonly key: number; readonly name: string }
-export type ChangeParent =
-  | { readonly of: 'fleet' }
-  | { readonly of: 'deployment'; readonly key: number }
-  | { readonly of: 'component'; readonly key: number; readonly name: string }
 
 export type Reader = ReturnType<typeof createReader>
 
@@ -288,46 +288,4 @@ function createReader(s: Snapshot) {
     sinkLag: batched((keys: readonly number[]) => lagsOf(s, keys)),
     drift: remembered(() => audit(s)),
   }
-}
-
-function scopeOf(of: Scope['of'], keys: readonly number[]): Scope {
-  return of === 'fleet' ? { of } : { of, keys }
-}
-
-function deviceScopeOf(of: DeviceScope['of'], keys: readonly number[]): DeviceScope {
-  return of === 'fleet' ? { of } : { of, keys }
-}
-
-/** All parents in one load have the same kind. */
-function changeScopeOf(parents: readonly ChangeParent[]): ChangeScope {
-  const items = parents.flatMap((parent) =>
-    parent.of === 'component' ? [{ deploymentKey: parent.key, name: parent.name }] : [],
-  )
-  if (items.length > 0) return { of: 'component', items }
-  const keys = parents.flatMap((parent) => (parent.of === 'deployment' ? [parent.key] : []))
-  return keys.length > 0 ? { of: 'deployment', keys } : { of: 'fleet' }
-}
-
-/** All parents in one load have the same kind. */
-function resourceScopeOf(parents: readonly ResourceParent[]): ResourceScope {
-  const [first] = parents
-  if (!first || first.of === 'fleet') return { of: 'fleet' }
-  if (first.of !== 'component')
-    return { of: first.of, keys: parents.flatMap((parent) => ('key' in parent ? [parent.key] : [])) }
-  const items = parents.flatMap((parent) =>
-    parent.of === 'component' ? [{ deploymentKey: parent.key, name: parent.name }] : [],
-  )
-  return { of: 'component', items }
-}
-
-/** Results of components are keyed by index. */
-function resourceAnswerKey(parent: ResourceParent, index: number): number {
-  if (parent.of === 'component') return index
-  return parent.of === 'fleet' ? 0 : parent.key
-}
-
-/** Results of components are keyed by index. */
-function changeAnswerKey(parent: ChangeParent, index: number): number {
-  if (parent.of === 'component') return index
-  return parent.of === 'deployment' ? parent.key : 0
 }

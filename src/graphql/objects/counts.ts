@@ -8,7 +8,8 @@ import {
   stateCountsOf,
 } from '../../store/read/deployments.ts'
 import { builder } from '../builder.ts'
-import type { Parent, Reader } from '../execution/loaders.ts'
+import type { Reader } from '../execution/loaders.ts'
+import type { Parent } from '../execution/parents.ts'
 import { DeploymentFilterRef, toDeploymentFilter } from './deployment-filter.ts'
 import { pastArgs, resolvePastArgs } from './past.ts'
 
