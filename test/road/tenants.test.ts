@@ -16,12 +16,22 @@ const said = (device: 'gw/1' | 'gw/2', more: object = {}): Command => ({
 })
 const quiet = { state: 'INSTALLING', fails: false, parts: [] }
 
-/** Each of these has shown something of gw/2 to the tenant of gw/1. */
+/** Each of the first four has shown something of gw/2 to the tenant of gw/1. */
 const leaks: [Command[]][] = [
   [[said('gw/2'), said('gw/2', { state: 'INSTALLED' }), said('gw/1', quiet)]],
   [[said('gw/2'), said('gw/1', { parts: ['y'] }), said('gw/2', { do: 'late' })]],
   [[said('gw/2'), said('gw/1', quiet), said('gw/2')]],
   [[said('gw/2'), { do: 'forget', number: 0 }, said('gw/1', quiet)]],
+  // Shows nothing; its first report repeats the declaration.
+  [
+    [
+      { do: 'declare', device: 'gw/2', id: 'd-1', parts: ['x'] },
+      said('gw/2', { do: 'late', state: 'PENDING', fails: false, parts: [] }),
+      said('gw/1', { id: 'd-2', state: 'PENDING', parts: ['y'] }),
+      said('gw/2', { do: 'late', state: 'PENDING' }),
+      { do: 'report', device: 'gw/3', id: 'd-1', state: 'FAILED', fails: false, parts: ['y'] },
+    ],
+  ],
 ]
 
 describe.each(stores)('two tenants on $name', (store) => {
