@@ -60,6 +60,7 @@ describe('rollcall get and counts', () => {
       expect(child.lines.join('\n')).toMatch(/rollout/)
     }
     const script = completionOf('bash', Object.keys(options))
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: bash expands it.
     const asked = 'COMP_WORDS=(rollcall get dev); COMP_CWORD=2; _rollcall; echo "${COMPREPLY[@]}"'
     expect(execFileSync('bash', ['-c', `${script}\n${asked}`], { encoding: 'utf8' })).toBe('devices device\n')
   })
