@@ -79,7 +79,7 @@ export async function createFeed(options: FeedOptions): Promise<Feed> {
   })
   await database.listen((revision) => {
     // The next poll notices another epoch, which a revision alone does not show.
-    if (revision === null || (revision > hub.last && !hub.skip(revision))) void synchronize()
+    if (revision === null || (revision > hub.last && !hub.advance(revision))) void synchronize()
   })
   const poll = setInterval(() => void synchronize(), pollInterval)
   const bookmarks = setInterval(() => {

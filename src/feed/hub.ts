@@ -43,7 +43,7 @@ export interface Hub {
   /** Reads the log until the hub has reached the head of the database. */
   follow(head: LogHead): Promise<void>
   /** Moves `last` to a revision without reading the changes before it. False: a subscriber would miss them. */
-  skip(revision: Revision): boolean
+  advance(revision: Revision): boolean
   subscribe(subscriber: Subscriber): () => void
   /** Calls `moved` when `last` has moved. Reads nothing: for readers of the log with a cursor of their own. */
   onMove(moved: () => void): () => void
@@ -82,7 +82,7 @@ export function createHub(log: LogReader, start: LogHead, memory = 10_000): Hub 
     for (const moved of movers) moved()
   }
 
-  function skip(revision: Revision): boolean {
+  function advance(revision: Revision): boolean {
     if (index.size > 0) return false
     if (revision > last) forgetUntil(revision)
     return true
@@ -108,7 +108,7 @@ export function createHub(log: LogReader, start: LogHead, memory = 10_000): Hub 
       epochBase = head.epochBase
       interrupt(head.epochBase)
     }
-    while (last < head.revision && !skip(head.revision)) {
+    while (last < head.revision && !advance(head.revision)) {
       const changes = (await log.read(last, pageSize)).filter((change) => change.revision > last)
       const next = changes[0]?.revision ?? head.revision + 1
       if (next > last + 1) interrupt(next - 1)
@@ -133,7 +133,7 @@ export function createHub(log: LogReader, start: LogHead, memory = 10_000): Hub 
     publish(since, changes) {
       const isNext = (): boolean => since === last && catchUp.running() === null
       if (isNext()) return dispatch(changes)
-      if (catchUp.running() === null && skip(changes.at(-1)?.revision ?? since)) return
+      if (catchUp.running() === null && advance(changes.at(-1)?.revision ?? since)) return
       const reading = catchUp.running() ?? catchUp()
       reading
         .then(() => {
@@ -147,7 +147,7 @@ export function createHub(log: LogReader, start: LogHead, memory = 10_000): Hub 
     async reach(revision) {
       if (last < revision) await catchUp()
     },
-    skip: (revision) => catchUp.running() === null && skip(revision),
+    advance: (revision) => catchUp.running() === null && advance(revision),
     follow: (head) => (head.revision === last && head.epochBase === epochBase ? Promise.resolve() : catchUp()),
     subscribe(subscriber) {
       subscribers.add(subscriber)

@@ -56,7 +56,7 @@ describe('a hub', () => {
       moves += 1
     })
     write(20)
-    expect(hub.skip(15)).toBe(true)
+    expect(hub.advance(15)).toBe(true)
     await hub.follow(head())
     hub.publish(25, [changeAt(26)])
     expect({ last: hub.last, moves, reads: reads() }).toEqual({ last: 26, moves: 3, reads: 0 })
@@ -75,7 +75,7 @@ describe('a hub', () => {
       interrupted: () => expect.unreachable(),
     })
     write(18)
-    expect(hub.skip(18)).toBe(false)
+    expect(hub.advance(18)).toBe(false)
     await hub.follow(head())
     expect(told).toEqual([16, 17, 18])
     expect(reads()).toBe(1)

@@ -1,7 +1,7 @@
 // @ts-check
 /**
  * All that an installation runs of this project (package.json, `dependencies`). It imports no module of the server, and is JavaScript: what
- * runs on the machine of whoever installs can be read in this one file, and runs on the Node that is there before ours is.
+ * runs on the machine of a user who installs it can be read in this one file, and runs on the Node that is there before ours is.
  *
  * Initialising PGlite's directory takes seconds, taking a copy of one that is ready a fraction of one. So a copy, with this version's
  * tables, is kept beside the modules: installing makes it, and if that could not be, the first boot does. All copies are the same
