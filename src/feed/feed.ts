@@ -112,8 +112,8 @@ export async function createFeed(options: FeedOptions): Promise<Feed> {
         createChangeStream({ hub, backlog, range, whenReadable, capacity, closed }, wanted),
       ),
     watch: (wanted) =>
-      watchStreams.open((closed) =>
-        createWatchStream({ hub, refresher, whenReadable, capacity: stateCapacity, closed }, wanted),
+      watchStreams.open((closed, subscribers) =>
+        createWatchStream({ hub, refresher, whenReadable, capacity: stateCapacity, subscribers, closed }, wanted),
       ),
     close() {
       clearInterval(poll)
@@ -138,8 +138,11 @@ function createOpenStreams<S extends { close(failure?: unknown): void }>() {
   return {
     all: () => counts.keys(),
     subscribers: () => counts.values().reduce((sum, count) => sum + count, 0),
-    open(create: (closed: () => void) => S): Shared<S> {
-      const stream = create(() => void counts.delete(stream))
+    open(create: (closed: () => void, subscribers: () => number) => S): Shared<S> {
+      const stream = create(
+        () => void counts.delete(stream),
+        () => counts.get(stream) ?? 1,
+      )
       counts.set(stream, 1)
       if (isClosed) stream.close(unavailable())
       return Object.assign(stream, {

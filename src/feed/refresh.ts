@@ -1,8 +1,9 @@
 /**
  * Reads the present for state streams. Streams that are due share a snapshot and its loaders, so the cost depends on the
- * commits and not on the number of subscribers. A snapshot is used for a short time only, by callers in turns: thousands of
- * streams that read different things delay neither writes nor other callers. The hub reaches the snapshot's revision first,
- * so that the changes of an event and the object that is read end at the same revision.
+ * commits and not on the number of subscribers. A snapshot is used for a short time only, by callers in turns, and is given
+ * back early when a report waits for its connection: thousands of streams that read different things delay neither writes nor
+ * other callers. The hub reaches the snapshot's revision first, so that the changes of an event and the object that is read end
+ * at the same revision.
  */
 import type { Revision } from '../domain/values.ts'
 import { createFairQueue, type FairQueue } from '../limits/fair-queue.ts'
@@ -17,12 +18,12 @@ export interface SharedSnapshot {
 }
 
 export interface Refresher {
-  /** `whose`: the caller that the read is charged to. */
-  join(whose: string): Promise<SharedSnapshot>
+  /** `whose`: the caller that the read is charged to. `subscribers`: their number, because each may read something else. */
+  join(whose: string, subscribers: number): Promise<SharedSnapshot>
 }
 
 export interface RefreshOptions {
-  /** The number of snapshots that are open at once. */
+  /** The number of snapshots that are open at once. On one connection the second would only wait for the first. */
   readonly concurrency?: number
   /** Milliseconds after which no further reader gets a snapshot. */
   readonly hold?: number
@@ -30,6 +31,7 @@ export interface RefreshOptions {
 }
 
 interface Waiting {
+  readonly subscribers: number
   readonly resolve: (shared: SharedSnapshot) => void
   readonly reject: (error: unknown) => void
 }
@@ -37,15 +39,23 @@ interface Waiting {
 /** The embedded database does not write while a snapshot is open. A longer one is shared by more readers. */
 const holds: Readonly<Record<Database['kind'], number>> = { pglite: 100, postgres: 500 }
 
-/** Streams that get the first snapshot, before it is known how long they read. */
+/** Portions of a snapshot's time. A report waits for one of them at most. */
+const portionsOfHold = 4
+
+/** Subscribers that get the first snapshot, before it is known how long they read. */
 const firstPortion = 32
 const largestPortion = 4_096
 
 export function createRefresher(
   database: Database,
   hub: Hub,
-  { concurrency = 2, hold = holds[database.kind], clock = performance.now.bind(performance) }: RefreshOptions = {},
+  {
+    concurrency = database.kind === 'pglite' ? 1 : 2,
+    hold = holds[database.kind],
+    clock = performance.now.bind(performance),
+  }: RefreshOptions = {},
 ): Refresher {
+  const share = hold / portionsOfHold
   let waiting = createFairQueue<Waiting>()
   let open = 0
   let isScheduled = false
@@ -72,28 +82,38 @@ export function createRefresher(
   }
 
   /**
-   * Serves streams in portions until the time is over. Each portion has a share of each caller. The remaining streams read from the next
-   * snapshot, after the queued reports are written. The duration of a portion determines the size of the next one, so that expensive streams
-   * do not exceed the time. A single stream may take as long as an operation.
+   * Serves streams in portions until the time is over, or until another caller waits for the connection. Each portion has a share of each
+   * caller. The remaining streams read from the next snapshot, after the queued reports are written. The duration of a portion determines the
+   * size of the next one, so that expensive streams do not exceed the time. A single stream may take as long as an operation.
    */
   async function readFrom(shared: Pick<SharedSnapshot, 'snapshot' | 'revision'>, joined: FairQueue<Waiting>) {
     const start = clock()
-    while (joined.size() > 0) {
+    do {
       const begin = clock()
-      if (begin - start >= hold) return
-      const size = Math.min(portion, joined.size())
-      await portionOf(joined, size, shared)
+      const size = await portionOf(joined, shared)
       const taken = clock() - begin
-      if (taken > hold) portion = Math.max(1, Math.floor((size * hold) / taken))
-      else if (taken < hold / 4 && size === portion) portion = Math.min(2 * portion, largestPortion)
-    }
+      if (taken > 2 * share) portion = Math.max(1, Math.floor((size * share) / taken))
+      else if (taken < share / 2 && size >= portion) portion = Math.min(2 * portion, largestPortion)
+    } while (joined.size() > 0 && clock() - start < hold && !shared.snapshot.isWanted())
   }
 
-  function portionOf(joined: FairQueue<Waiting>, size: number, shared: Pick<SharedSnapshot, 'snapshot' | 'revision'>) {
-    return new Promise<void>((released) => {
-      let readers = size
-      for (let left = readers; left > 0; left -= 1)
-        joined.take()?.item.resolve({ ...shared, release: once(() => --readers === 0 && released()) })
+  /** Resolves when all have read, with the number of subscribers. */
+  function portionOf(joined: FairQueue<Waiting>, shared: Pick<SharedSnapshot, 'snapshot' | 'revision'>) {
+    return new Promise<number>((released) => {
+      let readers = 0
+      let size = 0
+      const release = (): void => {
+        readers -= 1
+        if (readers === 0) released(size)
+      }
+      while (size < portion) {
+        const next = joined.take()
+        if (!next) break
+        readers += 1
+        size += next.item.subscribers
+        // A reader continues after this loop.
+        next.item.resolve({ ...shared, release: once(release) })
+      }
     })
   }
 
@@ -123,8 +143,10 @@ export function createRefresher(
   }
 
   return {
-    join(whose) {
-      const shared = new Promise<SharedSnapshot>((resolve, reject) => waiting.add(whose, { resolve, reject }))
+    join(whose, subscribers) {
+      const shared = new Promise<SharedSnapshot>((resolve, reject) =>
+        waiting.add(whose, { subscribers, resolve, reject }),
+      )
       schedule()
       return shared
     },

@@ -49,6 +49,8 @@ export interface WatchStreamSource {
   readonly whenReadable: (callback: () => void) => void
   /** Commits whose changes a stream keeps. */
   readonly capacity: number
+  /** The number of subscribers of the stream. */
+  readonly subscribers: () => number
   /** Called once, when the stream is closed. */
   readonly closed?: (() => void) | undefined
 }
@@ -101,7 +103,7 @@ export function createWatchStream(
 
   async function read(): Promise<WatchEvent | 'idle' | 'ended'> {
     try {
-      const { snapshot, revision, release } = await source.refresher.join(whose)
+      const { snapshot, revision, release } = await source.refresher.join(whose, source.subscribers())
       if (ended) {
         release()
         return end()

@@ -42,6 +42,8 @@ export interface Snapshot extends Session {
   readonly head: Promise<LogHead>
   /** Values derived from this snapshot. They live as long as it. */
   readonly derived: Map<string, unknown>
+  /** Whether other callers wait for its connection: on the embedded database, which has one, reports do. */
+  isWanted(): boolean
   close(): Promise<void>
 }
 

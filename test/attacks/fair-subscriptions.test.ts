@@ -69,9 +69,9 @@ describe.each(stores)('on $name', (store) => {
     const whenAnswered = allTold() - before
     await one.until(own + 1)
     const whenOtherTold = allTold() - before
-    // The embedded database has one connection, so there a report waits for the reads before it.
-    if (store.name !== 'PGlite') expect(whenAnswered).toBeLessThan(sockets * perSocket)
-    if (store.name !== 'PGlite') expect(whenOtherTold).toBeLessThan(sockets * perSocket)
+    // A report waits for one portion of them, also on the embedded database, which has one connection.
+    expect(whenAnswered).toBeLessThan((sockets * perSocket) / 2)
+    expect(whenOtherTold).toBeLessThan(sockets * perSocket)
     // And all of them are told.
     await expect.poll(allTold).toBeGreaterThanOrEqual(before + sockets * perSocket)
     for (const { socket } of many) socket.terminate()

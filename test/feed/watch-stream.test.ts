@@ -20,7 +20,10 @@ describe('a watched state', () => {
       },
     }
     const stream = iterate(
-      createWatchStream({ hub, refresher, whenReadable: () => {}, capacity: 10 }, { topics: ['all'] }),
+      createWatchStream(
+        { hub, refresher, whenReadable: () => {}, capacity: 10, subscribers: () => 1 },
+        { topics: ['all'] },
+      ),
     )
     const told = [await stream.next(), await stream.next(), await stream.next()]
     expect(told.map(({ value }) => [value?.cursor, value?.changes.map((change: Change) => change.revision)])).toEqual([

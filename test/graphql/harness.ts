@@ -122,6 +122,7 @@ function countStatements(database: Database) {
       const own: Snapshot = {
         head: snapshot.head,
         derived: snapshot.derived,
+        isWanted: snapshot.isWanted,
         rows: (query) => {
           statements += 1
           return snapshot.rows(query)

@@ -36,7 +36,7 @@ export function createUnitOfWork() {
       return { snapshot: { derived: new Map() } as unknown as Snapshot, revision, release: () => {} }
     },
   }
-  const rest = { whenReadable: () => {}, capacity: 1_000 }
+  const rest = { whenReadable: () => {}, capacity: 1_000, subscribers: () => 1 }
   const setSubscriberCount = (): void => {}
   return {
     hub,

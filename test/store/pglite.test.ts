@@ -46,6 +46,24 @@ describe('an embedded database', () => {
     expect(existsSync(join(dataDir, 'pgdata.new'))).toBe(false)
   })
 
+  it('writes before it serves the reads that wait, and serves one of them after each write', async () => {
+    const database = await openDatabase({ url: null, dataDir: 'memory' })
+    const snapshot = await database.snapshot()
+    await snapshot.head
+    expect(snapshot.isWanted()).toBe(false)
+    const served: string[] = []
+    const waiting = [
+      ...['read 1', 'read 2', 'read 3'].map((name) => database.session.run('select 1').then(() => served.push(name))),
+      database.append(1, 'select 1', []).then(() => served.push('write 1')),
+      database.transaction(async (session) => void (await session.run('select 1'))).then(() => served.push('write 2')),
+    ]
+    expect(snapshot.isWanted()).toBe(true)
+    await snapshot.close()
+    await Promise.all(waiting)
+    expect(served).toEqual(['write 1', 'read 1', 'write 2', 'read 2', 'read 3'])
+    await database.close()
+  })
+
   it('leaves nobody waiting when it is closed', async () => {
     const database = await openDatabase({ url: null, dataDir: 'memory' })
     const asked = database.session.run('select 1 as one')

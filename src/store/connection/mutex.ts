@@ -1,6 +1,7 @@
 /**
- * A mutex for PGlite's one connection. An idle holder loses it: otherwise a holder that waits for work that needs the connection too
- * would block the whole server.
+ * A mutex for PGlite's one connection. A write goes before the reads that wait, because a device waits for it; after a write the first of the
+ * reads is next, so that neither kind starves. An idle holder loses the connection: otherwise a holder that waits for work that needs the
+ * connection too would block the whole server.
  */
 import { orAborted } from './abort.ts'
 import { StatementError } from './failure.ts'
@@ -8,24 +9,39 @@ import type { Run } from './transaction.ts'
 
 export interface MutexLock {
   readonly run: Run
+  /** Whether another caller waits for the connection. */
+  isWanted(): boolean
   end(): void
 }
 
+export type MutexUse = 'read' | 'write'
+
 export interface Mutex {
   /** Waits in a queue. The caller has the connection until it ends its turn. `signal`: aborted when the caller no longer waits. */
-  take(signal?: AbortSignal): Promise<MutexLock>
+  take(use: MutexUse, signal?: AbortSignal): Promise<MutexLock>
 }
 
 export function createMutex(run: Run, idleLimit: number): Mutex {
-  let line: Promise<void> = Promise.resolve()
+  const waiting: Readonly<Record<MutexUse, (() => void)[]>> = { read: [], write: [] }
+  let isTaken = false
+  let last: MutexUse = 'read'
 
-  async function take(): Promise<MutexLock> {
-    const before = line
-    let pass = (): void => {}
-    line = new Promise((resolve) => {
-      pass = resolve
-    })
-    await before
+  async function wait(use: MutexUse): Promise<void> {
+    if (isTaken) await new Promise<void>((go) => waiting[use].push(go))
+    isTaken = true
+    last = use
+  }
+
+  /** The connection stays taken while the next caller resumes. */
+  function pass(): void {
+    const order: readonly MutexUse[] = last === 'write' ? ['read', 'write'] : ['write', 'read']
+    const next = order.find((use) => waiting[use].length > 0)
+    if (next) waiting[next].shift()?.()
+    else isTaken = false
+  }
+
+  async function take(use: MutexUse): Promise<MutexLock> {
+    await wait(use)
     let isOver = false
     let running = 0
     let timer = setTimeout(takeAway, idleLimit)
@@ -52,6 +68,7 @@ export function createMutex(run: Run, idleLimit: number): Mutex {
           if (running === 0 && !isOver) timer = setTimeout(takeAway, idleLimit)
         }
       },
+      isWanted: () => waiting.read.length > 0 || waiting.write.length > 0,
       end: () => {
         if (!isOver) end()
       },
@@ -59,9 +76,9 @@ export function createMutex(run: Run, idleLimit: number): Mutex {
   }
 
   return {
-    async take(signal) {
+    async take(use, signal) {
       signal?.throwIfAborted()
-      const turn = take()
+      const turn = take(use)
       const leave = (): void => void turn.then(({ end }) => end())
       signal?.addEventListener('abort', leave)
       try {

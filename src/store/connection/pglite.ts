@@ -1,6 +1,6 @@
 /**
  * The embedded store: PostgreSQL in this process (PGlite), in a worker thread. It has one connection, so a transaction or a snapshot
- * has exclusive use of the database until it ends. Other callers wait in order.
+ * has exclusive use of the database until it ends. Other callers wait, writes before reads.
  */
 import { extname, join } from 'node:path'
 import { Worker } from 'node:worker_threads'
@@ -8,7 +8,7 @@ import type { Database, LogHead } from '../database.ts'
 import { storableParameters } from './column-parsers.ts'
 import { StatementError } from './failure.ts'
 import { headText } from './log-head.ts'
-import { createMutex, type MutexLock } from './mutex.ts'
+import { createMutex, type MutexLock, type MutexUse } from './mutex.ts'
 import type { PartTaken, WorkerAnswer, WorkerData, WorkerRequest } from './pglite-worker.ts'
 import { openSnapshot, type Run, sessionOf, transact } from './transaction.ts'
 
@@ -67,8 +67,8 @@ export async function openPglite(options: WorkerData, idleLimit = frozenAfter): 
 
   const mutex = createMutex(run, idleLimit)
 
-  async function inTurn<T>(work: (turn: MutexLock) => Promise<T>): Promise<T> {
-    const turn = await mutex.take()
+  async function inTurn<T>(use: MutexUse, work: (turn: MutexLock) => Promise<T>): Promise<T> {
+    const turn = await mutex.take(use)
     try {
       return await work(turn)
     } finally {
@@ -76,7 +76,10 @@ export async function openPglite(options: WorkerData, idleLimit = frozenAfter): 
     }
   }
 
-  const session = sessionOf((text, parameters) => inTurn((turn) => turn.run(text, parameters)))
+  const sessionFor = (use: MutexUse) =>
+    sessionOf((text, parameters) => inTurn(use, (turn) => turn.run(text, parameters)))
+  const session = sessionFor('read')
+  const writing = sessionFor('write')
 
   await run('set timezone to utc')
   return {
@@ -84,7 +87,7 @@ export async function openPglite(options: WorkerData, idleLimit = frozenAfter): 
     location: options.dataDir ?? 'memory',
     session,
     async snapshot(signal) {
-      const turn = await mutex.take(signal)
+      const turn = await mutex.take('read', signal)
       const begin = async (): Promise<LogHead[]> => {
         const begun = turn.run('begin isolation level repeatable read read only')
         const [, head] = await Promise.all([begun, turn.run<LogHead>(headText)])
@@ -92,10 +95,10 @@ export async function openPglite(options: WorkerData, idleLimit = frozenAfter): 
       }
       // Nothing was written: whatever happens to the COMMIT, the turn is over.
       const end = (): Promise<void> => turn.run('commit').then(turn.end, turn.end)
-      return openSnapshot({ run: turn.run, begin, end, signal })
+      return openSnapshot({ run: turn.run, begin, end, isWanted: turn.isWanted, signal })
     },
-    transaction: (work) => inTurn((turn) => transact(turn.run, 1, work, beginWriting)),
-    append: (_connection, text, parameters) => session.run(text, parameters),
+    transaction: (work) => inTurn('write', (turn) => transact(turn.run, 1, work, beginWriting)),
+    append: (_connection, text, parameters) => writing.run(text, parameters),
     // No other process has this database: there is no other writer.
     async listen(ring) {
       ring(null)
@@ -107,7 +110,7 @@ export async function openPglite(options: WorkerData, idleLimit = frozenAfter): 
     },
     async close() {
       if (isGone) return
-      await inTurn(() => ask({ close: true }))
+      await inTurn('read', () => ask({ close: true }))
       await worker.terminate()
     },
   }

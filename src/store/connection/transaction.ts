@@ -54,12 +54,14 @@ export interface SnapshotOptions {
   readonly begin: () => Promise<LogHead[]>
   /** Commits and releases the connection. Called exactly once. */
   readonly end: () => Promise<void>
+  /** Absent: other callers have connections of their own. */
+  readonly isWanted?: () => boolean
   readonly signal?: AbortSignal | undefined
   /** Cancels the running statement. Absent: the statement continues. */
   readonly cancel?: () => void
 }
 
-export function openSnapshot({ run, begin, end, signal, cancel }: SnapshotOptions): Snapshot {
+export function openSnapshot({ run, begin, end, isWanted = () => false, signal, cancel }: SnapshotOptions): Snapshot {
   const use = limited(run)
   const head = orAborted(begin(), signal).then(([first]) => {
     if (!first) throw new Error('the database has no log head: it was not migrated')
@@ -89,7 +91,7 @@ export function openSnapshot({ run, begin, end, signal, cancel }: SnapshotOption
   }
   if (signal?.aborted) abort()
   else signal?.addEventListener('abort', abort)
-  return { ...sessionOf(runBehind), head, derived: new Map(), close }
+  return { ...sessionOf(runBehind), head, derived: new Map(), isWanted, close }
 }
 
 function limited(run: Run): { readonly run: Run; end(): void } {
