@@ -15,6 +15,9 @@ export type Readiness = (typeof readinesses)[number]
 /** The number of a change: without gaps within an epoch, at most 2^53-1. An epoch starts at the clock's microseconds. */
 export type Revision = number
 
+/** A client's word for the oldest retained revision, which only the database knows. It is below every revision. */
+export const oldestRetained: Revision = -1
+
 /** Milliseconds since 1970-01-01T00:00:00Z. */
 export type Millis = number
 

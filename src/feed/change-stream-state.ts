@@ -11,7 +11,7 @@
  *       └───────────────────────────────────────────────────┘
  */
 import { type Change, type ChangeFilter, matchesChange } from '../domain/change.ts'
-import type { Revision } from '../domain/values.ts'
+import { oldestRetained, type Revision } from '../domain/values.ts'
 import type { BacklogPage } from './backlog.ts'
 import { continuation, expiredTo, type LogRange } from './cursor.ts'
 import type { FeedEvent } from './event-queue.ts'
@@ -87,6 +87,7 @@ export function step(state: State, input: Input, filter: ChangeFilter = {}): Ste
 function checked(state: Exclude<State, Of<'ended'>>, log: LogRange, last: Revision, filter: ChangeFilter): Step {
   if (state.name !== 'unchecked' && state.name !== 'verifying') return stay(state)
   if (state.position === null) return readFrom(last)
+  if (state.position === oldestRetained) return readFrom(log.tail)
   const reset = expiredTo(state.position, log)
   if (reset !== null) return readFrom(reset, [{ cursor: reset, change: null, reset: 'CURSOR_EXPIRED' }])
   // Nothing is lost after the last revision of an earlier epoch. An empty epoch ends where it begins.

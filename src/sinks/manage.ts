@@ -1,7 +1,7 @@
 /** Operations on sinks. The replica that holds a sink notices a change within a round, this replica immediately. */
 import { randomBytes } from 'node:crypto'
 import { DomainError } from '../domain/errors.ts'
-import type { Revision } from '../domain/values.ts'
+import { oldestRetained, type Revision } from '../domain/values.ts'
 import { readRange } from '../store/connection/log-head.ts'
 import type { Database } from '../store/database.ts'
 import { type Delivery, wantDelivery } from '../store/sinks/deliveries.ts'
@@ -60,12 +60,12 @@ export function createSinkManager(deps: ManagerDeps): SinkManager {
       checkUrl(url)
       checkSecret(given)
       const { head, tail } = await readRange(session)
-      if (after !== null && (after < tail || after > head.revision))
+      const cursor = after === oldestRetained ? tail : (after ?? head.revision)
+      if (cursor < tail || cursor > head.revision)
         throw new DomainError('BAD_USER_INPUT', `after must be a revision from ${tail} to ${head.revision}`, {
           problems: [{ field: 'after', message: 'is not a revision that is kept' }],
         })
       const secret = given ?? `whsec_${randomBytes(32).toString('base64')}`
-      const cursor = after ?? head.revision
       const sink = await createSink(
         session,
         { kind: 'WEBHOOK', name, instanceKey: null, url, secret, filter, settings: {}, cursor },

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Change } from '../../src/domain/change.ts'
+import { oldestRetained } from '../../src/domain/values.ts'
 import type { BacklogPage } from '../../src/feed/backlog.ts'
 import { createChangeStream } from '../../src/feed/change-stream.ts'
 import { type Input, type State, step } from '../../src/feed/change-stream-state.ts'
@@ -16,12 +17,13 @@ const page = (first: number, last: number): BacklogPage => ({
 })
 const log = { head: 9, tail: 2, epochs: [{ base: 0, ended: null }] }
 
-type StateName = State['name'] | 'unchecked, no cursor' | 'unchecked, expired'
+type StateName = State['name'] | 'unchecked, no cursor' | 'unchecked, expired' | 'unchecked, from the beginning'
 
 const states: Record<StateName, State> = {
   'unchecked, no cursor': { name: 'unchecked', position: null, hasBegun: false },
   unchecked: { name: 'unchecked', position: 5, hasBegun: true },
   'unchecked, expired': { name: 'unchecked', position: 1, hasBegun: true },
+  'unchecked, from the beginning': { name: 'unchecked', position: oldestRetained, hasBegun: false },
   reading: { name: 'reading', position: 5 },
   verifying: { name: 'verifying', position: 5, page: page(7, 8) },
   live: { name: 'live', position: 5 },
@@ -66,6 +68,7 @@ const table: Record<StateName, Record<InputName, Expected>> = {
   'unchecked, no cursor': { ...untouched, ...unread, checked: ['reading', 9], outage: 'same' },
   unchecked: { ...untouched, ...unread, checked: ['reading', 5], outage: 'same' },
   'unchecked, expired': { ...untouched, ...unread, checked: ['reading', 2, 2], outage: 'same' },
+  'unchecked, from the beginning': { ...untouched, ...unread, checked: ['reading', 2], outage: 'same' },
   reading: {
     ...untouched,
     checked: 'same',

@@ -82,7 +82,7 @@ describe('GraphQL over HTTP', () => {
     expect(response.status).toBe(400)
     const { errors } = (await response.json()) as { errors: { message: string; extensions: object }[] }
     expect(errors.map(({ message }) => message)).toEqual([
-      expect.stringContaining('Revision must be decimal digits, such as "1234"; got "new"'),
+      expect.stringContaining('Revision must be decimal digits, such as "1234", or "begin"; got "new"'),
       expect.stringContaining('DateTime must be ISO 8601 with an offset'),
     ])
     for (const error of errors) expect(error.extensions).toEqual({ code: 'BAD_USER_INPUT' })

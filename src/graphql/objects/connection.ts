@@ -1,5 +1,6 @@
 /** Relay connections. Parts that are not selected are not read. */
 import { DomainError } from '../../domain/errors.ts'
+import { oldestRetained } from '../../domain/values.ts'
 import type { Page, PageRequest } from '../../store/sql/order.ts'
 import { edgeOf } from '../../store/sql/page.ts'
 import { builder, type SchemaTypes } from '../builder.ts'
@@ -51,7 +52,12 @@ export function connect<T>(
   const size = (backward ? last : first) ?? defaultPageSize
   if (size < 0 || size > maxPageSize)
     throw refusal(`${backward ? 'last' : 'first'} must be from 0 to ${maxPageSize}, but is ${size}`)
-  const request = { size: Math.max(size, 1), after: text(after), before: text(before), backward }
+  const request = {
+    size: Math.max(size, 1),
+    after: after === oldestRetained ? null : text(after),
+    before: text(before),
+    backward,
+  }
   return {
     page: async () => {
       const page = (await load(request)) ?? { edges: [], hasNextPage: false, hasPreviousPage: false }

@@ -1,4 +1,4 @@
-import type { Millis, Revision } from '../../domain/values.ts'
+import { type Millis, oldestRetained, type Revision } from '../../domain/values.ts'
 import type { LogHead } from '../../store/database.ts'
 import { builder } from '../builder.ts'
 import type { Reader } from '../execution/loaders.ts'
@@ -21,8 +21,9 @@ export interface PastArguments {
 }
 
 /** Null: the present. */
-export function resolvePastArgs(reader: Reader, args: PastArguments): Promise<Revision | null> {
-  return reader.past(args.asOf ?? null, args.atRevision ?? null)
+export async function resolvePastArgs(reader: Reader, { asOf, atRevision }: PastArguments): Promise<Revision | null> {
+  const revision = atRevision === oldestRetained ? (await reader.head).tail : atRevision
+  return reader.past(asOf ?? null, revision ?? null)
 }
 
 const History = builder.objectRef<LogHead>('History').implement({

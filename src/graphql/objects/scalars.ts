@@ -1,6 +1,6 @@
 /** Scalars. Times are ISO 8601 and revisions are digits for clients; both are numbers internally. */
 import { GraphQLError, Kind, type ValueNode, valueFromASTUntyped } from 'graphql'
-import type { Millis, Revision } from '../../domain/values.ts'
+import { type Millis, oldestRetained, type Revision } from '../../domain/values.ts'
 import { builder } from '../builder.ts'
 
 builder.scalarType('DateTime', {
@@ -12,7 +12,8 @@ builder.scalarType('DateTime', {
 })
 
 builder.scalarType('Revision', {
-  description: 'The number of a change in the log, as decimal digits. A greater number is newer.',
+  description:
+    'The number of a change in the log, as decimal digits. A greater number is newer. As an argument, `begin` is the oldest retained revision.',
   serialize: (revision) => String(revision),
   parseValue: parseRevision,
   parseLiteral: (node) => parseRevision(literalText(node, [Kind.STRING, Kind.INT])),
@@ -39,9 +40,10 @@ export function parseDateTime(value: unknown): Millis {
 
 /** A number above the safe integers is clamped: it is newer than every revision, so it is not an error. */
 export function parseRevision(value: unknown): Revision {
+  if (value === 'begin') return oldestRetained
   const text = typeof value === 'number' ? String(value) : value
   if (typeof text !== 'string' || !/^\d{1,100}$/.test(text))
-    throw invalid(`Revision must be decimal digits, such as "1234"; got ${shown(value)}`)
+    throw invalid(`Revision must be decimal digits, such as "1234", or "begin"; got ${shown(value)}`)
   return Math.min(Number(text), Number.MAX_SAFE_INTEGER)
 }
 

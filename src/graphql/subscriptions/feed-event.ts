@@ -47,7 +47,10 @@ builder.subscriptionField('changes', (t) =>
       'Every change after a revision, exactly once and in order. Without `after`, only new changes. The header `Last-Event-ID` of server-sent events takes precedence over `after`.',
     args: {
       filter: t.arg({ type: ChangeFilterRef, description: 'Selects changes.' }),
-      after: t.arg({ type: 'Revision', description: 'The cursor of the last event that the client processed.' }),
+      after: t.arg({
+        type: 'Revision',
+        description: 'The cursor of the last event that the client processed. `begin`: everything that is retained.',
+      }),
     },
     subscribe: (_, args, context) => {
       const after = resumedFrom(context) ?? args.after ?? null
