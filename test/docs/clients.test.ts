@@ -1,58 +1,181 @@
-/** The programs of docs/clients.md, run as they stand there, lose their connection in the middle of what they watch. */
+/** The files of docs/clients.md, run as they stand there in Node.js and in a browser, while the connection is lost. */
+import { existsSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { delimiter, join } from 'node:path'
+import { build } from 'esbuild'
+import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type RunningApp, startApp } from '../support/app.ts'
 import { standBetween } from '../support/between.ts'
+import { findChromium, openPage, startBrowser } from '../support/browser.ts'
 import { startNode } from '../support/child.ts'
-import { blocksOf, readPage } from '../support/documentation.ts'
+import { blocksOf, readPage, root } from '../support/documentation.ts'
+import { temporaryFolder } from '../support/folder.ts'
 
-const programs = blocksOf(readPage('docs/clients.md'))
-  .filter(({ language }) => language === 'ts')
-  .map(({ text }) => ({ library: /from '(@[^']+)'/.exec(text)?.[1] ?? '?', text }))
-
+const files = Object.fromEntries(
+  blocksOf(readPage('docs/clients.md')).map(({ text }) => [/^\/\/ (\S+)$/m.exec(text)?.[1] ?? '?', text]),
+)
+const origin = await startOrigin()
 let server: RunningApp
 beforeAll(async () => {
-  server = await startApp()
+  server = await startApp({ env: { CORS_ORIGINS: origin.url } })
 })
-afterAll(() => server.stop())
+afterAll(async () => {
+  await server.stop()
+  await origin.close()
+})
+
+const watching = async (): Promise<number> =>
+  Number(/rollcall_subscribers\{kind="changes"\} (\d+)/.exec(await server.app.metrics.print())?.[1])
+
+async function report(deploymentId: string, state: string): Promise<void> {
+  const body = { deploymentId, status: { state }, components: [] }
+  expect((await server.post(`/device/edge-1/deployment/${deploymentId}/status`, body)).status).toBe(201)
+}
+
+/** Writes the files into a folder, where they find this project's packages. They connect to `url`. */
+function unpack(url: string): string {
+  const folder = temporaryFolder()
+  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
+  writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
+  for (const [name, text] of Object.entries(files))
+    writeFileSync(join(folder, name), text.replaceAll('http://127.0.0.1:4000', url))
+  return folder
+}
+
+/** This Node.js, and the others on the path, such as the system's. */
+function nodes(): readonly string[] {
+  const found = (process.env.PATH ?? '').split(delimiter).map((folder) => join(folder, 'node'))
+  const others = found.filter((file) => existsSync(file) && !file.includes('node_modules'))
+  return [process.execPath, ...new Set(others.map((file) => realpathSync(file)))]
+}
 
 describe('docs/clients.md', () => {
-  it('has a program for each of the two libraries', () => {
-    expect(programs.map(({ library }) => library)).toEqual(['@urql/core', '@apollo/client'])
+  it('says in its files how scalars are typed', () => {
+    const scalars = [...readPage('schema.graphql').matchAll(/^scalar (\w+)/gm)].map(([, name]) => name)
+    const named = /scalars: \{ (.*?) \}/.exec(files['codegen.ts'] ?? '')?.[1] ?? ''
+    expect(named.match(/\w+(?=:)/g)).toEqual(scalars)
   })
 
-  it.each(programs)('$library is told every change once, also across a lost connection', async ({ library, text }) => {
-    const between = await standBetween(server.url)
-    onTestFinished(() => between.close())
-    const deploymentId = library.replace(/\W/g, '')
-    const report = async (state: string): Promise<void> => {
-      const answer = await server.post(`/device/edge-1/deployment/${deploymentId}/status`, {
-        deploymentId,
-        status: { state },
-        components: [],
-      })
-      expect(answer.status).toBe(201)
-    }
-    const watching = async (): Promise<number> =>
-      Number(/rollcall_subscribers\{kind="changes"\} (\d+)/.exec(await server.app.metrics.print())?.[1])
+  const libraries = ['urql', 'apollo']
+  const cases = nodes().flatMap((node, number) => libraries.map((library) => ({ library, node, number })))
+  it.each(cases)(
+    '$library prints every change once, also across a lost connection ($node)',
+    async ({ library, node, number }) => {
+      const between = await standBetween(server.url)
+      onTestFinished(() => between.close())
+      const deploymentId = `${library}-${number}`
+      const folder = unpack(between.url)
+      const child = startNode(['--import', join(folder, 'websocket.js'), join(folder, `${library}-watch.js`)], {}, node)
+      await expect.poll(watching).toBe(1)
+      await report(deploymentId, 'pending')
+      await child.said(/ PENDING$/)
+      between.shut()
+      await expect.poll(watching).toBe(0)
+      await report(deploymentId, 'installing')
+      await report(deploymentId, 'failed')
+      between.open()
+      await child.said(/ FAILED$/)
+      await report(deploymentId, 'installed')
+      await child.said(/ INSTALLED$/)
+      const states = ['PENDING', 'INSTALLING', 'FAILED', 'INSTALLED']
+      expect(child.lines).toEqual(states.map((state) => `${deploymentId} ${state}`))
+      child.process.kill()
+      await child.ended
+      await expect.poll(watching).toBe(0)
+    },
+  )
 
-    expect(text).toContain('http://127.0.0.1:4000')
-    const program = text.replaceAll('http://127.0.0.1:4000', between.url)
-    const child = startNode(['--input-type=module-typescript', '-e', program])
-    await expect.poll(watching).toBe(1)
-    await report('pending')
-    await child.said(/ PENDING$/)
-    between.shut()
-    await expect.poll(watching).toBe(0)
-    await report('installing')
-    await report('failed')
-    between.open()
-    await child.said(/ FAILED$/)
-    await report('installed')
-    await child.said(/ INSTALLED$/)
-    const states = ['PENDING', 'INSTALLING', 'FAILED', 'INSTALLED']
-    expect(child.lines).toEqual(states.map((state) => `${deploymentId} ${state}`))
-    child.process.kill()
-    await child.ended
-    await expect.poll(watching).toBe(0)
+  it('reads all pages', async () => {
+    const reports = Array.from({ length: 120 }, (_, index) => ({
+      deploymentId: `page-${1000 + index}`,
+      deviceId: 'edge-1',
+      status: { state: 'installed' },
+      components: [],
+    }))
+    expect((await server.post('/reports', reports)).ok).toBe(true)
+    const child = startNode([join(unpack(server.url), 'pages.js')])
+    expect(await child.ended).toBe(0)
+    const listed = child.lines.filter((line) => line.startsWith('page-'))
+    expect(new Set(listed)).toEqual(new Set(reports.map(({ deploymentId }) => `${deploymentId} INSTALLED`)))
+    expect(listed).toHaveLength(120)
   })
 })
+
+// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
+describe.runIf(findChromium())('docs/clients.md in a browser', () => {
+  let browser: Browser
+  beforeAll(async () => {
+    browser = await startBrowser()
+  })
+  afterAll(() => browser?.close())
+
+  async function open(file: string) {
+    const result = await build({
+      entryPoints: [join(unpack(server.url), file)],
+      bundle: true,
+      write: false,
+      format: 'esm',
+      jsx: 'automatic',
+      define: { 'process.env.NODE_ENV': '"production"' },
+      logLevel: 'silent',
+    })
+    origin.script = result.outputFiles[0]?.text ?? ''
+    const opened = await openPage(browser, origin.url)
+    onTestFinished(() => opened.close())
+    return opened
+  }
+
+  it.each(['urql-page.jsx', 'apollo-page.jsx'])('%s shows every row and its newest state', async (file) => {
+    const id = file.replace(/-.*/, '')
+    await report(`${id}-old`, 'installing')
+    const { page, complaints } = await open(file)
+    const row = (text: string) => page.getByText(text, { exact: true }).waitFor()
+    await row(`${id}-old INSTALLING`)
+    await expect.poll(watching).toBe(1)
+    await report(`${id}-old`, 'installed')
+    await row(`${id}-old INSTALLED`)
+    await report(`${id}-new`, 'pending')
+    await row(`${id}-new PENDING`)
+    await report(`${id}-new`, 'failed')
+    await row(`${id}-new FAILED`)
+    expect(complaints).toEqual([])
+    await page.close()
+    await expect.poll(watching).toBe(0)
+  })
+
+  it('events.js prints everything from the beginning', async () => {
+    await report('source', 'installing')
+    await report('source', 'failed')
+    const { page } = await open('events.js')
+    const lines: string[] = []
+    page.on('console', (message) => lines.push(message.text()))
+    await page.reload()
+    await expect
+      .poll(() => lines.filter((line) => line.startsWith('source')))
+      .toEqual(['source INSTALLING', 'source FAILED'])
+    await report('source', 'installed')
+    await expect.poll(() => lines.at(-1)).toBe('source INSTALLED')
+  })
+})
+
+/** The origin of a page that is not the server's. */
+async function startOrigin() {
+  const served = { script: '' }
+  const http = createServer((request, response) => {
+    const isScript = request.url === '/page.js'
+    response.setHeader('content-type', isScript ? 'text/javascript' : 'text/html')
+    response.end(
+      isScript
+        ? served.script
+        : '<!doctype html><link rel="icon" href="data:,"><body><script type="module" src="/page.js"></script></body>',
+    )
+  })
+  await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve))
+  const address = http.address()
+  if (!address || typeof address === 'string') throw new Error('the origin has no port')
+  return Object.assign(served, {
+    url: `http://127.0.0.1:${address.port}`,
+    close: () => new Promise((resolve) => http.close(resolve).closeAllConnections()),
+  })
+}

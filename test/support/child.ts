@@ -26,8 +26,13 @@ export function startChild(script: string, env: Readonly<Record<string, string>>
   return startNode(['-e', script], env)
 }
 
-export function startNode(args: readonly string[], env: Readonly<Record<string, string>> = {}): Child {
-  const child = spawn(process.execPath, args, {
+/** `program`: the Node.js that runs it. */
+export function startNode(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  program = process.execPath,
+): Child {
+  const child = spawn(program, args, {
     cwd: root,
     env: { ...childEnvironment(), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
