@@ -227,41 +227,39 @@ export function createMetrics(): Metrics {
           this.set({ kind: 'state' }, states)
         },
       })
-      const sinkGauge = (name: string, help: string): Gauge =>
-        new Gauge({ name, help, labelNames: ['sink', 'kind', 'name'], registers, collect: () => readSinks() })
-      const failures = sinkGauge('rollcall_sink_failures', 'Failures in a row of each sink; the error is in GraphQL.')
-      const lag = sinkGauge('rollcall_sink_lag_revisions', 'Revisions that each sink has not received.')
+      const labelled =
+        (labelNames: readonly string[], read: () => void | Promise<void>) => (name: string, help: string) =>
+          new Gauge({ name, help, labelNames, registers, collect: read })
+      // All gauges are collected at the same time, so those of one kind share one read.
       const readSinks = shared(async () => {
         const sinks = await state.sinks()
-        for (const each of [lag, failures]) each.reset()
-        for (const { key, kind, name, lag: behind, failures: inARow } of sinks) {
+        for (const each of [sinkLag, sinkFailures]) each.reset()
+        for (const { key, kind, name, lag, failures } of sinks) {
           const labels = { sink: String(key), kind, name }
-          lag.set(labels, behind)
-          failures.set(labels, inARow)
+          sinkLag.set(labels, lag)
+          sinkFailures.set(labels, failures)
         }
       })
-      // All gauges are collected at the same time, so they share one read.
-      let asked: ReturnType<typeof state.duties> | null = null
-      const duty = (name: string, help: string, read: (duty: DutyMetrics) => number): Gauge =>
-        new Gauge({
-          name,
-          help,
-          labelNames: ['duty'],
-          registers,
-          async collect() {
-            asked ??= state.duties().finally(() => {
-              asked = null
-            })
-            for (const one of await asked) this.set({ duty: one.name }, read(one))
-          },
-        })
-      duty(
+      const sinkGauge = labelled(['sink', 'kind', 'name'], readSinks)
+      const sinkFailures = sinkGauge(
+        'rollcall_sink_failures',
+        'Failures in a row of each sink; the error is in GraphQL.',
+      )
+      const sinkLag = sinkGauge('rollcall_sink_lag_revisions', 'Revisions that each sink has not received.')
+      const readDuties = shared(async () => {
+        for (const { name: duty, ageSeconds, failures, seconds } of await state.duties()) {
+          dutyAge.set({ duty }, ageSeconds ?? Number.POSITIVE_INFINITY)
+          dutyFailures.set({ duty }, failures)
+          dutySeconds.set({ duty }, seconds)
+        }
+      })
+      const dutyGauge = labelled(['duty'], readDuties)
+      const dutyAge = dutyGauge(
         'rollcall_duty_age_seconds',
         'Seconds since each background duty was last done, by whichever server does it.',
-        ({ ageSeconds }) => ageSeconds ?? Number.POSITIVE_INFINITY,
       )
-      duty('rollcall_duty_failures', 'Failures in a row of each background duty.', ({ failures }) => failures)
-      duty('rollcall_duty_seconds', 'How long the last round of each background duty took.', ({ seconds }) => seconds)
+      const dutyFailures = dutyGauge('rollcall_duty_failures', 'Failures in a row of each background duty.')
+      const dutySeconds = dutyGauge('rollcall_duty_seconds', 'How long the last round of each background duty took.')
       new Gauge({
         name: 'rollcall_tls_days_left',
         help: 'Days until the first certificate of each file of TLS expires; less than 0 after that.',
@@ -271,8 +269,15 @@ export function createMetrics(): Metrics {
           for (const { file, days } of state.certificates()) this.set({ file }, days)
         },
       })
-      const clusterGauge = (name: string, help: string): Gauge =>
-        new Gauge({ name, help, labelNames: ['cluster'], registers, collect: () => readClusters() })
+      const readClusters = (): void => {
+        for (const each of [clusterWaiting, clusterFailures]) each.reset()
+        for (const { cluster, failures, waiting } of state.clusters()) {
+          clusterWaiting.set({ cluster }, waiting)
+          clusterFailures.set({ cluster }, failures)
+          for (const verdict of pictureVerdicts) stateSnapshots.inc({ cluster, verdict }, 0)
+        }
+      }
+      const clusterGauge = labelled(['cluster'], readClusters)
       const clusterFailures = clusterGauge(
         'rollcall_cluster_failures',
         'Failures in a row to watch each cluster that this process holds.',
@@ -281,14 +286,6 @@ export function createMetrics(): Metrics {
         'rollcall_cluster_waiting',
         'Custom resources of each cluster that this process holds whose instance is not known yet.',
       )
-      const readClusters = (): void => {
-        for (const each of [clusterWaiting, clusterFailures]) each.reset()
-        for (const { cluster, failures: inARow, waiting } of state.clusters()) {
-          clusterWaiting.set({ cluster }, waiting)
-          clusterFailures.set({ cluster }, inARow)
-          for (const verdict of pictureVerdicts) stateSnapshots.inc({ cluster, verdict }, 0)
-        }
-      }
     },
     contentType: registry.contentType,
     print: () => registry.metrics(),

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createMetrics } from '../src/metrics.ts'
 import { type RunningApp, startApp } from './support/app.ts'
+import { startReceiver } from './support/receiver.ts'
 
 describe('the metrics of a server', () => {
   let server: RunningApp
@@ -115,6 +116,58 @@ describe('the metrics of a fleet of a thousand rollouts', () => {
     await declare(100)
     expect(await series()).toHaveLength(before.length)
     await server.stop()
+  })
+})
+
+describe('the metrics of sinks, duties and clusters', () => {
+  it('are those of the scrape itself, however long they take to read', async () => {
+    const metrics = createMetrics()
+    let failures = 0
+    const soon = async <T>(read: () => T): Promise<T> => new Promise((resolve) => setImmediate(() => resolve(read())))
+    const unused = async (): Promise<number> => 0
+    const on = await startApp()
+    onTestFinished(() => on.stop())
+    metrics.observe({
+      queued: () => 0,
+      head: () => 0,
+      subscribers: () => ({ changes: 0, states: 0 }),
+      lag: unused,
+      logAhead: unused,
+      unannounced: unused,
+      sinks: () => soon(() => [{ key: 7, kind: 'WEBHOOK', name: 'w', lag: failures, failures }]),
+      duties: () => soon(() => [{ name: 'silence', ageSeconds: failures, failures, seconds: failures }]),
+      clusters: () => [{ cluster: 'c', failures, waiting: failures }],
+      certificates: () => [],
+      fleet: { database: on.app.database, rollouts: 1, clock: Date.now },
+    })
+    const shown = [
+      'rollcall_sink_failures{sink="7",kind="WEBHOOK",name="w"}',
+      'rollcall_sink_lag_revisions{sink="7",kind="WEBHOOK",name="w"}',
+      ...['age_seconds', 'failures', 'seconds'].map((name) => `rollcall_duty_${name}{duty="silence"}`),
+      ...['failures', 'waiting'].map((name) => `rollcall_cluster_${name}{cluster="c"}`),
+    ]
+    for (failures of [3, 5, 0]) {
+      const seen = reader(await metrics.print())
+      expect(shown.map(seen)).toEqual(shown.map(() => failures))
+    }
+  })
+
+  it('have no series of a sink that is gone', async () => {
+    const receiver = await startReceiver()
+    onTestFinished(() => receiver.close())
+    const server = await startApp({ env: { SINK_ALLOW: '127.0.0.1' } })
+    onTestFinished(() => server.stop())
+    const series = async (): Promise<number> =>
+      (await server.app.metrics.print()).split('rollcall_sink_failures{').length - 1
+    const { createWebhook } = await server.query(
+      `mutation ($url: String!) { createWebhook(input: { name: "w", url: $url }) { ... on CreateWebhookSuccess { sink { id } } } }`,
+      { url: receiver.url },
+    )
+    expect(await series()).toBe(1)
+    await server.query('mutation ($id: ID!) { deleteSink(input: { id: $id }) { __typename } }', {
+      id: createWebhook.sink.id,
+    })
+    expect(await series()).toBe(0)
   })
 })
 
