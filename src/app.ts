@@ -92,7 +92,7 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     checkIdentity: (session, newestSeen) => ensureEpoch(session, clock(), Math.max(newestSeen, feed.hub.last)),
     observe: metrics.batchCommitted,
     offlineAfter: config.offlineAfter,
-    ...(timeouts.commit && { patience: timeouts.commit }),
+    ...(timeouts.commit && { commitTimeout: timeouts.commit }),
     clock,
   })
   const maintenance = createMaintenance({

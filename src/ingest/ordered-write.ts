@@ -57,7 +57,7 @@ export function createOrderedWrite(
   state: WriterState,
   { noteWriter, giveBack }: Pick<HandOver, 'noteWriter' | 'giveBack'>,
 ): OrderedWrite {
-  const { database, patience = 5_000 } = options
+  const { database, commitTimeout = 5_000 } = options
   const { writer, rowCache } = state
 
   function conclude(batch: Batch, written: Written, began: number): void {
@@ -71,7 +71,7 @@ export function createOrderedWrite(
     attempt: Attempt = { number: state.batchNumber + 1, outcomes: [], isUncertain: false },
   ): Promise<boolean> {
     const began = performance.now()
-    const deadline = began + (state.failure ? 0 : patience)
+    const deadline = began + (state.failure ? 0 : commitTimeout)
     for (let tries = 0; ; tries += 1) {
       let written: Written
       try {

@@ -24,7 +24,7 @@ export interface WriterOptions {
   /** Deployments, and devices, in the row cache. */
   readonly remembered?: number
   /** How long a batch may retry to reach the database before its commands fail with UNAVAILABLE. */
-  readonly patience?: Millis
+  readonly commitTimeout?: Millis
   /** Unique among all writers on this database. */
   readonly name?: string
   /** How long another server has to answer a batch that was handed over to it. */

@@ -41,7 +41,9 @@ describe.skipIf(!findPostgres())('a crash of PostgreSQL in the middle of batches
     const roads: Road[] = []
     for (let n = 0; n < 2; n += 1)
       roads.push(
-        await createRoad(await openDatabase({ url: server.url, dataDir: 'memory' }), { writer: { patience: 60_000 } }),
+        await createRoad(await openDatabase({ url: server.url, dataDir: 'memory' }), {
+          writer: { commitTimeout: 60_000 },
+        }),
       )
     onTestFinished(async () => void (await Promise.all(roads.map((road) => road.close()))))
     const [one = expect.unreachable()] = roads

@@ -32,7 +32,7 @@ export interface SubscriberGroups {
 }
 
 /** Milliseconds that a line waits for executions before the next event. Subscribers of longer ones get lines of their own. */
-const patience = 50
+const executionLimit = 50
 
 /**
  * Operations on one line. An event is executed for all of them on one snapshot, without a pause if no resolver waits. With more, one caller
@@ -96,7 +96,7 @@ export function createSubscriberGroups(): SubscriberGroups {
           return settle(line)
         }
         const executing = send(line, event)
-        if (executing.length > 0) await withinPatience(executing)
+        if (executing.length > 0) await withinLimit(executing)
       }
     } catch (error) {
       close(line)
@@ -217,10 +217,10 @@ function setBusy(member: Member, busy: Promise<void>): void {
   })
 }
 
-async function withinPatience(executing: readonly Promise<void>[]): Promise<void> {
+async function withinLimit(executing: readonly Promise<void>[]): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, patience)
+    timer = setTimeout(resolve, executionLimit)
   })
   await Promise.race([late, Promise.all(executing)])
   clearTimeout(timer)

@@ -17,7 +17,7 @@ async function behindWire(store: Store, checked = (): void => {}): Promise<{ roa
   const wire = await startWire(empty.config.url ?? '')
   onTestFinished(() => wire.close())
   const road = await createRoad(await openDatabase({ url: wire.url, dataDir: 'memory' }), {
-    writer: { patience: 60_000, checkIdentity: async () => checked() },
+    writer: { commitTimeout: 60_000, checkIdentity: async () => checked() },
   })
   onTestFinished(() => road.close())
   return { road, wire }

@@ -88,7 +88,7 @@ describe.each(postgresStores)('two replicas on $name', (store) => {
     const other = await createRoad(await empty.open())
     onTestFinished(() => other.close())
     const deaf = await createRoad(await openDatabase({ url: wire.url, dataDir: 'memory' }), {
-      writer: { patience: 60_000 },
+      writer: { commitTimeout: 60_000 },
     })
     onTestFinished(() => deaf.close())
     // More than the network holds for somebody who does not listen.

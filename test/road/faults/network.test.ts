@@ -21,7 +21,7 @@ describe.each(postgresStores)('a network to $name that breaks anywhere', (store)
     onTestFinished(() => empty.drop())
     const wire = await startWire(empty.config.url ?? '')
     onTestFinished(() => wire.close())
-    const options = { writer: { patience: 60_000 }, feed: { pollInterval: 20 } }
+    const options = { writer: { commitTimeout: 60_000 }, feed: { pollInterval: 20 } }
     const broken = await createRoad(await openDatabase({ url: wire.url, dataDir: 'memory' }), options)
     onTestFinished(() => broken.close())
     const whole = await createRoad(await empty.open(), options)

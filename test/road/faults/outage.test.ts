@@ -23,10 +23,12 @@ const sendTo =
       throw error
     })
 
-async function openRoad(patience: number): Promise<{ server: PostgresServer; road: Road }> {
+async function openRoad(commitTimeout: number): Promise<{ server: PostgresServer; road: Road }> {
   const server = await startPostgres()
   onTestFinished(() => server.dispose())
-  const road = await createRoad(await openDatabase({ url: server.url, dataDir: 'memory' }), { writer: { patience } })
+  const road = await createRoad(await openDatabase({ url: server.url, dataDir: 'memory' }), {
+    writer: { commitTimeout },
+  })
   onTestFinished(() => road.close())
   return { server, road }
 }

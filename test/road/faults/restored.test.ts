@@ -24,7 +24,7 @@ describe.skipIf(!findPostgres())('a backup that is restored under running server
   async function openRoad(wrap: (database: Database) => Database = (database) => database): Promise<Road> {
     const road = await createRoad(wrap(await openDatabase({ url: server.url, dataDir: 'memory' })), {
       feed: { pollInterval: wrap === deaf ? 3_600_000 : 100 },
-      writer: { patience: 60_000 },
+      writer: { commitTimeout: 60_000 },
     })
     onTestFinished(() => road.close())
     return road
