@@ -19,6 +19,8 @@ export interface StoreConfig {
   readonly dataDir: string
   /** Milliseconds that a reading statement may take. */
   readonly readLimit?: number
+  /** Milliseconds without an answer after which a connection to PostgreSQL is checked. */
+  readonly silence?: number
   /** Milliseconds that a transaction or a snapshot of the embedded database may be idle. */
   readonly idleLimit?: number
 }
@@ -38,11 +40,11 @@ export async function openDatabase(config: StoreConfig, now?: () => number): Pro
     await migrate(database)
     await database.transaction(async (session) => ensureEpoch(session, now?.() ?? (await readClock(session))))
   }
-  const { url, readLimit } = config
+  const { url, readLimit, silence } = config
   if (url !== null) {
     const patient = openPostgres({ url, readers: 1, writeLimit: migrationLimit })
     await prepare(patient).finally(() => patient.close())
-    return openPostgres({ url, ...(readLimit ? { readLimit } : {}) })
+    return openPostgres({ url, ...(readLimit && { readLimit }), ...(silence && { silence }) })
   }
   const database = await openEmbedded(config.dataDir, config.idleLimit)
   try {

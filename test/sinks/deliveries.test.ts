@@ -65,6 +65,8 @@ describe.each(stores)('sinks on $name', (store) => {
     expect(heard.size).toBe(1)
     const [state] = await listSinks(road.database.session, ['WEBHOOK'], null)
     expect(state).toMatchObject({ name: 'dead', cursor: await tailOf(road) })
+    // Breaks off the pending request: the sender stops only when that has ended.
+    await dead.close()
   })
 
   it('that were paused for longer than history is kept get a reset and continue', async () => {

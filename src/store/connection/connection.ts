@@ -36,6 +36,8 @@ export interface ConnectionOptions {
   readonly settings: Readonly<Record<string, string | number>>
   /** Milliseconds. The connection is dropped if the server does not answer for so long: the network may not report a lost server. */
   readonly timeout: number
+  /** Milliseconds; see `silenceLimit`. */
+  readonly silence?: number
   /** Sends statements without waiting for the answers to earlier ones. For reading only. */
   readonly isPipelined?: boolean
   /** Asks the server, on another connection, whether the process with that id is still working. */
@@ -47,9 +49,9 @@ export interface ConnectionOptions {
 
 /**
  * Milliseconds. A half-open connection (a firewall dropped it, the other machine is down) looks the same as a slow statement. After so long
- * without an answer, another connection asks the server, which has the same time to answer.
+ * without an answer, another connection asks the server, which has the same time to answer. A new connection has the same time, too.
  */
-const doubtfulAfter = 3_000
+export const silenceLimit = 3_000
 
 const types = Object.fromEntries(
   Object.entries(parsers).map(([oid, parse]) => [
@@ -62,7 +64,16 @@ let opened = 0
 
 /** The first statement connects. */
 export function openConnection(options: ConnectionOptions): Connection {
-  const { url, settings, timeout, isPipelined = false, isWorking, cancelProcess, notified } = options
+  const {
+    url,
+    settings,
+    timeout,
+    silence = silenceLimit,
+    isPipelined = false,
+    isWorking,
+    cancelProcess,
+    notified,
+  } = options
   opened += 1
   const number = opened
   let isLost = false
@@ -79,7 +90,7 @@ export function openConnection(options: ConnectionOptions): Connection {
     max: 1,
     types,
     connection: { application_name: 'rollcall', TimeZone: 'UTC', ...settings },
-    connect_timeout: 3,
+    connect_timeout: silence / 1_000,
     keep_alive: 5,
     // A limited lifetime would end an idle transaction.
     max_lifetime: null,
@@ -99,7 +110,7 @@ export function openConnection(options: ConnectionOptions): Connection {
 
   function startDoubting(): void {
     doubting?.end()
-    doubting = isWorking ? createTimeout(doubtfulAfter, () => void doubt(isWorking)) : null
+    doubting = isWorking ? createTimeout(silence, () => void doubt(isWorking)) : null
   }
 
   /** Callers learn of a dead connection now, and not after the time-out of the slowest statement. */
@@ -107,10 +118,10 @@ export function openConnection(options: ConnectionOptions): Connection {
     const before = answers
     // The connection is not established yet, and connecting has its own time-out.
     if (backend === null) return
-    const { promise: silence, resolve } = Promise.withResolvers<boolean>()
-    const timeout = createTimeout(doubtfulAfter, () => resolve(false))
+    const { promise: unanswered, resolve } = Promise.withResolvers<boolean>()
+    const timeout = createTimeout(silence, () => resolve(false))
     // A server that answers is reachable, even if it refuses the connection.
-    const isAtWork = await Promise.race([silence, ask(backend).catch(isFromServer)]).finally(timeout.end)
+    const isAtWork = await Promise.race([unanswered, ask(backend).catch(isFromServer)]).finally(timeout.end)
     if (isLost || running === 0 || answers !== before) return
     if (isAtWork) startDoubting()
     else lose()

@@ -1,7 +1,7 @@
 /** PostgreSQL ≥ 15 by postgres.js: a pool for reading, one connection for the writer, one for the doorbell. */
 
 import type { Database, LogHead, Session } from '../database.ts'
-import { type Connection, type ConnectionOptions, openConnection } from './connection.ts'
+import { type Connection, type ConnectionOptions, openConnection, silenceLimit } from './connection.ts'
 import { createPool } from './connection-pool.ts'
 import { createDoorbell } from './doorbell.ts'
 import { lost } from './failure.ts'
@@ -25,6 +25,8 @@ export interface PostgresOptions {
   readonly readLimit?: number
   /** Milliseconds a statement of the writer may take, waiting for the lock included. */
   readonly writeLimit?: number
+  /** Milliseconds without an answer after which a connection is checked. */
+  readonly silence?: number
 }
 
 export function openPostgres({
@@ -33,6 +35,7 @@ export function openPostgres({
   waitLimit = 10_000,
   readLimit = 15_000,
   writeLimit = 30_000,
+  silence = silenceLimit,
 }: PostgresOptions): Database {
   const connect = (
     limit: number,
@@ -43,6 +46,7 @@ export function openPostgres({
       url,
       settings: { statement_timeout: limit, ...settings },
       timeout: limit + grace,
+      silence,
       isWorking,
       ...more,
     })
@@ -67,11 +71,16 @@ export function openPostgres({
     timeout: waitLimit,
   })
   const writer = createPool(() => connect(writeLimit, writeSettings), { size: 1, timeout: writeLimit })
-  const aside = createPool(() => openConnection({ url, settings: { statement_timeout: grace }, timeout: grace }), {
-    size: 1,
-    timeout: grace,
-  })
-  const doorbell = createDoorbell((notified) => openConnection({ url, settings: {}, timeout: grace, notified }))
+  const aside = createPool(
+    () => openConnection({ url, settings: { statement_timeout: grace }, timeout: grace, silence }),
+    {
+      size: 1,
+      timeout: grace,
+    },
+  )
+  const doorbell = createDoorbell((notified) =>
+    openConnection({ url, settings: {}, timeout: grace, silence, notified }),
+  )
 
   const run: Session['run'] = async (text, parameters) => {
     const connection = await pool.take()

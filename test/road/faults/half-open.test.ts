@@ -1,6 +1,7 @@
 /** Connections to PostgreSQL that are half open: nothing arrives, and nothing says so. Devices are answered soon all the same. */
 import { connect, createServer, type Socket } from 'node:net'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, it, type TestContext } from 'vitest'
+import { defaultTimeouts } from '../../../src/rest/guard.ts'
 import { openDatabase } from '../../../src/store/open.ts'
 import { type RunningApp, startApp } from '../../support/app.ts'
 import { expectSound } from '../../support/soundness.ts'
@@ -8,24 +9,34 @@ import { postgresStores } from '../../support/stores.ts'
 
 const path = '/device/edge-1/deployment/d-1/status'
 const body = (state: string) => ({ deploymentId: 'd-1', status: { state }, components: [] })
-/** Milliseconds. Much less than the slowest statement may take, which is what it took before; more than a busy machine needs. */
+/** Milliseconds. Much less than the slowest statement may take, and more than a busy machine needs. */
 const soon = 20_000
+/** Milliseconds without an answer: shorter than in production, and longer than PostgreSQL needs on a busy machine. */
+const silence = 1_000
 
-describe.each(postgresStores)('half-open connections to $name', (store) => {
-  async function start(): Promise<{ server: RunningApp; network: Network }> {
+// Each test waits for time-outs, so they wait at the same time.
+describe.concurrent.each(postgresStores)('half-open connections to $name', (store) => {
+  async function start(
+    { onTestFinished, expect }: TestContext,
+    commit?: number,
+  ): Promise<{ server: RunningApp; network: Network }> {
     const empty = await store.create()
     onTestFinished(() => empty.drop())
     const network = await startNetwork(empty.config.url ?? '')
     onTestFinished(() => network.close())
-    const config = { url: network.url, dataDir: 'memory' }
-    const server = await startApp({ on: { ...empty, open: () => openDatabase(config) } })
+    const config = { url: network.url, dataDir: 'memory', silence }
+    const server = await startApp({
+      on: { ...empty, open: () => openDatabase(config) },
+      timeouts: { ...defaultTimeouts, ...(commit && { commit }) },
+    })
     onTestFinished(() => server.stop())
     expect((await server.post(path, body('installing'))).status).toBe(201)
     return { server, network }
   }
 
-  it('are left for new ones: a report is written once and answered', async () => {
-    const { server, network } = await start()
+  it('are left for new ones: a report is written once and answered', async (context) => {
+    const { expect } = context
+    const { server, network } = await start(context)
     network.forget()
     const began = performance.now()
     const answers = await Promise.all(['installed', 'installed'].map((state) => server.post(path, body(state))))
@@ -36,8 +47,9 @@ describe.each(postgresStores)('half-open connections to $name', (store) => {
     await expectSound(server.app.database)
   })
 
-  it('and no others: a report is refused with Retry-After, and taken when there are', async () => {
-    const { server, network } = await start()
+  it('and no others: a report is refused with Retry-After, and taken when there are', async (context) => {
+    const { expect } = context
+    const { server, network } = await start(context, 1_000)
     network.fall()
     const began = performance.now()
     const refused = await server.post(path, body('installed'))

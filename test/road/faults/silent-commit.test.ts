@@ -1,5 +1,6 @@
 /** The connection to PostgreSQL falls silent with COMMIT on its way: no error comes, and the outcome is unknown. A report is written once all the same. */
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, it, type TestContext } from 'vitest'
+import { defaultTimeouts } from '../../../src/rest/guard.ts'
 import { openDatabase } from '../../../src/store/open.ts'
 import { type RunningApp, startApp } from '../../support/app.ts'
 import { expectSound } from '../../support/soundness.ts'
@@ -8,16 +9,22 @@ import { startWire, type Wire, writersCommit } from '../../support/wire.ts'
 
 const path = '/device/edge-1/deployment/d-1/status'
 const body = { deploymentId: 'd-1', status: { state: 'installed' }, components: [] }
-/** Milliseconds. Less than the slowest statement of the writer may take, which is what it took before; more than a busy machine needs. */
+/** Milliseconds. Less than the slowest statement of the writer may take, and more than a busy machine needs. */
 const soon = 30_000
+/** Milliseconds without an answer: shorter than in production, and longer than PostgreSQL needs on a busy machine. */
+const silence = 1_000
 
-describe.each(postgresStores)('a connection to $name that falls silent at COMMIT', (store) => {
-  async function start(): Promise<{ server: RunningApp; wire: Wire }> {
+// Each test waits for time-outs, so they wait at the same time.
+describe.concurrent.each(postgresStores)('a connection to $name that falls silent at COMMIT', (store) => {
+  async function start({ onTestFinished }: TestContext, commit?: number): Promise<{ server: RunningApp; wire: Wire }> {
     const empty = await store.create()
     onTestFinished(() => empty.drop())
     const wire = await startWire(empty.config.url ?? '')
     onTestFinished(() => wire.close())
-    const server = await startApp({ on: { ...empty, open: () => openDatabase({ url: wire.url, dataDir: 'memory' }) } })
+    const server = await startApp({
+      on: { ...empty, open: () => openDatabase({ url: wire.url, dataDir: 'memory', silence }) },
+      timeouts: { ...defaultTimeouts, ...(commit && { commit }) },
+    })
     onTestFinished(() => server.stop())
     return { server, wire }
   }
@@ -29,10 +36,11 @@ describe.each(postgresStores)('a connection to $name that falls silent at COMMIT
     )
   const once = [{ reports: 1, changes: 1, attempt: 1 }]
 
-  it.each(['asked', 'answered'] as const)(
+  it.for(['asked', 'answered'] as const)(
     'when it is %s, is left for another: the report is written once',
-    async (when) => {
-      const { server, wire } = await start()
+    async (when, context) => {
+      const { expect } = context
+      const { server, wire } = await start(context)
       const isCommit = writersCommit()
       let silenced = 0
       wire.watch((passing) => (isCommit(passing) && passing.moment === when && silenced++ === 0 ? 'silence' : 'pass'))
@@ -46,11 +54,12 @@ describe.each(postgresStores)('a connection to $name that falls silent at COMMIT
     },
   )
 
-  it.each([
+  it.for([
     ['asked', 'APPLIED'],
     ['answered', 'UNCHANGED'],
-  ] as const)('when it is %s, and no other works: 503 soon, and the repeat is %s', async (when, verdict) => {
-    const { server, wire } = await start()
+  ] as const)('when it is %s, and no other works: 503 soon, and the repeat is %s', async ([when, verdict], context) => {
+    const { expect } = context
+    const { server, wire } = await start(context, 1_000)
     const isCommit = writersCommit()
     let silenced = 0
     wire.watch((passing) => {
