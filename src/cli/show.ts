@@ -122,16 +122,14 @@ export interface ShownChange {
 
 /** `deployment` selects the fields of each change's deployment. */
 export function changeFields(deployment: string): string {
-  const of = `deployment { ${deployment} }`
   return `revision at observedAt kind
-    ... on DeploymentStateChanged { from to attempt error { code message source } ${of} }
-    ... on ComponentStateChanged { component from to error { code message source } ${of} }
-    ... on ComponentRemoved { component from ${of} }
-    ... on DeploymentMoved { ${of} }
-    ... on DeploymentRevised { application applicationVersion ${of} }
-    ... on DeploymentForgotten { ${of} }
-    ... on DeploymentStalled { stalled ${of} }
-    ... on ConvergenceChanged { fromConvergence toConvergence targetManifestVersion documentDigest ${of} }
+    ... on DeploymentChange { deployment { ${deployment} } }
+    ... on DeploymentStateChanged { from to attempt error { code message source } }
+    ... on ComponentStateChanged { component from to error { code message source } }
+    ... on ComponentRemoved { component from }
+    ... on DeploymentRevised { application applicationVersion }
+    ... on DeploymentStalled { stalled }
+    ... on ConvergenceChanged { fromConvergence toConvergence targetManifestVersion documentDigest }
     ... on ConnectivityChanged { fromConnectivity toConnectivity target { name } }
     ... on DeviceRetired { reason target: device { name } }
     ... on DeviceReinstated { target: device { name } }`

@@ -28,6 +28,8 @@ export type ChangeBody =
   | { readonly kind: 'DEPLOYMENT_MOVED'; readonly fromTargetKey: number; readonly toTargetKey: number }
   | {
       readonly kind: 'DEPLOYMENT_REVISED'
+      /** Absent: the change was written before it had its origin. */
+      readonly from?: { readonly application: string | null; readonly applicationVersion: string | null }
       readonly application: string | null
       readonly applicationVersion: string | null
       readonly rolloutKey: number
@@ -71,6 +73,8 @@ export type ChangeBody =
       readonly instanceRevision: number
       /** When the user did it, by the user's clock. */
       readonly doneAt: Millis
+      /** The name of the caller that recorded it. Absent: the change was written before it had an actor. */
+      readonly actor?: string | null
     }
 
 export type ChangeKind = ChangeBody['kind']

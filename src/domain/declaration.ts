@@ -12,6 +12,7 @@ import {
   newDeployment,
   nextAttempt,
   type Placement,
+  productOf,
   type Transition,
 } from './transition-result.ts'
 
@@ -56,7 +57,7 @@ export function applyDeclaration(
     base.applicationVersion !== applicationVersion ||
     base.rolloutKey !== rolloutKey
   )
-    changes.push({ kind: 'DEPLOYMENT_REVISED', application, applicationVersion, rolloutKey })
+    changes.push({ kind: 'DEPLOYMENT_REVISED', from: productOf(base), application, applicationVersion, rolloutKey })
 
   const declaredComponents = declared.components ?? base.declaredComponents
   const kept = present?.claimed ? present.components.map(asReport) : []

@@ -14,6 +14,7 @@ import {
   newDeployment,
   nextAttempt,
   type Placement,
+  productOf,
   type Transition,
 } from './transition-result.ts'
 import type { DeploymentState, Readiness } from './values.ts'
@@ -74,6 +75,7 @@ export function applyDerived(
   if (isNew || changedReadiness.length > 0 || base.readiness !== readiness || base.isCurrent !== isCurrent)
     changes.push({
       kind: 'DEPLOYMENT_REVISED',
+      from: productOf(base),
       application,
       applicationVersion,
       rolloutKey: base.rolloutKey,
@@ -112,7 +114,7 @@ export function applyIsCurrent(known: Deployment, isCurrent: boolean, moment: Mo
   const changes: ChangeBody[] =
     known.isCurrent === isCurrent
       ? []
-      : [{ kind: 'DEPLOYMENT_REVISED', application, applicationVersion, rolloutKey, isCurrent }]
+      : [{ kind: 'DEPLOYMENT_REVISED', from: productOf(known), application, applicationVersion, rolloutKey, isCurrent }]
   return finish(changes, moment, { ...known, isCurrent })
 }
 
@@ -120,7 +122,7 @@ export function applyIsCurrent(known: Deployment, isCurrent: boolean, moment: Mo
 export function applyMoveToRollout(known: Deployment, rollout: Rollout, moment: Moment): Transition {
   const { key: rolloutKey, compositeApp: application, compositeAppVersion: applicationVersion } = rollout
   const next = { rolloutKey, application, applicationVersion }
-  return finish([{ kind: 'DEPLOYMENT_REVISED', ...next }], moment, { ...known, ...next })
+  return finish([{ kind: 'DEPLOYMENT_REVISED', from: productOf(known), ...next }], moment, { ...known, ...next })
 }
 
 function mergeDerived(

@@ -77,6 +77,11 @@ export function atPlacement(known: Deployment, { targetKey }: Placement): Deploy
   return known.targetKey === targetKey ? known : movedTo(known, targetKey)
 }
 
+/** For the origin of a revision. */
+export function productOf({ application, applicationVersion }: Pick<Deployment, 'application' | 'applicationVersion'>) {
+  return { application, applicationVersion }
+}
+
 /** A forgotten deployment comes back with nothing desired of it. */
 export function desiredOf(present: Deployment | null): Desired {
   if (!present) return nothingDesired

@@ -47,7 +47,8 @@ const smallLimit = 1 << 20
 const step = 1_000
 
 export function emcoMethods(deps: EmcoDeps, route: EmcoRoute): Methods {
-  const feed = (handle: (exchange: Exchange) => Promise<void>) => ({ access: 'reporter of all', handle }) as const
+  const feed = (handle: (exchange: Exchange, principal: Principal) => Promise<void>) =>
+    ({ access: 'reporter of all', handle }) as const
   const { rollout } = route
   switch (route.of) {
     case 'status':
@@ -58,7 +59,7 @@ export function emcoMethods(deps: EmcoDeps, route: EmcoRoute): Methods {
         },
       }
     case 'actions':
-      return { POST: feed((exchange) => takeActions(deps, exchange, rollout)) }
+      return { POST: feed((exchange, { name }) => takeActions(deps, exchange, rollout, name)) }
     case 'resources':
       return { POST: feed((exchange) => takeResources(deps, exchange, rollout, route.contextId)) }
     case 'bundle':
@@ -68,9 +69,14 @@ export function emcoMethods(deps: EmcoDeps, route: EmcoRoute): Methods {
   }
 }
 
-async function takeActions({ writer, database }: EmcoDeps, exchange: Exchange, rollout: EmcoRollout): Promise<void> {
+async function takeActions(
+  { writer, database }: EmcoDeps,
+  exchange: Exchange,
+  rollout: EmcoRollout,
+  actor: string,
+): Promise<void> {
   const facts = parseActions(await readJson(exchange, {}, smallLimit))
-  const { rolloutKey, revision, recorded } = await writer.submit(recordActions(rollout, facts))
+  const { rolloutKey, revision, recorded } = await writer.submit(recordActions(rollout, facts, actor))
   const actions = (await actionsOf(database.session, [rolloutKey], null)).get(rolloutKey) ?? []
   sendJson(exchange, recorded > 0 ? 201 : 200, { ...actionsAnswer(actions), revision: String(revision) })
 }

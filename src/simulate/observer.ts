@@ -27,9 +27,7 @@ interface FeedData {
   readonly changes: {
     readonly cursor: string
     readonly reset: { readonly reason: string } | null
-    readonly change:
-      | (ObservedChange & { readonly deploymentId?: string; readonly deployment?: { readonly deploymentId: string } })
-      | null
+    readonly change: (ObservedChange & { readonly deploymentId?: string }) | null
   }
 }
 
@@ -44,13 +42,8 @@ const feed = /* GraphQL */ `
       change {
         revision
         kind
-        ... on DeploymentStateChanged { from to deploymentId }
-        ... on ComponentStateChanged { deploymentId }
-        ... on ComponentRemoved { deploymentId }
-        ... on DeploymentMoved { deployment { deploymentId } }
-        ... on DeploymentRevised { deployment { deploymentId } }
-        ... on DeploymentForgotten { deployment { deploymentId } }
-        ... on DeploymentStalled { deployment { deploymentId } }
+        ... on DeploymentChange { deploymentId }
+        ... on DeploymentStateChanged { from to }
       }
     }
   }
@@ -71,7 +64,7 @@ export function observe(api: Api, after: string, rolloutIds: readonly string[], 
         differences.push(`a subscriber received revision ${change.revision} after ${newest}`)
       received += 1
       const { revision, kind, from = null, to = null } = change
-      const deploymentId = change.deploymentId ?? change.deployment?.deploymentId ?? ''
+      const deploymentId = change.deploymentId ?? ''
       const known = changes.get(deploymentId) ?? []
       if (kind === 'DEPLOYMENT_STATE_CHANGED') checkChain(known, change)
       known.push({ revision, kind, from, to })

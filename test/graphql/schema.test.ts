@@ -8,6 +8,7 @@ import {
   isInterfaceType,
   isIntrospectionType,
   isLeafType,
+  isNonNullType,
   isObjectType,
   isSpecifiedScalarType,
   parse,
@@ -38,9 +39,11 @@ describe('the schema', () => {
     const kinds = schema.getPossibleTypes(schema.getType('Change') as GraphQLInterfaceType)
     const selections = kinds.map((type) => {
       const fields = Object.values(type.getFields()).filter((field) => field.args.length === 0)
-      const selected = fields.map(({ name, type: of }) =>
-        isLeafType(getNamedType(of)) ? name : `${name} { __typename }`,
-      )
+      const selected = fields.map(({ name, type: of }) => {
+        // A deployment may run on a cluster, so its device is nullable, unlike that of DeviceRetired.
+        const alias = name === 'device' && !isNonNullType(of) ? 'runsOn: device' : name
+        return isLeafType(getNamedType(of)) ? alias : `${alias} { __typename }`
+      })
       return `... on ${type.name} { ${selected.join(' ')} }`
     })
     expect(validate(schema, parse(`{ changes { nodes { ${selections.join(' ')} } } }`))).toEqual([])

@@ -88,6 +88,11 @@ describe('statements of a query', () => {
     ['{ rollouts(first: 100) { nodes { deploymentCounts { total } deployments { nodes { id } totalCount } } } }', 3],
     ['{ rollouts(first: 100) { nodes { convergence deploymentCounts { total convergence { stale } } } } }', 1],
     ['{ changes(first: 100) { nodes { kind } } }', 1],
+    [
+      '{ changes(first: 100) { nodes { ... on DeploymentChange { deployment { id } device { deviceId } rollout { name } } } } }',
+      4,
+    ],
+    ['{ changes(first: 100) { nodes { ... on DeploymentRevised { fromRollout { name } } } } }', 1],
     ['{ rollouts(first: 100) { nodes { actions { state } instances { instanceId status } } } }', 3],
     ['{ rollouts(first: 100) { nodes { readiness resourceCounts { total } } } }', 3],
     ['{ rollouts(first: 100) { nodes { instances { resources(first: 5) { nodes { name } totalCount } } } } }', 4],

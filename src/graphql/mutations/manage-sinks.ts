@@ -1,7 +1,7 @@
 /** Sink management by operators. Webhooks are created here; callbacks and inventories by their own REST calls. */
 import type { Sink as SinkRow } from '../../store/sinks/sinks.ts'
 import type { Context } from '../execution/context.ts'
-import { ChangeFilterRef, toChangeFilter } from '../objects/change-list.ts'
+import { ChangeFilterRef, toChangeFilter } from '../objects/changes/change-list.ts'
 import { Delivery, decodeSinkId, Sink } from '../objects/sink.ts'
 import type { InputCheck } from './input-check.ts'
 import { addMutation, type SuccessFields } from './mutation.ts'

@@ -34,7 +34,9 @@ addMutation('recordAction', {
   act: async ({ state, at = null, instanceId = null, compositeProfile = null }, context, name) => {
     const timestamp = at === null ? null : new Date(at).toISOString()
     const action = { state, instanceId, at, timestamp, compositeProfile }
-    const { rolloutKey, revision, recorded } = await context.write(recordActions(name, [action]))
+    const { rolloutKey, revision, recorded } = await context.write(
+      recordActions(name, [action], context.principal.name),
+    )
     const rollout = required(await (await context.reader()).rollout(rolloutKey, null), 'rollout')
     return { revision, isRepeat: recorded === 0, rollout }
   },

@@ -1,5 +1,5 @@
 import { StatusError } from '../mutations/status-error.ts'
-import { ChangeConnection, changesOf } from './change-list.ts'
+import { ChangeConnection, changesOf } from './changes/change-list.ts'
 import { revisionPageArgs } from './connection.ts'
 import { Node } from './interfaces.ts'
 import { Component, Deployment } from './refs.ts'

@@ -31,4 +31,4 @@ export const Cluster = builder.objectRef<TargetNode>('Cluster')
 export const Change = builder.interfaceRef<ChangeRow>('Change')
 
 export const LifecycleAction =
-  builder.objectRef<Pick<ActionRow, 'state' | 'instanceId' | 'instanceRevision' | 'at'>>('LifecycleAction')
+  builder.objectRef<Pick<ActionRow, 'state' | 'instanceId' | 'instanceRevision' | 'at' | 'actor'>>('LifecycleAction')

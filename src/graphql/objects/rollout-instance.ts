@@ -22,6 +22,11 @@ LifecycleAction.implement({
       description: '0 if there is no instance, 1 after instantiation, and 1 more after each update.',
     }),
     at: t.expose('at', { type: 'DateTime', description: 'When the action was performed.' }),
+    actor: t.exposeString('actor', {
+      nullable: true,
+      description:
+        'The name of the caller that recorded it. Null: unknown, because an older version recorded the action.',
+    }),
   }),
 })
 

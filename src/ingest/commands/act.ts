@@ -31,15 +31,22 @@ export interface Acted {
   readonly recorded: number
 }
 
-/** Records one action, or an orchestrator's complete list. Known actions are skipped. Records all of them or none. */
-export function recordActions(name: LifecycleRolloutName, facts: readonly ActionFact[]): Command<Acted> {
+/**
+ * Records one action, or an orchestrator's complete list. Known actions are skipped. Records all of them or none. `actor`: the name of the
+ * caller.
+ */
+export function recordActions(
+  name: LifecycleRolloutName,
+  facts: readonly ActionFact[],
+  actor: string | null = null,
+): Command<Acted> {
   const contexts = facts.flatMap(({ instanceId }) => (instanceId === null ? [] : [instanceId]))
   return {
     needs: { rollouts: [name], orchestrated: [{ rollout: name, contexts, actions: true }] },
     decide(work) {
       const news = plan(work, name, facts)
       const rollout = work.ensureRollout(name)
-      for (const fact of news) act(work, rollout.key, fact)
+      for (const fact of news) act(work, rollout.key, fact, actor)
       const profile = facts.findLast(({ compositeProfile }) => compositeProfile !== null)?.compositeProfile
       const latest = work.rolloutByKey(rollout.key)
       if (profile && latest && latest.compositeProfile !== profile)
@@ -131,7 +138,7 @@ function refuseUsed(
   throw new DomainError('CONFLICT', message, { problems: [{ field, message }] })
 }
 
-function act(work: UnitOfWork, rolloutKey: number, fact: ActionFact): void {
+function act(work: UnitOfWork, rolloutKey: number, fact: ActionFact, actor: string | null): void {
   const rollout = work.rolloutByKey(rolloutKey)
   if (!rollout) throw new Error(`rollout ${rolloutKey} is gone from its own batch`)
   const { orchestration } = work
@@ -151,6 +158,7 @@ function act(work: UnitOfWork, rolloutKey: number, fact: ActionFact): void {
       instanceRevision,
       at: doneAt,
       timestamp: fact.timestamp,
+      actor,
     },
     instance,
     {
@@ -159,6 +167,7 @@ function act(work: UnitOfWork, rolloutKey: number, fact: ActionFact): void {
       actionInstanceId: fact.instanceId,
       instanceRevision,
       doneAt,
+      actor,
     },
     fact.at,
   )

@@ -160,6 +160,10 @@ function withoutOrigin(change: Change): Change | null {
       return { ...hidden, from: null }
     case 'COMPONENT_REMOVED':
       return null
+    case 'DEPLOYMENT_REVISED': {
+      const { from: _, ...here } = hidden
+      return here
+    }
     default:
       return hidden
   }

@@ -27,6 +27,8 @@ export const lifecycleActions = pgTable(
     at: instant('at').notNull(),
     /** The time as the user wrote it. Null: the server's time. */
     timestamp: text('given_time'),
+    /** The caller that recorded it. Null: unknown. */
+    actor: text('actor'),
   },
   (t) => [primaryKey({ columns: [t.rolloutKey, t.revision] })],
 )

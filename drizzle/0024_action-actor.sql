@@ -1,0 +1,1 @@
+ALTER TABLE "lifecycle_actions" ADD COLUMN "actor" text;
