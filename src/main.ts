@@ -1,7 +1,7 @@
 /** The program: environment → configuration → database → app. The only reader of process.env. */
 import { randomUUID } from 'node:crypto'
 import { createApp } from './app.ts'
-import { exitCodes, parseFlags, UsageError } from './cli/arguments.ts'
+import { commandOf, exitCodes, parseFlags, UsageError } from './cli/arguments.ts'
 import { ConfigError, parseConfig, variables } from './config.ts'
 import { misspelled } from './config-names.ts'
 import { DomainError } from './domain/errors.ts'
@@ -10,7 +10,7 @@ import { createLog } from './log.ts'
 import type { Database } from './store/database.ts'
 import { openDatabase } from './store/open.ts'
 
-const usage = `Usage: rollcall serve, or npm start in a checkout
+const usage = `Usage: ${commandOf('serve')} [options]
 
 Starts the server, after it has brought its database to its tables. Environment variables configure it: docs/configuration.md lists them.
 

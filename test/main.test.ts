@@ -162,7 +162,7 @@ describe('the program ends with one sentence when', () => {
   }
 
   it.each([
-    ['--help', /^Usage: rollcall serve/, 0],
+    ['--help', /^Usage: npm start/, 0],
     ['--port=80', /^Unknown option '--port'/, 64],
   ] as const)('the command line says %s: nothing is opened', async (argument, said, code) => {
     const dataDir = join(folder, `asked${argument}`)

@@ -1,6 +1,16 @@
 /** Parsing and exit codes shared by the command lines. */
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
 
+/** Whether this is the installed package, which is JavaScript, and not a checkout. */
+const isInstalled = import.meta.filename.endsWith('.js')
+
+/** What the user types to start a program, for its help: the installed command, or npm's script in a checkout. */
+export function commandOf(program: 'rollcall' | 'serve' | 'simulate' | 'demo' | 'new-epoch'): string {
+  if (isInstalled) return program === 'rollcall' ? program : `rollcall ${program}`
+  if (program === 'serve') return 'npm start --'
+  return program === 'rollcall' ? 'npm run --silent rollcall --' : `npm run ${program} --`
+}
+
 /** The command line is invalid: exit code 64. */
 export class UsageError extends Error {
   constructor(message: string) {

@@ -237,8 +237,8 @@ function wholeNumber(name: string, text: string, least: number): number {
 }
 
 function revision(text: string): string {
-  if (/^\d+$/.test(text)) return text
-  throw new UsageError(`--after must be a cursor (digits only), but is ${JSON.stringify(text)}`)
+  if (/^(\d+|begin)$/.test(text)) return text
+  throw new UsageError(`--after must be a cursor (digits only) or begin, but is ${JSON.stringify(text)}`)
 }
 
 function webAddress(text: string): string {

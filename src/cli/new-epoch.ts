@@ -11,9 +11,9 @@ import { DomainError } from '../domain/errors.ts'
 import { readClock } from '../store/connection/clock.ts'
 import { beginEpoch } from '../store/connection/epoch.ts'
 import { openDatabase, whyNotAlone } from '../store/open.ts'
-import { exitCodes, parseFlags, UsageError } from './arguments.ts'
+import { commandOf, exitCodes, parseFlags, UsageError } from './arguments.ts'
 
-const usage = `Usage: npm run new-epoch -- [options]
+const usage = `Usage: ${commandOf('new-epoch')} [options]
 
 Begins a new epoch in the database of DATABASE_URL or DATA_DIR. Run it after restoring a copy of the database files.
 New revisions are higher than all used ones, cursors newer than the copy expire, and devices fetch their manifests again.

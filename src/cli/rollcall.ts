@@ -1,7 +1,7 @@
 /** `npm run rollcall`: the API for terminals and scripts. The help lists its exit codes. */
 import { ApiError } from '../client/client.ts'
 import { createApi, problemOf } from './api.ts'
-import { exitCodes, UsageError } from './arguments.ts'
+import { commandOf, exitCodes, UsageError } from './arguments.ts'
 import { parseCommandLine } from './command-line.ts'
 import { completionOf } from './completion.ts'
 import { getCounts, getDeployment, getDeployments, getRollout, getRollouts } from './get.ts'
@@ -66,7 +66,7 @@ async function main(): Promise<number> {
 
 function explain(error: unknown): number {
   if (error instanceof UsageError) {
-    console.error(`${error.message}\nFor all commands and options: npm run --silent rollcall -- --help`)
+    console.error(`${error.message}\nFor all commands and options: ${commandOf('rollcall')} --help`)
     return exitCodes.usage
   }
   if (error instanceof NotThereError) {

@@ -1,6 +1,8 @@
 /** What the command line accepts: its help, and its options. */
 
-export const usage = `Usage: npm run --silent rollcall -- <command> [options]
+import { commandOf } from './arguments.ts'
+
+export const usage = `Usage: ${commandOf('rollcall')} <command> [options]
 
   watch                          follow changes: a live table in a terminal, otherwise one line per change
   get deployments                list deployments, last changed first
@@ -31,7 +33,7 @@ wait:
   --tolerate <n>                 ignore up to n failed deployments (default 0)
 
 watch:
-  --after <cursor>               resume after this cursor without a gap (default: start now)
+  --after <cursor>               resume after this cursor without a gap; begin: everything that is kept (default: start now)
 
 Global options:
   --json                         print one JSON object per line

@@ -1,6 +1,6 @@
 /** `npm run demo`: an empty server, a simulated fleet that reports to it, and the dashboard's address. */
 import { createApp } from '../app.ts'
-import { exitCodes, UsageError } from '../cli/arguments.ts'
+import { commandOf, exitCodes, UsageError } from '../cli/arguments.ts'
 import { ApiError } from '../client/client.ts'
 import { ConfigError, parseConfig } from '../config.ts'
 import { DomainError } from '../domain/errors.ts'
@@ -9,10 +9,11 @@ import { openDatabase } from '../store/open.ts'
 import { parseOptions } from './options.ts'
 import { runInTerminal } from './progress.ts'
 
-const usage = `Usage: npm run demo -- [options]
+const usage = `Usage: ${commandOf('demo')} [options]
 
 Starts a server and simulates a fleet against it until Ctrl-C. Data is kept in memory, unless DATA_DIR or DATABASE_URL is set;
-the server's other variables work too. All options of npm run simulate work except --url: see npm run simulate -- --help.
+the server's other variables work too. It also has the options of simulate, except --url: see
+${commandOf('simulate')} --help.
 `
 
 async function main(): Promise<number> {

@@ -1,8 +1,8 @@
 /** Parses the command line of `npm run simulate`. */
-import { parseDuration, parseFlags, UsageError } from '../cli/arguments.ts'
+import { commandOf, parseDuration, parseFlags, UsageError } from '../cli/arguments.ts'
 import type { SimulationOptions } from './simulation.ts'
 
-export const usage = `Usage: npm run simulate -- [options]
+export const usage = `Usage: ${commandOf('simulate')} [options]
 
 Simulates a fleet against a running Rollcall server: devices that report, an orchestrator that rolls out to Kubernetes clusters, and
 devices that fetch their desired state. At the end it checks that the server has everything that it acknowledged.

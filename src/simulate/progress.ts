@@ -4,6 +4,7 @@ import { exitCodes } from '../cli/arguments.ts'
 import { createScreen, inStateColour, paint, stateBar, type Terminal, terminalOf } from '../cli/terminal.ts'
 import { type DeploymentState, deploymentStates } from '../domain/values.ts'
 import type { ClusterLedger } from './clusters/ledger.ts'
+import { waitForServer } from './register.ts'
 import { type Findings, type Running, type SimulationOptions, simulate } from './simulation.ts'
 
 export interface Progress {
@@ -207,7 +208,9 @@ export async function runInTerminal(options: SimulationOptions): Promise<number>
   process.on('SIGTERM', interrupt)
   const { url, token, devices, rollouts, clusters, agents, seed, run } = options
   const title = `${devices} devices, ${rollouts} rollouts, ${clusters} clusters, ${agents} agents, seed ${seed}, run ${run}, at ${url}`
-  const progress = createProgress(createApi(url, token), terminalOf(process.stderr), title)
+  const api = createApi(url, token)
+  await waitForServer(api, (problem) => console.error(`Waiting for the server: ${problem}`))
+  const progress = createProgress(api, terminalOf(process.stderr), title)
   const findings = await simulate(options, stop.signal, progress.begin).finally(progress.end)
   console.log(describeFindings(findings))
   return findings.differences.length === 0 ? exitCodes.reached : exitCodes.failed

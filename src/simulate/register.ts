@@ -134,14 +134,20 @@ function requireResult<T>({ message }: Failure, result: T | undefined): T {
   return result
 }
 
+/** Waits for a server that is starting. `waiting` is called once, with what the first attempt met. Throws an ApiError after 25 s. */
+export async function waitForServer(api: Api, waiting: (problem: string) => void): Promise<void> {
+  await retryUnavailable(() => api.ask('{ revision }'), waiting)
+}
+
 /** Retries while the server starts or is briefly unavailable. All of these requests may be repeated. */
-async function retryUnavailable<T>(ask: () => Promise<T>): Promise<T> {
+async function retryUnavailable<T>(ask: () => Promise<T>, waiting?: (problem: string) => void): Promise<T> {
   for (let failed = 1; ; failed += 1) {
     try {
       return await ask()
     } catch (error) {
       const passes = error instanceof ApiError && ['unreachable', 'busy'].includes(problemOf(error))
       if (!passes || failed === tries) throw error
+      if (failed === 1) waiting?.(error.message)
       await delay(100 * 2 ** failed)
     }
   }

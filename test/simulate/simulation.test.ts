@@ -179,6 +179,13 @@ describe('npm run simulate', () => {
     expect(child.lines.at(-1)).toMatch(/^Checked 10 deployments/)
   })
 
+  it('says at once that it waits for the server', async () => {
+    const child = startNode(['src/simulate/simulate.ts', '--url', 'http://127.0.0.1:2'])
+    await child.said(/^Waiting for the server: .*127\.0\.0\.1:2/)
+    child.process.kill('SIGKILL')
+    await child.ended
+  })
+
   it.each([
     [['--devices', 'many'], 64, /^--devices must be a whole number from 1 to 100000, but is "many"/],
     [['--duration', '2 weeks'], 64, /^--duration must be a duration such as 90s/],
