@@ -1,7 +1,7 @@
 /** Clients that hold connections and send nothing, or too much, are cut off while others are answered. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { WebSocket } from 'ws'
 import { maxOperationsPerSocket } from '../../src/graphql/guards/limits.ts'
 import { defaultTimeouts, type Timeouts } from '../../src/rest/guard.ts'
@@ -10,62 +10,80 @@ import { closed, openSilentSocket, openSocket, subscribe } from './transports.ts
 
 const report = { deploymentId: 'd-1', status: { state: 'installed' }, components: [] }
 
-let server: RunningApp
-let sockets: { destroy(): void }[] = []
-/** Long enough for whoever is not slow on purpose, on a busy machine too. */
+/** Milliseconds. Long enough for clients that are not slow on purpose, on a busy machine too. */
 const shortTimeouts: Timeouts = { headers: 1_500, request: 3_000, reading: 500, init: 1_500 }
 
-async function start(env: Record<string, string> = {}, clock?: () => number, timeouts = shortTimeouts): Promise<void> {
-  server = await startApp({
+interface Attacked {
+  readonly server: RunningApp
+  /** A connection whose bytes a test writes and reads. */
+  open(): Promise<{ socket: Socket; ended: Promise<string> }>
+  /** Terminates the socket after the test. */
+  kept(socket: WebSocket): WebSocket
+  answersOthers(): Promise<void>
+  limited(limit: string): Promise<number>
+  stop(): Promise<void>
+}
+
+async function startAttacked(
+  env: Record<string, string> = {},
+  clock?: () => number,
+  timeouts = shortTimeouts,
+): Promise<Attacked> {
+  const server = await startApp({
     env: { TRUSTED_PROXIES: '127.0.0.1', ...env },
     timeouts,
     ...(clock ? { clock } : {}),
   })
+  const sockets: { destroy(): void }[] = []
+  const kept = (socket: WebSocket): WebSocket => {
+    sockets.push({ destroy: () => socket.terminate() })
+    return socket
+  }
+  return {
+    server,
+    kept,
+    async open() {
+      const socket = connect(server.port, '127.0.0.1')
+      sockets.push(socket)
+      let text = ''
+      socket.setEncoding('utf8').on('data', (chunk: string) => {
+        text += chunk
+      })
+      socket.on('error', () => undefined)
+      const ended = new Promise<string>((resolve) => socket.once('close', () => resolve(text)))
+      await once(socket, 'connect')
+      return { socket, ended }
+    },
+    async answersOthers() {
+      const others = { 'x-forwarded-for': '198.51.100.77' }
+      expect(
+        (await server.post('/device/other/deployment/o-1/status', { ...report, deploymentId: 'o-1' }, others)).status,
+      ).toBe(201)
+      const asked = await server.post('/graphql', { query: '{ deploymentCounts { total } }' }, others)
+      expect(await asked.json()).toEqual({ data: { deploymentCounts: { total: 1 } } })
+      const socket = kept(await openSocket(server.url, others))
+      expect(await subscribe(socket, '1', { query: 'subscription { deploymentCounts { counts { total } } }' })).toEqual(
+        {
+          data: { deploymentCounts: { counts: { total: 1 } } },
+        },
+      )
+    },
+    async limited(limit) {
+      const text = await server.app.metrics.print()
+      return Number(new RegExp(`rollcall_limited_total\\{limit="${limit}"\\} (\\d+)`).exec(text)?.[1] ?? 0)
+    },
+    async stop() {
+      for (const socket of sockets) socket.destroy()
+      expect(server.logged.filter(({ level }) => level === 'error')).toEqual([])
+      await server.stop()
+    },
+  }
 }
-beforeEach(() => {
-  sockets = []
-})
-afterEach(async () => {
-  for (const socket of sockets) socket.destroy()
-  expect(server.logged.filter(({ level }) => level === 'error')).toEqual([])
-  await server.stop()
-})
 
-/** What is written to it and read from it as it is. */
-async function open(): Promise<{ socket: Socket; ended: Promise<string> }> {
-  const socket = connect(server.port, '127.0.0.1')
-  sockets.push(socket)
-  let text = ''
-  socket.setEncoding('utf8').on('data', (chunk: string) => {
-    text += chunk
-  })
-  socket.on('error', () => undefined)
-  const ended = new Promise<string>((resolve) => socket.once('close', () => resolve(text)))
-  await once(socket, 'connect')
-  return { socket, ended }
-}
-
-function kept(socket: WebSocket): WebSocket {
-  sockets.push({ destroy: () => socket.terminate() })
-  return socket
-}
-
-async function answersOthers(): Promise<void> {
-  const others = { 'x-forwarded-for': '198.51.100.77' }
-  expect(
-    (await server.post('/device/other/deployment/o-1/status', { ...report, deploymentId: 'o-1' }, others)).status,
-  ).toBe(201)
-  const asked = await server.post('/graphql', { query: '{ deploymentCounts { total } }' }, others)
-  expect(await asked.json()).toEqual({ data: { deploymentCounts: { total: 1 } } })
-  const socket = kept(await openSocket(server.url, others))
-  expect(await subscribe(socket, '1', { query: 'subscription { deploymentCounts { counts { total } } }' })).toEqual({
-    data: { deploymentCounts: { counts: { total: 1 } } },
-  })
-}
-
-async function limited(limit: string): Promise<number> {
-  const text = await server.app.metrics.print()
-  return Number(new RegExp(`rollcall_limited_total\\{limit="${limit}"\\} (\\d+)`).exec(text)?.[1] ?? 0)
+async function start(...options: Parameters<typeof startAttacked>): Promise<Attacked> {
+  const attacked = await startAttacked(...options)
+  onTestFinished(attacked.stop)
+  return attacked
 }
 
 /** Writes one more byte every few milliseconds, as long as it can. */
@@ -78,13 +96,21 @@ function drip(socket: Socket, text: string): void {
   socket.once('close', () => clearInterval(timer))
 }
 
-describe('a slow client', () => {
-  it.each([
+// Each test waits for time-outs, so they wait at the same time.
+describe.concurrent('a slow client', () => {
+  let shared: Attacked
+  beforeAll(async () => {
+    shared = await startAttacked()
+  })
+  afterAll(() => shared.stop())
+
+  it.for([
     ['says nothing', ''],
     ['has begun a header', 'GET /graphql HTTP/1.1\r\nHost: x\r\nX-A: '],
     ['has begun a WebSocket', 'GET /graphql HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n'],
-  ])('is cut off when it %s, a hundred times', async (_, begun) => {
-    await start()
+  ] as const)('is cut off when it %s, a hundred times', async ([, begun], context) => {
+    const { open, answersOthers, limited, stop } = await startAttacked()
+    context.onTestFinished(stop)
     const all = await Promise.all(Array.from({ length: 100 }, open))
     for (const { socket } of all) {
       socket.write(begun)
@@ -95,31 +121,30 @@ describe('a slow client', () => {
     expect(await limited('slowRequest')).toBeGreaterThanOrEqual(begun === '' ? 0 : 100)
   })
 
-  it.each([
+  it.for([
     '/graphql',
     '/reports',
     '/device/edge-1/deployment/d-1/status',
     '/v2/projects/p/composite-apps/a/v1/deployment-intent-groups/g/resources',
   ])('is cut off in the middle of a body to %s', async (path) => {
-    await start()
-    const all = await Promise.all(Array.from({ length: 50 }, open))
+    const all = await Promise.all(Array.from({ length: 50 }, shared.open))
     for (const { socket } of all) {
       socket.write(
         `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n{`,
       )
       drip(socket, ' ')
     }
-    await answersOthers()
+    await shared.answersOthers()
     await Promise.all(all.map(({ ended }) => ended))
-    await answersOthers()
+    await shared.answersOthers()
   })
 })
 
 describe('a client that does not read its response', () => {
   it('is cut off, ten times', async () => {
-    await start({ OPERATION_TIMEOUT: '1' })
+    const { server, open, answersOthers } = await start({ OPERATION_TIMEOUT: '1' })
     await answersOthers()
-    const before = await socketsHere()
+    const before = await socketsOf(server)
     const all = await Promise.all(Array.from({ length: 10 }, open))
     // GraphiQL's page is large: no kernel takes all of it.
     for (const { socket } of all) {
@@ -128,21 +153,21 @@ describe('a client that does not read its response', () => {
     }
     await Promise.all(all.map(({ socket }) => once(socket, 'data')))
     // The server's ends go, the clients' stay.
-    await expect.poll(socketsHere).toBeLessThanOrEqual(before + all.length)
+    await expect.poll(() => socketsOf(server)).toBeLessThanOrEqual(before + all.length)
     for (const { socket } of all) expect(socket.destroyed).toBe(false)
     await answersOthers()
   })
 })
 
 /** The sockets of this process: the server's, and its clients'. */
-async function socketsHere(): Promise<number> {
-  const text = await server.app.metrics.print()
+async function socketsOf({ app }: RunningApp): Promise<number> {
+  const text = await app.metrics.print()
   return Number(/nodejs_active_resources\{type="TCPSocketWrap"\} (\d+)/.exec(text)?.[1] ?? 0)
 }
 
 describe('a WebSocket', () => {
   it('without connection_init is closed, a hundred times', async () => {
-    await start()
+    const { server, kept, answersOthers } = await start()
     const all = await Promise.all(Array.from({ length: 100 }, () => openSilentSocket(server.url)))
     const ends = all.map((socket) => closed(kept(socket)))
     await answersOthers()
@@ -157,7 +182,7 @@ describe('a WebSocket', () => {
     ['is too large', JSON.stringify({ type: 'ping', payload: { text: 'x'.repeat(70_000) } }), 1009],
     ['is binary', Buffer.from([0xff, 0xfe, 0]), 4400],
   ])('whose message %s is closed', async (_, message, code) => {
-    await start()
+    const { server, kept, answersOthers } = await start()
     const socket = kept(await openSilentSocket(server.url))
     socket.send(message)
     expect((await closed(socket)).code).toBe(code)
@@ -165,7 +190,7 @@ describe('a WebSocket', () => {
   })
 
   it('has at most so many operations under way, and may complete some', async () => {
-    await start()
+    const { server, kept, answersOthers } = await start()
     const socket = kept(await openSocket(server.url))
     const query = 'subscription { changes { cursor } }'
     for (let n = 0; n < maxOperationsPerSocket; n++)
@@ -180,7 +205,7 @@ describe('a WebSocket', () => {
 
   it('that subscribes and completes in a storm has the rate of its address', async () => {
     const now = Date.parse('2026-01-01T00:00:00Z')
-    await start({ ADDRESS_RATE: '5' }, () => now)
+    const { server, kept, answersOthers } = await start({ ADDRESS_RATE: '5' }, () => now)
     const socket = kept(await openSocket(server.url, { 'x-forwarded-for': '192.0.2.1' }))
     for (let n = 0; n < 60; n++) {
       socket.send(
@@ -196,7 +221,7 @@ describe('a WebSocket', () => {
   })
 
   it('that talks without reading is cut off', async () => {
-    await start()
+    const { server, kept, answersOthers, limited } = await start()
     // Responses of 2 MB to questions of a line.
     for (let n = 0; n < 8; n += 1) {
       const properties = { id: `edge-${n}`, vendor: 'v', modelNumber: 'm', serialNumber: 's' }
@@ -222,7 +247,7 @@ describe('a WebSocket', () => {
   })
 
   it('of which there are too many of one caller is closed, whatever its transport, and others’ are not', async () => {
-    await start({ MAX_STREAMS: '3' })
+    const { server, kept, answersOthers } = await start({ MAX_STREAMS: '3' })
     const from = { 'x-forwarded-for': '192.0.2.1' }
     const stream = (): Promise<Response> =>
       fetch(`${server.url}/graphql?query=${encodeURIComponent('subscription { changes { cursor } }')}`, {
@@ -252,7 +277,7 @@ describe('a WebSocket', () => {
   })
 
   it('that goes during connection_init is no longer counted', async () => {
-    await start({ MAX_STREAMS: '3' })
+    const { server, kept } = await start({ MAX_STREAMS: '3' })
     for (let n = 0; n < 20; n++) {
       const socket = await openSilentSocket(server.url, { 'x-forwarded-for': '192.0.2.1' })
       socket.send('{"type":"connection_init"}')
@@ -268,7 +293,7 @@ describe('a WebSocket', () => {
 
 describe('a storm of questions', () => {
   it('over hundreds of connections keeps no other caller waiting for long', async () => {
-    await start({}, undefined, defaultTimeouts)
+    const { server, answersOthers } = await start({}, undefined, defaultTimeouts)
     const from = { 'x-forwarded-for': '192.0.2.1' }
     const query =
       '{ deployments(first: 100) { nodes { id history(first: 10) { nodes { at } } } } audit { drift { field } } }'
