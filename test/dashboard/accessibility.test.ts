@@ -4,7 +4,7 @@ import { createRequire } from 'node:module'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type RunningApp, startApp } from '../support/app.ts'
-import { findChromium, openPage, startBrowser } from '../support/browser.ts'
+import { findChromium, openPage, sharedBrowser } from '../support/browser.ts'
 import { declare, documentOf, remove } from '../support/desired.ts'
 import { newContext, newGroup, shownDeployment } from '../support/emco.ts'
 
@@ -13,6 +13,10 @@ const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 interface Finding {
   readonly id: string
   readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[]
+}
+
+interface Axe {
+  readonly axe: { run(options: object): Promise<{ violations: readonly Finding[] }> }
 }
 
 /** So many lines that nothing changes in that they are folded. */
@@ -46,7 +50,7 @@ describe.runIf(findChromium())('to axe the dashboard is clean', () => {
   const ids: Record<string, string> = { CONTEXT: newContext() }
 
   beforeAll(async () => {
-    browser = await startBrowser()
+    browser = await sharedBrowser()
     server = await startApp()
     const { declareDeployments } = await server.query(`mutation {
       registerDevices(input: { devices: [
@@ -121,10 +125,7 @@ describe.runIf(findChromium())('to axe the dashboard is clean', () => {
     ids.GROUP = rollouts.nodes[0].id
     ids.RESOURCE = resources.nodes[0].id
   })
-  afterAll(async () => {
-    await browser?.close()
-    await server?.stop()
-  })
+  afterAll(() => server?.stop())
 
   it.each([
     ['light', 1440],
@@ -172,9 +173,9 @@ describe.runIf(findChromium())('to axe the dashboard is clean', () => {
 it.runIf(findChromium()).each(['light', 'dark'] as const)('the sign-in is clean in %s colours', async (colorScheme) => {
   const server = await startApp({ env: { API_AUTH: 'key', API_ADMIN_KEY: 'an-admin-key-for-tests-only' } })
   onTestFinished(() => server.stop())
-  const browser = await startBrowser()
-  onTestFinished(() => browser.close())
-  const { page } = await openPage(browser, `${server.url}/`, { colorScheme, bypassCSP: true })
+  const browser = await sharedBrowser()
+  const { page, close } = await openPage(browser, `${server.url}/`, { colorScheme, bypassCSP: true })
+  onTestFinished(close)
   await page.getByLabel('API key or token').waitFor()
   await page.addScriptTag({ content: axe })
   expect(await judge(page)).toEqual([])
@@ -182,7 +183,7 @@ it.runIf(findChromium()).each(['light', 'dark'] as const)('the sign-in is clean 
 
 async function judge(page: Page): Promise<readonly object[]> {
   const { violations } = await page.evaluate(() =>
-    (globalThis as unknown as { axe: { run(): Promise<{ violations: readonly Finding[] }> } }).axe.run(),
+    (globalThis as unknown as Axe).axe.run({ resultTypes: ['violations'] }),
   )
   return violations.map(({ id, nodes }) => ({
     id,

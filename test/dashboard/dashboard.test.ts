@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { findChromium, openPage, startBrowser } from '../support/browser.ts'
+import { findChromium, openPage, sharedBrowser } from '../support/browser.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { startProgram } from '../support/program.ts'
 import { minute, send, shifts, slideTo, tabThrough, useDashboard, watchShifts } from './harness.ts'
@@ -184,14 +184,15 @@ describe.runIf(findChromium())('the dashboard of a server that is killed', () =>
     const first = startProgram({ DATA_DIR })
     onTestFinished(() => first.dispose())
     const url = await first.listening
-    const browser = await startBrowser()
-    onTestFinished(() => browser.close())
+    const browser = await sharedBrowser()
     await send(url, 'edge-1', 'd-0', 'installing')
 
     const feed = await openPage(browser, `${url}/#/feed`)
+    onTestFinished(feed.close)
     // High enough for all of its rows.
     const viewport = { width: 1280, height: 2_000 }
     const list = await openPage(browser, `${url}/#/deployments?order=NAME`, { viewport })
+    onTestFinished(list.close)
     await feed.page.getByText('0 changes since this page opened').waitFor()
     await list.page.getByText('1 deployment', { exact: true }).waitFor()
     for (const state of ['installed', 'installing']) await send(url, 'edge-1', 'd-0', state)

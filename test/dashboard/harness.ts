@@ -3,7 +3,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, onTestFinished } from 'vitest'
 import { openDatabase } from '../../src/store/open.ts'
 import { type RunningApp, startApp } from '../support/app.ts'
-import { type OpenPage, openPage, startBrowser } from '../support/browser.ts'
+import { type OpenPage, openPage, sharedBrowser } from '../support/browser.ts'
 
 export const minute = 60_000
 
@@ -83,7 +83,7 @@ export function useDashboard() {
   let offset = -10 * minute
 
   beforeAll(async () => {
-    browser = await startBrowser()
+    browser = await sharedBrowser()
     const clock = (): number => Date.now() + offset
     const store = { url: null, dataDir: 'memory' }
     const on = { config: store, open: () => openDatabase(store, clock), drop: async () => {} }
@@ -93,10 +93,7 @@ export function useDashboard() {
     offset = 0
     await send(server.url, 'edge-1', 'hello', 'installed')
   })
-  afterAll(async () => {
-    await browser?.close()
-    await server?.stop()
-  })
+  afterAll(() => server?.stop())
 
   async function visit(hash: string): Promise<OpenPage> {
     const open = await openPage(browser, `${server.url}/${hash}`)

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { startApp } from '../support/app.ts'
-import { findChromium, openPage, startBrowser } from '../support/browser.ts'
+import { findChromium, openPage, sharedBrowser } from '../support/browser.ts'
 import { documentOf } from '../support/desired.ts'
 import { newContext, newGroup, shownDeployment } from '../support/emco.ts'
 import { temporaryFolder } from '../support/folder.ts'
@@ -40,9 +40,10 @@ it.runIf(findChromium())('shows every page, and the past', async () => {
   )
   await expect(server.query('{ revision }')).rejects.toThrow('this server executes only listed documents')
   const { rollouts, resources } = await server.query(ids)
-  const browser = await startBrowser()
-  onTestFinished(() => browser.close())
-  const { page, complaints } = await openPage(browser, `${server.url}/`, { viewport: { width: 1280, height: 2_600 } })
+  const browser = await sharedBrowser()
+  const viewport = { width: 1280, height: 2_600 }
+  const { page, complaints, close } = await openPage(browser, `${server.url}/`, { viewport })
+  onTestFinished(close)
   const refused: string[] = []
   // Read by the page itself: the browser drops the body of an answer that the page has left.
   await page.addInitScript(() => {

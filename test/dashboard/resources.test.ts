@@ -2,7 +2,7 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type RunningApp, startApp } from '../support/app.ts'
-import { findChromium, type OpenPage, openPage, startBrowser } from '../support/browser.ts'
+import { findChromium, type OpenPage, openPage, sharedBrowser } from '../support/browser.ts'
 import { type Emco, newContext, newGroup, shownDeployment } from '../support/emco.ts'
 
 const settings = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'sink-settings' }, data: {} }
@@ -22,7 +22,7 @@ describe.runIf(findChromium())('the dashboard of an intent group', () => {
   const [munich, porto] = ['p+munich', 'p+porto']
 
   beforeAll(async () => {
-    browser = await startBrowser()
+    browser = await sharedBrowser()
     server = await startApp()
     emco = newGroup(server)
     const applied = [munich, porto].flatMap((cluster) => [
@@ -47,10 +47,7 @@ describe.runIf(findChromium())('the dashboard of an intent group', () => {
     const { rollouts } = await server.query('{ rollouts { nodes { id } } }')
     rollout = rollouts.nodes[0].id
   })
-  afterAll(async () => {
-    await browser?.close()
-    await server?.stop()
-  })
+  afterAll(() => server?.stop())
 
   async function visit(hash: string): Promise<OpenPage> {
     // Only visible rows exist: high enough for all of them.

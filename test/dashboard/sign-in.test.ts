@@ -1,7 +1,7 @@
 /** Where API_AUTH asks who looks: nothing is shown before, everything after, and nothing again. */
 import { expect, it, onTestFinished } from 'vitest'
 import { startApp } from '../support/app.ts'
-import { findChromium, openPage, startBrowser } from '../support/browser.ts'
+import { findChromium, openPage, sharedBrowser } from '../support/browser.ts'
 import { documentOf } from '../support/desired.ts'
 
 const key = 'an-admin-key-for-tests-only'
@@ -17,9 +17,9 @@ it.runIf(findChromium())('signs in with a key, reads and follows, signs out', as
       components: [],
     })
   await report('installing')
-  const browser = await startBrowser()
-  onTestFinished(() => browser.close())
-  const { page, complaints } = await openPage(browser, `${server.url}/#/deployments`)
+  const browser = await sharedBrowser()
+  const { page, complaints, close } = await openPage(browser, `${server.url}/#/deployments`)
+  onTestFinished(close)
 
   const field = page.getByLabel('API key or token')
   await field.fill('a-key-that-was-never-issued')
@@ -64,8 +64,7 @@ it.runIf(findChromium())('shows who may not read documents everything but them, 
   const made = await ask(
     'mutation { createApiKey(input: { name: "reader", roles: [VIEWER] }) { ... on CreateApiKeySuccess { key } } }',
   )
-  const browser = await startBrowser()
-  onTestFinished(() => browser.close())
+  const browser = await sharedBrowser()
   for (const [credential, shown] of [
     [made.createApiKey?.key ?? '', 'Only operators can read documents.'],
     [key, '7.7.7'],

@@ -7,7 +7,7 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type RunningApp, startApp } from '../support/app.ts'
 import { standBetween } from '../support/between.ts'
-import { findChromium, openPage, startBrowser } from '../support/browser.ts'
+import { findChromium, openPage, sharedBrowser } from '../support/browser.ts'
 import { startNode } from '../support/child.ts'
 import { blocksOf, readPage, root } from '../support/documentation.ts'
 import { temporaryFolder } from '../support/folder.ts'
@@ -106,9 +106,8 @@ describe('docs/clients.md', () => {
 describe.runIf(findChromium())('docs/clients.md in a browser', () => {
   let browser: Browser
   beforeAll(async () => {
-    browser = await startBrowser()
+    browser = await sharedBrowser()
   })
-  afterAll(() => browser?.close())
 
   async function open(file: string) {
     const result = await build({

@@ -22,6 +22,14 @@ export function startBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] })
 }
 
+let shared: Promise<Browser> | undefined
+
+/** One process for all tests of a worker, which ends with it: a page has a context of its own, and starting Chromium takes longer than most tests. */
+export function sharedBrowser(): Promise<Browser> {
+  shared ??= startBrowser()
+  return shared
+}
+
 export interface OpenPage {
   readonly page: Page
   /** Everything that the console had to complain about. */
