@@ -49,6 +49,14 @@ describe('the schema', () => {
     expect(validate(schema, parse(`{ changes { nodes { ${selections.join(' ')} } } }`))).toEqual([])
   })
 
+  it('has no ID without a node, except what administrators manage', () => {
+    const withId = Object.values(schema.getTypeMap()).filter(
+      (type) =>
+        isObjectType(type) && 'id' in type.getFields() && !type.getInterfaces().some(({ name }) => name === 'Node'),
+    )
+    expect(withId.map(({ name }) => name)).toEqual(['ApiKey', 'Delivery', 'Sink'])
+  })
+
   it('describes every type, field, argument, input field and enum value', () => {
     const types = Object.values(schema.getTypeMap()).filter(
       (type) => !isIntrospectionType(type) && !isSpecifiedScalarType(type),

@@ -82,6 +82,10 @@ describe('statements of a query', () => {
     ],
     ['{ deployments(first: 100) { nodes { components { history { nodes { kind } totalCount } } } } }', 3],
     ['{ deployments(first: 100) { nodes { reports { nodes { verdict } totalCount } } } }', 3],
+    [
+      '{ deployments(first: 100) { nodes { reports { nodes { error { code } components { name } deployment { id } } } } } }',
+      6,
+    ],
     ['{ devices(first: 100) { nodes { parent { deviceId } children { totalCount nodes { deviceId } } } } }', 4],
     ['{ devices(first: 100) { nodes { deploymentCounts { total } deployments { nodes { id } } } } }', 3],
     ['{ devices(first: 100) { nodes { deviations { kind count lastAt example } } } }', 2],

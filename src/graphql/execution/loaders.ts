@@ -38,7 +38,6 @@ import {
 import { actionsOf, instancesByKey, instancesOf } from '../../store/read/instances.ts'
 import { requireRetained, resolvePast } from '../../store/read/past.ts'
 import { profilesOf } from '../../store/read/profiles.ts'
-import { countReports, pageReports } from '../../store/read/reports.ts'
 import type { ResourceFilter } from '../../store/read/resource-scope.ts'
 import { countResources, detailsOf, pageResources, resourcesByKey, sumOfReadiness } from '../../store/read/resources.ts'
 import {
@@ -70,6 +69,7 @@ import {
   resourceScopeOf,
   scopeOf,
 } from './parents.ts'
+import { reportLoaders } from './report-loaders.ts'
 
 /** `asOf`: the revision of its deployments. Null: the present. Targets themselves have no past. */
 export type TargetNode = Target & { readonly asOf: Revision | null }
@@ -281,10 +281,7 @@ function createReader(s: Snapshot) {
       (digests: readonly Digest[]) => contentsOf(s, digests),
       (_, index) => index,
     ),
-    reports: batched((keys: readonly number[], page: PageRequest, until: Revision | null) =>
-      pageReports(s, keys, page, until),
-    ),
-    reportCount: batched((keys: readonly number[], until: Revision | null) => countReports(s, keys, until)),
+    ...reportLoaders(s),
     sinkLag: batched((keys: readonly number[]) => lagsOf(s, keys)),
     drift: remembered(() => audit(s)),
   }

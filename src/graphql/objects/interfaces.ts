@@ -3,12 +3,13 @@ import type { DeploymentRow } from '../../store/read/deployments.ts'
 import type { InstanceRow } from '../../store/read/instances.ts'
 import type { ResourceRow } from '../../store/read/resources.ts'
 import type { RolloutRow } from '../../store/read/rollouts.ts'
+import type { ReportRow } from '../../store/sql/rows.ts'
 import { builder } from '../builder.ts'
 import type { TargetNode } from '../execution/loaders.ts'
 import { encodeNodeId, type NodeType } from './node.ts'
 import type { ComponentNode } from './refs.ts'
 
-export type NodeObject = DeploymentRow | ComponentNode | RolloutRow | InstanceRow | ResourceRow | TargetNode
+export type NodeObject = DeploymentRow | ComponentNode | RolloutRow | InstanceRow | ResourceRow | TargetNode | ReportRow
 
 export const Node = builder.interfaceRef<NodeObject>('Node').implement({
   access: 'viewer',
@@ -25,11 +26,13 @@ export const Node = builder.interfaceRef<NodeObject>('Node').implement({
 export function idOf(node: NodeObject): string {
   const type = nodeType(node)
   if ('deployment' in node) return encodeNodeId(type, node.deployment.key, node.deployment.asOf, node.name)
+  if ('verdict' in node) return encodeNodeId(type, node.deploymentKey, null, String(node.key))
   return encodeNodeId(type, node.key, node.asOf)
 }
 
 function nodeType(node: NodeObject): NodeType {
   if ('deployment' in node) return 'Component'
+  if ('verdict' in node) return 'Report'
   if ('deploymentId' in node) return 'Deployment'
   if ('presence' in node) return 'Resource'
   if ('statusContext' in node) return 'RolloutInstance'

@@ -43,6 +43,10 @@ async function findNode(reader: Reader, id: string): Promise<NodeObject | null> 
       const component = components?.find((part) => part.name === name)
       return deployment && component ? { ...component, deployment } : null
     }
+    case 'Report': {
+      const own = Number(name)
+      return Number.isSafeInteger(own) ? ((await reader.report({ deploymentKey: key, key: own })) ?? null) : null
+    }
     case 'Resource':
       return (await reader.resource(key, asOf)) ?? null
     case 'RolloutInstance':

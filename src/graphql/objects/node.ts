@@ -4,14 +4,22 @@
  */
 import type { Revision } from '../../domain/values.ts'
 
-export type NodeType = 'Deployment' | 'Component' | 'Rollout' | 'Device' | 'Cluster' | 'Resource' | 'RolloutInstance'
+export type NodeType =
+  | 'Deployment'
+  | 'Component'
+  | 'Rollout'
+  | 'Device'
+  | 'Cluster'
+  | 'Resource'
+  | 'RolloutInstance'
+  | 'Report'
 
 export interface NodeId {
   readonly type: NodeType
-  /** For a component: the key of its deployment. */
+  /** For a component and a report: the key of its deployment. */
   readonly key: number
   readonly asOf: Revision | null
-  /** Components only. */
+  /** Of a component. For a report: its key. */
   readonly name: string | null
 }
 
@@ -21,7 +29,7 @@ export function encodeNodeId(type: NodeType, key: number, asOf: Revision | null,
 }
 
 const form =
-  /^(Deployment|RolloutInstance|Rollout|Resource|Device|Cluster|Component):(\d{1,16})(?:@(\d{1,16}))?(?::(.*))?$/s
+  /^(Deployment|RolloutInstance|Rollout|Resource|Device|Cluster|Component|Report):(\d{1,16})(?:@(\d{1,16}))?(?::(.*))?$/s
 
 /** Null: the server never issued this ID. */
 export function decodeNodeId(id: string): NodeId | null {
@@ -33,7 +41,9 @@ export function decodeNodeId(id: string): NodeId | null {
     asOf: asOf === undefined ? null : Number(asOf),
     name: name ?? null,
   }
-  const isWhole = (decoded.type === 'Component') === (decoded.name !== null)
+  const isPart = decoded.type === 'Component' || decoded.type === 'Report'
+  // A report has no past.
+  const isWhole = isPart === (decoded.name !== null) && !(decoded.type === 'Report' && decoded.asOf !== null)
   return isWhole && encodeNodeId(decoded.type, decoded.key, decoded.asOf, decoded.name) === id ? decoded : null
 }
 

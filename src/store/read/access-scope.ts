@@ -194,19 +194,25 @@ export function sawOrigin(reader: Reader, entry: Subject & Origin): SQL[] {
 
 /**
  * For reports: the reader sees the place of the deployment at the time of the report. The next entry that moved the deployment has that
- * place; without one, it is the present place. A STALE report made no revision and may be from a former target, so it has its own place.
+ * place; without one, it is the present place, which the reader of a deployment's reports sees. A STALE report made no revision and may be from a former target, so it has its own place.
  */
 export function visibleReport(
   reader: Reader,
   row: Place & { readonly deploymentKey: SQLWrapper; readonly revision: SQLWrapper },
+  parent: 'visible' | 'any' = 'visible',
 ): SQL[] {
   if (!reader.accessScope) return []
+  const isHere =
+    parent === 'visible'
+      ? sql`true`
+      : sql`exists (select 1 from ${deployments} ${hosted}
+          where ${hosted.key} = ${row.deploymentKey} and ${all(visiblePlace(reader, hosted))})`
   return [
     sql`case when ${row.revision} is null then ${all(visiblePlace(reader, row))}
       else coalesce((select ${all(sawOrigin(reader, left))} from ${changeLog} ${left}
         where ${left.deploymentKey} = ${row.deploymentKey} and ${left.resourceKey} is null
           and (${left.fromTargetKey} is not null or ${left.fromRolloutKey} is not null)
-          and ${left.firstRevision} > ${row.revision} order by ${left.firstRevision} limit 1), true) end`,
+          and ${left.firstRevision} > ${row.revision} order by ${left.firstRevision} limit 1), ${isHere}) end`,
   ]
 }
 

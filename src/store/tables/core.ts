@@ -277,5 +277,7 @@ export const reports = pgTable(
     primaryKey({ columns: [t.deploymentKey, t.key] }),
     // Retention deletes the oldest reports. Rows are inserted in that order, so a block range index is enough.
     index('reports_received').using('brin', t.receivedAt),
+    // An index of all reports would cost each of them. Few are STALE.
+    index('reports_stale').on(t.key).where(sql`verdict = 'STALE'`),
   ],
 )

@@ -1,0 +1,1 @@
+CREATE INDEX "reports_stale" ON "reports" USING btree ("key") WHERE verdict = 'STALE';

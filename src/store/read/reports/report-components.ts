@@ -1,0 +1,82 @@
+/**
+ * The components of reports. A STALE report has its own. Those of an APPLIED report are in the log: the entry of its revision, folded
+ * onto the state before it.
+ */
+import { type SQL, sql } from 'drizzle-orm'
+import type { ChangeBody } from '../../../domain/change.ts'
+import { imageAt } from '../../../domain/fold.ts'
+import type { ComponentReport } from '../../../domain/report.ts'
+import type { Revision } from '../../../domain/values.ts'
+import type { Session } from '../../database.ts'
+import { all, fixed } from '../../sql/parameters.ts'
+import { toImage } from '../../sql/rows.ts'
+import { changeLog, reports } from '../../tables/schema.ts'
+import { visibleReport } from '../access-scope.ts'
+import { asReportKeys, type ReportKey } from './reports.ts'
+
+interface ContentRecord {
+  readonly key: number
+  readonly own: readonly ComponentReport[] | null
+  readonly revision: Revision | null
+  /** Null: the report is STALE, or retention has removed the entry. */
+  readonly first_revision: Revision | null
+  readonly target_key: number
+  readonly rollout_key: number
+  readonly before: object | null
+  readonly changes: readonly ChangeBody[]
+}
+
+/** Stored bytes per statement: the components of one report may be a mebibyte. */
+const mostRead = 1_000_000
+
+/** By the report's key. Absent: the log does not have them any more. */
+export async function componentsOfReports(
+  session: Session,
+  keys: readonly ReportKey[],
+): Promise<Map<number, readonly ComponentReport[]>> {
+  const sized = await session.rows<ReportKey & { readonly size: number }>(
+    sql`select asked.deployment_key as "deploymentKey", asked.key, ${storedSize} as size ${fromAsked(session, keys)}`,
+  )
+  const found = new Map<number, readonly ComponentReport[]>()
+  let [some, size]: [ReportKey[], number] = [[], 0]
+  for (const [index, one] of sized.entries()) {
+    some.push(one)
+    size += one.size
+    if (size < mostRead && index < sized.length - 1) continue
+    const records = await session.rows<ContentRecord>(
+      sql`select asked.key, ${reports.components} as own, ${reports.revision}, entry.first_revision, entry.target_key, entry.rollout_key,
+        entry.before, entry.changes ${fromAsked(session, some)}`,
+    )
+    for (const record of records) {
+      const components = record.own ?? afterEntry(record)
+      if (components) found.set(record.key, components)
+    }
+    ;[some, size] = [[], 0]
+  }
+  return found
+}
+
+const storedSize = fixed(
+  sql`coalesce(pg_column_size(${reports.components}), 0) + coalesce(pg_column_size(entry.before), 0) + coalesce(pg_column_size(entry.changes), 0)`,
+)
+
+/** Looked up one by one (lateral-lookup.ts). */
+function fromAsked(reader: Session, keys: readonly ReportKey[]): SQL {
+  return sql`from ${asReportKeys(keys)}
+    cross join lateral (select * from ${reports}
+      where ${reports.deploymentKey} = asked.deployment_key and ${reports.key} = asked.key offset 0) as ${reports}
+    left join lateral (select * from ${changeLog}
+      where ${changeLog.deploymentKey} = asked.deployment_key and ${changeLog.resourceKey} is null
+        and ${changeLog.firstRevision} <= ${reports.revision} and ${changeLog.lastRevision} >= ${reports.revision}
+      order by ${changeLog.firstRevision} desc limit 1) as entry on true
+    where ${all(visibleReport(reader, reports, 'any'))}`
+}
+
+function afterEntry(record: ContentRecord): readonly ComponentReport[] | null {
+  const { first_revision: firstRevision, revision, target_key: targetKey, rollout_key: rolloutKey, changes } = record
+  if (firstRevision === null || revision === null) return null
+  // Only the components are used, and they do not depend on the other fields.
+  const entry = { firstRevision, at: 0, observedAt: null, targetKey, rolloutKey, instanceKey: null, changes }
+  const image = imageAt(record.before && toImage(record.before), entry, revision)
+  return image?.components.map(({ name, state, error }) => ({ name, state, error })) ?? null
+}
