@@ -10,7 +10,7 @@ interface Row {
 const row = (id: string, revision: number): Row => ({ id, revision: String(revision) })
 
 /** A list whose requests the test answers, one after the other. */
-function startList(newRows: 'first' | 'last' = 'first') {
+function startList(newRows: 'first' | 'last' | 'asked' = 'first') {
   const asked: { readonly after: string | null; answer(answer: Answer): void; fail(error: Error): void }[] = []
   const followed: { readonly revision: string; readonly expired: () => void }[] = []
   type Answer = Awaited<ReturnType<Parameters<typeof createLiveList<Row>>[0]['askPage']>>
@@ -27,8 +27,7 @@ function startList(newRows: 'first' | 'last' = 'first') {
   async function page(revision: number, nodes: readonly Row[], endCursor: string | null = null): Promise<void> {
     const pageInfo = { hasNextPage: endCursor !== null, endCursor }
     asked.at(-1)?.answer({ revision: String(revision), page: { totalCount: 10, nodes, pageInfo } })
-    await vi.waitFor(() => endCursor === null || expect(asked.at(-1)?.after).toBe(endCursor))
-    await Promise.resolve()
+    await new Promise((answered) => setImmediate(answered))
   }
   const shown = (): string[] => list.rows.value.list.map(({ id, revision }) => `${id}@${revision}`)
   return { list, asked, followed, page, shown }
@@ -45,27 +44,43 @@ describe('a live list', () => {
   })
   afterEach(() => vi.unstubAllGlobals())
 
-  it('shows each page as it arrives, and follows the revision of the first', async () => {
-    const { list, followed, page, shown } = startList()
+  it('loads a page only when asked, and follows the revision of the first', async () => {
+    const { list, asked, followed, page, shown } = startList()
     await page(5, [row('a', 1)], 'next')
     await vi.waitFor(() => expect(shown()).toEqual(['a@1']))
     expect(list.rows.value).toMatchObject({ total: 10, isComplete: false })
+    expect(asked).toHaveLength(1)
+    list.more()
+    list.more()
+    expect(asked.map(({ after }) => after)).toEqual([null, 'next'])
     await page(7, [row('b', 2)])
     await vi.waitFor(() => expect(shown()).toEqual(['a@1', 'b@2']))
     expect(list.rows.value).toMatchObject({ total: 2, isComplete: true })
+    list.more()
+    expect(asked).toHaveLength(2)
     expect(followed.map(({ revision }) => revision)).toEqual(['5'])
   })
 
-  it('keeps what changes add, update and remove while it loads again', async () => {
+  it('keeps what changes update and remove while an older page is under way', async () => {
     const { list, page, shown } = startList()
-    await page(5, [row('a', 1), row('b', 2), row('c', 3)])
-    list.reload()
-    await page(6, [row('a', 1), row('b', 2)], 'next')
-    list.put(row('new', 7))
+    await page(5, [row('a', 1)], 'next')
+    list.more()
     list.put(row('b', 8))
-    list.remove(['a'])
-    await page(8, [row('c', 3)])
-    await vi.waitFor(() => expect(shown().toSorted()).toEqual(['b@8', 'c@3', 'new@7']))
+    list.put(row('new', 9))
+    list.remove(['c'])
+    await page(6, [row('b', 2), row('c', 3)])
+    await vi.waitFor(() => expect(shown()).toEqual(['new@9', 'b@8', 'a@1']))
+  })
+
+  it('leaves rows of other pages to these pages, unless the latest come first', async () => {
+    const { list, page, shown } = startList('asked')
+    await page(5, [row('a', 1)], 'next')
+    list.put(row('z', 7))
+    list.more()
+    await page(6, [row('z', 3)])
+    await vi.waitFor(() => expect(shown()).toEqual(['a@1', 'z@3']))
+    list.put(row('n', 8))
+    await vi.waitFor(() => expect(shown()).toEqual(['n@8', 'a@1', 'z@3']))
   })
 
   it('shows no older row than it has', async () => {

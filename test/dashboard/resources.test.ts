@@ -126,12 +126,12 @@ describe.runIf(findChromium())('the dashboard of an intent group', () => {
 
   it('counts them on the overview, each count a way to them', async () => {
     const { page, complaints } = await visit('#/')
-    const { resourceCounts } = await server.query('{ resourceCounts { readiness { unknown } } }')
+    const { resourceCounts } = await server.query('{ resourceCounts { total readiness { unknown } } }')
     await page
       .getByRole('region', { name: /^Resources/ })
       .getByRole('link', { name: `Not observed ${resourceCounts.readiness.unknown}` })
       .click()
-    await page.getByText(`${resourceCounts.readiness.unknown} resources`, { exact: true }).waitFor()
+    await page.getByText(`${resourceCounts.readiness.unknown} of ${resourceCounts.total} resources`).waitFor()
     expect(complaints).toEqual([])
   })
 

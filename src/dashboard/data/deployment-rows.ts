@@ -1,14 +1,15 @@
 /**
  * A live list of deployments, also while thousands change:
  *
- *   pages, one after the other ──▸ rows ◂── queried by id with the same filter ◂── changed ids ◂── changes(after:)
+ *   pages, as they scroll into view ──▸ rows ◂── queried by id with the same filter ◂── changed ids ◂── changes(after:)
  *
- * The server decides whether a changed deployment still matches: the query has the list's own filter. New rows come first, and
- * a button sorts the list again.
+ * The server decides whether a changed deployment still matches: the query has the list's own filter. The same answer counts the
+ * whole list. Only a list of the latest changes puts rows of other pages on top; a button sorts it again.
  */
 import { signal } from '@preact/signals'
 import { ask } from './api.ts'
 import { type FragmentOf, graphql, type VariablesOf } from './graphql.ts'
+import type { Counts } from './labels.ts'
 import { createLiveList } from './live-list.ts'
 import { throttle } from './throttle.ts'
 import { followChanges } from './use-query.ts'
@@ -16,28 +17,43 @@ import { followChanges } from './use-query.ts'
 export const rowFragment = graphql(`
   fragment Row on Deployment {
     id deploymentId reporter application applicationVersion state stalled attempt consistent revision changedAt
-    convergence adoptedManifestVersion targetManifestVersion
+    convergence adoptedManifestVersion targetManifestVersion readiness
     error { code message }
     components { name state readiness error { code message } }
     target { __typename id name kind connectivity ... on Device { deviceId } }
     rollout { id name kind }
+    broken: resources(filter: { readiness: [FAILED] }, first: 1) { nodes { kind name reason message } }
   }
 `)
 
 export type Row = FragmentOf<typeof rowFragment>
 
+const listCounts = graphql(
+  `fragment ListCounts on DeploymentCounts { total pending installing installed failed removing removed }`,
+)
+
 const pageDocument = graphql(
   `
     query Deployments($filter: DeploymentFilter, $orderBy: DeploymentOrder, $asOf: DateTime, $first: Int!, $after: String, $isFirst: Boolean!) {
       revision
+      counts: deploymentCounts(filter: $filter, asOf: $asOf) @include(if: $isFirst) { ...ListCounts }
       deployments(filter: $filter, orderBy: $orderBy, asOf: $asOf, first: $first, after: $after) {
-        totalCount @include(if: $isFirst)
         nodes { ...Row }
         pageInfo { hasNextPage endCursor }
       }
     }
   `,
-  [rowFragment],
+  [rowFragment, listCounts],
+)
+
+const touchedRows = graphql(
+  `
+    query TouchedDeployments($filter: DeploymentFilter, $whole: DeploymentFilter) {
+      counts: deploymentCounts(filter: $whole) { ...ListCounts }
+      deployments(filter: $filter, first: 100) { nodes { ...Row } }
+    }
+  `,
+  [rowFragment, listCounts],
 )
 
 const touchedDocument = graphql(`
@@ -55,6 +71,7 @@ const touchedDocument = graphql(`
         ... on DeploymentForgotten { deployment { id } }
         ... on DeploymentStalled { deployment { id } }
         ... on ConvergenceChanged { deployment { id } }
+        ... on ResourceStatusChanged { resource { deployment { id } } }
       }
     }
   }
@@ -70,13 +87,17 @@ export interface ListOf {
   readonly asOf: string | null
 }
 
+/** More than a screen, and little to send. */
+const pageSize = 60
 /** The API's largest page. */
-const pageSize = 100
+const mostTouched = 100
 const calm = 300
 
 export function createDeploymentRows({ filter, orderBy, asOf }: ListOf) {
   /** Rows whose position is outdated. */
   const moved = signal<ReadonlySet<string>>(new Set())
+  /** All rows of all pages. */
+  const counts = signal<Counts | null>(null)
   let touched = new Set<string>()
   const flush = throttle(calm, () => void askTouched())
   const scope = {
@@ -85,19 +106,21 @@ export function createDeploymentRows({ filter, orderBy, asOf }: ListOf) {
   }
 
   const list = createLiveList({
-    newRows: 'first',
+    newRows: orderBy === 'CHANGED_DESC' ? 'first' : 'asked',
     askPage: async (after, signal) => {
       const variables = { filter, orderBy, asOf, first: pageSize, after, isFirst: after === null }
-      const { revision, deployments } = await ask(pageDocument, variables, signal)
-      return { revision, page: deployments }
+      const answer = await ask(pageDocument, variables, signal)
+      counts.value = answer.counts ?? counts.value
+      return { revision: answer.revision, page: { totalCount: answer.counts?.total ?? null, ...answer.deployments } }
     },
     follow(revision, expired) {
       touched = new Set()
       moved.value = new Set()
       if (asOf !== null) return () => undefined
       return followChanges(touchedDocument, revision, { ...scope, kinds: [...aboutDeployments] }, expired, (change) => {
-        if (!('deployment' in change)) return
-        touched.add(change.deployment.id)
+        const subject = 'resource' in change ? change.resource : change
+        if (!('deployment' in subject)) return
+        touched.add(subject.deployment.id)
         flush()
       })
     },
@@ -115,12 +138,16 @@ export function createDeploymentRows({ filter, orderBy, asOf }: ListOf) {
 
   async function drain(): Promise<void> {
     while (touched.size > 0 && !list.signal.aborted) {
-      const ids = [...touched].slice(0, pageSize)
-      for (const id of ids) touched.delete(id)
-      const page = { orderBy, asOf: null, first: pageSize, after: null, isFirst: false }
+      // The other rows are on pages that are not loaded. One of them is enough to count the list again.
+      const mayShow = orderBy === 'CHANGED_DESC' || list.rows.value.isComplete
+      const shown = mayShow ? [...touched] : [...touched].filter((id) => list.get(id))
+      const ids = (shown.length > 0 ? shown : [...touched].slice(0, 1)).slice(0, mostTouched)
+      touched = new Set(shown).difference(new Set(ids))
       try {
-        const { deployments } = await ask(pageDocument, { filter: { ...filter, ids }, ...page }, list.signal)
-        take(ids, deployments.nodes)
+        const answer = await ask(touchedRows, { filter: { ...filter, ids }, whole: filter }, list.signal)
+        counts.value = answer.counts
+        list.count(answer.counts.total)
+        take(ids, answer.deployments.nodes)
       } catch {
         for (const id of ids) touched.add(id)
         return
@@ -144,7 +171,9 @@ export function createDeploymentRows({ filter, orderBy, asOf }: ListOf) {
 
   return {
     rows: list.rows,
+    counts,
     moved,
+    more: list.more,
     sortAgain: list.reload,
     stop() {
       list.stop()
@@ -162,4 +191,5 @@ const aboutDeployments = [
   'DEPLOYMENT_FORGOTTEN',
   'DEPLOYMENT_STALLED',
   'CONVERGENCE_CHANGED',
+  'RESOURCE_STATUS_CHANGED',
 ] as const

@@ -45,6 +45,9 @@ export const readinessWords: Readonly<Record<Readiness, string>> = {
   UNKNOWN: 'Not observed',
 }
 
+/** It is observed, and does not work or does not work yet. */
+export const isBroken = (readiness: Readiness): boolean => readiness === 'FAILED' || readiness === 'PENDING'
+
 /** Whether the orchestrator has applied an object. */
 export const syncWords: Readonly<Record<SyncStatus, string>> = {
   APPLIED: 'Applied',
@@ -76,6 +79,21 @@ export type Counts = Readonly<Record<'total' | Lowercase<DeploymentState>, numbe
 
 export const countOf = (counts: Counts, state: DeploymentState): number =>
   counts[state.toLowerCase() as Lowercase<DeploymentState>]
+
+/** The states of deployments that are removed on purpose. */
+export const outsideStates: ReadonlySet<DeploymentState> = new Set(['REMOVING', 'REMOVED'])
+
+/** The deployments that should be there: the denominator of every share. Those that are removed on purpose are not part of it. */
+export const expectedOf = ({ total, removing, removed }: Counts): number => total - removing - removed
+
+/** The deployments that are removed on purpose, or being removed: `5 removed`. Null: none. */
+export function formatOutside({ removing, removed }: Counts): string | null {
+  const parts = [
+    removing > 0 && `${formatNumber(removing)} being removed`,
+    removed > 0 && `${formatNumber(removed)} removed`,
+  ]
+  return parts.filter(Boolean).join(', ') || null
+}
 
 const numbers = new Intl.NumberFormat()
 export const formatNumber = (value: number): string => numbers.format(value)

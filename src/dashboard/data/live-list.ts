@@ -1,6 +1,6 @@
 /**
- * A live list: loaded page by page, then updated by the changes that follow the first page's revision, so that none is missed while
- * later pages load. Rows keep their positions, so that nothing moves while a person reads.
+ * A live list: its first page, more pages as they are scrolled into view, and the changes that follow the first page's revision, so
+ * that none is missed while later pages load. Rows keep their positions, so that nothing moves while a person reads.
  */
 import { signal } from '@preact/signals'
 import { ApiError } from '../../client/client.ts'
@@ -18,6 +18,7 @@ interface Page<Row> {
 }
 
 export interface LiveRows<Row> {
+  /** The rows of the pages that are loaded. */
   readonly list: readonly Row[]
   /** Number of rows on all pages; null before the first answer. */
   readonly total: number | null
@@ -26,7 +27,11 @@ export interface LiveRows<Row> {
 }
 
 interface LiveListOptions<Row> {
-  readonly newRows: 'first' | 'last'
+  /**
+   * Where a row goes that is on no loaded page. `first`: to the top. `last`: to the end, once all pages are loaded. `asked`: to the
+   * top once all pages are loaded. Until then a later page has it.
+   */
+  readonly newRows: 'first' | 'last' | 'asked'
   /** A null page: the object that has the list does not exist. */
   askPage(
     after: string | null,
@@ -36,20 +41,18 @@ interface LiveListOptions<Row> {
   follow(revision: string, expired: () => void): () => void
 }
 
-/** The most rows that are loaded. A longer list must be searched. */
-const mostRows = 20_000
-
 export const noRows: LiveRows<never> = { list: [], total: null, isComplete: false, error: null }
 
 export function createLiveList<Row extends Listed>({ newRows, askPage, follow }: LiveListOptions<Row>) {
   const rows = signal<LiveRows<Row>>(noRows)
   const abort = new AbortController()
   let shown = new Map<string, Row>()
-  /** The list that a load makes. Changes apply to it too. */
-  let loading = shown
   let order: string[] = []
   let total = 0
+  let end: string | null = null
   let isComplete = false
+  /** What changes did to rows while a page was under way: the page may be older. */
+  let during: { readonly put: Map<string, Row>; readonly removed: Set<string> } | null = null
   let leave = (): void => undefined
   let retry: ReturnType<typeof setTimeout> | undefined
 
@@ -58,62 +61,71 @@ export function createLiveList<Row extends Listed>({ newRows, askPage, follow }:
     rows.value = { list, total: isComplete ? list.length : Math.max(total, list.length), isComplete, error }
   })
 
-  async function load(): Promise<void> {
-    const own = new Map<string, Row>()
-    loading = own
-    const isCurrent = (): boolean => loading === own && !abort.signal.aborted
+  /** Null: the first page, which replaces all rows. */
+  async function load(after: string | null): Promise<void> {
+    clearTimeout(retry)
+    const own = { put: new Map<string, Row>(), removed: new Set<string>() }
+    during = own
     try {
-      for (let after: string | null = null, isLast = false; !isLast; ) {
-        const { revision, page } = await askPage(after, abort.signal)
-        if (!isCurrent()) return
-        if (after === null) {
-          total = page?.totalCount ?? 0
-          leave()
-          leave = follow(revision, () => void load())
-        }
-        for (const row of page?.nodes ?? []) {
-          const known = newest(own.get(row.id) ?? shown.get(row.id), row)
-          // A row that a change has added moves to the place that its page gives it.
-          own.delete(row.id)
-          own.set(row.id, known)
-        }
-        after = page?.pageInfo.endCursor ?? null
-        isLast = !page?.pageInfo.hasNextPage || own.size >= mostRows
-        // The first load shows each page as it arrives; later loads replace the whole list at once.
-        if (isComplete && !isLast) continue
-        isComplete = isLast
-        shown = own
-        order = [...own.keys()]
-        publish(null)
+      const { revision, page } = await askPage(after, abort.signal)
+      if (during !== own || abort.signal.aborted) return
+      if (after === null) {
+        total = page?.totalCount ?? 0
+        leave()
+        leave = follow(revision, () => void load(null))
       }
+      const known = shown
+      if (after === null) shown = new Map()
+      for (const row of page?.nodes ?? []) {
+        if (own.removed.has(row.id)) continue
+        shown.set(row.id, newest(own.put.get(row.id) ?? known.get(row.id), row))
+      }
+      // A row that a change has put on top keeps its place there.
+      order = after === null ? [...shown.keys()] : [...new Set([...order, ...shown.keys()])]
+      end = page?.pageInfo.endCursor ?? null
+      isComplete = !page?.pageInfo.hasNextPage
+      during = null
+      publish(null)
     } catch (error) {
-      if (!isCurrent()) return
+      if (during !== own || abort.signal.aborted) return
       publish(error instanceof ApiError ? error : new ApiError('UNKNOWN', String(error)))
-      retry = setTimeout(() => void load(), 3_000)
+      retry = setTimeout(() => void load(after), 3_000)
     }
   }
 
-  void load()
+  void load(null)
   return {
     rows,
     signal: abort.signal,
     get: (id: string): Row | undefined => shown.get(id),
-    /** Loads all pages again, in their order. */
-    reload: (): void => void load(),
+    /** Loads the first page again. */
+    reload: (): void => void load(null),
+    /** Loads the next page, if there is one and none is under way. */
+    more(): void {
+      if (!isComplete && during === null) void load(end)
+    },
+    /** The number of rows on all pages has changed. */
+    count(number: number): void {
+      total = number
+      publish(null)
+    },
     put(row: Row): void {
+      during?.removed.delete(row.id)
       const known = shown.get(row.id)
-      if (!known && newRows === 'first') order.unshift(row.id)
-      else if (!known) order.push(row.id)
-      const latest = newest(known, row)
+      const latest = newest(known ?? during?.put.get(row.id), row)
+      during?.put.set(row.id, latest)
+      if (!known && newRows !== 'first' && !isComplete) return
+      if (!known && newRows === 'last') order.push(row.id)
+      else if (!known) order.unshift(row.id)
       shown.set(row.id, latest)
-      loading.set(row.id, latest)
       publish(null)
     },
     remove(ids: Iterable<string>): void {
       const size = shown.size
       for (const id of ids) {
         shown.delete(id)
-        loading.delete(id)
+        during?.put.delete(id)
+        during?.removed.add(id)
       }
       if (shown.size < size) order = order.filter((id) => shown.has(id))
       publish(null)

@@ -25,7 +25,7 @@ const settled = 1_500
 /** More changes than this between two points mean a new epoch, whose revisions start elsewhere. */
 const mostChanges = 50_000_000
 
-const oldestDocument = graphql(`query Oldest { changes(first: 1) { nodes { at } } }`)
+const oldestDocument = graphql(`query Oldest { history { oldestTime } }`)
 
 /** When the stored history begins. Null: unknown, or there is none. */
 export const oldest = signal<number | null>(null)
@@ -37,7 +37,7 @@ export function useOldest(): void {
     {},
     { version: Math.floor(now.value / (oldest.value === null ? 5_000 : 300_000)) },
   )
-  const at = data?.changes.nodes[0]?.at
+  const at = data?.history.oldestTime
   useEffect(() => {
     oldest.value = at ? Date.parse(at) : null
   }, [at])
@@ -55,7 +55,13 @@ export function chooseStep(span: number, most: number): number {
 const kept = new Map<string, DatedCounts>()
 
 /** `rollout`: a rollout's node id; null: the whole fleet. */
-export function usePoints(rollout: string | null, from: number, to: number, step: number): readonly Point[] {
+export function usePoints(
+  rollout: string | null,
+  from: number,
+  to: number,
+  step: number,
+  isOn = true,
+): readonly Point[] {
   const begin = oldest.value === null ? Number.POSITIVE_INFINITY : Math.max(from, oldest.value)
   const first = Math.ceil(begin / step) * step
   const length = first <= to ? Math.floor((Math.min(to, now.value - settled) - first) / step) + 1 : 0
@@ -63,6 +69,7 @@ export function usePoints(rollout: string | null, from: number, to: number, step
   const key = (time: number): string => `${rollout}@${time}`
   const [, redraw] = useState(0)
   useEffect(() => {
+    if (!isOn) return
     const abort = new AbortController()
     const load = async (): Promise<void> => {
       const missing = coarseFirst(times.filter((time) => !kept.has(key(time))))
@@ -79,7 +86,7 @@ export function usePoints(rollout: string | null, from: number, to: number, step
     // A failed request only leaves points out; the next step requests them again.
     load().catch(() => undefined)
     return () => abort.abort()
-  }, [rollout, first, step, times.length])
+  }, [rollout, first, step, times.length, isOn])
 
   const known = times.flatMap((time) => {
     const counts = kept.get(key(time))

@@ -1,10 +1,10 @@
-/**
- * A live list of Kubernetes objects. A change carries the object's new row. Filters apply on the page: they repeat no request.
- */
+/** A live list of Kubernetes objects. A change carries the object's new row. */
+import { signal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
 import { ask } from './api.ts'
 import { type FragmentOf, graphql } from './graphql.ts'
 import { createLiveList, type LiveRows, noRows } from './live-list.ts'
+import { throttle } from './throttle.ts'
 import { type ChangeFilter, followChanges } from './use-query.ts'
 
 export const resourceFragment = graphql(`
@@ -24,9 +24,12 @@ const pageFragment = graphql(
 
 const ofRollout = graphql(
   `
-    query ResourcesOfRollout($id: ID!, $asOf: DateTime, $filter: ResourceFilter, $after: String) {
+    query ResourcesOfRollout($id: ID!, $asOf: DateTime, $filter: ResourceFilter, $run: [String!], $first: Int!, $after: String) {
       revision
-      rollout(id: $id, asOf: $asOf) { resources(filter: $filter, first: 100, after: $after) { ...ResourcePage } }
+      rollout(id: $id, asOf: $asOf) {
+        resources(filter: $filter, first: $first, after: $after) { ...ResourcePage }
+        all: resourceCounts(filter: { instanceIds: $run }) { total }
+      }
     }
   `,
   [pageFragment],
@@ -34,10 +37,11 @@ const ofRollout = graphql(
 
 const ofDeployment = graphql(
   `
-    query ResourcesOfDeployment($deploymentId: String!, $reporter: String!, $asOf: DateTime, $after: String) {
+    query ResourcesOfDeployment($deploymentId: String!, $reporter: String!, $asOf: DateTime, $filter: ResourceFilter, $first: Int!, $after: String) {
       revision
       deployment(deploymentId: $deploymentId, deviceId: $reporter, asOf: $asOf) {
-        resources(first: 100, after: $after) { ...ResourcePage }
+        resources(filter: $filter, first: $first, after: $after) { ...ResourcePage }
+        all: resourceCounts { total }
       }
     }
   `,
@@ -46,9 +50,10 @@ const ofDeployment = graphql(
 
 const ofFleet = graphql(
   `
-    query Resources($filter: ResourceFilter, $after: String) {
+    query Resources($filter: ResourceFilter, $first: Int!, $after: String) {
       revision
-      resources(filter: $filter, first: 100, after: $after) { ...ResourcePage }
+      resources(filter: $filter, first: $first, after: $after) { ...ResourcePage }
+      all: resourceCounts { total }
     }
   `,
   [pageFragment],
@@ -69,6 +74,7 @@ const changedDocument = graphql(
 
 /** An empty list matches any value. */
 export interface ResourceFilter {
+  readonly apps: readonly string[]
   readonly kinds: readonly string[]
   readonly readiness: readonly Resource['readiness'][]
   readonly sync: readonly NonNullable<Resource['sync']>[]
@@ -84,65 +90,113 @@ export type ResourcesOf =
       readonly run: string
       readonly target: string
     }
-  | { readonly of: 'fleet'; readonly filter: ResourceFilter }
+  | { readonly of: 'fleet' }
 
 interface Page {
   readonly revision: string
   readonly page: FragmentOf<typeof pageFragment> | null
+  /** The number of resources without the filter. */
+  readonly all: number
 }
 
-export type Resources = LiveRows<Resource>
+const pageSize = 60
 
-export function useResources(what: ResourcesOf | null, asOf: string | null): Resources {
-  const key = JSON.stringify([what, asOf])
-  const source = useMemo(() => (what ? createResourceRows(what, asOf) : null), [key])
+export interface Resources extends LiveRows<Resource> {
+  /** The number of resources without the filter. */
+  readonly all: number | null
+  readonly more: () => void
+}
+
+const none: Resources = { ...noRows, all: null, more: () => undefined }
+
+export function useResources(what: ResourcesOf | null, filter: ResourceFilter, asOf: string | null): Resources {
+  const key = JSON.stringify([what, filter, asOf])
+  const source = useMemo(() => (what ? createResourceRows(what, filter, asOf) : null), [key])
   useEffect(() => source?.stop, [source])
-  return source?.rows.value ?? noRows
+  return source ? { ...source.rows.value, all: source.all.value, more: source.more } : none
 }
 
-function createResourceRows(what: ResourcesOf, asOf: string | null) {
+function createResourceRows(what: ResourcesOf, filter: ResourceFilter, asOf: string | null) {
+  const all = signal<number | null>(null)
+  const count = throttle(calm, () => {
+    askPage(what, filter, null, { first: 0, after: null }, list.signal).then(
+      (answer) => {
+        all.value = answer.all
+        list.count(answer.page?.totalCount ?? 0)
+      },
+      // The next change counts again.
+      () => undefined,
+    )
+  })
   const list = createLiveList({
     newRows: 'last',
-    askPage: (after, signal) => askPage(what, asOf, after, signal),
+    async askPage(after, signal) {
+      const answer = await askPage(what, filter, asOf, { first: pageSize, after }, signal)
+      all.value = answer.all
+      return answer
+    },
     follow(revision, expired) {
       if (asOf !== null) return () => undefined
       return followChanges(changedDocument, revision, changesOf(what), expired, (change) => {
         if (!('resource' in change)) return
         const { resource } = change
-        if (belongs(what, resource)) list.put(resource)
+        if (belongs(what, resource) && matchesFilter(filter, resource)) list.put(resource)
         else list.remove([resource.id])
+        count()
       })
     },
   })
-  return list
+  return {
+    rows: list.rows,
+    all,
+    more: list.more,
+    stop() {
+      list.stop()
+      count.cancel()
+    },
+  }
+}
+
+/** Milliseconds between two counts of the list. */
+const calm = 1_000
+
+interface PageArguments {
+  readonly first: number
+  readonly after: string | null
 }
 
 async function askPage(
   what: ResourcesOf,
+  { apps, kinds, readiness, sync }: ResourceFilter,
   asOf: string | null,
-  after: string | null,
+  page: PageArguments,
   signal: AbortSignal,
 ): Promise<Page> {
+  const filter = {
+    ...(apps.length > 0 ? { apps: [...apps] } : {}),
+    ...(kinds.length > 0 ? { kinds: [...kinds] } : {}),
+    ...(readiness.length > 0 ? { readiness: [...readiness] } : {}),
+    ...(sync.length > 0 ? { sync: [...sync] } : {}),
+  }
   switch (what.of) {
     case 'rollout': {
-      const filter = what.run === null ? null : { instanceIds: [what.run] }
-      const { revision, rollout } = await ask(ofRollout, { id: what.id, filter, asOf, after }, signal)
-      return { revision, page: rollout?.resources ?? null }
+      const run = what.run === null ? null : [what.run]
+      const within = run ? { ...filter, instanceIds: run } : filter
+      const { revision, rollout } = await ask(ofRollout, { id: what.id, filter: within, run, asOf, ...page }, signal)
+      return { revision, page: rollout?.resources ?? null, all: rollout?.all.total ?? 0 }
     }
     case 'deployment': {
       const { deploymentId, reporter } = what
-      const { revision, deployment } = await ask(ofDeployment, { deploymentId, reporter, asOf, after }, signal)
-      return { revision, page: deployment?.resources ?? null }
+      const { revision, deployment } = await ask(
+        ofDeployment,
+        { deploymentId, reporter, asOf, filter, ...page },
+        signal,
+      )
+      return { revision, page: deployment?.resources ?? null, all: deployment?.all.total ?? 0 }
     }
     case 'fleet': {
-      const { kinds, readiness, sync } = what.filter
-      const filter = {
-        ...(kinds.length > 0 ? { kinds: [...kinds] } : {}),
-        ...(readiness.length > 0 ? { readiness: [...readiness] } : {}),
-        ...(sync.length > 0 ? { sync: [...sync] } : {}),
-      }
-      const { revision, resources } = await ask(ofFleet, { filter, after }, signal)
-      return { revision, page: resources }
+      const { revision, resources, all } = await ask(ofFleet, { filter, ...page }, signal)
+      return { revision, page: resources, all: all.total }
     }
   }
 }
@@ -155,21 +209,11 @@ function changesOf(what: ResourcesOf): ChangeFilter {
     : { ...kinds, instanceIds: [what.run ?? ''] }
 }
 
-function belongs(what: ResourcesOf, resource: Resource): boolean {
-  switch (what.of) {
-    case 'rollout':
-      return true
-    case 'deployment':
-      return resource.target.id === what.target
-    case 'fleet':
-      return matchesFilter(what.filter, resource)
-  }
-}
+const belongs = (what: ResourcesOf, resource: Resource): boolean =>
+  what.of !== 'deployment' || resource.target.id === what.target
 
-export function matchesFilter({ kinds, readiness, sync }: ResourceFilter, resource: Resource): boolean {
-  return (
-    (kinds.length === 0 || kinds.includes(resource.kind)) &&
-    (readiness.length === 0 || readiness.includes(resource.readiness)) &&
-    (sync.length === 0 || (resource.sync !== null && sync.includes(resource.sync)))
-  )
-}
+const matchesFilter = ({ apps, kinds, readiness, sync }: ResourceFilter, resource: Resource): boolean =>
+  (apps.length === 0 || apps.includes(resource.component)) &&
+  (kinds.length === 0 || kinds.includes(resource.kind)) &&
+  (readiness.length === 0 || readiness.includes(resource.readiness)) &&
+  (sync.length === 0 || (resource.sync !== null && sync.includes(resource.sync)))

@@ -13,7 +13,7 @@ import { TargetLink } from '../widgets/deployment-table.tsx'
 import { DesiredState, desiredFragment } from '../widgets/desired-state.tsx'
 import { ErrorMessage } from '../widgets/error-message.tsx'
 import { ReadinessMark } from '../widgets/readiness.tsx'
-import { ResourceList } from '../widgets/resources.tsx'
+import { ResourceList, useResourceFilter } from '../widgets/resources.tsx'
 import { ConnectivityMark, StateMark, toMark } from '../widgets/state-mark.tsx'
 import { Swimlanes } from '../widgets/swimlanes.tsx'
 
@@ -94,7 +94,11 @@ interface InstanceResourcesProps {
 }
 
 function InstanceResources({ deployment: { deploymentId, reporter, target }, run }: InstanceResourcesProps) {
-  const source = useResources({ of: 'deployment', deploymentId, reporter, run, target: target.id }, at.value)
+  const source = useResources(
+    { of: 'deployment', deploymentId, reporter, run, target: target.id },
+    useResourceFilter(),
+    at.value,
+  )
   return (
     <>
       <h2>Resources</h2>

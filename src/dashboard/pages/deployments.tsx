@@ -1,4 +1,5 @@
 /** All deployments, with filters and search. Thousands of rows scroll smoothly. */
+import { describeGroup, readGroup } from '../data/causes.ts'
 import type { DeploymentFilter, DeploymentOrder } from '../data/deployment-rows.ts'
 import {
   type Convergence,
@@ -10,7 +11,7 @@ import {
 } from '../data/labels.ts'
 import { at } from '../route.ts'
 import { DeploymentTable, useDeploymentRows } from '../widgets/deployment-table.tsx'
-import { Choice, FilterChip, SearchField, Toggle, useFilters } from '../widgets/filters.tsx'
+import { Choice, FilterChip, parseLabel, SearchField, Toggle, useFilters } from '../widgets/filters.tsx'
 
 const orders: Readonly<Record<DeploymentOrder, string>> = {
   CHANGED_DESC: 'Last changed',
@@ -45,7 +46,7 @@ export function FilteredDeployments({ scope, label }: FilteredProps) {
       <div
         class="filters"
         role="search"
-        data-filters="text state convergence stalled offline error retired code"
+        data-filters="text state convergence stalled offline error broken retired code group label"
         aria-label="Filter deployments"
       >
         <SearchField label="ID, device, app, error" />
@@ -54,8 +55,13 @@ export function FilteredDeployments({ scope, label }: FilteredProps) {
         <Toggle name="stalled">Stalled</Toggle>
         <Toggle name="offline">Offline</Toggle>
         <Toggle name="error">Has error</Toggle>
+        <Toggle name="broken">Not working</Toggle>
         {!scope.retired && <Toggle name="retired">On retired devices</Toggle>}
         {code !== null && <FilterChip name="code">{`Error ${code}`}</FilterChip>}
+        {filter.group && <FilterChip name="group">{describeGroup(filter.group)}</FilterChip>}
+        {filter.labels?.map(({ key, value }) => (
+          <FilterChip key={key} name="label">{`${key}: ${value}`}</FilterChip>
+        ))}
         <label class="order">
           <span>Order</span>
           <select value={orderBy} onChange={(event) => set({ order: event.currentTarget.value })}>
@@ -89,6 +95,8 @@ function useDeploymentFilter(scope: DeploymentFilter): {
   const convergence: Convergence[] = many('convergence', convergenceOrder)
   const order = one('order')
   const code = one('code')
+  const group = readGroup(one('group'))
+  const label = parseLabel(one('label'))
   const search = text().trim()
   const filter: DeploymentFilter = {
     ...scope,
@@ -98,6 +106,9 @@ function useDeploymentFilter(scope: DeploymentFilter): {
     ...(isSet('stalled') ? { stalled: true } : {}),
     ...(isSet('offline') ? { connectivity: ['OFFLINE'] } : {}),
     ...(isSet('error') ? { hasError: true } : {}),
+    ...(isSet('broken') ? { readiness: ['FAILED', 'PENDING'] } : {}),
+    ...(group ? { group } : {}),
+    ...(label ? { labels: [label] } : {}),
     ...(isSet('retired') ? { retired: true } : {}),
     ...(code === null ? {} : { errorCodes: [code] }),
   }

@@ -1,16 +1,16 @@
 /** Devices: their connectivity, when they were last heard, and their deployments. */
 
 import { type FragmentOf, graphql } from '../data/graphql.ts'
-import { type Connectivity, connectivityWords, formatNumber, plural } from '../data/labels.ts'
+import { type Connectivity, connectivityWords, expectedOf, formatNumber, plural } from '../data/labels.ts'
 import { formatAge, formatFull, now } from '../data/time.ts'
 import { useLiveAnswer } from '../data/use-query.ts'
 import { at, href } from '../route.ts'
 import { CountsBar } from '../widgets/counts-bar.tsx'
 import { ErrorMessage } from '../widgets/error-message.tsx'
-import { Choice, FilterChip, Pager, SearchField, Toggle, useFilters } from '../widgets/filters.tsx'
+import { Choice, FilterChip, Pager, parseLabel, SearchField, Toggle, useFilters } from '../widgets/filters.tsx'
+import { countsFragment } from '../widgets/standing.tsx'
 import { ConnectivityMark } from '../widgets/state-mark.tsx'
 import { Cell } from '../widgets/virtual-list.tsx'
-import { countsFragment } from './rollouts.tsx'
 
 export const deviceFragment = graphql(
   `
@@ -117,7 +117,7 @@ function DeviceCells({ device }: { readonly device: DeviceRow }) {
       </Cell>
       <Cell class="so-far">
         <CountsBar counts={device.deploymentCounts} label={`Deployments of ${device.name}`} />
-        <span class="number">{formatNumber(device.deploymentCounts.total)}</span>
+        <span class="number">{formatNumber(expectedOf(device.deploymentCounts))}</span>
       </Cell>
       <Cell class="when number">
         {device.lastHeardAt ? (
@@ -130,9 +130,4 @@ function DeviceCells({ device }: { readonly device: DeviceRow }) {
       </Cell>
     </>
   )
-}
-
-function parseLabel(text: string | null): { readonly key: string; readonly value: string } | null {
-  const at = text?.indexOf('=') ?? -1
-  return text === null || at < 0 ? null : { key: text.slice(0, at), value: text.slice(at + 1) }
 }

@@ -1,68 +1,74 @@
 /** The fleet on one page: progress, trend, and what needs attention. */
 
-import { rowFragment } from '../data/deployment-rows.ts'
+import { causesFragment } from '../data/causes.ts'
 import { graphql } from '../data/graphql.ts'
-import { type Counts, formatNumber, formatShare, plural, readinessOrder } from '../data/labels.ts'
+import { type Counts, formatNumber, readinessOrder } from '../data/labels.ts'
 import { usePoints } from '../data/past-points.ts'
 import { now } from '../data/time.ts'
 import { useLiveAnswer, useStream } from '../data/use-query.ts'
-import { at, href, moment } from '../route.ts'
+import { at, href, moment, type Parameters } from '../route.ts'
 import { AreaChart } from '../widgets/area-chart.tsx'
+import { Causes } from '../widgets/causes.tsx'
 import { ConvergenceSummary } from '../widgets/convergence.tsx'
 import { CountsBar, CountsLegend } from '../widgets/counts-bar.tsx'
-import { DeploymentCells } from '../widgets/deployment-table.tsx'
 import { ErrorMessage } from '../widgets/error-message.tsx'
-import { ReadinessBar, ReadinessMark } from '../widgets/readiness.tsx'
+import { GroupLines, groupsFragment } from '../widgets/group-lines.tsx'
+import { countOfReadiness, ReadinessBar, ReadinessMark } from '../widgets/readiness.tsx'
+import { countsFragment, Headline, installedFragment } from '../widgets/standing.tsx'
 import { StateMark } from '../widgets/state-mark.tsx'
 import { useWindow, windowWords } from '../widgets/time-bar.tsx'
-import { countsFragment, installedFragment, RolloutLine, type RolloutSummary, rolloutFragment } from './rollouts.tsx'
+import { namedKinds, RolloutLine, rolloutFragment } from './rollouts.tsx'
 
 const overviewDocument = graphql(
   `
-    query Overview($asOf: DateTime) {
+    query Overview($asOf: DateTime, $isPresent: Boolean!, $kinds: [RolloutKind!], $rolloutIds: [ID!], $instanceIds: [String!]) {
       revision
       counts: deploymentCounts(asOf: $asOf) { ...Counts }
       done: deploymentCounts(filter: { states: [INSTALLED] }, asOf: $asOf) { ...Installed }
-      stalled: deploymentCounts(filter: { stalled: true }, asOf: $asOf) { total }
+      broken: deploymentCounts(filter: { states: [INSTALLED], readiness: [FAILED, PENDING] }, asOf: $asOf) { total }
+      retired: deploymentCounts(filter: { retired: true }, asOf: $asOf) { total }
       waiting: deploymentCounts(filter: { states: [PENDING], hasError: true }, asOf: $asOf) { total }
-      offline: devices(filter: { connectivity: [OFFLINE] }, first: 0) { totalCount }
-      failedFirst: deployments(filter: { states: [FAILED] }, first: 6, asOf: $asOf) { nodes { ...Row } }
-      stalledFirst: deployments(filter: { stalled: true }, first: 6, asOf: $asOf) { nodes { ...Row } }
-      rollouts(first: 6) { nodes { ...RolloutSummary } }
+      offline: devices(filter: { connectivity: [OFFLINE] }, first: 0) @include(if: $isPresent) { totalCount }
+      rollouts(filter: { kinds: $kinds }, first: 6) @include(if: $isPresent) { totalCount nodes { ...RolloutSummary } }
+      applications: deploymentGroups(by: APPLICATION, first: 6) @include(if: $isPresent) { ...GroupLines }
+      then: deploymentGroups(by: ROLLOUT, orderBy: FAILED_DESC, first: 6, asOf: $asOf) @skip(if: $isPresent) { ...GroupLines }
+      ...Causes
     }
   `,
-  [countsFragment, installedFragment, rowFragment, rolloutFragment],
+  [countsFragment, installedFragment, rolloutFragment, groupsFragment, causesFragment],
 )
-
-const countsSubscription = graphql(`subscription FleetCounts { deploymentCounts { cursor counts { ...Counts } } }`, [
-  countsFragment,
-])
 
 export function OverviewPage() {
   const asOf = at.value
-  const { data, error } = useLiveAnswer(overviewDocument, { asOf }, asOf === null ? {} : null)
-  const live = useStream(countsSubscription, asOf === null ? {} : null)
-  const counts = (asOf === null ? live?.deploymentCounts.counts : null) ?? data?.counts
+  const { data, error } = useLiveAnswer(
+    overviewDocument,
+    { asOf, isPresent: asOf === null, kinds: [...namedKinds], rolloutIds: null, instanceIds: null },
+    asOf === null ? {} : null,
+  )
   const { name } = useWindow()
   if (error && !data) return <ErrorMessage error={error} />
-  if (!data || !counts) return <OverviewShape />
-  const expected = counts.total - counts.removed
-  const isEmpty = asOf === null && data.rollouts.nodes.length === 0
-  const attention = [...data.failedFirst.nodes, ...data.stalledFirst.nodes.filter(({ state }) => state !== 'FAILED')]
+  if (!data) return <OverviewShape />
+  const { counts } = data
+  const standing = { counts, broken: data.broken.total }
+  const isEmpty = asOf === null && counts.total === 0
+  const to = (parameters: Parameters): string => href(['deployments'], parameters)
   return (
     <div class="overview">
       <section class="hero" aria-labelledby="fleet">
         <h1 id="fleet">
-          <span class="number big">{formatNumber(counts.installed)}</span>
-          <span class="muted"> of {plural(expected, 'deployment')} installed</span>
-          <span class="number share">{formatShare(counts.installed, expected)}</span>
+          <Headline of={standing} />
         </h1>
-        <CountsBar counts={counts} old={data.done.convergence.stale} label="Deployments by state" />
-        <CountsLegend counts={counts} to={(state) => href(['deployments'], { state })} />
+        <CountsBar {...standing} old={data.done.convergence.stale} label="Deployments by state" />
+        <CountsLegend
+          counts={counts}
+          to={(state) => to({ state })}
+          broken={{ count: standing.broken, to: to({ state: 'INSTALLED', broken: 'true' }) }}
+          retired={{ count: data.retired.total, to: to({ retired: 'true' }) }}
+        />
         <ConvergenceSummary
           counts={counts.convergence}
           installed={data.done}
-          to={(convergence) => href(['deployments'], { convergence })}
+          to={(convergence) => to({ convergence })}
         />
       </section>
 
@@ -76,7 +82,7 @@ export function OverviewPage() {
         />
         <Fact
           mark="STALLED"
-          count={data.stalled.total}
+          count={data.slow.total}
           to={href(['deployments'], { stalled: 'true' })}
           text="deployments stalled, slower than their peers"
         />
@@ -86,38 +92,21 @@ export function OverviewPage() {
           to={href(['deployments'], { state: 'PENDING', error: 'true' })}
           text="deployments pending, with a reason"
         />
-        <Fact
-          mark="OFFLINE"
-          count={data.offline.totalCount}
-          to={href(['devices'], { connectivity: 'OFFLINE' })}
-          text="devices offline"
-        />
+        {data.offline && (
+          <Fact
+            mark="OFFLINE"
+            count={data.offline.totalCount}
+            to={href(['devices'], { connectivity: 'OFFLINE' })}
+            text="devices offline"
+          />
+        )}
       </ul>
+
+      <Causes title="Failures by cause" data={data} scope={fleet} to={to} />
 
       <section class="panel trend" aria-labelledby="trend">
         <h2 id="trend">Last {windowWords[name]}</h2>
         <Trend present={asOf === null ? counts : null} />
-      </section>
-
-      <section class="panel" aria-labelledby="attention">
-        <h2 id="attention">
-          Failed and stalled <a href={href(['deployments'], { state: 'FAILED' })}>all failed</a>
-        </h2>
-        {attention.length === 0 ? (
-          <p class="empty good">
-            <StateMark of="INSTALLED">No failed or stalled deployments.</StateMark>
-          </p>
-        ) : (
-          <div class="table deployments compact" role="table" aria-label="Failed and stalled deployments">
-            <div role="rowgroup">
-              {attention.slice(0, 8).map((row) => (
-                <div key={row.id} class="row" role="row">
-                  <DeploymentCells row={row} />
-                </div>
-              ))}
-            </div>
-          </div>
-        )}
       </section>
 
       {asOf === null && <ResourceSummary />}
@@ -126,20 +115,29 @@ export function OverviewPage() {
         <h2 id="rollouts">
           Rollouts <a href={href(['rollouts'])}>all</a>
         </h2>
-        <ul class="rollouts">
-          {data.rollouts.nodes.map((rollout: RolloutSummary) => (
-            <li key={rollout.id}>
-              <RolloutLine rollout={rollout} />
-            </li>
-          ))}
-        </ul>
-        {data.rollouts.nodes.length === 0 && (
-          <p class="empty">{asOf === null ? 'No rollouts yet.' : 'No rollouts at this time.'}</p>
+        {data.rollouts && data.rollouts.nodes.length > 0 && (
+          <ul class="rollouts">
+            {data.rollouts.nodes.map((rollout) => (
+              <li key={rollout.id}>
+                <RolloutLine rollout={rollout} />
+              </li>
+            ))}
+          </ul>
         )}
+        {data.rollouts?.totalCount === 0 && !isEmpty && data.applications && (
+          <>
+            <p class="muted">No rollouts are declared. These are the deployments by application.</p>
+            <GroupLines of={data.applications} />
+          </>
+        )}
+        {data.then && <GroupLines of={data.then} />}
+        {isEmpty && <p class="empty">No rollouts yet.</p>}
       </section>
     </div>
   )
 }
+
+const fleet = {}
 
 const resourcesSubscription = graphql(`
   subscription ResourceCounts { resourceCounts { cursor counts { total readiness { ready pending failed unknown } } } }
@@ -149,20 +147,21 @@ const resourcesSubscription = graphql(`
 function ResourceSummary() {
   const counts = useStream(resourcesSubscription, {})?.resourceCounts.counts
   if (!counts || counts.total === 0) return null
-  const { ready, pending, failed, unknown } = counts.readiness
-  const byReadiness = { READY: ready, PENDING: pending, FAILED: failed, UNKNOWN: unknown }
   return (
     <section class="panel" aria-labelledby="resources">
       <h2 id="resources">
         Resources <a href={href(['resources'])}>all</a>
       </h2>
-      <ReadinessBar counts={byReadiness} label="Resources by readiness" />
+      <ReadinessBar counts={counts.readiness} label="Resources by readiness" />
       <ul class="legend">
         {readinessOrder.map((readiness) => (
           <li key={readiness}>
-            <a href={href(['resources'], { readiness })} class={byReadiness[readiness] === 0 ? 'none' : undefined}>
+            <a
+              href={href(['resources'], { readiness })}
+              class={countOfReadiness(counts.readiness, readiness) === 0 ? 'none' : undefined}
+            >
               <ReadinessMark of={readiness} />
-              <b class="number">{formatNumber(byReadiness[readiness])}</b>
+              <b class="number">{formatNumber(countOfReadiness(counts.readiness, readiness))}</b>
             </a>
           </li>
         ))}

@@ -4,7 +4,7 @@ import { at } from '../route.ts'
 import { ResourceList, useResourceFilter } from '../widgets/resources.tsx'
 
 export function ResourcesPage() {
-  const source = useResources({ of: 'fleet', filter: useResourceFilter() }, null)
+  const source = useResources({ of: 'fleet' }, useResourceFilter(), null)
   return (
     <>
       <h1>Resources</h1>

@@ -1,66 +1,61 @@
 /** One rollout: its progress over time, its components, and what blocks it. */
 import type { ComponentChildren } from 'preact'
 import { useMemo } from 'preact/hooks'
-import { type FragmentOf, graphql, type ResultOf } from '../data/graphql.ts'
-import { type Counts, formatNumber, formatShare, plural } from '../data/labels.ts'
+import { causesFragment } from '../data/causes.ts'
+import { graphql, type ResultOf } from '../data/graphql.ts'
+import { type Counts, formatStatus } from '../data/labels.ts'
 import { chooseStep, usePoints } from '../data/past-points.ts'
-import { type Resource, useResources } from '../data/resource-rows.ts'
+import { useResources } from '../data/resource-rows.ts'
 import { formatSpan, now } from '../data/time.ts'
-import { useAnswer, useStream } from '../data/use-query.ts'
-import { at, href, moment } from '../route.ts'
+import { useLiveAnswer } from '../data/use-query.ts'
+import { at, href, moment, type Parameters } from '../route.ts'
 import { AreaChart } from '../widgets/area-chart.tsx'
-import { Blocking } from '../widgets/blocking.tsx'
-import { ComponentCounts } from '../widgets/component-counts.tsx'
+import { Causes } from '../widgets/causes.tsx'
+import { ComponentCounts, componentsFragment } from '../widgets/component-counts.tsx'
 import { ConvergenceSummary } from '../widgets/convergence.tsx'
 import { CountsBar, CountsLegend } from '../widgets/counts-bar.tsx'
-import { useDeploymentRows } from '../widgets/deployment-table.tsx'
 import { ErrorMessage } from '../widgets/error-message.tsx'
-import { ResourceList } from '../widgets/resources.tsx'
-import { Actions, Matrix, RunList, useRuns } from '../widgets/runs.tsx'
+import { Matrix } from '../widgets/matrix.tsx'
+import { useObjectCauses } from '../widgets/object-causes.tsx'
+import { ResourceList, useResourceFilter } from '../widgets/resources.tsx'
+import { Actions, RunList, useRuns } from '../widgets/runs.tsx'
+import { Headline, installedFragment } from '../widgets/standing.tsx'
+import { StateMark } from '../widgets/state-mark.tsx'
 import { FilteredDeployments } from './deployments.tsx'
-import { installedFragment, rolloutFragment, rolloutKinds } from './rollouts.tsx'
-
-const progressFragment = graphql(
-  `
-    fragment RolloutProgress on Rollout {
-      ...RolloutSummary
-      done: deploymentCounts(filter: { states: [INSTALLED] }) { ...Installed }
-    }
-  `,
-  [rolloutFragment, installedFragment],
-)
-
-type RolloutProgress = FragmentOf<typeof progressFragment>
+import { hasFailedRun, isOrchestrated, rolloutFragment, rolloutKinds } from './rollouts.tsx'
 
 const rolloutDocument = graphql(
   `
-    query Rollout($id: ID!, $asOf: DateTime) {
+    query Rollout($id: ID!, $rolloutIds: [ID!], $instanceIds: [String!], $asOf: DateTime) {
       revision
-      rollout(id: $id, asOf: $asOf) { ...RolloutProgress }
-      first: changes(filter: { rolloutIds: [$id] }, first: 1) { nodes { at } }
-      last: changes(filter: { rolloutIds: [$id] }, last: 1) { nodes { at } }
+      rollout(id: $id, asOf: $asOf) {
+        ...RolloutSummary
+        done: deploymentCounts(filter: { states: [INSTALLED] }) { ...Installed }
+        components: deploymentGroups(by: COMPONENT, first: 30) { ...ComponentGroups }
+      }
+      first: changes(filter: { rolloutIds: $rolloutIds }, first: 1) { nodes { at } }
+      last: changes(filter: { rolloutIds: $rolloutIds }, last: 1) { nodes { at } }
+      ...Causes
     }
   `,
-  [progressFragment],
-)
-
-const rolloutSubscription = graphql(
-  `subscription RolloutProgress($id: ID!) { rollout(id: $id) { cursor rollout { ...RolloutProgress } } }`,
-  [progressFragment],
+  [rolloutFragment, installedFragment, componentsFragment, causesFragment],
 )
 
 type Data = ResultOf<typeof rolloutDocument>
+type RolloutProgress = NonNullable<Data['rollout']>
 
 export function RolloutPage({ steps: [id = ''] }: { readonly steps: readonly string[] }) {
   const asOf = at.value
-  const { data, error } = useAnswer(rolloutDocument, { id, asOf })
-  const live = useStream(rolloutSubscription, asOf === null ? { id } : null)
-  const rollout = (asOf === null ? live?.rollout.rollout : null) ?? data?.rollout
-  if (error) return <ErrorMessage error={error} />
+  const { data, error } = useLiveAnswer(
+    rolloutDocument,
+    { id, rolloutIds: [id], instanceIds: null, asOf },
+    asOf === null ? { rolloutIds: [id] } : null,
+  )
+  if (error && !data) return <ErrorMessage error={error} />
   if (!data) return <h1 aria-busy="true">Rollout</h1>
+  const { rollout } = data
   if (!rollout) return <Gone />
-  const isOrchestrated = rollout.kind !== 'DECLARED' && rollout.kind !== 'MARGO_DEPLOYMENT'
-  const View = isOrchestrated ? Orchestrated : Rollout
+  const View = isOrchestrated(rollout) ? Orchestrated : Rollout
   return <View id={id} rollout={rollout} data={data} />
 }
 
@@ -75,22 +70,20 @@ interface RolloutProps {
 function Orchestrated({ id, rollout, data }: RolloutProps) {
   const runs = useRuns(id)
   const { chosen } = runs
-  const filter = { rolloutIds: [id], ...(chosen === null ? {} : { instanceIds: [chosen] }) }
-  const { list } = useDeploymentRows({ filter, orderBy: 'NAME', asOf: at.value }).rows.value
-  const resources = useResources(runs.rollout && { of: 'rollout', id, run: chosen }, at.value)
+  const resources = useResources(runs.rollout && { of: 'rollout', id, run: chosen }, useResourceFilter(), at.value)
   return (
     <Rollout
       id={id}
       rollout={rollout}
       data={data}
-      resources={resources.list}
+      objects={useObjectCauses(id, chosen)}
       beside={
         <>
           <RunList id={id} runs={runs} />
           <Actions runs={runs} />
         </>
       }
-      matrix={<Matrix id={id} run={chosen} deployments={list} resources={resources.list} />}
+      matrix={runs.rollout && <Matrix id={id} run={chosen} />}
     >
       <h2>Resources</h2>
       <ResourceList source={resources} label="Resources of this rollout" empty="No resources match these filters." />
@@ -99,18 +92,18 @@ function Orchestrated({ id, rollout, data }: RolloutProps) {
 }
 
 interface RolloutViewProps extends RolloutProps {
-  readonly resources?: readonly Resource[]
+  readonly objects?: readonly ComponentChildren[] | null
   readonly beside?: ComponentChildren
   readonly matrix?: ComponentChildren
   readonly children?: ComponentChildren
 }
 
-function Rollout({ id, rollout, data, resources = [], beside, matrix, children }: RolloutViewProps) {
-  const { deploymentCounts: counts } = rollout
-  const filter = useMemo(() => ({ rolloutIds: [id] }), [id])
-  const all = useDeploymentRows({ filter, orderBy: 'CHANGED_DESC', asOf: at.value })
-  const expected = counts.total - counts.removed
-  const { list, isComplete } = all.rows.value
+function Rollout({ id, rollout, data, objects = [], beside, matrix, children }: RolloutViewProps) {
+  const { deploymentCounts: counts, status } = rollout
+  const standing = { counts, broken: rollout.broken.total }
+  const scope = useMemo(() => ({ rolloutIds: [id] }), [id])
+  const to = (parameters: Parameters): string => href(['rollout', id], parameters)
+  const hasFailed = hasFailedRun(rollout)
   return (
     <>
       <p class="crumbs">
@@ -126,16 +119,23 @@ function Rollout({ id, rollout, data, resources = [], beside, matrix, children }
           </small>
         </h1>
         <p class="headline">
-          <span class="number big">{formatNumber(counts.installed)}</span>
-          <span class="muted"> of {plural(expected, 'deployment')} installed</span>
-          <span class="number share">{formatShare(counts.installed, expected)}</span>
+          <Headline of={standing} isObserved={isOrchestrated(rollout)} hasFailed={hasFailed} />
         </p>
-        <CountsBar counts={counts} old={rollout.done.convergence.stale} label="Deployments by state" />
-        <CountsLegend counts={counts} to={(state) => href(['rollout', id], { state })} />
+        {hasFailed && status && (
+          <p class="headline marks" role="status">
+            <StateMark of="FAILED">{`Current run: ${formatStatus(status).toLowerCase()}`}</StateMark>
+          </p>
+        )}
+        <CountsBar {...standing} old={rollout.done.convergence.stale} label="Deployments by state" />
+        <CountsLegend
+          counts={counts}
+          to={(state) => to({ state })}
+          broken={{ count: standing.broken, to: to({ state: 'INSTALLED', broken: 'true' }) }}
+        />
         <ConvergenceSummary
           counts={counts.convergence}
           installed={rollout.done}
-          to={(convergence) => href(['rollout', id], { convergence })}
+          to={(convergence) => to({ convergence })}
         />
       </section>
       <div class="columns">
@@ -146,24 +146,19 @@ function Rollout({ id, rollout, data, resources = [], beside, matrix, children }
             last={data.last.nodes[0]?.at ?? null}
             counts={counts}
           />
-          <ComponentCounts list={list} />
+          <ComponentCounts of={rollout.components} />
         </div>
         <div>
-          <Blocking list={list} resources={resources} isComplete={isComplete} id={id} />
+          <Causes title="What is blocking" data={data} scope={scope} to={to} objects={objects} />
           {beside}
         </div>
       </div>
       {matrix}
       <h2>Deployments</h2>
-      <RolloutDeployments id={id} />
+      <FilteredDeployments scope={scope} label="Deployments of this rollout" />
       {children}
     </>
   )
-}
-
-function RolloutDeployments({ id }: { readonly id: string }) {
-  const scope = useMemo(() => ({ rolloutIds: [id] }), [id])
-  return <FilteredDeployments scope={scope} label="Deployments of this rollout" />
 }
 
 interface ProgressProps {

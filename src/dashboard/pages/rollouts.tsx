@@ -1,36 +1,22 @@
 /** All rollouts, with their progress. */
 
 import { type FragmentOf, graphql, type VariablesOf } from '../data/graphql.ts'
-import { formatNumber, formatShare, plural } from '../data/labels.ts'
+import { formatNumber, formatStatus, plural } from '../data/labels.ts'
 import { useLiveAnswer } from '../data/use-query.ts'
-import { href } from '../route.ts'
-import { convergenceCountsFragment } from '../widgets/convergence.tsx'
+import { at, href } from '../route.ts'
 import { CountsBar } from '../widgets/counts-bar.tsx'
 import { ErrorMessage } from '../widgets/error-message.tsx'
 import { Choice, Pager, SearchField, useFilters } from '../widgets/filters.tsx'
+import { GroupLines, groupsFragment } from '../widgets/group-lines.tsx'
+import { countsFragment, ShortHeadline } from '../widgets/standing.tsx'
 import { StateMark } from '../widgets/state-mark.tsx'
-
-export const countsFragment = graphql(
-  `
-    fragment Counts on DeploymentCounts {
-      total pending installing installed failed removing removed revision
-      convergence { ...ConvergenceNumbers }
-    }
-  `,
-  [convergenceCountsFragment],
-)
-
-/** For installed deployments: whether the installed version is the target version. */
-export const installedFragment = graphql(
-  `fragment Installed on DeploymentCounts { total convergence { ...ConvergenceNumbers } }`,
-  [convergenceCountsFragment],
-)
 
 export const rolloutFragment = graphql(
   `
     fragment RolloutSummary on Rollout {
       id name kind project state status compositeApp compositeAppVersion
       deploymentCounts { ...Counts }
+      broken: deploymentCounts(filter: { states: [INSTALLED], readiness: [FAILED, PENDING] }) { total }
       stalled: deploymentCounts(filter: { stalled: true }) { total }
       old: deploymentCounts(filter: { states: [INSTALLED], convergence: [STALE] }) { total }
     }
@@ -42,12 +28,14 @@ export type RolloutSummary = FragmentOf<typeof rolloutFragment>
 
 const rolloutsDocument = graphql(
   `
-    query Rollouts($filter: RolloutFilter, $after: String) {
+    query Rollouts($filter: RolloutFilter, $after: String, $isPlain: Boolean!) {
       revision
-      rollouts(filter: $filter, first: 50, after: $after) { totalCount nodes { ...RolloutSummary } pageInfo { hasNextPage endCursor } }
+      rollouts(filter: $filter, first: 25, after: $after) { totalCount nodes { ...RolloutSummary } pageInfo { hasNextPage endCursor } }
+      undeclared: rollouts(filter: { kinds: [MARGO_DEPLOYMENT] }, first: 0) @include(if: $isPlain) { totalCount }
+      applications: deploymentGroups(by: APPLICATION, first: 50) @include(if: $isPlain) { ...GroupLines }
     }
   `,
-  [rolloutFragment],
+  [rolloutFragment, groupsFragment],
 )
 
 type Kind = NonNullable<NonNullable<VariablesOf<typeof rolloutsDocument>['filter']>['kinds']>[number]
@@ -60,13 +48,20 @@ export const rolloutKinds: Readonly<Record<Kind, string>> = {
   MARGO_DEPLOYMENT: 'Undeclared',
 }
 
+/** A rollout that only a deployment ID names is one deployment, or few. A fleet can have as many of them as deployments. */
+export const namedKinds = ['DECLARED', 'DEPLOYMENT_INTENT_GROUP', 'CLUSTER_INTENTS', 'RESOURCE_BUNDLE'] as const
+
 export function RolloutsPage() {
   const { text, many, one } = useFilters()
   const kinds = many('kind', Object.keys(rolloutKinds) as Kind[])
   const search = text()
-  const filter = { ...(kinds.length > 0 ? { kinds } : {}), ...(search ? { text: search } : {}) }
+  // A search finds undeclared rollouts too.
+  const isPlain = kinds.length === 0 && search === ''
+  const filter = { ...(isPlain ? { kinds: [...namedKinds] } : kinds.length > 0 ? { kinds } : {}), text: search || null }
   const after = one('after')
-  const { data, error } = useLiveAnswer(rolloutsDocument, { filter, after }, {})
+  const { data, error } = useLiveAnswer(rolloutsDocument, { filter, after, isPlain }, {})
+  const undeclared = data?.undeclared?.totalCount ?? 0
+  const isEmpty = data?.rollouts.totalCount === 0
   return (
     <>
       <h1>Rollouts</h1>
@@ -74,40 +69,69 @@ export function RolloutsPage() {
         <SearchField label="Name or project" />
         <Choice name="kind" label="Kind" options={rolloutKinds} />
       </div>
+      {at.value && <p class="note">This list shows the present. Open a rollout to see its past.</p>}
       {error && <ErrorMessage error={error} />}
       <p class="muted number" role="status">
         {data ? plural(data.rollouts.totalCount, 'rollout') : 'Loading…'}
+        {undeclared > 0 && (
+          <>
+            {' '}
+            <a href={href(['rollouts'], { kind: 'MARGO_DEPLOYMENT' })}>and {formatNumber(undeclared)} undeclared</a>
+          </>
+        )}
       </p>
-      <ul class="rollouts panel">
-        {data?.rollouts.nodes.map((rollout) => (
-          <li key={rollout.id}>
-            <RolloutLine rollout={rollout} />
-          </li>
-        ))}
-      </ul>
-      {data && data.rollouts.nodes.length === 0 && (
-        <p class="empty">{Object.keys(filter).length > 0 ? 'No rollouts match these filters.' : 'No rollouts yet.'}</p>
+      {data && data.rollouts.nodes.length > 0 && (
+        <ul class="rollouts panel">
+          {data.rollouts.nodes.map((rollout) => (
+            <li key={rollout.id}>
+              <RolloutLine rollout={rollout} />
+            </li>
+          ))}
+        </ul>
+      )}
+      {isEmpty && undeclared > 0 && data.applications && <Applications of={data.applications} />}
+      {isEmpty && undeclared === 0 && (
+        <p class="empty">{isPlain ? 'No rollouts yet.' : 'No rollouts match these filters.'}</p>
       )}
       <Pager page={data?.rollouts.pageInfo} />
     </>
   )
 }
 
+function Applications({ of }: { readonly of: FragmentOf<typeof groupsFragment> }) {
+  return (
+    <section class="panel" aria-labelledby="applications">
+      <h2 id="applications">Applications</h2>
+      <p class="muted">No rollouts are declared. These are the deployments by application.</p>
+      <GroupLines of={of} />
+    </section>
+  )
+}
+
+/** The current run of the orchestrator has failed, whatever its deployments report. */
+export const hasFailedRun = ({ status }: Pick<RolloutSummary, 'status'>): boolean =>
+  status?.endsWith('_FAILED') ?? false
+
+/** Clusters report whether its deployments work. */
+export const isOrchestrated = ({ kind }: Pick<RolloutSummary, 'kind'>): boolean =>
+  kind !== 'DECLARED' && kind !== 'MARGO_DEPLOYMENT'
+
 export function RolloutLine({ rollout }: { readonly rollout: RolloutSummary }) {
   const { deploymentCounts: counts } = rollout
-  const expected = counts.total - counts.removed
+  const standing = { counts, broken: rollout.broken.total }
+  const hasFailed = hasFailedRun(rollout)
   return (
     <div class="rollout-line">
       <a href={href(['rollout', rollout.id])}>{rollout.name}</a>
       <small class="muted kind">{[rolloutKinds[rollout.kind], rollout.project].filter(Boolean).join(' · ')}</small>
-      <CountsBar counts={counts} old={rollout.old.total} label={rollout.name} />
-      <span class="number so-far">
-        {formatNumber(counts.installed)}
-        <span class="muted"> of {formatNumber(expected)}</span>
-      </span>
-      <b class="number share">{formatShare(counts.installed, expected)}</b>
+      <CountsBar {...standing} old={rollout.old.total} label={rollout.name} />
+      <ShortHeadline of={standing} isObserved={isOrchestrated(rollout)} hasFailed={hasFailed} />
       <span class="marks">
+        {hasFailed && rollout.status && <StateMark of="FAILED">{formatStatus(rollout.status)}</StateMark>}
         {counts.failed > 0 && <StateMark of="FAILED">{`${formatNumber(counts.failed)} failed`}</StateMark>}
+        {rollout.broken.total > 0 && (
+          <StateMark of="BROKEN">{`${formatNumber(rollout.broken.total)} not working`}</StateMark>
+        )}
         {counts.convergence.stale > 0 && (
           <StateMark of="STALE">{`${formatNumber(counts.convergence.stale)} stale`}</StateMark>
         )}

@@ -6,25 +6,32 @@ import {
   type DeploymentState,
   deploymentStates,
   formatNumber,
+  outsideStates,
   stateWords,
 } from '../data/labels.ts'
 import { StateMark } from './state-mark.tsx'
 
 interface BarProps {
   readonly counts: Counts
+  /** The number of INSTALLED deployments that do not work, or do not work yet. */
+  readonly broken?: number
   /** The number of INSTALLED deployments in an older version than the target version. */
   readonly old?: number
   readonly label: string
 }
 
-export function CountsBar({ counts, old = 0, label }: BarProps) {
-  const segments = deploymentStates
+/** Shows the deployments that should be there. If all are removed on purpose, it shows those. */
+export function CountsBar({ counts, broken = 0, old = 0, label }: BarProps) {
+  const inside = deploymentStates.filter((state) => !outsideStates.has(state))
+  const isEmpty = inside.every((state) => countOf(counts, state) === 0)
+  const segments = (isEmpty ? [...outsideStates] : inside)
     .flatMap((state) => {
       const count = countOf(counts, state)
       const whole = { name: state.toLowerCase(), word: stateWords[state], count }
-      if (state !== 'INSTALLED' || old === 0) return [whole]
-      const stale = { name: 'installed old', word: 'Installed, older version', count: Math.min(old, count) }
-      return [{ ...whole, count: count - stale.count }, stale]
+      if (state !== 'INSTALLED') return [whole]
+      const bad = { name: 'installed broken', word: 'Installed, not working', count: Math.min(broken, count) }
+      const stale = { name: 'installed old', word: 'Installed, older version', count: Math.min(old, count - bad.count) }
+      return [{ ...whole, count: count - bad.count - stale.count }, stale, bad]
     })
     .filter(({ count }) => count > 0)
   const words = segments.map(({ word, count }) => `${formatNumber(count)} ${word.toLowerCase()}`)
@@ -45,20 +52,41 @@ export function CountsBar({ counts, old = 0, label }: BarProps) {
 interface LegendProps {
   readonly counts: Counts
   readonly to: (state: DeploymentState) => string
+  readonly broken?: { readonly count: number; readonly to: string }
+  /** Deployments on retired devices. */
+  readonly retired?: { readonly count: number; readonly to: string }
 }
 
 /** Lists every state, also those with a count of 0, so that nothing moves when a count changes. */
-export function CountsLegend({ counts, to }: LegendProps) {
+export function CountsLegend({ counts, to, broken, retired }: LegendProps) {
+  const entry = (state: DeploymentState) => (
+    <li key={state}>
+      <a href={to(state)} class={countOf(counts, state) === 0 ? 'none' : undefined}>
+        <StateMark of={state} />
+        <b class="number">{formatNumber(countOf(counts, state))}</b>
+      </a>
+    </li>
+  )
   return (
     <ul class="legend">
-      {deploymentStates.map((state) => (
-        <li key={state}>
-          <a href={to(state)} class={countOf(counts, state) === 0 ? 'none' : undefined}>
-            <StateMark of={state} />
-            <b class="number">{formatNumber(countOf(counts, state))}</b>
+      {deploymentStates.filter((state) => !outsideStates.has(state)).map(entry)}
+      {broken && broken.count > 0 && (
+        <li>
+          <a href={broken.to}>
+            <StateMark of="BROKEN" />
+            <b class="number">{formatNumber(broken.count)}</b>
           </a>
         </li>
-      ))}
+      )}
+      <li class="outside muted">Not counted:</li>
+      {[...outsideStates].map(entry)}
+      {retired && retired.count > 0 && (
+        <li>
+          <a href={retired.to}>
+            On retired devices <b class="number">{formatNumber(retired.count)}</b>
+          </a>
+        </li>
+      )}
     </ul>
   )
 }

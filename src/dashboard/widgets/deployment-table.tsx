@@ -1,11 +1,12 @@
 /** Deployments as table rows: application, target, state, and the reason for a failure. */
 import { useEffect, useMemo } from 'preact/hooks'
 import { createDeploymentRows, type ListOf, type Row } from '../data/deployment-rows.ts'
-import { formatNumber, plural } from '../data/labels.ts'
+import { type Counts, expectedOf, formatOutside, isBroken, plural } from '../data/labels.ts'
 import { formatAge, formatFull } from '../data/time.ts'
 import { href, moment } from '../route.ts'
 import { Versions } from './convergence.tsx'
 import { ErrorMessage } from './error-message.tsx'
+import { ReadinessMark } from './readiness.tsx'
 import { StateMark, toMark } from './state-mark.tsx'
 import { useIsNarrow } from './theme.ts'
 import { Cell, VirtualList } from './virtual-list.tsx'
@@ -26,16 +27,13 @@ interface TableProps {
 export function DeploymentTable({ source, label, empty }: TableProps) {
   const { list, total, isComplete, error } = source.rows.value
   const moved = source.moved.value.size
+  const counts = source.counts.value
   const isNarrow = useIsNarrow()
   return (
     <section aria-label={label}>
       <div class="table-bar">
         <p class="muted number" role="status">
-          {total === null
-            ? 'Loading…'
-            : isComplete
-              ? plural(list.length, 'deployment')
-              : `${formatNumber(list.length)} of ${plural(total, 'deployment')}`}
+          {counts === null ? 'Loading…' : describeCounts(counts)}
         </p>
         <button
           type="button"
@@ -56,6 +54,7 @@ export function DeploymentTable({ source, label, empty }: TableProps) {
           head={['Deployment', 'Where', 'State', 'Version', 'Components', 'Changed']}
           total={total ?? undefined}
           columns="deployments"
+          more={source.more}
         >
           {(row) => <DeploymentCells row={row} />}
         </VirtualList>
@@ -65,8 +64,25 @@ export function DeploymentTable({ source, label, empty }: TableProps) {
   )
 }
 
+/** The denominator of the other pages, and what is outside it: `430 deployments and 5 removed`. */
+function describeCounts(counts: Counts): string {
+  const [expected, outside] = [expectedOf(counts), formatOutside(counts)]
+  if (outside === null) return plural(expected, 'deployment')
+  return expected === 0
+    ? `${outside} ${counts.total === 1 ? 'deployment' : 'deployments'}`
+    : `${plural(expected, 'deployment')} and ${outside}`
+}
+
+/** A reported error, else the first object that fails on the cluster. */
+export function reasonOf(row: Row): string | null {
+  const error = row.error ?? row.components.find((component) => component.error)?.error
+  if (error) return error.message || error.code
+  const [object] = row.broken.nodes
+  return object ? [`${object.kind} ${object.name}`, object.reason, object.message].filter(Boolean).join(': ') : null
+}
+
 export function DeploymentCells({ row }: { readonly row: Row }) {
-  const error = row.error ?? row.components.find((component) => component.error)?.error ?? null
+  const reason = reasonOf(row)
   return (
     <>
       <Cell class="main">
@@ -80,9 +96,10 @@ export function DeploymentCells({ row }: { readonly row: Row }) {
         <StateMark of={toMark(row.state, row.error !== null)} />
         {row.stalled && <StateMark of="STALLED" />}
         {row.convergence === 'STALE' && <StateMark of="STALE" />}
-        {error && (
-          <span class="why" title={`${error.code}: ${error.message}`}>
-            {error.message || error.code}
+        {row.state === 'INSTALLED' && isBroken(row.readiness) && <ReadinessMark of={row.readiness} />}
+        {reason !== null && (
+          <span class="why" title={reason}>
+            {reason}
           </span>
         )}
       </Cell>

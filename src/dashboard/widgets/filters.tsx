@@ -102,3 +102,9 @@ export function SearchField({ label, name = 'text' }: { readonly label: string; 
   }
   return <input ref={field} type="search" aria-label={label} placeholder={label} defaultValue={value} onInput={later} />
 }
+
+/** `site=munich` */
+export function parseLabel(text: string | null): { readonly key: string; readonly value: string } | null {
+  const at = text?.indexOf('=') ?? -1
+  return text === null || at < 0 ? null : { key: text.slice(0, at), value: text.slice(at + 1) }
+}

@@ -8,7 +8,6 @@ import {
   type SyncStatus,
   syncWords,
 } from '../data/labels.ts'
-import type { Resource } from '../data/resource-rows.ts'
 import { type Mark, StateMark } from './state-mark.tsx'
 
 const readinessMarks: Readonly<Record<Readiness, Mark>> = {
@@ -50,18 +49,16 @@ const segments: Readonly<Record<Readiness, string>> = {
   UNKNOWN: 'removed',
 }
 
-export type ReadinessCounts = Readonly<Record<Readiness, number>>
+/** As the API counts. */
+export type ReadinessCounts = Readonly<Record<Lowercase<Readiness>, number>>
 
-export function countReadiness(list: readonly Resource[]): ReadinessCounts {
-  const counts = { READY: 0, PENDING: 0, FAILED: 0, UNKNOWN: 0 }
-  for (const { readiness } of list) counts[readiness] += 1
-  return counts
-}
+export const countOfReadiness = (counts: ReadinessCounts, readiness: Readiness): number =>
+  counts[readiness.toLowerCase() as Lowercase<Readiness>]
 
 export function ReadinessBar({ counts, label }: { readonly counts: ReadinessCounts; readonly label: string }) {
-  const present = readinessOrder.filter((readiness) => counts[readiness] > 0)
+  const present = readinessOrder.filter((readiness) => countOfReadiness(counts, readiness) > 0)
   const words = present.map(
-    (readiness) => `${formatNumber(counts[readiness])} ${readinessWords[readiness].toLowerCase()}`,
+    (readiness) => `${formatNumber(countOfReadiness(counts, readiness))} ${readinessWords[readiness].toLowerCase()}`,
   )
   return (
     <div class="bar" role="img" aria-label={`${label}: ${words.join(', ') || 'none'}`}>
@@ -69,8 +66,8 @@ export function ReadinessBar({ counts, label }: { readonly counts: ReadinessCoun
         <span
           key={readiness}
           class={`segment ${segments[readiness]}`}
-          style={{ flexGrow: counts[readiness] }}
-          title={`${readinessWords[readiness]}: ${formatNumber(counts[readiness])}`}
+          style={{ flexGrow: countOfReadiness(counts, readiness) }}
+          title={`${readinessWords[readiness]}: ${formatNumber(countOfReadiness(counts, readiness))}`}
         />
       ))}
     </div>

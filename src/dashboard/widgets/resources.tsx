@@ -1,7 +1,7 @@
 /** Kubernetes objects: whether they are applied, whether they work, and the reason if not. */
-import { useMemo } from 'preact/hooks'
+import { useEffect, useMemo } from 'preact/hooks'
 import { formatNumber, plural, readinessOrder, readinessWords, type SyncStatus, syncWords } from '../data/labels.ts'
-import { matchesFilter, type Resource, type ResourceFilter, type Resources } from '../data/resource-rows.ts'
+import type { Resource, ResourceFilter, Resources } from '../data/resource-rows.ts'
 import { formatAge, formatFull } from '../data/time.ts'
 import { href, moment } from '../route.ts'
 import { TargetLink } from './deployment-table.tsx'
@@ -15,7 +15,9 @@ import { Cell, VirtualList } from './virtual-list.tsx'
 export function useResourceFilter(): ResourceFilter {
   const { many, one } = useFilters()
   const kind = one('kind')
+  const app = one('app')
   return {
+    apps: app === null ? [] : [app],
     kinds: kind === null ? [] : [kind],
     readiness: many('readiness', readinessOrder),
     sync: many('sync', Object.keys(syncWords) as SyncStatus[]),
@@ -28,9 +30,12 @@ interface ResourceListProps {
   readonly empty: string
 }
 
-/** Filtered by the address. The search covers the loaded rows. */
+/** The number of matches that fill the view, and the most rows that are searched for them. */
+const [enough, mostSearched] = [40, 2_000]
+
+/** Filtered by the address. The server knows no search and no cluster: pages are loaded until matches fill the view. */
 export function ResourceList({ source, label, empty }: ResourceListProps) {
-  const { list, total, isComplete, error } = source
+  const { list, total, all, isComplete, error, more } = source
   const { text, one, set } = useFilters()
   const filter = useResourceFilter()
   const isNarrow = useIsNarrow()
@@ -38,11 +43,13 @@ export function ResourceList({ source, label, empty }: ResourceListProps) {
   const [app, cluster, search] = [one('app'), one('cluster'), text('object').trim().toLowerCase()]
   const shown = list.filter(
     (resource) =>
-      matchesFilter(filter, resource) &&
-      (app === null || resource.component === app) &&
       (cluster === null || resource.target.name === cluster) &&
       (search === '' || searchable(resource).includes(search)),
   )
+  const matching = cluster === null && search === '' ? (total ?? 0) : shown.length
+  useEffect(() => {
+    if (shown.length < enough && list.length < mostSearched) more()
+  }, [list.length, shown.length])
   return (
     <section aria-label={label}>
       <div
@@ -70,11 +77,11 @@ export function ResourceList({ source, label, empty }: ResourceListProps) {
       </div>
       <div class="table-bar">
         <p class="muted number" role="status">
-          {total === null
+          {total === null || all === null
             ? 'Loading…'
-            : shown.length === total
-              ? plural(total, 'resource')
-              : `${formatNumber(shown.length)} of ${plural(total, 'resource')}`}
+            : matching === all
+              ? plural(all, 'resource')
+              : `${formatNumber(matching)} of ${plural(all, 'resource')}`}
         </p>
       </div>
       {error && <ErrorMessage error={error} />}
@@ -86,9 +93,15 @@ export function ResourceList({ source, label, empty }: ResourceListProps) {
           label={label}
           head={['Resource', 'Where', 'Sync', 'Readiness', 'Changed']}
           columns="resources"
+          more={more}
         >
           {(resource) => <ResourceCells resource={resource} />}
         </VirtualList>
+      )}
+      {matching === shown.length && !isComplete && list.length >= mostSearched && (
+        <p class="muted">
+          Searched the first {formatNumber(mostSearched)} resources. Choose a filter to search others.
+        </p>
       )}
       {isComplete && shown.length === 0 && !error && <p class="empty">{empty}</p>}
     </section>

@@ -1,16 +1,11 @@
-/** What an orchestrator did with a rollout: its runs, the actions of users, and each application on each cluster. */
-import { useMemo } from 'preact/hooks'
-import type { Row } from '../data/deployment-rows.ts'
+/** What an orchestrator did with a rollout: its runs, and the actions of users. */
 import { graphql, type ResultOf } from '../data/graphql.ts'
-import { formatNumber, formatStatus, plural, type SyncStatus } from '../data/labels.ts'
-import type { Resource } from '../data/resource-rows.ts'
+import { formatNumber, formatStatus, plural } from '../data/labels.ts'
 import { formatAge, formatFull, formatTime } from '../data/time.ts'
 import { useLiveAnswer } from '../data/use-query.ts'
 import { at, href, moment } from '../route.ts'
-import { TargetLink } from './deployment-table.tsx'
 import { useFilters } from './filters.tsx'
-import { countReadiness, ReadinessBar, ReadinessMark, SyncMark } from './readiness.tsx'
-import { StateMark, toMark } from './state-mark.tsx'
+import { ReadinessMark } from './readiness.tsx'
 
 const runsDocument = graphql(`
   query Runs($id: ID!, $asOf: DateTime) {
@@ -105,117 +100,5 @@ export function Actions({ runs: { rollout } }: { readonly runs: Runs }) {
         ))}
       </ol>
     </section>
-  )
-}
-
-interface MatrixProps {
-  readonly id: string
-  readonly run: string | null
-  /** One for each cluster, with its applications as components. */
-  readonly deployments: readonly Row[]
-  readonly resources: readonly Resource[]
-}
-
-/** Clusters × applications: whether each is applied and works. */
-export function Matrix({ id, run, deployments, resources }: MatrixProps) {
-  const apps = useMemo(
-    () => [...new Set(deployments.flatMap(({ components }) => components.map(({ name }) => name)))].sort(),
-    [deployments],
-  )
-  const byCell = useMemo(
-    () => Map.groupBy(resources, ({ target, component }) => `${target.id} ${component}`),
-    [resources],
-  )
-  if (deployments.length === 0 || apps.length === 0) return null
-  const address = (app: string, cluster: string): string => href(['rollout', id], { run, app, cluster })
-  return (
-    <section class="panel" aria-labelledby="matrix">
-      <h2 id="matrix">
-        Clusters and applications{' '}
-        <small class="muted number">
-          {formatNumber(deployments.length)} × {formatNumber(apps.length)}
-        </small>
-      </h2>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard. */}
-      <div class="scroll" tabIndex={0} role="region" aria-label="Clusters and applications">
-        <table class="matrix">
-          <thead>
-            <tr>
-              <th scope="col">Cluster</th>
-              {apps.map((app) => (
-                <th scope="col" key={app}>
-                  {app}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {deployments.slice(0, mostClusters).map((deployment) => (
-              <tr key={deployment.id}>
-                <th scope="row">
-                  <TargetLink target={deployment.target} />
-                  {deployment.target.connectivity !== 'UNKNOWN' && deployment.target.connectivity !== 'ONLINE' && (
-                    <StateMark of={deployment.target.connectivity} isBare />
-                  )}
-                </th>
-                {apps.map((app) => {
-                  const component = deployment.components.find(({ name }) => name === app)
-                  return (
-                    <td key={app}>
-                      {component && (
-                        <App
-                          component={component}
-                          resources={byCell.get(`${deployment.target.id} ${app}`) ?? []}
-                          address={address(app, deployment.target.name)}
-                          label={`${app} on ${deployment.target.name}`}
-                        />
-                      )}
-                    </td>
-                  )
-                })}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-      {deployments.length > mostClusters && (
-        <p class="muted">{plural(deployments.length - mostClusters, 'more cluster')} in the lists below.</p>
-      )}
-    </section>
-  )
-}
-
-const mostClusters = 60
-
-interface AppProps {
-  readonly component: Row['components'][number]
-  readonly resources: readonly Resource[]
-  readonly address: string
-  readonly label: string
-}
-
-function App({ component, resources, address, label }: AppProps) {
-  const counts = countReadiness(resources)
-  const shown = resources.length - counts.UNKNOWN
-  const sync = (['FAILED', 'RETRYING', 'PENDING', 'DELETED'] as const satisfies readonly SyncStatus[]).filter(
-    (status) => resources.some((resource) => resource.sync === status),
-  )
-  return (
-    <a href={address} class="app">
-      <span class="unseen">{label}:</span>
-      <span class="marks">
-        <StateMark of={toMark(component.state, component.error !== null)} />
-        {component.readiness !== 'UNKNOWN' && <ReadinessMark of={component.readiness} />}
-        {sync.map((status) => (
-          <SyncMark key={status} of={status} />
-        ))}
-      </span>
-      <ReadinessBar counts={counts} label="Resources" />
-      <span class="number muted">
-        {shown > 0
-          ? `${formatNumber(counts.READY)} of ${formatNumber(shown)} ready`
-          : `${plural(resources.length, 'resource')}, none observed`}
-      </span>
-    </a>
   )
 }

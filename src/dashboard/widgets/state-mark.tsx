@@ -16,6 +16,7 @@ export type Mark =
   | 'RETRYING'
   | 'UNKNOWN'
   | 'WAITING'
+  | 'BROKEN'
   | 'INCONSISTENT'
   | 'CONVERGED'
   | 'APPLYING'
@@ -88,6 +89,12 @@ const shapes: Readonly<Record<Mark, ComponentChildren>> = {
       <circle cx="3.2" cy="12.8" r="2.3" class="fill" />
     </>
   ),
+  BROKEN: (
+    <>
+      <circle cx="8" cy="8" r="5.2" class="line" />
+      <path d="M8 4.8v3.8M8 11h.01" class="line" />
+    </>
+  ),
   INCONSISTENT: <path d="M4 6h8M4 10h8M10.5 3.5l-5 9" class="line" />,
 }
 
@@ -99,6 +106,7 @@ const markWords: Readonly<Record<Mark, string>> = {
   APPLYING: convergenceWords.APPLYING,
   STALE: convergenceWords.STALE,
   WAITING: 'Waiting',
+  BROKEN: 'Installed, not working',
   INCONSISTENT: 'Components disagree',
 }
 

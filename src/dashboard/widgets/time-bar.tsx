@@ -1,5 +1,5 @@
 /** The time slider: the rate of changes in the last hours, and a thumb that chooses the time that the page shows. */
-import { useMemo } from 'preact/hooks'
+import { useMemo, useState } from 'preact/hooks'
 import { formatNumber } from '../data/labels.ts'
 import { oldest, useOldest, usePoints } from '../data/past-points.ts'
 import { throttle } from '../data/throttle.ts'
@@ -56,7 +56,9 @@ export function WindowChoice() {
 export function TimeBar() {
   const { name, from, to, step } = useWindow()
   useOldest()
-  const points = usePoints(null, from, to, step)
+  // Rates cost a look into the past, so only a reader who reaches for the slider sees them.
+  const [isTouched, setIsTouched] = useState(false)
+  const points = usePoints(null, from, to, step, isTouched || at.value !== null)
   const most = Math.max(...points.map(({ rate }) => rate ?? 0), 1)
   const then = at.value === null ? null : Date.parse(at.value)
   const choose = useMemo(() => {
@@ -91,6 +93,8 @@ export function TimeBar() {
           value={shown}
           aria-label="Time shown"
           aria-valuetext={then === null ? 'now' : formatFull(then)}
+          onPointerEnter={() => setIsTouched(true)}
+          onFocus={() => setIsTouched(true)}
           onInput={slide}
         />
         <span class="from number" aria-hidden="true">

@@ -11,6 +11,8 @@ interface VirtualListProps<Row> {
   /** The number of rows. */
   readonly total?: number | undefined
   readonly columns: string
+  /** Called when the last loaded rows come into view. */
+  readonly more?: () => void
   readonly children: (row: Row) => ComponentChildren
 }
 
@@ -24,6 +26,7 @@ export function VirtualList<Row>({
   head,
   total,
   columns,
+  more,
   children,
 }: VirtualListProps<Row>) {
   const body = useRef<HTMLDivElement>(null)
@@ -50,6 +53,11 @@ export function VirtualList<Row>({
       removeEventListener('resize', later)
     }
   }, [rowHeight])
+
+  const isAtEnd = seen.last >= rows.length
+  useEffect(() => {
+    if (isAtEnd) more?.()
+  }, [isAtEnd, rows.length])
 
   const first = Math.min(seen.first, Math.max(rows.length - 1, 0))
   return (

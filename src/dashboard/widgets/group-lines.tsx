@@ -1,0 +1,44 @@
+/** Deployments in groups, as lines: by application where no rollouts are declared, by rollout in the past. */
+import { writeGroup } from '../data/causes.ts'
+import { type FragmentOf, graphql } from '../data/graphql.ts'
+import { formatNumber } from '../data/labels.ts'
+import { href } from '../route.ts'
+import { CountsBar } from './counts-bar.tsx'
+import { ShortHeadline } from './standing.tsx'
+import { StateMark } from './state-mark.tsx'
+
+export const groupsFragment = graphql(`
+  fragment GroupLines on DeploymentGroupConnection {
+    totalCount
+    nodes { key rollout { id name } counts { total pending installing installed failed removing removed } }
+  }
+`)
+
+export function GroupLines({ of: { nodes, totalCount } }: { readonly of: FragmentOf<typeof groupsFragment> }) {
+  return (
+    <>
+      <ul class="rollouts">
+        {nodes.map(({ key, rollout, counts }) => (
+          <li key={key} class="rollout-line">
+            <a
+              href={
+                rollout
+                  ? href(['rollout', rollout.id])
+                  : href(['deployments'], { group: writeGroup({ by: 'APPLICATION', key }) })
+              }
+            >
+              {rollout?.name ?? key ?? 'No application declared'}
+            </a>
+            <small class="muted kind">{rollout ? 'Rollout' : 'Application'}</small>
+            <CountsBar counts={counts} label={rollout?.name ?? key ?? 'No application declared'} />
+            <ShortHeadline of={{ counts }} />
+            <span class="marks">
+              {counts.failed > 0 && <StateMark of="FAILED">{`${formatNumber(counts.failed)} failed`}</StateMark>}
+            </span>
+          </li>
+        ))}
+      </ul>
+      {totalCount > nodes.length && <p class="muted">and {formatNumber(totalCount - nodes.length)} more</p>}
+    </>
+  )
+}

@@ -1,0 +1,128 @@
+/** What the headlines say: one denominator on each card, from one answer, and 100 % only of what is installed and works. */
+import { describe, expect, it } from 'vitest'
+import { findChromium } from '../support/browser.ts'
+import { declare, documentOf } from '../support/desired.ts'
+import { newContext, newGroup, shownDeployment } from '../support/emco.ts'
+import { send, useDashboard } from './harness.ts'
+
+// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
+describe.runIf(findChromium())('the headlines of the dashboard', () => {
+  const { server, visit } = useDashboard()
+
+  it('count what is installed and works, and say why an object of the run does not', async () => {
+    const emco = newGroup(server())
+    const context = newContext()
+    const clusters = ['p+bonn', 'p+kiel']
+    await emco.act('Created', 'Approved', `Instantiated ${context}`)
+    await emco.apply(
+      context,
+      clusters.map((cluster) => ({ name: 'sink', cluster })),
+    )
+    const failing = {
+      metadata: { name: 'sink-0', namespace: 'default' },
+      status: {
+        phase: 'Pending',
+        containerStatuses: [
+          { name: 'sink', ready: false, state: { waiting: { reason: 'ImagePullBackOff', message: 'no such image' } } },
+        ],
+      },
+    }
+    await emco.show(context, { deploymentStatuses: [shownDeployment('sink', true)] }, { cluster: 'p+bonn' })
+    await emco.show(
+      context,
+      { deploymentStatuses: [shownDeployment('sink', false)], podStatuses: [failing] },
+      { cluster: 'p+kiel' },
+    )
+    const { rollouts } = await server().query(
+      '{ rollouts(filter: { kinds: [DEPLOYMENT_INTENT_GROUP] }) { nodes { id name deploymentCounts { installed } } } }',
+    )
+    expect(rollouts.nodes[0].deploymentCounts.installed).toBe(2)
+
+    const { page, complaints } = await visit('#/rollouts')
+    const line = page.getByRole('listitem').filter({ hasText: rollouts.nodes[0].name })
+    await line.getByText('1 not working').waitFor()
+    expect(await line.textContent()).toMatch(/1 of 2\s*50 %/)
+    await line.getByRole('img', { name: '1 installed, 1 installed, not working' }).waitFor()
+    await line.getByRole('link').click()
+    await page.getByText('of 2 deployments installed and working').waitFor()
+    expect(await page.locator('.headline .share').textContent()).toBe('50 %')
+    const row = page.getByRole('table', { name: 'Deployments of this rollout' }).getByRole('row', { name: /kiel/ })
+    await row.getByText('Pod sink-0: ImagePullBackOff: no such image').waitFor()
+    expect(complaints).toEqual([])
+  })
+
+  it('have one denominator: what is removed on purpose is outside, on every page', async () => {
+    for (const [device, state] of [
+      ['edge-71', 'installed'],
+      ['edge-72', 'removed'],
+    ] as const) {
+      await send(server().url, device, 'leaving', 'installed')
+      await send(server().url, device, 'leaving', state)
+    }
+    const { page, complaints } = await visit('#/rollouts?text=leaving')
+    await page.getByRole('img', { name: 'leaving: 1 installed', exact: true }).waitFor()
+    expect(await page.getByRole('listitem').filter({ hasText: 'leaving' }).textContent()).toMatch(/1 of 1\s*100 %/)
+    await page.getByRole('link', { name: 'leaving' }).click()
+    await page.getByText('of 1 deployment installed').waitFor()
+    await page.getByText('1 deployment and 1 removed').waitFor()
+    await send(server().url, 'edge-71', 'leaving', 'removed')
+    await page.getByText('of 2 deployments removed').waitFor()
+    expect(await page.locator('.headline .share').count()).toBe(0)
+    await page.goto(`${server().url}/#/rollouts?text=leaving`)
+    expect(await page.getByRole('listitem').filter({ hasText: 'leaving' }).textContent()).toMatch(/2 of 2\s*removed/)
+    expect(complaints).toEqual([])
+  })
+
+  it('agree with each other while reports pour in', async () => {
+    await declare(server(), [{ deviceId: 'edge-80', deploymentId: 'meant', document: documentOf('meant', '1') }])
+    await server().post('/device/edge-80/deployment/meant/status', {
+      deploymentId: 'meant',
+      adoptedManifestVersion: 2,
+      status: { state: 'installed' },
+      components: [],
+    })
+    const { page, complaints } = await visit('#/')
+    await page.locator('.against p').waitFor()
+    await page.evaluate(() => {
+      const wrong = new Set<string>()
+      const number = (text: string | null | undefined): number => Number(text?.replaceAll(/\D/g, ''))
+      const look = (): void => {
+        const legend = [...document.querySelectorAll('.hero .legend')][0]
+        const states = [...(legend?.querySelectorAll('li:not(.outside) b') ?? [])].map((b) => number(b.textContent))
+        const counted = states.slice(0, 4).reduce((sum, each) => sum + each, 0)
+        const title = document.querySelector('#fleet')
+        const expected = number(title?.querySelector('.muted')?.textContent)
+        const failed = number(document.querySelector('.facts b')?.textContent)
+        const installed = number(document.querySelector('.against p b')?.textContent)
+        if (counted !== expected) wrong.add(`${counted} in the legend, ${expected} in the headline`)
+        if (failed !== states[2]) wrong.add(`${failed} failed, ${states[2]} in the legend`)
+        if (installed !== states[0]) wrong.add(`${installed} compared, ${states[0]} in the legend`)
+        requestAnimationFrame(look)
+      }
+      requestAnimationFrame(look)
+      Object.assign(globalThis, { wrong })
+    })
+    for (let round = 0; round < 6; round += 1)
+      await Promise.all(
+        Array.from({ length: 20 }, (_, index) =>
+          send(
+            server().url,
+            `pour-${index}`,
+            `pour-${index}`,
+            ['installing', 'failed', 'installed'][(index + round) % 3] ?? '',
+            {
+              code: '1',
+              message: 'no',
+            },
+          ),
+        ),
+      )
+    const { deploymentCounts } = await server().query('{ deploymentCounts { installed } }')
+    await page
+      .getByRole('link', { name: `Installed ${deploymentCounts.installed}` })
+      .first()
+      .waitFor()
+    expect(await page.evaluate(() => [...(globalThis as unknown as { wrong: Set<string> }).wrong])).toEqual([])
+    expect(complaints).toEqual([])
+  })
+})

@@ -1,0 +1,74 @@
+/** 10,000 deployments that no rollout names: each page shows its content with few requests and few bytes. */
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type RunningApp, startApp } from '../support/app.ts'
+import { findChromium, openPage, sharedBrowser } from '../support/browser.ts'
+
+const size = 10_000
+/** For the whole page: its files, requests, and the socket. */
+const most = { requests: 15, bytes: 300_000 }
+
+// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
+describe.runIf(findChromium())('the dashboard of a fleet that declares no rollouts', () => {
+  let browser: Browser
+  let server: RunningApp
+
+  beforeAll(async () => {
+    browser = await sharedBrowser()
+    server = await startApp()
+    const reports = Array.from({ length: size }, (_, index) => ({
+      deviceId: `d-${index % 100}`,
+      deploymentId: `single-${index}`,
+      status: { state: 'installed' },
+      components: [],
+    }))
+    for (let done = 0; done < size; done += 2_500)
+      expect((await server.post('/reports', { reports: reports.slice(done, done + 2_500) })).ok).toBe(true)
+  })
+  afterAll(async () => {
+    await server?.stop()
+  })
+
+  it.each([
+    ['#/', 'of 10,000 deployments installed'],
+    ['#/rollouts', 'No rollouts are declared. These are the deployments by application.'],
+    ['#/deployments', '10,000 deployments'],
+    ['#/devices', '100 devices'],
+    ['#/device/d-1', '100 deployments'],
+    ['#/resources', '0 resources'],
+    ['#/feed', '0 changes since this page opened'],
+  ])('%s needs few requests, and looks into no past', async (hash, content) => {
+    const { page, complaints, close } = await openPage(browser, 'about:blank')
+    let bytes = 0
+    const asked: string[] = []
+    const session = await page.context().newCDPSession(page)
+    await session.send('Network.enable')
+    session.on('Network.dataReceived', ({ encodedDataLength }) => {
+      bytes += encodedDataLength
+    })
+    session.on('Network.webSocketFrameReceived', ({ response }) => {
+      bytes += response.payloadData.length
+    })
+    page.on('request', (request) => asked.push(`${request.url()} ${request.postData() ?? ''}`))
+    await page.goto(`${server.url}/${hash}`)
+    await page.getByText(content).first().waitFor()
+    await page.waitForLoadState('networkidle')
+    expect(asked.length).toBeLessThanOrEqual(most.requests)
+    expect(bytes).toBeLessThanOrEqual(most.bytes)
+    if (hash !== '#/') expect(asked.filter((text) => /"(t0|asOf)":"/.test(text))).toEqual([])
+    expect(complaints).toEqual([])
+    await close()
+  })
+
+  it('loads more of a list as it is scrolled', async () => {
+    const { page, close } = await openPage(browser, `${server.url}/#/deployments?order=NAME`)
+    await page.getByText('10,000 deployments').waitFor()
+    await page.getByRole('row', { name: /single-0\b/ }).waitFor()
+    const scroll = async (): Promise<number> => {
+      await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight))
+      return page.getByRole('row', { name: /single-1100\b/ }).count()
+    }
+    await expect.poll(scroll, { timeout: 30_000 }).toBe(1)
+    await close()
+  })
+})
