@@ -1,4 +1,5 @@
 /** A Kubernetes object of a component on a target: what the orchestrator did with it, and what the cluster reports about it. */
+import type { Connectivity } from './target.ts'
 import type { Millis, Readiness, Revision } from './values.ts'
 
 export const syncStatuses = ['PENDING', 'APPLIED', 'FAILED', 'RETRYING', 'DELETED'] as const
@@ -47,4 +48,20 @@ export interface ResourceDetail {
   readonly hash: string
   /** Parts were left out because the object is too large. */
   readonly isCut: boolean
+}
+
+/** The readiness of one object. `reason` is a CamelCase word for programs, `message` is for people. READY needs neither. */
+export type Assessment = Pick<ResourceImage, 'readiness' | 'reason' | 'message'>
+
+/** A resource in an answer that is grouped by component and cluster. */
+export interface ListedResource
+  extends Pick<
+    Resource,
+    'key' | 'component' | 'group' | 'version' | 'kind' | 'name' | 'sync' | 'presence' | 'readiness'
+  > {
+  readonly provider: string
+  readonly target: string
+  readonly connectivity: Connectivity
+  /** Null: not requested. */
+  readonly detail: unknown
 }

@@ -1,11 +1,11 @@
 /** Finds, assesses and puts one resource, the same for every source. */
 
 import type { Instance } from '../domain/instance.ts'
+import type { ObjectName } from '../domain/orchestrated-facts.ts'
 import type { Verdict } from '../domain/report.ts'
-import type { Resource, ResourceDetail } from '../domain/resource.ts'
+import type { Assessment, Resource, ResourceDetail } from '../domain/resource.ts'
 import type { Rollout } from '../domain/rollout.ts'
 import type { Readiness } from '../domain/values.ts'
-import type { Assessment } from '../readiness/assessment.ts'
 import { resourceReadiness } from '../readiness/sum.ts'
 import type { UnitOfWork } from './unit-of-work.ts'
 
@@ -89,14 +89,7 @@ export function blankResource(
   instance: Instance,
   deploymentKey: number,
   targetKey: number,
-  {
-    component,
-    group,
-    version,
-    kind,
-    namespace,
-    name,
-  }: Pick<Resource, 'component' | 'group' | 'version' | 'kind' | 'namespace' | 'name'>,
+  { component, group, version, kind, namespace, name }: ObjectName & Pick<Resource, 'component'>,
 ): Resource {
   return {
     key,
@@ -104,12 +97,7 @@ export function blankResource(
     instanceKey: instance.key,
     deploymentKey,
     targetKey,
-    component,
-    group,
-    version,
-    kind,
-    namespace,
-    name,
+    ...{ component, group, version, kind, namespace, name },
     sync: null,
     presence: 'UNKNOWN',
     readiness: 'UNKNOWN',

@@ -1,12 +1,6 @@
+import type { Assessment } from '../domain/resource.ts'
 import { storable } from '../domain/text.ts'
 import type { Readiness } from '../domain/values.ts'
-
-/** The readiness of one object. `reason` is a CamelCase word for programs, `message` is for people. READY needs neither. */
-export interface Assessment {
-  readonly readiness: Readiness
-  readonly reason: string | null
-  readonly message: string | null
-}
 
 type Assess = (reason: string | null, message?: string | null) => Assessment
 

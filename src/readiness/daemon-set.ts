@@ -1,4 +1,5 @@
-import { type Assessment, pending, ready } from './assessment.ts'
+import type { Assessment } from '../domain/resource.ts'
+import { pending, ready } from './assessment.ts'
 import { outdatedStatus } from './generation.ts'
 import { count, fields, type KubernetesObject, optionalNumber } from './kubernetes-object.ts'
 

@@ -1,4 +1,5 @@
-import { type Assessment, failed, pending, ready } from './assessment.ts'
+import type { Assessment } from '../domain/resource.ts'
+import { failed, pending, ready } from './assessment.ts'
 import { outdatedStatus } from './generation.ts'
 import {
   conditionOf,

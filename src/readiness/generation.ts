@@ -1,4 +1,5 @@
-import { type Assessment, pending } from './assessment.ts'
+import type { Assessment } from '../domain/resource.ts'
+import { pending } from './assessment.ts'
 import { type KubernetesObject, optionalNumber } from './kubernetes-object.ts'
 
 /** A status that is older than the spec says nothing about it, so the object is PENDING for any counts. */

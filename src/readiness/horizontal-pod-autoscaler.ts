@@ -1,4 +1,5 @@
-import { type Assessment, failed, pending, ready, unknown } from './assessment.ts'
+import type { Assessment } from '../domain/resource.ts'
+import { failed, pending, ready, unknown } from './assessment.ts'
 import { annotationsOf, type Condition, conditionsOf, type KubernetesObject } from './kubernetes-object.ts'
 
 /** autoscaling/v1 has no conditions in its status. The API server puts those of the newer versions in this annotation. */

@@ -1,4 +1,5 @@
-import { type Assessment, failed, pending, ready } from './assessment.ts'
+import type { Assessment } from '../domain/resource.ts'
+import { failed, pending, ready } from './assessment.ts'
 import { type KubernetesObject, text, trueCondition } from './kubernetes-object.ts'
 
 /** Only True conditions count: a resumed Job keeps `Suspended: False`, and some controllers write `Failed: False` from the start. */

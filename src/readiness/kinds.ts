@@ -1,5 +1,6 @@
+import type { Assessment } from '../domain/resource.ts'
 import { apiServiceReadiness, definitionReadiness } from './api-extension.ts'
-import { type Assessment, ready } from './assessment.ts'
+import { ready } from './assessment.ts'
 import { daemonSetReadiness } from './daemon-set.ts'
 import { deploymentReadiness } from './deployment.ts'
 import { autoscalerReadiness } from './horizontal-pod-autoscaler.ts'

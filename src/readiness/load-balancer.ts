@@ -1,4 +1,5 @@
-import { type Assessment, pending, ready } from './assessment.ts'
+import type { Assessment } from '../domain/resource.ts'
+import { pending, ready } from './assessment.ts'
 import { fields, type KubernetesObject } from './kubernetes-object.ts'
 
 /** Any entry counts, even an empty one: some load balancers report neither an IP address nor a host name. */

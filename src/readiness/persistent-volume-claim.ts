@@ -1,4 +1,5 @@
-import { type Assessment, failed, pending, ready } from './assessment.ts'
+import type { Assessment } from '../domain/resource.ts'
+import { failed, pending, ready } from './assessment.ts'
 import { type KubernetesObject, text } from './kubernetes-object.ts'
 
 export const claimReadiness = (object: KubernetesObject): Assessment => {

@@ -1,4 +1,5 @@
-import { type Assessment, pending, ready } from './assessment.ts'
+import type { Assessment } from '../domain/resource.ts'
+import { pending, ready } from './assessment.ts'
 import { observedGeneration, outdatedStatus } from './generation.ts'
 import { count, type Fields, fields, type KubernetesObject, optionalNumber, text } from './kubernetes-object.ts'
 

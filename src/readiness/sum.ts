@@ -9,8 +9,10 @@
  *   nothing received yet (presence UNKNOWN)           UNKNOWN             yes
  *   present                                           that of its object  yes
  */
+
+import type { Assessment } from '../domain/resource.ts'
 import type { Readiness } from '../domain/values.ts'
-import { type Assessment, pending, unknown } from './assessment.ts'
+import { pending, unknown } from './assessment.ts'
 
 export interface ObjectStatus {
   /** The status that the orchestrator reports. Null: only the cluster reported the object. */

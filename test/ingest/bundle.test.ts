@@ -1,13 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { BundleInstance, ObservedObject } from '../../src/domain/orchestrated-facts.ts'
 import { resourceBundle } from '../../src/domain/rollout.ts'
 import type { DeploymentState } from '../../src/domain/values.ts'
-import {
-  type BundleInstance,
-  removeInstance,
-  reportInstance,
-  reportInstanceStatus,
-} from '../../src/ingest/commands/bundle.ts'
-import type { ObservedObject } from '../../src/ingest/commands/resources.ts'
+import { removeInstance, reportInstance, reportInstanceStatus } from '../../src/ingest/commands/bundle.ts'
 import { audit } from '../../src/store/read/audit.ts'
 import { countDeployments } from '../../src/store/read/deployment-counts.ts'
 import { findDeployments } from '../../src/store/read/deployments.ts'

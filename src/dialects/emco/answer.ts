@@ -2,28 +2,11 @@
 
 import type { InstanceStatus } from '../../domain/instance.ts'
 import type { LifecycleAction } from '../../domain/lifecycle.ts'
-import type { Presence, SyncStatus } from '../../domain/resource.ts'
+import type { ListedResource, Presence } from '../../domain/resource.ts'
 import type { Rollout } from '../../domain/rollout.ts'
-import type { Connectivity } from '../../domain/target.ts'
 import type { Readiness } from '../../domain/values.ts'
 import type { StatusQuery } from './query.ts'
 import { connectivityWord, toWord } from './vocabulary.ts'
-
-/** A row of the store's listResources. */
-export interface StatusRow {
-  readonly component: string
-  readonly provider: string
-  readonly target: string
-  readonly connectivity: Connectivity
-  readonly group: string
-  readonly version: string
-  readonly kind: string
-  readonly name: string
-  readonly sync: SyncStatus | null
-  readonly presence: Presence
-  readonly readiness: Readiness
-  readonly detail: unknown
-}
 
 export interface StatusFacts {
   readonly rollout: Rollout
@@ -110,13 +93,13 @@ function readyStatus({ Ready = 0, NotReady = 0, NotPresent = 0 }: Counts): strin
 }
 
 /** A cluster of an app, before its resources. */
-export function clusterHead(query: StatusQuery, { provider, target, connectivity }: StatusRow): object {
+export function clusterHead(query: StatusQuery, { provider, target, connectivity }: ListedResource): object {
   if (isModern(query))
     return { clusterProvider: provider, cluster: target, connectivity: connectivityWord(connectivity) }
   return { 'cluster-provider': provider, cluster: target }
 }
 
-export function resourceRow(query: StatusQuery, row: StatusRow): object {
+export function resourceRow(query: StatusQuery, row: ListedResource): object {
   const { group: Group, version: Version, kind: Kind, name, sync, presence, readiness, detail } = row
   const withDetail = query.output === 'detail' && detail !== null ? { detail } : {}
   const gvk = { GVK: { Group, Version, Kind }, name }

@@ -3,25 +3,14 @@
  * complete: an object that it does not list does not exist.
  */
 import { DomainError, type FieldProblem } from '../../domain/errors.ts'
-import type { ResourceDetail } from '../../domain/resource.ts'
+import type { ObservedObject } from '../../domain/orchestrated-facts.ts'
 import type { Paced } from '../../limits/pace.ts'
-import type { Assessment } from '../../readiness/assessment.ts'
 import { readiness } from '../../readiness/index.ts'
 import { detailLimit, toDetail } from '../kubernetes/detail.ts'
 import { deepest } from '../margo/json.ts'
 import { type Room, readJson } from '../margo/json-reader.ts'
 import { type Body, isObject, refusal, shown } from '../margo/problems.ts'
 import { idProblem, longestId, textProblem } from '../margo/text.ts'
-
-export interface ObservedObject {
-  readonly group: string
-  readonly version: string
-  readonly kind: string
-  readonly name: string
-  readonly namespace: string | null
-  readonly assessment: Assessment
-  readonly detail: ResourceDetail | null
-}
 
 export interface BundleState {
   /** The status context. */

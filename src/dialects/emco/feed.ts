@@ -1,7 +1,6 @@
 /** What orchestrators report: actions, resources with their rsync status, and connectivity, with the keys of every generation (docs/wire.md §2.1). */
 import type { FieldProblem } from '../../domain/errors.ts'
-import type { LifecycleState } from '../../domain/lifecycle.ts'
-import type { ResourceDetail, SyncStatus } from '../../domain/resource.ts'
+import type { ActionFact, AppliedResource } from '../../domain/orchestrated-facts.ts'
 import type { Connectivity } from '../../domain/target.ts'
 import { eachPaced, type Paced } from '../../limits/pace.ts'
 import { detailLimit, toDetail } from '../kubernetes/detail.ts'
@@ -11,14 +10,6 @@ import { readId } from '../margo/text.ts'
 import { canShow } from './bundle-state.ts'
 import { type ClusterName, parseCluster } from './routes.ts'
 import { actionWords, connectivityWords, syncWords, toAction, toConnectivity, toSync } from './vocabulary.ts'
-
-export interface ActionFact {
-  readonly state: LifecycleState
-  readonly instanceId: string | null
-  readonly at: number | null
-  readonly timestamp: string | null
-  readonly compositeProfile: string | null
-}
 
 /** In one request. */
 export const mostItems = 10_000
@@ -81,21 +72,8 @@ function readTime(problems: Problems, field: string, value: unknown): number | n
   return null
 }
 
-export interface ResourceFact {
-  readonly component: string
-  readonly target: ClusterName
-  readonly group: string
-  readonly version: string
-  readonly kind: string
-  readonly name: string
-  readonly namespace: string | null
-  readonly sync: SyncStatus
-  readonly showable: boolean
-  readonly detail?: ResourceDetail | null
-}
-
 export type ResourceItem =
-  | { readonly ok: true; readonly fact: ResourceFact }
+  | { readonly ok: true; readonly fact: AppliedResource }
   | { readonly ok: false; readonly problems: readonly FieldProblem[] }
 
 /** The values that a group shares. */

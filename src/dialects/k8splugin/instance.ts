@@ -1,28 +1,12 @@
 /** k8splugin's instance body (docs/wire.md §3): what runs, where it runs, and its status in one word. */
 
-import { type RolloutName, resourceBundle } from '../../domain/rollout.ts'
+import type { BundleInstance, ObjectName } from '../../domain/orchestrated-facts.ts'
+import { resourceBundle } from '../../domain/rollout.ts'
 import type { DeploymentState } from '../../domain/values.ts'
 import { mostObjects } from '../emco/bundle-state.ts'
 import { plainJson } from '../margo/json.ts'
 import { complain, isAbsent, isObject, type Problems, refusal, shown } from '../margo/problems.ts'
 import { longestId, readId, textProblem } from '../margo/text.ts'
-
-export interface Gvk {
-  readonly group: string
-  readonly version: string
-  readonly kind: string
-}
-
-export interface K8spluginInstance {
-  readonly instanceId: string
-  readonly rollout: RolloutName
-  readonly cloudRegion: string
-  readonly component: string
-  readonly reportedState: DeploymentState
-  readonly isEnding: boolean
-  readonly resources: readonly (Gvk & { readonly name: string; readonly namespace: string | null })[]
-  readonly document: string
-}
 
 const statuses: Readonly<Record<string, DeploymentState>> = {
   CREATING: 'INSTALLING',
@@ -45,7 +29,7 @@ const statuses: Readonly<Record<string, DeploymentState>> = {
 }
 
 /** Throws SEMANTIC_ERROR that names every invalid field. `pathId`: the ID in the path, which the body may repeat. */
-export function parseInstance(body: unknown, pathId: string): K8spluginInstance {
+export function parseInstance(body: unknown, pathId: string): BundleInstance {
   const problems: Problems = { list: null }
   if (!isObject(body))
     throw refusal([{ field: '', message: `must be an object, but is ${shown(body)}` }], 'The instance')
@@ -90,7 +74,7 @@ function readStatus(problems: Problems, status: unknown): { reportedState: Deplo
   return { reportedState: state ?? 'INSTALLED', isEnding }
 }
 
-function readResources(problems: Problems, list: unknown, namespace: string | null): K8spluginInstance['resources'] {
+function readResources(problems: Problems, list: unknown, namespace: string | null): BundleInstance['resources'] {
   if (isAbsent(list)) return []
   if (!Array.isArray(list)) {
     complain(problems, 'resources', `must be a list, but is ${shown(list)}`)
@@ -112,7 +96,11 @@ function readResources(problems: Problems, list: unknown, namespace: string | nu
   })
 }
 
-export function readGvk(problems: Problems, field: string, value: unknown): Gvk | null {
+export function readGvk(
+  problems: Problems,
+  field: string,
+  value: unknown,
+): Pick<ObjectName, 'group' | 'version' | 'kind'> | null {
   if (!isObject(value)) {
     complain(problems, field, `must be an object with Group, Version and Kind, but is ${shown(value)}`)
     return null

@@ -1,22 +1,14 @@
 /** The status of an instance's resources. A request carries the complete list; the answer shows each object as Kubernetes returned it (docs/wire.md §3). */
 import type { FieldProblem } from '../../domain/errors.ts'
-import type { ResourceDetail } from '../../domain/resource.ts'
+import type { ObservedObject } from '../../domain/orchestrated-facts.ts'
 import { eachPaced, type Paced } from '../../limits/pace.ts'
-import type { Assessment } from '../../readiness/assessment.ts'
 import { readiness } from '../../readiness/index.ts'
 import { mostObjects } from '../emco/bundle-state.ts'
 import { detailLimit, toDetail } from '../kubernetes/detail.ts'
 import type { Room } from '../margo/json-reader.ts'
 import { isObject, type Problems, refusal, shown } from '../margo/problems.ts'
 import { readId } from '../margo/text.ts'
-import { type Gvk, readGvk } from './instance.ts'
-
-export interface ObservedObject extends Gvk {
-  readonly name: string
-  readonly namespace: string | null
-  readonly assessment: Assessment
-  readonly detail: ResourceDetail | null
-}
+import { readGvk } from './instance.ts'
 
 export type StatusItem =
   | { readonly ok: true; readonly object: ObservedObject }

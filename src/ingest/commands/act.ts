@@ -8,21 +8,11 @@ import {
   type LifecycleState,
   needsInstance,
 } from '../../domain/lifecycle.ts'
+import type { ActionFact } from '../../domain/orchestrated-facts.ts'
 import type { LifecycleRolloutName, Rollout } from '../../domain/rollout.ts'
 import type { Command } from '../command.ts'
 import { followDeployments, followInstance, makeCurrent } from '../instances.ts'
 import type { UnitOfWork } from '../unit-of-work.ts'
-
-export interface ActionFact {
-  readonly state: LifecycleState
-  /** Null: the current instance, or none if the action needs none. */
-  readonly instanceId: string | null
-  /** Null: the time of this server. */
-  readonly at: number | null
-  /** The timestamp as the user wrote it. */
-  readonly timestamp: string | null
-  readonly compositeProfile: string | null
-}
 
 export interface Acted {
   readonly rolloutKey: number

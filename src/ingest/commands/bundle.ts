@@ -3,35 +3,17 @@
 import { DomainError } from '../../domain/errors.ts'
 import type { Instance } from '../../domain/instance.ts'
 import { applyMoveToRollout } from '../../domain/orchestrated.ts'
+import type { BundleInstance, ObservedObject } from '../../domain/orchestrated-facts.ts'
 import type { Verdict } from '../../domain/report.ts'
 import type { SyncStatus } from '../../domain/resource.ts'
-import type { Rollout, RolloutName } from '../../domain/rollout.ts'
+import type { Rollout } from '../../domain/rollout.ts'
 import type { DeploymentState } from '../../domain/values.ts'
 import { storeDocument } from '../../store/read/documents.ts'
 import type { Command } from '../command.ts'
 import { followDeployment, followInstance } from '../instances.ts'
 import { assess, blankResource, matchResource, putResource } from '../resources.ts'
 import type { UnitOfWork } from '../unit-of-work.ts'
-import { applyPicture, type ObservedObject } from './resources.ts'
-
-export interface BundleInstance {
-  readonly instanceId: string
-  readonly rollout: RolloutName
-  readonly cloudRegion: string
-  readonly component: string
-  readonly reportedState: DeploymentState
-  /** The instance is being deleted, so a failure is a failure to delete. */
-  readonly isEnding: boolean
-  readonly resources: readonly {
-    readonly group: string
-    readonly version: string
-    readonly kind: string
-    readonly name: string
-    readonly namespace: string | null
-  }[]
-  /** The body as received, as JSON text. */
-  readonly document: string
-}
+import { applyPicture } from './resources.ts'
 
 export interface BundleReported {
   readonly revision: number

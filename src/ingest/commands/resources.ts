@@ -1,42 +1,15 @@
 /** Resources that an orchestrator applies and that a cluster shows: one model, two sources (docs/wire.md §2.3). */
 import { DomainError } from '../../domain/errors.ts'
 import type { Instance } from '../../domain/instance.ts'
+import type { AppliedResource, ObservedObject } from '../../domain/orchestrated-facts.ts'
 import type { Verdict } from '../../domain/report.ts'
-import type { Resource, ResourceDetail, SyncStatus } from '../../domain/resource.ts'
+import type { Resource } from '../../domain/resource.ts'
 import type { LifecycleRolloutName, Rollout } from '../../domain/rollout.ts'
 import type { Connectivity, TargetName } from '../../domain/target.ts'
-import type { Assessment } from '../../readiness/assessment.ts'
 import type { Command } from '../command.ts'
 import { followDeployment, followInstance } from '../instances.ts'
 import { assess, blankResource, matchResource, putResource, withAssessment } from '../resources.ts'
 import type { UnitOfWork } from '../unit-of-work.ts'
-
-/** A resource that the orchestrator applied. */
-export interface AppliedResource {
-  readonly component: string
-  readonly target: TargetName
-  readonly group: string
-  readonly version: string
-  readonly kind: string
-  readonly name: string
-  readonly namespace: string | null
-  readonly sync: SyncStatus
-  /** Whether the source that watches the cluster can show objects of this kind. */
-  readonly showable: boolean
-  /** Undefined: unknown. */
-  readonly detail?: ResourceDetail | null
-}
-
-/** An object in the cluster. */
-export interface ObservedObject {
-  readonly group: string
-  readonly version: string
-  readonly kind: string
-  readonly name: string
-  readonly namespace: string | null
-  readonly assessment: Assessment
-  readonly detail: ResourceDetail | null
-}
 
 /** A complete snapshot of a component on a cluster. A resource that is not listed does not exist there. */
 export interface Picture {

@@ -3,7 +3,7 @@
  * 50,000 resources is counted without reading them. Filters by kind, name or namespace, and the past, are counted from rows.
  */
 import { type SQL, sql } from 'drizzle-orm'
-import type { Presence, Resource, SyncStatus } from '../../domain/resource.ts'
+import type { ListedResource, Presence, Resource, SyncStatus } from '../../domain/resource.ts'
 import type { Readiness, Revision } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
 import type { Order, Page, PageRequest } from '../sql/order.ts'
@@ -161,23 +161,6 @@ function seesDetails(reader: Session): SQL[] {
   return [
     sql`${resourceDetails.key} in (select ${resources.key} from ${resources} where ${all(visiblePlace(reader, resources))})`,
   ]
-}
-
-export interface ListedResource {
-  readonly key: number
-  readonly component: string
-  readonly provider: string
-  readonly target: string
-  readonly connectivity: 'UNKNOWN' | 'ONLINE' | 'OFFLINE' | 'RETRYING'
-  readonly group: string
-  readonly version: string
-  readonly kind: string
-  readonly name: string
-  readonly sync: SyncStatus | null
-  readonly presence: Presence
-  readonly readiness: Readiness
-  /** Null: not requested. */
-  readonly detail: unknown
 }
 
 /**
