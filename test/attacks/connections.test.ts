@@ -1,144 +1,18 @@
 /** Clients that hold connections and send nothing, or too much, are cut off while others are answered. */
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import type { WebSocket } from 'ws'
+import type { Socket } from 'node:net'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { maxOperationsPerSocket } from '../../src/graphql/guards/limits.ts'
-import { defaultTimeouts, type Timeouts } from '../../src/rest/guard.ts'
-import { type RunningApp, startApp } from '../support/app.ts'
+import { defaultTimeouts } from '../../src/rest/guard.ts'
+import type { RunningApp } from '../support/app.ts'
+import { type Attacked, startAttacked } from './attacked.ts'
 import { closed, openSilentSocket, openSocket, subscribe } from './transports.ts'
-
-const report = { deploymentId: 'd-1', status: { state: 'installed' }, components: [] }
-
-/** Milliseconds. Long enough for clients that are not slow on purpose, on a busy machine too. */
-const shortTimeouts: Timeouts = { headers: 1_500, request: 3_000, reading: 500, init: 1_500 }
-
-interface Attacked {
-  readonly server: RunningApp
-  /** A connection whose bytes a test writes and reads. */
-  open(): Promise<{ socket: Socket; ended: Promise<string> }>
-  /** Terminates the socket after the test. */
-  kept(socket: WebSocket): WebSocket
-  answersOthers(): Promise<void>
-  limited(limit: string): Promise<number>
-  stop(): Promise<void>
-}
-
-async function startAttacked(
-  env: Record<string, string> = {},
-  clock?: () => number,
-  timeouts = shortTimeouts,
-): Promise<Attacked> {
-  const server = await startApp({
-    env: { TRUSTED_PROXIES: '127.0.0.1', ...env },
-    timeouts,
-    ...(clock ? { clock } : {}),
-  })
-  const sockets: { destroy(): void }[] = []
-  const kept = (socket: WebSocket): WebSocket => {
-    sockets.push({ destroy: () => socket.terminate() })
-    return socket
-  }
-  return {
-    server,
-    kept,
-    async open() {
-      const socket = connect(server.port, '127.0.0.1')
-      sockets.push(socket)
-      let text = ''
-      socket.setEncoding('utf8').on('data', (chunk: string) => {
-        text += chunk
-      })
-      socket.on('error', () => undefined)
-      const ended = new Promise<string>((resolve) => socket.once('close', () => resolve(text)))
-      await once(socket, 'connect')
-      return { socket, ended }
-    },
-    async answersOthers() {
-      const others = { 'x-forwarded-for': '198.51.100.77' }
-      expect(
-        (await server.post('/device/other/deployment/o-1/status', { ...report, deploymentId: 'o-1' }, others)).status,
-      ).toBe(201)
-      const asked = await server.post('/graphql', { query: '{ deploymentCounts { total } }' }, others)
-      expect(await asked.json()).toEqual({ data: { deploymentCounts: { total: 1 } } })
-      const socket = kept(await openSocket(server.url, others))
-      expect(await subscribe(socket, '1', { query: 'subscription { deploymentCounts { counts { total } } }' })).toEqual(
-        {
-          data: { deploymentCounts: { counts: { total: 1 } } },
-        },
-      )
-    },
-    async limited(limit) {
-      const text = await server.app.metrics.print()
-      return Number(new RegExp(`rollcall_limited_total\\{limit="${limit}"\\} (\\d+)`).exec(text)?.[1] ?? 0)
-    },
-    async stop() {
-      for (const socket of sockets) socket.destroy()
-      expect(server.logged.filter(({ level }) => level === 'error')).toEqual([])
-      await server.stop()
-    },
-  }
-}
 
 async function start(...options: Parameters<typeof startAttacked>): Promise<Attacked> {
   const attacked = await startAttacked(...options)
   onTestFinished(attacked.stop)
   return attacked
 }
-
-/** Writes one more byte every few milliseconds, as long as it can. */
-function drip(socket: Socket, text: string): void {
-  let at = 0
-  const timer = setInterval(() => {
-    if (!socket.writable) return clearInterval(timer)
-    socket.write(text[at++ % text.length] ?? 'x')
-  }, 20)
-  socket.once('close', () => clearInterval(timer))
-}
-
-// Each test waits for time-outs, so they wait at the same time.
-describe.concurrent('a slow client', () => {
-  let shared: Attacked
-  beforeAll(async () => {
-    shared = await startAttacked()
-  })
-  afterAll(() => shared.stop())
-
-  it.for([
-    ['says nothing', ''],
-    ['has begun a header', 'GET /graphql HTTP/1.1\r\nHost: x\r\nX-A: '],
-    ['has begun a WebSocket', 'GET /graphql HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n'],
-  ] as const)('is cut off when it %s, a hundred times', async ([, begun], context) => {
-    const { open, answersOthers, limited, stop } = await startAttacked()
-    context.onTestFinished(stop)
-    const all = await Promise.all(Array.from({ length: 100 }, open))
-    for (const { socket } of all) {
-      socket.write(begun)
-      if (begun !== '') drip(socket, 'abc')
-    }
-    await answersOthers()
-    for (const text of await Promise.all(all.map(({ ended }) => ended))) expect(text).toMatch(/^(HTTP\/1.1 408|$)/)
-    expect(await limited('slowRequest')).toBeGreaterThanOrEqual(begun === '' ? 0 : 100)
-  })
-
-  it.for([
-    '/graphql',
-    '/reports',
-    '/device/edge-1/deployment/d-1/status',
-    '/v2/projects/p/composite-apps/a/v1/deployment-intent-groups/g/resources',
-  ])('is cut off in the middle of a body to %s', async (path) => {
-    const all = await Promise.all(Array.from({ length: 50 }, shared.open))
-    for (const { socket } of all) {
-      socket.write(
-        `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n{`,
-      )
-      drip(socket, ' ')
-    }
-    await shared.answersOthers()
-    await Promise.all(all.map(({ ended }) => ended))
-    await shared.answersOthers()
-  })
-})
 
 describe('a client that does not read its response', () => {
   it('is cut off, ten times', async () => {

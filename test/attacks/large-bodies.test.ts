@@ -2,7 +2,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type RunningApp, startApp } from '../support/app.ts'
 import { longestStall, threadTime } from '../support/stall.ts'
-import { hostileBodies, prepared, validBodies } from './attacker/largest-bodies.ts'
+import { prepared } from './attacker/large-body.ts'
+import { hostileBodies } from './attacker/largest-hostile-bodies.ts'
+import { validBodies } from './attacker/largest-valid-bodies.ts'
 
 let server: RunningApp
 /** Milliseconds that JSON.parse stands still for the like: a good deal more than anybody may wait. */

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { newContext } from '../support/emco.ts'
-import type { Kubernetes } from '../support/kubernetes.ts'
 import { stores } from '../support/stores.ts'
-import { isWatching, showing, useWatched, waitingIn } from './harness.ts'
+import { isWatching, showing, useWatched } from './harness.ts'
 
 const { open } = useWatched()
 
@@ -188,121 +187,5 @@ describe('a watch', () => {
     watch()
     await expect.poll(() => shown()).toEqual(['web/a PRESENT'])
     expect(await shown(after)).toEqual(['web/a PRESENT'])
-  })
-})
-
-describe('the connectivity of a cluster', () => {
-  it.each([
-    ['refuses the connection', (cluster: Kubernetes) => cluster.refuse(503)],
-    ['does not accept us any more', (cluster: Kubernetes) => cluster.refuse(401)],
-    ['does not know the kind', (cluster: Kubernetes) => cluster.refuse(404)],
-    ['answers nothing', (cluster: Kubernetes) => cluster.fallSilent()],
-  ])('is lost when it %s, and back when it is', async (_, lose) => {
-    const { cluster, watch, put, shown, connectivity, connections } = await open()
-    const clusters = watch({ server: { timeout: 50 } })
-    await isWatching(cluster)
-    lose(cluster)
-    cluster.drop()
-    await expect.poll(connectivity).toBe('OFFLINE')
-    expect(clusters.states()[0]?.failures).toBeGreaterThan(2)
-    put('web', ['a'])
-    cluster.accept()
-    await expect.poll(connectivity).toBe('ONLINE')
-    await expect.poll(() => shown()).toEqual(['web/a PRESENT'])
-    expect(await connections()).toEqual(['ONLINE', 'RETRYING', 'OFFLINE', 'ONLINE'])
-  })
-
-  it('is lost with a stream on which nothing comes any more, not even its end', async () => {
-    const { cluster, watch, connectivity, connections } = await open()
-    watch({ server: { timeout: 50, streamSeconds: 1 } })
-    await isWatching(cluster)
-    cluster.fallSilent()
-    await expect.poll(connectivity).toBe('OFFLINE')
-    expect(await connections()).toEqual(['ONLINE', 'RETRYING', 'OFFLINE'])
-  })
-
-  it('says why in the log, without the credentials', async () => {
-    const { cluster, logged, watch, connectivity, connections } = await open()
-    cluster.refuse(403)
-    watch()
-    await expect.poll(connectivity).toBe('OFFLINE')
-    expect(await connections()).toEqual(['OFFLINE'])
-    const said = logged.filter(({ level }) => level === 'warn').map(({ msg }) => msg)
-    expect(said).toEqual(['a cluster cannot be watched: it answers with 403 Refused: it says 403'])
-    expect(JSON.stringify(logged)).not.toContain('a-token-for-tests')
-  })
-
-  it('is not looked for sooner than it says', async () => {
-    const { cluster, watch } = await open()
-    cluster.refuse(503, { 'retry-after': '1' })
-    watch()
-    await expect.poll(() => cluster.asked.length).toBe(2)
-    const [first, second] = cluster.asked.map(({ at }) => at)
-    // Many times its own back-off; timers may be a little early, never late by less.
-    expect((second ?? 0) - (first ?? 0)).toBeGreaterThan(900)
-  })
-})
-
-describe('what a cluster shows of an unknown instance', () => {
-  it('waits, and is there as soon as the instance is', async () => {
-    const { cluster, watch, put, instantiate, shown } = await open()
-    const unknown = newContext()
-    const clusters = watch({ waiting: { backOff: { first: 2 ** 30, longest: 2 ** 30 } } })
-    await isWatching(cluster)
-    put('web', ['a'], unknown)
-    put('web', ['b'], unknown)
-    await expect.poll(() => waitingIn(clusters)).toBe(1)
-    await instantiate(unknown)
-    await expect.poll(() => shown(unknown)).toEqual(['web/b PRESENT'])
-    expect(waitingIn(clusters)).toBe(0)
-  })
-
-  it('is tried again in time, should nobody tell', async () => {
-    const { road, watch, put, instantiate, shown } = await open()
-    const unknown = newContext()
-    const clusters = watch({
-      hub: { ...road.feed.hub, subscribe: () => () => {} },
-      waiting: { backOff: { first: 5, longest: 20 } },
-    })
-    put('web', ['a'], unknown)
-    await expect.poll(() => waitingIn(clusters)).toBe(1)
-    await instantiate(unknown)
-    await expect.poll(() => shown(unknown)).toEqual(['web/a PRESENT'])
-  })
-
-  it('does not wait when it has gone', async () => {
-    const { cluster, watch, put, remove } = await open()
-    const unknown = newContext()
-    const clusters = watch()
-    await isWatching(cluster)
-    put('web', ['a'], unknown)
-    put('db', ['a'], unknown)
-    await expect.poll(() => waitingIn(clusters)).toBe(2)
-    remove('web', unknown)
-    await expect.poll(() => waitingIn(clusters)).toBe(1)
-    cluster.refuse(503)
-    cluster.drop()
-    remove('db', unknown)
-    cluster.compact('stream')
-    cluster.accept()
-    await expect.poll(() => waitingIn(clusters)).toBe(0)
-  })
-
-  it('takes no more room than there is; who was dropped is listed again when his instance comes', async () => {
-    const { cluster, verdicts, watch, put, instantiate, shown } = await open()
-    const contexts = Array.from({ length: 9 }, newContext)
-    for (const context of contexts) put('web', ['a'], context)
-    const clusters = watch({ waiting: { most: 4 } })
-    await isWatching(cluster)
-    expect(waitingIn(clusters)).toBe(4)
-    expect(verdicts.filter(({ verdict }) => verdict === 'DROPPED').reduce((sum, { count }) => sum + count, 0)).toBe(5)
-    await instantiate(contexts[0] ?? '')
-    // A stream ends by itself, sooner or later.
-    await expect
-      .poll(() => {
-        cluster.end()
-        return shown(contexts[0])
-      })
-      .toEqual(['web/a PRESENT'])
   })
 })

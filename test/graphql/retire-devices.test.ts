@@ -4,18 +4,8 @@ import { type RunningApp, startApp } from '../support/app.ts'
 import { declare, documentOf } from '../support/desired.ts'
 import { type Receiver, startReceiver } from '../support/receiver.ts'
 import { stores } from '../support/stores.ts'
-import { transports } from './clients.ts'
-import { type Api, startApi } from './harness.ts'
-import { namedAuth } from './principals.ts'
+import { registerDocument, retireDocument } from './retirement.ts'
 
-const retireDocument = `mutation ($input: RetireDevicesInput!) { retireDevices(input: $input) {
-  __typename
-  ... on RetireDevicesSuccess { revision results { changed children deployments device { deviceId retirement { at reason replacedBy { deviceId } } } } }
-  ... on UserError { message path }
-} }`
-const registerDocument = `mutation ($input: RegisterDevicesInput!) { registerDevices(input: $input) {
-  __typename ... on RegisterDevicesSuccess { results { token device { retirement { at } } } } ... on UserError { message path }
-} }`
 const listsDocument = `query ($device: [String!]) { revision
   devices(filter: { deviceIds: $device }) { totalCount nodes { deviceId } }
   retired: devices(filter: { deviceIds: $device, retired: true }) { totalCount nodes { deviceId } }
@@ -291,30 +281,5 @@ describe.each(stores)('retireDevices on $name', (store) => {
     }
     const { auditLog } = await app.query('{ auditLog(last: 10) { nodes { action outcome } } }')
     expect(auditLog.nodes).toContainEqual({ action: 'retireDevices', outcome: 'done' })
-  })
-})
-
-describe.each(transports)('a retirement over $name', (transport) => {
-  let api: Api
-  beforeAll(async () => {
-    api = await startApi({ graphql: { auth: namedAuth } })
-  })
-  afterAll(() => api.close())
-
-  it('is sent to callers that see the device; only callers that see the replacement get it', async () => {
-    const devices = ['munich', 'oslo'].map((site) => ({ deviceId: site, labels: [{ key: 'site', value: site }] }))
-    await api.ask(registerDocument, { input: { devices } })
-    const document = `subscription ($after: Revision) { changes(after: $after, filter: { kinds: [DEVICE_RETIRED] }) { change { ... on DeviceRetired {
-      reason device { deviceId retirement { replacedBy { deviceId } } } replacedBy { deviceId } } } } }`
-    const { revision } = await api.ask('{ revision }')
-    const stream = transport.watch(api.url, document, { after: revision }, 'viewer/label:site=munich')
-    const input = { devices: [{ deviceId: 'munich', replacedBy: 'oslo' }], reason: 'moved north' }
-    await api.ask(retireDocument, { input })
-    const device = { deviceId: 'munich', retirement: { replacedBy: null } }
-    expect((await stream.data()).changes).toEqual({ change: { reason: 'moved north', device, replacedBy: null } })
-    await stream.close()
-    const refused = 'mutation ($input: RetireDevicesInput!) { retireDevices(input: $input) { __typename } }'
-    for (const as of ['viewer', 'operator/label:site=munich'])
-      expect((await api.ask(refused, { input }, as)).retireDevices.__typename).toBe('Forbidden')
   })
 })

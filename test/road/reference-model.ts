@@ -3,6 +3,7 @@
  * batches, no database. Whatever both say must be the same. Here the state is made by the log: what is told is what is done.
  */
 import type { DeploymentState } from '../../src/domain/values.ts'
+import { createDevices } from './reference-devices.ts'
 import {
   blank,
   type Connectivity,
@@ -18,18 +19,24 @@ import {
   untried,
   withDeclared,
 } from './reference-facts.ts'
-import { derived, failureStage, isConsistent, type Part, type Parts, remember, staleBy } from './reference-rules.ts'
+import {
+  derived,
+  failureStage,
+  isConsistent,
+  isInProgress,
+  type Part,
+  type Parts,
+  remember,
+  staleBy,
+} from './reference-rules.ts'
 
 export function createModel(base: number) {
   const all: Known[] = []
   const log: ModelChange[] = []
   const past = new Map<number, readonly Image[]>([[base, []]])
   const kept: KeptReport[] = []
-  const devices = new Map<string, Connectivity>()
-  const registered = new Set<string>()
-  /** The gateway that each is behind; once it is, it stays. */
-  const parents = new Map<string, string>()
-  const retired = new Map<string, { readonly at: number; readonly reason: string }>()
+  const devices = createDevices()
+  const { retired, meet, place, parentOf, isMisplaced } = devices
   const rollouts = new Set<string>()
   let revision = base
   let at = 0
@@ -40,35 +47,11 @@ export function createModel(base: number) {
   }
   const isPresent = (d: Known): boolean => !d.image.forgotten
 
-  function meet(name: string): void {
-    if (!devices.has(name)) devices.set(name, 'UNKNOWN')
-  }
-
-  /** Who is spoken of has a gateway, if its name says so. */
-  function place(name: string): void {
-    meet(name)
-    const parent = parentOf(name)
-    if (parent === null) return
-    meet(parent)
-    parents.set(name, parent)
-  }
-
-  function parentOf(name: string): string | null {
-    return parents.get(name) ?? (name.includes('/') ? name.slice(0, name.lastIndexOf('/')) : null)
-  }
-
-  /** Nothing is placed behind what is retired. */
-  function isMisplaced(name: string): boolean {
-    return !parents.has(name) && retired.has(parentOf(name) ?? '')
-  }
-
   function record(change: Pick<ModelChange, 'id' | 'device' | 'kind' | 'what'> & Partial<ModelChange>): void {
     revision += 1
     log.push({ part: null, to: null, ...change, revision, at, entry })
-    past.set(
-      revision,
-      all.map(({ image }) => image),
-    )
+    const images = all.map(({ image }) => image)
+    past.set(revision, images)
   }
 
   function tell(d: Known, kind: string, what: string, next: Partial<Image>, about: Partial<ModelChange> = {}): void {
@@ -82,16 +65,7 @@ export function createModel(base: number) {
   }
 
   function born(id: string, reporter: string, on: string, rollout: string): Known {
-    const image = {
-      ...blank,
-      ...untried,
-      id,
-      device: on,
-      rollout,
-      forgotten: true,
-      at: 0,
-      revision: 0,
-    }
+    const image = { ...blank, ...untried, id, device: on, rollout, forgotten: true, at: 0, revision: 0 }
     rollouts.add(rollout)
     const d = { number: all.length, image, reporter, declared: [], claimed: false, marks: unordered, repeats: 0 }
     all.push(d)
@@ -140,9 +114,9 @@ export function createModel(base: number) {
 
   /** Nobody is online by reporting, unless it was offline. */
   function connect(name: string, to: Connectivity): void {
-    const from = devices.get(name) ?? 'UNKNOWN'
+    const from = devices.all.get(name) ?? 'UNKNOWN'
     if (from === to || (to === 'ONLINE' && from !== 'OFFLINE')) return
-    devices.set(name, to)
+    devices.all.set(name, to)
     entry += 1
     record({ id: null, device: name, kind: 'CONNECTIVITY_CHANGED', what: `${from} ${to}` })
   }
@@ -187,13 +161,8 @@ export function createModel(base: number) {
     if (!isPresent(d)) appear(d, r.device, r.state, r.error, { version: r.version, stage })
     else {
       const { state, error, stage: before, attempt, version } = d.image
-      const next = {
-        state: r.state,
-        error: r.error,
-        stage,
-        attempt: nextAttempt(d.image, r.state),
-        version: r.version ?? version,
-      }
+      const told = { state: r.state, error: r.error, version: r.version ?? version }
+      const next = { ...told, stage, attempt: nextAttempt(d.image, r.state) }
       const what = `${hasMoved ? null : state} ${next.state} ${next.error} ${stage} ${next.attempt} ${next.version}`
       if (what !== `${state} ${state} ${error} ${before} ${attempt} ${version}`)
         tell(d, 'DEPLOYMENT_STATE_CHANGED', what, next, { to: r.state })
@@ -253,13 +222,7 @@ export function createModel(base: number) {
   }
 
   return {
-    all,
-    log,
-    past,
-    kept,
-    devices,
-    retired,
-    rollouts,
+    ...{ all, log, past, kept, devices: devices.all, retired, rollouts },
     revision: () => revision,
     report,
     declare,
@@ -278,14 +241,11 @@ export function createModel(base: number) {
     /** Those that were found to stand still when they had that revision. */
     stall(found: readonly { readonly number: number; readonly revision: number }[], now: number): { marked: number } {
       begin(now)
-      const still = found.flatMap(({ number, revision: then }) => {
+      const stalling = found.flatMap(({ number, revision: then }) => {
         const d = all[number]
-        return d && d.image.revision === then && isPresent(d) && d.claimed && !d.image.stalled ? [d] : []
+        const isStill = d?.image.revision === then && isPresent(d) && d.claimed && !d.image.stalled
+        return isStill && isInProgress(d.image) ? [d] : []
       })
-      const stalling = still.filter(
-        ({ image: { state, error } }) =>
-          state === 'INSTALLING' || state === 'REMOVING' || (state === 'PENDING' && error === null),
-      )
       for (const d of stalling) {
         entry += 1
         tell(d, 'DEPLOYMENT_STALLED', 'true', { stalled: true })
@@ -294,8 +254,8 @@ export function createModel(base: number) {
     },
     retire(name: string, withChildren: boolean, reason: string, now: number): Retired | 'NOT_FOUND' | 'CONFLICT' {
       begin(now)
-      if (!devices.has(name)) return 'NOT_FOUND'
-      const below = [...devices.keys()].filter((one) => parents.get(one) === name && !retired.has(one)).toSorted()
+      if (!devices.all.has(name)) return 'NOT_FOUND'
+      const below = devices.below(name)
       if (below.length > 0 && !withChildren) return 'CONFLICT'
       const isChanged = retired.get(name)?.reason !== reason
       for (const one of [...(isChanged ? [name] : []), ...below]) {
@@ -319,20 +279,20 @@ export function createModel(base: number) {
     },
     resetOrder(reporter: string, now: number): { deployments: number } | 'NOT_FOUND' {
       begin(now)
-      if (!devices.has(reporter)) return 'NOT_FOUND'
+      if (!devices.all.has(reporter)) return 'NOT_FOUND'
       return { deployments: clearMarks(reporter) }
     },
     register(name: string, now: number): readonly { isNew: boolean }[] | 'CONFLICT' {
       begin(now)
       if (retired.has(parentOf(name) ?? '')) return 'CONFLICT'
       place(name)
-      const isNew = !registered.has(name) || retired.has(name)
+      const isNew = !devices.registered.has(name) || retired.has(name)
       if (retired.delete(name)) {
         entry += 1
         record({ id: null, device: name, kind: 'DEVICE_REINSTATED', what: '' })
       }
       clearMarks(name)
-      registered.add(name)
+      devices.registered.add(name)
       return [{ isNew }]
     },
   }

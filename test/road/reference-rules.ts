@@ -90,3 +90,14 @@ export function isConsistent(state: DeploymentState, parts: Parts, stage: string
   const severest = bySeverity.find((one) => Object.values(parts).some((part) => part.state === one))
   return severest === undefined || derived(parts) === state || severest === state
 }
+
+/** What may stand still. An error of a pending deployment says what it waits for. */
+export function isInProgress({
+  state,
+  error,
+}: {
+  readonly state: DeploymentState
+  readonly error: string | null
+}): boolean {
+  return state === 'INSTALLING' || state === 'REMOVING' || (state === 'PENDING' && error === null)
+}

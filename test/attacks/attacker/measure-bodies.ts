@@ -4,7 +4,9 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { startPostgres } from '../../support/postgres-server.ts'
-import { hostileBodies, prepared, validBodies } from './largest-bodies.ts'
+import { prepared } from './large-body.ts'
+import { hostileBodies } from './largest-hostile-bodies.ts'
+import { validBodies } from './largest-valid-bodies.ts'
 import { startTarget, type Target } from './target.ts'
 
 const [, , wanted = ''] = process.argv

@@ -1,0 +1,190 @@
+/** The largest valid bodies that each route takes. */
+import { asked, bundle, group, gvk, instance, type LargeBody, listed, mib } from './large-body.ts'
+
+const error = { code: 'E42', message: 'the image could not be pulled from the registry: connection refused' }
+const components = (count: number) =>
+  Array.from({ length: count }, (_, n) => ({ name: `component-${n}`, state: 'failed', error }))
+const report = (index: number, count: number) => ({
+  deviceId: `edge-${index % 100}`,
+  deploymentId: `d-${index % 1_000}`,
+  status: { state: 'installing' },
+  components: components(count),
+})
+
+const container = { image: 'registry.example/app:1.2.3', name: 'app', ready: true, restartCount: 0, started: true }
+const podStatus = {
+  phase: 'Running',
+  podIP: '10.0.0.1',
+  conditions: ['Initialized', 'Ready', 'ContainersReady', 'PodScheduled'].map((type) => ({
+    ...{ type, status: 'True', lastProbeTime: null, lastTransitionTime: '2026-01-01T00:00:00Z' },
+  })),
+  containerStatuses: Array.from({ length: 2 }, () => ({ ...container, state: { running: {} } })),
+}
+const pod = (index: number) => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: `pod-${index}`, namespace: 'default', labels: { app: 'a' } },
+  status: podStatus,
+})
+const deployment = (index: number, size: number) =>
+  `apiVersion: application.margo.org/v1alpha1\nkind: ApplicationDeployment\nmetadata:\n  annotations:\n    id: d-${index}\n    applicationId: app\nspec:\n  deploymentProfile:\n    type: helm.v3\n    components:\n      - name: web\n        properties:\n          repository: oci://x\n  parameters:\n${Array.from({ length: size }, (_, n) => `    p${n}:\n      value: ${n}\n      targets:\n        - pointer: a.b${n}\n          components: [web]\n`).join('')}`
+const yamlReport = (count: number) =>
+  `deploymentId: d\nstatus:\n  state: installing\ncomponents:\n${Array.from({ length: count }, (_, n) => `  - name: c${n}\n    state: installing\n`).join('')}`
+export const validBodies: readonly LargeBody[] = [
+  {
+    title: 'a backlog of many components',
+    line: 'POST /reports',
+    body: () => listed(32 * mib, 10_000, (n) => report(n, 21), '{"reports":[', ']}'),
+    status: 200,
+  },
+  {
+    title: 'a backlog of few large reports',
+    line: 'POST /reports',
+    body: () => listed(32 * mib, 10_000, (n) => report(n, 1_000)),
+    status: 200,
+  },
+  {
+    title: 'a backlog in lines',
+    line: 'POST /reports',
+    body: () => Array.from({ length: 9_500 }, (_, n) => JSON.stringify(report(n, 21))).join('\n'),
+    type: 'application/x-ndjson',
+    status: 200,
+  },
+  {
+    title: 'a report of a thousand components',
+    line: 'POST /device/edge-1/deployment/d/status',
+    body: () =>
+      JSON.stringify({
+        ...report(1, 0),
+        deviceId: 'edge-1',
+        deploymentId: 'd',
+        components: components(1_000).map((one) => ({ ...one, error: { code: 'E', message: 'x'.repeat(900) } })),
+      }),
+    status: 201,
+  },
+  {
+    title: 'a report in YAML',
+    line: 'POST /device/edge-1/deployment/d/status',
+    body: () => yamlReport(1_000),
+    type: 'application/yaml',
+    status: 201,
+  },
+  {
+    title: 'resources',
+    line: `POST ${group}/instances/c/resources`,
+    body: () =>
+      listed(
+        16 * mib,
+        10_000,
+        (n) => ({ app: 'a', cluster: 'p+c', GVK: gvk, name: `n-${n}`, namespace: 'default', detail: pod(n) }),
+        '{"resources":[',
+        ']}',
+      ),
+    status: 200,
+  },
+  {
+    title: 'pods of a component',
+    line: `PUT ${group}/resource-bundle-states/p+c`,
+    body: () => listed(4 * mib, 5_000, pod, bundle, ']}}'),
+    status: 200,
+  },
+  {
+    title: 'actions',
+    line: `POST ${group}/actions`,
+    body: () =>
+      listed(
+        mib,
+        10_000,
+        (n) => ({ State: n % 2 ? 'Instantiated' : 'Updated', ContextId: `c-${n % 10}` }),
+        '{"Actions":[',
+        ']}',
+      ),
+    status: 409,
+  },
+  {
+    title: 'an instance of many resources',
+    line: 'PUT /v1/instance/i',
+    body: () =>
+      listed(
+        8 * mib,
+        5_000,
+        (n) => ({ GVK: gvk, Name: `n-${n}` }),
+        `${JSON.stringify(instance).slice(0, -1)},"resources":[`,
+        ']}',
+      ),
+    status: 200,
+  },
+  {
+    title: 'the status of an instance',
+    line: 'PUT /v1/instance/i/status',
+    body: () =>
+      listed(
+        8 * mib,
+        5_000,
+        (n) => ({ name: `pod-${n}`, GVK: gvk, status: { ...pod(n), apiVersion: undefined } }),
+        '{"resourcesStatus":[',
+        ']}',
+      ),
+    status: 200,
+  },
+  {
+    title: 'capabilities',
+    line: 'POST /api/v1/capabilities',
+    body: () =>
+      JSON.stringify({
+        apiVersion: 'device.margo/v1',
+        kind: 'DeviceCapabilitiesManifest',
+        properties: {
+          id: 'edge-1',
+          vendor: 'v',
+          modelNumber: 'm',
+          serialNumber: 's',
+          peripherals: Array.from({ length: 5_000 }, () => ({ type: 'gpu' })),
+        },
+      }),
+    status: 201,
+  },
+  {
+    title: 'declared deployments',
+    line: 'POST /graphql',
+    body: () =>
+      asked({ deployments: Array.from({ length: 10_000 }, (_, n) => ({ deviceId: `e-${n}`, deploymentId: 'x' })) }),
+    status: 200,
+  },
+  {
+    title: 'declared documents',
+    line: 'POST /graphql',
+    body: () =>
+      asked({
+        deployments: Array.from({ length: 38 }, (_, n) => ({
+          ...{ deviceId: 'edge-1', deploymentId: `d-${n}`, document: deployment(n, 1_000) },
+        })),
+      }),
+    status: 200,
+  },
+  {
+    title: 'resources reported by a mutation',
+    line: 'POST /graphql',
+    body: () =>
+      asked(
+        {
+          ...{
+            rollout: {
+              kind: 'DEPLOYMENT_INTENT_GROUP',
+              project: 'p',
+              compositeApp: 'a',
+              compositeAppVersion: 'v1',
+              name: 'g',
+            },
+          },
+          instanceId: 'c',
+          resources: Array.from({ length: 10_000 }, (_, n) => ({
+            ...{ component: 'a', cluster: 'p+c', version: 'v1', kind: 'Pod', name: `n-${n}` },
+            sync: 'APPLIED',
+          })),
+        },
+        'mutation ($input: ReportResourcesInput!) { reportResources(input: $input) { __typename } }',
+      ),
+    status: 200,
+  },
+]
