@@ -1,6 +1,6 @@
 /** The frame around all pages: navigation, search, connection status, colour theme. */
-import type { ComponentType } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import type { ComponentChildren, ComponentType } from 'preact'
+import { useEffect, useErrorBoundary, useRef } from 'preact/hooks'
 import { findSession, isSignedOut, signedInAs, signOut } from './data/api.ts'
 import { DeploymentPage } from './pages/deployment.tsx'
 import { DeploymentsPage } from './pages/deployments.tsx'
@@ -92,10 +92,30 @@ export function App() {
       </header>
       <Notices />
       <main id="main" tabIndex={-1} ref={main}>
-        <entry.page key={place} steps={steps} />
+        <Guarded key={place}>
+          <entry.page steps={steps} />
+        </Guarded>
       </main>
       <TimeBar />
     </>
+  )
+}
+
+/** An error of one page leaves the others usable. */
+function Guarded({ children }: { readonly children: ComponentChildren }) {
+  const [error, retry] = useErrorBoundary((failure: unknown) => console.error(failure))
+  if (!error) return children
+  return (
+    <div role="alert">
+      <h1>This page can't be shown</h1>
+      <p>An error in the page: {String(error)}</p>
+      <p>
+        <button type="button" onClick={retry}>
+          Try again
+        </button>{' '}
+        <a href={href([], { at: null })}>Go to the overview</a>
+      </p>
+    </div>
   )
 }
 

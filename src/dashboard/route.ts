@@ -1,24 +1,74 @@
-/** The address after the # holds the page and its filters, so reloading or sharing it shows the same. */
+/**
+ * The address holds the page and its filters, so reloading or sharing it shows the same.
+ *
+ *   /deployment/edge-1/web?at=…    the address of a page
+ *   /#/deployment/edge-1/web?at=…  the same: older links, and IDs that a path cannot hold
+ */
 import { computed, signal } from '@preact/signals'
 import { now } from './data/time.ts'
+import { pageNames } from './page-names.ts'
 
 export interface Route {
   readonly path: readonly string[]
   readonly parameters: URLSearchParams
 }
 
+/** The address of the overview. The page may be served below a path. */
+export const root = new URL('..', import.meta.url)
+
 function parse(): Route {
-  const [path = '', query = ''] = location.hash.slice(1).split('?')
+  const [path = '', query = ''] = location.hash.startsWith('#/')
+    ? location.hash.slice(1).split('?')
+    : [location.pathname.slice(root.pathname.length), location.search.slice(1)]
   const steps = path.split('/').filter((step) => step !== '')
-  return { path: steps.map(decodeURIComponent), parameters: new URLSearchParams(query) }
+  return { path: steps.map(decode), parameters: new URLSearchParams(query) }
 }
 
+function decode(step: string): string {
+  try {
+    return decodeURIComponent(step)
+  } catch {
+    return step
+  }
+}
+
+// Browsers resolve it again at each new address.
+for (const icon of document.querySelectorAll<HTMLLinkElement>('link[rel="icon"]')) icon.setAttribute('href', icon.href)
+
 export const route = signal(parse())
-addEventListener('hashchange', () => {
+settle()
+
+function show(): void {
   const before = route.value
   route.value = parse()
   if (before.path.join('/') === route.value.path.join('/')) showFiltered(before.parameters, route.value.parameters)
+}
+addEventListener('popstate', show)
+addEventListener('hashchange', () => {
+  show()
+  settle()
 })
+
+/** Replaces an older link by its address. */
+function settle(): void {
+  if (location.hash.startsWith('#/')) adjust({})
+}
+
+// Links to pages are followed without loading the page again. New tabs are the browser's.
+addEventListener('click', (event) => {
+  const link = event.target instanceof Element ? event.target.closest('a') : null
+  const isPlain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey
+  if (!link || !isPlain || event.defaultPrevented || link.target !== '' || !isPage(link)) return
+  event.preventDefault()
+  if (link.href !== location.href) history.pushState(null, '', link.href)
+  show()
+})
+
+function isPage({ href: address, hash }: HTMLAnchorElement): boolean {
+  if (!address.startsWith(root.href)) return false
+  const [name = ''] = address.slice(root.href.length).split(/[/?#]/)
+  return name === '' ? hash === '' || hash.startsWith('#/') : pageNames.some((each) => each === name)
+}
 
 /** Scrolls to the list that a link has filtered: it may be below the visible part of the page. */
 function showFiltered(before: URLSearchParams, after: URLSearchParams): void {
@@ -30,8 +80,18 @@ function showFiltered(before: URLSearchParams, after: URLSearchParams): void {
   list?.scrollIntoView({ block: 'start' })
 }
 
-/** The past time that is shown; null: the present. */
-export const at = computed(() => route.value.parameters.get('at'))
+/** The past time that is chosen; null: the present. What is no time, or is still to come, is the present. */
+export const chosenTime = computed(() => {
+  const text = route.value.parameters.get('at') ?? ''
+  const time = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN
+  return time <= Date.now() ? new Date(time).toISOString() : null
+})
+
+/** The API has no past of what these pages show. */
+const presentPages: readonly (string | undefined)[] = ['rollouts', 'devices', 'resources', 'feed']
+
+/** The past time that this page shows. */
+export const at = computed(() => (presentPages.includes(route.value.path[0]) ? null : chosenTime.value))
 
 export type Parameters = Readonly<Record<string, string | readonly string[] | null>>
 
@@ -39,15 +99,21 @@ export type Parameters = Readonly<Record<string, string | readonly string[] | nu
 export const moment = computed(() => (at.value === null ? now.value : Date.parse(at.value)))
 
 /** An address for links. It keeps the time that is shown unless `parameters` replaces it. */
-export function href(path: readonly string[], parameters: Parameters = {}): string {
-  const query = write(new URLSearchParams(), { at: at.value, ...parameters })
-  return `#/${path.map(encodeURIComponent).join('/')}${query}`
+export const href = (path: readonly string[], parameters: Parameters = {}): string =>
+  addressOf(path, write(new URLSearchParams(), { at: chosenTime.value, ...parameters }))
+
+/** Browsers drop `.` and `..` from paths, and no path has an empty part. */
+function addressOf(path: readonly string[], query: string): string {
+  const steps = path.map(encodeURIComponent).join('/')
+  return path.some((step) => ['', '.', '..'].includes(step))
+    ? `${root.pathname}#/${steps}${query}`
+    : `${root.pathname}${steps}${query}`
 }
 
 /** Changes this page's parameters. Typing and sliding add no entries to the browser's history. */
 export function adjust(parameters: Parameters): void {
-  const query = write(new URLSearchParams(route.value.parameters), parameters)
-  history.replaceState(null, '', `#/${route.value.path.map(encodeURIComponent).join('/')}${query}`)
+  const { path, parameters: before } = route.value
+  history.replaceState(null, '', addressOf(path, write(new URLSearchParams(before), parameters)))
   route.value = parse()
 }
 
@@ -61,5 +127,6 @@ function write(query: URLSearchParams, parameters: Parameters): string {
 }
 
 export function go(path: readonly string[], parameters: Parameters = {}): void {
-  location.hash = href(path, parameters)
+  history.pushState(null, '', href(path, parameters))
+  show()
 }

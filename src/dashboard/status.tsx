@@ -1,7 +1,7 @@
 /** The connection's status, and the age of what is shown when it is not live. */
 import { connection, reconnect } from './data/api.ts'
 import { formatFull, formatSpan, formatTime, now } from './data/time.ts'
-import { adjust, at } from './route.ts'
+import { adjust, at, chosenTime } from './route.ts'
 
 export function Status() {
   const { value } = connection
@@ -17,7 +17,7 @@ export function Status() {
 /** Important notices. Their space is reserved, so that a new notice moves nothing. */
 export function Notices() {
   const { value } = connection
-  const then = at.value
+  const then = chosenTime.value
   return (
     <section class="notices" aria-label="Notices">
       {value.state === 'lost' && (
@@ -39,7 +39,8 @@ export function Notices() {
       {then && (
         <div class="notice past">
           <p title={formatFull(then)}>
-            Showing the state at <b class="number">{formatTime(then)}</b>
+            {at.value === null ? 'This page has no past. It shows the present. Chosen: ' : 'Showing the state at '}
+            <b class="number">{formatTime(then)}</b>
             <span class="muted number"> ({formatSpan(now.value - Date.parse(then))} ago)</span>
           </p>
           <button type="button" onClick={() => adjust({ at: null })}>

@@ -10,7 +10,6 @@ import { findEnded, findSilent, forgetSignatures, holdLease } from '../store/wri
 import { pruneHistory } from '../store/write/retention.ts'
 import { findOverdue, type StallLimits, settleOverdue, shortest } from '../store/write/standstill.ts'
 import { followed, followSteps, readFollowed } from '../store/write/step-durations.ts'
-import { createCheckpoints } from './checkpoints.ts'
 import { forgetRemoved } from './commands/declare.ts'
 import { markSilent } from './commands/silence.ts'
 import { markStalled } from './commands/stall.ts'
@@ -121,7 +120,6 @@ function dutiesOf(options: MaintenanceOptions): readonly Duty[] {
       },
     },
     createStandstill(options),
-    createCheckpoints(database),
   ]
   if (forgetRemovedDays !== null)
     duties.push({

@@ -2,13 +2,14 @@
  * `/` and its assets: the dashboard. The first request prepares it, so the start of the server stays fast.
  * A client that does not ask for HTML gets a text about the routes.
  *
- *   /                      the page: revalidated at each load, names its assets by their hashes
+ *   /, /rollouts, …        the page: revalidated at each load, names its assets by their hashes
  *   /assets/<name>-<hash>  cached permanently, compressed once
  */
 import { createHash } from 'node:crypto'
 import { extname } from 'node:path'
 import { promisify } from 'node:util'
 import { brotliCompress, gzip } from 'node:zlib'
+import { pageNames } from '../dashboard/page-names.ts'
 import { DomainError } from '../domain/errors.ts'
 import { answer, type Exchange } from './exchange.ts'
 import { bundlePage, readBuiltPage } from './page-bundle.ts'
@@ -22,7 +23,8 @@ interface Asset {
 type Coding = 'br' | 'gzip' | 'identity'
 
 interface Bundle {
-  readonly page: Asset
+  /** By the number of folders above the address: the page names its assets relative to it. */
+  readonly pages: readonly Asset[]
   readonly assets: ReadonlyMap<string, Asset>
 }
 
@@ -46,6 +48,8 @@ const policy = [
 
 export interface Page {
   show(exchange: Exchange): Promise<void>
+  /** A browser asks for the address of a page, such as `/rollouts`. Other clients get an error that names the nearest route. */
+  has(exchange: Exchange): boolean
   sendAsset(exchange: Exchange): Promise<void>
 }
 
@@ -64,12 +68,19 @@ export function createPage(): Page {
       exchange.response.setHeader('vary', 'accept, accept-encoding')
       if (!wantsHtml(exchange))
         return answer(exchange, 200, 'text/plain; charset=utf-8', welcomeText(originOf(exchange)))
-      const { page } = await bundle()
+      const { pages } = await bundle()
+      const page = pages[depthOf(exchange)]
+      if (!page) throw new DomainError('NOT_FOUND', `there is no page at ${exchange.path}`)
       send(exchange, page, {
         'cache-control': 'no-cache',
         'content-security-policy': policy,
       })
     },
+    has: (exchange) =>
+      (exchange.method === 'GET' || exchange.method === 'HEAD') &&
+      wantsHtml(exchange) &&
+      pageNames.some((name) => name === exchange.path.split('/')[1]) &&
+      depthOf(exchange) <= deepest,
     async sendAsset(exchange) {
       const asset = (await bundle()).assets.get(exchange.path)
       if (!asset)
@@ -90,8 +101,16 @@ async function preparePage(): Promise<Bundle> {
   const prepared = Object.entries(assets).map(
     async ([path, text]) => [path, await toAsset(path, Buffer.from(text))] as const,
   )
-  return { page: await toAsset('.html', Buffer.from(html)), assets: new Map(await Promise.all(prepared)) }
+  const pages = Array.from({ length: deepest + 1 }, (_, depth) =>
+    toAsset('.html', Buffer.from(html.replaceAll(/(href|src)="(assets|graphql)/g, `$1="${'../'.repeat(depth)}$2`))),
+  )
+  return { pages: await Promise.all(pages), assets: new Map(await Promise.all(prepared)) }
 }
+
+/** The address of a page has at most three parts: `/deployment/{reporter}/{deploymentId}`. */
+const deepest = 2
+
+const depthOf = ({ path }: Exchange): number => path.split('/').length - 2
 
 async function toAsset(path: string, plain: Buffer): Promise<Asset> {
   const [br, gz] = await Promise.all([promisify(brotliCompress)(plain), promisify(gzip)(plain)])

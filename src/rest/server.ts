@@ -110,6 +110,7 @@ export function createHttpServer(deps: ServerDeps): Server {
     admit(admission, exchange.request, exchange.path)
     refuseForeignPage(exchange.request, deps.credentials)
     const methods = methodsAt(exchange.path)
+    if (!methods && page.has(exchange)) return page.show(exchange)
     if (!methods) {
       const near = nearestRoute(exchange.path)
       const hint =

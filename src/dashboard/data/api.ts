@@ -20,7 +20,7 @@ export const connections = signal(0)
 export const isSignedOut = signal(false)
 export const isLost = computed(() => connection.value.state === 'lost')
 
-const address = (path: string): string => new URL(path, document.baseURI).href
+const address = (path: string): string => new URL(`../${path}`, import.meta.url).href
 
 /** Throws an ApiError. */
 export function ask<Answer, Variables>(

@@ -21,18 +21,47 @@ const dayTime = new Intl.DateTimeFormat(undefined, {
   minute: '2-digit',
   hourCycle: 'h23',
 })
+const yearTime = new Intl.DateTimeFormat(undefined, {
+  year: 'numeric',
+  month: 'short',
+  day: 'numeric',
+  hour: '2-digit',
+  minute: '2-digit',
+  hourCycle: 'h23',
+})
 const fullTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 'long', hourCycle: 'h23' })
 
 const day = 86_400_000
 
-/** To the second, with the date unless it is today. */
+/** To the second, with the date unless it is today, and the year unless it is this one. */
 export function formatTime(time: string | number): string {
   const date = new Date(time)
-  return Math.abs(date.getTime() - Date.now()) < day / 2 ? clockTime.format(date) : dayTime.format(date)
+  return Math.abs(date.getTime() - Date.now()) < day / 2 ? clockTime.format(date) : withDate(date)
 }
 
 export const formatMinute = (time: number): string =>
-  Math.abs(time - Date.now()) < day ? minuteTime.format(time) : dayTime.format(time)
+  Math.abs(time - Date.now()) < day ? minuteTime.format(time) : withDate(new Date(time))
+
+const withDate = (date: Date): string =>
+  (date.getFullYear() === new Date().getFullYear() ? dayTime : yearTime).format(date)
+
+/** The zone of all times of the page, such as `CET` or `GMT+2`. */
+export const zoneName =
+  new Intl.DateTimeFormat(undefined, { timeZoneName: 'short' })
+    .formatToParts()
+    .find(({ type }) => type === 'timeZoneName')?.value ?? ''
+
+const tickSteps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400]
+
+/** At most `most` round local times between two times. */
+export function chooseTicks(from: number, to: number, most: number): readonly number[] {
+  const seconds =
+    tickSteps.find((each) => (to - from) / 1_000 / each <= most) ?? Math.ceil((to - from) / most / day / 1_000) * 86_400
+  const step = seconds * 1_000
+  const offset = new Date(from).getTimezoneOffset() * 60_000
+  const first = Math.ceil((from - offset) / step) * step + offset
+  return Array.from({ length: Math.max(Math.floor((to - first) / step) + 1, 0) }, (_, index) => first + index * step)
+}
 
 export const formatFull = (time: string | number): string => fullTime.format(new Date(time))
 

@@ -4,7 +4,7 @@ import { type FragmentOf, graphql } from '../data/graphql.ts'
 import { type Connectivity, connectivityWords, expectedOf, formatNumber, plural } from '../data/labels.ts'
 import { formatAge, formatFull, now } from '../data/time.ts'
 import { useLiveAnswer } from '../data/use-query.ts'
-import { at, href } from '../route.ts'
+import { href } from '../route.ts'
 import { CountsBar } from '../widgets/counts-bar.tsx'
 import { ErrorMessage } from '../widgets/error-message.tsx'
 import { Choice, FilterChip, Pager, parseLabel, SearchField, Toggle, useFilters } from '../widgets/filters.tsx'
@@ -56,7 +56,6 @@ export function DevicesPage() {
         <Toggle name="retired">Retired</Toggle>
         {label && <FilterChip name="label">{`${label.key}: ${label.value}`}</FilterChip>}
       </div>
-      {at.value && <p class="note">This list shows the present. Only deployments show the past.</p>}
       {error && <ErrorMessage error={error} />}
       <p class="muted number" role="status">
         {data ? plural(data.devices.totalCount, 'device') : 'Loading…'}

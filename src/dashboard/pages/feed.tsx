@@ -5,7 +5,6 @@ import { graphql } from '../data/graphql.ts'
 import { deploymentStates, formatNumber, plural, stateWords } from '../data/labels.ts'
 import { perFrame } from '../data/throttle.ts'
 import { type ChangeFilter, followChanges, useAnswer } from '../data/use-query.ts'
-import { at } from '../route.ts'
 import { type Change, ChangeLine, changeFragment } from '../widgets/change-line.tsx'
 import { ErrorMessage } from '../widgets/error-message.tsx'
 import { Choice, FilterChip, useFilters } from '../widgets/filters.tsx'
@@ -78,7 +77,6 @@ export function FeedPage() {
         <Choice name="state" label="New state" options={stateOptions} />
         {device !== null && <FilterChip name="device">{`Device ${device}`}</FilterChip>}
       </div>
-      {at.value && <p class="note">The feed shows the present, not the past.</p>}
       <Feed key={JSON.stringify(filter)} filter={filter} />
     </>
   )

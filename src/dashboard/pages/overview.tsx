@@ -6,7 +6,7 @@ import { type Counts, formatNumber, readinessOrder } from '../data/labels.ts'
 import { usePoints } from '../data/past-points.ts'
 import { now } from '../data/time.ts'
 import { useLiveAnswer, useStream } from '../data/use-query.ts'
-import { at, href, moment, type Parameters } from '../route.ts'
+import { at, href, moment, type Parameters, root } from '../route.ts'
 import { AreaChart } from '../widgets/area-chart.tsx'
 import { Causes } from '../widgets/causes.tsx'
 import { ConvergenceSummary } from '../widgets/convergence.tsx'
@@ -16,7 +16,7 @@ import { GroupLines, groupsFragment } from '../widgets/group-lines.tsx'
 import { countOfReadiness, ReadinessBar, ReadinessMark } from '../widgets/readiness.tsx'
 import { countsFragment, Headline, installedFragment } from '../widgets/standing.tsx'
 import { StateMark } from '../widgets/state-mark.tsx'
-import { useWindow, windowWords } from '../widgets/time-bar.tsx'
+import { describeBegin, useWindow, windowWords } from '../widgets/time-bar.tsx'
 import { namedKinds, RolloutLine, rolloutFragment } from './rollouts.tsx'
 
 const overviewDocument = graphql(
@@ -171,7 +171,8 @@ function ResourceSummary() {
 }
 
 function Trend({ present }: { readonly present: Counts | null }) {
-  const { from, to, step } = useWindow()
+  const range = useWindow()
+  const { from, to, step } = range
   const past = usePoints(null, from, to, step)
   const points = present && past.length > 0 ? [...past, { time: now.value, counts: present, rate: null }] : past
   return (
@@ -180,6 +181,8 @@ function Trend({ present }: { readonly present: Counts | null }) {
       from={from}
       to={to}
       label="Deployments by state over time"
+      begin={range.isWhole ? describeBegin(range) : null}
+      isLoading={past.length === 0}
       at={at.value === null ? null : moment.value}
     />
   )
@@ -217,7 +220,7 @@ const OverviewShape = () => (
 function FirstReport() {
   const report = `curl -X POST -H 'Content-Type: application/json' \\
   -d '{"deploymentId":"hello","status":{"state":"installing"},"components":[{"name":"web","state":"installing"}]}' \\
-  ${new URL('device/edge-1/deployment/hello/status', document.baseURI)}`
+  ${new URL('device/edge-1/deployment/hello/status', root)}`
   return (
     <section class="panel empty" aria-label="Get started">
       <p>No reports yet. Send the first one from a terminal:</p>

@@ -1,6 +1,5 @@
 /** All resources of the fleet, filtered by problem. */
 import { useResources } from '../data/resource-rows.ts'
-import { at } from '../route.ts'
 import { ResourceList, useResourceFilter } from '../widgets/resources.tsx'
 
 export function ResourcesPage() {
@@ -8,9 +7,6 @@ export function ResourcesPage() {
   return (
     <>
       <h1>Resources</h1>
-      {at.value && (
-        <p class="note">This list shows the present. To see past resources, open a rollout or a deployment.</p>
-      )}
       <ResourceList source={source} label="Resources" empty="No resources match these filters." />
     </>
   )

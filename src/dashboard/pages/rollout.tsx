@@ -146,7 +146,8 @@ function Rollout({ id, rollout, data, objects = [], beside, matrix, children }: 
             last={data.last.nodes[0]?.at ?? null}
             counts={counts}
           />
-          <ComponentCounts of={rollout.components} />
+          {/* The matrix shows the components of clusters, and whether they work. */}
+          {!isOrchestrated(rollout) && <ComponentCounts of={rollout.components} />}
         </div>
         <div>
           <Causes title="What is blocking" data={data} scope={scope} to={to} objects={objects} />
@@ -187,6 +188,7 @@ function Progress({ id, first, last, counts }: ProgressProps) {
         from={began}
         to={to}
         label="Progress"
+        isLoading={points.length === 0}
         at={at.value === null ? null : moment.value}
         height={170}
       />

@@ -3,7 +3,7 @@
 import { type FragmentOf, graphql, type VariablesOf } from '../data/graphql.ts'
 import { formatNumber, formatStatus, plural } from '../data/labels.ts'
 import { useLiveAnswer } from '../data/use-query.ts'
-import { at, href } from '../route.ts'
+import { href } from '../route.ts'
 import { CountsBar } from '../widgets/counts-bar.tsx'
 import { ErrorMessage } from '../widgets/error-message.tsx'
 import { Choice, Pager, SearchField, useFilters } from '../widgets/filters.tsx'
@@ -69,7 +69,6 @@ export function RolloutsPage() {
         <SearchField label="Name or project" />
         <Choice name="kind" label="Kind" options={rolloutKinds} />
       </div>
-      {at.value && <p class="note">This list shows the present. Open a rollout to see its past.</p>}
       {error && <ErrorMessage error={error} />}
       <p class="muted number" role="status">
         {data ? plural(data.rollouts.totalCount, 'rollout') : 'Loading…'}

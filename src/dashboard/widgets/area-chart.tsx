@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { countOf, deploymentStates, formatNumber, stateWords } from '../data/labels.ts'
 import type { Point } from '../data/past-points.ts'
-import { formatMinute, formatTime } from '../data/time.ts'
+import { chooseTicks, formatMinute, formatTime, zoneName } from '../data/time.ts'
 
 interface AreaChartProps {
   readonly points: readonly Point[]
@@ -12,12 +12,24 @@ interface AreaChartProps {
   readonly height?: number
   /** The past time that the page shows. */
   readonly at?: number | null
+  /** Text at the start of the axis: `History begins 02:38`. */
+  readonly begin?: string | null
+  readonly isLoading?: boolean
 }
 
 /** From the bottom: good states, then states in progress. Failures are on top, where they are visible. */
 const stacked = ['INSTALLED', 'INSTALLING', 'PENDING', 'REMOVING', 'REMOVED', 'FAILED'] as const
 
-export function AreaChart({ points, from, to, label, height = 180, at = null }: AreaChartProps) {
+export function AreaChart({
+  points,
+  from,
+  to,
+  label,
+  height = 180,
+  at = null,
+  begin = null,
+  isLoading = false,
+}: AreaChartProps) {
   const [frame, width] = useWidth()
   const [hovered, setHovered] = useState<number | null>(null)
   const most = Math.max(...points.map(({ counts }) => counts.total), 1)
@@ -25,7 +37,10 @@ export function AreaChart({ points, from, to, label, height = 180, at = null }: 
   const y = (count: number): number => height - (count / most) * (height - 8)
   const shown = hovered === null ? null : (points[hovered] ?? null)
   const last = points.at(-1)
-  const say = to - from < 10 * 60_000 ? formatTime : formatMinute
+  const ticks = chooseTicks(from, to, Math.max(Math.floor(width / 120), 2))
+  const isFine = (ticks[1] ?? to) - (ticks[0] ?? from) < 60_000
+  const say = isFine ? formatTime : formatMinute
+  const present = stacked.filter((state) => points.some(({ counts }) => countOf(counts, state) > 0))
 
   const hover = (event: PointerEvent): void => {
     const box = (event.currentTarget as Element).getBoundingClientRect()
@@ -44,7 +59,8 @@ export function AreaChart({ points, from, to, label, height = 180, at = null }: 
         width={width}
         height={height}
         role="img"
-        aria-label={`${label}, ${formatMinute(from)} to ${formatMinute(to)}. ${last ? summarize(last) : 'No data yet.'}`}
+        class={isLoading ? 'loading' : undefined}
+        aria-label={`${label}, ${formatMinute(from)} to ${formatMinute(to)} ${zoneName}. ${last ? summarize(last) : isLoading ? 'Loading…' : 'No data yet.'}`}
         onPointerMove={hover}
         onPointerLeave={() => setHovered(null)}
       >
@@ -64,15 +80,35 @@ export function AreaChart({ points, from, to, label, height = 180, at = null }: 
             )
           )
         })}
+        {ticks.map((time) => (
+          <line key={time} x1={x(time)} x2={x(time)} y1={height - 4} y2={height} class="tick" />
+        ))}
         {at !== null && <line x1={x(at)} x2={x(at)} y1={0} y2={height} class="at" />}
         {shown && <line x1={x(shown.time)} x2={x(shown.time)} y1={0} y2={height} class="cursor" />}
       </svg>
       <div class="axis" aria-hidden="true">
-        {[0, 0.25, 0.5, 0.75, 1].map((part) => (
-          <span key={part}>{say(from + (to - from) * part)}</span>
+        {ticks.map((time) => (
+          <span
+            key={time}
+            class="at-tick"
+            style={{ insetInlineStart: `${Math.min(Math.max(x(time), 24), width - 24)}px` }}
+          >
+            {say(time)}
+          </span>
         ))}
         <span class="most">{formatNumber(most)}</span>
       </div>
+      <ul class="chart-legend">
+        {deploymentStates.map((state) => (
+          <li key={state} class={`tip-row ${state.toLowerCase()}${present.includes(state) ? '' : ' none'}`}>
+            <i /> {stateWords[state]}
+          </li>
+        ))}
+        <li class="muted zone">
+          {begin !== null && `${begin} · `}
+          {zoneName}
+        </li>
+      </ul>
       {shown && (
         <figcaption
           class="tip"

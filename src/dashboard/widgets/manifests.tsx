@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import { formatNumber } from '../data/labels.ts'
 import { formatFull, formatTime } from '../data/time.ts'
-import { href } from '../route.ts'
+import { href, root } from '../route.ts'
 
 interface ManifestVersion {
   readonly version: string
@@ -32,8 +32,7 @@ export function Manifests({ deviceId, manifests, repository }: ManifestsProps) {
       </h2>
       {repository !== null && (
         <p class="muted repository">
-          Each version is a Git commit:{' '}
-          <code>git clone {new URL(repository.replace(/^\//, ''), document.baseURI).href}</code>
+          Each version is a Git commit: <code>git clone {new URL(repository.replace(/^\//, ''), root).href}</code>
         </p>
       )}
       <ol class="manifests">

@@ -1,10 +1,10 @@
 /** The time slider: the rate of changes in the last hours, and a thumb that chooses the time that the page shows. */
 import { useMemo, useState } from 'preact/hooks'
 import { formatNumber } from '../data/labels.ts'
-import { oldest, useOldest, usePoints } from '../data/past-points.ts'
+import { chooseStep, oldest, useOldest, usePoints } from '../data/past-points.ts'
 import { throttle } from '../data/throttle.ts'
 import { formatFull, formatMinute, formatTime, now } from '../data/time.ts'
-import { adjust, at, route } from '../route.ts'
+import { adjust, chosenTime, route } from '../route.ts'
 
 export const windows = {
   '15m': 15 * 60_000,
@@ -23,15 +23,21 @@ export const windowWords: Readonly<Record<Window, string>> = {
   '7d': '7 days',
 }
 
-/** The range of the charts: the chosen one, or as much history as there is. */
+/** The range of the charts: the chosen one, or as much of it as there is history. */
 export function useWindow() {
   const chosen = route.value.parameters.get('window')
   const name = chosen !== null && chosen in windows ? (chosen as Window) : fitting()
-  const step = windows[name] / steps
+  const span = Math.min(windows[name], Math.max(now.value - (oldest.value ?? 0), 60_000))
+  const step = chooseStep(span, steps)
   // Moves in steps, so that cached points are used again.
   const to = Math.ceil(now.value / step) * step
-  return { name, from: to - windows[name], to, step }
+  const isWhole = span < windows[name]
+  return { name, from: isWhole ? now.value - span : to - span, to, step, isWhole }
 }
+
+/** `History begins 02:38` if the range would begin earlier. */
+export const describeBegin = ({ from, isWhole }: Pick<ReturnType<typeof useWindow>, 'from' | 'isWhole'>): string =>
+  isWhole ? `History begins ${formatMinute(from)}` : formatMinute(from)
 
 function fitting(): Window {
   const age = oldest.value === null ? 0 : Date.now() - oldest.value
@@ -54,13 +60,14 @@ export function WindowChoice() {
 }
 
 export function TimeBar() {
-  const { name, from, to, step } = useWindow()
+  const range = useWindow()
+  const { from, to, step } = range
   useOldest()
   // Rates cost a look into the past, so only a reader who reaches for the slider sees them.
   const [isTouched, setIsTouched] = useState(false)
-  const points = usePoints(null, from, to, step, isTouched || at.value !== null)
+  const points = usePoints(null, from, to, step, isTouched || chosenTime.value !== null)
   const most = Math.max(...points.map(({ rate }) => rate ?? 0), 1)
-  const then = at.value === null ? null : Date.parse(at.value)
+  const then = chosenTime.value === null ? null : Date.parse(chosenTime.value)
   const choose = useMemo(() => {
     let chosen: number | null = null
     const apply = throttle(120, () => adjust({ at: chosen === null ? null : new Date(chosen).toISOString() }))
@@ -89,7 +96,7 @@ export function TimeBar() {
           type="range"
           min={from}
           max={to}
-          step={windows[name] / 3_600}
+          step={Math.max((to - from) / 3_600, 1)}
           value={shown}
           aria-label="Time shown"
           aria-valuetext={then === null ? 'now' : formatFull(then)}
@@ -98,7 +105,7 @@ export function TimeBar() {
           onInput={slide}
         />
         <span class="from number" aria-hidden="true">
-          {formatMinute(from)}
+          {describeBegin(range)}
           {most > 1 ? ` · peak ${formatNumber(Math.round(most))} changes/min` : ''}
         </span>
       </div>

@@ -22,7 +22,7 @@ export {
   countDeployments,
   type StateCounts,
   stateCountsOf,
-} from './counts/deployment-counts.ts'
+} from './deployment-counts.ts'
 export { type DeploymentOrder, deploymentOrders } from './deployment-order.ts'
 export type { Scope } from './deployment-scope.ts'
 
