@@ -15,8 +15,10 @@ import { createGit } from './git/git.ts'
 import { createHistory } from './git/history.ts'
 import { createGraphql } from './graphql/graphql.ts'
 import { readPersistedDocuments } from './graphql/guards/persisted-documents.ts'
+import { readRuleFile } from './graphql/mutations/alert-rule-file.ts'
 import { schema } from './graphql/schema.ts'
 import { createHeadGauges } from './head-gauges.ts'
+import { applyRuleFile } from './ingest/commands/alert-rules.ts'
 import { createHeartbeats } from './ingest/heartbeats.ts'
 import { createMaintenance } from './ingest/maintenance.ts'
 import { createWriter } from './ingest/writer.ts'
@@ -72,6 +74,7 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     persistedDocuments === null
       ? null
       : await readPersistedDocuments(persistedDocuments, schema, await readPageDocuments())
+  const rules = config.alertRules === null ? null : await readRuleFile(config.alertRules, schema)
   const tls =
     config.server.tls && (await watchTls({ config: config.server.tls, log, clock, interval: timeouts.tlsFiles }))
   const metrics = createMetrics()
@@ -79,10 +82,6 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
   const outage = createOutage({ log, ping: () => database.ping(), clock })
   const warn = outage.note
 
-  database.standbys?.onChange(({ number, location, problem }) => {
-    if (problem === null) log.info({ standby: number, location }, `standby ${number} is used`)
-    else log.warn({ standby: number, location }, `standby ${number} is left out: ${problem}`)
-  })
   const feed = await createFeed({
     database,
     restored: (seen) => restartEpoch(database, clock(), seen),
@@ -99,6 +98,7 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     ...(timeouts.commit && { commitTimeout: timeouts.commit }),
     clock,
   })
+  if (rules !== null) await writer.submit(applyRuleFile(rules))
   const maintenance = createMaintenance({
     database,
     writer,
@@ -195,7 +195,6 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
       const duties = await listDuties(database.session).catch(() => [])
       return duties.map((duty) => ({ ...duty, ageSeconds: ageOf(duty.succeededAt, clock()) }))
     },
-    standbys: database.standbys,
     certificates: () => tls?.daysLeft() ?? [],
     fleet: { database, rollouts: config.metricsRollouts, clock },
   })

@@ -13,7 +13,6 @@ import {
   clusters,
   cost,
   databaseUrl,
-  databaseUrls,
   days,
   depth,
   factor,
@@ -31,7 +30,6 @@ import {
   proxies,
   publicUrl,
   rate,
-  readLag,
   seconds,
   secondsOrOff,
   secret,
@@ -71,6 +69,8 @@ export interface Config {
   readonly offlineAfter: number | null
   /** When a deployment stalls: a factor of its peers' 95th percentile, and seconds where too few peers completed; null: not judged. */
   readonly stalling: { readonly factor: number | null; readonly after: number | null }
+  /** A YAML file of alert rules; null: rules come from the API only. */
+  readonly alertRules: string | null
   /** Newest rollouts with series of their own in /metrics. */
   readonly metricsRollouts: number
   readonly sinks: {
@@ -129,14 +129,13 @@ const environment = z.object({
   ADDRESS_RATE: rate.optional(),
   DEVICE_RATE: rate.optional(),
   DATABASE_URL: databaseUrl.nullable().default(null),
-  DATABASE_READ_URL: databaseUrls.default([]),
-  DATABASE_READ_LAG: readLag.default(10),
   DATA_DIR: z.string().default('./data'),
   HISTORY_DAYS: days.nullable().default(null),
   FORGET_REMOVED_DAYS: days.nullable().default(null),
   OFFLINE_AFTER: seconds.nullable().default(null),
   STALLED_FACTOR: factor.default('3'),
   STALLED_AFTER: secondsOrOff.default('3600'),
+  ALERT_RULES: z.string().nullable().default(null),
   METRICS_ROLLOUTS: metricsRollouts.default(20),
   SINK_ALLOW: allowList.default([]),
   SINK_RETRY_DAYS: days.nullable().default(null),
@@ -216,14 +215,13 @@ export function parseConfig(env: Environment): Config {
     },
     store: {
       url: v.DATABASE_URL,
-      readUrls: v.DATABASE_READ_URL,
-      lagLimit: v.DATABASE_READ_LAG * 1_000,
       dataDir: v.DATA_DIR,
       readLimit: Math.max(v.OPERATION_TIMEOUT * 1_000, leastReadLimit),
     },
     retention: { historyDays: v.HISTORY_DAYS, forgetRemovedDays: v.FORGET_REMOVED_DAYS },
     offlineAfter: v.OFFLINE_AFTER,
     stalling: { factor: numberUnlessOff(v.STALLED_FACTOR), after: numberUnlessOff(v.STALLED_AFTER) },
+    alertRules: v.ALERT_RULES,
     metricsRollouts: v.METRICS_ROLLOUTS,
     sinks: {
       allow: v.SINK_ALLOW,

@@ -1,3 +1,4 @@
+import type { AlertSeverity, Resolution } from './alerts/alert.ts'
 import type { Convergence, Digest } from './desired.ts'
 import type { InstanceStatus } from './instance.ts'
 import type { LifecycleState } from './lifecycle.ts'
@@ -75,6 +76,32 @@ export type ChangeBody =
       readonly doneAt: Millis
       /** The name of the caller that recorded it. Absent: the change was written before it had an actor. */
       readonly actor?: string | null
+    }
+  | {
+      readonly kind: 'ALERT_RAISED'
+      readonly alertKey: number
+      readonly rule: string
+      readonly severity: AlertSeverity
+      readonly value: number
+      /** The revision that the value reflects. */
+      readonly evaluatedRevision: Revision
+    }
+  | {
+      readonly kind: 'ALERT_RESOLVED'
+      readonly alertKey: number
+      readonly rule: string
+      readonly severity: AlertSeverity
+      /** Null: there is nothing left to compare. */
+      readonly value: number | null
+      readonly resolution: Resolution
+    }
+  | {
+      readonly kind: 'ALERT_ACKNOWLEDGED'
+      readonly alertKey: number
+      readonly rule: string
+      readonly severity: AlertSeverity
+      readonly by: string
+      readonly comment: string
     }
 
 export type ChangeKind = ChangeBody['kind']

@@ -88,6 +88,9 @@ function foldFields(was: DeploymentImage, change: ChangeBody, entry: FoldableEnt
     case 'RESOURCE_STATUS_CHANGED':
     case 'INSTANCE_STATUS_CHANGED':
     case 'LIFECYCLE_ACTION_RECORDED':
+    case 'ALERT_RAISED':
+    case 'ALERT_RESOLVED':
+    case 'ALERT_ACKNOWLEDGED':
       return {}
     default: {
       const unknown: never = change

@@ -97,6 +97,7 @@ export function joinLoaded(a: Loaded, b: Loaded): Loaded {
     ...(b.identities && { identities: b.identities }),
     ...(b.orchestration && { orchestration: b.orchestration }),
     ...(b.desired && { desired: b.desired }),
+    ...(b.alerts && { alerts: b.alerts }),
   }
 }
 

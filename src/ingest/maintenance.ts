@@ -10,6 +10,7 @@ import { findEnded, findSilent, forgetSignatures, holdLease } from '../store/wri
 import { pruneHistory } from '../store/write/retention.ts'
 import { findOverdue, type StallLimits, settleOverdue, shortest } from '../store/write/standstill.ts'
 import { followed, followSteps, readFollowed } from '../store/write/step-durations.ts'
+import { createAlertEvaluation } from './alerts/evaluation.ts'
 import { forgetRemoved } from './commands/declare.ts'
 import { markSilent } from './commands/silence.ts'
 import { markStalled } from './commands/stall.ts'
@@ -120,6 +121,7 @@ function dutiesOf(options: MaintenanceOptions): readonly Duty[] {
       },
     },
     createStandstill(options),
+    createAlertEvaluation(database, writer),
   ]
   if (forgetRemovedDays !== null)
     duties.push({

@@ -2,6 +2,7 @@
  * A batch's unit of work: the rows that were loaded, the changes of the commands so far, and everything that must be written.
  * Pure bookkeeping: commands decide, store/write/save.ts writes.
  */
+import { type Alert, fleetScope } from '../domain/alerts/alert.ts'
 import type { ChangeBody } from '../domain/change.ts'
 import type { Deployment } from '../domain/deployment.ts'
 import type { Deviation } from '../domain/deviation.ts'
@@ -22,6 +23,7 @@ import type {
   Subject,
   Touch,
 } from '../store/write/contract.ts'
+import { type AlertRows, createAlertRows, noAlerts } from './alerts/alert-rows.ts'
 import { createDeploymentRows } from './deployment-rows.ts'
 import { createDesiredState, type DesiredState, nothingLoaded } from './desired.ts'
 import { createOrchestration, nothingOrchestrated, type Orchestration } from './orchestration.ts'
@@ -74,6 +76,7 @@ export interface UnitOfWork {
   deploymentsOfInstance(instanceKey: number): readonly Deployment[]
   readonly orchestration: Orchestration
   readonly desired: DesiredState
+  readonly alerts: AlertRows
   newKey(): number
   putTarget(target: Target, touch: Touch): void
   /** Adds a transition's outcome: rows, counters and log. `known` is what the transition started from. */
@@ -84,6 +87,7 @@ export interface UnitOfWork {
   recordResource(resource: Resource, before: Resource | null, instance: Instance, change: ChangeBody): void
   recordInstance(instance: Instance, change: ChangeBody): void
   recordAction(action: LifecycleAction, instance: Instance | null, change: ChangeBody, observedAt: Millis | null): void
+  recordAlert(alert: Alert, change: ChangeBody): void
   keepReport(report: Omit<KeptReport, 'key'>): void
   effects(): Effects
 }
@@ -103,6 +107,7 @@ export function createUnitOfWork(
   const rollouts = new Map(loaded.rollouts.map((rollout) => [uniqueNameOf(rollout), rollout]))
   const orchestration = createOrchestration(loaded.orchestration ?? nothingOrchestrated)
   const desired = createDesiredState(loaded.desired ?? nothingLoaded)
+  const alerts = createAlertRows(loaded.alerts ?? noAlerts)
 
   const entries: Entry[] = []
   const reports: KeptReport[] = []
@@ -159,6 +164,7 @@ export function createUnitOfWork(
     deploymentsOfInstance: (instanceKey) => deployments.filter((deployment) => deployment.instanceKey === instanceKey),
     orchestration,
     desired,
+    alerts,
     newKey: () => nextKey++,
     putTarget: targets.put,
     apply(known, { deployment, changes }, observedAt) {
@@ -229,6 +235,11 @@ export function createUnitOfWork(
         changes: [change],
       })
     },
+    recordAlert(alert, change) {
+      alerts.putAlert(alert)
+      const rolloutKey = alert.rolloutKey === fleetScope ? null : alert.rolloutKey
+      record({ subject: { ...emptySubject, rolloutKey }, before: null, observedAt: null, changes: [change] })
+    },
     keepReport: (report) => void reports.push({ ...report, key: nextKey++ }),
     effects: () => ({
       entries,
@@ -238,6 +249,7 @@ export function createUnitOfWork(
       rollouts: touchedRollouts,
       orchestration: orchestration.effects(),
       desired: desired.effects(),
+      alerts: alerts.effects(),
       deviations: [...deviationDeltas.values()],
       revision,
       at,

@@ -68,6 +68,11 @@ export async function describeChanges(session: Session, changes: readonly Change
   })
 }
 
+/** The ID in the API. */
+function nodeIdOfAlert(key: number): string {
+  return Buffer.from(`Alert:${key}`).toString('base64url')
+}
+
 function ownFields(change: Change, targetOf: (key: number) => object | undefined): object {
   switch (change.kind) {
     case 'DEPLOYMENT_STATE_CHANGED': {
@@ -102,6 +107,18 @@ function ownFields(change: Change, targetOf: (key: number) => object | undefined
     }
     case 'INSTANCE_STATUS_CHANGED':
       return { fromStatus: change.fromStatus, toStatus: change.toStatus }
+    case 'ALERT_RAISED': {
+      const { rule, severity, value, alertKey } = change
+      return { alert: { id: nodeIdOfAlert(alertKey), rule, severity, value } }
+    }
+    case 'ALERT_RESOLVED': {
+      const { rule, severity, value, resolution, alertKey } = change
+      return { alert: { id: nodeIdOfAlert(alertKey), rule, severity, value, resolution } }
+    }
+    case 'ALERT_ACKNOWLEDGED': {
+      const { rule, severity, by, comment, alertKey } = change
+      return { alert: { id: nodeIdOfAlert(alertKey), rule, severity, acknowledgedBy: by, comment } }
+    }
     case 'LIFECYCLE_ACTION_RECORDED': {
       const { state, actionInstanceId, instanceRevision, doneAt } = change
       return {

@@ -87,6 +87,9 @@ export function showChange(change: Change, { targets, rollouts }: Names): object
     case 'RESOURCE_STATUS_CHANGED':
     case 'INSTANCE_STATUS_CHANGED':
     case 'LIFECYCLE_ACTION_RECORDED':
+    case 'ALERT_RAISED':
+    case 'ALERT_RESOLVED':
+    case 'ALERT_ACKNOWLEDGED':
       throw new Error(`nothing here makes a ${kind}`)
   }
 }

@@ -57,6 +57,7 @@ import {
 } from '../../store/read/targets.ts'
 import { lagsOf } from '../../store/sinks/sinks.ts'
 import type { PageRequest } from '../../store/sql/order.ts'
+import { createAlertReads } from './alert-reads.ts'
 import { batched, remembered } from './batching.ts'
 import {
   type ChangeParent,
@@ -266,6 +267,8 @@ function createReader(s: Snapshot) {
       changes(parent, parent.of, filter, page, until),
     changeCount: (parent: ChangeParent, filter: ChangeFilter, until: Revision | null) =>
       changeCount(parent, parent.of, filter, until),
+
+    ...createAlertReads(s),
 
     profile: batched((keys: readonly number[]) => profilesOf(s, keys)),
     deviations: batched((keys: readonly number[]) => deviationsOf(s, keys)),

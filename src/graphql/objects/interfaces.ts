@@ -1,4 +1,5 @@
 /** Interfaces that types in several files share. */
+import type { AlertRow } from '../../store/alerts/alerts.ts'
 import type { DeploymentRow } from '../../store/read/deployments.ts'
 import type { InstanceRow } from '../../store/read/instances.ts'
 import type { ResourceRow } from '../../store/read/resources.ts'
@@ -9,7 +10,15 @@ import type { TargetNode } from '../execution/loaders.ts'
 import { encodeNodeId, type NodeType } from './node.ts'
 import type { ComponentNode } from './refs.ts'
 
-export type NodeObject = DeploymentRow | ComponentNode | RolloutRow | InstanceRow | ResourceRow | TargetNode | ReportRow
+export type NodeObject =
+  | AlertRow
+  | DeploymentRow
+  | ComponentNode
+  | RolloutRow
+  | InstanceRow
+  | ResourceRow
+  | TargetNode
+  | ReportRow
 
 export const Node = builder.interfaceRef<NodeObject>('Node').implement({
   access: 'viewer',
@@ -34,6 +43,7 @@ function nodeType(node: NodeObject): NodeType {
   if ('deployment' in node) return 'Component'
   if ('verdict' in node) return 'Report'
   if ('deploymentId' in node) return 'Deployment'
+  if ('raisedRevision' in node) return 'Alert'
   if ('presence' in node) return 'Resource'
   if ('statusContext' in node) return 'RolloutInstance'
   if ('connectivity' in node) return node.kind === 'DEVICE' ? 'Device' : 'Cluster'

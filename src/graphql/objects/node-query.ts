@@ -51,6 +51,8 @@ async function findNode(reader: Reader, id: string): Promise<NodeObject | null> 
       return (await reader.resource(key, asOf)) ?? null
     case 'RolloutInstance':
       return (await reader.instance(key, asOf)) ?? null
+    case 'Alert':
+      return (await reader.alert(key, asOf)) ?? null
     case 'Rollout':
       return (await reader.rollout(key, asOf)) ?? null
     case 'Device':

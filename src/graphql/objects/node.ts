@@ -13,6 +13,7 @@ export type NodeType =
   | 'Resource'
   | 'RolloutInstance'
   | 'Report'
+  | 'Alert'
 
 export interface NodeId {
   readonly type: NodeType
@@ -29,7 +30,7 @@ export function encodeNodeId(type: NodeType, key: number, asOf: Revision | null,
 }
 
 const form =
-  /^(Deployment|RolloutInstance|Rollout|Resource|Device|Cluster|Component|Report):(\d{1,16})(?:@(\d{1,16}))?(?::(.*))?$/s
+  /^(Deployment|RolloutInstance|Rollout|Resource|Device|Cluster|Component|Report|Alert):(\d{1,16})(?:@(\d{1,16}))?(?::(.*))?$/s
 
 /** Null: the server never issued this ID. */
 export function decodeNodeId(id: string): NodeId | null {

@@ -3,6 +3,7 @@
 import type { Change as ChangeRow } from '../../domain/change.ts'
 import type { Component as ComponentState } from '../../domain/deployment.ts'
 import type { LifecycleAction as ActionRow } from '../../domain/lifecycle.ts'
+import type { AlertRow } from '../../store/alerts/alerts.ts'
 import type { DeploymentRow } from '../../store/read/deployments.ts'
 import type { InstanceRow } from '../../store/read/instances.ts'
 import type { ResourceRow } from '../../store/read/resources.ts'
@@ -15,6 +16,8 @@ export type ComponentNode = ComponentState & { readonly deployment: DeploymentRo
 export const Component = builder.objectRef<ComponentNode>('Component')
 
 export const Deployment = builder.objectRef<DeploymentRow>('Deployment')
+
+export const Alert = builder.objectRef<AlertRow>('Alert')
 
 export const Rollout = builder.objectRef<RolloutRow>('Rollout')
 

@@ -183,6 +183,9 @@ export const ChangeKindEnum = builder.enumType('ChangeKind', {
     CONNECTIVITY_CHANGED: { description: 'The connectivity of a target changed.' },
     DEVICE_RETIRED: { description: 'A device was retired.' },
     DEVICE_REINSTATED: { description: 'A retired device was registered again.' },
+    ALERT_RAISED: { description: 'An alert was raised.' },
+    ALERT_RESOLVED: { description: 'An alert was resolved.' },
+    ALERT_ACKNOWLEDGED: { description: 'An alert was acknowledged.' },
   },
 })
 

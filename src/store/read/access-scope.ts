@@ -6,6 +6,8 @@
  *   reports and resources                            in the past: of its target and rollout at that time
  *   a target                                         its labels; by project: it has a deployment of the project
  *   a rollout, an instance                           its project; by label: it has a deployment on a target with the label
+ *   an alert                                         the project of its rollout. A reader that labels restrict sees none: it sees only
+ *                                                    a part of the deployments that the alert counts
  *   a change                                         the place of its subject after the change. The place before it, and the state
  *                                                    there, are left out if the reader does not see that place
  *
@@ -83,6 +85,14 @@ export function visibleInstance(
   ]
 }
 
+/** An alert of the whole fleet has the rollout 0, which no project has. */
+export function visibleAlert({ accessScope }: Reader, { rolloutKey }: Pick<Place, 'rolloutKey'>): SQL[] {
+  return [
+    ...(accessScope?.labels ? [sql`false`] : []),
+    ...(accessScope?.projects ? [sql`${rolloutKey} in (${rolloutsOf(accessScope.projects)})`] : []),
+  ]
+}
+
 interface Subject extends Place {
   readonly instanceKey: SQLWrapper
 }
@@ -143,10 +153,18 @@ export async function visibleChanges(session: Session, changes: readonly Change[
       where ${all(visibleSubject(session, item))}`,
   )
   const seen = new Set(rows.map(({ number }) => number))
-  return numbered.map(({ change, after, before }) => ({
-    change: seen.has(after) ? (seen.has(before) ? change : withoutOrigin(change)) : null,
-    concerns: seen.has(after) || seen.has(before),
-  }))
+  const hidesAlerts = session.accessScope.labels !== null
+  return numbered.map(({ change, after, before }) => {
+    if (hidesAlerts && isOfAlert(change)) return { change: null, concerns: false }
+    return {
+      change: seen.has(after) ? (seen.has(before) ? change : withoutOrigin(change)) : null,
+      concerns: seen.has(after) || seen.has(before),
+    }
+  })
+}
+
+function isOfAlert({ kind }: Change): boolean {
+  return kind === 'ALERT_RAISED' || kind === 'ALERT_RESOLVED' || kind === 'ALERT_ACKNOWLEDGED'
 }
 
 /** Null: the change only describes the former place. `from` is null already, except after moves that earlier versions logged. */
@@ -176,7 +194,10 @@ const noTarget = 0
 export function tellsOfHere(reader: Reader, change: SQLWrapper, entry: Subject & Origin): SQL[] {
   if (!reader.accessScope) return []
   const isHere = sql`${entry.fromTargetKey} is null and ${entry.fromRolloutKey} is null`
-  return [either([sql`${change} ->> 'kind' <> 'COMPONENT_REMOVED'`, isHere, all(sawOrigin(reader, entry))])]
+  return [
+    either([sql`${change} ->> 'kind' <> 'COMPONENT_REMOVED'`, isHere, all(sawOrigin(reader, entry))]),
+    ...(reader.accessScope.labels ? [sql`${change} ->> 'kind' not like 'ALERT_%'`] : []),
+  ]
 }
 
 interface Origin {

@@ -1,5 +1,6 @@
 /** Column types: enums, numbers, times and counters. */
 import { bigint, integer, numeric, pgEnum, timestamp } from 'drizzle-orm/pg-core'
+import { alertMetrics, alertSeverities, alertUnits, resolutions } from '../../domain/alerts/alert.ts'
 import { convergences } from '../../domain/desired.ts'
 import { instanceGoals, instanceStatuses } from '../../domain/instance.ts'
 import { lifecycleStates } from '../../domain/lifecycle.ts'
@@ -30,6 +31,12 @@ export const syncStatus = pgEnum('sync_status', syncStatuses)
 export const presence = pgEnum('presence', presences)
 export const sinkKinds = ['CALLBACK', 'WEBHOOK', 'INVENTORY'] as const
 export const sinkKind = pgEnum('sink_kind', sinkKinds)
+export const alertMetric = pgEnum('alert_metric', alertMetrics)
+export const alertUnit = pgEnum('alert_unit', alertUnits)
+export const alertSeverity = pgEnum('alert_severity', alertSeverities)
+export const alertResolution = pgEnum('alert_resolution', resolutions)
+export const ruleOrigins = ['API', 'FILE'] as const
+export const ruleOrigin = pgEnum('rule_origin', ruleOrigins)
 export const verdict = pgEnum('verdict', verdicts)
 
 export const revision = <Name extends string>(name: Name) => bigint(name, { mode: 'number' }).$type<Revision>()

@@ -5,6 +5,7 @@
  * Columns that are written with each report and only read as a whole are json: parsing into jsonb was half the cost of a write.
  */
 export * from './access.ts'
+export * from './alerts.ts'
 export * from './columns.ts'
 export * from './core.ts'
 export * from './desired.ts'

@@ -2,6 +2,7 @@
  * The contract between the writer and the store: the needs of a batch, the loaded rows, and the rows to write.
  */
 
+import type { Alert } from '../../domain/alerts/alert.ts'
 import type { ChangeBody } from '../../domain/change.ts'
 import type { Counters } from '../../domain/counters.ts'
 import type { Deployment } from '../../domain/deployment.ts'
@@ -14,6 +15,7 @@ import type { Presence, Resource, ResourceDetail, SyncStatus } from '../../domai
 import type { Rollout, RolloutName } from '../../domain/rollout.ts'
 import type { Target, TargetName } from '../../domain/target.ts'
 import type { Millis, Readiness, Revision } from '../../domain/values.ts'
+import type { StoredRule } from '../alerts/rows.ts'
 import type { Proof } from '../signature-claims.ts'
 
 /** Everything that commands may read. It is loaded for the whole batch, in one query a table. */
@@ -37,6 +39,31 @@ export interface Needs {
   readonly manifests?: readonly string[]
   /** The desired state of the devices whose manifests list these deployments. */
   readonly manifestsOf?: readonly number[]
+  readonly alerts?: AlertNeed
+}
+
+export interface AlertNeed {
+  /** Rules of these names or keys, with their firing alerts. */
+  readonly rules?: readonly string[]
+  readonly ruleKeys?: readonly number[]
+  /** Also every other rule that is defined in the file. */
+  readonly isOfFile?: boolean
+  /** Also the cursor of the evaluation, locked until the batch is written. */
+  readonly cursor?: boolean
+  readonly alertKeys?: readonly number[]
+}
+
+export interface LoadedAlerts {
+  readonly cursor: Revision | null
+  /** Rules that are not deleted, of any name. */
+  readonly ruleCount: number
+  readonly rules: readonly StoredRule[]
+  readonly alerts: readonly Alert[]
+}
+
+export interface AlertEffects {
+  readonly rules: ReadonlyMap<number, { readonly row: StoredRule; readonly isNew: boolean }>
+  readonly alerts: ReadonlyMap<number, { readonly row: Alert; readonly isNew: boolean }>
 }
 
 /** A rollout (also one of `rollouts`) with its instances and the parts that a command needs. Without a rollout: the instances of the contexts. */
@@ -198,6 +225,7 @@ export interface Loaded {
   readonly identities?: ReadonlyMap<string, number>
   readonly orchestration?: LoadedOrchestration
   readonly desired?: LoadedDesired
+  readonly alerts?: LoadedAlerts
 }
 
 /** How much of a row changed. An update that is only "heard" does not touch its indexes. */
@@ -220,6 +248,7 @@ export interface Effects {
   readonly rollouts: ReadonlyMap<number, { readonly row: Rollout; readonly isNew: boolean }>
   readonly orchestration: OrchestrationEffects
   readonly desired: DesiredEffects
+  readonly alerts: AlertEffects
   /** One row for each device and kind. */
   readonly deviations: readonly DeviationDelta[]
   readonly rolloutDeltas: ReadonlyMap<number, Counters>

@@ -16,6 +16,7 @@ import {
   toTarget,
 } from '../sql/rows.ts'
 import type { Head, Loaded, Needs } from './contract.ts'
+import { loadAlerts } from './load-alerts.ts'
 import { loadBranches } from './load-branches.ts'
 import { loadDesired } from './load-desired.ts'
 import { loadOrchestration } from './load-orchestration.ts'
@@ -110,6 +111,7 @@ export async function loadNeeds(session: Reader, needs: readonly Needs[]): Promi
   const otherTargets = unique([...[...byKey.values()].map((d) => d.targetKey), ...identities.values()]).filter(
     (key) => !loadedTargets.has(key),
   )
+  const alerting = needs.flatMap((need) => need.alerts ?? [])
   const there = new Set([...byKey.values()].map(nameOf))
   const implicit = named.flatMap((need) => (need.otherwise && !there.has(nameOf(need)) ? [need.otherwise] : []))
   const [otherRows, rolloutRows] = await Promise.all([
@@ -126,6 +128,7 @@ export async function loadNeeds(session: Reader, needs: readonly Needs[]): Promi
     ...(identities.size > 0 && { identities }),
     ...(orchestration && { orchestration }),
     ...(desired && { desired }),
+    ...(alerting.length > 0 && { alerts: await loadAlerts(session, alerting) }),
   }
 }
 

@@ -105,7 +105,8 @@ export function saveOptimistically(
     also.length === 0 &&
     [...effects.rollouts.values()].every(({ isNew }) => isNew) &&
     isNothing(effects.orchestration) &&
-    isNothing(effects.desired)
+    isNothing(effects.desired) &&
+    isNothing(effects.alerts)
   if (!isPlain) return null
   const known = new Map(loaded.deployments.map((deployment) => [deployment.key, deployment]))
   const targets = Map.groupBy(effects.targets.values(), ({ touch }) => touch)

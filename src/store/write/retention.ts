@@ -11,7 +11,7 @@ interface Cut {
 
 /**
  * Removes at most `step` of each: entries of the log, reports and lines of the audit log that are older than `before`, and deleted resources
- * that no entry mentions any more. Returns the number of removed rows.
+ * and resolved alerts that no entry mentions any more. Returns the number of removed rows.
  */
 export async function pruneHistory(database: Database, before: Millis, step: number): Promise<number> {
   const { session } = database
@@ -28,12 +28,18 @@ export async function pruneHistory(database: Database, before: Millis, step: num
     [step],
     ', details as (delete from resource_details where key in (select key from old))',
   )
+  const alerts = await remove(
+    session,
+    `delete from alerts where key = any (array(
+       select key from alerts where resolved_revision <= (select tail from log_head) order by resolved_revision limit $1::int))`,
+    [step],
+  )
   const lines = await remove(
     session,
     'delete from audit_log where key in (select key from audit_log where at < $1::timestamptz limit $2::int)',
     [iso(before), step],
   )
-  return entries + reports + resources + lines
+  return entries + reports + resources + alerts + lines
 }
 
 /**

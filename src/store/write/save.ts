@@ -22,6 +22,7 @@ import {
 } from '../tables/schema.ts'
 import { batchRows, messagesOf, stampOf, tellIn } from './batches.ts'
 import type { BatchName, DecidedBatch, Effects, Entry, Head, KeptReport, Touch } from './contract.ts'
+import { saveAlerts } from './save-alerts.ts'
 import { saveDesired } from './save-desired.ts'
 import { saveOrchestration } from './save-orchestration.ts'
 import { spendSignatures } from './tokens.ts'
@@ -116,6 +117,7 @@ export async function saveBatch(
     ),
     ...saveOrchestration(session, effects.orchestration),
     ...saveDesired(session, effects.desired, effects.at),
+    ...saveAlerts(session, effects.alerts, effects.at),
     ...putTouched(
       deploymentWrites,
       [...effects.deployments.values()].map(({ row, repeats, touch }) => ({ touch, row: { ...row, repeats } })),

@@ -22,6 +22,9 @@ export const typeNames = {
   RESOURCE_STATUS_CHANGED: 'ResourceStatusChanged',
   INSTANCE_STATUS_CHANGED: 'InstanceStatusChanged',
   LIFECYCLE_ACTION_RECORDED: 'LifecycleActionRecorded',
+  ALERT_RAISED: 'AlertRaised',
+  ALERT_RESOLVED: 'AlertResolved',
+  ALERT_ACKNOWLEDGED: 'AlertAcknowledged',
 } as const satisfies Record<ChangeKind, string>
 
 Change.implement({

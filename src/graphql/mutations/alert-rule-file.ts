@@ -1,0 +1,68 @@
+/**
+ * The file of alert rules (ALERT_RULES): YAML with a list `rules`, each with the fields of SaveAlertRuleInput. So a rule in the file has the
+ * same names, defaults and checks as one that is saved by mutation.
+ */
+import { readFile } from 'node:fs/promises'
+import { coerceInputValue, type GraphQLSchema, isInputType, validateInputValue } from 'graphql'
+import { parse } from 'yaml'
+import { DomainError } from '../../domain/errors.ts'
+import type { GivenRule } from '../../ingest/commands/alert-rules.ts'
+import { checkInput } from './input-check.ts'
+import { checkRule, type RuleInput, toGivenRule } from './manage-alerts.ts'
+
+/** Throws a message for the operator at startup, with every problem and the field that has it. */
+export async function readRuleFile(path: string, schema: GraphQLSchema): Promise<readonly GivenRule[]> {
+  const invalid = (problems: readonly string[]): DomainError =>
+    new DomainError('INVALID_REQUEST', `ALERT_RULES ${path}: ${problems.join('; ')}`)
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw invalid([`cannot be read (${error.code})`])
+  })
+  const list = listIn(text)
+  if (typeof list === 'string') throw invalid([list])
+  const problems: string[] = []
+  const names = new Set<string>()
+  const rules = list.flatMap((value, index) => {
+    const add = (field: readonly (string | number)[], message: string): void =>
+      void problems.push(`${pathOf(['rules', index, ...field])} ${message}`)
+    const input = toRuleInput(value, schema, add)
+    if (input === null) return []
+    const check = checkInput()
+    checkRule(input, check)
+    if (names.has(input.name)) check.add(['name'], 'is a duplicate')
+    names.add(input.name)
+    for (const { path: field, message } of check.problems) add(field, message)
+    return [toGivenRule(input)]
+  })
+  if (problems.length > 0) throw invalid(problems)
+  return rules
+}
+
+function listIn(text: string): readonly unknown[] | string {
+  try {
+    const { rules } = (parse(text) ?? {}) as { readonly rules?: unknown }
+    return Array.isArray(rules) ? rules : 'must be YAML with a list `rules`'
+  } catch (error) {
+    return `is not YAML: ${error instanceof Error ? (error.message.split('\n')[0] ?? '') : ''}`
+  }
+}
+
+function toRuleInput(
+  value: unknown,
+  schema: GraphQLSchema,
+  add: (field: readonly (string | number)[], message: string) => void,
+): RuleInput | null {
+  const type = schema.getType('SaveAlertRuleInput')
+  if (!isInputType(type)) throw new Error('the schema has no SaveAlertRuleInput')
+  let isValid = true
+  validateInputValue(value, type, (error, path) => {
+    isValid = false
+    add(path, `is not valid: ${error.message}`)
+  })
+  return isValid ? (coerceInputValue(value, type) as RuleInput) : null
+}
+
+function pathOf(path: readonly (string | number)[]): string {
+  return path
+    .map((step, index) => (/^\d+$/.test(String(step)) ? `[${step}]` : `${index > 0 ? '.' : ''}${step}`))
+    .join('')
+}

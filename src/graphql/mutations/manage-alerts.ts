@@ -1,0 +1,190 @@
+/** Alert rules, by mutation and as a file, and the acknowledgement of alerts. */
+import type { AlertMetric } from '../../domain/alerts/alert.ts'
+import { deleteAlertRule, type GivenRule, saveAlertRule } from '../../ingest/commands/alert-rules.ts'
+import { acknowledgeAlert } from '../../ingest/commands/alerts.ts'
+import type { StoredRule } from '../../store/alerts/rows.ts'
+import { required } from '../execution/required.ts'
+import { AlertRule } from '../objects/alerts/alert-rule.ts'
+import { AlertMetricEnum, AlertSeverityEnum, AlertUnitEnum } from '../objects/alerts/vocabulary.ts'
+import { type DeploymentFilterInput, DeploymentFilterRef, toDeploymentFilter } from '../objects/deployment-filter.ts'
+import { LabelInput } from '../objects/label.ts'
+import { decodeNodeId } from '../objects/node.ts'
+import { Alert } from '../objects/refs.ts'
+import type { InputCheck } from './input-check.ts'
+import { addMutation, type SuccessFields } from './mutation.ts'
+
+const access = 'operator of all'
+
+const ruleFields: SuccessFields<{ readonly rule: StoredRule }> = (t) => ({
+  rule: t.expose('rule', { type: AlertRule, description: 'The rule.' }),
+})
+
+export interface RuleInput {
+  readonly name: string
+  readonly metric: AlertMetric
+  readonly threshold: number
+  readonly selector?: DeploymentFilterInput | null | undefined
+  readonly perRollout?: boolean | null | undefined
+  readonly unit?: 'COUNT' | 'PERCENT' | null | undefined
+  readonly resolveThreshold?: number | null | undefined
+  readonly forSeconds?: number | null | undefined
+  readonly minimum?: number | null | undefined
+  readonly severity?: 'CRITICAL' | 'WARNING' | 'INFO' | null | undefined
+  readonly labels?: readonly { readonly key: string; readonly value: string }[] | null | undefined
+  readonly description?: string | null | undefined
+  readonly runbookUrl?: string | null | undefined
+  readonly enabled?: boolean | null | undefined
+}
+
+addMutation('saveAlertRule', {
+  access,
+  description:
+    'Creates an alert rule, or replaces the rule of that name. A changed rule resolves its alerts and is evaluated from the beginning.',
+  input: {
+    description: 'The rule.',
+    fields: (t) => ({
+      name: t.string({ required: true, description: 'The unique name: 1 to 256 characters.' }),
+      metric: t.field({ type: AlertMetricEnum, required: true, description: 'What to compare.' }),
+      threshold: t.float({
+        required: true,
+        description: 'The value from which an alert is raised. SUCCESS_RATE: the value below which it is raised.',
+      }),
+      selector: t.field({ type: DeploymentFilterRef, description: 'Selects the deployments to count. Absent: all.' }),
+      perRollout: t.boolean({
+        defaultValue: false,
+        description: 'True: one alert for each rollout. False: one for all selected deployments.',
+      }),
+      unit: t.field({
+        type: AlertUnitEnum,
+        defaultValue: 'COUNT',
+        description: 'The unit of the thresholds. NO_PROGRESS is always in seconds, SUCCESS_RATE in percent.',
+      }),
+      resolveThreshold: t.float({
+        description:
+          'The value below which an alert is resolved. SUCCESS_RATE: the value from which it is resolved. Absent: the threshold.',
+      }),
+      forSeconds: t.int({
+        defaultValue: 0,
+        description: 'Seconds that the threshold must be exceeded before an alert is raised.',
+      }),
+      minimum: t.int({
+        defaultValue: 1,
+        description: 'Percentages of fewer deployments are not compared.',
+      }),
+      severity: t.field({ type: AlertSeverityEnum, defaultValue: 'WARNING', description: 'The severity.' }),
+      labels: t.field({ type: [LabelInput], description: 'Labels of the alerts, by which receivers route them.' }),
+      description: t.string({ description: 'What an alert means and what to do: up to 2,000 characters.' }),
+      runbookUrl: t.string({ description: 'The URL of instructions: http or https.' }),
+      enabled: t.boolean({ defaultValue: true, description: 'Whether to evaluate the rule.' }),
+    }),
+  },
+  errors: ['Conflict'],
+  check: (input, check) => checkRule(input, check),
+  act: async (input, context) => ({ rule: await context.write(saveAlertRule(toGivenRule(input))) }),
+  success: {
+    description: 'The rule is saved. Its evaluation begins within seconds.',
+    access: 'viewer of all',
+    fields: ruleFields,
+  },
+})
+
+addMutation('deleteAlertRule', {
+  access,
+  description: 'Deletes an alert rule. Its alerts are resolved and remain readable.',
+  input: {
+    description: 'The rule.',
+    fields: (t) => ({ name: t.string({ required: true, description: 'The name of the rule.' }) }),
+  },
+  errors: ['NotFound', 'Conflict'],
+  act: async ({ name }, context) => ({ rule: await context.write(deleteAlertRule(name)) }),
+  success: { description: 'The rule is deleted.', access: 'viewer of all', fields: ruleFields },
+})
+
+addMutation('acknowledgeAlert', {
+  access,
+  description: 'Records who deals with an alert, and why. The alert continues to fire.',
+  input: {
+    description: 'The acknowledgement.',
+    fields: (t) => ({
+      id: t.id({ required: true, description: 'The node ID of the alert.' }),
+      comment: t.string({ required: true, description: 'The comment: 1 to 256 characters.' }),
+    }),
+  },
+  errors: ['NotFound', 'Conflict'],
+  check: ({ comment }, check) => check.name(['comment'], comment),
+  act: async ({ id, comment }, context) => {
+    const decoded = decodeNodeId(id)
+    const key = decoded?.type === 'Alert' ? decoded.key : -1
+    await context.write(acknowledgeAlert(key, context.principal.name, comment))
+    return { alert: required((await (await context.reader()).alert(key, null)) ?? null, 'alert') }
+  },
+  success: {
+    description: 'The alert is acknowledged.',
+    access: 'viewer',
+    fields: (t) => ({ alert: t.expose('alert', { type: Alert, description: 'The alert.' }) }),
+  },
+})
+
+/** Fields of a selector that name a moment: a rule would select less and less. */
+const momentary = ['changedAfter', 'changedBefore', 'retired'] as const
+const mostLabels = 32
+const longestDescription = 2_000
+/** Thirty days. */
+const longestFor = 2_592_000
+
+export function checkRule(input: RuleInput, check: InputCheck): void {
+  const { name, metric, threshold, unit, resolveThreshold, forSeconds, minimum, labels, description, runbookUrl } =
+    input
+  check.name(['name'], name)
+  const isPercent = metric === 'SUCCESS_RATE' || (metric !== 'NO_PROGRESS' && unit === 'PERCENT')
+  const checkValue = (path: string, value: number, least: number): void => {
+    if (value < least) check.add([path], `must be at least ${least}`)
+    if (isPercent && value > 100) check.add([path], 'is a percentage: at most 100')
+  }
+  checkValue('threshold', threshold, metric === 'SUCCESS_RATE' || isPercent ? 0 : 1)
+  if (isPercent && threshold === 0) check.add(['threshold'], 'must be greater than 0')
+  if (resolveThreshold !== null && resolveThreshold !== undefined) {
+    checkValue('resolveThreshold', resolveThreshold, 0)
+    if (metric === 'SUCCESS_RATE' && resolveThreshold < threshold)
+      check.add(['resolveThreshold'], 'must not be less than threshold for SUCCESS_RATE')
+    if (metric !== 'SUCCESS_RATE' && resolveThreshold > threshold)
+      check.add(['resolveThreshold'], 'must not be greater than threshold')
+    if (metric !== 'SUCCESS_RATE' && resolveThreshold === 0)
+      check.add(['resolveThreshold'], 'must be greater than 0: no value is below it')
+  }
+  if ((forSeconds ?? 0) < 0 || (forSeconds ?? 0) > longestFor)
+    check.add(['forSeconds'], `must be from 0 to ${longestFor}`)
+  if ((minimum ?? 1) < 1) check.add(['minimum'], 'must be at least 1')
+  for (const field of momentary)
+    if ((input.selector?.[field] ?? null) !== null) check.add(['selector', field], 'cannot be part of a rule')
+  if ((labels?.length ?? 0) > mostLabels) check.add(['labels'], `must have at most ${mostLabels} elements`)
+  labels?.slice(0, mostLabels).forEach(({ key, value }, index) => {
+    check.name(['labels', index, 'key'], key)
+    check.text(['labels', index, 'value'], value)
+    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(key))
+      check.add(['labels', index, 'key'], 'must be letters, digits and underscores, as Alertmanager requires')
+  })
+  if ((description?.length ?? 0) > longestDescription)
+    check.add(['description'], `must have at most ${longestDescription} characters`)
+  else if (description?.includes('\0') || description?.isWellFormed() === false)
+    check.add(['description'], 'must not contain NUL or an unpaired surrogate')
+  check.text(['runbookUrl'], runbookUrl)
+  if (runbookUrl && !/^https?:\/\//i.test(runbookUrl)) check.add(['runbookUrl'], 'must be an http or https URL')
+}
+
+export function toGivenRule(input: RuleInput): GivenRule {
+  const { name, metric, threshold, selector, unit, labels, description, runbookUrl } = input
+  const given = Object.fromEntries(Object.entries(selector ?? {}).filter(([, value]) => (value ?? null) !== null))
+  return {
+    name,
+    enabled: input.enabled ?? true,
+    // As the database returns them: equal rules are then equal values.
+    selector: JSON.parse(JSON.stringify({ given, filter: toDeploymentFilter(selector) })),
+    rule: {
+      ...{ metric, threshold, unit: unit ?? 'COUNT', resolveThreshold: input.resolveThreshold ?? threshold },
+      ...{ perRollout: input.perRollout ?? false, forSeconds: input.forSeconds ?? 0, minimum: input.minimum ?? 1 },
+      ...{ severity: input.severity ?? 'WARNING', description: description || null, runbookUrl: runbookUrl || null },
+      labels: (labels ?? []).map(({ key, value }) => ({ key, value })),
+    },
+  }
+}

@@ -1,0 +1,231 @@
+/**
+ * The duty that evaluates alert rules. It reads each entry of the log once and evaluates the scopes that the entries touch:
+ *
+ *   stored counters answer (the fleet, a rollout)   evaluated with the entries, for all such rules from one reading
+ *   a filter selects                                a check is owed: evaluated after the entries, within its own budget of time
+ *   time decides (`for`, no progress, a new rule)   a check has a due time
+ *
+ * Values, decisions and the cursor's move are one unit (store/alerts/checks.ts): they count only if no other replica moved the cursor meanwhile.
+ */
+import { type AlertMetric, type Evaluation, evaluate, fleetScope, type Measure } from '../../domain/alerts/alert.ts'
+import type { Millis, Revision } from '../../domain/values.ts'
+import {
+  type Check,
+  dueChecks,
+  enabledRules,
+  evaluation,
+  newestVersion,
+  readCursor,
+  readStandings,
+  readTouched,
+  restart,
+  type Settlement,
+  type Standings,
+  scopeName,
+  settle,
+} from '../../store/alerts/checks.ts'
+import {
+  isCounted,
+  type Measured,
+  measureFiltered,
+  measureScopes,
+  nextRollouts,
+  nothingMeasured,
+} from '../../store/alerts/measures.ts'
+import type { StoredRule } from '../../store/alerts/rows.ts'
+import type { Database } from '../../store/database.ts'
+import type { DeploymentFilter } from '../../store/read/deployment-filter.ts'
+import { type AlertDecision, recordAlerts } from '../commands/alerts.ts'
+import type { Duty, Turn } from '../duties.ts'
+import type { Writer } from '../writer.ts'
+
+/** Entries of the log in one step, rollouts of a new rule in one step, and checks in one search. */
+const [fewEntries, fewRollouts, fewChecks] = [1_000, 500, 100]
+/** Decisions in one batch of the writer. */
+const mostDecisions = 500
+/** Milliseconds of a round for counts with a filter, because each may read many deployments. */
+const countingBudget = 500
+
+interface Results {
+  readonly decisions: AlertDecision[]
+  readonly kept: (Check & { readonly version: number })[]
+  readonly dropped: Pick<Check, 'ruleKey' | 'rolloutKey'>[]
+  readonly owed: { ruleKey: number; rolloutKey: number; dueAt: Millis; version: number }[]
+}
+
+interface RuleInScope {
+  readonly rule: StoredRule
+  readonly rolloutKey: number
+}
+
+const noResults = (): Results => ({ decisions: [], kept: [], dropped: [], owed: [] })
+
+export function createAlertEvaluation(database: Pick<Database, 'session'>, writer: Pick<Writer, 'submit'>): Duty {
+  const { session } = database
+  let known: { readonly version: number; readonly rules: readonly StoredRule[] } = { version: -1, rules: [] }
+
+  async function rulesNow(): Promise<readonly StoredRule[]> {
+    const version = await newestVersion(session)
+    if (version !== known.version) known = { version, rules: version === 0 ? [] : await enabledRules(session) }
+    return known.rules
+  }
+
+  /** False: another replica has evaluated meanwhile, so nothing of this was written. */
+  async function conclude(from: Revision, to: Revision, results: Results, revision: Revision): Promise<boolean> {
+    const { decisions, ...checks } = results
+    const { version } = known
+    for (let first = 0; first + mostDecisions < decisions.length; first += mostDecisions) {
+      const part = decisions.slice(first, first + mostDecisions)
+      const { isCurrent } = await writer.submit(
+        recordAlerts(part, revision, { ...nothingSettled, from, to: from, version }),
+      )
+      if (!isCurrent) return false
+    }
+    const settlement: Settlement = { from, to, version, ...checks }
+    const last = decisions.slice(Math.floor(Math.max(decisions.length - 1, 0) / mostDecisions) * mostDecisions)
+    if (last.length > 0) return (await writer.submit(recordAlerts(last, revision, settlement))).isCurrent
+    if (from === to && checks.kept.length + checks.dropped.length + checks.owed.length === 0) return true
+    const { text, parameters } = settle(settlement)
+    return (await session.run(text, parameters)).length > 0
+  }
+
+  /** The entries after the cursor. Null: the rest is for the next round. */
+  async function follow(rules: readonly StoredRule[], { now, isOver }: Turn): Promise<Revision | null> {
+    const place = await readCursor(session)
+    let { cursor } = place
+    if (cursor < place.tail || rules.length === 0) {
+      if (cursor < place.newest) await restart(session, cursor, place.newest, now)
+      return place.newest
+    }
+    while (cursor < place.newest) {
+      const touched = await readTouched(session, cursor, place.newest, fewEntries)
+      const { results, revision } = await evaluateTouched(rules, touched.rollouts, now)
+      if (!(await conclude(cursor, touched.cursor, results, revision)) || isOver()) return null
+      cursor = touched.cursor
+    }
+    return cursor
+  }
+
+  async function evaluateTouched(rules: readonly StoredRule[], rollouts: readonly number[], now: Millis) {
+    const scopes = rules.flatMap((rule) => scopesOf(rule, rollouts).map((rolloutKey) => ({ rule, rolloutKey })))
+    const results = noResults()
+    for (const { rule, rolloutKey } of scopes)
+      if (!isCountedRule(rule)) results.owed.push({ ruleKey: rule.key, rolloutKey, dueAt: now, version: rule.version })
+    const counted = scopes.filter(({ rule }) => isCountedRule(rule))
+    return { results, revision: await evaluateCounted(results, counted, now) }
+  }
+
+  async function evaluateCounted(results: Results, scopes: readonly RuleInScope[], now: Millis): Promise<Revision> {
+    if (scopes.length === 0) return 0
+    const keys = [...new Set(scopes.map(({ rolloutKey }) => rolloutKey))]
+    // Standings first: if another replica changes them after that, the cursor has moved and these results are void.
+    const standings = await readStandings(session, keys)
+    const measured = await measureScopes(session, keys, wantedBy(scopes.map(({ rule }) => rule)))
+    for (const { rule, rolloutKey } of scopes) judge(results, rule, rolloutKey, standings, measured, now)
+    return measured.revision
+  }
+
+  /** Checks that are due. False: the rest is for the next round. */
+  async function check(rules: ReadonlyMap<number, StoredRule>, cursor: Revision, turn: Turn): Promise<boolean> {
+    const counting = performance.now()
+    for (;;) {
+      const due = await dueChecks(session, turn.now, fewChecks)
+      if (due.length === 0) return true
+      const found = due.flatMap((one) => {
+        const rule = rules.get(one.ruleKey)
+        return rule ? [{ ...one, rule }] : []
+      })
+      // Rules that are deleted or disabled have no checks: these rules are newer than the copy.
+      if (found.length === 0) return false
+      const counted = found.filter(({ rule, sweptTo }) => sweptTo === null && isCountedRule(rule))
+      if (counted.length > 0) {
+        const results = noResults()
+        const revision = await evaluateCounted(results, counted, turn.now)
+        if (!(await conclude(cursor, cursor, results, revision))) return false
+      }
+      for (const one of found.filter((other) => !counted.includes(other))) {
+        if (turn.isOver()) return false
+        const { results, revision } = await evaluateCheck(one.rule, one, turn.now)
+        if (!(await conclude(cursor, cursor, results, revision))) return false
+        if (performance.now() - counting > countingBudget) return true
+      }
+    }
+  }
+
+  async function evaluateCheck(rule: StoredRule, { rolloutKey, sweptTo }: Check, now: Millis) {
+    const results = noResults()
+    const filter = rule.selector.filter as DeploymentFilter
+    const keys = sweptTo === null ? [rolloutKey] : await nextRollouts(session, sweptTo, filter.rolloutKeys, fewRollouts)
+    if (sweptTo !== null) {
+      const place = { ruleKey: rule.key, rolloutKey }
+      const next = { version: rule.version, dueAt: now, breachedSince: null, sweptTo: keys.at(-1) ?? sweptTo }
+      if (keys.length < fewRollouts) results.dropped.push(place)
+      else results.kept.push({ ...place, ...next })
+    }
+    if (keys.length === 0) return { results, revision: 0 }
+    const standings = await readStandings(session, keys)
+    const measured = await measure(rule, filter, keys)
+    for (const key of keys) judge(results, rule, key, standings, measured, now)
+    return { results, revision: measured.revision }
+  }
+
+  function measure(rule: StoredRule, filter: DeploymentFilter, keys: readonly number[]): Promise<Measured> {
+    if (isCountedRule(rule)) return measureScopes(session, keys, wantedBy([rule]))
+    return measureFiltered(session, filter, rule.rule.perRollout ? keys : null)
+  }
+
+  return {
+    name: evaluation,
+    interval: 0,
+    budget: 4_000,
+    async run(turn) {
+      const rules = await rulesNow()
+      const cursor = await follow(rules, turn)
+      if (cursor === null) return false
+      return rules.length === 0 || check(new Map(rules.map((rule) => [rule.key, rule])), cursor, turn)
+    },
+  }
+}
+
+const nothingSettled = { kept: [], dropped: [], owed: [] }
+
+/** Adds the decision about a rule in a scope, and its next check, to the results. */
+function judge(
+  results: Results,
+  { key: ruleKey, version, rule }: StoredRule,
+  rolloutKey: number,
+  { firing, checks }: Standings,
+  { measures }: Measured,
+  now: Millis,
+): void {
+  const name = scopeName(ruleKey, rolloutKey)
+  const before = checks.get(name)
+  const standing = { isFiring: firing.has(name), breachedSince: before?.breachedSince ?? null }
+  const measure: Measure = measures.get(rolloutKey) ?? nothingMeasured
+  const { act, value, breachedSince, dueAt }: Evaluation = evaluate(rule, measure, standing, now)
+  if (act !== null) results.decisions.push({ ruleKey, version, rolloutKey, act, value })
+  const isDue = before !== undefined && before.dueAt <= now
+  if (dueAt === null) {
+    if (before) results.dropped.push({ ruleKey, rolloutKey })
+  } else if (!before || isDue || before.breachedSince !== breachedSince || before.dueAt > dueAt) {
+    // A later due time is written only when the earlier one is due: progress would otherwise write each time.
+    results.kept.push({ ruleKey, rolloutKey, version, dueAt, breachedSince, sweptTo: null })
+  }
+}
+
+/** The scopes of a rule among rollouts that were touched. */
+function scopesOf({ rule, selector }: StoredRule, rollouts: readonly number[]): readonly number[] {
+  const { rolloutKeys } = selector.filter as DeploymentFilter
+  const touched = rolloutKeys ? rollouts.filter((key) => rolloutKeys.includes(key)) : rollouts
+  if (rule.perRollout) return touched
+  return touched.length > 0 ? [fleetScope] : []
+}
+
+function isCountedRule({ rule, selector }: StoredRule): boolean {
+  return isCounted(selector.filter as DeploymentFilter, rule.perRollout)
+}
+
+function wantedBy(rules: readonly StoredRule[]) {
+  const uses = (metric: AlertMetric): boolean => rules.some(({ rule }) => rule.metric === metric)
+  return { stalled: uses('STALLED'), offline: uses('OFFLINE'), changedAt: uses('NO_PROGRESS') }
+}

@@ -1,0 +1,132 @@
+/** Reads alerts and their rules. An alert's row has the revisions of all its changes, so its state at any revision is exact. */
+import { type SQL, sql } from 'drizzle-orm'
+import { type Alert, type AlertSeverity, type AlertState, alertAt } from '../../domain/alerts/alert.ts'
+import type { Revision } from '../../domain/values.ts'
+import type { Session } from '../database.ts'
+import { visibleAlert } from '../read/access-scope.ts'
+import type { Order, Page, PageRequest } from '../sql/order.ts'
+import { pageOf, sorted, within } from '../sql/page.ts'
+import { all, asParents, either, isAnyOf } from '../sql/parameters.ts'
+import { alertRules, alerts } from '../tables/schema.ts'
+import { type AlertRecord, alertColumns, type RuleRecord, type StoredRule, toAlert, toRule } from './rows.ts'
+
+export interface AlertRow extends Alert {
+  /** Null: the present. */
+  readonly asOf: Revision | null
+}
+
+/** Any value within a field, and all fields together. An absent field matches everything, an empty list nothing. */
+export interface AlertFilter {
+  readonly states?: readonly AlertState[]
+  readonly severities?: readonly AlertSeverity[]
+  readonly rules?: readonly string[]
+  readonly rolloutKeys?: readonly number[]
+  readonly acknowledged?: boolean
+}
+
+/** Results are by the key of the rollout, 0 for all alerts. */
+export type AlertScope = { readonly of: 'all' } | { readonly of: 'rollout'; readonly keys: readonly number[] }
+
+const newestFirst: Order<Alert> = {
+  name: 'ALERT',
+  keys: [{ by: alerts.raisedRevision, type: 'bigint', descending: true, of: (alert) => alert.raisedRevision }],
+}
+
+export function pageAlerts(
+  session: Session,
+  scope: AlertScope,
+  filter: AlertFilter,
+  page: PageRequest,
+  asOf: Revision | null,
+): Promise<Map<number, Page<AlertRow>>> {
+  return pageOf<AlertRow, AlertRecord>(session, {
+    parents: parentsOf(scope),
+    order: newestFirst,
+    page,
+    columns: alertColumns('page_row'),
+    select: (stretch) =>
+      sql`select ${alerts}.* ${fromAlerts(session, scope, filter, asOf, within(newestFirst, stretch))} ${sorted(newestFirst, stretch)}`,
+    toNode: (row) => toRow(row, asOf),
+  })
+}
+
+/** Zero-filled. */
+export async function countAlerts(
+  session: Session,
+  scope: AlertScope,
+  filter: AlertFilter,
+  asOf: Revision | null,
+): Promise<Map<number, number>> {
+  const parents = parentsOf(scope)
+  const rows = await session.rows<{ parent: number; n: number }>(
+    sql`select parent.key as parent, counted.n from ${asParents(parents)}
+      cross join lateral (select count(*)::int as n ${fromAlerts(session, scope, filter, asOf, [])}) as counted`,
+  )
+  return new Map(rows.map(({ parent, n }) => [parent, n]))
+}
+
+export async function alertsByKey(
+  session: Session,
+  keys: readonly number[],
+  asOf: Revision | null,
+): Promise<Map<number, AlertRow>> {
+  const conditions = [isAnyOf(alerts.key, keys, 'bigint'), ...existed(asOf), ...visibleAlert(session, alerts)]
+  const rows = await session.rows<AlertRecord>(sql`select ${alerts}.* from ${alerts} where ${all(conditions)}`)
+  return new Map(rows.map((row) => [row.key, toRow(row, asOf)]))
+}
+
+/** By name, without deleted ones. */
+export async function listAlertRules(session: Session): Promise<StoredRule[]> {
+  const rows = await session.rows<RuleRecord>(
+    sql`select ${alertRules}.* from ${alertRules} where not ${alertRules.deleted} order by ${alertRules.name}`,
+  )
+  return rows.map(toRule)
+}
+
+export async function countFiring(session: Session, ruleKeys: readonly number[]): Promise<Map<number, number>> {
+  const rows = await session.rows<{ key: number; n: number }>(
+    sql`select ${alerts.ruleKey} as key, count(*)::int as n from ${alerts}
+      where ${alerts.resolvedRevision} is null and ${isAnyOf(alerts.ruleKey, ruleKeys, 'bigint')} group by 1`,
+  )
+  return new Map(rows.map(({ key, n }) => [key, n]))
+}
+
+function toRow(record: AlertRecord, asOf: Revision | null): AlertRow {
+  const alert = toAlert(record)
+  return { ...(asOf === null ? alert : alertAt(alert, asOf)), asOf }
+}
+
+function parentsOf(scope: AlertScope): readonly number[] {
+  return scope.of === 'all' ? [0] : [...new Set(scope.keys)]
+}
+
+function fromAlerts(
+  reader: Session,
+  scope: AlertScope,
+  filter: AlertFilter,
+  asOf: Revision | null,
+  bounds: readonly SQL[],
+): SQL {
+  const own = scope.of === 'rollout' ? [sql`${alerts.rolloutKey} = parent.key`] : []
+  const conditions = [...own, ...existed(asOf), ...visibleAlert(reader, alerts), ...matches(filter, asOf), ...bounds]
+  return sql`from ${alerts} where ${all(conditions)}`
+}
+
+function existed(asOf: Revision | null): SQL[] {
+  return asOf === null ? [] : [sql`${alerts.raisedRevision} <= ${asOf}::bigint`]
+}
+
+function matches({ states, severities, rules, rolloutKeys, acknowledged }: AlertFilter, asOf: Revision | null): SQL[] {
+  const happened = (revision: typeof alerts.resolvedRevision | typeof alerts.acknowledgedRevision): SQL =>
+    asOf === null ? sql`${revision} is not null` : sql`coalesce(${revision} <= ${asOf}::bigint, false)`
+  const isResolved = happened(alerts.resolvedRevision)
+  // "is null" alone uses the index of firing alerts.
+  const isFiring = asOf === null ? sql`${alerts.resolvedRevision} is null` : sql`not ${isResolved}`
+  return [
+    ...(states ? [either(states.map((state) => (state === 'FIRING' ? isFiring : isResolved)))] : []),
+    ...(severities ? [isAnyOf(sql`${alerts.severity}::text`, severities, 'text')] : []),
+    ...(rules ? [isAnyOf(alerts.rule, rules, 'text')] : []),
+    ...(rolloutKeys ? [isAnyOf(alerts.rolloutKey, rolloutKeys, 'bigint')] : []),
+    ...(acknowledged === undefined ? [] : [sql`${happened(alerts.acknowledgedRevision)} = ${acknowledged}::boolean`]),
+  ]
+}

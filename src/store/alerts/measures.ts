@@ -1,0 +1,149 @@
+/** The deployments of scopes in numbers: from stored counters, or counted for rules that select by more than the rollout. */
+import { type SQL, sql } from 'drizzle-orm'
+import type { Measure } from '../../domain/alerts/alert.ts'
+import { convergenceCounter, counters as counterNames, stateCounter, zeroCounters } from '../../domain/counters.ts'
+import type { Convergence } from '../../domain/desired.ts'
+import { type DeploymentState, deploymentStates, type Millis, type Revision } from '../../domain/values.ts'
+import type { Session } from '../database.ts'
+import { type DeploymentFilter, d, matchesDeployment, presentFields } from '../read/deployment-filter.ts'
+import { isListed } from '../read/deployment-scope.ts'
+import { all, fixed, isAnyOf } from '../sql/parameters.ts'
+import { type CountersRecord, toCounters } from '../sql/rows.ts'
+import { deployments, logHead, rollouts, targets } from '../tables/schema.ts'
+
+export interface Measured {
+  /** The revision that all measures reflect. */
+  readonly revision: Revision
+  readonly measures: ReadonlyMap<number, Measure>
+}
+
+/** What the counters do not have. It is read only for rules that need it. */
+export interface Wanted {
+  readonly stalled: boolean
+  readonly offline: boolean
+  readonly changedAt: boolean
+}
+
+interface Extras {
+  readonly scope: number
+  readonly head: Revision
+  readonly stalled: number
+  readonly offline: number
+  readonly last_changed: Millis | null
+}
+
+export const nothingMeasured: Measure = { counters: zeroCounters(), stalled: 0, offline: 0, changedAt: null }
+
+/** Whether stored counters answer for the scopes of a rule with this selector. */
+export function isCounted(filter: DeploymentFilter, perRollout: boolean): boolean {
+  return presentFields(filter).every((field) => field === 'rolloutKeys' && perRollout)
+}
+
+const head = fixed(sql`(select ${logHead.revision} from ${logHead})`)
+const offlineTargets =
+  fixed(sql`select ${targets.key} from ${targets} where ${targets.kind} = 'DEVICE' and ${targets.retiredAt} is null
+  and ${targets.connectivity} = 'OFFLINE'`)
+
+/** Scope 0 is the fleet. Rollouts without a row are absent. */
+export async function measureScopes(session: Session, keys: readonly number[], wanted: Wanted): Promise<Measured> {
+  const others = keys.filter((key) => key !== 0)
+  const own = sql`and ${deployments.rolloutKey} = ${rollouts.key}`
+  const parts: SQL[] = []
+  if (keys.includes(0))
+    parts.push(
+      sql`select 0::bigint as scope, ${head} as head, ${countersOf(logHead)}, ${extrasOf(wanted, sql``)} from ${logHead}`,
+    )
+  if (others.length > 0)
+    parts.push(sql`select ${rollouts.key} as scope, ${head} as head, ${countersOf(rollouts)}, ${extrasOf(wanted, own)}
+      from ${rollouts} where ${isAnyOf(rollouts.key, others, 'bigint')}`)
+  if (parts.length === 0) return { revision: 0, measures: new Map() }
+  const rows = await session.rows<Extras & CountersRecord>(sql.join(parts, sql` union all `))
+  return {
+    revision: rows[0]?.head ?? 0,
+    measures: new Map(rows.map((row) => [row.scope, { counters: toCounters(row), ...toExtras(row) }])),
+  }
+}
+
+/** The deployments that match the filter: of each of these rollouts, or all of them as scope 0. */
+export async function measureFiltered(
+  session: Session,
+  filter: DeploymentFilter,
+  rolloutKeys: readonly number[] | null,
+): Promise<Measured> {
+  const conditions = [
+    matchesDeployment(filter),
+    ...isListed(session, { of: 'fleet' }, filter),
+    ...(rolloutKeys ? [isAnyOf(d.rolloutKey, rolloutKeys, 'bigint')] : []),
+  ]
+  const scope = rolloutKeys ? sql`${d.rolloutKey}` : sql`0::bigint`
+  const rows = await session.rows<
+    Extras & { readonly state: DeploymentState | null; readonly convergence: Convergence | null; readonly n: number }
+  >(
+    sql`select counted.*, ${head} as head from (values (1)) as one left join (
+        select ${scope} as scope, ${d.state} as state, ${d.convergence} as convergence, count(*)::int as n,
+          (count(*) filter (where ${d.stalled}))::int as stalled,
+          (count(*) filter (where ${d.targetKey} in (${offlineTargets})))::int as offline, max(${d.changedAt}) as last_changed
+        from ${deployments} ${d} where ${all(conditions)} group by 1, 2, 3) as counted on true`,
+  )
+  const measures = new Map<number, Measure>()
+  for (const row of rows) {
+    const { state, convergence, n } = row
+    if (state === null || convergence === null) continue
+    const known = measures.get(row.scope) ?? nothingMeasured
+    const counters = { ...known.counters }
+    counters[stateCounter(state)] += n
+    counters[convergenceCounter(convergence)] += n
+    const more = toExtras(row)
+    measures.set(row.scope, {
+      counters,
+      stalled: known.stalled + more.stalled,
+      offline: known.offline + more.offline,
+      changedAt: Math.max(known.changedAt ?? 0, more.changedAt ?? 0),
+    })
+  }
+  return { revision: rows[0]?.head ?? 0, measures }
+}
+
+/** Rollouts in the order of their keys that have deployments, after a key. */
+export async function nextRollouts(
+  session: Session,
+  after: number,
+  keys: readonly number[] | undefined,
+  limit: number,
+): Promise<number[]> {
+  const hasAny = sql.join(
+    deploymentStates.map((state) => sql`${rollouts[stateCounter(state)]}`),
+    sql` + `,
+  )
+  const conditions = [
+    sql`${rollouts.key} > ${after}::bigint`,
+    sql`${hasAny} > 0`,
+    ...(keys ? [isAnyOf(rollouts.key, keys, 'bigint')] : []),
+  ]
+  const rows = await session.rows<{ key: number }>(
+    sql`select ${rollouts.key} from ${rollouts} where ${all(conditions)} order by ${rollouts.key} limit ${limit}`,
+  )
+  return rows.map(({ key }) => key)
+}
+
+function countersOf(table: typeof rollouts | typeof logHead): SQL {
+  return sql.join(
+    counterNames.map((counter) => sql`${table[counter]}`),
+    sql`, `,
+  )
+}
+
+const isShown = fixed(sql`${deployments.forgottenAt} is null and ${deployments.isCurrent}`)
+
+function extrasOf({ stalled, offline, changedAt }: Wanted, own: SQL): SQL {
+  const count = (isWanted: boolean, condition: SQL): SQL =>
+    isWanted ? sql`(select count(*)::int from ${deployments} where ${isShown} and ${condition} ${own})` : sql`0`
+  const newest = sql`(select ${deployments.changedAt} from ${deployments} where ${isShown} ${own} order by ${deployments.revision} desc limit 1)`
+  return sql`${count(stalled, sql`${deployments.stalled}`)} as stalled,
+    ${count(offline, sql`${deployments.targetKey} in (${offlineTargets})`)} as offline,
+    ${changedAt ? newest : sql`null::timestamptz`} as last_changed`
+}
+
+function toExtras({ stalled, offline, last_changed: changedAt }: Extras): Omit<Measure, 'counters'> {
+  return { stalled, offline, changedAt }
+}

@@ -1,0 +1,174 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { acknowledgeAlert } from '../../src/ingest/commands/alerts.ts'
+import { openFresh } from '../support/databases.ts'
+import { type Store, stores } from '../support/stores.ts'
+import { type AlertFleet, openAlertFleet } from './alerts-harness.ts'
+
+const closing: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0).toReversed()) await close()
+})
+
+async function open(store: Store): Promise<AlertFleet> {
+  const fleet = await openAlertFleet(await openFresh(store))
+  closing.push(fleet.close)
+  await fleet.tick()
+  return fleet
+}
+
+describe.each(stores)('alerts on $name', (store) => {
+  it('raises an alert for the fleet when the threshold is reached, and resolves it below the resolve threshold', async () => {
+    const fleet = await open(store)
+    await fleet.rule('many failed', { threshold: 2, resolveThreshold: 1 })
+    await fleet.send('a', 'app', 'FAILED')
+    await fleet.tick()
+    expect(await fleet.story()).toEqual([])
+    await fleet.send('b', 'app', 'FAILED')
+    await fleet.tick()
+    await fleet.send('a', 'app', 'INSTALLED')
+    await fleet.tick()
+    expect(await fleet.story()).toEqual(['many failed fleet RAISED 2'])
+    await fleet.send('b', 'app', 'INSTALLED')
+    await fleet.tick()
+    await fleet.tick()
+    expect(await fleet.story()).toEqual(['many failed fleet RAISED 2', 'many failed fleet RESOLVED 0'])
+  })
+
+  it('raises one alert for each rollout', async () => {
+    const fleet = await open(store)
+    await fleet.send('a', 'old', 'FAILED')
+    await fleet.rule('failed', { perRollout: true })
+    await fleet.tick()
+    await fleet.send('a', 'new', 'FAILED')
+    await fleet.send('b', 'fine', 'INSTALLED')
+    await fleet.tick()
+    await fleet.send('a', 'old', 'INSTALLED')
+    await fleet.tick()
+    expect(await fleet.story()).toEqual(['failed old RAISED 1', 'failed new RAISED 1', 'failed old RESOLVED 0'])
+  })
+
+  it('waits for the time of `for`, and forgets a breach that ends before', async () => {
+    const fleet = await open(store)
+    await fleet.rule('failed', { forSeconds: 60 })
+    await fleet.send('a', 'app', 'FAILED')
+    await fleet.tick()
+    fleet.pass(30)
+    await fleet.send('a', 'app', 'INSTALLED')
+    await fleet.tick()
+    fleet.pass(40)
+    await fleet.send('a', 'app', 'FAILED')
+    await fleet.tick()
+    fleet.pass(50)
+    await fleet.tick()
+    expect(await fleet.story()).toEqual([])
+    fleet.pass(11)
+    await fleet.tick()
+    expect(await fleet.story()).toEqual(['failed fleet RAISED 1'])
+  })
+
+  it('raises an alert when nothing progresses, without a change of the log', async () => {
+    const fleet = await open(store)
+    await fleet.rule('stuck', { metric: 'NO_PROGRESS', threshold: 600, perRollout: true })
+    await fleet.send('a', 'app', 'INSTALLING')
+    await fleet.tick()
+    fleet.pass(300)
+    await fleet.send('b', 'app', 'INSTALLING')
+    await fleet.tick()
+    fleet.pass(400)
+    await fleet.tick()
+    expect(await fleet.story()).toEqual([])
+    fleet.pass(200)
+    await fleet.tick()
+    expect(await fleet.story()).toEqual(['stuck app RAISED 600'])
+    await fleet.send('a', 'app', 'INSTALLED')
+    await fleet.tick()
+    expect((await fleet.story()).at(-1)).toBe('stuck app RESOLVED 0')
+  })
+
+  it('compares percentages and the success rate with enough deployments only', async () => {
+    const fleet = await open(store)
+    await fleet.rule('share', { unit: 'PERCENT', threshold: 50, minimum: 3 })
+    await fleet.rule('success', { metric: 'SUCCESS_RATE', threshold: 70, resolveThreshold: 80, minimum: 2 })
+    await fleet.send('a', 'app', 'FAILED')
+    await fleet.tick()
+    expect(await fleet.story()).toEqual([])
+    await fleet.send('b', 'app', 'INSTALLED')
+    await fleet.tick()
+    await fleet.send('c', 'app', 'FAILED')
+    await fleet.tick()
+    await fleet.send('a', 'app', 'INSTALLED')
+    await fleet.send('c', 'app', 'INSTALLED')
+    await fleet.tick()
+    const story = (await fleet.story()).map((line) => line.replace(/(\.\d)\d+/, '$1'))
+    expect(story).toEqual([
+      'success fleet RAISED 50',
+      'share fleet RAISED 66.6',
+      'share fleet RESOLVED 0',
+      'success fleet RESOLVED 100',
+    ])
+  })
+
+  it('counts what a filter selects', async () => {
+    const fleet = await open(store)
+    await fleet.rule('ours', { perRollout: true, threshold: 2 }, { deviceIds: ['a', 'b'] })
+    await fleet.rule('all ours', { threshold: 3 }, { deviceIds: ['a', 'b'] })
+    await fleet.send('a', 'app', 'FAILED')
+    await fleet.send('c', 'app', 'FAILED')
+    await fleet.tick()
+    expect(await fleet.story()).toEqual([])
+    await fleet.send('b', 'app', 'FAILED')
+    await fleet.send('b', 'other', 'FAILED')
+    await fleet.tick()
+    await fleet.send('b', 'app', 'INSTALLED')
+    await fleet.tick()
+    expect((await fleet.story()).toSorted()).toEqual([
+      'all ours fleet RAISED 3',
+      'all ours fleet RESOLVED 2',
+      'ours app RAISED 2',
+      'ours app RESOLVED 1',
+    ])
+  })
+
+  it('counts deployments on devices that are offline', async () => {
+    const fleet = await open(store)
+    await fleet.rule('offline', { metric: 'OFFLINE', perRollout: true })
+    await fleet.send('a', 'app', 'INSTALLED')
+    await fleet.tick()
+    await fleet.database.session.run(`update targets set connectivity = 'OFFLINE' where name = 'a'`)
+    await fleet.send('b', 'app', 'INSTALLED')
+    await fleet.tick()
+    expect(await fleet.story()).toEqual(['offline app RAISED 1'])
+  })
+
+  it('resolves the alerts of a rule that is changed or deleted', async () => {
+    const fleet = await open(store)
+    await fleet.rule('failed', {})
+    await fleet.send('a', 'app', 'FAILED')
+    await fleet.tick()
+    await fleet.rule('failed', {})
+    await fleet.rule('failed', { severity: 'CRITICAL' })
+    await fleet.tick()
+    await fleet.deleteRule('failed')
+    await fleet.send('b', 'app', 'FAILED')
+    await fleet.tick()
+    expect(await fleet.story()).toEqual([
+      'failed fleet RAISED 1',
+      'failed fleet RESOLVED null RULE_CHANGED',
+      'failed fleet RAISED 1',
+      'failed fleet RESOLVED null RULE_DELETED',
+    ])
+  })
+
+  it('keeps the first acknowledgement of an alert', async () => {
+    const fleet = await open(store)
+    await fleet.rule('failed', {})
+    await fleet.send('a', 'app', 'FAILED')
+    await fleet.tick()
+    const [raised] = await fleet.alertChanges()
+    const acknowledge = (by: string) => fleet.road.writer.submit(acknowledgeAlert(raised?.alertKey ?? 0, by, 'looking'))
+    await acknowledge('ann')
+    await acknowledge('ann')
+    await expect(acknowledge('bob')).rejects.toThrow('ann has acknowledged this alert')
+    expect(await fleet.story()).toEqual(['failed fleet RAISED 1', 'failed fleet ACKNOWLEDGED'])
+  })
+})
