@@ -26,7 +26,3 @@ const zero = Object.fromEntries(counters.map((counter) => [counter, 0])) as Coun
 export function zeroCounters(): Counters {
   return { ...zero }
 }
-
-export function isZero(delta: Counters): boolean {
-  return counters.every((counter) => delta[counter] === 0)
-}

@@ -27,6 +27,7 @@ import { type AlertRows, createAlertRows, noAlerts } from './alerts/alert-rows.t
 import { createDeploymentRows } from './deployment-rows.ts'
 import { createDesiredState, type DesiredState, nothingLoaded } from './desired.ts'
 import { createOrchestration, nothingOrchestrated, type Orchestration } from './orchestration.ts'
+import { createRolloutLives } from './rollout-lives.ts'
 import { createTargetRows, newTarget } from './target-rows.ts'
 
 const emptySubject: Subject = {
@@ -109,6 +110,7 @@ export function createUnitOfWork(
   const desired = createDesiredState(loaded.desired ?? nothingLoaded)
   const alerts = createAlertRows(loaded.alerts ?? noAlerts)
 
+  const lives = createRolloutLives()
   const entries: Entry[] = []
   const reports: KeptReport[] = []
   const touchedRollouts = new Map<number, { row: Rollout; isNew: boolean }>()
@@ -125,6 +127,7 @@ export function createUnitOfWork(
   const record = (entry: Omit<Entry, 'firstRevision'>): void => {
     entries.push({ ...entry, firstRevision: revision + 1 })
     revision += entry.changes.length
+    if (entry.subject.rolloutKey !== null) lives.touch(entry.subject.rolloutKey, revision)
   }
 
   return {
@@ -186,6 +189,7 @@ export function createUnitOfWork(
         before: known && { deployment: known },
         changes,
       })
+      lives.take(known, deployment, revision)
     },
     countRepeat: deployments.countRepeat,
     countDeviations(targetKey, deviations) {
@@ -245,6 +249,7 @@ export function createUnitOfWork(
       entries,
       reports,
       ...deployments.effects(),
+      rolloutLives: lives.effects(),
       targets: targets.effects(),
       rollouts: touchedRollouts,
       orchestration: orchestration.effects(),

@@ -92,6 +92,8 @@ describe('statements of a query', () => {
     ['{ rollouts(first: 100) { nodes { deploymentCounts { total } deployments { nodes { id } totalCount } } } }', 3],
     ['{ rollouts(first: 100) { nodes { convergence deploymentCounts { total convergence { stale } } } } }', 1],
     ['{ changes(first: 100) { nodes { kind } } }', 1],
+    ['{ rollouts(first: 100) { nodes { createdAt startedAt changedAt finishedAt } } }', 1],
+    ['{ rollouts(first: 100) { nodes { changes(first: 2) { nodes { kind } totalCount } } } }', 3],
     [
       '{ changes(first: 100) { nodes { ... on DeploymentChange { deployment { id } device { deviceId } rollout { name } } } } }',
       4,

@@ -5,7 +5,6 @@
 import { type AccessScope, accessScopeKey } from '../../domain/access-scope.ts'
 import type { Change, ChangeFilter } from '../../domain/change.ts'
 import type { Digest } from '../../domain/desired.ts'
-import type { RolloutName } from '../../domain/rollout.ts'
 import type { Target, TargetKind } from '../../domain/target.ts'
 import type { Digits, Millis, Revision } from '../../domain/values.ts'
 import type { Snapshot } from '../../store/database.ts'
@@ -41,13 +40,6 @@ import { profilesOf } from '../../store/read/profiles.ts'
 import type { ResourceFilter } from '../../store/read/resource-scope.ts'
 import { countResources, detailsOf, pageResources, resourcesByKey, sumOfReadiness } from '../../store/read/resources.ts'
 import {
-  countRollouts,
-  pageRollouts,
-  type RolloutFilter,
-  rolloutByKeyArgs,
-  rolloutsByKey,
-} from '../../store/read/rollouts.ts'
-import {
   countDevices,
   type DeviceFilter,
   type DeviceScope,
@@ -71,6 +63,7 @@ import {
   scopeOf,
 } from './parents.ts'
 import { reportLoaders } from './report-loaders.ts'
+import { rolloutLoaders } from './rollout-loaders.ts'
 
 /** `asOf`: the revision of its deployments. Null: the present. Targets themselves have no past. */
 export type TargetNode = Target & { readonly asOf: Revision | null }
@@ -245,12 +238,7 @@ function createReader(s: Snapshot) {
     deviceCount: (parentKey: number | null, filter: DeviceFilter) =>
       deviceCount(parentKey ?? 0, parentKey === null ? 'fleet' : 'parent', filter),
 
-    rollout: batched((keys: readonly number[], asOf: Revision | null) => rolloutsByKey(s, keys, asOf)),
-    rolloutByName: remembered((name: Omit<RolloutName, 'kind'>, asOf: Revision | null) =>
-      rolloutByKeyArgs(s, name, asOf),
-    ),
-    rollouts: remembered((filter: RolloutFilter, page: PageRequest) => pageRollouts(s, filter, page)),
-    rolloutCount: remembered((filter: RolloutFilter) => countRollouts(s, filter)),
+    ...rolloutLoaders(s),
 
     resource: batched((keys: readonly number[], asOf: Revision | null) => resourcesByKey(s, keys, asOf)),
     resourceDetail: batched((keys: readonly number[]) => detailsOf(s, keys)),

@@ -11,7 +11,7 @@ export type ResourceParent =
   | { readonly of: 'component'; readonly key: number; readonly name: string }
 export type ChangeParent =
   | { readonly of: 'fleet' }
-  | { readonly of: 'deployment'; readonly key: number }
+  | { readonly of: 'deployment' | 'rollout'; readonly key: number }
   | { readonly of: 'component'; readonly key: number; readonly name: string }
 
 export function scopeOf(of: Scope['of'], keys: readonly number[]): Scope {
@@ -27,8 +27,9 @@ export function changeScopeOf(parents: readonly ChangeParent[]): ChangeScope {
     parent.of === 'component' ? [{ deploymentKey: parent.key, name: parent.name }] : [],
   )
   if (items.length > 0) return { of: 'component', items }
-  const keys = parents.flatMap((parent) => (parent.of === 'deployment' ? [parent.key] : []))
-  return keys.length > 0 ? { of: 'deployment', keys } : { of: 'fleet' }
+  const [first] = parents
+  if (!first || (first.of !== 'deployment' && first.of !== 'rollout')) return { of: 'fleet' }
+  return { of: first.of, keys: parents.flatMap((parent) => ('key' in parent ? [parent.key] : [])) }
 }
 
 export function resourceScopeOf(parents: readonly ResourceParent[]): ResourceScope {
@@ -51,5 +52,5 @@ export function resourceAnswerKey(parent: ResourceParent, index: number): number
 /** Results of components are keyed by index. */
 export function changeAnswerKey(parent: ChangeParent, index: number): number {
   if (parent.of === 'component') return index
-  return parent.of === 'deployment' ? parent.key : 0
+  return parent.of === 'fleet' ? 0 : parent.key
 }

@@ -5,8 +5,8 @@ import { type ConvergenceCounts, convergenceCountsOf } from '../../store/read/de
 import type { RolloutRow } from '../../store/read/rollouts.ts'
 import { builder } from '../builder.ts'
 import type { Reader } from '../execution/loaders.ts'
-import { givenFields } from '../mutations/input.ts'
-import { connect, implementConnection, pageArgs } from './connection.ts'
+import { ChangeConnection, changesOf } from './changes/change-list.ts'
+import { pageArgs, revisionPageArgs } from './connection.ts'
 import { countsOf, DeploymentCounts, loadCounts } from './counts.ts'
 import { DeploymentFilterRef, toDeploymentFilter } from './deployment-filter.ts'
 import { DeploymentConnection, deploymentListArgs, deploymentsOf } from './deployment-list.ts'
@@ -16,6 +16,7 @@ import { decodeNodeId } from './node.ts'
 import { pastArgs, resolvePastArgs } from './past.ts'
 import { LifecycleAction, Rollout, RolloutInstance } from './refs.ts'
 import { resourceFields } from './resource.ts'
+import { lifeFields } from './rollouts/rollout-life.ts'
 import {
   ConvergenceEnum,
   InstanceStatusEnum,
@@ -77,6 +78,14 @@ Rollout.implement({
           ? sumOfConvergence(convergenceCountsOf(counters))
           : reader().then(async (r) => sumOfConvergence(await r.convergenceCounts({ of: 'rollout', key }, {}, asOf))),
     }),
+    ...lifeFields(t),
+    changes: t.field({
+      type: ChangeConnection,
+      description:
+        'The retained changes of its deployments, resources, instances and actions, oldest first, and those with which deployments left it.',
+      args: revisionPageArgs(),
+      resolve: ({ key, asOf }, args, context) => changesOf(context, { of: 'rollout', key }, {}, args, asOf),
+    }),
     actions: t.field({
       type: [LifecycleAction],
       description: 'All recorded lifecycle actions, oldest first. They never expire.',
@@ -133,21 +142,6 @@ function sumOfConvergence(counts: ConvergenceCounts | undefined): Convergence {
     order.find((convergence) => (counts?.[convergence.toLowerCase() as Lowercase<Convergence>] ?? 0) > 0) ?? 'UNKNOWN'
   )
 }
-
-const RolloutConnection = implementConnection('Rollout', () => Rollout, 'rollouts')
-
-const RolloutFilterRef = builder.inputType('RolloutFilter', {
-  description:
-    'Selects rollouts. A rollout matches a field if it has any of its values; it must match all fields given. An empty list matches nothing.',
-  fields: (t) => ({
-    kinds: t.field({ type: [RolloutKindEnum], description: 'Origins.' }),
-    projects: t.stringList({ description: 'Projects.' }),
-    names: t.stringList({ description: 'Names.' }),
-    states: t.field({ type: [LifecycleStateEnum], description: 'States after the last lifecycle action.' }),
-    statuses: t.field({ type: [InstanceStatusEnum], description: 'Statuses of the current instance.' }),
-    text: t.string({ description: 'A substring of the name, project or composite application. Case-insensitive.' }),
-  }),
-})
 
 export const RolloutKey = builder.inputType('RolloutKey', {
   description: 'The full name of a rollout. An absent field means that the rollout does not have it.',
@@ -211,20 +205,6 @@ builder.queryFields((t) => ({
       if (inId !== null && (args.asOf ?? args.atRevision ?? null) !== null)
         throw new DomainError('BAD_USER_INPUT', 'id already refers to a past revision: omit asOf and atRevision')
       return findRollout(reader, wanted, await resolvePastArgs(reader, inId === null ? args : { atRevision: inId }))
-    },
-  }),
-  rollouts: t.field({
-    access: 'viewer',
-    type: RolloutConnection,
-    description: 'All rollouts, newest first. Undeclared rollouts are listed while they have deployments.',
-    args: { filter: t.arg({ type: RolloutFilterRef, description: 'Selects rollouts.' }), ...pageArgs() },
-    resolve: (_, args, context) => {
-      const filter = givenFields(args.filter ?? {})
-      return connect(
-        args,
-        async (page) => (await context.reader()).rollouts(filter, page),
-        async () => (await context.reader()).rolloutCount(filter),
-      )
     },
   }),
 }))

@@ -153,6 +153,14 @@ export const DeploymentOrderEnum = builder.enumType('DeploymentOrder', {
   } satisfies Described<DeploymentOrder>,
 })
 
+export const OrderDirectionEnum = builder.enumType('OrderDirection', {
+  description: 'The direction of an order.',
+  values: {
+    ASC: { description: 'Smallest or oldest first.' },
+    DESC: { description: 'Greatest or newest first.' },
+  },
+})
+
 export const FeedResetReasonEnum = builder.enumType('FeedResetReason', {
   description: 'Why a stream of changes was interrupted.',
   values: {

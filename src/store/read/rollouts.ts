@@ -5,7 +5,7 @@ import type { LifecycleState } from '../../domain/lifecycle.ts'
 import type { Rollout, RolloutKind, RolloutName } from '../../domain/rollout.ts'
 import type { Revision } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
-import type { Order, Page, PageRequest } from '../sql/order.ts'
+import type { Page, PageRequest } from '../sql/order.ts'
 import { pageOf, sorted, within } from '../sql/page.ts'
 import { all, containsText, fixed, isAnyOf } from '../sql/parameters.ts'
 import { storedUniqueName } from '../sql/rollout-unique-name.ts'
@@ -13,12 +13,15 @@ import { type RolloutRecord, rolloutColumns, toCounters, toRollout } from '../sq
 import { deployments, rollouts } from '../tables/schema.ts'
 import { visiblePlace, visibleRollout } from './access-scope.ts'
 import { actionsOf, instancesOf } from './instances.ts'
+import { lifeAt, lifeOf, type RolloutLife } from './rollout-life.ts'
+import { newestFirst, orderOf, type RolloutOrder } from './rollout-order.ts'
 
 /** `asOf`: the revision that the row reflects. Null: the present. */
 export interface RolloutRow extends Rollout {
   readonly asOf: Revision | null
   /** Its stored counters. Null: rows must be counted, for the past or a restricted reader. */
   readonly counters: Counters | null
+  readonly life: RolloutLife
 }
 
 /** Any value within a field, and all fields together. An absent field matches everything, an empty list nothing. */
@@ -30,12 +33,6 @@ export interface RolloutFilter {
   readonly statuses?: readonly InstanceStatus[]
   /** Part of the name, project or composite application. Case is ignored. */
   readonly text?: string
-}
-
-/** Keys are assigned in order, so the newest is the greatest. */
-const newestFirst: Order<Rollout> = {
-  name: 'ROLLOUT',
-  keys: [{ by: rollouts.key, type: 'bigint', descending: true, of: (rollout) => rollout.key }],
 }
 
 const selectRollouts = fixed(sql`select ${rolloutColumns('rollouts')} from ${rollouts}`)
@@ -80,19 +77,21 @@ export async function rolloutByName(session: Session, name: RolloutName): Promis
   return row ? toRow(session, row) : null
 }
 
-/** Newest first. Implicit rollouts only while they have a deployment. */
+/** Implicit rollouts only while they have a deployment. Only the order of creation has an index: any other sorts all that match. */
 export async function pageRollouts(
   session: Session,
   filter: RolloutFilter,
   page: PageRequest,
+  orderBy: RolloutOrder = newestFirst,
 ): Promise<Page<RolloutRow>> {
+  const order = orderOf(session, orderBy)
   const pages = await pageOf<RolloutRow, RolloutRecord>(session, {
     parents: [0],
-    order: newestFirst,
+    order,
     page,
     columns: rolloutColumns('page_row'),
     select: (stretch) =>
-      sql`select ${rollouts}.* ${fromListed(session, filter, within(newestFirst, stretch))} ${sorted(newestFirst, stretch)}`,
+      sql`select ${rollouts}.* ${fromListed(session, filter, within(order, stretch))} ${sorted(order, stretch)}`,
     toNode: (row) => toRow(session, row),
   })
   return pages.get(0) ?? { edges: [], hasNextPage: false, hasPreviousPage: false }
@@ -112,9 +111,10 @@ async function asThen(
   const found = records.map((record) => toRow(session, record))
   if (asOf === null) return found
   const living = found.filter(({ state }) => state !== null).map(({ key }) => key)
-  if (living.length === 0) return found.map((rollout) => ({ ...rollout, asOf, counters: null }))
+  const past = found.map((rollout) => ({ ...rollout, asOf, counters: null, life: lifeAt(rollout.life, asOf) }))
+  if (living.length === 0) return past
   const [actions, instances] = await Promise.all([actionsOf(session, living, asOf), instancesOf(session, living, asOf)])
-  return found.map((rollout) => {
+  return past.map((rollout) => {
     const current = instances.get(rollout.key)?.at(-1) ?? null
     const state = actions.get(rollout.key)?.at(-1)?.state ?? null
     return {
@@ -122,15 +122,15 @@ async function asThen(
       state,
       status: current?.status ?? null,
       currentInstanceKey: current?.key ?? null,
-      asOf,
-      counters: null,
     }
   })
 }
 
 /** At present. */
 function toRow(reader: Session, record: RolloutRecord): RolloutRow {
-  return { ...toRollout(record), asOf: null, counters: reader.accessScope ? null : toCounters(record) }
+  const counters = toCounters(record)
+  const life = lifeOf(reader, record, counters)
+  return { ...toRollout(record), asOf: null, counters: reader.accessScope ? null : counters, life }
 }
 
 /** The condition that it existed and that the reader sees it, or saw it then. */

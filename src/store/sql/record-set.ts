@@ -35,20 +35,31 @@ export function insertOf<T extends PgTable, Row extends object>(
   )
 }
 
-/** `update …`: sets columns of the rows with the same keys. The columns in `add` are added to their present values. */
+/**
+ * `update …`: sets columns of the rows with the same keys. The columns in `add` are added to their present values. Those in `first` keep
+ * their value once they have one, and those in `last` keep it where the row has none.
+ */
 export function updateOf<T extends PgTable, Row extends object>(
   table: T,
-  options: { readonly set: (field: Field<T>) => boolean; readonly add?: readonly Field<T>[] },
+  options: {
+    readonly set: (field: Field<T>) => boolean
+    readonly add?: readonly Field<T>[]
+    readonly first?: readonly Field<T>[]
+    readonly last?: readonly Field<T>[]
+  },
 ): Write<Row> {
   const key = columnsOf(table, (field) => field === 'key')
-  const added = columnsOf(table, (field) => options.add?.includes(field) ?? false)
+  const listed = (fields: readonly Field<T>[] = []) => columnsOf(table, (field) => fields.includes(field))
+  const [added, first, last] = [listed(options.add), listed(options.first), listed(options.last)]
   const set = columnsOf(table, (field) => field !== 'key' && !options.add?.includes(field) && options.set(field))
   const assignments = [
     ...set.map(([, column]) => `${column.name} = ${valueIn(column)}`),
+    ...first.map(([, { name }]) => `${name} = coalesce(t.${name}, x.${name})`),
+    ...last.map(([, { name }]) => `${name} = coalesce(x.${name}, t.${name})`),
     ...added.map(([, { name }]) => `${name} = t.${name} + x.${name}`),
   ].join(', ')
   return writeOf(
-    [...key, ...set, ...added],
+    [...key, ...set, ...first, ...last, ...added],
     (rows) => `update ${getTableName(table)} as t set ${assignments} from ${rows} where t.key = x.key`,
   )
 }

@@ -65,9 +65,28 @@ export function toImage(before: object): DeploymentImage {
   }
 }
 
-export const rolloutColumns = columnList(rollouts, fieldsBut(rollouts, 'identity', 'createdRevision'))
-const rolloutFields = fieldsBut(rollouts, 'identity', 'createdRevision', ...counters)
-export type RolloutRecord = RowOf<typeof rollouts, (typeof rolloutFields)[number] | (typeof counters)[number]>
+const lifeFields = [
+  'createdRevision',
+  'createdAt',
+  'startedRevision',
+  'startedAt',
+  'activityRevision',
+  'activityAt',
+  'changedRevision',
+  'changedAt',
+] as const
+export type StoredLife = ObjectOf<typeof rollouts, (typeof lifeFields)[number]>
+export const toLife: (row: RowOf<typeof rollouts, (typeof lifeFields)[number]>) => StoredLife = rowMapper(
+  rollouts,
+  lifeFields,
+)
+
+export const rolloutColumns = columnList(rollouts, fieldsBut(rollouts, 'identity'))
+const rolloutFields = fieldsBut(rollouts, 'identity', ...lifeFields, ...counters)
+export type RolloutRecord = RowOf<
+  typeof rollouts,
+  (typeof rolloutFields)[number] | (typeof lifeFields)[number] | (typeof counters)[number]
+>
 export const toRollout: (row: RolloutRecord) => Rollout = rowMapper(rollouts, rolloutFields)
 
 export type CountersRecord = RowOf<typeof rollouts, (typeof counters)[number]>

@@ -141,6 +141,17 @@ export const rollouts = pgTable(
     state: lifecycleState('state'),
     status: instanceStatus('status'),
     currentInstanceKey: key('current_instance_key'),
+    // The life of the rollout. Null: it has not come to that, or a server of an older version wrote the row.
+    createdAt: instant('created_at'),
+    /** A deployment of it was first not PENDING. */
+    startedRevision: revision('started_revision'),
+    startedAt: instant('started_at'),
+    /** The number of its deployments in progress last changed. If there is none now, it has been finished since. */
+    activityRevision: revision('activity_revision'),
+    activityAt: instant('activity_at'),
+    /** The last entry of the log that is about it. No index: it would cost each report. */
+    changedRevision: revision('changed_revision'),
+    changedAt: instant('changed_at'),
     ...deploymentCounters,
   },
   (t) => [

@@ -252,10 +252,21 @@ export interface Effects {
   /** One row for each device and kind. */
   readonly deviations: readonly DeviationDelta[]
   readonly rolloutDeltas: ReadonlyMap<number, Counters>
+  /** Of every rollout with a change, so also of those in `rolloutDeltas`. */
+  readonly rolloutLives: ReadonlyMap<number, RolloutLife>
   readonly fleetDelta: Counters
   readonly revision: Revision
   readonly at: Millis
   readonly nextKey: number
+}
+
+/** What a batch makes of the life of a rollout. Null: it does not change that. */
+export interface RolloutLife {
+  /** When a deployment of it first was not PENDING, if none had been before the batch. */
+  readonly startedRevision: Revision | null
+  /** When the number of its deployments in progress last changed. */
+  readonly activityRevision: Revision | null
+  readonly changedRevision: Revision
 }
 
 /** The decisions of a batch. */

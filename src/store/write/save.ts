@@ -2,7 +2,7 @@
  * The second half of the writer's SQL: saves the changes of a batch, in one statement a table for any number of reports.
  * The statements do not wait for each other's answers; the transaction is the caller's.
  */
-import { counters, isZero, zeroCounters } from '../../domain/counters.ts'
+import { counters, zeroCounters } from '../../domain/counters.ts'
 import type { ResourceImage } from '../../domain/resource.ts'
 import { doorbellChannel, type Session } from '../database.ts'
 import { insertOf, iso, updateOf, type Write } from '../sql/record-set.ts'
@@ -21,7 +21,7 @@ import {
   targets,
 } from '../tables/schema.ts'
 import { batchRows, messagesOf, stampOf, tellIn } from './batches.ts'
-import type { BatchName, DecidedBatch, Effects, Entry, Head, KeptReport, Touch } from './contract.ts'
+import type { BatchName, DecidedBatch, Effects, Entry, Head, KeptReport, RolloutLife, Touch } from './contract.ts'
 import { saveAlerts } from './save-alerts.ts'
 import { saveDesired } from './save-desired.ts'
 import { saveOrchestration } from './save-orchestration.ts'
@@ -53,8 +53,10 @@ const reviseRollouts = updateOf(rollouts, {
   set: (field) => ['compositeProfile', 'state', 'status', 'currentInstanceKey'].includes(field),
 })
 export const countRollouts = updateOf(rollouts, {
-  set: () => false,
+  set: (field) => field === 'changedRevision' || field === 'changedAt',
   add: counters,
+  first: ['startedRevision', 'startedAt'],
+  last: ['activityRevision', 'activityAt'],
 })
 export const insertEntries = insertOf(changeLog)
 export const insertReports = insertOf(reports)
@@ -138,14 +140,30 @@ export async function saveBatch(
 }
 
 /** Updates rollouts that existed before, because one statement cannot update what it inserts. */
-export function knownRolloutDeltas({ rolloutDeltas, rollouts }: Effects): object[] {
-  const isKnown = (key: number): boolean => !rollouts.get(key)?.isNew
-  return [...rolloutDeltas]
-    .filter(([key, delta]) => isKnown(key) && !isZero(delta))
-    .map(([key, delta]) => ({ key, ...delta }))
+export function knownRolloutDeltas({ rolloutDeltas, rolloutLives, rollouts, at }: Effects): object[] {
+  return [...rolloutLives]
+    .filter(([key]) => !rollouts.get(key)?.isNew)
+    .map(([key, life]) => ({ key, ...(rolloutDeltas.get(key) ?? zeroCounters()), ...lifeOf(life, at) }))
 }
 
-export function newRollouts(before: Head, { rollouts, rolloutDeltas, revision }: Effects): object[] {
+/** Of a rollout that was created at this revision. */
+function lifeFrom(createdRevision: number, life: RolloutLife | undefined): RolloutLife {
+  const { startedRevision = null, activityRevision = null, changedRevision = createdRevision } = life ?? {}
+  return { startedRevision, activityRevision: activityRevision ?? createdRevision, changedRevision }
+}
+
+function lifeOf({ startedRevision, activityRevision, changedRevision }: RolloutLife, at: number): object {
+  return {
+    startedRevision,
+    startedAt: startedRevision === null ? null : at,
+    activityRevision,
+    activityAt: activityRevision === null ? null : at,
+    changedRevision,
+    changedAt: at,
+  }
+}
+
+export function newRollouts(before: Head, { rollouts, rolloutDeltas, rolloutLives, revision, at }: Effects): object[] {
   // The batch's first revision: its deployments must not be older than their rollout.
   const createdRevision = Math.min(before.revision + 1, revision)
   return [...rollouts.values()]
@@ -154,6 +172,8 @@ export function newRollouts(before: Head, { rollouts, rolloutDeltas, revision }:
       ...row,
       identity: storedUniqueName(row),
       createdRevision,
+      createdAt: at,
+      ...lifeOf(lifeFrom(createdRevision, rolloutLives.get(row.key)), at),
       ...(rolloutDeltas.get(row.key) ?? zeroCounters()),
     }))
 }

@@ -152,6 +152,22 @@ export function selectBySubject(
   return sql`select * from (${sql.join(runs, sql` union all `)}) as in_runs ${ending}`
 }
 
+/** The changes of a rollout, and those with which a deployment left it. One range of an index for each. */
+export function selectOfRollout(
+  reader: Pick<Session, 'accessScope'>,
+  key: SQL,
+  filter: ChangeFilter,
+  stretch: ChangeStretch,
+): SQL {
+  const conditions = matchesChangeRow(reader, filter)
+  const own = selectChanges(stretch, [sql`${entry.rolloutKey} = ${key}`, ...conditions])
+  const hasLeft = sql`${entry.fromRolloutKey} = ${key} and ${entry.rolloutKey} is distinct from ${key}`
+  const left = selectChanges(stretch, [hasLeft, ...sawOrigin(reader, entry), ...conditions])
+  const ending =
+    stretch.limit === null ? sql`` : inOrder(sql`first_revision`, sql`ord`, stretch.reversed, stretch.limit)
+  return sql`select * from ((${own}) union all (${left})) as of_rollout ${ending}`
+}
+
 /** The subjects. No entry belongs to two of them. */
 function runsOf({
   deploymentIds,

@@ -12,12 +12,13 @@ import {
   ofDeployment,
   selectBySubject,
   selectChanges,
+  selectOfRollout,
 } from './rows.ts'
 
-/** The subjects. Results are by 0 for the fleet, by deployment key, and for components by the index in `items`. */
+/** The subjects. Results are by 0 for the fleet, by key for deployments and rollouts, and for components by the index in `items`. */
 export type ChangeScope =
   | { readonly of: 'fleet' }
-  | { readonly of: 'deployment'; readonly keys: readonly number[] }
+  | { readonly of: 'deployment' | 'rollout'; readonly keys: readonly number[] }
   | { readonly of: 'component'; readonly items: readonly { readonly deploymentKey: number; readonly name: string }[] }
 
 /** Whether the log must be scanned. */
@@ -37,6 +38,7 @@ export function selectOfParent(
   stretch: ChangeStretch,
 ): SQL {
   if (scope.of === 'fleet' && namesSubjects(filter)) return selectBySubject(reader, stretch, filter)
+  if (scope.of === 'rollout') return selectOfRollout(reader, sql`parent.key`, filter, stretch)
   const isSubject = scope.of === 'fleet' ? [] : [ofDeployment(sql`parent.deployment_key`)]
   const isComponent = scope.of === 'component' ? [ofComponent(sql`parent.name`)] : []
   return selectChanges(stretch, [...isSubject, ...isComponent, ...matchesChangeRow(reader, filter)])
@@ -52,6 +54,8 @@ export function parentsOf(scope: ChangeScope): readonly Parent[] {
   switch (scope.of) {
     case 'fleet':
       return [{ key: 0 }]
+    case 'rollout':
+      return [...new Set(scope.keys)].map((key) => ({ key }))
     case 'deployment':
       return [...new Set(scope.keys)].map((key) => ({ key, deployment_key: key }))
     case 'component':

@@ -1,0 +1,29 @@
+/** The reads of rollouts of one snapshot (loaders.ts). */
+import type { RolloutName } from '../../domain/rollout.ts'
+import type { Revision } from '../../domain/values.ts'
+import type { Snapshot } from '../../store/database.ts'
+import { changedBefore } from '../../store/read/rollout-life.ts'
+import type { RolloutOrder } from '../../store/read/rollout-order.ts'
+import {
+  countRollouts,
+  pageRollouts,
+  type RolloutFilter,
+  rolloutByKeyArgs,
+  rolloutsByKey,
+} from '../../store/read/rollouts.ts'
+import type { PageRequest } from '../../store/sql/order.ts'
+import { batched, remembered } from './batching.ts'
+
+export function rolloutLoaders(s: Snapshot) {
+  return {
+    rollout: batched((keys: readonly number[], asOf: Revision | null) => rolloutsByKey(s, keys, asOf)),
+    rolloutByName: remembered((name: Omit<RolloutName, 'kind'>, asOf: Revision | null) =>
+      rolloutByKeyArgs(s, name, asOf),
+    ),
+    rolloutChangedBefore: batched((keys: readonly number[], asOf: Revision) => changedBefore(s, keys, asOf)),
+    rollouts: remembered((filter: RolloutFilter, page: PageRequest, order: RolloutOrder) =>
+      pageRollouts(s, filter, page, order),
+    ),
+    rolloutCount: remembered((filter: RolloutFilter) => countRollouts(s, filter)),
+  }
+}

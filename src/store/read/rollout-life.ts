@@ -1,0 +1,74 @@
+/** When rollouts were created, started, changed last and finished. The writer keeps it in their rows (ingest/rollout-lives.ts). */
+import { sql } from 'drizzle-orm'
+import type { Counters } from '../../domain/counters.ts'
+import type { Millis, Revision } from '../../domain/values.ts'
+import type { Session } from '../database.ts'
+import { asParents } from '../sql/parameters.ts'
+import { toLife } from '../sql/rows.ts'
+import { changeLog } from '../tables/schema.ts'
+
+export interface Instant {
+  readonly revision: Revision
+  readonly at: Millis | null
+}
+
+/** Null: it has not come to that, or it is not known. */
+export interface RolloutLife {
+  readonly created: Instant
+  readonly started: Instant | null
+  readonly changed: Instant | null
+  readonly finished: Instant | null
+}
+
+/** A reader with labels sees only some deployments of a rollout, so it sees no times that others cause. */
+export function seesWholeRollouts({ accessScope }: Pick<Session, 'accessScope'>): boolean {
+  return !accessScope?.labels
+}
+
+export function lifeOf(
+  reader: Pick<Session, 'accessScope'>,
+  record: Parameters<typeof toLife>[0],
+  counters: Counters,
+): RolloutLife {
+  const life = toLife(record)
+  const instant = (revision: Revision | null, at: Millis | null): Instant | null =>
+    revision === null ? null : { revision, at }
+  const created = { revision: life.createdRevision, at: life.createdAt }
+  if (!seesWholeRollouts(reader)) return { created, started: null, changed: null, finished: null }
+  const { pending, installing, removing } = counters
+  return {
+    created,
+    started: instant(life.startedRevision, life.startedAt),
+    changed: instant(life.changedRevision, life.changedAt),
+    finished: pending + installing + removing > 0 ? null : instant(life.activityRevision, life.activityAt),
+  }
+}
+
+/** `changed` is absent: changedBefore reads it from the log. */
+export function lifeAt(life: RolloutLife, asOf: Revision): RolloutLife {
+  const then = (instant: Instant | null): Instant | null => (instant && instant.revision <= asOf ? instant : null)
+  return {
+    created: life.created,
+    started: then(life.started),
+    changed: then(life.changed),
+    finished: then(life.finished),
+  }
+}
+
+/** The last change of each rollout up to a revision. */
+export async function changedBefore(
+  session: Session,
+  keys: readonly number[],
+  asOf: Revision,
+): Promise<Map<number, Instant>> {
+  if (!seesWholeRollouts(session)) return new Map()
+  const last = (column: typeof changeLog.rolloutKey | typeof changeLog.fromRolloutKey) =>
+    sql`(select ${changeLog.lastRevision}, ${changeLog.at} from ${changeLog}
+      where ${column} = parent.key and ${changeLog.firstRevision} <= ${asOf}::bigint order by ${changeLog.firstRevision} desc limit 1)`
+  const rows = await session.rows<{ key: number; revision: Revision; at: Millis }>(
+    sql`select parent.key, least(found.last_revision, ${asOf}::bigint) as revision, found.at from ${asParents(keys)}
+      cross join lateral (select * from (${last(changeLog.rolloutKey)} union all ${last(changeLog.fromRolloutKey)}) as either
+        order by last_revision desc limit 1) as found`,
+  )
+  return new Map(rows.map(({ key, revision, at }) => [key, { revision, at }]))
+}
