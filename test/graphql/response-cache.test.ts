@@ -194,6 +194,22 @@ describe.each(stores)('responses on $name', (store) => {
     expect(await sinks()).toMatchObject([{ name: 'hook', paused: true }])
   })
 
+  it('that name the caller are never those of another caller with equal rights', async () => {
+    const names = ['viewer/label:site=a/label:site=b', 'viewer/label:site=b/label:site=a']
+    for (const query of [
+      '{ revision viewer { name roles scopes expiresAt } }',
+      '{ ...V } fragment V on Query { viewer { name } deploymentCounts { total } }',
+    ])
+      for (const name of [...names, ...names, ...names.toReversed()]) {
+        const { text } = await asked(query, name)
+        expect(JSON.parse(text).data.viewer).toMatchObject({ name })
+      }
+    const { data } = await api.query('{ viewer { name roles scopes } }', {}, 'reporter')
+    expect(data).toEqual({ viewer: { name: 'reporter', roles: ['REPORTER'], scopes: [] } })
+    const none = await api.query('{ viewer { roles scopes } }', {}, 'boss/project:x')
+    expect(none.data).toEqual({ viewer: { roles: [], scopes: ['project:x'] } })
+  })
+
   it('have an ETag, and are not sent again while it matches', async () => {
     const url = `${api.url}?${new URLSearchParams({ query: '{ deploymentCounts { total failed } }' })}`
     const get = (etag?: string) =>
