@@ -39,6 +39,7 @@ import { requireRetained, resolvePast } from '../../store/read/past.ts'
 import { profilesOf } from '../../store/read/profiles.ts'
 import type { ResourceFilter } from '../../store/read/resource-scope.ts'
 import { countResources, detailsOf, pageResources, resourcesByKey, sumOfReadiness } from '../../store/read/resources.ts'
+import { type SearchKind, search } from '../../store/read/search.ts'
 import {
   countDevices,
   type DeviceFilter,
@@ -273,6 +274,7 @@ function createReader(s: Snapshot) {
       (_, index) => index,
     ),
     ...reportLoaders(s),
+    search: remembered((text: string, kinds: readonly SearchKind[], limit: number) => search(s, text, kinds, limit)),
     sinkLag: batched((keys: readonly number[]) => lagsOf(s, keys)),
     drift: remembered(() => audit(s)),
   }

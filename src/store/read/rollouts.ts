@@ -139,7 +139,8 @@ function existedAt(reader: Session, asOf: Revision | null): SQL {
   return all([...existed, ...visibleRollout(reader, rollouts, asOf === null ? 'now' : 'ever')])
 }
 
-function fromListed(reader: Session, filter: RolloutFilter, bounds: readonly SQL[]): SQL {
+/** The condition of lists: implicit rollouts only while they have a deployment. */
+export function isListed(reader: Session): SQL {
   const { pending, installing, installed, failed, removing, removed } = rollouts
   const deployed = sql.join(
     [pending, installing, installed, failed, removing, removed].map((n) => sql`${n}`),
@@ -150,8 +151,11 @@ function fromListed(reader: Session, filter: RolloutFilter, bounds: readonly SQL
     ? sql`exists (select 1 from ${deployments} where ${deployments.rolloutKey} = ${rollouts.key}
         and ${deployments.forgottenAt} is null and ${deployments.isCurrent} and ${all(visiblePlace(reader, deployments))})`
     : sql`${deployed} > 0`
-  const isListed = sql`(${rollouts.kind} <> 'MARGO_DEPLOYMENT' or ${hasDeployments})`
-  return sql`from ${rollouts} where ${all([isListed, ...visibleRollout(reader, rollouts), ...matchesRollout(filter), ...bounds])}`
+  return sql`(${rollouts.kind} <> 'MARGO_DEPLOYMENT' or ${hasDeployments})`
+}
+
+function fromListed(reader: Session, filter: RolloutFilter, bounds: readonly SQL[]): SQL {
+  return sql`from ${rollouts} where ${all([isListed(reader), ...visibleRollout(reader, rollouts), ...matchesRollout(filter), ...bounds])}`
 }
 
 function matchesRollout({ kinds, projects, names, states, statuses, text }: RolloutFilter): SQL[] {

@@ -103,6 +103,7 @@ export const targets = pgTable(
   },
   (t) => [
     uniqueIndex('targets_name').on(t.kind, t.provider, t.name),
+    index('targets_search').on(sql`lower(name) text_pattern_ops`),
     index('targets_parent').on(t.parentKey).where(sql`parent_key is not null`),
     index('targets_retired').on(t.name).where(sql`retired_at is not null`),
     index('targets_connectivity').on(t.connectivity).where(sql`kind = 'DEVICE' and retired_at is null`),
@@ -156,6 +157,7 @@ export const rollouts = pgTable(
   },
   (t) => [
     uniqueIndex('rollouts_identity').on(t.kind, t.identity),
+    index('rollouts_search').on(sql`lower(name) text_pattern_ops`),
     // The newest intents: a fleet may have a rollout of its own for each deployment.
     index('rollouts_newest').on(t.key).where(sql`kind <> 'MARGO_DEPLOYMENT'`),
   ],
@@ -206,6 +208,7 @@ export const deployments = pgTable(
     index('deployments_orchestrator').on(t.reporter, t.deploymentId).where(sql`instance_key is not null`),
     uniqueIndex('deployments_place').on(t.instanceKey, t.targetKey).where(sql`instance_key is not null`),
     index('deployments_id').on(t.deploymentId, t.key),
+    index('deployments_search').on(sql`lower(deployment_id) text_pattern_ops`).where(sql`forgotten_at is null`),
     index('deployments_target').on(t.targetKey, t.deploymentId),
     index('deployments_rollout').on(t.rolloutKey, t.revision).where(sql`forgotten_at is null`),
     index('deployments_revision').on(t.revision).where(sql`forgotten_at is null`),

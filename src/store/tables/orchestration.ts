@@ -90,6 +90,7 @@ export const resources = pgTable(
   },
   (t) => [
     index('resources_name').on(t.deploymentKey, t.component, t.name),
+    index('resources_search').on(sql`lower(name) text_pattern_ops`).where(sql`gone_at is null`),
     index('resources_instance').on(t.instanceKey, t.key).where(sql`gone_at is null`),
     index('resources_deployment').on(t.deploymentKey, t.key).where(sql`gone_at is null`),
     index('resources_revision').on(t.instanceKey, t.revision),

@@ -1,0 +1,109 @@
+/**
+ * Finds rollouts, devices, clusters, deployments and resources by name. An index finds names that begin with the text. Names that only
+ * contain it are found among the newest rows of each table: an index of all parts of names (trigrams) would cost every new row, and
+ * PGlite has none.
+ */
+import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
+import { isStorable } from '../../domain/text.ts'
+import type { Session } from '../database.ts'
+import { all } from '../sql/parameters.ts'
+import { deployments, resources, rollouts, targets } from '../tables/schema.ts'
+import { visiblePlace, visibleRollout, visibleTarget } from './access-scope.ts'
+import { isListed } from './rollouts.ts'
+
+export const searchKinds = ['ROLLOUT', 'DEVICE', 'CLUSTER', 'DEPLOYMENT', 'RESOURCE'] as const
+export type SearchKind = (typeof searchKinds)[number]
+
+/** In the order of results. */
+export const searchMatches = ['EXACT', 'PREFIX', 'PART'] as const
+export type SearchMatch = (typeof searchMatches)[number]
+
+export interface Found {
+  readonly kind: SearchKind
+  readonly key: number
+  readonly name: string
+  readonly match: SearchMatch
+}
+
+/** Rows of each kind that are examined: the first that begin with the text, and the newest for parts. */
+export const searchedRows = 20_000
+
+/** Exact matches first, then names that begin with the text, then names that contain it. Case is ignored. */
+export async function search(
+  session: Session,
+  text: string,
+  kinds: readonly SearchKind[],
+  limit: number,
+): Promise<Found[]> {
+  if (!isStorable(text)) return []
+  const found = await Promise.all(
+    [...new Set(kinds)].map(async (kind) => {
+      const rows = await session.rows<{ key: number; name: string; rank: number }>(
+        selectFrom(session, kind, text, limit),
+      )
+      return rows.map(({ key, name, rank }) => ({ kind, key, name, match: searchMatches[rank] ?? 'PART' }))
+    }),
+  )
+  const places = (one: Found) => [searchMatches.indexOf(one.match), searchKinds.indexOf(one.kind)] as const
+  return found
+    .flat()
+    .toSorted((a, b) => {
+      const [[match, kind], [otherMatch, otherKind]] = [places(a), places(b)]
+      return match - otherMatch || kind - otherKind || (a.name < b.name ? -1 : Number(a.name > b.name)) || a.key - b.key
+    })
+    .slice(0, limit)
+}
+
+interface Source {
+  readonly table: SQLWrapper
+  readonly key: SQLWrapper
+  readonly name: SQLWrapper
+  /** The condition of the index. */
+  readonly isPresent: SQL
+  readonly is: readonly SQL[]
+}
+
+function sourceOf(reader: Session, kind: SearchKind): Source {
+  switch (kind) {
+    case 'ROLLOUT': {
+      const is = [isListed(reader), ...visibleRollout(reader, rollouts)]
+      return { table: rollouts, key: rollouts.key, name: rollouts.name, isPresent: sql`true`, is }
+    }
+    case 'DEVICE':
+    case 'CLUSTER': {
+      const isKind = sql`${targets.kind} = ${sql.raw(`'${kind}'`)} and ${targets.retiredAt} is null`
+      const is = [isKind, ...visibleTarget(reader, targets)]
+      return { table: targets, key: targets.key, name: targets.name, isPresent: sql`true`, is }
+    }
+    case 'DEPLOYMENT': {
+      const is = [sql`${deployments.isCurrent}`, ...visiblePlace(reader, deployments)]
+      const isPresent = sql`${deployments.forgottenAt} is null`
+      return { table: deployments, key: deployments.key, name: deployments.deploymentId, isPresent, is }
+    }
+    case 'RESOURCE': {
+      const is = visiblePlace(reader, resources)
+      const isPresent = sql`${resources.goneAt} is null`
+      return { table: resources, key: resources.key, name: resources.name, isPresent, is }
+    }
+  }
+}
+
+/**
+ * Ranks: the index in `searchMatches`. The operators of text_pattern_ops use the index, whatever the database's collation. Both halves
+ * limit the rows before they look for those that the reader sees, so a restricted reader costs no more.
+ */
+function selectFrom(reader: Session, kind: SearchKind, text: string, limit: number): SQL {
+  const { table, key, name, isPresent, is } = sourceOf(reader, kind)
+  const [wanted, after] = [sql`lower(${text}::text)`, sql`(lower(${text}::text) || chr(1114111))`]
+  const folded = sql`lower(${name})`
+  const mostRows = sql.raw(String(searchedRows))
+  return sql`
+    (select ${key} as key, ${name} as name, case when folded = ${wanted} then 0 else 1 end as rank
+      from (select ${table}.*, ${folded} as folded from ${table} where ${folded} ~>=~ ${wanted} and ${folded} ~<~ ${after} and ${isPresent}
+        order by folded using ~<~ limit ${mostRows}) as ${table}
+      where ${all(is)} order by folded using ~<~ limit ${limit}::int)
+    union all
+    (select ${key} as key, ${name} as name, 2 as rank
+      from (select * from ${table} where ${isPresent} order by ${key} desc limit ${mostRows}) as ${table}
+      where strpos(${folded}, ${wanted}) > 1 and ${all([...is])} order by ${key} desc limit ${limit}::int)`
+}
