@@ -2,6 +2,8 @@
 import type { ComponentChildren, ComponentType } from 'preact'
 import { useEffect, useErrorBoundary, useRef } from 'preact/hooks'
 import { findSession, isSignedOut, signedInAs, signOut } from './data/api.ts'
+import { graphql } from './data/graphql.ts'
+import { useStream } from './data/use-query.ts'
 import { DeploymentPage } from './pages/deployment.tsx'
 import { DeploymentsPage } from './pages/deployments.tsx'
 import { DevicePage } from './pages/device.tsx'
@@ -15,6 +17,7 @@ import { RolloutsPage } from './pages/rollouts.tsx'
 import { go, href, route } from './route.ts'
 import { SignIn } from './sign-in.tsx'
 import { Notices, Status } from './status.tsx'
+import { failing, useTitle } from './widgets/tab.ts'
 import { chooseTheme, type Theme, theme } from './widgets/theme.ts'
 import { TimeBar } from './widgets/time-bar.tsx'
 
@@ -48,9 +51,8 @@ export function App() {
   const place = route.value.path.join('/')
   const main = useRef<HTMLElement>(null)
   const isFirst = useRef(true)
+  useTitle([entry.isOpaque ? null : steps.at(-1), entry.title].filter(Boolean).join(' · '))
   useEffect(() => {
-    const heading = entry.isOpaque ? null : steps.at(-1)
-    document.title = [heading, entry.title, 'Rollcall'].filter(Boolean).join(' · ')
     // Keyboard and screen-reader users continue at the top of the new page.
     if (!isFirst.current) {
       scrollTo(0, 0)
@@ -91,6 +93,7 @@ export function App() {
         <ThemeChoice />
       </header>
       <Notices />
+      <Failing />
       <main id="main" tabIndex={-1} ref={main}>
         <Guarded key={place}>
           <entry.page steps={steps} />
@@ -99,6 +102,16 @@ export function App() {
       <TimeBar />
     </>
   )
+}
+
+const failedSubscription = graphql(`subscription Failing { deploymentCounts { cursor counts { failed } } }`)
+
+function Failing() {
+  const data = useStream(failedSubscription, {})
+  useEffect(() => {
+    failing.value = data?.deploymentCounts.counts.failed ?? null
+  }, [data])
+  return null
 }
 
 /** An error of one page leaves the others usable. */

@@ -12,7 +12,7 @@ import { ErrorMessage } from '../widgets/error-message.tsx'
 import { Manifests } from '../widgets/manifests.tsx'
 import { ConnectivityMark } from '../widgets/state-mark.tsx'
 import { FilteredDeployments } from './deployments.tsx'
-import { DeviceTable, deviceFragment } from './devices.tsx'
+import { DeviceTable, deviceFragment, LastHeard } from './devices.tsx'
 
 const deviceDocument = graphql(
   `
@@ -101,8 +101,8 @@ export function DevicePage({ steps: [deviceId = ''] }: { readonly steps: readonl
           </div>
           <div>
             <dt>Last heard</dt>
-            <dd class="number" title={device.lastHeardAt ? formatFull(device.lastHeardAt) : undefined}>
-              {device.lastHeardAt ? formatAge(device.lastHeardAt, now.value) : 'never'}
+            <dd class="number">
+              <LastHeard device={device} />
             </dd>
           </div>
           <div>

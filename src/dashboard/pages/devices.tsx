@@ -8,6 +8,7 @@ import { href } from '../route.ts'
 import { CountsBar } from '../widgets/counts-bar.tsx'
 import { ErrorMessage } from '../widgets/error-message.tsx'
 import { Choice, FilterChip, Pager, parseLabel, SearchField, Toggle, useFilters } from '../widgets/filters.tsx'
+import { Name } from '../widgets/name.tsx'
 import { countsFragment } from '../widgets/standing.tsx'
 import { ConnectivityMark } from '../widgets/state-mark.tsx'
 import { Cell } from '../widgets/virtual-list.tsx'
@@ -15,7 +16,7 @@ import { Cell } from '../widgets/virtual-list.tsx'
 export const deviceFragment = graphql(
   `
     fragment DeviceRow on Device {
-      id deviceId name connectivity lastHeardAt registered revokedAt retirement { at } labels { key value } parent { deviceId name }
+      id deviceId name connectivity lastHeardAt registered revokedAt retirement { at } labels { key value } parent { deviceId name lastHeardAt }
       deploymentCounts { ...Counts }
     }
   `,
@@ -89,11 +90,32 @@ export function DeviceTable({ devices, label }: { readonly devices: readonly Dev
   )
 }
 
+interface LastHeardProps {
+  readonly device: {
+    readonly lastHeardAt: string | null
+    readonly parent: { readonly name: string; readonly lastHeardAt: string | null } | null
+  }
+}
+
+/** Devices behind a gateway are heard through it. */
+export function LastHeard({ device: { lastHeardAt, parent } }: LastHeardProps) {
+  const time = lastHeardAt ?? parent?.lastHeardAt ?? null
+  if (time === null) return <span class="muted">never</span>
+  return (
+    <time dateTime={time} title={formatFull(time)}>
+      {lastHeardAt === null && parent && `via ${parent.name}, `}
+      {formatAge(time, now.value)}
+    </time>
+  )
+}
+
 function DeviceCells({ device }: { readonly device: DeviceRow }) {
   return (
     <>
       <Cell class="main">
-        <a href={href(['device', device.deviceId])}>{device.name}</a>
+        <a href={href(['device', device.deviceId])}>
+          <Name>{device.name}</Name>
+        </a>
         <small class="muted">
           {[
             device.name === device.deviceId ? null : device.deviceId,
@@ -119,13 +141,7 @@ function DeviceCells({ device }: { readonly device: DeviceRow }) {
         <span class="number">{formatNumber(expectedOf(device.deploymentCounts))}</span>
       </Cell>
       <Cell class="when number">
-        {device.lastHeardAt ? (
-          <time dateTime={device.lastHeardAt} title={formatFull(device.lastHeardAt)}>
-            {formatAge(device.lastHeardAt, now.value)}
-          </time>
-        ) : (
-          <span class="muted">never</span>
-        )}
+        <LastHeard device={device} />
       </Cell>
     </>
   )

@@ -21,6 +21,7 @@ import { ResourceList, useResourceFilter } from '../widgets/resources.tsx'
 import { Actions, RunList, useRuns } from '../widgets/runs.tsx'
 import { Headline, installedFragment } from '../widgets/standing.tsx'
 import { StateMark } from '../widgets/state-mark.tsx'
+import { useTitle } from '../widgets/tab.ts'
 import { FilteredDeployments } from './deployments.tsx'
 import { hasFailedRun, isOrchestrated, rolloutFragment, rolloutKinds } from './rollouts.tsx'
 
@@ -51,6 +52,7 @@ export function RolloutPage({ steps: [id = ''] }: { readonly steps: readonly str
     { id, rolloutIds: [id], instanceIds: null, asOf },
     asOf === null ? { rolloutIds: [id] } : null,
   )
+  useTitle(data?.rollout?.name ?? null)
   if (error && !data) return <ErrorMessage error={error} />
   if (!data) return <h1 aria-busy="true">Rollout</h1>
   const { rollout } = data

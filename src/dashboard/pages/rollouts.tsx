@@ -8,6 +8,7 @@ import { CountsBar } from '../widgets/counts-bar.tsx'
 import { ErrorMessage } from '../widgets/error-message.tsx'
 import { Choice, Pager, SearchField, useFilters } from '../widgets/filters.tsx'
 import { GroupLines, groupsFragment } from '../widgets/group-lines.tsx'
+import { Name } from '../widgets/name.tsx'
 import { countsFragment, ShortHeadline } from '../widgets/standing.tsx'
 import { StateMark } from '../widgets/state-mark.tsx'
 
@@ -121,7 +122,9 @@ export function RolloutLine({ rollout }: { readonly rollout: RolloutSummary }) {
   const hasFailed = hasFailedRun(rollout)
   return (
     <div class="rollout-line">
-      <a href={href(['rollout', rollout.id])}>{rollout.name}</a>
+      <a href={href(['rollout', rollout.id])}>
+        <Name>{rollout.name}</Name>
+      </a>
       <small class="muted kind">{[rolloutKinds[rollout.kind], rollout.project].filter(Boolean).join(' · ')}</small>
       <CountsBar {...standing} old={rollout.old.total} label={rollout.name} />
       <ShortHeadline of={standing} isObserved={isOrchestrated(rollout)} hasFailed={hasFailed} />

@@ -6,6 +6,7 @@ import { formatAge, formatFull } from '../data/time.ts'
 import { href, moment } from '../route.ts'
 import { Versions } from './convergence.tsx'
 import { ErrorMessage } from './error-message.tsx'
+import { Name } from './name.tsx'
 import { ReadinessMark } from './readiness.tsx'
 import { StateMark, toMark } from './state-mark.tsx'
 import { useIsNarrow } from './theme.ts'
@@ -54,6 +55,7 @@ export function DeploymentTable({ source, label, empty }: TableProps) {
           head={['Deployment', 'Where', 'State', 'Version', 'Components', 'Changed']}
           total={total ?? undefined}
           columns="deployments"
+          widths={{ '--version': `${Math.max(...list.map(versionLength))}ch` }}
           more={source.more}
         >
           {(row) => <DeploymentCells row={row} />}
@@ -80,6 +82,10 @@ export function reasonOf(row: Row): string | null {
   const [object] = row.broken.nodes
   return object ? [`${object.kind} ${object.name}`, object.reason, object.message].filter(Boolean).join(': ') : null
 }
+
+/** In letters, with the mark and the arrow. */
+const versionLength = ({ adoptedManifestVersion, targetManifestVersion }: Row): number =>
+  (adoptedManifestVersion ?? '').length + (targetManifestVersion ?? '').length + 6
 
 export function DeploymentCells({ row }: { readonly row: Row }) {
   const reason = reasonOf(row)
@@ -130,8 +136,12 @@ export function DeploymentLink({ deployment }: { readonly deployment: Named }) {
   const { application, applicationVersion, deploymentId } = deployment
   return (
     <a href={deploymentHref(deployment)} title={deploymentId}>
-      {application ? `${application} ${applicationVersion ?? ''}` : deploymentId}
-      {application && <small>{deploymentId}</small>}
+      <Name>{application ? [application, applicationVersion].filter(Boolean).join(' ') : deploymentId}</Name>
+      {application && (
+        <small>
+          <Name>{deploymentId}</Name>
+        </small>
+      )}
     </a>
   )
 }
@@ -147,8 +157,10 @@ export function TargetLink({
   readonly target: Pick<Row['target'], 'name' | 'id'> & { readonly deviceId?: string }
 }) {
   return target.deviceId === undefined ? (
-    <span>{target.name}</span>
+    <Name>{target.name}</Name>
   ) : (
-    <a href={href(['device', target.deviceId])}>{target.name}</a>
+    <a href={href(['device', target.deviceId])}>
+      <Name>{target.name}</Name>
+    </a>
   )
 }

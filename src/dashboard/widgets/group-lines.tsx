@@ -4,6 +4,7 @@ import { type FragmentOf, graphql } from '../data/graphql.ts'
 import { formatNumber } from '../data/labels.ts'
 import { href } from '../route.ts'
 import { CountsBar } from './counts-bar.tsx'
+import { Name } from './name.tsx'
 import { ShortHeadline } from './standing.tsx'
 import { StateMark } from './state-mark.tsx'
 
@@ -27,7 +28,7 @@ export function GroupLines({ of: { nodes, totalCount } }: { readonly of: Fragmen
                   : href(['deployments'], { group: writeGroup({ by: 'APPLICATION', key }) })
               }
             >
-              {rollout?.name ?? key ?? 'No application declared'}
+              <Name>{rollout?.name ?? key ?? 'No application declared'}</Name>
             </a>
             <small class="muted kind">{rollout ? 'Rollout' : 'Application'}</small>
             <CountsBar counts={counts} label={rollout?.name ?? key ?? 'No application declared'} />

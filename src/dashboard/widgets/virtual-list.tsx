@@ -11,6 +11,8 @@ interface VirtualListProps<Row> {
   /** The number of rows. */
   readonly total?: number | undefined
   readonly columns: string
+  /** Widths that depend on the rows, as CSS variables. */
+  readonly widths?: Readonly<Record<string, string>>
   /** Called when the last loaded rows come into view. */
   readonly more?: () => void
   readonly children: (row: Row) => ComponentChildren
@@ -26,6 +28,7 @@ export function VirtualList<Row>({
   head,
   total,
   columns,
+  widths = {},
   more,
   children,
 }: VirtualListProps<Row>) {
@@ -63,6 +66,7 @@ export function VirtualList<Row>({
   return (
     <div
       class={`table ${columns}`}
+      style={widths}
       role="table"
       aria-label={label}
       aria-rowcount={(total ?? rows.length) + (head ? 1 : 0)}

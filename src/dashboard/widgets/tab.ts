@@ -1,0 +1,28 @@
+/** The browser's tab: its title names the page, and title and icon count the failed deployments of the fleet. */
+import { effect, signal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import { formatNumber } from '../data/labels.ts'
+
+const title = signal('')
+/** Null: not known yet. */
+export const failing = signal<number | null>(null)
+
+export function useTitle(text: string | null): void {
+  useEffect(() => {
+    if (text !== null) title.value = text
+  }, [text])
+}
+
+const icon = document.querySelector<HTMLLinkElement>('link[rel="icon"]')
+const plain = icon?.href ?? ''
+
+effect(() => {
+  const count = failing.value ?? 0
+  document.title = `${count > 0 ? `(${formatNumber(count)}) ` : ''}${title.value} · Rollcall`
+  icon?.setAttribute('href', count > 0 ? `data:image/svg+xml,${encodeURIComponent(draw(count))}` : plain)
+})
+
+const draw = (count: number): string =>
+  `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><path d="M10 1h12l9 9v12l-9 9H10l-9-9V10z" fill="#c4122f"/>` +
+  `<text x="16" y="22" text-anchor="middle" font-family="sans-serif" font-weight="700" font-size="${count > 9 ? 15 : 18}" ` +
+  `fill="#fff">${count > 99 ? '99+' : count}</text></svg>`

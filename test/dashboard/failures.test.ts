@@ -1,0 +1,78 @@
+/** What people look for at 3 a.m.: what fails, why, where and since when, and the way to the deployments. */
+import { describe, expect, it } from 'vitest'
+import { findChromium } from '../support/browser.ts'
+import { send, useDashboard } from './harness.ts'
+
+// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
+describe.runIf(findChromium())('failures on the dashboard', () => {
+  const { server, visit } = useDashboard()
+
+  it('are grouped by cause, with their number, time and places, and lead to the deployments', async () => {
+    const devices = ['oven-1', 'oven-2', 'oven-3', 'oven-4', 'oven-5']
+    await server().query(
+      `mutation ($devices: [DeviceInput!]!, $deployments: [DeploymentDeclaration!]!) {
+        registerDevices(input: { devices: $devices }) { __typename }
+        declareDeployments(input: { rollout: { name: "ovens" }, deployments: $deployments }) { __typename }
+      }`,
+      {
+        devices: devices.map((deviceId, index) => ({
+          deviceId,
+          labels: [{ key: 'site', value: index < 3 ? 'porto' : 'lyon' }],
+        })),
+        deployments: devices.map((deviceId, index) => ({
+          deviceId,
+          deploymentId: `vision-${index}`,
+          application: 'vision-inspect',
+          applicationVersion: '1.0',
+        })),
+      },
+    )
+    for (const [index, deviceId] of devices.entries())
+      for (const state of ['installing', 'failed', 'installing', 'failed', 'installing', 'failed'])
+        await send(server().url, deviceId, `vision-${index}`, state, {
+          code: 'PULL',
+          message: `image ${index} was not found`,
+        })
+
+    const { page, complaints } = await visit('')
+    const causes = page.getByRole('region', { name: 'Failures by cause' })
+    const cause = causes.getByRole('listitem').filter({ hasText: 'PULL' })
+    await cause.getByText('5 deployments').waitFor()
+    await cause.getByText('image # was not found').waitFor()
+    await cause.getByRole('list', { name: 'This cause, by site' }).getByText('lyon').waitFor()
+    expect(await cause.getByRole('list', { name: 'This cause, by site' }).textContent()).toBe('porto 3lyon 2')
+    expect(await causes.getByRole('listitem').filter({ hasText: 'disk full' }).textContent()).toMatch(
+      /1 deployment.*for/,
+    )
+    // The tab counts all failures of the fleet.
+    await expect.poll(() => page.title()).toBe('(6) Overview · Rollcall')
+    expect(await page.locator('link[rel="icon"]').getAttribute('href')).toContain(encodeURIComponent('>6<'))
+
+    await cause.getByRole('link', { name: 'lyon' }).click()
+    await page.getByText('2 deployments', { exact: true }).waitFor()
+    await page.getByRole('button', { name: 'site: lyon ✕' }).click()
+    await page.getByText('5 deployments', { exact: true }).waitFor()
+    await page
+      .getByRole('row', { name: /oven-2/ })
+      .getByRole('link')
+      .first()
+      .click()
+
+    await page.getByRole('heading', { name: 'vision-inspect 1.0 on oven-2' }).waitFor()
+    await expect.poll(() => page.title()).toBe('(6) vision-inspect 1.0 on oven-2 · Rollcall')
+    await page.getByText(/^Failed for \d+ s, attempt 3, 4 others like it/).waitFor()
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+    const copied = () => page.evaluate(() => navigator.clipboard.readText())
+    await page.getByRole('button', { name: 'Copy IDs' }).click()
+    await expect
+      .poll(copied)
+      .toMatch(/^deployment vision-1\nreporter oven-2\nruns on oven-2\nrollout ovens\nrevision \d+$/)
+    await page.getByRole('button', { name: 'Copy link to this moment' }).click()
+    await expect.poll(copied).toMatch(/\/deployment\/oven-2\/vision-1\?at=20/)
+    await page.goto(await copied())
+    await page.getByText('Showing the state at').waitFor()
+    await page.getByRole('heading', { name: 'vision-inspect 1.0 on oven-2' }).waitFor()
+    await page.getByRole('link', { name: '4 others like it' }).waitFor()
+    expect(complaints).toEqual([])
+  })
+})

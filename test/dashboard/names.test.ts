@@ -1,0 +1,56 @@
+/** Names of any length and script, at three widths. */
+import { describe, expect, it } from 'vitest'
+import { findChromium } from '../support/browser.ts'
+import { useDashboard } from './harness.ts'
+
+const long = `a-device-with-${'a-very-long-name-'.repeat(20)}`.slice(0, 190)
+const names = [
+  `${long}-0001`,
+  `${long}-0002`,
+  'מכונת קפה מספר שלוש בקומה השנייה',
+  '👩‍👩‍👧‍👦 oven of the family 👩‍👩‍👧‍👦👩‍👩‍👧‍👦👩‍👩‍👧‍👦 ☕️',
+]
+
+// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
+describe.runIf(findChromium())('names on the dashboard', () => {
+  const { server, visit } = useDashboard()
+
+  it('are cut in their middle, and widen no page', async () => {
+    for (const name of names) {
+      const body = { deploymentId: name, status: { state: 'installed' }, components: [{ name, state: 'installed' }] }
+      const path = `/device/${encodeURIComponent(name)}/deployment/${encodeURIComponent(name)}/status`
+      expect((await server().post(path, body)).status).toBe(201)
+    }
+    const last = names.at(-1) ?? ''
+    for (const width of [1440, 768, 375]) {
+      const { page, complaints } = await visit('deployments')
+      await page.setViewportSize({ width, height: 900 })
+      const end = page.locator('.row .name span:last-child', { hasText: /-0001$/ }).first()
+      await end.waitFor()
+      const box = await end.boundingBox()
+      expect(box && box.x + box.width).toBeLessThanOrEqual(width)
+      const one = `deployment/${encodeURIComponent(last)}/${encodeURIComponent(last)}`
+      for (const address of ['rollouts?kind=MARGO_DEPLOYMENT', 'deployments', 'devices', one, 'feed', '']) {
+        await page.evaluate((next) => history.pushState(null, '', next), `/${address}`)
+        await page.evaluate(() => dispatchEvent(new PopStateEvent('popstate')))
+        await page.waitForLoadState('networkidle')
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth)
+        expect({ address, wide }).toEqual({ address, wide: width })
+      }
+      await page.getByText('of 6 deployments installed').waitFor()
+      expect(complaints).toEqual([])
+    }
+  })
+
+  it('of gateways stand beside the devices that are heard through them', async () => {
+    await server().query(`mutation {
+      registerDevices(input: { devices: [{ deviceId: "gateway-1" }, { deviceId: "child-1", parent: "gateway-1" }] }) { __typename }
+    }`)
+    const body = { deploymentId: 'own', status: { state: 'installed' }, components: [] }
+    await server().post('/device/gateway-1/deployment/own/status', body)
+    const { page } = await visit('devices')
+    const row = page.getByRole('row', { name: /child-1/ })
+    await row.getByText(/^via gateway-1, (now|\d+ s ago)$/).waitFor()
+    await row.getByText('Not monitored').waitFor()
+  })
+})
