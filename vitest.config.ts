@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { fastFolder } from './test/support/fast-folder.ts'
+import { SlowestFirst } from './test/support/slowest-first.ts'
 
 // Compiled modules, and TypeScript without its types, for the workers and for every process that a test starts.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cache/rollcall-test/compiled')
@@ -19,6 +20,7 @@ export default defineConfig({
     // that one file could leave to the next.
     isolate: false,
     maxWorkers: 2,
+    sequence: { sequencer: SlowestFirst },
     // Two slow cores: a limit that only a hang reaches.
     testTimeout: 120_000,
     hookTimeout: 120_000,

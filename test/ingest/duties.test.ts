@@ -116,7 +116,7 @@ describe.each(stores)('a background duty on $name', (store) => {
     onTestFinished(() => server.stop())
     const verbose = async () => (await fetch(`${server.url}/readyz?verbose`)).json()
     await expect
-      .poll(async () => (await verbose()).duties.map(({ name }: { name: string }) => name), { timeout: 20_000 })
+      .poll(async () => (await verbose()).duties.map(({ name }: { name: string }) => name))
       .toEqual(['alerts', 'retention', 'signatures', 'silence', 'standstill'])
     const { status, duties } = await verbose()
     expect(status).toBe('ready')

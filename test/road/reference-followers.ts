@@ -21,7 +21,7 @@ export interface Listener {
   resume(road: Road, tail: number): void
 }
 
-const patience = { timeout: 20_000, interval: 2 }
+const often = { interval: 2 }
 
 const filters: readonly { readonly asked: ChangeFilter; takes(change: ModelChange): boolean }[] = [
   { asked: {}, takes: () => true },
@@ -68,7 +68,7 @@ export function createFollower({ log }: Told, which: number, start: number): Lis
     async settle(names) {
       if (stream === null) return
       const wanted = expected()
-      await expect.poll(() => failure ?? Math.min(events.length, wanted.length), patience).toBe(wanted.length)
+      await expect.poll(() => failure ?? Math.min(events.length, wanted.length), often).toBe(wanted.length)
       expect(shown(names)).toEqual(wanted)
     },
     async drop(names) {
@@ -145,7 +145,7 @@ export function createWatcher({ log, past }: Told, id: string): Listener {
     async settle(names) {
       if (stream === null) return
       const newest = log.findLast(isOurs)?.revision ?? 0
-      await expect.poll(() => failure ?? Math.min(events.at(-1)?.cursor ?? -1, newest), patience).toBe(newest)
+      await expect.poll(() => failure ?? Math.min(events.at(-1)?.cursor ?? -1, newest), often).toBe(newest)
       await check(names)
     },
     async drop(names) {

@@ -192,9 +192,7 @@ describe.each(stores)('A&AI on $name', (store) => {
       `with old as (update sinks set settings = (settings::jsonb - 'format')::json where name = 'ready' returning key)
        update sink_marks set hash = 'old' where sink_key in (select key from old)`,
     )
-    await expect
-      .poll(labels, { timeout: 15_000 })
-      .toEqual([...whole.slice(0, 3), ['waiting', 'rollcall/readiness=Ready']])
+    await expect.poll(labels).toEqual([...whole.slice(0, 3), ['waiting', 'rollcall/readiness=Ready']])
   })
 
   const announceInstance = async (input: object) => {

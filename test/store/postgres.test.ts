@@ -123,7 +123,7 @@ describe.each(postgresStores)('a connection on $name', (store) => {
   it('to a server that has fallen silent is given up', async () => {
     const silence = await startSilence()
     onTestFinished(() => silence.close())
-    const connection = openConnection({ url: silence.url, settings: {}, timeout: 300 })
+    const connection = openConnection({ url: silence.url, settings: {}, timeout: 1_000 })
     onTestFinished(() => connection.close())
     expect(await connection.run('select 1 as one')).toEqual([{ one: 1 }])
     silence.fall()

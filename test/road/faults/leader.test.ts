@@ -37,11 +37,11 @@ describe.each(postgresStores)('three servers on $name', (store) => {
       ['SIGKILL', 'SIGSTOP', 'SIGKILL', 'SIGSTOP', 'SIGKILL', 'SIGSTOP'] as const
     ).entries()) {
       const enough = fleet.acknowledged + 100
-      await expect.poll(() => fleet.acknowledged, { interval: 5, timeout: 30_000 }).toBeGreaterThan(enough)
+      await expect.poll(() => fleet.acknowledged, { interval: 5 }).toBeGreaterThan(enough)
       const { child, ended } = serverOf(index)
       child.kill(signal)
       const others = fleet.acknowledged + 50
-      await expect.poll(() => fleet.acknowledged, { interval: 5, timeout: 30_000 }).toBeGreaterThan(others)
+      await expect.poll(() => fleet.acknowledged, { interval: 5 }).toBeGreaterThan(others)
       if (signal === 'SIGSTOP') child.kill('SIGCONT')
       else {
         await ended
@@ -50,7 +50,7 @@ describe.each(postgresStores)('three servers on $name', (store) => {
     }
     const played = await fleet.finish()
     const { revision } = await readHead(database.session)
-    await expect.poll(() => subscriber.revisions.at(-1), { timeout: 30_000 }).toBe(revision)
+    await expect.poll(() => subscriber.revisions.at(-1)).toBe(revision)
     await subscriber.leave()
     expect(subscriber.revisions).toEqual(revisionsBetween(begin, revision))
     await expectKept(database, played)
