@@ -139,7 +139,13 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     writer,
     clock,
     refused({ token, address }, outcome) {
-      trail.refused({ who: '', credential: token === null ? 'session' : 'token', address, action: 'the API', outcome })
+      trail.refused({
+        caller: '',
+        credential: token === null ? 'session' : 'token',
+        address,
+        action: 'the API',
+        outcome,
+      })
     },
   })
   database.onAccessChange(() => void auth.recheck().catch(() => undefined))
@@ -209,7 +215,7 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
       metrics.credentialRefused({ method, reason })
       const path = templateOf(request.url ?? '')
       const address = admission.addresses.of(request)
-      const refusal = { who: device ?? '', credential: `device ${method}`, address, action: path, outcome: message }
+      const refusal = { caller: device ?? '', credential: `device ${method}`, address, action: path, outcome: message }
       if (trail.refused(refusal)) log.warn({ method, reason, address, path }, `refused: ${message.slice(0, 200)}`)
     },
   })

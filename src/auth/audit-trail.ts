@@ -10,7 +10,7 @@ import { createBuckets } from '../limits/rate.ts'
 import type { AuditEntry } from '../store/read/api-access.ts'
 
 /** It never contains the presented credential. */
-export type Refusal = Pick<AuditEntry, 'who' | 'credential' | 'address' | 'action' | 'outcome'>
+export type Refusal = Pick<AuditEntry, 'caller' | 'credential' | 'address' | 'action' | 'outcome'>
 
 export interface AuditTrail {
   /** Records a refusal. True: log it. False: it repeats an earlier one, or the address has used up its share. */
@@ -71,7 +71,7 @@ export function createAuditTrail(deps: AuditTrailDeps): AuditTrail {
         return !isKnown
       }
       const isOwn = overflow.has(network) || overflow.size < most
-      const others = { who: '', credential: 'several', action: 'several', outcome: 'refused' }
+      const others = { caller: '', credential: 'several', action: 'several', outcome: 'refused' }
       const address = isOwn ? refusal.address : 'several'
       count(overflow, isOwn ? network : '', { ...others, address }, overflowInterval)
       return false

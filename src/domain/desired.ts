@@ -58,7 +58,7 @@ export interface Manifest {
   /** The previous version + 1. */
   readonly version: number
   readonly at: Millis
-  readonly who: string
+  readonly caller: string
   readonly why: string
   /** The digest of the bundle of all documents. Null: there are no documents. */
   readonly bundleDigest: Digest | null

@@ -30,7 +30,7 @@ export function firstCommit(): string {
 export function commit(version: Version, tree: Tree, isNext: boolean): string {
   const time = `${Math.floor(version.at / 1000)} +0000`
   return [
-    `commit ${branch}\nauthor ${ident(version.who)} ${time}\ncommitter ${committer} ${time}\n`,
+    `commit ${branch}\nauthor ${ident(version.caller)} ${time}\ncommitter ${committer} ${time}\n`,
     text(message(oneLineEnding(version.why).trim() || describe(version.changes), version.version)),
     isNext ? `from ${branch}^0\n` : '',
     ...version.changes.map(({ deploymentId, content }) =>
@@ -82,8 +82,8 @@ function describe(changes: readonly DocumentChange[]): string {
 }
 
 /** A name that Git accepts. Git ends a name at the first "<". */
-function ident(who: string): string {
-  const name = oneLine(who.replaceAll(/[<>]/g, ' ')) || 'unknown'
+function ident(caller: string): string {
+  const name = oneLine(caller.replaceAll(/[<>]/g, ' ')) || 'unknown'
   return `${name} <${/^[^\s@]+@[^\s@]+$/.test(name) ? name : ''}>`
 }
 

@@ -15,7 +15,7 @@ export interface Stamp {
 }
 
 export interface Version extends Stamp {
-  readonly who: string
+  readonly caller: string
   /** The reason. Empty: none was given. */
   readonly why: string
   readonly changes: readonly DocumentChange[]

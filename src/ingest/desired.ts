@@ -13,7 +13,7 @@ export const nothingLoaded: LoadedDesired = { versions: new Map(), entries: [] }
 
 /** The author and the reason of a change of a device's desired state. */
 export interface Cause {
-  readonly who: string
+  readonly caller: string
   readonly why: string
 }
 

@@ -5,7 +5,7 @@ import { createEmptyRoad, type Road } from '../support/road.ts'
 import { stores } from '../support/stores.ts'
 
 const refusal = (address: string, action = 'ask'): Refusal => ({
-  who: '',
+  caller: '',
   credential: 'key',
   address,
   action,

@@ -32,7 +32,7 @@ describe('the file of a deployment', () => {
 
 describe('a commit', () => {
   const changes = [change('a', 'x: ü\n')]
-  const version = { version: 2, at: 1_783_663_200_999, who: 'ann', why: 'Line 1 is ready', changes }
+  const version = { version: 2, at: 1_783_663_200_999, caller: 'ann', why: 'Line 1 is ready', changes }
   const tree = grow(new Map(), changes)
   const said = (more: Partial<typeof version>): string => commit({ ...version, ...more }, tree, false)
 
@@ -73,7 +73,7 @@ data 216
     ['x\ncommitter Eve <> 0 +0000', 'x committer Eve 0 +0000 <>'],
     ['\0\r\n', 'unknown <>'],
   ])('%j is its author as %s', (who, author) => {
-    expect(said({ who }).split('\n')[1]).toBe(`author ${author} 1783663200 +0000`)
+    expect(said({ caller: who }).split('\n')[1]).toBe(`author ${author} 1783663200 +0000`)
   })
 
   it.each([

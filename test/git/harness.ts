@@ -31,7 +31,7 @@ export function playHistory(): PlayedHistory {
       versions.set(device, list)
       const changes = Object.entries(contents).map(([deploymentId, content]) => change(deploymentId, content))
       const at = begin + list.length * 60_000 + delay
-      list.push({ version: list.length + 2, at, who: 'ann', why, changes })
+      list.push({ version: list.length + 2, at, caller: 'ann', why, changes })
     },
     restore(device, left) {
       versions.get(device)?.splice(left)

@@ -55,14 +55,14 @@ describe.each(stores)('desired state on $name', (store) => {
       },
     ])
     const { device } = await api().ask(
-      '{ device(deviceId: "gateway-1") { manifestVersion manifests { version who reason changes { deploymentId digest } } } }',
+      '{ device(deviceId: "gateway-1") { manifestVersion manifests { version caller reason changes { deploymentId digest } } } }',
     )
     expect(device).toEqual({
       manifestVersion: '2',
       manifests: [
         {
           version: '2',
-          who: 'everyone',
+          caller: 'everyone',
           reason: 'spring release',
           changes: [{ deploymentId: 'pumps-north', digest: digestOf(Buffer.from(sample)) }],
         },

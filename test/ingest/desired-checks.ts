@@ -25,7 +25,7 @@ export async function expectManifests({ session }: Database, model: Model): Prom
       const listed = await documentsAt(session, key, one.version)
       expect(new Map(listed.map(({ deploymentId, content }) => [deploymentId, content]))).toEqual(past.get(one.version))
       expect(replayed).toEqual(past.get(one.version))
-      expect(one).toMatchObject({ who: 'operator', why: 'because' })
+      expect(one).toMatchObject({ caller: 'operator', why: 'because' })
       const made = listed.length === 0 ? null : bundle(listed)
       expect([one.bundleDigest, one.bundleSize]).toEqual([made?.digest ?? null, made?.size ?? null])
       if (made) expect((await findBundle(session, key, made.digest))?.bundleSize).toBe(made.size)

@@ -10,7 +10,7 @@ export const bundle: Desire['bundle'] = (documents) => {
   const bytes = createBundle(documents)
   return { digest: digestOf(bytes), size: bytes.length }
 }
-export const desire: Desire = { cause: { who: 'operator', why: 'because' }, bundle }
+export const desire: Desire = { cause: { caller: 'operator', why: 'because' }, bundle }
 
 const states: readonly DeploymentState[] = ['PENDING', 'INSTALLING', 'INSTALLED', 'FAILED', 'REMOVING', 'REMOVED']
 

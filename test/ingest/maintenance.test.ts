@@ -153,7 +153,14 @@ describe.each(stores)('time on $name', (store) => {
 
   it('removes history that is older than it may be, and never the present', async () => {
     const { road, keeper, send, pass } = await open(store, { historyDays: 1 })
-    const line = { kind: 'MUTATION', who: 'a', credential: 'key', address: '', outcome: 'done', detail: null } as const
+    const line = {
+      kind: 'MUTATION',
+      caller: 'a',
+      credential: 'key',
+      address: '',
+      outcome: 'done',
+      detail: null,
+    } as const
     const audit = (action: string, at: number) => road.writer.submit(recordAudit([{ ...line, action, at, times: 1 }]))
     const began = Date.now()
     await audit('old', began - day)

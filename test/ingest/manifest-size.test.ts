@@ -44,7 +44,7 @@ it('by the bytes of its documents, those behind a gateway together', async () =>
       components: null,
       document,
     }
-    return road.writer.submit(declareDeployments(null, [declaration], { cause: { who: 'me', why: '' }, bundle }))
+    return road.writer.submit(declareDeployments(null, [declaration], { cause: { caller: 'me', why: '' }, bundle }))
   }
   const half = largestManifest / 2
   await declare('gateway/one', 'a', half)

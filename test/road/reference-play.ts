@@ -208,7 +208,7 @@ export async function play(open: () => Promise<Database>, commands: readonly Com
 }
 
 /** No document is declared here, so no manifest is ever made. */
-const desire = { cause: { who: '', why: '' }, bundle: () => expect.unreachable() }
+const desire = { cause: { caller: '', why: '' }, bundle: () => expect.unreachable() }
 
 function toReport(r: ModelReport) {
   return report({

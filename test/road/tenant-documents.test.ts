@@ -80,7 +80,7 @@ async function play(store: Store, commands: readonly Command[]): Promise<void> {
   }
 
   async function run(next: Command, mark: number): Promise<void> {
-    const desire = { cause: { who: 'someone', why: `${mark}` }, bundle }
+    const desire = { cause: { caller: 'someone', why: `${mark}` }, bundle }
     switch (next.do) {
       case 'declare': {
         const content = `document ${mark}`

@@ -49,7 +49,7 @@ describe.each(stores)('loading on $name', (store) => {
         ...{ deviceId: `edge-${index}`, deploymentId: 'vision', document },
         ...{ application: null, applicationVersion: null, components: ['web'] },
       }))
-      return road.writer.submit(declareDeployments(null, declared, { cause: { who: 'me', why: '' }, bundle }))
+      return road.writer.submit(declareDeployments(null, declared, { cause: { caller: 'me', why: '' }, bundle }))
     }
     const { revision } = await declare()
     asked.clear()

@@ -239,10 +239,10 @@ export function createApiAuth(deps: ApiAuthDeps): ApiAuth {
 }
 
 function entry(kind: 'SIGN_IN' | 'SIGN_OUT', principal: Principal, address: string, at: Millis): AuditEntry {
-  const { name: who, credential } = principal
+  const { name: caller, credential } = principal
   const action = kind === 'SIGN_IN' ? 'signIn' : 'signOut'
   const presented = credential.kind === 'session' ? credential.of : credential.kind
-  return { at, kind, who, credential: presented, address, action, outcome: 'done', detail: null, times: 1 }
+  return { at, kind, caller, credential: presented, address, action, outcome: 'done', detail: null, times: 1 }
 }
 
 /** Authentication of a server that accepts every caller. */

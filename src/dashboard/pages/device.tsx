@@ -24,7 +24,7 @@ const deviceDocument = graphql(
         retirement { at reason replacedBy { deviceId name } }
         expectedInterval manifestVersion repository onboardedAt
         capabilities { vendor modelNumber serialNumber reportedAt document }
-        manifests { version at who reason changes { deploymentId digest } }
+        manifests { version at caller reason changes { deploymentId digest } }
         children(first: 100) { totalCount nodes { ...DeviceRow } }
         retiredChildren: children(first: 100, filter: { retired: true }) { totalCount nodes { ...DeviceRow } }
       }

@@ -7,7 +7,7 @@ import { href, root } from '../route.ts'
 interface ManifestVersion {
   readonly version: string
   readonly at: string
-  readonly who: string
+  readonly caller: string
   readonly reason: string
   readonly changes: readonly { readonly deploymentId: string; readonly digest: string | null }[]
 }
@@ -36,14 +36,14 @@ export function Manifests({ deviceId, manifests, repository }: ManifestsProps) {
         </p>
       )}
       <ol class="manifests">
-        {manifests.slice(0, isAll ? undefined : first).map(({ version, at, who, reason, changes }) => (
+        {manifests.slice(0, isAll ? undefined : first).map(({ version, at, caller, reason, changes }) => (
           <li key={version}>
             <b class="number">{version}</b>
             <time class="muted number" dateTime={at} title={formatFull(at)}>
               {formatTime(at)}
             </time>
             <span>
-              {who}
+              {caller}
               {reason && <q class="muted">{reason}</q>}
             </span>
             <ul>

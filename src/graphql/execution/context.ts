@@ -171,8 +171,8 @@ export function createContext(
     async act(action, detail, work) {
       // What was read for an earlier field is older than what follows. The embedded database has one connection: what is written waits for it.
       await close()
-      const { name: who, credential } = principal
-      const done = { who, credential: credential.kind, address, action, outcome: 'done', detail, times: 1 }
+      const { name: caller, credential } = principal
+      const done = { caller, credential: credential.kind, address, action, outcome: 'done', detail, times: 1 }
       acting = { at: deps.clock(), kind: 'MUTATION', ...done }
       let outcome = 'done'
       try {

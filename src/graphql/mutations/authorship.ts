@@ -6,7 +6,7 @@ import type { Context } from '../execution/context.ts'
 
 export function desireOf({ principal }: Pick<Context, 'principal'>, reason: string | null): Desire {
   return {
-    cause: { who: principal.name, why: reason ?? '' },
+    cause: { caller: principal.name, why: reason ?? '' },
     bundle: (documents) => {
       const bytes = createBundle(documents)
       return { digest: digestOf(bytes), size: bytes.length }

@@ -74,7 +74,9 @@ const AuditEntry = builder.objectRef<AuditLogRow>('AuditEntry').implement({
       description: 'When it happened. For an entry that stands for several identical refusals, the time of the first.',
     }),
     kind: t.expose('kind', { type: AuditKindEnum, description: 'The kind of entry.' }),
-    who: t.exposeString('who', { description: 'The name of the API key or the subject of the token. Empty: unknown.' }),
+    caller: t.exposeString('caller', {
+      description: 'The name of the API key or the subject of the token. Empty: unknown.',
+    }),
     credential: t.exposeString('credential', { description: 'The kind of credential that the caller presented.' }),
     address: t.exposeString('address', {
       description: "The client's IP address. Behind a trusted proxy, the address that the proxy gives.",
@@ -98,7 +100,7 @@ const AuditLogFilter = builder.inputType('AuditLogFilter', {
     'Selects audit log entries. An entry matches a field if it has any of its values; it must match all fields given.',
   fields: (t) => ({
     kinds: t.field({ type: [AuditKindEnum], description: 'Kinds of entries.' }),
-    who: t.stringList({ description: 'Names of callers.' }),
+    callers: t.stringList({ description: 'Names of callers.' }),
     actions: t.stringList({ description: 'Names of mutations.' }),
   }),
 })

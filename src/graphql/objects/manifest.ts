@@ -31,7 +31,7 @@ export const DesiredDocument = builder.objectRef<DocumentStay>('DesiredDocument'
       resolve: ({ until }) => (until === null ? null : String(until)),
     }),
     declaredAt: t.expose('at', { type: 'DateTime', description: 'When it was declared.' }),
-    declaredBy: t.exposeString('who', { description: 'The name of the caller that declared it.' }),
+    declaredBy: t.exposeString('caller', { description: 'The name of the caller that declared it.' }),
     reason: t.exposeString('why', { description: 'The reason that the caller gave. Empty: none.' }),
   }),
 })
@@ -57,7 +57,7 @@ export const ManifestVersionRef = builder.objectRef<ManifestVersion>('ManifestVe
       resolve: ({ version }) => String(version),
     }),
     at: t.expose('at', { type: 'DateTime', description: 'When the version was created.' }),
-    who: t.exposeString('who', { description: 'The name of the caller that made the change.' }),
+    caller: t.exposeString('caller', { description: 'The name of the caller that made the change.' }),
     reason: t.exposeString('why', { description: 'The reason that the caller gave. Empty: none.' }),
     bundleDigest: t.exposeString('bundleDigest', {
       nullable: true,

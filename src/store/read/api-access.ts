@@ -75,7 +75,7 @@ export interface AuditLogRow extends AuditEntry {
 
 export interface AuditLogFilter {
   readonly kinds?: readonly string[]
-  readonly who?: readonly string[]
+  readonly callers?: readonly string[]
   readonly actions?: readonly string[]
 }
 
@@ -89,15 +89,15 @@ export async function pageAuditLog(
   filter: AuditLogFilter,
   page: PageRequest,
 ): Promise<Page<AuditLogRow>> {
-  const pages = await pageOf<AuditLogRow, AuditLogRow>(session, {
+  const pages = await pageOf<AuditLogRow, Omit<AuditLogRow, 'caller'> & { readonly who: string }>(session, {
     parents: [0],
     order: newestFirst,
     page,
     select: (stretch) =>
       sql`select ${auditLog}.* from ${auditLog} where ${all([...matches(filter), ...within(newestFirst, stretch)])}
         ${sorted(newestFirst, stretch)}`,
-    toNode: ({ key, at, kind, who, credential, address, action, outcome, detail, times }) => ({
-      ...{ key, at, kind, who, credential, address, action, outcome, detail, times },
+    toNode: ({ key, at, kind, who: caller, credential, address, action, outcome, detail, times }) => ({
+      ...{ key, at, kind, caller, credential, address, action, outcome, detail, times },
     }),
   })
   return pages.get(0) ?? { edges: [], hasNextPage: false, hasPreviousPage: false }
@@ -110,10 +110,10 @@ export async function countAuditLog(session: Session, filter: AuditLogFilter): P
   return row?.n ?? 0
 }
 
-function matches({ kinds, who, actions }: AuditLogFilter) {
+function matches({ kinds, callers, actions }: AuditLogFilter) {
   return [
     ...(kinds ? [isAnyOf(auditLog.kind, kinds, 'text')] : []),
-    ...(who ? [isAnyOf(auditLog.who, who, 'text')] : []),
+    ...(callers ? [isAnyOf(auditLog.caller, callers, 'text')] : []),
     ...(actions ? [isAnyOf(auditLog.action, actions, 'text')] : []),
   ]
 }
@@ -121,7 +121,7 @@ function matches({ kinds, who, actions }: AuditLogFilter) {
 export interface AuditEntry {
   readonly at: Millis
   readonly kind: 'MUTATION' | 'SIGN_IN' | 'SIGN_OUT' | 'REFUSED'
-  readonly who: string
+  readonly caller: string
   readonly credential: string
   readonly address: string
   readonly action: string

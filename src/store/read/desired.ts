@@ -179,7 +179,7 @@ function within(bytes: number, versions: readonly ManifestVersion[]): readonly M
 /** The range of versions that have a document, with the author and the reason. */
 export interface DocumentStay extends ManifestEntry {
   readonly at: Millis
-  readonly who: string
+  readonly caller: string
   readonly why: string
 }
 
@@ -198,7 +198,7 @@ export async function documentsOf(
   const stay = { deploymentKey: e.deploymentKey, from: manifests.at, until: end }
   const rows = await session.rows<EntryRecord & { at: Millis; who: string; why: string; is_end_seen: boolean }>(
     sql`select * from (
-        select ${e}.*, ${manifests.at}, ${manifests.who}, ${manifests.why},
+        select ${e}.*, ${manifests.at}, ${manifests.caller}, ${manifests.why},
           ${all(visibleRemoval(session, e.deploymentKey, end))} as is_end_seen,
           row_number() over (partition by ${e.deploymentKey} order by ${manifests.at} desc, ${e.since} desc) as place
         from ${e} join ${manifests} on ${manifests.targetKey} = ${e.targetKey} and ${manifests.version} = ${e.since}
@@ -208,7 +208,7 @@ export async function documentsOf(
   )
   const stays = rows.map((row) => {
     const { until, ...entry } = toEntry(row)
-    return { ...entry, until: row.is_end_seen ? until : null, at: row.at, who: row.who, why: row.why }
+    return { ...entry, until: row.is_end_seen ? until : null, at: row.at, caller: row.who, why: row.why }
   })
   return Map.groupBy(stays, ({ deploymentKey }) => deploymentKey)
 }

@@ -84,7 +84,7 @@ export const auditLog = pgTable(
     at: instant('at').notNull(),
     /** MUTATION, SIGN_IN, SIGN_OUT or REFUSED. */
     kind: text('kind').notNull(),
-    who: text('who').notNull(),
+    caller: text('who').notNull(),
     credential: text('credential').notNull(),
     address: text('address').notNull(),
     action: text('action').notNull(),

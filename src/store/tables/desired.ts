@@ -27,7 +27,7 @@ export const manifests = pgTable(
     targetKey: key('target_key').notNull(),
     version: bigint('version', { mode: 'number' }).notNull(),
     at: instant('at').notNull(),
-    who: text('who').notNull(),
+    caller: text('who').notNull(),
     why: text('why').notNull(),
     bundleDigest: text('bundle_digest').$type<Digest>(),
     bundleSize: integer('bundle_size'),

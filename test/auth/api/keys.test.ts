@@ -7,7 +7,7 @@ import { stores } from '../../support/stores.ts'
 
 const adminKey = 'an-admin-key-for-tests-only'
 const entries = `query ($filter: AuditLogFilter) { auditLog(first: 100, filter: $filter) {
-  totalCount nodes { at kind who credential address action outcome detail times }
+  totalCount nodes { at kind caller credential address action outcome detail times }
 } }`
 
 describe.each(stores)('keys to the API on $name', (store) => {
@@ -141,7 +141,7 @@ describe.each(stores)('keys to the API on $name', (store) => {
       'mutation { createWebhook(input: { name: "w", url: "https://hooks.example/?token=hush", secret: "whsec_aHVzaGh1c2hodXNoaHVzaGh1c2hodXNo" }) { __typename } }',
     )
     const read = async (filter: object) => (await ask(adminKey, entries, { filter })).body.data.auditLog
-    const { nodes, totalCount } = await read({ who: ['clerk'] })
+    const { nodes, totalCount } = await read({ callers: ['clerk'] })
     expect(totalCount).toBe(4)
     expect(nodes.map(({ action, outcome }: Record<string, string>) => [action, outcome])).toEqual([
       ['createWebhook', 'done'],
@@ -176,7 +176,7 @@ describe.each(stores)('keys to the API on $name', (store) => {
     const [cookie = ''] = (session.headers.get('set-cookie') ?? '').split(';')
     await fetch(`${server.url}/session`, { method: 'DELETE', headers: { cookie, origin: server.url } })
     const signed = (await read(['SIGN_IN', 'SIGN_OUT'])).slice(0, 2)
-    expect(signed.map(({ kind, who }: Record<string, string>) => [kind, who])).toEqual([
+    expect(signed.map(({ kind, caller }: Record<string, string>) => [kind, caller])).toEqual([
       ['SIGN_OUT', 'the admin key'],
       ['SIGN_IN', 'the admin key'],
     ])
