@@ -8,10 +8,19 @@ import { type Counter, type Counters, convergenceCounter, stateCounter, zeroCoun
 import { type Convergence, convergences } from '../../domain/desired.ts'
 import { type DeploymentState, deploymentStates, type Revision } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
-import { asParents } from '../sql/parameters.ts'
+import { all, asParents } from '../sql/parameters.ts'
 import { deployments, logHead, rollouts } from '../tables/schema.ts'
-import { type DeploymentFilter, d, filterAt, matchesDeployment, presentFields, stands } from './deployment-filter.ts'
+import {
+  type DeploymentFilter,
+  d,
+  filterAt,
+  matchesDeployment,
+  matchesFound,
+  presentFields,
+  stands,
+} from './deployment-filter.ts'
 import { fromPresent, fromThen, fromUnwound, isListed, ownedBy, parentsOf, type Scope } from './deployment-scope.ts'
+import { type Source, type SourceLimits, sourceLimits, sourceOfCount } from './filters/deployment-source.ts'
 import { openPast, type Past, present } from './past.ts'
 
 export type StateCounts = Readonly<Record<Lowercase<DeploymentState>, number>>
@@ -46,8 +55,9 @@ export function countDeployments(
   scope: Scope,
   filter: DeploymentFilter,
   asOf: Revision | null,
+  limits: SourceLimits = sourceLimits,
 ): Promise<Map<number, StateCounts>> {
-  return countBy(byState, session, scope, filter, asOf)
+  return countBy(byState, session, scope, filter, asOf, limits)
 }
 
 /** Zero-filled. */
@@ -57,7 +67,7 @@ export function countConvergence(
   filter: DeploymentFilter,
   asOf: Revision | null,
 ): Promise<Map<number, ConvergenceCounts>> {
-  return countBy(byConvergence, session, scope, filter, asOf)
+  return countBy(byConvergence, session, scope, filter, asOf, sourceLimits)
 }
 
 /** The counts from a rollout's stored counters: those of all its deployments. */
@@ -85,6 +95,7 @@ async function countBy<Value extends DeploymentState | Convergence>(
   scope: Scope,
   filter: DeploymentFilter,
   asOf: Revision | null,
+  limits: SourceLimits,
 ): Promise<Map<number, Record<Lowercase<Value>, number>>> {
   const past = asOf === null ? null : await openPast(session, asOf)
   // Stored counters ignore access scopes.
@@ -94,7 +105,7 @@ async function countBy<Value extends DeploymentState | Convergence>(
     : await countEach<Value>(
         session,
         scope,
-        sql`select ${d[by.column]} as value, 1 as n ${rowsOf(session, scope, filter, past)}`,
+        sql`select ${d[by.column]} as value, 1 as n ${rowsOf(session, scope, filter, past, await sourceOfCount(session, scope, filter, limits))}`,
       )
   const totals = new Map(parentsOf(scope).map((parent) => [parent, noCounts(by)]))
   const wanted: readonly string[] | undefined = filter[by.field]
@@ -127,9 +138,19 @@ function countEach<Value>(session: Session, scope: Scope, counted: SQL): Promise
   )
 }
 
-function rowsOf(reader: Session, scope: Scope, filter: DeploymentFilter, past: Past | null): SQL {
-  const conditions = [matchesDeployment(filterAt(filter, past?.revision ?? null)), ...isListed(reader, scope, filter)]
-  return past ? fromThen(past, scope, conditions) : fromPresent(scope, conditions)
+function rowsOf(reader: Session, scope: Scope, filter: DeploymentFilter, past: Past | null, source: Source): SQL {
+  const then = filterAt(filter, past?.revision ?? null)
+  const listed = isListed(reader, scope, filter)
+  if (source.of !== 'candidates') {
+    const conditions = [matchesDeployment(then), ...listed]
+    return past ? fromThen(past, scope, conditions) : fromPresent(scope, conditions)
+  }
+  const found = (isThen: readonly SQL[]): SQL =>
+    sql`from (${source.rows}) as ${d} where ${all([ownedBy(scope, d), matchesFound(then), ...listed, ...isThen])}`
+  if (!past) return found([])
+  return sql`from (
+    select ${d}.* ${found([sql`${d.revision} <= ${past.revision}::bigint`])}
+    union all select ${d}.* ${fromUnwound(past, scope, [matchesDeployment(then), ...listed])}) as ${d}`
 }
 
 function fromCounters<Value extends DeploymentState | Convergence>(

@@ -2,20 +2,28 @@
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
 import type { Convergence } from '../../domain/desired.ts'
-import type { Connectivity, Label } from '../../domain/target.ts'
+import type { Selector } from '../../domain/selector.ts'
 import { isStorable } from '../../domain/text.ts'
 import type { DeploymentState, Millis, Readiness, Revision } from '../../domain/values.ts'
-import { all, containsText, either, fixed, hasAnyLabel, isAnyOf, nothing, timeParameter } from '../sql/parameters.ts'
+import {
+  all,
+  containsText,
+  either,
+  fixed,
+  isAnyOf,
+  listParameter,
+  nothing,
+  selectorCondition,
+  timeParameter,
+} from '../sql/parameters.ts'
 import { changeLog, deployments, instances, targets } from '../tables/schema.ts'
+import { isDeviceRow, type TargetCondition, targetConditions, targetRow } from './filters/target-filter.ts'
 import { type GroupName, isInGroup } from './groups/grouping.ts'
-import { callsItself } from './profiles.ts'
 
 /** Any value within a field, and all fields together. An absent field matches everything, an empty list nothing. */
-export interface DeploymentFilter {
+export interface DeploymentFilter extends TargetCondition {
   readonly keys?: readonly number[]
   readonly deploymentIds?: readonly string[]
-  /** Names of the device it runs on. */
-  readonly deviceIds?: readonly string[]
   readonly reporters?: readonly string[]
   readonly rolloutKeys?: readonly number[]
   readonly instanceIds?: readonly string[]
@@ -29,10 +37,6 @@ export interface DeploymentFilter {
   readonly components?: readonly string[]
   /** Error codes of the deployment or of one of its components. */
   readonly errorCodes?: readonly string[]
-  /** Present labels of its target. */
-  readonly labels?: readonly Label[]
-  /** Present connectivity of its target. */
-  readonly connectivity?: readonly Connectivity[]
   readonly consistent?: boolean
   readonly stalled?: boolean
   readonly hasError?: boolean
@@ -44,24 +48,25 @@ export interface DeploymentFilter {
   readonly group?: GroupName
   readonly changedAfter?: Millis
   readonly changedBefore?: Millis
+  readonly where?: DeploymentSelector
 }
+
+/** What a leaf of a selector says of a deployment. The target is the present one, also in the past. */
+export type DeploymentCondition = Omit<DeploymentFilter, 'retired' | 'group' | 'where'>
+export type DeploymentSelector = Selector<DeploymentCondition>
 
 /** The row of deployments that conditions use, from any source. */
 export const d = alias(deployments, 'd')
 
-const onTarget = alias(targets, 'on_target')
+type Conditions<Fields> = { readonly [Field in keyof Fields]-?: (value: NonNullable<Fields[Field]>) => SQL }
 
-/** The compiler ensures that all fields are here. */
-const conditions: {
-  readonly [Field in keyof DeploymentFilter]-?: (value: NonNullable<DeploymentFilter[Field]>) => SQL
-} = {
+/** Conditions on a deployment itself. The compiler ensures that all fields are in this or in targetConditions. */
+const ownConditions: Conditions<Omit<DeploymentFilter, keyof TargetCondition | 'text'>> = {
   keys: (keys) => isAnyOf(d.key, keys, 'bigint'),
   deploymentIds: (ids) => isAnyOf(d.deploymentId, ids, 'text'),
-  deviceIds: (names) => runsOn(all([isDevice, isAnyOf(onTarget.name, names, 'text')])),
   reporters: (names) => isAnyOf(d.reporter, names, 'text'),
   rolloutKeys: (keys) => isAnyOf(d.rolloutKey, keys, 'bigint'),
-  instanceIds: (ids) =>
-    sql`${d.instanceKey} in (select ${instances.key} from ${instances} where ${isAnyOf(instances.instanceId, ids, 'text')})`,
+  instanceIds: (ids) => sql`${d.instanceKey} in (${instancesNamed(ids)})`,
   applications: (names) => isAnyOf(d.application, names, 'text'),
   applicationVersions: (versions) => isAnyOf(d.applicationVersion, versions, 'text'),
   states: (states) => isAnyOf(d.state, states, 'deployment_state'),
@@ -69,27 +74,53 @@ const conditions: {
   convergence: (values) => isAnyOf(d.convergence, values, 'convergence'),
   readiness: (readiness) => isAnyOf(d.readiness, readiness, 'readiness'),
   components: (names) => hasComponent(isAnyOf(sql`component ->> 'name'`, names, 'text')),
-  errorCodes: (codes) => hasErrorWhere((error) => isAnyOf(sql`${error} ->> 'code'`, codes, 'text')),
-  labels: (labels) => runsOn(either([hasAnyLabel(onTarget.labels, labels), callsItself(onTarget, labels)])),
-  connectivity: (values) => runsOn(isAnyOf(onTarget.connectivity, values, 'connectivity')),
+  errorCodes: (codes) => all([hasError, hasErrorCode(codes)]),
   consistent: (wanted) => sql`${d.consistent} = ${wanted}::boolean`,
   stalled: (wanted) => sql`${d.stalled} = ${wanted}::boolean`,
   retired: (wanted) => (typeof wanted === 'number' ? isClosedAt(wanted) : wanted ? isClosed : sql`true`),
   hasError: (wanted) => (wanted ? hasError : sql`not ${hasError}`),
-  text: (text) =>
-    isStorable(text)
-      ? either([
-          containsText([d.deploymentId, d.reporter, d.application], text),
-          runsOn(containsText([onTarget.name, onTarget.displayName], text)),
-          hasErrorWhere((error) => containsText([sql`${error} ->> 'code'`, sql`${error} ->> 'message'`], text)),
-        ])
-      : nothing,
   group: isInGroup,
   changedAfter: (time) => sql`${d.changedAt} > ${timeParameter(time)}`,
   changedBefore: (time) => sql`${d.changedAt} < ${timeParameter(time)}`,
+  where: (selector) => selectorCondition<DeploymentCondition>(selector, (leaf) => conditionsOf(leaf, isOn)),
 }
 
-const isDevice = sql`${onTarget.kind} = 'DEVICE' and ${onTarget.provider} = ''`
+export const onTarget = targetRow('on_target')
+const onTargetConditions = targetConditions(onTarget)
+
+/** How to say that the target of `d` matches a condition. */
+type Reach = (condition: SQL) => SQL
+
+/** The planner may begin with the targets. */
+const runsOn: Reach = (condition) =>
+  sql`${d.targetKey} in (select ${onTarget.key} from ${targets} ${onTarget} where ${condition})`
+
+/** A lookup by row. Within `or` and `not`, the planner would make a list of all targets instead. */
+const isOn: Reach = (condition) =>
+  sql`exists (select 1 from ${targets} ${onTarget} where ${onTarget.key} = ${d.targetKey} and ${condition} offset 0)`
+
+export function instancesNamed(ids: readonly string[]): SQL {
+  return sql`select ${instances.key} from ${instances} where ${isAnyOf(instances.instanceId, ids, 'text')}`
+}
+
+/** For rows with an error. */
+export function hasErrorCode(codes: readonly string[]): SQL {
+  return sql`deployment_error_codes(${d.error}, ${d.components}) && ${listParameter(codes, 'text')}`
+}
+
+function matchesText(text: string, reach: Reach): SQL {
+  if (!isStorable(text)) return nothing
+  return either([
+    containsText([d.deploymentId, d.reporter, d.application], text),
+    reach(containsText([onTarget.name, onTarget.displayName], text)),
+    all([
+      hasError,
+      hasErrorWhere((error) => containsText([sql`${error} ->> 'code'`, sql`${error} ->> 'message'`], text)),
+    ]),
+  ])
+}
+
+const isDevice = isDeviceRow(onTarget)
 /** Closed with the device that it ran on or that reported it, and not forgotten before. */
 const isClosed = closedWith(sql`${onTarget.retiredAt} <= ${d.forgottenAt}`)
 
@@ -126,7 +157,8 @@ export function filterAt(filter: DeploymentFilter, revision: Revision | null): D
   return filter.retired && revision !== null ? { ...filter, retired: revision } : filter
 }
 
-const hasError = hasErrorWhere((error) => sql`${error} ->> 'code' is not null`)
+/** The same text as the predicates of the indexes (tables/core.ts). */
+export const hasError = fixed(sql`deployment_has_error(${d.error}, ${d.components})`)
 
 /** The condition that `d` is listed, or closed with its device, as the filter requires. */
 export function stands({ retired }: DeploymentFilter): SQL {
@@ -138,12 +170,25 @@ const forgotten = fixed(sql`${d.forgottenAt} is not null`)
 
 /** The condition for `d`, without the check whether it is forgotten (see `stands`). */
 export function matchesDeployment(filter: DeploymentFilter): SQL {
-  return all(
-    presentFields(filter).map((field) => {
-      const condition = conditions[field] as (value: unknown) => SQL
-      return condition(filter[field])
-    }),
-  )
+  return all(conditionsOf(filter, runsOn))
+}
+
+/** The same for rows that were found by another condition already: nothing is looked up except for them. */
+export function matchesFound(filter: DeploymentFilter): SQL {
+  return all(conditionsOf(filter, isOn))
+}
+
+function conditionsOf(filter: DeploymentFilter, reach: Reach): SQL[] {
+  return presentFields(filter).map((field) => {
+    const value: unknown = filter[field]
+    if (field === 'text') return matchesText(String(value), reach)
+    const [own, there] = [ownConditions, onTargetConditions].map((conditions) => conditionIn(conditions, field))
+    return there ? reach(there(value)) : own ? own(value) : nothing
+  })
+}
+
+function conditionIn(conditions: object, field: string): ((value: unknown) => SQL) | undefined {
+  return (conditions as Readonly<Record<string, (value: unknown) => SQL>>)[field]
 }
 
 /** The fields that restrict the result. */
@@ -151,10 +196,6 @@ export function presentFields<Filter extends object>(filter: Filter): (keyof Fil
   return (Object.keys(filter) as (keyof Filter)[]).filter(
     (field) => filter[field] !== undefined && filter[field] !== null,
   )
-}
-
-function runsOn(condition: SQL): SQL {
-  return sql`${d.targetKey} in (select ${onTarget.key} from ${targets} ${onTarget} where ${condition})`
 }
 
 function hasComponent(condition: SQL): SQL {

@@ -3,7 +3,7 @@ import { type SQL, sql } from 'drizzle-orm'
 import type { Deployment } from '../../domain/deployment.ts'
 import type { DeploymentState } from '../../domain/values.ts'
 import type { Order, SortKey } from '../sql/order.ts'
-import { type Select, type Stretch, sorted } from '../sql/page.ts'
+import { type Select, type Stretch, sorted, within } from '../sql/page.ts'
 import { all, fixed, listParameter } from '../sql/parameters.ts'
 import { deployments } from '../tables/schema.ts'
 import { d } from './deployment-filter.ts'
@@ -39,12 +39,26 @@ export const orders: { readonly [Name in DeploymentOrder]: Order<Placed> } = {
   },
 }
 
+/** A list that reads at most some rows in its order, and shows those of them that match. */
+export interface Walk {
+  readonly select: Select
+  /** A condition: it stopped before it found all rows of the stretch. */
+  readonly isShort: (stretch: Stretch) => SQL
+}
+
 /**
  * The fleet's present rows of some states: one range of the index (state, revision) per state, of which a page reads the first rows. The
- * row comparisons force the planner to use this index: it cannot know that few deployments are FAILED.
+ * row comparisons force the planner to use this index: it cannot know that few deployments are FAILED. `within` are the conditions of the
+ * range. With `walked`, a range reads that many rows to find those that match the others.
  */
-export function selectByState(order: RunOrder, states: readonly DeploymentState[], conditions: readonly SQL[]): Select {
-  return (stretch) => {
+export function walkByState(
+  order: RunOrder,
+  states: readonly DeploymentState[],
+  within: readonly SQL[],
+  matches: readonly SQL[],
+  walked: number | null,
+): Walk {
+  const runs = (stretch: Stretch, rows: (inRun: SQL, sorted: SQL) => SQL): SQL => {
     const place = sql`(${d.state}, ${d.revision})`
     const limits = stretch.bounds.map((bound) => limitInRun(order, bound))
     // One lower and one upper bound: an index scan uses only the first of each.
@@ -54,12 +68,45 @@ export function selectByState(order: RunOrder, states: readonly DeploymentState[
     ]
     const newestFirst = (order === 'CHANGED_ASC') === stretch.reversed
     const direction = newestFirst ? sql`desc` : sql`asc`
-    return sql`select ${d}.* from unnest(${listParameter([...new Set(states)], 'deployment_state')}) as run(state)
-      cross join lateral (
-        select ${d}.* from ${deployments} ${d}
-        where ${all([...inRun, ...conditions])}
-        order by ${d.state} ${direction}, ${d.revision} ${direction} limit ${stretch.limit}
-      ) as ${d} ${sorted(orders[order], stretch)}`
+    return sql`from unnest(${listParameter([...new Set(states)], 'deployment_state')}) as run(state) cross join lateral (${rows(
+      all([...inRun, ...within]),
+      sql`order by ${d.state} ${direction}, ${d.revision} ${direction}`,
+    )}) as ${d}`
+  }
+  const found = (inRun: SQL, inOrder: SQL, limit: SQL): SQL =>
+    walked === null
+      ? sql`select ${d}.* from ${deployments} ${d} where ${all([inRun, ...matches])} ${inOrder} limit ${limit}`
+      : sql`select ${d}.* from (select ${d}.* from ${deployments} ${d} where ${inRun} ${inOrder} limit ${walked}) as ${d}
+          where ${all(matches)} ${inOrder} limit ${limit}`
+  return {
+    select: (stretch) =>
+      sql`select ${d}.* ${runs(stretch, (inRun, inOrder) => found(inRun, inOrder, stretch.limit))} ${sorted(orders[order], stretch)}`,
+    isShort: (stretch) => {
+      const isShort = (inRun: SQL, inOrder: SQL): SQL =>
+        sql`select 1 where (select count(*) from (${found(inRun, inOrder, stretch.limit)}) as found) < ${stretch.limit}
+          and exists (select 1 from ${deployments} ${d} where ${inRun} ${inOrder} limit 1 offset ${walked ?? 0})`
+      return sql`exists (select 1 ${runs(stretch, isShort)})`
+    },
+  }
+}
+
+/** The rows of `from`, in the order of the list. */
+export function walkInOrder(
+  order: DeploymentOrder,
+  from: (conditions: readonly SQL[]) => SQL,
+  matches: readonly SQL[],
+  walked: number,
+): Walk {
+  const inOrder = (stretch: Stretch, limit: SQL): SQL =>
+    sql`${from(within(orders[order], stretch))} ${sorted(orders[order], { ...stretch, limit })}`
+  const select: Select = (stretch) =>
+    sql`select ${d}.* from (select ${d}.* ${inOrder(stretch, sql`${walked}`)}) as ${d}
+      where ${all(matches)} ${sorted(orders[order], stretch)}`
+  return {
+    select,
+    isShort: (stretch) =>
+      sql`((select count(*) from (${select(stretch)}) as found) < ${stretch.limit}
+        and exists (select 1 ${inOrder(stretch, sql`1 offset ${walked}`)}))`,
   }
 }
 

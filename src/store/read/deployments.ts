@@ -2,17 +2,19 @@ import { type SQL, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
 import type { Component } from '../../domain/deployment.ts'
 import { isStorable } from '../../domain/text.ts'
-import { deploymentStates, type Revision } from '../../domain/values.ts'
+import type { Revision } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
 import type { Page, PageRequest } from '../sql/order.ts'
-import { pageOf, type Select, sorted, within } from '../sql/page.ts'
-import { all, fixed, isAnyOf, listParameter, nothing } from '../sql/parameters.ts'
+import { pageOf, type Select, sorted, stretchOf, within } from '../sql/page.ts'
+import { all, asParents, fixed, isAnyOf, listParameter, nothing } from '../sql/parameters.ts'
 import { type ShownDeployment, type ShownRecord, shownColumns, toShown } from '../sql/rows.ts'
 import { deployments, targets } from '../tables/schema.ts'
 import { visiblePlace } from './access-scope.ts'
 import { type DeploymentFilter, d, filterAt, matchesDeployment, presentFields } from './deployment-filter.ts'
-import { type DeploymentOrder, orders, selectByState } from './deployment-order.ts'
-import { fromPresent, fromUnwound, isListed, parentsOf, type Scope } from './deployment-scope.ts'
+import { type DeploymentOrder, orders, type Walk } from './deployment-order.ts'
+import { fromUnwound, isListed, parentsOf, type Scope } from './deployment-scope.ts'
+import { type Source, type SourceLimits, sourceLimits, sourceOfPage, tooRare } from './filters/deployment-source.ts'
+import { walkPresent } from './filters/deployment-walk.ts'
 import { fromPast, openPast, type Past, present } from './past.ts'
 
 export {
@@ -30,7 +32,6 @@ export type { Scope } from './deployment-scope.ts'
 export type DeploymentRow = ShownDeployment & { readonly asOf: Revision | null }
 
 const shown = shownColumns('d')
-const allColumns = fixed(sql`select ${d}.*`)
 const shownOfPage = shownColumns('page_row')
 
 /** Includes forgotten ones. Keys without a row (at `asOf`) are absent. */
@@ -169,6 +170,7 @@ function asPairs(ids: readonly string[], devices: readonly string[], indexes: re
     : sql`unnest(${listParameter(ids, 'text')}, ${listParameter(devices, 'text')}, ${listParameter(indexes, 'bigint')}) as asked (id, device, index)`
 }
 
+/** Throws BAD_USER_INPUT if it would have to read too many rows. */
 export async function pageDeployments(
   session: Session,
   scope: Scope,
@@ -176,51 +178,47 @@ export async function pageDeployments(
   order: DeploymentOrder,
   page: PageRequest,
   asOf: Revision | null,
+  limits: SourceLimits = sourceLimits,
 ): Promise<Map<number, Page<DeploymentRow>>> {
   const past = asOf === null ? null : await openPast(session, asOf)
-  return pageOf<DeploymentRow, ShownRecord>(session, {
+  const source = await sourceOfPage(session, scope, filter, limits)
+  const walk = walkFor(session, scope, filterAt(filter, asOf), order, past, source)
+  const pages = await pageOf<DeploymentRow, ShownRecord>(session, {
     parents: parentsOf(scope),
     order: orders[order],
     page,
     isWhole: presentFields(filter).length === 0 && asOf === null && !session.accessScope,
     columns: shownOfPage,
-    select: selectFor(session, scope, filterAt(filter, asOf), order, past),
+    select: walk.select,
     toNode: (record) => toRow(record, past),
   })
+  if (source.of === 'walk') {
+    const [row] = await session.rows<{ is_short: boolean }>(
+      sql`select ${walk.isShort(stretchOf(orders[order], page))} as is_short from ${asParents(parentsOf(scope))}`,
+    )
+    if (row?.is_short) throw tooRare(limits)
+  }
+  return pages
 }
 
-function selectFor(
+function walkFor(
   reader: Session,
   scope: Scope,
   filter: DeploymentFilter,
   order: DeploymentOrder,
   past: Past | null,
-): Select {
-  if (!past) return selectPresent(reader, scope, filter, order, [])
+  source: Source,
+): Walk {
+  if (!past) return walkPresent(reader, scope, filter, order, [], source)
   // Both halves are limited to a page, so that unchanged rows still come from an index.
-  const unchanged = selectPresent(reader, scope, filter, order, [sql`${d.revision} <= ${past.revision}::bigint`])
+  const isUnchanged = [sql`${d.revision} <= ${past.revision}::bigint`]
+  const { select: unchanged, isShort } = walkPresent(reader, scope, filter, order, isUnchanged, source)
   const matches = all([matchesDeployment(filter), ...isListed(reader, scope, filter)])
-  return (stretch) => sql`select ${d}.* from (
+  const select: Select = (stretch) => sql`select ${d}.* from (
       (${unchanged(stretch)})
       union all (select ${d}.* ${fromUnwound(past, scope, [matches, ...within(orders[order], stretch)])})
     ) as ${d} ${sorted(orders[order], stretch)}`
-}
-
-function selectPresent(
-  reader: Session,
-  scope: Scope,
-  filter: DeploymentFilter,
-  order: DeploymentOrder,
-  conditions: readonly SQL[],
-): Select {
-  const { states, ...others } = filter
-  const listed = isListed(reader, scope, filter)
-  if (scope.of === 'fleet' && order !== 'NAME' && (states || order === 'STATE'))
-    return selectByState(order, states ?? deploymentStates, [matchesDeployment(others), ...listed, ...conditions])
-  const matches = all([matchesDeployment(filter), ...listed])
-  return (stretch) =>
-    sql`${allColumns} ${fromPresent(scope, [matches, ...conditions, ...within(orders[order], stretch)])}
-      ${sorted(orders[order], stretch)}`
+  return { select, isShort }
 }
 
 function toRow(record: ShownRecord, past: Past | null): DeploymentRow {

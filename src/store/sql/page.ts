@@ -46,12 +46,7 @@ export async function pageOf<T, Row extends object>(
 ): Promise<Map<number, Page<T>>> {
   const { parents, order, page, select, columns = sql`page_row.*`, isWhole = false, toNode } = query
   const limit = (rows: number): SQL => (isWhole ? keptLimit(rows) : sql`${rows}`)
-  const after = page.after === null ? null : readCursor(order, page.after, 'after')
-  const before = page.before === null ? null : readCursor(order, page.before, 'before')
-  const bounds = [
-    ...(after ? [{ side: 'after', place: after } as const] : []),
-    ...(before ? [{ side: 'before', place: before } as const] : []),
-  ]
+  const { after, before, bounds } = boundsOf(order, page)
   const behind = after && select({ bounds: [{ side: 'upTo', place: after }], reversed: true, limit: limit(1) })
   const ahead = before && select({ bounds: [{ side: 'from', place: before }], reversed: false, limit: limit(1) })
   const rows = await session.rows<PageRecord & Row>(
@@ -68,6 +63,21 @@ export async function pageOf<T, Row extends object>(
       return [parent, toPage(nodes, page, beyond, (node) => writeCursor(order, node))]
     }),
   )
+}
+
+/** The rows of a page that `select` is asked for, with the extra one. */
+export function stretchOf<T>(order: Order<T>, page: PageRequest): Stretch {
+  return { bounds: boundsOf(order, page).bounds, reversed: page.backward, limit: sql`${page.size + 1}` }
+}
+
+function boundsOf<T>(order: Order<T>, page: PageRequest) {
+  const after = page.after === null ? null : readCursor(order, page.after, 'after')
+  const before = page.before === null ? null : readCursor(order, page.before, 'before')
+  const bounds: Stretch['bounds'] = [
+    ...(after ? [{ side: 'after', place: after } as const] : []),
+    ...(before ? [{ side: 'before', place: before } as const] : []),
+  ]
+  return { after, before, bounds }
 }
 
 /** `nodes`: in the direction of travel, with one row more than the page if more rows follow. */

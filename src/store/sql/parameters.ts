@@ -1,11 +1,12 @@
 /** Parameters of statements, and conditions that many tables share. */
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { PgDialect } from 'drizzle-orm/pg-core'
+import { explicit, foldSelector, type LabelCondition, type Selector } from '../../domain/selector.ts'
 import type { Label } from '../../domain/target.ts'
 import { isStorable, storableJson } from '../../domain/text.ts'
 import type { Millis } from '../../domain/values.ts'
 
-type ListType =
+export type ListType =
   | 'bigint'
   | 'text'
   | 'deployment_state'
@@ -77,12 +78,48 @@ export function hasAnyLabel(labels: SQLWrapper, wanted: readonly Label[]): SQL {
   return either(storable.map(({ key, value }) => sql`${labels} @> ${storableJson([{ key, value }])}::text::jsonb`))
 }
 
+/** Rows with a label of that key whose value is as the condition says, by matchesLabel of domain/selector.ts. */
+export function hasLabelWhere(labels: SQLWrapper, condition: LabelCondition): SQL {
+  const { key, equals, in: wanted, notIn, exists, prefix } = explicit(condition)
+  const anyOf = (values: readonly string[]): SQL =>
+    hasAnyLabel(
+      labels,
+      values.map((value) => ({ key, value })),
+    )
+  const isThere = isStorable(key) ? sql`${labels} @> ${storableJson([{ key }])}::text::jsonb` : nothing
+  return all([
+    ...(equals === undefined ? [] : [anyOf([equals])]),
+    ...(wanted === undefined ? [] : [anyOf(wanted)]),
+    ...(notIn === undefined ? [] : [sql`not ${anyOf(notIn)}`]),
+    ...(exists === undefined ? [] : [exists ? isThere : sql`not ${isThere}`]),
+    ...(prefix === undefined ? [] : [all([isThere, isStorable(prefix) ? beginsWith(labels, key, prefix) : nothing])]),
+  ])
+}
+
+function beginsWith(labels: SQLWrapper, key: string, prefix: string): SQL {
+  return sql`exists (select 1 from jsonb_array_elements(${labels}) as label
+    where label ->> 'key' = ${key} and starts_with(label ->> 'value', ${prefix}))`
+}
+
 export function all(conditions: readonly SQL[]): SQL {
   return conditions.length === 0 ? sql`true` : sql.join([...conditions], sql` and `)
 }
 
 export function either(conditions: readonly SQL[]): SQL {
   return conditions.length === 0 ? nothing : sql`(${sql.join([...conditions], sql` or `)})`
+}
+
+/** A selector as a condition. A part that is null, because a column is, does not hold. So `not` of it does. */
+export function selectorCondition<Leaf extends object>(
+  selector: Selector<Leaf>,
+  ofLeaf: (leaf: Leaf) => readonly SQL[],
+): SQL {
+  return foldSelector<Leaf, SQL>(selector, {
+    leaf: ofLeaf,
+    all: (parts) => (parts.length === 1 && parts[0] ? parts[0] : sql`(${all(parts)})`),
+    any: either,
+    not: (part) => sql`(${part}) is not true`,
+  })
 }
 
 const firstDay = Date.parse('0001-01-01T00:00:00Z')

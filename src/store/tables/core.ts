@@ -163,6 +163,8 @@ export const rollouts = pgTable(
   ],
 )
 
+const withError = sql`forgotten_at is null and deployment_has_error(error, components)`
+
 export const deployments = pgTable(
   'deployments',
   {
@@ -217,6 +219,20 @@ export const deployments = pgTable(
     index('deployments_forgotten').on(t.revision).where(sql`forgotten_at is not null`),
     index('deployments_stalled').on(t.rolloutKey).where(sql`stalled and forgotten_at is null and is_current`),
     index('deployments_instance').on(t.instanceKey, t.revision).where(sql`instance_key is not null`),
+    // Filters that few deployments match. A row without an error costs these indexes the predicates only. Columns that the writer fills were
+    // rejected: servers of the previous version, beside this one during an upgrade, would not fill them.
+    index('deployments_with_error').on(t.revision).where(withError),
+    index('deployments_error_codes')
+      .using('gin', sql`deployment_error_codes(error, components)`)
+      .with({ fastupdate: false })
+      .where(withError),
+    index('deployments_inconsistent').on(t.revision).where(sql`forgotten_at is null and not consistent`),
+    index('deployments_readiness')
+      .on(t.readiness, t.revision)
+      .where(sql`forgotten_at is null and readiness <> 'UNKNOWN'`),
+    index('deployments_derived')
+      .on(t.derivedState, t.revision)
+      .where(sql`forgotten_at is null and derived_state <> state`),
   ],
 )
 

@@ -1,18 +1,23 @@
 /** The desired state of devices, and their profiles. */
+import { sql } from 'drizzle-orm'
 import { bigint, index, integer, jsonb, pgTable, primaryKey, text } from 'drizzle-orm/pg-core'
 import type { Digest } from '../../domain/desired.ts'
 import { instant, key } from './columns.ts'
 
 /** The newest profile of each device: when it was onboarded, and its capabilities as sent. */
-export const deviceProfiles = pgTable('device_profiles', {
-  targetKey: key('target_key').primaryKey(),
-  onboardedAt: instant('onboarded_at'),
-  capabilities: text('capabilities'),
-  capabilitiesAt: instant('capabilities_at'),
-  generation: text('generation'),
-  /** Labels that the device gives itself. Access scopes ignore them: otherwise a device could choose who sees it. */
-  labels: jsonb('labels').notNull().default([]),
-})
+export const deviceProfiles = pgTable(
+  'device_profiles',
+  {
+    targetKey: key('target_key').primaryKey(),
+    onboardedAt: instant('onboarded_at'),
+    capabilities: text('capabilities'),
+    capabilitiesAt: instant('capabilities_at'),
+    generation: text('generation'),
+    /** Labels that the device gives itself. Access scopes ignore them: otherwise a device could choose who sees it. */
+    labels: jsonb('labels').notNull().default([]),
+  },
+  () => [index('device_profiles_labels').using('gin', sql`labels jsonb_path_ops`)],
+)
 
 /** Desired documents, byte for byte, by digest (`sha256:` and the hash). They are never removed: they are the record of what was desired. */
 export const desiredDocuments = pgTable('desired_documents', {

@@ -1,5 +1,4 @@
 /** What a read costs: one statement however many parents, and few rows however large the fleet. */
-import { type SQL, sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { Revision } from '../../../src/domain/values.ts'
 import type { Database, Session } from '../../../src/store/database.ts'
@@ -19,6 +18,7 @@ import { pageRollouts, rolloutByKeyArgs, rolloutsByKey } from '../../../src/stor
 import { pageDevices, targetByName, targetsByKey } from '../../../src/store/read/targets.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
 import { inSnapshot, watched } from './history.ts'
+import { readPlans } from './plan.ts'
 
 const size = 20_000
 const fleet = { of: 'fleet' } as const
@@ -209,44 +209,11 @@ describe.each(stores)('reads on $name', (store) => {
     read: (session: Session) => Promise<unknown>,
     { session }: Pick<Database, 'session'> = database,
   ): Promise<number> {
-    let rows = 0
-    const explained: Session = {
-      async rows<T extends object>(query: SQL) {
-        const [answer] = await session.rows<Explained>(sql`explain (analyze, format json) ${query}`)
-        rows += rowsOf(answer?.['QUERY PLAN'][0]?.Plan)
-        return session.rows<T>(query)
-      },
-      async run<T extends object>(text: string, parameters: readonly unknown[] = []) {
-        const [answer] = await session.run<Explained>(`explain (analyze, format json) ${text}`, parameters)
-        rows += rowsOf(answer?.['QUERY PLAN'][0]?.Plan)
-        return session.run<T>(text, parameters)
-      },
-    }
-    await read(explained)
-    return rows
+    const plans = readPlans(session)
+    await read(plans.session)
+    return plans.rows()
   }
 })
-
-interface Explained {
-  readonly 'QUERY PLAN': readonly { readonly Plan: PlanNode }[]
-}
-
-interface PlanNode {
-  readonly 'Node Type': string
-  readonly 'Actual Rows': number
-  readonly 'Actual Loops': number
-  readonly 'Rows Removed by Filter'?: number
-  readonly Plans?: readonly PlanNode[]
-}
-
-function rowsOf(node: PlanNode | undefined): number {
-  if (!node) return 0
-  const below = (node.Plans ?? []).reduce((sum, child) => sum + rowsOf(child), 0)
-  const own = node['Node Type'].includes('Scan')
-    ? (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops']
-    : 0
-  return own + below
-}
 
 /** A fleet all at once: two entries of three changes for each deployment. The three that failed changed first. */
 async function fill(session: Session, base: Revision): Promise<void> {

@@ -14,6 +14,7 @@ import {
   pageDeployments,
   type Scope,
 } from '../../../src/store/read/deployments.ts'
+import { type SourceLimits, sourceLimits } from '../../../src/store/read/filters/deployment-source.ts'
 import { targetsByKey } from '../../../src/store/read/targets.ts'
 import type { Page, PageRequest } from '../../../src/store/sql/order.ts'
 import type { ShownDeployment } from '../../../src/store/sql/rows.ts'
@@ -26,7 +27,15 @@ interface Question {
   readonly filter: DeploymentFilter
   readonly order: DeploymentOrder
   readonly asOf: Revision | null
+  readonly limits: SourceLimits
 }
+
+/** As for a small fleet, and as for a fleet in which some conditions match few deployments and others too many. */
+const limits: readonly SourceLimits[] = [
+  sourceLimits,
+  { small: 0, candidates: 4, walked: 1_000, counted: 1_000 },
+  { small: 0, candidates: 1_000, walked: 1_000, counted: 1_000 },
+]
 
 describe.each(stores)('lists and counts of deployments on $name', (store) => {
   let empty: EmptyStore
@@ -56,6 +65,7 @@ describe.each(stores)('lists and counts of deployments on $name', (store) => {
       filter: fc.oneof(fc.constant({}), filters(keys, rolloutKeys, times)),
       order: fc.constantFrom(...deploymentOrders),
       asOf: fc.oneof(fc.constant(null), fc.constantFrom(...life.moments.map(({ revision }) => revision))),
+      limits: fc.constantFrom(...limits),
     })
   })
   afterAll(async () => {
@@ -120,7 +130,13 @@ describe.each(stores)('lists and counts of deployments on $name', (store) => {
   it('count what they list, for every filter', async () => {
     await fc.assert(
       fc.asyncProperty(questions, async (question) => {
-        const counts = await countDeployments(database.session, question.scope, question.filter, question.asOf)
+        const counts = await countDeployments(
+          database.session,
+          question.scope,
+          question.filter,
+          question.asOf,
+          question.limits,
+        )
         expect([...counts.keys()]).toEqual([...new Set(parentsOf(question.scope))])
         for (const [parent, found] of counts) expect(found).toEqual(countsOf(answer(question, parent)))
       }),
@@ -136,7 +152,7 @@ describe.each(stores)('lists and counts of deployments on $name', (store) => {
     const seen = new Map<string, Set<number>>()
     for (const filter of fc.sample(filters(keys, rolloutKeys, times), { numRuns: 60, seed: 1 }))
       for (const [field, value] of Object.entries(filter)) {
-        const question: Question = { scope: { of: 'fleet' }, filter: { [field]: value }, order: 'NAME', asOf: null }
+        const question = { ...whole, filter: { [field]: value } }
         const expected = answer(question, 0).map(({ key }) => key)
         const page = await ask(question, 0, one)
         expect({ field, value, found: page.edges.map(({ node }) => node.key) }).toEqual({
@@ -150,11 +166,43 @@ describe.each(stores)('lists and counts of deployments on $name', (store) => {
     const unproven = [...seen].filter(([, sizes]) =>
       [...sizes].every((size) => size === 0 || size === visible().length),
     )
-    expect(unproven.map(([field]) => field).sort()).toEqual(['instanceIds', 'readiness', 'stalled'])
+    expect(unproven.map(([field]) => field).sort()).toEqual([
+      'clusters',
+      'instanceIds',
+      'models',
+      'readiness',
+      'stalled',
+      'vendors',
+    ])
+  })
+
+  it('give up rather than leave rows out, where too many rows lie between those that match', async () => {
+    const tight = { small: 0, candidates: 0, walked: 3, counted: 3 }
+    const rare = fc.record({ question: questions, size: fc.integer({ min: 1, max: 9 }), backward: fc.boolean() })
+    let refused = 0
+    await fc.assert(
+      fc.asyncProperty(rare, async ({ question, size, backward }) => {
+        const asked = { ...question, scope: { of: 'fleet' } as const, limits: tight }
+        const page = { size, after: null, before: null, backward }
+        const found = await ask(asked, 0, page).catch((error: unknown) => {
+          expect(error).toMatchObject({ code: 'BAD_USER_INPUT' })
+          refused += 1
+        })
+        if (!found) return
+        const expected = answer(asked, 0).map(({ key }) => key)
+        expect(found.edges.map(({ node }) => node.key)).toEqual(
+          backward ? expected.slice(-size) : expected.slice(0, size),
+        )
+      }),
+      { numRuns: 150 },
+    )
+    expect(refused).toBeGreaterThan(0)
+    const counted = countDeployments(database.session, { of: 'fleet' }, { components: ['api'] }, null, tight)
+    await expect(counted).rejects.toMatchObject({ code: 'BAD_USER_INPUT' })
   })
 
   it('refuse a cursor of another order, and what is no cursor', async () => {
-    const question: Question = { scope: { of: 'fleet' }, filter: {}, order: 'NAME', asOf: null }
+    const question = whole
     const page = await ask(question, 0, { size: 2, after: null, before: null, backward: false })
     const cursor = page.edges[0]?.cursor ?? ''
     const forged = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
@@ -213,7 +261,7 @@ describe.each(stores)('lists and counts of deployments on $name', (store) => {
   function answer({ scope, filter, order, asOf }: Question, parent: number): Deployment[] {
     const deployments = asOf === null ? present : life.moments.find(({ revision }) => revision === asOf)?.deployments
     return (deployments ?? [])
-      .filter((d) => d.forgottenAt === null && ownerOf(scope, d) === parent && matches(filter, d, targetOf(d)))
+      .filter((d) => d.forgottenAt === null && ownerOf(scope, d) === parent && matches(filter, d, targetOf(d), targets))
       .toSorted(comparisons[order])
   }
 
@@ -224,13 +272,15 @@ describe.each(stores)('lists and counts of deployments on $name', (store) => {
   }
 
   async function ask(question: Question, parent: number, page: PageRequest): Promise<Page<ShownDeployment>> {
-    const { scope, filter, order, asOf } = question
-    const pages = await pageDeployments(database.session, scope, filter, order, page, asOf)
+    const { scope, filter, order, asOf, limits } = question
+    const pages = await pageDeployments(database.session, scope, filter, order, page, asOf, limits)
     const found = pages.get(parent)
     if (!found) throw new Error(`there is no page of ${parent}`)
     return found
   }
 })
+
+const whole: Question = { scope: { of: 'fleet' }, filter: {}, order: 'NAME', asOf: null, limits: sourceLimits }
 
 function parentsOf(scope: Scope): readonly number[] {
   return scope.of === 'fleet' ? [0] : [...new Set(scope.keys)]

@@ -1,13 +1,25 @@
 /** What the SQL should say, said in JavaScript over everything there is. */
 import fc from 'fast-check'
 import type { Deployment } from '../../../src/domain/deployment.ts'
+import { type LabelCondition, matchesLabel, matchesSelector } from '../../../src/domain/selector.ts'
 import { connectivities, type Target } from '../../../src/domain/target.ts'
 import { deploymentStates, readinesses } from '../../../src/domain/values.ts'
-import type { DeploymentFilter } from '../../../src/store/read/deployment-filter.ts'
+import type {
+  DeploymentCondition,
+  DeploymentFilter,
+  DeploymentSelector,
+} from '../../../src/store/read/deployment-filter.ts'
 import type { DeploymentOrder, StateCounts } from '../../../src/store/read/deployments.ts'
 import { componentNames, deploymentIds, devices, errorCodes } from './history.ts'
 
-export function matches(filter: DeploymentFilter, deployment: Deployment, target: Target): boolean {
+/** Targets by their keys. */
+type Fleet = ReadonlyMap<number, Target>
+
+export function valuesOf(target: Pick<Target, 'labels'>, key: string): string[] {
+  return target.labels.filter((label) => label.key === key).map(({ value }) => value)
+}
+
+export function matches(filter: DeploymentFilter, deployment: Deployment, target: Target, all: Fleet): boolean {
   const any = <T>(wanted: readonly T[] | undefined, ...values: readonly (T | null | undefined)[]): boolean =>
     wanted === undefined || values.some((value) => value !== null && value !== undefined && wanted.includes(value))
   const errors = [deployment.error, ...deployment.components.map(({ error }) => error)].filter(
@@ -45,6 +57,14 @@ export function matches(filter: DeploymentFilter, deployment: Deployment, target
     (filter.stalled ?? deployment.stalled) === deployment.stalled &&
     (filter.hasError ?? errors.length > 0) === errors.length > 0 &&
     (text === undefined || texts.some((value) => value?.toLowerCase().includes(text.toLowerCase()))) &&
+    any(filter.clusters) &&
+    any(filter.parents, all.get(target.parentKey ?? -1)?.name) &&
+    any(filter.vendors) &&
+    any(filter.models) &&
+    (filter.label === undefined || matchesLabel(filter.label, valuesOf(target, filter.label.key))) &&
+    (filter.lastHeardAfter === undefined || (target.lastHeardAt ?? 0) > filter.lastHeardAfter) &&
+    (filter.lastHeardBefore === undefined || (target.lastHeardAt ?? 0) < filter.lastHeardBefore) &&
+    (filter.where === undefined || matchesSelector(filter.where, (leaf) => matches(leaf, deployment, target, all))) &&
     (filter.changedAfter === undefined || deployment.changedAt > filter.changedAfter) &&
     (filter.changedBefore === undefined || deployment.changedAt < filter.changedBefore)
   )
@@ -70,8 +90,52 @@ export function countsOf(deployments: readonly Pick<Deployment, 'state'>[]): Sta
 
 const some = <T>(values: readonly T[]): fc.Arbitrary<T[]> => fc.array(fc.constantFrom(...values), { maxLength: 3 })
 
-/** Filters that often match something, of the names that history.ts uses. */
-export function filters(keys: readonly number[], rolloutKeys: readonly number[], times: readonly number[]) {
+const labelConditions: fc.Arbitrary<LabelCondition> = fc.record(
+  {
+    key: fc.constantFrom('site', 'line', 'nothing', '\0'),
+    equals: fc.constantFrom('north', 'south', '1', '\0'),
+    in: some(['north', 'south', '1']),
+    notIn: some(['north', '1', '\0']),
+    exists: fc.boolean(),
+    prefix: fc.constantFrom('', 'n', 'no%', '1', '\0'),
+  },
+  { requiredKeys: ['key'] },
+)
+
+/** Filters with a selector, and without. */
+export function filters(
+  keys: readonly number[],
+  rolloutKeys: readonly number[],
+  times: readonly number[],
+): fc.Arbitrary<DeploymentFilter> {
+  const leaves = conditions(keys, rolloutKeys, times)
+  return fc.oneof(
+    leaves,
+    fc.record({ where: selectors(leaves) }),
+    fc.tuple(leaves, selectors(leaves)).map(([leaf, where]) => ({ ...leaf, where })),
+  )
+}
+
+function selectors(leaves: fc.Arbitrary<DeploymentCondition>): fc.Arbitrary<DeploymentSelector> {
+  return fc.letrec<{ selector: DeploymentSelector }>((tie) => {
+    const parts = fc.array(tie('selector'), { maxLength: 3 })
+    // Two conditions of a leaf rarely match anything together with others.
+    const single = leaves.map((leaf) => Object.fromEntries(Object.entries(leaf).slice(0, 1)))
+    return {
+      selector: fc.oneof(
+        { maxDepth: 3 },
+        single,
+        fc.record({ and: parts }),
+        fc.record({ or: parts }),
+        fc.record({ not: tie('selector') }),
+        fc.tuple(single, parts).map(([leaf, or]) => ({ ...leaf, or })),
+      ),
+    }
+  }).selector
+}
+
+/** Conditions that often match something, of the names that history.ts uses. */
+export function conditions(keys: readonly number[], rolloutKeys: readonly number[], times: readonly number[]) {
   return fc.record(
     {
       keys: some(keys),
@@ -99,6 +163,13 @@ export function filters(keys: readonly number[], rolloutKeys: readonly number[],
       text: fc.constantFrom('', 'WEB', 'disk_', '%', '_', 'gw/', 'press "', '\\', "'", 'e_d', '\0'),
       changedAfter: fc.constantFrom(...times),
       changedBefore: fc.constantFrom(...times),
+      clusters: some(['x+y', '+z', 'region']),
+      parents: some(['gw', 'alpha']),
+      label: labelConditions,
+      lastHeardAfter: fc.constantFrom(...times),
+      lastHeardBefore: fc.constantFrom(...times),
+      vendors: some(['acme']),
+      models: some(['x1']),
     },
     { requiredKeys: [] },
   )

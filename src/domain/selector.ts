@@ -1,0 +1,88 @@
+/**
+ * Selectors: conditions that are combined by `and`, `or` and `not`. A leaf is a set of conditions on one kind of row, all of which must hold.
+ * SQL (store/read) and the subscriptions, which evaluate in memory, fold the same tree.
+ */
+
+/** What a leaf says and how its parts combine. All that is present must hold. An empty `or` matches nothing, an empty `and` everything. */
+export type Selector<Leaf extends object> = Leaf & {
+  readonly and?: readonly Selector<Leaf>[]
+  readonly or?: readonly Selector<Leaf>[]
+  readonly not?: Selector<Leaf>
+}
+
+export interface Folding<Leaf extends object, Result> {
+  readonly leaf: (leaf: Leaf) => readonly Result[]
+  readonly all: (parts: readonly Result[]) => Result
+  readonly any: (parts: readonly Result[]) => Result
+  readonly not: (part: Result) => Result
+}
+
+export function foldSelector<Leaf extends object, Result>(selector: Selector<Leaf>, by: Folding<Leaf, Result>): Result {
+  const { and, or, not, ...leaf } = selector
+  const fold = (part: Selector<Leaf>): Result => foldSelector(part, by)
+  return by.all([
+    ...by.leaf(leaf as unknown as Leaf),
+    ...(and ?? []).map(fold),
+    ...(or ? [by.any(or.map(fold))] : []),
+    ...(not ? [by.not(fold(not))] : []),
+  ])
+}
+
+/** A row matches if it matches all parts of the leaves as `matchesLeaf` says. */
+export function matchesSelector<Leaf extends object>(
+  selector: Selector<Leaf>,
+  matchesLeaf: (leaf: Leaf) => boolean,
+): boolean {
+  return foldSelector<Leaf, boolean>(selector, {
+    leaf: (leaf) => [matchesLeaf(leaf)],
+    all: (parts) => parts.every(Boolean),
+    any: (parts) => parts.some(Boolean),
+    not: (part) => !part,
+  })
+}
+
+export const maxSelectorDepth = 6
+export const maxSelectorParts = 100
+
+/** Why a selector is too large, or null. */
+export function selectorProblem(selector: Selector<object>): string | null {
+  let parts = 0
+  function depthOf({ and = [], or = [], not }: Selector<object>): number {
+    parts += 1
+    const below = [...and, ...or, ...(not ? [not] : [])]
+    return 1 + Math.max(0, ...below.map(depthOf))
+  }
+  const depth = depthOf(selector)
+  if (depth > maxSelectorDepth) return `is ${depth} levels deep; at most ${maxSelectorDepth} are allowed`
+  return parts > maxSelectorParts ? `has ${parts} parts; at most ${maxSelectorParts} are allowed` : null
+}
+
+/** A condition on the values of one label. All that is present must hold. If nothing is present, the label must exist. */
+export interface LabelCondition {
+  readonly key: string
+  readonly equals?: string
+  readonly in?: readonly string[]
+  /** Also true where the label does not exist. */
+  readonly notIn?: readonly string[]
+  readonly exists?: boolean
+  readonly prefix?: string
+}
+
+/** `values`: those of the label with the condition's key. A target may have several. */
+export function matchesLabel(condition: LabelCondition, values: readonly string[]): boolean {
+  const { equals, in: wanted, notIn, prefix } = condition
+  const { exists } = explicit(condition)
+  return (
+    (exists === undefined || exists === values.length > 0) &&
+    (equals === undefined || values.includes(equals)) &&
+    (wanted === undefined || values.some((value) => wanted.includes(value))) &&
+    (notIn === undefined || !values.some((value) => notIn.includes(value))) &&
+    (prefix === undefined || values.some((value) => value.startsWith(prefix)))
+  )
+}
+
+/** The condition with `exists` if it has only a key. */
+export function explicit(condition: LabelCondition): LabelCondition {
+  const { key, ...parts } = condition
+  return Object.values(parts).every((part) => part === undefined) ? { key, exists: true } : condition
+}

@@ -1,0 +1,257 @@
+/**
+ * Where a filtered list or count of deployments reads its rows, so that its work is bounded however large the fleet is:
+ *
+ *   candidates   an index finds the few rows that match one of the conditions; the others are checked for each
+ *   walk         no condition has few rows: a list reads the rows in its order until the page is full, or gives up after `walked` rows
+ *   index        the fleet is small, or the filter is one that an index gives in order
+ *
+ * Each condition is estimated by counting its entries in the index, up to a limit. The planner's estimates were rejected: they are wrong
+ * where statistics are missing or values correlate, and then a list reads the fleet for seconds.
+ */
+import { type SQL, sql } from 'drizzle-orm'
+import type { PgColumn } from 'drizzle-orm/pg-core'
+import { DomainError } from '../../../domain/errors.ts'
+import type { Session } from '../../database.ts'
+import { all, isAnyOf, type ListType, listParameter } from '../../sql/parameters.ts'
+import { deployments, logHead, rollouts } from '../../tables/schema.ts'
+import {
+  type DeploymentCondition,
+  type DeploymentFilter,
+  type DeploymentSelector,
+  d,
+  hasError,
+  hasErrorCode,
+  instancesNamed,
+  onTarget,
+  presentFields,
+} from '../deployment-filter.ts'
+import type { Scope } from '../deployment-scope.ts'
+import { targetsByIndex } from './target-filter.ts'
+
+export interface SourceLimits {
+  /** Deployments of a fleet or a rollout that is not worth an estimate. */
+  readonly small: number
+  /** Rows that are read for a page. */
+  readonly candidates: number
+  /** Rows that a page reads in its order. */
+  readonly walked: number
+  /** Rows that are read for a count. */
+  readonly counted: number
+}
+
+export const sourceLimits: SourceLimits = { small: 5_000, candidates: 20_000, walked: 100_000, counted: 400_000 }
+
+export type Source =
+  | { readonly of: 'index' }
+  /** `rows`: a select of rows `d`. */
+  | { readonly of: 'candidates'; readonly rows: SQL }
+  | { readonly of: 'walk'; readonly walked: number }
+
+/** `from … where …` of rows `d` that an index finds, at most as many as its argument says. */
+type Range = (most: number) => SQL
+
+/** Their union. */
+type Ranges = readonly Range[]
+
+export async function sourceOfPage(
+  session: Session,
+  scope: Scope,
+  filter: DeploymentFilter,
+  limits: SourceLimits,
+): Promise<Source> {
+  const { total, best } = await estimate(session, scope, filter, limits.candidates, limits)
+  if (total <= limits.small) return { of: 'index' }
+  return best ?? { of: 'walk', walked: limits.walked }
+}
+
+/** Throws BAD_USER_INPUT if more rows may match than a count reads. */
+export async function sourceOfCount(
+  session: Session,
+  scope: Scope,
+  filter: DeploymentFilter,
+  limits: SourceLimits,
+): Promise<Source> {
+  const few = await estimate(session, scope, filter, limits.candidates, limits)
+  if (few.total <= limits.small) return { of: 'index' }
+  if (few.best) return few.best
+  if (few.total <= limits.counted) return { of: 'index' }
+  const { best } = await estimate(session, scope, filter, limits.counted, limits)
+  if (best) return best
+  throw new DomainError(
+    'BAD_USER_INPUT',
+    `this filter may match more than ${limits.counted} deployments, too many to count: add conditions on devices, labels, rollouts, states or errors`,
+  )
+}
+
+/** What a list throws that gave up. */
+export function tooRare({ walked }: SourceLimits): DomainError {
+  return new DomainError(
+    'BAD_USER_INPUT',
+    `this filter matches so rarely that more than ${walked} deployments would have to be read: add conditions on devices, labels, rollouts, states or errors`,
+  )
+}
+
+interface Estimate {
+  /** All deployments of the scope. */
+  readonly total: number
+  /** Of the conditions that have at most `most` rows, the one with the fewest. */
+  readonly best: Extract<Source, { of: 'candidates' }> | null
+}
+
+const unserved: Estimate = { total: 0, best: null }
+
+async function estimate(
+  session: Session,
+  scope: Scope,
+  filter: DeploymentFilter,
+  most: number,
+  { small }: SourceLimits,
+): Promise<Estimate> {
+  if (!isWorthwhile(session, scope, filter)) return unserved
+  const choices = [...rangesOf(filter, filter), ...scopeRanges(session, scope)]
+  const total = sql`coalesce(${totalOf(scope)}, 0)`
+  const counts = choices.map(
+    (ranges, index) =>
+      sql`case when total.n > ${small} then ${countUpTo(ranges, most + 1)} end as ${sql.raw(`n${index}`)}`,
+  )
+  const [row] = await session.rows<Readonly<Record<string, number | null>>>(
+    sql`select ${sql.join([sql`total.n`, ...counts], sql`, `)} from (select ${total} as n) as total`,
+  )
+  const found = choices
+    .map((ranges, index) => ({ ranges, n: row?.[`n${index}`] ?? most + 1 }))
+    .filter(({ n }) => n <= most)
+    .sort((a, b) => a.n - b.n)
+  const [best] = found
+  return { total: row?.n ?? 0, best: best ? { of: 'candidates', rows: rowsIn(best.ranges, most) } : null }
+}
+
+/** Fields with an index that also gives the order of the rows, or that name few rows. */
+const servedFields: readonly (keyof DeploymentFilter)[] = ['keys', 'deviceIds']
+
+function isWorthwhile({ accessScope }: Session, scope: Scope, filter: DeploymentFilter): boolean {
+  const fields = presentFields(filter)
+  if (filter.retired || scope.of === 'target' || scope.of === 'instance') return false
+  if (scope.of === 'rollout' && scope.keys.length !== 1) return false
+  if (fields.length === 0 || fields.some((field) => servedFields.includes(field))) return false
+  return accessScope !== undefined || !(fields.length === 1 && (filter.states || filter.rolloutKeys?.length === 1))
+}
+
+function totalOf(scope: Scope): SQL {
+  const [table, which] =
+    scope.of === 'rollout' ? [rollouts, sql`${rollouts.key} = ${scope.keys[0] ?? 0}::bigint`] : [logHead, sql`true`]
+  const { pending, installing, installed, failed, removing, removed } = table
+  const states = [pending, installing, installed, failed, removing, removed].map((n) => sql`${n}`)
+  return sql`(select ${sql.join(states, sql` + `)} from ${table} where ${which})`
+}
+
+/** The rows that a scope or an access scope leaves. */
+function scopeRanges({ accessScope }: Session, scope: Scope): readonly Ranges[] {
+  const labels = accessScope?.labels ? (rangesOnTargets({ labels: accessScope.labels }) ?? []) : []
+  const ofProject = isAnyOf(rollouts.project, accessScope?.projects ?? [], 'text')
+  return [
+    ...(scope.of === 'rollout' ? [[ofRollouts(listed(scope.keys, 'bigint'))]] : []),
+    ...(labels.length > 0 ? [labels] : []),
+    ...(accessScope?.projects
+      ? [[ofRollouts(sql`select ${rollouts.key} as key from ${rollouts} where ${ofProject}`)]]
+      : []),
+  ]
+}
+
+/** Each element is enough: its ranges have all rows that match the filter. `within`: the filter as a whole. */
+function rangesOf(leaf: DeploymentFilter | DeploymentCondition, within: DeploymentFilter): readonly Ranges[] {
+  const { keys, deploymentIds, reporters, rolloutKeys, instanceIds, states, derivedStates, convergence } = leaf
+  const { readiness, errorCodes, consistent, hasError: isWrong, stalled } = leaf
+  const choices: (Ranges | null | false | undefined)[] = [
+    rangesOnTargets(leaf),
+    keys && [beside(listed(keys, 'bigint'), sql`${d.key} = place.key`)],
+    deploymentIds && [beside(listed(deploymentIds, 'text'), sql`${d.deploymentId} = place.key`)],
+    reporters && [
+      beside(listed(reporters, 'text'), sql`${d.reporter} = place.key and ${d.instanceKey} is null`),
+      beside(listed(reporters, 'text'), sql`${d.reporter} = place.key and ${d.instanceKey} is not null`),
+    ],
+    rolloutKeys && [ofRollouts(listed(rolloutKeys, 'bigint'))],
+    instanceIds && [
+      beside(sql`select key from (${instancesNamed(instanceIds)}) as instance(key)`, sql`${d.instanceKey} = place.key`),
+    ],
+    states?.map((state) => run(d.state, state)),
+    derivedStates?.flatMap((state) => [
+      run(d.state, state, sql`${d.derivedState} = ${d.state}`),
+      run(d.derivedState, state, sql`${d.derivedState} <> ${d.state}`),
+    ]),
+    convergence?.map((value) => run(d.convergence, value)),
+    readiness &&
+      !readiness.includes('UNKNOWN') &&
+      readiness.map((value) => run(d.readiness, value, sql`${d.readiness} <> 'UNKNOWN'`)),
+    errorCodes && [own(all([hasError, hasErrorCode(errorCodes)]))],
+    isWrong && [own(hasError, byRevision)],
+    consistent === false && [own(sql`not ${d.consistent}`, byRevision)],
+    stalled && !within.instanceIds && [own(sql`${d.stalled} and ${d.isCurrent}`, sql`order by ${d.rolloutKey}`)],
+  ]
+  const where = 'where' in leaf && leaf.where ? rangesOfSelector(leaf.where, within) : []
+  return [...choices.filter((choice) => choice !== undefined && choice !== null && choice !== false), ...where]
+}
+
+function rangesOfSelector({ and, or, not, ...leaf }: DeploymentSelector, within: DeploymentFilter): readonly Ranges[] {
+  const ofParts = or?.map((part) => rangesOfSelector(part, within))
+  // One choice of each part, the first: their union has all rows.
+  const union = ofParts?.every((choices) => choices.length > 0) ? [ofParts.flatMap(([first]) => first ?? [])] : []
+  return [...rangesOf(leaf, within), ...(and ?? []).flatMap((part) => rangesOfSelector(part, within)), ...union]
+}
+
+function rangesOnTargets(leaf: Parameters<typeof targetsByIndex>[1]): Ranges | null {
+  const found = targetsByIndex(onTarget, leaf)
+  return found && [beside(found, sql`${d.targetKey} = place.key`)]
+}
+
+function ofRollouts(keys: SQL): Range {
+  return beside(keys, sql`${isListed} and ${d.rolloutKey} = place.key`, byRevision)
+}
+
+const isListed = sql`${d.forgottenAt} is null`
+
+/** The order of an index makes the planner use it, also where it expects to find some rows soon without. */
+const byRevision = sql`order by ${d.revision}`
+
+function own(condition: SQL, inOrder: SQL = sql``): Range {
+  return (most) =>
+    sql`from (select ${d}.* from ${deployments} ${d} where ${isListed} and ${condition} ${inOrder} limit ${most}) as ${d}`
+}
+
+/**
+ * The rows with that value in a column that an index has before the revision. The row comparisons force the planner to use this index, as in
+ * deployment-order.ts.
+ */
+function run(column: PgColumn, value: string, condition: SQL = sql`true`): Range {
+  const of = sql`${value}::${sql.raw(column.getSQLType())}`
+  const place = sql`(${column}, ${d.revision})`
+  return own(
+    sql`${condition} and ${place} > (${of}, 0) and ${place} < (${of}, ${Number.MAX_SAFE_INTEGER}::bigint)`,
+    sql`order by ${column}, ${d.revision}`,
+  )
+}
+
+function listed(values: readonly (string | number)[], type: ListType): SQL {
+  return sql`select unnest(${listParameter([...new Set(values)], type)}) as key`
+}
+
+/** The deployments of each `place.key`, by lookups: a planner without statistics would read all deployments. */
+function beside(keys: SQL, condition: SQL, inOrder: SQL = sql``): Range {
+  return (most) => sql`from (${keys} offset 0) as place cross join lateral (
+    select ${d}.* from ${deployments} ${d} where ${condition} ${inOrder} limit ${most}) as ${d} where ${isListed}`
+}
+
+function countUpTo(ranges: Ranges, most: number): SQL {
+  if (ranges.length === 0) return sql`0`
+  const parts = ranges.map((range) => sql`(select 1 ${range(most)} limit ${most})`)
+  return sql`(select count(*)::int from (${sql.join(parts, sql` union all `)}) as entry)`
+}
+
+/** Rows in two ranges appear once. */
+function rowsIn(ranges: Ranges, most: number): SQL {
+  const [only] = ranges
+  if (!only) return sql`select ${d}.* from ${deployments} ${d} where false`
+  if (ranges.length === 1) return sql`select ${d}.* ${only(most)}`
+  const keys = ranges.map((range) => sql`select ${d.key} ${range(most)}`)
+  return sql`select ${d}.* from (${sql.join(keys, sql` union `)}) as found cross join lateral (
+    select ${d}.* from ${deployments} ${d} where ${d.key} = found.key offset 0) as ${d}`
+}

@@ -1,0 +1,52 @@
+/** The rows of a present list of deployments, by the source that was chosen for them. */
+import { type SQL, sql } from 'drizzle-orm'
+import { deploymentStates } from '../../../domain/values.ts'
+import type { Session } from '../../database.ts'
+import { sorted, within } from '../../sql/page.ts'
+import { all, fixed, nothing } from '../../sql/parameters.ts'
+import { type DeploymentFilter, d, matchesDeployment, matchesFound, stands } from '../deployment-filter.ts'
+import { type DeploymentOrder, orders, type Walk, walkByState, walkInOrder } from '../deployment-order.ts'
+import { fromPresent, isListed, ownedBy, type Scope } from '../deployment-scope.ts'
+import type { Source } from './deployment-source.ts'
+
+const allColumns = fixed(sql`select ${d}.*`)
+
+/** `isThen`: conditions that nearly all rows match. */
+export function walkPresent(
+  reader: Session,
+  scope: Scope,
+  filter: DeploymentFilter,
+  order: DeploymentOrder,
+  isThen: readonly SQL[],
+  source: Source,
+): Walk {
+  const { states, ...others } = filter
+  const listed = isListed(reader, scope, filter)
+  const isByState = scope.of === 'fleet' && order !== 'NAME' && (states !== undefined || order === 'STATE')
+  const wanted = states ?? deploymentStates
+  const whole = (select: Walk['select']): Walk => ({ select, isShort: () => nothing })
+  switch (source.of) {
+    case 'candidates': {
+      const matches = all([ownedBy(scope, d), matchesFound(filter), ...listed, ...isThen])
+      return whole(
+        (stretch) =>
+          sql`${allColumns} from (${source.rows}) as ${d}
+            where ${all([matches, ...within(orders[order], stretch)])} ${sorted(orders[order], stretch)}`,
+      )
+    }
+    case 'walk': {
+      const inRange = [stands(filter), ...isThen]
+      if (isByState) return walkByState(order, wanted, inRange, [matchesFound(others), ...listed], source.walked)
+      const from = (bounds: readonly SQL[]): SQL => fromPresent(scope, [...inRange, ...bounds])
+      return walkInOrder(order, from, [matchesFound(filter), ...listed], source.walked)
+    }
+    case 'index': {
+      if (isByState) return walkByState(order, wanted, [], [matchesDeployment(others), ...listed, ...isThen], null)
+      const matches = all([matchesDeployment(filter), ...listed, ...isThen])
+      return whole(
+        (stretch) =>
+          sql`${allColumns} ${fromPresent(scope, [matches, ...within(orders[order], stretch)])} ${sorted(orders[order], stretch)}`,
+      )
+    }
+  }
+}

@@ -1,0 +1,117 @@
+/** Conditions on a device, a cluster or a cloud region: for lists of devices, and for lists of deployments, changes and resources by where they are. */
+import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
+import { alias } from 'drizzle-orm/pg-core'
+import type { LabelCondition } from '../../../domain/selector.ts'
+import type { Connectivity, Label } from '../../../domain/target.ts'
+import { isStorable, storableJson } from '../../../domain/text.ts'
+import type { Millis } from '../../../domain/values.ts'
+import { all, either, hasAnyLabel, hasLabelWhere, isAnyOf, timeParameter } from '../../sql/parameters.ts'
+import { deviceProfiles, targets } from '../../tables/schema.ts'
+import { callsItself } from '../profiles.ts'
+
+/** Any value within a field, and all fields together. */
+export interface TargetCondition {
+  /** Names of devices. */
+  readonly deviceIds?: readonly string[]
+  /** `provider+name`, or `+name` for any provider. For a cloud region its name. */
+  readonly clusters?: readonly string[]
+  /** Names of devices that are its parent. */
+  readonly parents?: readonly string[]
+  /** It has one of these labels: from its registration, or from the device itself. */
+  readonly labels?: readonly Label[]
+  readonly label?: LabelCondition
+  readonly connectivity?: readonly Connectivity[]
+  readonly lastHeardAfter?: Millis
+  /** Or never heard. */
+  readonly lastHeardBefore?: Millis
+  /** As its capabilities say. */
+  readonly vendors?: readonly string[]
+  readonly models?: readonly string[]
+}
+
+/** A row of targets under any name. */
+export type TargetRow = ReturnType<typeof targetRow>
+export const targetRow = (name: string) => alias(targets, name)
+
+const parent = targetRow('parent_device')
+
+type Of<Field extends keyof TargetCondition> = (value: NonNullable<TargetCondition[Field]>) => SQL
+
+export function targetConditions(t: TargetRow): { readonly [Field in keyof TargetCondition]-?: Of<Field> } {
+  return {
+    deviceIds: (names) => all([isDeviceRow(t), isAnyOf(t.name, names, 'text')]),
+    clusters: (names) => isPlace(t, names),
+    parents: (names) =>
+      sql`${t.parentKey} in (select ${parent.key} from ${targets} ${parent} where ${isDeviceRow(parent)} and ${isAnyOf(parent.name, names, 'text')})`,
+    labels: (labels) => either([hasAnyLabel(t.labels, labels), callsItself(t, labels)]),
+    label: (condition) => hasEffectiveLabel(t, condition),
+    connectivity: (values) => isAnyOf(t.connectivity, values, 'connectivity'),
+    lastHeardAfter: (time) => sql`${t.lastHeardAt} > ${timeParameter(time)}`,
+    lastHeardBefore: (time) => sql`(${t.lastHeardAt} is null or ${t.lastHeardAt} < ${timeParameter(time)})`,
+    vendors: (names) => hasCapability(t, 'vendor', names),
+    models: (names) => hasCapability(t, 'modelNumber', names),
+  }
+}
+
+export const isDeviceRow = (t: TargetRow): SQL => sql`${t.kind} = 'DEVICE' and ${t.provider} = ''`
+
+/** A provider contains no `+`, and an empty one matches any. A name without `+` is a cloud region. */
+function isPlace(t: TargetRow, names: readonly string[]): SQL {
+  return either(
+    names.filter(isStorable).map((name) => {
+      const cut = name.indexOf('+')
+      if (cut < 0) return sql`${t.kind} = 'CLOUD_REGION' and ${t.name} = ${name}`
+      const ofProvider = cut === 0 ? [] : [sql`${t.provider} = ${name.slice(0, cut)}`]
+      return sql`(${all([sql`${t.kind} = 'CLUSTER' and ${t.name} = ${name.slice(cut + 1)}`, ...ofProvider])})`
+    }),
+  )
+}
+
+/** A label of the registration wins over one that the device gives itself. */
+function hasEffectiveLabel(t: TargetRow, condition: LabelCondition): SQL {
+  if (!isStorable(condition.key)) return hasLabelWhere(sql`'[]'::jsonb`, condition)
+  const isRegistered = sql`${t.labels} @> ${storableJson([{ key: condition.key }])}::text::jsonb`
+  return sql`case when ${isRegistered} then ${hasLabelWhere(t.labels, condition)}
+    else coalesce((select ${hasLabelWhere(deviceProfiles.labels, condition)} from ${deviceProfiles} where ${deviceProfiles.targetKey} = ${t.key}),
+      ${hasLabelWhere(sql`'[]'::jsonb`, condition)}) end`
+}
+
+function hasCapability(t: TargetRow, name: 'vendor' | 'modelNumber', values: readonly string[]): SQL {
+  return sql`${t.key} in (select ${deviceProfiles.targetKey} from ${deviceProfiles} where ${isAnyOf(capability(name), values, 'text')})`
+}
+
+const capability = (name: 'vendor' | 'modelNumber'): SQLWrapper =>
+  sql`(${deviceProfiles.capabilities}::json #>> ${sql.raw(`'{properties,${name}}'`)})`
+
+/**
+ * Keys of targets that may match, by an index. Null: no index finds them. The labels that devices give themselves have an index of
+ * their own.
+ */
+export function targetsByIndex(t: TargetRow, condition: TargetCondition): SQL | null {
+  const { deviceIds, clusters, labels, label, parents } = condition
+  const from = (where: SQL): SQL => sql`select ${t.key} as key from ${targets} ${t} where ${where}`
+  const conditions = targetConditions(t)
+  if (deviceIds) return from(conditions.deviceIds(deviceIds))
+  if (clusters) return from(conditions.clusters(clusters))
+  if (parents) return from(conditions.parents(parents))
+  if (labels) return labelled(t, (row) => hasAnyLabel(row, labels))
+  if (!label || label.exists === false) return null
+  const { key, equals, in: some, notIn, exists, prefix } = label
+  const values = equals === undefined ? some : [equals]
+  if (values)
+    return labelled(t, (row) =>
+      hasAnyLabel(
+        row,
+        values.map((value) => ({ key, value })),
+      ),
+    )
+  if (notIn && exists === undefined && prefix === undefined) return null
+  return labelled(t, (row) => hasLabelWhere(row, { key, exists: true }))
+}
+
+/** Without duplicates, and row by row: a limit ends it early. */
+function labelled(t: TargetRow, condition: (labels: SQLWrapper) => SQL): SQL {
+  return sql`select ${t.key} as key from ${targets} ${t} where ${condition(t.labels)}
+    union all select ${deviceProfiles.targetKey} from ${deviceProfiles} where ${condition(deviceProfiles.labels)}
+      and not exists (select 1 from ${targets} ${t} where ${t.key} = ${deviceProfiles.targetKey} and ${condition(t.labels)} offset 0)`
+}

@@ -1,0 +1,124 @@
+/** What a filtered list or count reads: no more than its limits allow, however large the fleet. */
+import { type SQL, sql } from 'drizzle-orm'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { DomainError } from '../../../src/domain/errors.ts'
+import type { Database, Session } from '../../../src/store/database.ts'
+import type { DeploymentFilter } from '../../../src/store/read/deployment-filter.ts'
+import { countDeployments, deploymentOrders, pageDeployments } from '../../../src/store/read/deployments.ts'
+import type { SourceLimits } from '../../../src/store/read/filters/deployment-source.ts'
+import type { PageRequest } from '../../../src/store/sql/order.ts'
+import { type EmptyStore, stores } from '../../support/stores.ts'
+import { readPlans } from './plan.ts'
+
+const size = 10_000
+const fleet = { of: 'fleet' } as const
+const limits: SourceLimits = { small: 0, candidates: 100, walked: 100, counted: 100 }
+const first: PageRequest = { size: 20, after: null, before: null, backward: false }
+/** A page by state reads one range for each of six states, and each row may need a look at its target. */
+const bound = 3_000
+
+/** The first matches 3 deployments, the second about half of them. */
+const filters: Readonly<Record<string, readonly [rare: DeploymentFilter, common: DeploymentFilter]>> = {
+  errorCodes: [{ errorCodes: ['E_RARE'] }, { errorCodes: ['E_COMMON'] }],
+  hasError: [{ where: { hasError: true, errorCodes: ['E_RARE'] } }, { hasError: true }],
+  states: [{ where: { states: ['FAILED'] } }, { where: { states: ['INSTALLED'] } }],
+  convergence: [{ convergence: ['STALE'] }, { convergence: ['CONVERGED'] }],
+  consistent: [{ consistent: false }, { consistent: true }],
+  readiness: [{ readiness: ['PENDING'] }, { readiness: ['READY'] }],
+  derivedStates: [{ derivedStates: ['FAILED'] }, { derivedStates: ['INSTALLED'] }],
+  labels: [{ labels: [{ key: 'site', value: 'small' }] }, { labels: [{ key: 'site', value: 'large' }] }],
+  label: [{ where: { label: { key: 'ring' } } }, { where: { label: { key: 'site', notIn: ['large'] } } }],
+  either: [
+    { where: { or: [{ errorCodes: ['E_RARE'] }, { label: { key: 'site', equals: 'small' } }] } },
+    { where: { or: [{ hasError: true }, { label: { key: 'site', equals: 'large' } }] } },
+  ],
+  not: [{ where: { not: { consistent: true }, consistent: false } }, { where: { not: { hasError: true } } }],
+  components: [{ components: ['ui'], errorCodes: ['E_RARE'] }, { components: ['api'] }],
+  text: [{ text: 'dep-777' }, { text: 'dep' }],
+}
+
+describe.each(stores)('filtered reads on $name', (store) => {
+  let empty: EmptyStore
+  let database: Database
+
+  beforeAll(async () => {
+    empty = await store.create()
+    database = await empty.open()
+    await database.transaction(fill)
+    await database.session.run('analyze')
+  })
+  afterAll(async () => {
+    await database.close()
+    await empty.drop()
+  })
+
+  it('read few rows for every filter, alone and in pairs, or refuse', async () => {
+    const dear: object[] = []
+    const alone = Object.entries(filters).flatMap(([name, [rare, common]]) => [
+      { name: `rare ${name}`, filter: rare, isRare: name !== 'text' },
+      { name: `common ${name}`, filter: common, isRare: false },
+    ])
+    const pairs = alone.flatMap((a, i) =>
+      // The whole square takes minutes: each with three others.
+      [1, 6, 11]
+        .map((step) => alone[(i + step) % alone.length] ?? a)
+        .map((b) => ({
+          name: `${a.name}, ${b.name}`,
+          filter: { where: { and: [asWhere(a.filter), asWhere(b.filter)] } },
+          isRare: a.isRare || b.isRare,
+        })),
+    )
+    for (const [index, { name, filter, isRare }] of [...alone, ...pairs].entries()) {
+      // Every order and every end for each filter alone, and in turn for the pairs.
+      const all = deploymentOrders.flatMap((order) => [false, true].map((backward) => ({ order, backward })))
+      const some = index < alone.length ? all : all.slice(index % all.length).slice(0, 1)
+      for (const { order, backward } of some) {
+        const { rows, isRefused } = await cost((s) =>
+          pageDeployments(s, fleet, filter, order, { ...first, backward }, null, limits),
+        )
+        if (rows > bound || (isRare && isRefused)) dear.push({ name, order, backward, rows, isRefused })
+      }
+      const { rows, isRefused } = await cost((s) => countDeployments(s, fleet, filter, null, limits))
+      if (rows > bound || (isRare && isRefused)) dear.push({ name, count: rows, isRefused })
+    }
+    expect(dear).toEqual([])
+  })
+
+  async function cost(read: (session: Session) => Promise<unknown>) {
+    const plans = readPlans(database.session)
+    let isRefused = false
+    await read(plans.session).catch((error: unknown) => {
+      if (!(error instanceof DomainError)) throw error
+      isRefused = true
+    })
+    return { rows: plans.rows(), isRefused }
+  }
+})
+
+function asWhere({ where, ...flat }: DeploymentFilter): NonNullable<DeploymentFilter['where']> {
+  const { retired, group, ...leaf } = flat
+  return { and: [leaf, where ?? {}] }
+}
+
+/** The rare ones are the oldest. */
+async function fill(session: Session): Promise<void> {
+  const [head] = await session.rows<{ revision: number }>(sql`select revision from log_head`)
+  const base = head?.revision ?? 0
+  const rare = 'i <= 3'
+  const error = (code: SQL): SQL => sql`json_build_object('code', ${code}, 'message', 'disk full')::text`
+  await session.rows(sql`insert into targets (key, kind, name, labels)
+    select i, 'DEVICE', 'device-' || i, case when ${sql.raw(rare)} then '[{"key":"site","value":"small"},{"key":"ring","value":"0"}]'::jsonb
+      when i % 2 = 0 then '[{"key":"site","value":"large"}]' else '[]' end from generate_series(1, ${size}) i`)
+  await session.rows(sql`insert into deployments (key, deployment_id, reporter, target_key, rollout_key, state, derived_state, consistent,
+      convergence, readiness, error, components, claimed, attempt, received_at, changed_at, revision, marks)
+    select i, 'dep-' || i, 'device-' || i, i, i, case when ${sql.raw(rare)} then 'FAILED' else 'INSTALLED' end::deployment_state,
+      case when ${sql.raw(rare)} then 'FAILED' else 'INSTALLED' end::deployment_state, i > 3,
+      case when ${sql.raw(rare)} then 'STALE' else 'CONVERGED' end::convergence,
+      case when ${sql.raw(rare)} then 'PENDING' when i % 2 = 0 then 'READY' else 'UNKNOWN' end::readiness,
+      case when ${sql.raw(rare)} then ${error(sql`'E_RARE'::text`)}::json when i % 2 = 0 then ${error(sql`'E_COMMON'::text`)}::json end,
+      '[{"name":"api","state":"INSTALLED","error":null,"changedAt":1,"revision":1},{"name":"ui","state":"INSTALLED","error":null,"changedAt":1,"revision":1}]',
+      true, 1, now(), now(), ${base}::bigint + i, '{}' from generate_series(1, ${size}) i`)
+  // As autovacuum does.
+  await session.run(`select gin_clean_pending_list('targets_labels'::regclass)`)
+  await session.rows(sql`update log_head set revision = ${base + size}::bigint, installed = ${size - 3}, failed = 3`)
+}
