@@ -1,0 +1,41 @@
+/** One more connection, for questions about the others while they may not answer. */
+import { type ConnectionOptions, openConnection } from './connection.ts'
+import { createPool } from './connection-pool.ts'
+
+export interface SideConnection {
+  /** Whether the server's process with that id is executing a statement. */
+  isWorking(process: number): Promise<boolean>
+  /** Cancels the statement of that process. If this is impossible, the server ends the statement at its time-out. */
+  cancel(process: number): void
+  close(): Promise<void>
+}
+
+/** Milliseconds: `timeout` for an answer, `silence` for a new connection. */
+export function createSideConnection(options: Pick<ConnectionOptions, 'url' | 'timeout' | 'silence'>): SideConnection {
+  const { timeout } = options
+  const pool = createPool(() => openConnection({ ...options, settings: { statement_timeout: timeout } }), {
+    size: 1,
+    timeout,
+  })
+
+  async function ask<T extends object>(text: string, process: number): Promise<T[]> {
+    const connection = await pool.take()
+    try {
+      return await connection.run<T>(text, [process])
+    } finally {
+      pool.give(connection)
+    }
+  }
+
+  return {
+    async isWorking(process) {
+      const text = `select state not like 'idle%' as working from pg_stat_activity where pid = $1::int`
+      const [found] = await ask<{ working: boolean | null }>(text, process)
+      return found?.working ?? false
+    },
+    cancel(process) {
+      ask('select pg_cancel_backend($1::int)', process).catch(() => undefined)
+    },
+    close: pool.close,
+  }
+}
