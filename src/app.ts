@@ -82,6 +82,10 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
   const outage = createOutage({ log, ping: () => database.ping(), clock })
   const warn = outage.note
 
+  database.standbys?.onChange(({ number, location, problem }) => {
+    if (problem === null) log.info({ standby: number, location }, `standby ${number} is used`)
+    else log.warn({ standby: number, location }, `standby ${number} is left out: ${problem}`)
+  })
   const feed = await createFeed({
     database,
     restored: (seen) => restartEpoch(database, clock(), seen),
@@ -201,6 +205,7 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
       const duties = await listDuties(database.session).catch(() => [])
       return duties.map((duty) => ({ ...duty, ageSeconds: ageOf(duty.succeededAt, clock()) }))
     },
+    standbys: database.standbys,
     certificates: () => tls?.daysLeft() ?? [],
     fleet: { database, rollouts: config.metricsRollouts, clock },
   })

@@ -8,6 +8,7 @@ export type Environment = Readonly<Record<string, string | undefined>>
 export function contradictionsIn(given: Environment): string[] {
   return [
     ...missingChoices(given.HOST ?? '127.0.0.1', given),
+    ...missingForStandbys(given),
     ...missingForTls(given),
     ...missingForProxies(given),
     ...missingForApi(given, listOf(given.API_AUTH ?? '')),
@@ -82,6 +83,11 @@ function missingForProxies({ TRUSTED_PROXIES: proxies, CLIENT_CERT_HEADER: heade
   return header !== undefined && proxies === undefined
     ? ['CLIENT_CERT_HEADER has no effect without TRUSTED_PROXIES']
     : []
+}
+
+function missingForStandbys({ DATABASE_URL: primary, DATABASE_READ_URL: standbys, ...given }: Environment): string[] {
+  if (standbys === undefined) return ineffective(given, 'DATABASE_READ_LAG', 'without DATABASE_READ_URL')
+  return primary === undefined ? ['DATABASE_READ_URL requires DATABASE_URL: the primary of these standbys'] : []
 }
 
 function missingForTls(given: Environment): string[] {

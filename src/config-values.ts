@@ -98,11 +98,16 @@ export const clusters = setting(
   },
 )
 /** The URL may contain a password, so the message does not repeat it. */
-export const databaseUrl = z
+export const databaseUrl = z.string().refine(isDatabase, { error: 'must be a URL that begins with postgres://' })
+export const databaseUrls = z
   .string()
-  .refine((text) => ['postgres:', 'postgresql:'].includes(URL.parse(text)?.protocol ?? ''), {
-    error: 'must be a URL that begins with postgres://',
+  .refine((text) => listOf(text).length > 0 && listOf(text).every(isDatabase), {
+    error: 'must be URLs that begin with postgres://, separated by commas; a comma within a URL is written %2C',
   })
+  .transform(listOf)
+export const readLag = setting('a whole number of seconds from 3 to 3600', (text) =>
+  isNumber(text, 3, 3_600) ? Number(text) : null,
+)
 
 export function anyOf<Method extends string>(offered: readonly Method[]) {
   const known = offered.map((method) => `"${method}"`).join(', ')
@@ -152,6 +157,10 @@ function isAddressOrRange(text: string): boolean {
 
 function isNumber(text: string, least: number, most: number): boolean {
   return /^\d{1,9}$/.test(text) && Number(text) >= least && Number(text) <= most
+}
+
+function isDatabase(text: string): boolean {
+  return ['postgres:', 'postgresql:'].includes(URL.parse(text)?.protocol ?? '')
 }
 
 function isOrigin(text: string): boolean {

@@ -118,7 +118,7 @@ function othersOf({ fleet, rollouts }: FleetFigures): RolloutFigures {
 /** Null: the database did not answer. */
 async function readWithin(database: Database, rollouts: number): Promise<FleetFigures | null> {
   try {
-    const snapshot = await database.snapshot(AbortSignal.timeout(scrapeTimeout))
+    const snapshot = await database.snapshot(AbortSignal.timeout(scrapeTimeout), 'present')
     try {
       return await readFleetFigures(snapshot, rollouts)
     } finally {

@@ -7,6 +7,8 @@ import { errorCodes } from './domain/errors.ts'
 import { type Verdict, verdicts } from './domain/report.ts'
 import { type FleetMetricsDeps, registerFleetMetrics, shared } from './fleet-metrics.ts'
 import { type LimitName, limitNames } from './limits/limits.ts'
+import { registerStandbyMetrics } from './standby-metrics.ts'
+import type { Standbys } from './store/database.ts'
 import { sinkKinds } from './store/tables/columns.ts'
 
 /** So many consecutive STALE reports from one reporter are a run: its clock or its counter is wrong. */
@@ -54,6 +56,7 @@ export interface Metrics {
     unannounced(): Promise<number>
     clusters(): readonly ClusterState[]
     duties(): Promise<readonly DutyMetrics[]>
+    readonly standbys: Standbys | undefined
     certificates(): readonly { readonly file: string; readonly days: number }[]
     readonly fleet: Omit<FleetMetricsDeps, 'registry'>
   }): void
@@ -194,6 +197,7 @@ export function createMetrics(): Metrics {
     },
     observe(state) {
       registerFleetMetrics({ registry, ...state.fleet })
+      registerStandbyMetrics(registry, state.standbys)
       const gauge = (name: string, help: string, read: () => number | Promise<number>): Gauge =>
         new Gauge({
           name,

@@ -23,7 +23,7 @@ describe('the configuration', () => {
         git: { processes: 8, time: 120_000, waiting: 15_000 },
         buffered: 256 * 2 ** 20,
       },
-      store: { url: null, dataDir: './data', readLimit: 15_000 },
+      store: { url: null, readUrls: [], lagLimit: 10_000, dataDir: './data', readLimit: 15_000 },
       retention: { historyDays: null, forgetRemovedDays: null },
       offlineAfter: null,
       stalling: { factor: 3, after: 3600 },
@@ -69,6 +69,8 @@ describe('the configuration', () => {
       ADDRESS_RATE: '100',
       DEVICE_RATE: 'off',
       DATABASE_URL: 'postgres://rollcall:secret@db.example/rollcall',
+      DATABASE_READ_URL: 'postgres://rollcall:secret@db-2.example/rollcall, postgresql://db-3.example/rollcall',
+      DATABASE_READ_LAG: '3',
       DATA_DIR: 'memory',
       HISTORY_DAYS: '30.5',
       FORGET_REMOVED_DAYS: '7',
@@ -130,7 +132,13 @@ describe('the configuration', () => {
         git: { processes: 3, time: 120_000, waiting: 15_000 },
         buffered: 256 * 2 ** 20,
       },
-      store: { url: 'postgres://rollcall:secret@db.example/rollcall', dataDir: 'memory', readLimit: 15_000 },
+      store: {
+        url: 'postgres://rollcall:secret@db.example/rollcall',
+        readUrls: ['postgres://rollcall:secret@db-2.example/rollcall', 'postgresql://db-3.example/rollcall'],
+        lagLimit: 3_000,
+        dataDir: 'memory',
+        readLimit: 15_000,
+      },
       retention: { historyDays: 30.5, forgetRemovedDays: 7 },
       offlineAfter: 90,
       stalling: { factor: 1.5, after: null },
@@ -208,6 +216,8 @@ describe('the configuration', () => {
       ADDRESS_RATE: '0',
       DEVICE_RATE: '-1',
       DATABASE_URL: 'mysql://root:secret@db/x',
+      DATABASE_READ_URL: 'postgres://db/x,mysql://root:secret@db/x',
+      DATABASE_READ_LAG: '2',
       HISTORY_DAYS: '0',
       FORGET_REMOVED_DAYS: 'soon',
       OFFLINE_AFTER: '1.5',
@@ -262,7 +272,8 @@ describe('the configuration', () => {
   })
 
   it('does not print the address of a database, which may hold a password', () => {
-    expect(refusalOf({ DATABASE_URL: 'mysql://root:secret@db/x' }).message).not.toContain('secret')
+    for (const name of ['DATABASE_URL', 'DATABASE_READ_URL'])
+      expect(refusalOf({ [name]: 'mysql://root:secret@db/x' }).message).not.toContain('secret')
   })
 
   it('takes an empty variable as unset, and ignores unknown variables', () => {

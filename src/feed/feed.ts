@@ -2,7 +2,7 @@
 
 import { DomainError } from '../domain/errors.ts'
 import type { Revision } from '../domain/values.ts'
-import { coalesce } from '../limits/coalesce.ts'
+import { coalesce } from '../store/connection/coalesce.ts'
 import { readHead, readRange } from '../store/connection/log-head.ts'
 import type { Database, LogHead } from '../store/database.ts'
 import { readLog } from '../store/read/changes/changes.ts'

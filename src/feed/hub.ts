@@ -9,7 +9,7 @@
  */
 import type { Change } from '../domain/change.ts'
 import type { Revision } from '../domain/values.ts'
-import { coalesce } from '../limits/coalesce.ts'
+import { coalesce } from '../store/connection/coalesce.ts'
 import type { LogHead } from '../store/database.ts'
 
 export type Topic =

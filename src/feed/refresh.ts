@@ -120,7 +120,7 @@ export function createRefresher(
   /** Opens a snapshot whose revision the hub has reached. */
   async function openAtHub(): Promise<Pick<SharedSnapshot, 'snapshot' | 'revision'>> {
     for (;;) {
-      const snapshot = await database.snapshot()
+      const snapshot = await database.snapshot(undefined, 'present')
       const { revision } = await headOf(snapshot)
       if (hub.last >= revision) return { snapshot, revision }
       // The hub reads the log on another connection. The embedded database has only one, and the snapshot holds it.

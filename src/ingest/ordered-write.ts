@@ -115,7 +115,10 @@ export function createOrderedWrite(
       const own = attempt.isUncertain ? records.get(writer) : undefined
       if (own && own.batch >= attempt.number) {
         // The batch was committed, but not published. The feed reads it from the log.
-        const announce = (): void => options.committed(before.revision, [], before.at)
+        const announce = (): void => {
+          state.newestSeen = Math.max(state.newestSeen, before.revision)
+          options.committed(before.revision, [], before.at)
+        }
         return { connection, outcomes: (own.outcomes as readonly Outcome[] | undefined) ?? attempt.outcomes, announce }
       }
       attempt.isUncertain = false

@@ -8,6 +8,7 @@
  *
  * Revisions are assigned by the server that moves log_head, so revision order = commit order across servers.
  */
+import type { Revision } from '../domain/values.ts'
 import type { BatchRecord } from '../store/write/batches.ts'
 import { type Batch, type HandedBatch, type Outcome, settle, unavailable, type Waiting } from './batch.ts'
 import type { Command } from './command.ts'
@@ -24,6 +25,8 @@ export interface Writer {
   /** Refuses further commands, and resolves when all accepted ones are decided. */
   drain(): Promise<void>
   readonly queued: number
+  /** The newest revision that it has acknowledged. */
+  readonly newest: Revision
   /** Why the last batch could not be written. Null: it was written, or there was none. */
   readonly failure: WriterState['failure']
 }
@@ -143,6 +146,9 @@ export function createWriter(options: WriterOptions): Writer {
     },
     get queued() {
       return queue.length
+    },
+    get newest() {
+      return state.newestSeen
     },
     get failure() {
       return state.failure

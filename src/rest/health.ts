@@ -4,7 +4,7 @@ import { describeOutage, isTransient } from '../store/connection/failure.ts'
 import { missingMigrations } from '../store/connection/migrate.ts'
 import { createTimeout } from '../store/connection/timeout.ts'
 import { isReadOnly, probeWriting } from '../store/connection/writable.ts'
-import type { Database } from '../store/database.ts'
+import type { Database, StandbyState } from '../store/database.ts'
 import { ageOf, type DutyState, listDuties } from '../store/read/duties.ts'
 import { answer, type Exchange } from './exchange.ts'
 
@@ -31,10 +31,10 @@ interface Health {
 
 /**
  * Readiness: the database has the tables and accepts writes, and the server is not shutting down. `?verbose` adds the state of the
- * background duties. A failing duty does not affect readiness: another replica would fail too, and devices can still report.
+ * background duties and of the standbys. A failing duty does not affect readiness: another replica would fail too, and devices can still report.
  */
 export function createReadiness(deps: HealthDeps): (exchange: Exchange) => Promise<void> {
-  const { isClosing, clock } = deps
+  const { database, isClosing, clock } = deps
   let checking: Promise<Health> | null = null
   return async (exchange) => {
     // The route is public, so concurrent requests share one check of the database.
@@ -45,7 +45,12 @@ export function createReadiness(deps: HealthDeps): (exchange: Exchange) => Promi
     const problem = isClosing() ? 'the server is shutting down' : found.problem
     const body = problem === null ? { status: 'ready' } : { status: 'not ready', reason: problem }
     const isVerbose = new URLSearchParams(exchange.request.url?.split('?')[1]).has('verbose')
-    const details = isVerbose ? { duties: found.duties.map((duty) => describeDuty(duty, clock())) } : {}
+    const details = isVerbose
+      ? {
+          duties: found.duties.map((duty) => describeDuty(duty, clock())),
+          ...(database.standbys && { standbys: database.standbys.states().map(describeStandby) }),
+        }
+      : {}
     answer(exchange, problem === null ? 200 : 503, 'application/json', JSON.stringify({ ...body, ...details }))
   }
 }
@@ -64,6 +69,11 @@ function describeDuty({ name, succeededAt, failures, seconds, cursor }: DutyStat
     seconds,
     cursor: cursor === null ? null : String(cursor),
   }
+}
+
+/** The route is public, so it does not show where the standby is. */
+function describeStandby({ number, problem, lag, reads }: StandbyState): object {
+  return { number, state: problem === null ? 'used' : 'left out', problem, lag, reads }
 }
 
 async function findProblem(database: Database, { failure }: HealthDeps['writer']): Promise<string | null> {

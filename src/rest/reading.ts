@@ -21,7 +21,7 @@ export async function reading<T>(
   try {
     const leave = await admission.enter(admission.callerOf(principal, request), signal)
     try {
-      const snapshot = await database.snapshot(signal)
+      const snapshot = await database.snapshot(signal, 'present')
       return await read(snapshot).finally(snapshot.close)
     } finally {
       leave()

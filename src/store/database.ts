@@ -44,8 +44,16 @@ export interface Snapshot extends Session {
   readonly derived: Map<string, unknown>
   /** Whether other callers wait for its connection: on the embedded database, which has one, reports do. */
   isWanted(): boolean
+  /** Whether a standby was lost while it was read, so the same work may succeed on the primary. Absent: it reads the primary. */
+  readonly isStandbyLost?: () => boolean
   close(): Promise<void>
 }
+
+/**
+ * What a snapshot must include. `primary`: it reads the primary. `present`: everything that was committed before the call, also by other
+ * servers. A revision: everything up to that revision. The last two may read a standby.
+ */
+export type Freshness = 'primary' | 'present' | Revision
 
 export interface Database {
   readonly kind: 'postgres' | 'pglite'
@@ -53,8 +61,13 @@ export interface Database {
   readonly location: string
   /** For single statements outside transactions. */
   readonly session: Session
-  /** Aborting `signal` ends the snapshot: its running statement is cancelled if the database can do so, and later statements fail. */
-  snapshot(signal?: AbortSignal): Promise<Snapshot>
+  /**
+   * Aborting `signal` ends the snapshot: its running statement is cancelled if the database can do so, and later statements fail.
+   * Default of `freshness`: the primary.
+   */
+  snapshot(signal?: AbortSignal, freshness?: Freshness): Promise<Snapshot>
+  /** Absent: the database has none. */
+  readonly standbys?: Standbys
   /** A READ COMMITTED transaction on the writer's connection. It commits when `work` returns and rolls back when it throws. */
   transaction<T>(work: (session: WritingSession) => Promise<T>): Promise<T>
   /**
@@ -71,6 +84,29 @@ export interface Database {
   readonly mail: Mail | null
   ping(): Promise<void>
   close(): Promise<void>
+}
+
+/** The servers of DATABASE_READ_URL. */
+export interface Standbys {
+  /** In the order of the variable. */
+  states(): readonly StandbyState[]
+  /** The snapshots of the primary. */
+  primaryReads(): number
+  /** Calls `changed` when a standby is left out, and when it is used again. */
+  onChange(changed: (state: StandbyState) => void): void
+}
+
+export interface StandbyState {
+  /** Its place in the variable, from 1. */
+  readonly number: number
+  /** Its URL without the password. */
+  readonly location: string
+  /** Why it is left out. Null: it is used. */
+  readonly problem: string | null
+  /** Null: unknown. */
+  readonly lag: { readonly seconds: number; readonly revisions: number } | null
+  /** The snapshots that it served. */
+  readonly reads: number
 }
 
 /** Messages between servers. None is kept: one that is sent while its receiver does not listen is lost. */

@@ -9,12 +9,18 @@ import { readyTemplate } from './connection/make-template.mjs'
 import { migrate } from './connection/migrate.ts'
 import { openPglite } from './connection/pglite.ts'
 import { unpackTemplate } from './connection/pglite-template.ts'
-import { openPostgres } from './connection/postgres.ts'
+import { openPostgres, withoutPassword } from './connection/postgres.ts'
+import { openStandby } from './connection/standby.ts'
+import { withStandbys } from './connection/standbys.ts'
 import type { Database } from './database.ts'
 
 export interface StoreConfig {
   /** postgres://… Null: the embedded database. */
   readonly url: string | null
+  /** postgres://…, of streaming standbys of `url`. */
+  readonly readUrls?: readonly string[]
+  /** Milliseconds that a standby may be behind. */
+  readonly lagLimit?: number
   /** The directory of the embedded database. `memory`: it is not stored. */
   readonly dataDir: string
   /** Milliseconds that a reading statement may take. */
@@ -28,6 +34,9 @@ export interface StoreConfig {
 /** Milliseconds that a statement of a migration may take. */
 const migrationLimit = 3_600_000
 
+/** Milliseconds that a reader waits for a standby: some times the usual delay of a standby nearby, and less than a person notices. */
+const standbyPatience = 100
+
 /**
  * Ends the leases of earlier processes: an embedded database has one process at a time. If the clock was ahead when a lease began, the
  * lease would seem to be held for hours.
@@ -40,11 +49,20 @@ export async function openDatabase(config: StoreConfig, now?: () => number): Pro
     await migrate(database)
     await database.transaction(async (session) => ensureEpoch(session, now?.() ?? (await readClock(session))))
   }
-  const { url, readLimit, silence } = config
+  const { url, readLimit, silence, readUrls = [], lagLimit = 10_000 } = config
   if (url !== null) {
     const patient = openPostgres({ url, readers: 1, writeLimit: migrationLimit })
     await prepare(patient).finally(() => patient.close())
-    return openPostgres({ url, ...(readLimit && { readLimit }), ...(silence && { silence }) })
+    const reading = { ...(readLimit && { readLimit }), ...(silence && { silence }) }
+    const primary = openPostgres({ url, ...reading })
+    if (readUrls.length === 0) return primary
+    return withStandbys(primary, {
+      lagLimit,
+      standbys: readUrls.map((each) => ({
+        location: withoutPassword(each),
+        open: (epochBase) => openStandby({ url: each, ...reading, patience: standbyPatience, epochBase }),
+      })),
+    })
   }
   const database = await openEmbedded(config.dataDir, config.idleLimit)
   try {

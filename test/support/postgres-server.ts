@@ -50,8 +50,17 @@ export function findPostgres(): string | null {
   )
 }
 
-/** `isDurable`: as it is in production, for measurements. */
-export async function startPostgres({ isDurable = false } = {}): Promise<PostgresServer> {
+export interface PostgresServerOptions {
+  /** As it is in production, for measurements. */
+  readonly isDurable?: boolean
+  /** The server is a streaming standby of that one. */
+  readonly primary?: Pick<PostgresServer, 'url'>
+}
+
+export async function startPostgres({
+  isDurable = false,
+  primary,
+}: PostgresServerOptions = {}): Promise<PostgresServer> {
   const bin = findPostgres()
   if (!bin) throw new Error('there is no PostgreSQL on this machine')
   const folder = mkdtempSync(join(tmpdir(), 'rollcall-pg-'))
@@ -63,10 +72,15 @@ export async function startPostgres({ isDurable = false } = {}): Promise<Postgre
   const port = await freePort()
   // The server refuses to run as root, and must not hold the tests' pipes open.
   const as = { ...user, cwd: folder, env: { PATH: process.env.PATH ?? '', LC_ALL: 'C', TZ: 'UTC' } }
-  await initialise()
+  if (primary) {
+    const copying = ['-D', dataDir, '-d', primary.url, '-c', 'fast', '-X', 'stream', '-R', '--no-sync']
+    await run(join(bin, 'pg_basebackup'), copying, as)
+  } else await initialise()
   // Without fsync a power cut may lose data, and a killed server loses none: the kernel has its pages. No test cuts the power.
   const fast = isDurable ? [] : ['fsync=off', 'full_page_writes=off', 'max_wal_size=256MB']
-  const settings = ['listen_addresses=127.0.0.1', 'max_connections=200', 'shared_buffers=64MB', ...fast]
+  const ofStandby = primary ? ['hot_standby_feedback=on'] : []
+  const common = ['listen_addresses=127.0.0.1', 'max_connections=200', 'shared_buffers=64MB']
+  const settings = [...common, ...ofStandby, ...fast]
   const options = [`-p ${port} -k ${folder}`, ...settings].join(' -c ')
   const control = async (...args: string[]): Promise<void> => {
     await new Promise<void>((resolve, reject) => {

@@ -14,7 +14,7 @@ import type { Writer } from '../../ingest/writer.ts'
 import { createDeadline, type Deadline } from '../../limits/deadline.ts'
 import type { Slices } from '../../limits/slices.ts'
 import type { SinkManager } from '../../sinks/manage.ts'
-import type { Database, LogHead, Session, Snapshot } from '../../store/database.ts'
+import type { Database, Freshness, LogHead, Session, Snapshot } from '../../store/database.ts'
 import type { AuditEntry } from '../../store/read/api-access.ts'
 import type { DocumentLimits } from '../guards/limits.ts'
 import { visibleChangesOf } from '../subscriptions/visible-changes.ts'
@@ -24,7 +24,7 @@ import { type Reader, readerOf } from './loaders.ts'
 
 export interface ContextDeps {
   readonly database: Pick<Database, 'snapshot' | 'session'>
-  readonly writer: Pick<Writer, 'submit'>
+  readonly writer: Pick<Writer, 'submit' | 'newest'>
   readonly feed: Pick<Feed, 'changes' | 'watch' | 'hub'>
   readonly sinks: SinkManager
   readonly limits: DocumentLimits
@@ -67,6 +67,8 @@ export interface Context {
   readonly turn: Metering['turn']
   /** The log head that all reads reflect. Null: nothing was read. */
   head(): Promise<LogHead | null>
+  /** Whether a standby was lost while it was read. */
+  isStandbyLost(): Promise<boolean>
   /** Aborts at the time limit, counted from the first call: an operation that never waits needs no timer. */
   signal(): AbortSignal
   /** The exceeded budget or time limit, which replaces the whole response. Null: none. */
@@ -83,6 +85,8 @@ export interface ContextOptions {
   /** A snapshot to read from. Its owner closes it. */
   readonly snapshot?: Snapshot | null
   readonly lastEventId?: string | null
+  /** What a snapshot of its own must include. Default: the primary, for data outside revisions. */
+  readonly freshness?: Freshness | undefined
   /** Waits for admission to open a snapshot. Call the result when the snapshot is closed. */
   readonly enter?: ((signal: AbortSignal) => Promise<() => void>) | undefined
 }
@@ -95,6 +99,7 @@ export function createContext(
     whose = principal.name,
     snapshot = null,
     lastEventId = null,
+    freshness = 'primary',
     enter,
   }: ContextOptions = {},
 ): Context {
@@ -115,7 +120,7 @@ export function createContext(
   async function open(): Promise<Snapshot> {
     const leave = await enter?.(signal())
     try {
-      const own = await deps.database.snapshot(signal())
+      const own = await deps.database.snapshot(signal(), freshness)
       return leave ? { ...own, close: () => own.close().finally(leave) } : own
     } catch (error) {
       leave?.()
@@ -161,6 +166,8 @@ export function createContext(
     },
     opened: () => current,
     head: async () => (opened === null ? null : (await opened).head),
+    isStandbyLost: async () =>
+      opened === null ? false : ((await opened.catch(() => null))?.isStandbyLost?.() ?? false),
     async write(command) {
       await close()
       if (!acting) return deps.writer.submit(command)

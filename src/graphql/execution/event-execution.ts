@@ -36,7 +36,7 @@ function executeNow(
   caller: Caller,
 ): EventResult | Promise<EventResult> {
   const { principal, whose } = caller
-  const contextValue = createContext(deps, { principal, whose, snapshot: event.snapshot })
+  const contextValue = createContext(deps, { principal, whose, snapshot: event.snapshot, freshness: 'present' })
   // Only the payload is read. Anything else would be kept in memory for as long as the result.
   const rootValue: Pick<SourceEvent, 'payload'> = { payload: event.payload }
   const result = executeWithin(contextValue, { ...args, rootValue, contextValue }, caller.plan)

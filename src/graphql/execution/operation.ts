@@ -1,6 +1,7 @@
 /** Executes queries and mutations for all transports. Each has one context and one snapshot, closed at its end. */
-import { type ExecutionArgs, type ExecutionResult, GraphQLError, validateExecutionArgs } from 'graphql'
+import { type ExecutionArgs, type ExecutionResult, GraphQLError, getOperationAST, validateExecutionArgs } from 'graphql'
 import type { Principal } from '../../domain/principal.ts'
+import type { Revision } from '../../domain/values.ts'
 import type { LogHead } from '../../store/database.ts'
 import { refuseOperation } from '../guards/access.ts'
 import { asRefusal } from '../guards/limits.ts'
@@ -9,12 +10,17 @@ import { type ContextDeps, type ContextOptions, createContext } from './context.
 import { executeWithin } from './execute-within.ts'
 import { dependsOnHeadOnly } from './head-dependence.ts'
 
-export type ExecuteOptions = Pick<ContextOptions, 'enter' | 'address' | 'whose'>
+export interface ExecuteOptions extends Pick<ContextOptions, 'enter' | 'address' | 'whose'> {
+  /** What a query must include, from a client that knows what it has seen. Null: the present. */
+  readonly atLeast?: Revision | null
+}
 
 export interface Executed {
   readonly result: ExecutionResult
   /** If the result depends on this log head alone: it stays valid until the head moves. */
   readonly head: LogHead | null
+  /** The revision that the result includes. Null: nothing was read or written. */
+  readonly revision: Revision | null
 }
 
 export async function executeOperation(
@@ -24,15 +30,32 @@ export async function executeOperation(
   options: ExecuteOptions = {},
 ): Promise<Executed> {
   const refusals = refuseOperation(args.schema, args.document, principal)
-  if (refusals.length > 0) return { result: { errors: refusals }, head: null }
-  const context = createContext(deps, { ...options, principal })
+  if (refusals.length > 0) return { result: { errors: refusals }, head: null, revision: null }
+  const isQuery = getOperationAST(args.document, args.operationName)?.operation === 'query'
+  // Data outside revisions is read from the primary: a revision does not say whether a standby has it.
+  const isOfHead = isQuery && dependsOnHeadOnly(args.schema, args.document)
+  const { atLeast, ...own } = options
+  const context = { ...own, principal }
+  const executed = await execute(deps, args, { ...context, freshness: isOfHead ? (atLeast ?? 'present') : 'primary' })
+  const { result, head, revision } = executed.isStandbyLost ? await execute(deps, args, context) : executed
+  return { result, head: isOfHead && !result.errors ? head : null, revision }
+}
+
+interface Attempt extends Executed {
+  readonly isStandbyLost: boolean
+}
+
+async function execute(deps: ContextDeps, args: ExecutionArgs, options: ContextOptions): Promise<Attempt> {
+  const context = createContext(deps, options)
   try {
     const validated = validateWithin(deps, args, (own) => validateExecutionArgs({ ...own, contextValue: context }))
-    if (!('schema' in validated)) return { result: validated, head: null }
+    if (!('schema' in validated)) return { result: validated, head: null, revision: null, isStandbyLost: false }
     const isWriting = validated.operation.operation === 'mutation'
     const result = await executeWithin(context, validated)
-    const isOfHead = !isWriting && !result.errors && dependsOnHeadOnly(args.schema, args.document)
-    return { result, head: isOfHead ? await context.head() : null }
+    // If there is no snapshot, the result has that error.
+    const head = await context.head().catch(() => null)
+    const revision = isWriting ? Math.max(deps.writer.newest, head?.revision ?? 0) : (head?.revision ?? null)
+    return { result, head, revision, isStandbyLost: result.errors !== undefined && (await context.isStandbyLost()) }
   } finally {
     const closing = context.close()
     if (!context.signal().aborted) await closing

@@ -62,7 +62,7 @@ async function subscribe(
 ): Promise<ResultStream | ExecutionResult> {
   const refusals = refuseOperation(args.schema, args.document, principal)
   if (refusals.length > 0) return { errors: refusals }
-  const contextValue = createContext(deps, { principal, whose, lastEventId })
+  const contextValue = createContext(deps, { principal, whose, lastEventId, freshness: 'present' })
   const validated = validateWithin(deps, args, (own) => validateSubscriptionArgs({ ...own, contextValue }))
   const found = 'schema' in validated ? await createSourceEventStream(validated) : validated
   await contextValue.close()

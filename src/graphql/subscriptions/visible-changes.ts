@@ -2,7 +2,7 @@
 
 import { type AccessScope, accessScopeKey } from '../../domain/access-scope.ts'
 import type { ShowChanges } from '../../feed/event-queue.ts'
-import { coalesceByKey } from '../../limits/coalesce.ts'
+import { coalesceByKey } from '../../store/connection/coalesce.ts'
 import type { Database, Session } from '../../store/database.ts'
 import { visibleChanges, withScope } from '../../store/read/access-scope.ts'
 

@@ -6,6 +6,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { DocumentNode, ExecutionResult } from 'graphql'
 import type { Principal } from '../../domain/principal.ts'
+import type { Revision } from '../../domain/values.ts'
 import type { LogHead } from '../../store/database.ts'
 import type { ResultStream } from '../execution/subscription.ts'
 
@@ -19,6 +20,8 @@ export interface RequestState {
   principal: Principal | null
   /** Set if the response depends on this document and this log head alone. */
   dependsOn: { readonly document: DocumentNode; readonly head: LogHead } | null
+  /** The revision that the response includes. Null: nothing was read or written. */
+  revision: Revision | null
   /** The result of the fast path if it has errors: Yoga formats them. */
   executed: Promise<ExecutionResult> | null
   /** The results of a subscription, which event-stream.ts sends. */
@@ -45,6 +48,7 @@ export function createRequestState({ request = null, response = null, identify }
     },
     principal: null,
     dependsOn: null,
+    revision: null,
     executed: null,
     events: null,
   }

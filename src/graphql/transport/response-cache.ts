@@ -13,7 +13,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { LRUCache } from 'lru-cache'
 import { rightsKey } from '../../domain/principal.ts'
-import { coalesce } from '../../limits/coalesce.ts'
+import { coalesce } from '../../store/connection/coalesce.ts'
 import { readHead } from '../../store/connection/log-head.ts'
 import type { Database, LogHead } from '../../store/database.ts'
 import type { DocumentFastPath } from './document-fast-path.ts'
@@ -21,6 +21,7 @@ import { type CompleteResponse, entityTagOf, type Headers, matchesEntityTag, sen
 import { holdResponse } from './held-response.ts'
 import { readPlain } from './plain-request.ts'
 import type { RequestState } from './request-state.ts'
+import { revisionHeader } from './revision-header.ts'
 
 export interface ResponseCacheDeps {
   readonly database: Pick<Database, 'session'>
@@ -97,7 +98,9 @@ export function createResponseCache({ database, documents, yoga }: ResponseCache
     const finish = execute(key, response)
     const fast = await documents.answer(request, state)
     if (fast) {
-      const complete = keep(state, key, { ...fast, headers: { ...fast.headers, etag: entityTagOf(fast) } })
+      const revision = state.revision === null ? {} : { [revisionHeader]: String(state.revision) }
+      const own = { ...fast.headers, ...revision, etag: entityTagOf(fast) }
+      const complete = keep(state, key, { ...fast, headers: own })
       finish()
       return sendComplete(request, response, complete, headers)
     }
@@ -105,7 +108,7 @@ export function createResponseCache({ database, documents, yoga }: ResponseCache
     holdResponse(response, (held) => {
       finish()
       if (!held || !state.dependsOn) return null
-      const { etag: _, ...own } = held.headers
+      const { etag: _, [revisionHeader]: __, ...own } = held.headers
       documents.learn(request, state.dependsOn.document, own)
       const complete = keep(state, key, held)
       return matchesEntityTag(request, complete) ? complete : null

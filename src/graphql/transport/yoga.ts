@@ -13,6 +13,7 @@ import { schema } from '../schema.ts'
 import type { EventStreams } from './event-stream.ts'
 import { defaultQuery } from './playground.ts'
 import { principalOf, type RequestState, type StateContext, stateOf } from './request-state.ts'
+import { revisionHeader, revisionOf, useRevisions } from './revision-header.ts'
 
 export interface YogaOptions {
   readonly log: ErrorLog
@@ -43,7 +44,11 @@ export function createGraphqlYoga(deps: SubscriptionDeps, options: YogaOptions) 
     multipart: false,
     batching: false,
     maxRequestBodySize: maxBodySize,
-    cors: origins.length > 0 && { origin: origins.includes('*') ? '*' : [...origins], credentials: false },
+    cors: origins.length > 0 && {
+      origin: origins.includes('*') ? '*' : [...origins],
+      credentials: false,
+      exposedHeaders: [revisionHeader],
+    },
     maskedErrors: { maskError: createMaskError(log) },
     // Unexpected errors are logged where they are masked, with their ID.
     logging: false,
@@ -52,6 +57,7 @@ export function createGraphqlYoga(deps: SubscriptionDeps, options: YogaOptions) 
       useSoundAddresses(),
       usePagePolicy(),
       usePrivateAnswers(),
+      useRevisions(),
       useAuthentication((context) => stateOf(context).authenticate()),
       ...(findDocument ? [usePersistedDocuments(findDocument)] : []),
       useLimits(deps.limits, introspection),
@@ -101,11 +107,13 @@ export async function executeRequest(
 ): Promise<ExecutionResult> {
   const principal = principalOf(state)
   const whose = admission.callerOf(principal, state.request ?? undefined)
-  const { result, head } = await executeOperation(deps, args, principal, {
+  const { result, head, revision } = await executeOperation(deps, args, principal, {
     address: state.request ? admission.addresses.of(state.request) : undefined,
     whose,
+    atLeast: revisionOf(state),
     enter: (signal) => admission.enter(whose, signal),
   })
+  state.revision = revision
   if (head) state.dependsOn = { document: args.document, head }
   return result
 }

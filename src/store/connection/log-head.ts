@@ -9,6 +9,15 @@ export async function readHead(session: Session): Promise<LogHead> {
   return head
 }
 
+/** What a reader has seen of the log. Every batch increases `writes`, also one without a change. A restored copy has fewer than its original. */
+export type LogPosition = Pick<LogHead, 'epochBase' | 'revision' | 'writes'>
+
+/** Whether the position includes everything up to the other one. Revisions increase across epochs, `writes` only within one. */
+export function includes(position: LogPosition, other: LogPosition): boolean {
+  if (position.revision < other.revision) return false
+  return position.epochBase !== other.epochBase || position.writes >= other.writes
+}
+
 /** Seconds by which the log's time is ahead of the clock. After a jump of the clock, `at` of every change stays there until the clock catches up. */
 export function secondsAhead({ at }: Pick<LogHead, 'at'>, now: Millis): number {
   return Math.max(Math.round((at - now) / 1_000), 0)

@@ -1,5 +1,5 @@
 import { expect, it, vi } from 'vitest'
-import { coalesce, coalesceByKey } from '../../src/limits/coalesce.ts'
+import { coalesce, coalesceByKey } from '../../src/store/connection/coalesce.ts'
 
 /** Work that ends when the test says so. */
 function createWork() {
