@@ -56,7 +56,7 @@ export interface Metrics {
     unannounced(): Promise<number>
     clusters(): readonly ClusterState[]
     duties(): Promise<readonly DutyMetrics[]>
-    readonly standbys: Standbys | undefined
+    readonly standbys?: Standbys | undefined
     certificates(): readonly { readonly file: string; readonly days: number }[]
     readonly fleet: Omit<FleetMetricsDeps, 'registry'>
   }): void

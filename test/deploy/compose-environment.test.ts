@@ -7,6 +7,7 @@ import { readPage } from '../support/documentation.ts'
 const customTags = [{ tag: '!override', collection: 'seq' as const, resolve: (value: unknown) => value }]
 const compose = parse(readPage('deploy/compose.yaml'), { merge: true })
 const overlay = parse(readPage('deploy/compose.tls.yaml'), { merge: true, customTags })
+const standby = parse(readPage('deploy/compose.standby.yaml'), { merge: true })
 const image = Object.fromEntries(
   [...readPage('deploy/Dockerfile').matchAll(/\b([A-Z_]+)=(\S+)/g)]
     .map(([, name = '', value = '']) => [name, value] as const)
@@ -26,6 +27,7 @@ function substitute(environment: Readonly<Record<string, unknown>>): Record<stri
 it.each([
   ['compose.yaml', {}],
   ['compose.tls.yaml', overlay['x-tls'].environment],
+  ['compose.standby.yaml', standby['x-reading'].environment],
 ])('%s sets variables that the server takes', (_, more) => {
   const environment = substitute({ ...compose['x-rollcall'].environment, ...more })
   for (const name of Object.keys(environment)) expect(variables).toContain(name)

@@ -21,10 +21,12 @@ interface Service {
 
 const compose = parse(readPage('deploy/compose.yaml'), { merge: true })
 const overlay = parse(readPage('deploy/compose.tls.yaml'), { merge: true, customTags: ['!override'].map(overriding) })
+const standby = parse(readPage('deploy/compose.standby.yaml'), { merge: true })
 const monitoring = parse(readPage('deploy/compose.monitoring.yaml'), { merge: true })
 const services: [string, Service][] = [
   ...Object.entries<Service>(compose.services),
   ...Object.entries<Service>(monitoring.services),
+  ['standby', standby.services.standby],
 ]
 const dockerfile = readPage('deploy/Dockerfile')
 const operating = readPage('docs/operating.md')
@@ -54,10 +56,11 @@ describe('the containers of deploy/', () => {
 
   it('mount only files that there are, and trust the proxies of their own network', () => {
     const mounted = services.flatMap(([, { volumes = [] }]) => volumes).map((volume) => volume.split(':')[0] ?? '')
+    mounted.push(...standby.services.postgres.volumes.map((volume: string) => volume.split(':')[0]))
     const files = mounted.filter((name) => name.startsWith('./'))
     expect(files.length).toBeGreaterThan(4)
     expect(files.filter((name) => !existsSync(join(root, 'deploy', name)))).toEqual([])
-    const volumes = Object.keys({ ...compose.volumes, ...monitoring.volumes })
+    const volumes = Object.keys({ ...compose.volumes, ...monitoring.volumes, ...standby.volumes })
     expect(mounted.filter((name) => !name.startsWith('./')).toSorted()).toEqual(volumes.toSorted())
     expect(compose['x-rollcall'].environment.TRUSTED_PROXIES).toBe(compose.networks.default.ipam.config[0].subnet)
   })
@@ -73,6 +76,16 @@ describe('the containers of deploy/', () => {
     expect(mounted.every((volume) => volume.endsWith(':ro'))).toBe(true)
     const variables = [...readPage('README.md').matchAll(/^\| `([A-Z_]+)` \|/gm)].map(([, name]) => name)
     for (const name of Object.keys(overlay['x-tls'].environment)) expect(variables).toContain(name)
+  })
+
+  it('have a standby that both servers read', () => {
+    const { postgres, standby: added, ...servers } = standby.services
+    expect(Object.keys(postgres).toSorted()).toEqual(['command', 'volumes'])
+    expect(Object.keys(servers)).toEqual(Object.keys(compose.services).filter((name) => name.startsWith('rollcall')))
+    for (const server of Object.values(servers)) expect(server).toEqual(standby['x-reading'])
+    expect(standby['x-reading'].environment.DATABASE_READ_URL).toContain('@standby:5432/rollcall')
+    expect(added.environment.PRIMARY_URL).toContain('@postgres:5432/rollcall')
+    expect(added.command).toContain(added.environment.STANDBY_DATA)
   })
 
   it('run images that can be pinned by their digest, and the way to learn it is said', () => {
