@@ -1,5 +1,6 @@
 /** The counters of deployments, of the fleet and of each rollout. The transaction that changes a deployment changes them (promise 4). */
 
+import type { Deployment } from './deployment.ts'
 import { type Convergence, convergences } from './desired.ts'
 import { type DeploymentState, deploymentStates } from './values.ts'
 
@@ -25,4 +26,16 @@ const zero = Object.fromEntries(counters.map((counter) => [counter, 0])) as Coun
 
 export function zeroCounters(): Counters {
   return { ...zero }
+}
+
+/** A number of deployments with equal values. */
+export interface Tally {
+  readonly state: DeploymentState
+  readonly convergence: Convergence
+  readonly n: number
+}
+
+/** Forgotten deployments and those of replaced instances are not counted. */
+export function isCounted({ forgottenAt, isCurrent }: Pick<Deployment, 'forgottenAt' | 'isCurrent'>): boolean {
+  return forgottenAt === null && isCurrent
 }

@@ -1,5 +1,5 @@
 /** The deployments of a unit of work, by name, by target and by manifest, with the changes of the batch. */
-import { type Counters, convergenceCounter, stateCounter, zeroCounters } from '../domain/counters.ts'
+import { type Counters, convergenceCounter, isCounted, stateCounter, zeroCounters } from '../domain/counters.ts'
 import type { Deployment } from '../domain/deployment.ts'
 import { manifestOwner } from '../domain/desired.ts'
 import { type Effects, stronger, type Touch } from '../store/write/contract.ts'
@@ -53,7 +53,7 @@ export function createDeploymentRows(loaded: readonly Deployment[]): DeploymentR
   }
 
   function count(deployment: Deployment | null, by: 1 | -1): void {
-    if (!deployment || deployment.forgottenAt !== null || !deployment.isCurrent) return
+    if (!deployment || !isCounted(deployment)) return
     const delta = rolloutDeltas.get(deployment.rolloutKey) ?? zeroCounters()
     for (const counter of [stateCounter(deployment.state), convergenceCounter(deployment.convergence)]) {
       fleetDelta[counter] += by

@@ -11,6 +11,7 @@ import { pruneHistory } from '../store/write/retention.ts'
 import { findOverdue, type StallLimits, settleOverdue, shortest } from '../store/write/standstill.ts'
 import { followed, followSteps, readFollowed } from '../store/write/step-durations.ts'
 import { createAlertEvaluation } from './alerts/evaluation.ts'
+import { createCheckpoints } from './checkpoints.ts'
 import { forgetRemoved } from './commands/declare.ts'
 import { markSilent } from './commands/silence.ts'
 import { markStalled } from './commands/stall.ts'
@@ -122,6 +123,7 @@ function dutiesOf(options: MaintenanceOptions): readonly Duty[] {
     },
     createStandstill(options),
     createAlertEvaluation(database, writer),
+    createCheckpoints(database),
   ]
   if (forgetRemovedDays !== null)
     duties.push({

@@ -187,6 +187,7 @@ export function createUnitOfWork(
           resourceKey: null,
         },
         before: known && { deployment: known },
+        after: deployment,
         changes,
       })
       lives.take(known, deployment, revision)
@@ -201,7 +202,7 @@ export function createUnitOfWork(
     },
     recordTarget(target, change, observedAt) {
       targets.put(target, 'changed')
-      record({ subject: { ...emptySubject, target }, before: null, observedAt, changes: [change] })
+      record({ subject: { ...emptySubject, target }, before: null, after: null, observedAt, changes: [change] })
     },
     recordResource(resource, before, { instanceId }, change) {
       const { key: resourceKey, deploymentKey, instanceKey, rolloutKey } = resource
@@ -219,6 +220,7 @@ export function createUnitOfWork(
       record({
         subject: { ...emptySubject, ...subject },
         before: before && { resource: before },
+        after: null,
         observedAt: null,
         changes: [change],
       })
@@ -227,7 +229,7 @@ export function createUnitOfWork(
       const { key: instanceKey, instanceId, rolloutKey } = instance
       orchestration.putInstance({ ...instance, revision: revision + 1 })
       const subject = { ...emptySubject, rolloutKey, instanceKey, instanceId }
-      record({ subject, before: null, observedAt: null, changes: [change] })
+      record({ subject, before: null, after: null, observedAt: null, changes: [change] })
     },
     recordAction(action, instance, change, observedAt) {
       orchestration.putAction({ ...action, revision: revision + 1 })
@@ -235,6 +237,7 @@ export function createUnitOfWork(
       record({
         subject: { ...subject, instanceId: instance?.instanceId ?? null },
         before: null,
+        after: null,
         observedAt,
         changes: [change],
       })

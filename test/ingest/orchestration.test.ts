@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { reportResources } from '../../src/ingest/commands/resources.ts'
 import { audit } from '../../src/store/read/audit.ts'
-import { countDeployments } from '../../src/store/read/deployment-counts.ts'
+import { countDeployments } from '../../src/store/read/counts/deployment-counts.ts'
 import { findDeployments } from '../../src/store/read/deployments.ts'
 import { actionsOf, instanceById, instancesOf } from '../../src/store/read/instances.ts'
 import { countResources, pageResources, sumOfReadiness } from '../../src/store/read/resources.ts'

@@ -6,14 +6,8 @@ import type { DeploymentState } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
 import { type CountersRecord, toCounters } from '../sql/rows.ts'
 import { deployments, logHead, resources, resourceTallies, rollouts } from '../tables/schema.ts'
-
-export interface Drift {
-  /** `fleet`, `rollout:<name>`, or `resources:#<key of an instance or a deployment>`. */
-  readonly scope: string
-  readonly field: string
-  readonly counted: number
-  readonly recounted: number
-}
+import { auditCheckpoints } from './counts/audit-checkpoints.ts'
+import type { Drift } from './drift.ts'
 
 /** Empty: all counters are right. Takes a snapshot's session, so that nothing changes meanwhile. */
 export async function audit(session: Session, step = 5_000): Promise<Drift[]> {
@@ -34,7 +28,7 @@ export async function audit(session: Session, step = 5_000): Promise<Drift[]> {
   }
   // The rest belongs to rollouts that do not exist.
   for (const [key, counts] of recounted) drift.push(...compare(`rollout:#${key}`, zeroCounters(), counts))
-  return [...drift, ...(await auditTallies(session, step))]
+  return [...drift, ...(await auditCheckpoints(session, step)), ...(await auditTallies(session, step))]
 }
 
 interface TallyRecord {

@@ -24,7 +24,7 @@ export {
   countDeployments,
   type StateCounts,
   stateCountsOf,
-} from './deployment-counts.ts'
+} from './counts/deployment-counts.ts'
 export { type DeploymentOrder, deploymentOrders } from './deployment-order.ts'
 export type { Scope } from './deployment-scope.ts'
 

@@ -1,5 +1,5 @@
 /**
- * The past is the present unwound. As of a revision R:
+ * The past is the present unwound (counts have a cheaper way: deployment-counts.ts). As of a revision R:
  *
  *   a deployment with newest revision <= R has its present state
  *   any other has the state in `before` of its earliest entry after R (null: it did not exist)
@@ -9,16 +9,18 @@
  */
 import { type SQL, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
+import { isCounted as isCountedImage } from '../../domain/counters.ts'
+import type { Convergence } from '../../domain/desired.ts'
 import { DomainError } from '../../domain/errors.ts'
 import { imageAt } from '../../domain/fold.ts'
 import { storableJson } from '../../domain/text.ts'
-import type { Millis, Revision } from '../../domain/values.ts'
+import type { DeploymentState, Millis, Revision } from '../../domain/values.ts'
 import type { LogHead, Session, Snapshot } from '../database.ts'
 import { badArgument, parseRevision } from '../sql/cursor.ts'
 import { timeParameter } from '../sql/parameters.ts'
 import { fieldsBut, type RowOf, rowMapper } from '../sql/row-mapping.ts'
 import { toImage, toImageRecord } from '../sql/rows.ts'
-import { changeLog, deployments, epochs } from '../tables/schema.ts'
+import { changeLog, deployments, epochs, logHead } from '../tables/schema.ts'
 import { d } from './deployment-filter.ts'
 
 /** The revision for `asOf` or `atRevision`. Null: the present. */
@@ -81,8 +83,25 @@ function expired(what: string, head: LogHead): DomainError {
 /** A past revision, with the state that SQL cannot compute. */
 export interface Past {
   readonly revision: Revision
-  /** The deployment whose entry spans the revision, as of that revision. */
-  readonly spanned: { readonly key: number; readonly image: object | null } | null
+  /** Whether all later entries have the columns that say what they did to counts. */
+  readonly isCounted: boolean
+  readonly spanned: Spanned | null
+}
+
+/** The deployment whose entry spans the revision. */
+interface Spanned {
+  readonly key: number
+  /** As of that revision, as `before` has it. */
+  readonly image: object | null
+  /** What it counts as at that revision, and after the entry. Null: it is not counted. */
+  readonly counted: Counted | null
+  readonly countedAfter: Counted | null
+}
+
+export interface Counted {
+  readonly rolloutKey: number
+  readonly state: DeploymentState
+  readonly convergence: Convergence
 }
 
 /** The last past of each session: an operation asks for the same revision many times. */
@@ -98,16 +117,30 @@ export function openPast(session: Session, revision: Revision): Promise<Past> {
 
 const toEntry = rowMapper(changeLog, fieldsBut(changeLog))
 
+interface FoundEntry extends RowOf<typeof changeLog> {
+  readonly is_counted: boolean
+}
+
 async function findSpanned(session: Session, revision: Revision): Promise<Past> {
-  const [row] = await session.rows<RowOf<typeof changeLog>>(
-    sql`select ${changeLog}.* from ${changeLog} where ${changeLog.firstRevision} <= ${revision}::bigint
-      order by ${changeLog.firstRevision} desc limit 1`,
+  const [row] = await session.rows<FoundEntry>(
+    sql`select entry.*, ${logHead.countedWrites} = ${logHead.writes} and ${logHead.countedSince} <= ${revision}::bigint as is_counted
+      from ${logHead} left join lateral (
+        select ${changeLog}.* from ${changeLog} where ${changeLog.firstRevision} <= ${revision}::bigint
+        order by ${changeLog.firstRevision} desc limit 1) as entry on true`,
   )
-  if (!row || row.last_revision <= revision) return { revision, spanned: null }
-  const { deploymentKey: key, targetKey, rolloutKey, before, ...entry } = toEntry(row)
-  if (key === null || targetKey === null || rolloutKey === null) return { revision, spanned: null }
+  const isCounted = row?.is_counted ?? false
+  const nothing: Past = { revision, isCounted, spanned: null }
+  if (!row || row.last_revision === null || row.last_revision <= revision) return nothing
+  const { deploymentKey: key, targetKey, rolloutKey, before, toState, toConvergence, ...entry } = toEntry(row)
+  if (key === null || targetKey === null || rolloutKey === null || entry.resourceKey !== null) return nothing
   const image = imageAt(before && toImage(before), { ...entry, targetKey, rolloutKey }, revision)
-  return { revision, spanned: { key, image: image && toImageRecord(image) } }
+  const spanned: Spanned = {
+    key,
+    image: image && toImageRecord(image),
+    counted: image && isCountedImage(image) ? image : null,
+    countedAfter: toState && toConvergence && { rolloutKey, state: toState, convergence: toConvergence },
+  }
+  return { revision, isCounted, spanned }
 }
 
 /** The present row that `d` was made from. */

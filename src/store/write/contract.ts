@@ -187,6 +187,8 @@ export interface Entry {
   readonly observedAt: Millis | null
   readonly subject: Subject
   readonly before: { readonly deployment: Deployment } | { readonly resource: Resource } | null
+  /** The deployment, if it is the subject. */
+  readonly after: Deployment | null
   readonly changes: readonly ChangeBody[]
 }
 

@@ -39,6 +39,8 @@ export async function pruneHistory(database: Database, before: Millis, step: num
     'delete from audit_log where key in (select key from audit_log where at < $1::timestamptz limit $2::int)',
     [iso(before), step],
   )
+  // No count begins at a checkpoint before the tail.
+  if (entries > 0) await session.run('delete from deployment_checkpoints where revision < (select tail from log_head)')
   return entries + reports + resources + alerts + lines
 }
 

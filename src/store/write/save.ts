@@ -2,7 +2,7 @@
  * The second half of the writer's SQL: saves the changes of a batch, in one statement a table for any number of reports.
  * The statements do not wait for each other's answers; the transaction is the caller's.
  */
-import { counters, zeroCounters } from '../../domain/counters.ts'
+import { counters, isCounted, zeroCounters } from '../../domain/counters.ts'
 import type { ResourceImage } from '../../domain/resource.ts'
 import { doorbellChannel, type Session } from '../database.ts'
 import { insertOf, iso, updateOf, type Write } from '../sql/record-set.ts'
@@ -69,6 +69,7 @@ export const keepNames = insertOf(batches, {
 })
 /** Its own parameters come first. */
 export const moveHead = `update log_head set revision = $1::bigint, at = $2::timestamptz, next_key = $3::bigint, stamp = $4, writes = writes + 1,
+  counted_since = case when counted_writes = writes then counted_since else revision end, counted_writes = writes + 1,
   ${counters
     .map((counter) => logHead[counter].name)
     .map((column, i) => `${column} = ${column} + $${i + 5}::int`)
@@ -182,7 +183,9 @@ export function entryRows({ entries, at }: Effects): object[] {
   return entries.map((entry) => entryRow(entry, at))
 }
 
-function entryRow({ subject, before, changes, firstRevision, observedAt }: Entry, at: number): object {
+function entryRow({ subject, before, after, changes, firstRevision, observedAt }: Entry, at: number): object {
+  const from = before && 'deployment' in before && isCounted(before.deployment) ? before.deployment : null
+  const to = after && isCounted(after) ? after : null
   return {
     deploymentKey: subject.deploymentKey,
     resourceKey: subject.resourceKey,
@@ -196,6 +199,10 @@ function entryRow({ subject, before, changes, firstRevision, observedAt }: Entry
     at,
     observedAt,
     before: before && ('deployment' in before ? toImageRecord(before.deployment) : toResourceImage(before.resource)),
+    fromState: from?.state ?? null,
+    fromConvergence: from?.convergence ?? null,
+    toState: to?.state ?? null,
+    toConvergence: to?.convergence ?? null,
     changes,
   }
 }

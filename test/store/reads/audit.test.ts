@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Database } from '../../../src/store/database.ts'
 import { audit } from '../../../src/store/read/audit.ts'
+import { writeCheckpoints } from '../../../src/store/write/checkpoints.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
 import { inSnapshot, live, watched } from './history.ts'
 
@@ -23,7 +24,35 @@ describe.each(stores)('the audit on $name', (store) => {
       expect(await inSnapshot(database, (snapshot) => audit(snapshot, step))).toEqual([])
     const { session, statements } = watched(database.session)
     await audit(session)
-    expect(statements.length).toBeLessThanOrEqual(6)
+    expect(statements.length).toBeLessThanOrEqual(7)
+  })
+
+  it('finds every checkpoint that is off', async () => {
+    const rollouts = await database.session.run<{ key: number }>('select key from rollouts')
+    const entries = await database.session.run<{ revision: number }>(
+      'select last_revision as revision from change_log order by 1 limit 40',
+    )
+    const keys = [0, ...rollouts.map(({ key }) => key)]
+    for (const { revision } of entries.filter((_, index) => index % 10 === 0))
+      await writeCheckpoints(database, revision, keys)
+    for (const step of [1, 5_000]) expect(await inSnapshot(database, (snapshot) => audit(snapshot, step))).toEqual([])
+    const [wrong] = await database.session.run<{
+      rollout_key: number
+      revision: number
+      counts: readonly { n: number }[]
+    }>(
+      'select * from deployment_checkpoints where json_array_length(counts) > 0 and rollout_key = 0 order by revision limit 1 offset 1',
+    )
+    await database.session.run(
+      `update deployment_checkpoints set counts = '[]' where rollout_key = $1::bigint and revision = $2::bigint`,
+      [wrong?.rollout_key, wrong?.revision],
+    )
+    const drift = await inSnapshot(database, (snapshot) => audit(snapshot))
+    expect(drift.filter(({ counted }) => counted === 0).map(({ scope }) => scope)).toContain(
+      `checkpoint:#0@${wrong?.revision}`,
+    )
+    expect(drift.every(({ scope }) => scope.startsWith('checkpoint:#0@'))).toBe(true)
+    await database.session.run('delete from deployment_checkpoints')
   })
 
   it('finds every counter that is off', async () => {

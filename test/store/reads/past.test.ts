@@ -1,9 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { isCounted } from '../../../src/domain/counters.ts'
 import type { Deployment, DeploymentImage } from '../../../src/domain/deployment.ts'
+import { convergences } from '../../../src/domain/desired.ts'
 import type { Revision } from '../../../src/domain/values.ts'
+import { readHead } from '../../../src/store/connection/log-head.ts'
 import type { Database } from '../../../src/store/database.ts'
 import { readLog } from '../../../src/store/read/changes/changes.ts'
+import type { DeploymentFilter } from '../../../src/store/read/deployment-filter.ts'
 import {
+  countConvergence,
   countDeployments,
   deploymentsByKey,
   findDeployments,
@@ -12,6 +17,8 @@ import {
 } from '../../../src/store/read/deployments.ts'
 import { resolvePast } from '../../../src/store/read/past.ts'
 import type { ShownDeployment } from '../../../src/store/sql/rows.ts'
+import { writeCheckpoints } from '../../../src/store/write/checkpoints.ts'
+import { openFresh } from '../../support/databases.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
 import { foldAll, inSnapshot, type Life, live } from './history.ts'
 import { countsOf } from './reference.ts'
@@ -82,6 +89,36 @@ describe.each(stores)('the past on $name', (store) => {
     }
   })
 
+  it.each(['without', 'with'] as const)(
+    'counts by state and convergence %s checkpoints, each restricted by the other',
+    async (how) => {
+      if (how === 'with') await checkpointEach(database, start)
+      await expectTallies(database, start)
+    },
+  )
+
+  it('counts also where a server of an earlier version has written', async () => {
+    const other = await openFresh(store)
+    const begin = (await readHead(other.session)).revision
+    await live(other, 12, 12)
+    await checkpointEach(other, begin)
+    // It does not know the columns, nor that they are kept.
+    const { revision: middle } = await readHead(other.session)
+    await live(other, 13, 12)
+    await other.session.run(
+      `update change_log set from_state = null, from_convergence = null, to_state = null, to_convergence = null where first_revision > $1::bigint`,
+      [middle],
+    )
+    await other.session.run('update log_head set writes = writes + 1')
+    await expectTallies(other, begin)
+    const { revision: last } = await readHead(other.session)
+    await live(other, 14, 12)
+    const [head] = await other.session.run('select counted_since, counted_writes - writes as behind from log_head')
+    expect(head).toEqual({ counted_since: last, behind: 0 })
+    await checkpointEach(other, last)
+    await expectTallies(other, begin)
+  })
+
   it('finds deployments by the device they ran on then, and not those that were forgotten then', async () => {
     for (const { revision, deployments } of life.moments.filter((_, index) => index % 4 === 0)) {
       const found = await findDeployments(database.session, 'web', null, revision)
@@ -124,6 +161,53 @@ describe.each(stores)('the past on $name', (store) => {
     return [...pages.values()].flatMap(({ edges }) => edges.map(({ node }) => node))
   }
 })
+
+/** Holds counts as of every revision, and of the present, against the fold of the log. */
+async function expectTallies(database: Database, start: Revision): Promise<void> {
+  const changes = await readLog(database.session, start, 10_000)
+  const everything = [...foldAll(changes, Number.MAX_SAFE_INTEGER).values()]
+  const rollouts = unique(everything.map((image) => image.rolloutKey))
+  const scopes: readonly Scope[] = [{ of: 'fleet' }, { of: 'rollout', keys: rollouts }]
+  const filters: readonly DeploymentFilter[] = [
+    {},
+    { states: ['INSTALLED', 'FAILED'] },
+    { convergence: ['UNKNOWN', 'APPLYING'] },
+    { states: ['PENDING', 'FAILED'], convergence: ['UNKNOWN'], rolloutKeys: rollouts.slice(1) },
+  ]
+  for (const revision of [null, ...changes.map((change) => change.revision)]) {
+    const images = [...foldAll(changes, revision ?? Number.MAX_SAFE_INTEGER).values()].filter(isCounted)
+    for (const scope of scopes)
+      for (const filter of filters) {
+        const states = await countDeployments(database.session, scope, filter, revision)
+        const convergence = await countConvergence(database.session, scope, filter, revision)
+        for (const [parent, counts] of states) {
+          const own = images.filter((image) => (parent === 0 || image.rolloutKey === parent) && isIn(filter, image))
+          expect([revision, filter, counts]).toEqual([revision, filter, countsOf(own)])
+          const byConvergence = convergences.map((value) => [
+            value.toLowerCase(),
+            own.filter((image) => image.convergence === value).length,
+          ])
+          expect(convergence.get(parent)).toEqual(Object.fromEntries(byConvergence))
+        }
+      }
+  }
+}
+
+function isIn({ states, convergence, rolloutKeys }: DeploymentFilter, image: DeploymentImage): boolean {
+  return (
+    (states?.includes(image.state) ?? true) &&
+    (convergence?.includes(image.convergence) ?? true) &&
+    (rolloutKeys?.includes(image.rolloutKey) ?? true)
+  )
+}
+
+/** Writes checkpoints of the fleet and of all rollouts at every ninth revision. */
+async function checkpointEach(database: Database, start: Revision): Promise<void> {
+  const changes = await readLog(database.session, start, 10_000)
+  const places = changes.filter((_, index) => index % 9 === 4).map(({ revision }) => revision)
+  const rollouts = unique(changes.flatMap(({ rolloutKey }) => rolloutKey ?? []))
+  for (const place of places) await writeCheckpoints(database, place, [0, ...rollouts])
+}
 
 /** What the past answers as it was; the rest of a deployment is the present's. */
 function pastOf(deployment: ShownDeployment | Deployment | undefined): Partial<ShownDeployment> | undefined {

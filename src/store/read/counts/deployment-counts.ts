@@ -1,0 +1,180 @@
+/**
+ * Counts of deployments by state and by convergence. At present, the stored counters of the fleet and of rollouts answer. In the past, and for
+ * one of them restricted by the other:
+ *
+ *   counts at R = counts of the checkpoint nearest to R ± what the entries in between did (moves.ts), which are a bounded number
+ *
+ * Entries that a server of an earlier version wrote do not say what they did. Before those, the present states of the deployments that have
+ * changed since are subtracted from the counters and their former states are added. All other counts count the rows of the list.
+ */
+import { type SQL, sql } from 'drizzle-orm'
+import { type Counters, type Tally, zeroCounters } from '../../../domain/counters.ts'
+import type { Convergence } from '../../../domain/desired.ts'
+import type { DeploymentState, Revision } from '../../../domain/values.ts'
+import type { Session } from '../../database.ts'
+import { all, asParents } from '../../sql/parameters.ts'
+import { type DeploymentFilter, d, filterAt, matchesDeployment, matchesFound } from '../deployment-filter.ts'
+import { fromPresent, fromThen, fromUnwound, isListed, ownedBy, parentsOf, type Scope } from '../deployment-scope.ts'
+import { type Source, type SourceLimits, sourceLimits, sourceOfCount } from '../filters/deployment-source.ts'
+import { type Counted, openPast, type Past } from '../past.ts'
+import {
+  byConvergence,
+  byState,
+  type CountedValue,
+  type CountersScope,
+  type Dimension,
+  dimensions,
+  fromCheckpoint,
+  fromCounters,
+  fromCountersThen,
+  isWantedPart,
+  scopeOfCounters,
+} from './stored-counts.ts'
+
+export type StateCounts = Readonly<Record<Lowercase<DeploymentState>, number>>
+export type ConvergenceCounts = Readonly<Record<Lowercase<Convergence>, number>>
+
+/** Zero-filled. */
+export function countDeployments(
+  session: Session,
+  scope: Scope,
+  filter: DeploymentFilter,
+  asOf: Revision | null,
+  limits: SourceLimits = sourceLimits,
+): Promise<Map<number, StateCounts>> {
+  return countBy(byState, session, scope, filter, asOf, limits)
+}
+
+/** Zero-filled. */
+export function countConvergence(
+  session: Session,
+  scope: Scope,
+  filter: DeploymentFilter,
+  asOf: Revision | null,
+): Promise<Map<number, ConvergenceCounts>> {
+  return countBy(byConvergence, session, scope, filter, asOf, sourceLimits)
+}
+
+/** The counts from a rollout's stored counters: those of all its deployments. */
+export const stateCountsOf = (counters: Counters): StateCounts => countsIn(byState, counters)
+export const convergenceCountsOf = (counters: Counters): ConvergenceCounts => countsIn(byConvergence, counters)
+
+function countsIn<Value extends CountedValue>(
+  { counters: names }: Dimension<Value>,
+  counters: Counters,
+): Record<Lowercase<Value>, number> {
+  const counts = {} as Record<Lowercase<Value>, number>
+  for (const [value, counter] of names) counts[nameOf(value)] = counters[counter]
+  return counts
+}
+
+interface CountRecord<Value> {
+  readonly parent: number
+  readonly value: Value
+  readonly n: number
+}
+
+async function countBy<Value extends CountedValue>(
+  by: Dimension<Value>,
+  session: Session,
+  scope: Scope,
+  filter: DeploymentFilter,
+  asOf: Revision | null,
+  limits: SourceLimits,
+): Promise<Map<number, Record<Lowercase<Value>, number>>> {
+  const past = asOf === null ? null : await openPast(session, asOf)
+  // Stored counters ignore access scopes.
+  const counted = session.accessScope ? null : scopeOfCounters(scope, filter)
+  const isJoint = dimensions.some((one) => one.field !== by.field && filter[one.field])
+  const totals = new Map(parentsOf(scope).map((parent) => [parent, noCounts(by)]))
+  const add = ({ parent, value, n }: CountRecord<Value>): void => {
+    const counts = totals.get(scope.of === 'fleet' ? 0 : parent)
+    if (counts) counts[nameOf(value)] += n
+  }
+  const wanted: readonly string[] | undefined = filter[by.field]
+  const isWanted = (value: string): boolean => wanted?.includes(value) ?? true
+  const rows = await countEach<Value>(session, counted ?? scope, await selectCounted())
+  for (const row of rows) if (isWanted(row.value)) add(row)
+  if (counted && past?.isCounted) {
+    // The entry that spans the revision was counted as a whole.
+    for (const [place, n] of [
+      [past.spanned?.countedAfter, -1],
+      [past.spanned?.counted, 1],
+    ] as const)
+      if (place && isCountedIn(counted, filter, place))
+        add({ parent: place.rolloutKey, value: place[by.column] as Value, n })
+  }
+  return totals
+
+  async function selectCounted(): Promise<SQL> {
+    if (counted && !past && !isJoint) return fromCounters(by, counted)
+    if (counted && (past?.isCounted ?? true)) {
+      const parts = fromCheckpoint(counted, isJoint ? null : by, past?.revision ?? null)
+      return sql`select part.${sql.raw(by.column)} as value, part.n from (${parts}) as part where ${isWantedPart({ ...filter, [by.field]: undefined })}`
+    }
+    if (counted && past && !isJoint) return fromCountersThen(by, counted, past)
+    const source = await sourceOfCount(session, counted ?? scope, filter, limits)
+    return sql`select ${d[by.column]} as value, 1 as n ${rowsOf(session, counted ?? scope, filter, past, source)}`
+  }
+}
+
+/** By state and convergence, as of a revision that ends an entry and that all later entries of the log are counted from. 0: the fleet. */
+export async function tallyDeployments(
+  session: Session,
+  rolloutKeys: readonly number[],
+  revision: Revision,
+): Promise<Map<number, Tally[]>> {
+  const tallies = new Map<number, Tally[]>(rolloutKeys.map((key) => [key, []]))
+  const scopes: readonly CountersScope[] = [
+    { of: 'fleet' },
+    { of: 'rollout', keys: rolloutKeys.filter((key) => key !== 0) },
+  ]
+  for (const scope of scopes) {
+    const keys = parentsOf(scope).filter((key) => tallies.has(key))
+    if (keys.length === 0) continue
+    const rows = await session.rows<Tally & { readonly parent: number }>(
+      sql`select parent.key as parent, part.state, part.convergence, sum(part.n)::int as n from ${asParents(keys)}
+        cross join lateral (${fromCheckpoint(scope, null, revision)}) as part group by 1, 2, 3 having sum(part.n) <> 0`,
+    )
+    for (const { parent, ...tally } of rows) tallies.get(parent)?.push(tally)
+  }
+  return tallies
+}
+
+function isCountedIn(scope: CountersScope, filter: DeploymentFilter, place: Counted): boolean {
+  if (scope.of === 'rollout' && !scope.keys.includes(place.rolloutKey)) return false
+  return dimensions.every(
+    ({ field, column }) => (filter[field] as readonly string[] | undefined)?.includes(place[column]) ?? true,
+  )
+}
+
+function countEach<Value>(session: Session, scope: Scope, counted: SQL): Promise<CountRecord<Value>[]> {
+  return session.rows<CountRecord<Value>>(
+    sql`select parent.key as parent, counted.value, sum(counted.n)::int as n
+      from ${asParents(parentsOf(scope))}
+      cross join lateral (${counted}) as counted group by parent.key, counted.value`,
+  )
+}
+
+function rowsOf(reader: Session, scope: Scope, filter: DeploymentFilter, past: Past | null, source: Source): SQL {
+  const then = filterAt(filter, past?.revision ?? null)
+  const listed = isListed(reader, scope, filter)
+  if (source.of !== 'candidates') {
+    const conditions = [matchesDeployment(then), ...listed]
+    return past ? fromThen(past, scope, conditions) : fromPresent(scope, conditions)
+  }
+  const found = (isThen: readonly SQL[]): SQL =>
+    sql`from (${source.rows}) as ${d} where ${all([ownedBy(scope, d), matchesFound(then), ...listed, ...isThen])}`
+  if (!past) return found([])
+  return sql`from (
+    select ${d}.* ${found([sql`${d.revision} <= ${past.revision}::bigint`])}
+    union all select ${d}.* ${fromUnwound(past, scope, [matchesDeployment(then), ...listed])}) as ${d}`
+}
+
+function nameOf<Value extends CountedValue>(value: Value): Lowercase<Value> {
+  return value.toLowerCase() as Lowercase<Value>
+}
+
+function noCounts<Value extends CountedValue>(by: Dimension<Value>): Record<Lowercase<Value>, number> {
+  return countsIn(by, zeroCounters())
+}

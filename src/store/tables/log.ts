@@ -1,0 +1,109 @@
+/** The tables of the log: its head, its entries, and checkpoints of its counts. */
+import { sql } from 'drizzle-orm'
+import { bigint, index, integer, json, type PgColumn, pgTable, primaryKey, text } from 'drizzle-orm/pg-core'
+import type { ChangeBody } from '../../domain/change.ts'
+import type { Tally } from '../../domain/counters.ts'
+import { convergence, deploymentCounters, deploymentState, instant, key, revision } from './columns.ts'
+
+/** One row. Its lock orders all writes. Its counters are those of the whole fleet. */
+export const logHead = pgTable('log_head', {
+  id: integer('id').primaryKey().default(1),
+  epochBase: revision('epoch_base').notNull(),
+  /** The newest revision. */
+  revision: revision('revision').notNull(),
+  /** Retention has removed the log up to and including this revision. */
+  tail: revision('tail').notNull(),
+  tailAt: instant('tail_at').notNull(),
+  /** `at` of the newest change. Later changes have an equal or later `at`. */
+  at: instant('at').notNull(),
+  nextKey: key('next_key').notNull(),
+  /** Number of committed batches, including those without a revision. If it is unchanged, no other server has written. */
+  writes: bigint('writes', { mode: 'number' }).notNull(),
+  /** The writer and number of the last batch. An optimistic batch checks it: if another batch came between, it writes nothing. */
+  stamp: text('stamp').notNull().default(''),
+  /** Identifies the database (system identifier, timeline, table oid). A different value means a restored copy. */
+  identity: text('identity').notNull(),
+  /** The entries after this revision have the columns `from_state` to `to_convergence`. */
+  countedSince: revision('counted_since').notNull().default(0),
+  /** Equals `writes`, unless a server of a version without those columns has written since. */
+  countedWrites: bigint('counted_writes', { mode: 'number' }).notNull().default(0),
+  ...deploymentCounters,
+})
+
+/** All epochs. `ended` is the newest revision of an epoch. Null: it is the present epoch. */
+export const epochs = pgTable('epochs', {
+  base: revision('base').primaryKey(),
+  ended: revision('ended'),
+  beganAt: instant('began_at').notNull(),
+})
+
+/**
+ * The log. An entry is one or more consecutive revisions of one subject, made by one fact: a first report with two components makes
+ * three. `changes[i]` has the revision first_revision + i.
+ */
+export const changeLog = pgTable(
+  'change_log',
+  {
+    firstRevision: revision('first_revision').primaryKey(),
+    lastRevision: revision('last_revision').notNull(),
+    at: instant('at').notNull(),
+    observedAt: instant('observed_at'),
+    deploymentKey: key('deployment_key'),
+    /** Not null: the subject is this resource of the deployment. */
+    resourceKey: key('resource_key'),
+    targetKey: key('target_key'),
+    fromTargetKey: key('from_target_key'),
+    rolloutKey: key('rollout_key'),
+    fromRolloutKey: key('from_rollout_key'),
+    instanceKey: key('instance_key'),
+    /** The subject before the entry, by the columns of its table that a change can move. Null: it did not exist. */
+    before: json('before').$type<object>(),
+    /** What the deployment counted as before the entry, in the rollout that it was in. Null: it was not counted (see domain/counters.ts). */
+    fromState: deploymentState('from_state'),
+    fromConvergence: convergence('from_convergence'),
+    /** What it counts as after the entry. */
+    toState: deploymentState('to_state'),
+    toConvergence: convergence('to_convergence'),
+    /** domain ChangeBody[]. */
+    changes: json('changes').$type<readonly ChangeBody[]>().notNull(),
+  },
+  (t) => [
+    index('change_log_deployment')
+      .on(t.deploymentKey, t.firstRevision)
+      .where(sql`deployment_key is not null and resource_key is null`),
+    index('change_log_deployment_resource').on(t.deploymentKey, t.firstRevision).where(sql`resource_key is not null`),
+    index('change_log_resource').on(t.resourceKey, t.firstRevision).where(sql`resource_key is not null`),
+    index('change_log_instance').on(t.instanceKey, t.firstRevision).where(sql`instance_key is not null`),
+    index('change_log_at').on(t.at),
+    // This one and the next have all columns that counts in the past need, so those read the index only.
+    index('change_log_rollout')
+      .on(t.rolloutKey, t.firstRevision, t.fromRolloutKey, ...counted(t))
+      .where(sql`rollout_key is not null`),
+    index('change_log_counted')
+      .on(t.firstRevision, ...counted(t))
+      .where(sql`from_state is not null or to_state is not null`),
+    // These contain few entries: moves from a target or a rollout, and changes of targets themselves.
+    index('change_log_from_target').on(t.fromTargetKey, t.firstRevision).where(sql`from_target_key is not null`),
+    index('change_log_from_rollout').on(t.fromRolloutKey, t.firstRevision).where(sql`from_rollout_key is not null`),
+    index('change_log_target')
+      .on(t.targetKey, t.firstRevision)
+      .where(sql`deployment_key is null and target_key is not null`),
+  ],
+)
+
+type Counted = Record<'fromState' | 'fromConvergence' | 'toState' | 'toConvergence', PgColumn>
+
+function counted<T extends Counted>({ fromState, fromConvergence, toState, toConvergence }: T) {
+  return [fromState, fromConvergence, toState, toConvergence] as const
+}
+
+/** The deployments of a rollout, counted as of a revision that ends an entry. Rollout 0: the whole fleet. */
+export const deploymentCheckpoints = pgTable(
+  'deployment_checkpoints',
+  {
+    rolloutKey: key('rollout_key').notNull(),
+    revision: revision('revision').notNull(),
+    counts: json('counts').$type<readonly Tally[]>().notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.rolloutKey, t.revision] })],
+)

@@ -1,0 +1,105 @@
+/**
+ * Checkpoints of counts (store/read/counts). Each is exact for ever, because the log is. So they are written behind the writer, not by it: in
+ * the writer's transaction they would cost every report.
+ */
+import type { Revision } from '../../domain/values.ts'
+import type { Database, Session } from '../database.ts'
+import { tallyDeployments } from '../read/counts/deployment-counts.ts'
+import { insertOf } from '../sql/record-set.ts'
+import { deploymentCheckpoints } from '../tables/schema.ts'
+
+/** Entries of a rollout between two of its checkpoints. */
+export const rolloutSpacing = 1_000
+/** Entries of the log between two checkpoints of the fleet. */
+export const fleetSpacing = 5_000
+/** Rollouts of fewer deployments have no checkpoints: they have few entries. */
+const fewest = 10
+
+export const checkpointed = 'checkpoints'
+
+export interface CheckpointCursor {
+  readonly cursor: Revision
+  /** The first revision from which checkpoints are possible. */
+  readonly since: Revision
+}
+
+/** Where the duty goes on. Null: a server of an earlier version writes, so the newest entries do not say what they did. */
+export async function readCheckpointed(session: Session): Promise<Revision | null> {
+  await session.run(`insert into duties (name, cursor) values ('${checkpointed}', 0) on conflict (name) do nothing`)
+  const [row] = await session.run<{ cursor: Revision }>(
+    `select greatest(d.cursor, h.counted_since, h.tail) as cursor from duties d cross join log_head h
+     where d.name = '${checkpointed}' and h.counted_writes = h.writes`,
+  )
+  return row?.cursor ?? null
+}
+
+export interface Walked {
+  /** The end of the last entry. */
+  readonly revision: Revision
+  /** The number of entries of the fleet (0) and of each rollout that is large enough. */
+  readonly entries: ReadonlyMap<number, number>
+}
+
+const walk = `
+  with entries as materialized (
+    select last_revision, rollout_key, from_rollout_key from change_log where first_revision > $1::bigint order by first_revision limit $2::int
+  ), touched as (
+    select key, count(*)::int as n from (
+      select rollout_key as key from entries where rollout_key is not null
+      union all select from_rollout_key from entries where from_rollout_key is not null) either group by key
+  )
+  select 0::bigint as key, count(*)::int as n, max(last_revision) as revision from entries
+  union all
+  select t.key, t.n, null from touched t cross join lateral (
+    select from rollouts r where r.key = t.key
+      and r.pending + r.installing + r.installed + r.failed + r.removing + r.removed >= ${fewest} offset 0) r`
+
+/** The next entries, at most as many as may lie between two checkpoints of the fleet. Null: there are none. */
+export async function walkEntries(session: Session, cursor: Revision): Promise<Walked | null> {
+  const rows = await session.run<{ key: number; n: number; revision: Revision | null }>(walk, [cursor, fleetSpacing])
+  const revision = rows[0]?.revision ?? null
+  if (revision === null) return null
+  return { revision, entries: new Map(rows.map(({ key, n }) => [key, n])) }
+}
+
+/** The entries since the last checkpoint, up to the spacing, of rollouts whose number is not known. */
+export async function entriesSinceCheckpoint(
+  session: Session,
+  rolloutKeys: readonly number[],
+  upTo: Revision,
+): Promise<ReadonlyMap<number, number>> {
+  const rows = await session.run<{ key: number; n: number }>(
+    `select r.key, case when last.revision is null and r.pending + r.installing + r.installed + r.failed + r.removing + r.removed >= ${rolloutSpacing}
+        then ${rolloutSpacing} else since.n end as n
+     from (select x::bigint as key from json_array_elements_text($1::text::json) x) asked
+     cross join lateral (select r.* from rollouts r where r.key = asked.key offset 0) r
+     cross join lateral (select max(c.revision) as revision from deployment_checkpoints c where c.rollout_key = asked.key) last
+     cross join lateral (select count(*)::int as n from (
+       select from change_log l where l.rollout_key = asked.key and l.first_revision > coalesce(last.revision, 0) and l.first_revision <= $2::bigint
+       limit ${rolloutSpacing}) counted) since`,
+    [JSON.stringify(rolloutKeys), upTo],
+  )
+  return new Map(rows.map(({ key, n }) => [key, n]))
+}
+
+const insertCheckpoints = insertOf(deploymentCheckpoints, { more: 'on conflict do nothing' })
+
+/** 0: the fleet. */
+export async function writeCheckpoints(
+  database: Database,
+  revision: Revision,
+  rolloutKeys: readonly number[],
+): Promise<void> {
+  const snapshot = await database.snapshot()
+  // The embedded database has one connection: it writes after the snapshot is closed.
+  const tallies = await tallyDeployments(snapshot, rolloutKeys, revision).finally(() => snapshot.close())
+  const rows = [...tallies].map(([rolloutKey, counts]) => ({ rolloutKey, revision, counts }))
+  await database.session.run(insertCheckpoints.text, insertCheckpoints.parameters(rows))
+}
+
+export async function moveCheckpointed(session: Session, cursor: Revision): Promise<void> {
+  await session.run(
+    `update duties set cursor = $1::bigint where name = '${checkpointed}' and coalesce(cursor, 0) < $1::bigint`,
+    [cursor],
+  )
+}

@@ -1,0 +1,105 @@
+/** Counts in the past touch a bounded part of the log, however long it is: buffers, not times, and without statistics. */
+import { type SQL, sql } from 'drizzle-orm'
+import { describe, expect, it } from 'vitest'
+import type { Revision } from '../../../src/domain/values.ts'
+import { createCheckpoints } from '../../../src/ingest/checkpoints.ts'
+import { readHead } from '../../../src/store/connection/log-head.ts'
+import type { Database, Session } from '../../../src/store/database.ts'
+import { audit } from '../../../src/store/read/audit.ts'
+import { countConvergence, countDeployments } from '../../../src/store/read/deployments.ts'
+import { openFresh } from '../../support/databases.ts'
+import { stores } from '../../support/stores.ts'
+import { inSnapshot } from './history.ts'
+
+const size = 50_000
+const spring = size + 1
+const counters = { pending: 0, installing: 0, installed: 0, failed: 0, removing: 0, removed: 0 }
+
+/** Deployments with keys 1..size, half of them in one rollout, created one after the other. Then all become INSTALLED in the same order. */
+async function fill({ session }: Database, base: Revision): Promise<void> {
+  const rollout = `case when i % 2 = 0 then ${spring} else ${spring} + i end`
+  const series = `from generate_series(1, ${size}) i`
+  const statements = [
+    ...['deployments', 'change_log', 'rollouts'].map(
+      (table) => `alter table ${table} set (autovacuum_enabled = false)`,
+    ),
+    `insert into rollouts (key, kind, identity, name, created_revision, installed, convergence_unknown)
+     select k, 'DECLARED', k::text, k::text, ${base}, case when k = ${spring} then ${size / 2} else 1 end, case when k = ${spring} then ${size / 2} else 1 end
+     from generate_series(${spring}, ${spring + size}) k where k = ${spring} or (k - ${spring}) % 2 = 1`,
+    `insert into deployments (key, deployment_id, reporter, target_key, rollout_key, state, consistent, components, claimed, attempt, received_at, changed_at,
+       revision, marks)
+     select i, 'd' || i, 'r' || i, i, ${rollout}, 'INSTALLED', true, '[]', true, 1, now(), now(), ${base} + ${size} + i, '{}' ${series}`,
+    `insert into change_log (first_revision, last_revision, at, deployment_key, target_key, rollout_key, before, to_state, to_convergence, changes)
+     select ${base} + i, ${base} + i, now(), i, i, ${rollout}, 'null', 'PENDING', 'UNKNOWN', '[]' ${series}`,
+    `insert into change_log (first_revision, last_revision, at, deployment_key, target_key, rollout_key, before, from_state, from_convergence, to_state,
+       to_convergence, changes)
+     select ${base} + ${size} + i, ${base} + ${size} + i, now(), i, i, ${rollout}, '{}', 'PENDING', 'UNKNOWN', 'INSTALLED', 'UNKNOWN', '[]' ${series}`,
+    `update log_head set revision = ${base} + 2 * ${size}, installed = ${size}, convergence_unknown = ${size}`,
+  ]
+  for (const statement of statements) await session.run(statement)
+}
+
+interface Plan {
+  readonly 'Shared Hit Blocks': number
+  readonly 'Shared Read Blocks': number
+}
+
+async function buffersOf<T>(
+  { session }: Database,
+  read: (session: Session) => Promise<T>,
+): Promise<{ answer: T; buffers: number }> {
+  let buffers = 0
+  const rows: Session['rows'] = async <Row extends object>(query: SQL) => {
+    const [explained] = await session.rows<{ 'QUERY PLAN': readonly { Plan: Plan }[] }>(
+      sql`explain (analyze, buffers, format json) ${query}`,
+    )
+    const plan = explained?.['QUERY PLAN'][0]?.Plan
+    buffers += (plan?.['Shared Hit Blocks'] ?? 0) + (plan?.['Shared Read Blocks'] ?? 0)
+    return session.rows<Row>(query)
+  }
+  return { answer: await read({ ...session, rows }), buffers }
+}
+
+describe.each(stores)('counts in the past on $name', (store) => {
+  it('read what lies between a revision and a checkpoint', { timeout: 120_000 }, async () => {
+    const database = await openFresh(store)
+    const base = (await readHead(database.session)).revision
+    await fill(database, base)
+    const duty = createCheckpoints(database)
+    expect(await duty.run({ now: 0, listeningSince: 0, isOver: () => false })).toBe(true)
+    const kept = await database.session.run(
+      'select rollout_key, count(*)::int as n from deployment_checkpoints group by 1 order by 1',
+    )
+    expect(kept).toEqual([
+      { rollout_key: 0, n: (2 * size) / 5_000 },
+      { rollout_key: spring, n: (2 * size) / 5_000 },
+    ])
+    expect(
+      (await inSnapshot(database, (snapshot) => audit(snapshot))).filter(({ scope }) => scope.includes('checkpoint')),
+    ).toEqual([])
+
+    const at = base + size + 12_345
+    const rollout = { of: 'rollout', keys: [spring] } as const
+    const reads: Record<string, (session: Session) => Promise<ReadonlyMap<number, object>>> = {
+      fleet: (s) => countDeployments(s, { of: 'fleet' }, {}, at),
+      rollout: (s) => countDeployments(s, rollout, {}, at),
+      joint: (s) => countConvergence(s, { of: 'fleet' }, { states: ['INSTALLED'] }, at),
+      'joint now': (s) => countConvergence(s, rollout, { states: ['INSTALLED'] }, null),
+    }
+    const answers: Record<string, object> = {}
+    for (const [name, read] of Object.entries(reads)) {
+      const { answer, buffers } = await buffersOf(database, read)
+      answers[name] = [...answer.values()]
+      // All entries since would be ten times as many.
+      expect([name, buffers < 1_000, buffers]).toEqual([name, true, buffers])
+    }
+    const [done, half] = [12_345, Math.floor(12_345 / 2)]
+    const none = { converged: 0, applying: 0, failed: 0, stale: 0, unknown: 0 }
+    expect(answers).toEqual({
+      fleet: [{ ...counters, pending: size - done, installed: done }],
+      rollout: [{ ...counters, pending: size / 2 - half, installed: half }],
+      joint: [{ ...none, unknown: done }],
+      'joint now': [{ ...none, unknown: size / 2 }],
+    })
+  })
+})
