@@ -245,7 +245,13 @@ export function createUnitOfWork(
     recordAlert(alert, change) {
       alerts.putAlert(alert)
       const rolloutKey = alert.rolloutKey === fleetScope ? null : alert.rolloutKey
-      record({ subject: { ...emptySubject, rolloutKey }, before: null, observedAt: null, changes: [change] })
+      record({
+        subject: { ...emptySubject, rolloutKey },
+        before: null,
+        after: null,
+        observedAt: null,
+        changes: [change],
+      })
     },
     keepReport: (report) => void reports.push({ ...report, key: nextKey++ }),
     effects: () => ({

@@ -160,6 +160,47 @@ describe.each(stores)('the past on $name', (store) => {
     },
   )
 
+  it('has counts at many moments in one field', async () => {
+    const [from, to] = [moments[0]?.time, moments[2]?.time]
+    const answer = await api.ask(
+      `query ($from: DateTime!, $to: DateTime!) {
+        deploymentCountsOverTime(from: $from, to: $to, points: 3) {
+          at revision counts { total pending installing installed revision } changes { pending installing installed }
+        }
+        byStep: deploymentCountsOverTime(from: $from, to: $to, step: 60) { at revision }
+        byDevice: deploymentCountsOverTime(from: $from, to: $to, points: 3, filter: { deviceIds: ["edge-2"] }) { counts { total installed } changes { failed } }
+        rollout(key: { name: "d-1" }) { deploymentCountsOverTime(from: $from, points: 3) { counts { total installed convergence { unknown } } } }
+      }`,
+      { from, to },
+    )
+    const changes = { pending: 0, installing: 0, installed: 0 }
+    expect(answer.deploymentCountsOverTime).toEqual(
+      moments.map(({ time, revision, counts }, index) => ({
+        at: time,
+        revision,
+        counts,
+        changes: [null, { ...changes, installing: 2 }, { ...changes, installed: 2 }][index],
+      })),
+    )
+    expect(answer.byStep).toEqual(moments.map(({ time: at, revision }) => ({ at, revision })))
+    expect(answer.byDevice).toEqual([0, 0, 1].map((installed) => ({ counts: { total: 1, installed }, changes: null })))
+    expect(answer.rollout.deploymentCountsOverTime).toEqual(
+      [0, 0, 1].map((installed) => ({ counts: { total: 1, installed, convergence: { unknown: 1 } } })),
+    )
+  })
+
+  it.each([
+    ['from: "1970-01-01T00:00:00Z", to: "2999-01-01T00:00:00Z"', 'HISTORY_EXPIRED'],
+    ['from: "2026-01-02T00:00:00Z", to: "2026-01-01T00:00:00Z"', 'BAD_USER_INPUT'],
+    ['from: "2998-01-01T00:00:00Z", to: "2999-01-01T00:00:00Z", points: 1', 'BAD_USER_INPUT'],
+    ['from: "2998-01-01T00:00:00Z", to: "2999-01-01T00:00:00Z", points: 501', 'BAD_USER_INPUT'],
+    ['from: "2998-01-01T00:00:00Z", to: "2999-01-01T00:00:00Z", step: 0', 'BAD_USER_INPUT'],
+    ['from: "2998-01-01T00:00:00Z", to: "2999-01-01T00:00:00Z", step: 60', 'BAD_USER_INPUT'],
+  ])('refuses a series of %s with %s', async (args, code) => {
+    const { errors } = await api.query(`{ deploymentCountsOverTime(${args}) { at } }`)
+    expect(errors).toMatchObject([{ extensions: { code } }])
+  })
+
   it('refuses a past ID together with another time', async () => {
     const { rollout } = await api.ask(then, { atRevision: moments[0]?.revision })
     const { errors } = await api.query('query ($id: ID, $r: Revision) { rollout(id: $id, atRevision: $r) { id } }', {

@@ -16,6 +16,7 @@ import {
   componentsByKey,
   countConvergence,
   countDeployments,
+  countOverTime,
   type DeploymentName,
   type DeploymentOrder,
   deploymentsByKey,
@@ -102,6 +103,10 @@ function createReader(s: Snapshot) {
   const convergence = batched(
     (keys: readonly number[], of: Scope['of'], filter: DeploymentFilter, asOf: Revision | null) =>
       countConvergence(s, scopeOf(of, keys), filter, asOf),
+  )
+  const countsOverTime = batched(
+    (keys: readonly number[], of: Scope['of'], filter: DeploymentFilter, moments: readonly Millis[]) =>
+      countOverTime(s, scopeOf(of, keys), filter, moments),
   )
   const groups = batched(
     (
@@ -202,7 +207,9 @@ function createReader(s: Snapshot) {
       counts(keyOf(parent), parent.of, filter, asOf),
     convergenceCounts: (parent: Parent, filter: DeploymentFilter, asOf: Revision | null) =>
       convergence(keyOf(parent), parent.of, filter, asOf),
-
+    /** At moments that ascend. */
+    countsOverTime: (parent: Parent, filter: DeploymentFilter, moments: readonly Millis[]) =>
+      countsOverTime(keyOf(parent), parent.of, filter, moments),
     groups: (
       parent: Parent,
       by: GroupedBy,

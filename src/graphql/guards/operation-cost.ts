@@ -1,6 +1,6 @@
 /**
  * The maximum cost of an operation: 1 per value that the response may contain. A page counts with its maximum size,
- * from `first` or `last`, including variables. It is computed before execution; execution/budget.ts counts the actual
+ * from `first` or `last`, including variables, and a series with its number of points. It is computed before execution; execution/budget.ts counts the actual
  * values.
  *
  *   cost(selection set) = sum over its fields of 1 + size × cost(its own selection set)
@@ -18,7 +18,7 @@ import {
   type SelectionSetNode,
   type ValueNode,
 } from 'graphql'
-import { defaultPageSize, maxPageSize } from './page-size.ts'
+import { defaultPageSize, defaultPoints, maxPageSize, maxPoints } from './page-size.ts'
 
 /** Assumed length of an unpaged list: components, labels, introspection. */
 const assumedLength = 5
@@ -70,6 +70,10 @@ export function costOf({ schema, operation, fragmentDefinitions, variableValues 
     if (definition.args.some(({ name }) => name === 'first')) {
       const size = given.get('first') ?? given.get('last') ?? defaultPageSize
       return typeof size === 'number' ? Math.min(Math.max(size, 1), maxPageSize) : defaultPageSize
+    }
+    if (definition.args.some(({ name }) => name === 'points')) {
+      const points = given.get('step') === undefined ? (given.get('points') ?? defaultPoints) : maxPoints
+      return typeof points === 'number' ? Math.min(Math.max(points, 1), maxPoints) : maxPoints
     }
     // A page is counted at its own field, not again at `nodes` and `edges`.
     if (!isListType(getNullableType(definition.type)) || isPage(parent)) return 1

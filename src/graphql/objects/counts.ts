@@ -77,8 +77,17 @@ export async function loadCounts(
   return {
     ...counts,
     asOf,
-    convergence: async () => (await reader.convergenceCounts(parent, filter, asOf)) ?? noConvergence,
+    convergence: () => loadConvergence(reader, parent, filter, asOf),
   }
+}
+
+export async function loadConvergence(
+  reader: Reader,
+  parent: Parent,
+  filter: DeploymentFilter,
+  asOf: Revision | null,
+): Promise<ConvergenceCounts> {
+  return (await reader.convergenceCounts(parent, filter, asOf)) ?? noConvergence
 }
 
 export function total(counts: StateCounts | undefined): number {

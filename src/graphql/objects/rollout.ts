@@ -8,6 +8,7 @@ import type { Reader } from '../execution/loaders.ts'
 import { ChangeConnection, changesOf } from './changes/change-list.ts'
 import { pageArgs, revisionPageArgs } from './connection.ts'
 import { countsOf, DeploymentCounts, loadCounts } from './counts.ts'
+import { DeploymentCountsPoint, seriesArgs, seriesOf } from './counts-over-time.ts'
 import { DeploymentFilterRef, toDeploymentFilter } from './deployment-filter.ts'
 import { DeploymentConnection, deploymentListArgs, deploymentsOf } from './deployment-list.ts'
 import { DeploymentGroupConnection, groupArgs, groupsOf } from './groups/group.ts'
@@ -132,6 +133,12 @@ Rollout.implement({
         const of = { of: 'rollout', key } as const
         return context.reader().then((r) => loadCounts(r, of, toDeploymentFilter(filter), asOf, counters))
       },
+    }),
+    deploymentCountsOverTime: t.field({
+      type: [DeploymentCountsPoint],
+      description: 'Its deployments, counted by state at each of several moments, for any past of the rollout itself.',
+      args: seriesArgs(),
+      resolve: ({ key }, args, context) => seriesOf(context, { of: 'rollout', key }, args),
     }),
   }),
 })

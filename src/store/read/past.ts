@@ -17,7 +17,7 @@ import { storableJson } from '../../domain/text.ts'
 import type { DeploymentState, Millis, Revision } from '../../domain/values.ts'
 import type { LogHead, Session, Snapshot } from '../database.ts'
 import { badArgument, parseRevision } from '../sql/cursor.ts'
-import { timeParameter } from '../sql/parameters.ts'
+import { iso } from '../sql/record-set.ts'
 import { fieldsBut, type RowOf, rowMapper } from '../sql/row-mapping.ts'
 import { toImage, toImageRecord } from '../sql/rows.ts'
 import { changeLog, deployments, epochs, logHead } from '../tables/schema.ts'
@@ -48,26 +48,43 @@ export async function requireRetained(snapshot: Snapshot, revision: Revision): P
 }
 
 async function newestAt(snapshot: Snapshot, asOf: Millis): Promise<Revision> {
+  const [revision] = await revisionsAt(snapshot, [asOf])
+  return revision ?? (await snapshot.head).revision
+}
+
+interface FoundMoment {
+  readonly base: Revision | null
+  readonly last_revision: Revision | null
+}
+
+/** The newest revision at or before each time. Throws HISTORY_EXPIRED for a time before the retained history. */
+export async function revisionsAt(snapshot: Snapshot, times: readonly Millis[]): Promise<Revision[]> {
   const head = await snapshot.head
   const { revision, tail, tailAt, at } = head
-  if (asOf >= at) return revision
-  if (asOf < tailAt) throw expired(`what was known at ${new Date(asOf).toISOString()}`, head)
+  const expiredTime = times.find((time) => time < at && time < tailAt)
+  if (expiredTime !== undefined) throw expired(`what was known at ${new Date(expiredTime).toISOString()}`, head)
+  const asked = times.filter((time) => time < at)
   // Within an epoch `at` never decreases. After a clock that was ahead, a later epoch may begin at an earlier time.
-  const [epoch] = await snapshot.rows<{ base: Revision; first_at: Millis | null }>(
-    sql`select began.base, (select ${changeLog.at} from ${changeLog} where ${changeLog.firstRevision} > began.base
-          order by ${changeLog.firstRevision} limit 1) as first_at
-      from (select ${epochs.base} from ${epochs} where ${epochs.beganAt} <= ${timeParameter(asOf)}
-        order by ${epochs.base} desc limit 1) as began`,
-  )
-  const start = Math.max(epoch?.base ?? tail, tail)
-  if (!epoch || epoch.first_at === null || epoch.first_at > asOf) return start
-  const [entry] = await snapshot.rows<{ last_revision: Revision }>(
-    sql`select ${changeLog.lastRevision} from ${changeLog}
-      where ${changeLog.at} <= ${timeParameter(asOf)} and ${changeLog.firstRevision} > ${epoch.base}::bigint
-        and ${changeLog.firstRevision} <= coalesce((select ${epochs.ended} from ${epochs} where ${epochs.base} = ${epoch.base}::bigint), ${revision}::bigint)
-      order by ${changeLog.at} desc, ${changeLog.firstRevision} desc limit 1`,
-  )
-  return entry?.last_revision ?? start
+  const found = await (asked.length === 0
+    ? []
+    : snapshot.rows<FoundMoment>(
+        sql`select began.base, entry.last_revision
+          from json_array_elements_text(${storableJson(asked.map((time) => iso(time)))}::text::json) with ordinality as asked(time, place)
+          left join lateral (
+            select ${epochs.base}, coalesce(${epochs.ended}, ${revision}::bigint) as ended,
+              (select ${changeLog.at} from ${changeLog} where ${changeLog.firstRevision} > ${epochs.base}
+                order by ${changeLog.firstRevision} limit 1) as first_at
+            from ${epochs} where ${epochs.beganAt} <= asked.time::timestamptz order by ${epochs.base} desc limit 1) as began on true
+          left join lateral (
+            select ${changeLog.lastRevision} from ${changeLog}
+            where ${changeLog.at} <= asked.time::timestamptz and ${changeLog.firstRevision} > began.base and ${changeLog.firstRevision} <= began.ended
+              and began.first_at <= asked.time::timestamptz
+            order by ${changeLog.at} desc, ${changeLog.firstRevision} desc limit 1) as entry on true
+          order by asked.place`,
+      ))
+  const revisions = found.map(({ base, last_revision: newest }) => newest ?? Math.max(base ?? tail, tail))
+  let next = 0
+  return times.map((time) => (time < at ? (revisions[next++] ?? tail) : revision))
 }
 
 function expired(what: string, head: LogHead): DomainError {

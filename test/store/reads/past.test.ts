@@ -162,7 +162,7 @@ describe.each(stores)('the past on $name', (store) => {
   }
 })
 
-/** Holds counts as of every revision, and of the present, against the fold of the log. */
+/** Holds counts as of every third revision, and of the present, against the fold of the log. */
 async function expectTallies(database: Database, start: Revision): Promise<void> {
   const changes = await readLog(database.session, start, 10_000)
   const everything = [...foldAll(changes, Number.MAX_SAFE_INTEGER).values()]
@@ -174,7 +174,7 @@ async function expectTallies(database: Database, start: Revision): Promise<void>
     { convergence: ['UNKNOWN', 'APPLYING'] },
     { states: ['PENDING', 'FAILED'], convergence: ['UNKNOWN'], rolloutKeys: rollouts.slice(1) },
   ]
-  for (const revision of [null, ...changes.map((change) => change.revision)]) {
+  for (const revision of [null, ...changes.filter((_, index) => index % 3 === 1).map((change) => change.revision)]) {
     const images = [...foldAll(changes, revision ?? Number.MAX_SAFE_INTEGER).values()].filter(isCounted)
     for (const scope of scopes)
       for (const filter of filters) {
