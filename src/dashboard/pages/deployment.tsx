@@ -1,23 +1,20 @@
 /** One deployment: its state, its history and its reports. */
 
-import { writeGroup } from '../data/causes.ts'
 import { graphql, type ResultOf } from '../data/graphql.ts'
-import { formatNumber, plural, stateWords } from '../data/labels.ts'
 import { useResources } from '../data/resource-rows.ts'
-import { formatAge, formatFull, formatSpan, formatTime, now } from '../data/time.ts'
-import { useAnswer, useLiveAnswer } from '../data/use-query.ts'
+import { formatAge, formatFull, formatTime, now } from '../data/time.ts'
+import { useLiveAnswer } from '../data/use-query.ts'
 import { at, href, moment } from '../route.ts'
 import { Skew } from '../widgets/change-line.tsx'
-import { ConvergenceMark } from '../widgets/convergence.tsx'
-import { Copy } from '../widgets/copy.tsx'
-import { History, historyFragment, Reports, reportsFragment } from '../widgets/deployment-past.tsx'
+import { History, historyFragment, Reports, reportsFragment } from '../widgets/deployment/deployment-past.tsx'
+import { DesiredState, desiredFragment } from '../widgets/deployment/desired-state.tsx'
+import { alikeFragment, ErrorBox, Head, headFragment, nameOf } from '../widgets/deployment/head.tsx'
+import { Swimlanes } from '../widgets/deployment/swimlanes.tsx'
 import { TargetLink } from '../widgets/deployment-table.tsx'
-import { DesiredState, desiredFragment } from '../widgets/desired-state.tsx'
 import { ErrorMessage } from '../widgets/error-message.tsx'
 import { ReadinessMark } from '../widgets/readiness.tsx'
 import { ResourceList, useResourceFilter } from '../widgets/resources.tsx'
 import { ConnectivityMark, StateMark, toMark } from '../widgets/state-mark.tsx'
-import { Swimlanes } from '../widgets/swimlanes.tsx'
 import { useTitle } from '../widgets/tab.ts'
 
 const deploymentDocument = graphql(
@@ -25,10 +22,11 @@ const deploymentDocument = graphql(
     query Deployment($deploymentId: String!, $reporter: String!, $asOf: DateTime) {
       revision
       alike: deploymentGroups(by: ERROR, filter: { deploymentIds: [$deploymentId], reporters: [$reporter], states: [FAILED] }, asOf: $asOf, first: 1) {
-        nodes { key detail }
+        ...Alike
       }
       deployment(deploymentId: $deploymentId, deviceId: $reporter, asOf: $asOf) {
         id deploymentId reporter application applicationVersion state derivedState consistent stalled attempt
+        ...Head
         ...Desired
         reportedAt receivedAt changedAt revision readiness
         error { code message source }
@@ -36,21 +34,14 @@ const deploymentDocument = graphql(
         target { __typename id name kind connectivity lastHeardAt ... on Device { deviceId parent { deviceId name connectivity } } }
         rollout { id name kind }
         instance { instanceId }
-        broken: resources(filter: { readiness: [FAILED] }, first: 1) { nodes { id kind name reason message } }
         history(last: 100) { ...History }
         reports(last: 50) { ...Reports }
       }
     }
   `,
-  [desiredFragment, historyFragment, reportsFragment],
+  [headFragment, alikeFragment, desiredFragment, historyFragment, reportsFragment],
 )
 
-/** The failed deployments with the same error, this one too. */
-const alikeDocument = graphql(`
-  query Alike($filter: DeploymentFilter, $asOf: DateTime) { deploymentCounts(filter: $filter, asOf: $asOf) { total } }
-`)
-
-type Data = ResultOf<typeof deploymentDocument>
 type Deployment = NonNullable<ResultOf<typeof deploymentDocument>['deployment']>
 
 export function DeploymentPage({ steps: [reporter = '', deploymentId = ''] }: { readonly steps: readonly string[] }) {
@@ -119,111 +110,6 @@ function InstanceResources({ deployment: { deploymentId, reporter, target }, run
       <h2>Resources</h2>
       <ResourceList source={source} label="Resources of this deployment" empty="No resources match these filters." />
     </>
-  )
-}
-
-/** The declared application, because a deployment ID is usually an opaque number. */
-const nameOf = ({ application, applicationVersion, deploymentId }: Deployment): string =>
-  application === null ? deploymentId : [application, applicationVersion].filter(Boolean).join(' ')
-
-interface HeadProps {
-  readonly deployment: Deployment
-  readonly alike: Data['alike']
-}
-
-function Head({ deployment, alike }: HeadProps) {
-  const { error } = deployment
-  const [object] = deployment.broken.nodes
-  return (
-    <section class={`hero state-${deployment.state.toLowerCase()}`} aria-labelledby="deployment">
-      <h1 id="deployment" class="named">
-        <span>
-          {nameOf(deployment)} on <TargetLink target={deployment.target} />
-        </span>
-        {deployment.application !== null && <small class="muted">{deployment.deploymentId}</small>}
-      </h1>
-      <p class="headline marks large" role="status">
-        <StateMark of={toMark(deployment.state, error !== null)} />
-        {deployment.stalled && <StateMark of="STALLED" />}
-        {deployment.convergence !== 'UNKNOWN' && <ConvergenceMark of={deployment.convergence} />}
-        {deployment.target.connectivity === 'OFFLINE' && <StateMark of="OFFLINE">Device offline</StateMark>}
-        {!deployment.consistent && deployment.derivedState && (
-          <StateMark of="INCONSISTENT">{`Components report ${stateWords[deployment.derivedState].toLowerCase()}`}</StateMark>
-        )}
-      </p>
-      <p class="standing">
-        {stateWords[deployment.state]} for{' '}
-        {formatSpan(moment.value - Date.parse(findStateChange(deployment) ?? deployment.changedAt))}
-        {deployment.attempt > 1 && `, attempt ${formatNumber(deployment.attempt)}`}
-        {alike.nodes[0] && <Others {...alike.nodes[0]} />}
-        <span class="copies">
-          <Copy text={describeIds(deployment)}>Copy IDs</Copy>
-          <Copy text={() => addressNow()}>Copy link to this moment</Copy>
-        </span>
-      </p>
-      {error && <ErrorBox error={error} isReason={deployment.state === 'PENDING'} />}
-      {!error && object && (
-        <div class="error-box">
-          <code>{object.reason ?? 'Failed'}</code>
-          <p>
-            <a href={href(['resource', object.id])}>
-              {object.kind} {object.name}
-            </a>
-            : {object.message}
-          </p>
-        </div>
-      )}
-    </section>
-  )
-}
-
-/** When its state last changed: later changes were of the error or of components. */
-const findStateChange = ({ history }: Deployment): string | undefined =>
-  history.nodes.findLast((change) => change.__typename === 'DeploymentStateChanged' && change.from !== change.to)?.at
-
-const describeIds = ({ deploymentId, reporter, target, rollout, revision }: Deployment): string =>
-  [
-    `deployment ${deploymentId}`,
-    `reporter ${reporter}`,
-    `runs on ${'deviceId' in target ? target.deviceId : target.name}`,
-    `rollout ${rollout.name}`,
-    `revision ${revision}`,
-  ].join('\n')
-
-/** The address of this page, with the time that it shows. */
-function addressNow(): string {
-  const address = new URL(location.href)
-  if (at.value === null) address.searchParams.set('at', new Date().toISOString())
-  return address.href
-}
-
-function Others({ key, detail }: Data['alike']['nodes'][number]) {
-  const group = { by: 'ERROR' as const, key, detail }
-  const { data } = useAnswer(alikeDocument, { filter: { states: ['FAILED'], group }, asOf: at.value })
-  const count = (data?.deploymentCounts.total ?? 1) - 1
-  if (count < 1) return null
-  return (
-    <>
-      {', '}
-      <a href={href(['deployments'], { state: 'FAILED', group: writeGroup(group) })}>
-        {plural(count, 'other')} like it
-      </a>
-    </>
-  )
-}
-
-interface ErrorBoxProps {
-  readonly error: NonNullable<Deployment['error']>
-  readonly isReason: boolean
-}
-
-function ErrorBox({ error, isReason }: ErrorBoxProps) {
-  return (
-    <div class={`error-box${isReason ? ' reason' : ''}`}>
-      <code>{error.code}</code>
-      {error.source && <small class="muted">from {error.source}</small>}
-      <p>{error.message}</p>
-    </div>
   )
 }
 

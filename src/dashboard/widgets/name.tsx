@@ -1,6 +1,6 @@
 /** A name in a list. A long one is cut in its middle: names of one fleet differ at their ends. */
 
-const [longest, kept] = [24, 10]
+const [longest, kept] = [14, 8]
 const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
 
 export function Name({ children: text }: { readonly children: string }) {
@@ -9,8 +9,9 @@ export function Name({ children: text }: { readonly children: string }) {
   const cut = letters.at(-kept)?.index ?? 0
   return (
     <bdi class="name" title={text}>
-      <span>{text.slice(0, cut)}</span>
-      <span>{text.slice(cut)}</span>
+      <span class="unseen">{text}</span>
+      <span aria-hidden="true">{text.slice(0, cut)}</span>
+      <span aria-hidden="true">{text.slice(cut)}</span>
     </bdi>
   )
 }

@@ -1,9 +1,9 @@
 /** The states of a deployment and its components over time: one lane for each, with attempts separated and failures highlighted. */
 
-import { convergenceWords, type DeploymentState, stateWords } from '../data/labels.ts'
-import { formatSpan, formatTime } from '../data/time.ts'
-import { useWidth } from './area-chart.tsx'
-import type { Change } from './change-line.tsx'
+import { convergenceWords, type DeploymentState, stateWords } from '../../data/labels.ts'
+import { formatSpan, formatTime } from '../../data/time.ts'
+import { useWidth } from '../area-chart.tsx'
+import type { Change } from '../change-line.tsx'
 
 interface SwimlanesProps {
   readonly changes: readonly Change[]

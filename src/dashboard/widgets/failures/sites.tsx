@@ -1,12 +1,12 @@
 /** Where deployments fail: by the values of a label that the reader chooses. */
 import type { ComponentChildren } from 'preact'
-import { type Cause, writeGroup } from '../data/causes.ts'
-import type { DeploymentFilter } from '../data/deployment-rows.ts'
-import { type FragmentOf, graphql } from '../data/graphql.ts'
-import { formatNumber } from '../data/labels.ts'
-import { useAnswer } from '../data/use-query.ts'
-import { at, type Parameters } from '../route.ts'
-import { useFilters } from './filters.tsx'
+import { type Cause, writeGroup } from '../../data/causes.ts'
+import type { DeploymentFilter } from '../../data/deployment-rows.ts'
+import { type FragmentOf, graphql } from '../../data/graphql.ts'
+import { formatNumber } from '../../data/labels.ts'
+import { useAnswer } from '../../data/use-query.ts'
+import { at, type Parameters } from '../../route.ts'
+import { useFilters } from '../filters.tsx'
 
 const siteFragment = graphql(
   `fragment Sites on DeploymentGroupConnection { totalCount nodes { key counts { total } } }`,

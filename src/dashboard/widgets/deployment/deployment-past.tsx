@@ -1,10 +1,10 @@
 /** The history of a deployment, and its reports. */
 import { useState } from 'preact/hooks'
-import { type FragmentOf, graphql } from '../data/graphql.ts'
-import { formatNumber } from '../data/labels.ts'
-import { formatFull, formatTime } from '../data/time.ts'
-import { ChangeLine, changeFragment, Skew } from './change-line.tsx'
-import { StateMark } from './state-mark.tsx'
+import { type FragmentOf, graphql } from '../../data/graphql.ts'
+import { formatNumber } from '../../data/labels.ts'
+import { formatFull, formatTime } from '../../data/time.ts'
+import { ChangeLine, changeFragment, Skew } from '../change-line.tsx'
+import { StateMark } from '../state-mark.tsx'
 
 export const historyFragment = graphql(`fragment History on ChangeConnection { totalCount nodes { ...Line } }`, [
   changeFragment,

@@ -1,10 +1,10 @@
 /** The objects of a rollout that could not be applied, or do not work: how many, and why the first of them. */
 import type { ComponentChildren } from 'preact'
-import { type FragmentOf, graphql } from '../data/graphql.ts'
-import { plural, readinessWords, syncWords } from '../data/labels.ts'
-import { useLiveAnswer } from '../data/use-query.ts'
-import { at, href, type Parameters } from '../route.ts'
-import { type Mark, StateMark } from './state-mark.tsx'
+import { type FragmentOf, graphql } from '../../data/graphql.ts'
+import { plural, readinessWords, syncWords } from '../../data/labels.ts'
+import { useLiveAnswer } from '../../data/use-query.ts'
+import { at, href, type Parameters } from '../../route.ts'
+import { type Mark, StateMark } from '../state-mark.tsx'
 
 const someFragment = graphql(`
   fragment SomeObjects on ResourceConnection {

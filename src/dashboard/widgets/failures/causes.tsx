@@ -1,13 +1,13 @@
 /** Why deployments fail or wait: each cause once, with how many it affects, since when, and where. */
 import type { ComponentChildren } from 'preact'
-import { type Cause, type CausesData, writeGroup } from '../data/causes.ts'
-import type { DeploymentFilter } from '../data/deployment-rows.ts'
-import { plural } from '../data/labels.ts'
-import { formatAge, formatFull, formatSpan } from '../data/time.ts'
-import { moment, type Parameters } from '../route.ts'
-import { deploymentHref } from './deployment-table.tsx'
+import { type Cause, type CausesData, writeGroup } from '../../data/causes.ts'
+import type { DeploymentFilter } from '../../data/deployment-rows.ts'
+import { plural } from '../../data/labels.ts'
+import { formatAge, formatFull, formatSpan } from '../../data/time.ts'
+import { moment, type Parameters } from '../../route.ts'
+import { deploymentHref } from '../deployment-table.tsx'
+import { StateMark } from '../state-mark.tsx'
 import { useSites } from './sites.tsx'
-import { StateMark } from './state-mark.tsx'
 
 interface CausesProps {
   readonly title: string

@@ -1,15 +1,15 @@
 /** A deployment's target beside what it runs, and the difference between two versions of its document. */
 import { useState } from 'preact/hooks'
-import { diffLines, foldLines, type Hunk, type Line } from '../data/diff.ts'
-import { type FragmentOf, graphql } from '../data/graphql.ts'
-import { plural } from '../data/labels.ts'
-import { formatAge, formatFull, formatTime } from '../data/time.ts'
-import { useAnswer } from '../data/use-query.ts'
-import { moment } from '../route.ts'
-import { ConvergenceMark, describeConvergence } from './convergence.tsx'
-import { ErrorMessage } from './error-message.tsx'
-import { useFilters } from './filters.tsx'
-import { StateMark, toMark } from './state-mark.tsx'
+import { diffLines, foldLines, type Hunk, type Line } from '../../data/diff.ts'
+import { type FragmentOf, graphql } from '../../data/graphql.ts'
+import { plural } from '../../data/labels.ts'
+import { formatAge, formatFull, formatTime } from '../../data/time.ts'
+import { useAnswer } from '../../data/use-query.ts'
+import { moment } from '../../route.ts'
+import { ConvergenceMark, describeConvergence } from '../convergence.tsx'
+import { ErrorMessage } from '../error-message.tsx'
+import { useFilters } from '../filters.tsx'
+import { StateMark, toMark } from '../state-mark.tsx'
 
 export const desiredFragment = graphql(`
   fragment Desired on Deployment {

@@ -1,0 +1,143 @@
+/** What a deployment is, where it runs, and how it stands. */
+import { writeGroup } from '../../data/causes.ts'
+import { type FragmentOf, graphql } from '../../data/graphql.ts'
+import { formatNumber, plural, stateWords } from '../../data/labels.ts'
+import { formatSpan } from '../../data/time.ts'
+import { useAnswer } from '../../data/use-query.ts'
+import { at, href, moment } from '../../route.ts'
+import { changeFragment } from '../change-line.tsx'
+import { ConvergenceMark } from '../convergence.tsx'
+import { TargetLink } from '../deployment-table.tsx'
+import { StateMark, toMark } from '../state-mark.tsx'
+import { Copy } from './copy.tsx'
+
+export const headFragment = graphql(
+  `
+    fragment Head on Deployment {
+      deploymentId reporter application applicationVersion state derivedState consistent stalled attempt convergence
+      changedAt revision
+      error { code message source }
+      target { id name connectivity ... on Device { deviceId } }
+      rollout { name }
+      broken: resources(filter: { readiness: [FAILED] }, first: 1) { nodes { id kind name reason message } }
+      history(last: 100) { nodes { ...Line } }
+    }
+  `,
+  [changeFragment],
+)
+
+/** The group of its error. */
+export const alikeFragment = graphql(`fragment Alike on DeploymentGroupConnection { nodes { key detail } }`)
+
+type Deployment = FragmentOf<typeof headFragment>
+type Alike = FragmentOf<typeof alikeFragment>
+
+/** The failed deployments with the same error, this one too. */
+const alikeDocument = graphql(`
+  query CountAlike($filter: DeploymentFilter, $asOf: DateTime) { deploymentCounts(filter: $filter, asOf: $asOf) { total } }
+`)
+
+/** The declared application, because a deployment ID is usually an opaque number. */
+export const nameOf = ({ application, applicationVersion, deploymentId }: Deployment): string =>
+  application === null ? deploymentId : [application, applicationVersion].filter(Boolean).join(' ')
+
+interface HeadProps {
+  readonly deployment: Deployment
+  readonly alike: Alike
+}
+
+export function Head({ deployment, alike }: HeadProps) {
+  const { error } = deployment
+  const [object] = deployment.broken.nodes
+  return (
+    <section class={`hero state-${deployment.state.toLowerCase()}`} aria-labelledby="deployment">
+      <h1 id="deployment" class="named">
+        <span>
+          {nameOf(deployment)} on <TargetLink target={deployment.target} />
+        </span>
+        {deployment.application !== null && <small class="muted">{deployment.deploymentId}</small>}
+      </h1>
+      <p class="headline marks large" role="status">
+        <StateMark of={toMark(deployment.state, error !== null)} />
+        {deployment.stalled && <StateMark of="STALLED" />}
+        {deployment.convergence !== 'UNKNOWN' && <ConvergenceMark of={deployment.convergence} />}
+        {deployment.target.connectivity === 'OFFLINE' && <StateMark of="OFFLINE">Device offline</StateMark>}
+        {!deployment.consistent && deployment.derivedState && (
+          <StateMark of="INCONSISTENT">{`Components report ${stateWords[deployment.derivedState].toLowerCase()}`}</StateMark>
+        )}
+      </p>
+      <p class="standing">
+        {stateWords[deployment.state]} for{' '}
+        {formatSpan(moment.value - Date.parse(findStateChange(deployment) ?? deployment.changedAt))}
+        {deployment.attempt > 1 && `, attempt ${formatNumber(deployment.attempt)}`}
+        {alike.nodes[0] && <Others {...alike.nodes[0]} />}
+        <span class="copies">
+          <Copy text={describeIds(deployment)}>Copy IDs</Copy>
+          <Copy text={() => addressNow()}>Copy link to this moment</Copy>
+        </span>
+      </p>
+      {error && <ErrorBox error={error} isReason={deployment.state === 'PENDING'} />}
+      {!error && object && (
+        <div class="error-box">
+          <code>{object.reason ?? 'Failed'}</code>
+          <p>
+            <a href={href(['resource', object.id])}>
+              {object.kind} {object.name}
+            </a>
+            : {object.message}
+          </p>
+        </div>
+      )}
+    </section>
+  )
+}
+
+/** When its state last changed: later changes were of the error or of components. */
+const findStateChange = ({ history }: Deployment): string | undefined =>
+  history.nodes.findLast((change) => change.__typename === 'DeploymentStateChanged' && change.from !== change.to)?.at
+
+const describeIds = ({ deploymentId, reporter, target, rollout, revision }: Deployment): string =>
+  [
+    `deployment ${deploymentId}`,
+    `reporter ${reporter}`,
+    `runs on ${'deviceId' in target ? target.deviceId : target.name}`,
+    `rollout ${rollout.name}`,
+    `revision ${revision}`,
+  ].join('\n')
+
+/** The address of this page, with the time that it shows. */
+function addressNow(): string {
+  const address = new URL(location.href)
+  if (at.value === null) address.searchParams.set('at', new Date().toISOString())
+  return address.href
+}
+
+function Others({ key, detail }: Alike['nodes'][number]) {
+  const group = { by: 'ERROR' as const, key, detail }
+  const { data } = useAnswer(alikeDocument, { filter: { states: ['FAILED'], group }, asOf: at.value })
+  const count = (data?.deploymentCounts.total ?? 1) - 1
+  if (count < 1) return null
+  return (
+    <>
+      {', '}
+      <a href={href(['deployments'], { state: 'FAILED', group: writeGroup(group) })}>
+        {plural(count, 'other')} like it
+      </a>
+    </>
+  )
+}
+
+interface ErrorBoxProps {
+  readonly error: NonNullable<Deployment['error']>
+  readonly isReason: boolean
+}
+
+export function ErrorBox({ error, isReason }: ErrorBoxProps) {
+  return (
+    <div class={`error-box${isReason ? ' reason' : ''}`}>
+      <code>{error.code}</code>
+      {error.source && <small class="muted">from {error.source}</small>}
+      <p>{error.message}</p>
+    </div>
+  )
+}
