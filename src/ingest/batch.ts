@@ -1,9 +1,18 @@
 /** A batch: commands that wait for their answers, their decisions, and the answers. */
 import { DomainError, type ErrorCode } from '../domain/errors.ts'
+import { type Paced, stepsOf } from '../limits/pace.ts'
 import { describeOutage } from '../store/connection/failure.ts'
 import type { Proof } from '../store/signature-claims.ts'
 import { stampOf } from '../store/write/batches.ts'
-import type { BatchName, DecidedBatch, Effects, Loaded, Needs, Statement } from '../store/write/contract.ts'
+import type {
+  BatchName,
+  DecidedBatch,
+  Effects,
+  HandedAnswer,
+  Loaded,
+  Needs,
+  Statement,
+} from '../store/write/contract.ts'
 import type { LockedHead } from '../store/write/load.ts'
 import { sortProofs } from '../store/write/tokens.ts'
 import type { Command } from './command.ts'
@@ -44,19 +53,25 @@ export function needsOf({ waiting, handed }: Batch): Needs[] {
   return handed.length === 0 ? own : [...own, ...handed.flatMap(({ commands }) => commands.map(({ needs }) => needs))]
 }
 
-export function decideBatch({ waiting, handed }: Batch, work: UnitOfWork): Decided {
+export function* decideBatch({ waiting, handed }: Batch, work: UnitOfWork): Paced<Decided> {
   const also: Statement[] = []
   const spent = new Map<string, Proof>()
-  const decideOne = (command: Command<unknown>): Outcome => {
-    const outcome = decide(command, work)
-    if ('ok' in outcome) {
-      if (command.also) also.push(...command.also(outcome.ok))
-      if (command.proof) spent.set(command.proof.id, command.proof)
+  function* decideAll(commands: Iterable<Command<unknown>>): Paced<Outcome[]> {
+    const outcomes: Outcome[] = []
+    for (const command of commands) {
+      const outcome = yield* decide(command, work)
+      outcomes.push(outcome)
+      if ('ok' in outcome) {
+        if (command.also) for (const statement of command.also(outcome.ok)) also.push(statement)
+        if (command.proof) spent.set(command.proof.id, command.proof)
+      }
+      yield
     }
-    return outcome
+    return outcomes
   }
-  const outcomes = waiting.map(({ command }) => decideOne(command))
-  const answers = handed.map(({ name, commands }) => ({ name, outcomes: commands.map(decideOne) }))
+  const outcomes = yield* decideAll(waiting.map(({ command }) => command))
+  const answers: HandedAnswer[] = []
+  for (const { name, commands } of handed) answers.push({ name, outcomes: yield* decideAll(commands) })
   return { outcomes, answers, also, spent: sortProofs([...spent.values()]), effects: work.effects() }
 }
 
@@ -78,9 +93,9 @@ export function headAfter({ writes }: LockedHead, { revision, at, nextKey }: Eff
   return { revision, at, nextKey, writes: writes + 1, stamp: stampOf(name) }
 }
 
-function decide(command: Command<unknown>, work: UnitOfWork): Outcome {
+function* decide(command: Command<unknown>, work: UnitOfWork): Paced<Outcome> {
   try {
-    return { ok: command.decide(work) }
+    return { ok: yield* stepsOf(command.decide(work)) }
   } catch (error) {
     if (!(error instanceof DomainError)) throw error
     const { code, message, problems, facts } = error

@@ -1,22 +1,29 @@
 import type { Deviation } from '../domain/deviation.ts'
 import type { StatusReport } from '../domain/report.ts'
+import type { Paced } from '../limits/pace.ts'
 import type { Proof } from '../store/signature-claims.ts'
 import type { Needs, Statement } from '../store/write/contract.ts'
 import type { UnitOfWork } from './unit-of-work.ts'
 
 /**
  * One write. It is decided under the lock or, while no other server writes, on cached rows. It may be decided more than once. `decide`
- * must not throw a DomainError after it has changed the unit of work.
+ * must not throw a DomainError after it has changed the unit of work. A command of thousands of items decides in steps, between which the
+ * server does other work.
  */
 export interface Command<Result> {
   readonly needs: Needs
-  decide(work: UnitOfWork): Result
+  decide(work: UnitOfWork): Result | Paced<Result>
   /** Further statements of the same transaction, for rows outside the unit of work (tokens). */
   also?(result: Result): readonly Statement[]
   /** The signed message that requested it. The same transaction writes the command and marks the message as used. */
   readonly proof?: Proof
   /** The command in serialized form, for another server. Absent: only this server can execute it. */
   readonly portable?: Portable
+}
+
+/** A command that decides at once. */
+export interface SmallCommand<Result> extends Command<Result> {
+  decide(work: UnitOfWork): Result
 }
 
 /** JSON. A server of another version may read it: a new kind needs a new name for the inbox (writer-state.ts). */

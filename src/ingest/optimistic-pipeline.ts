@@ -6,7 +6,7 @@
  * (store/write/optimistic-save.ts). The database writes one batch while the next is decided. If a batch is not written, no later batch in
  * flight is written either: all of them are written again in order, under the head's lock.
  */
-
+import { atOnce } from '../limits/pace.ts'
 import type { Reader } from '../store/database.ts'
 import type { Loaded } from '../store/write/contract.ts'
 import { type LockedHead, loadNeeds } from '../store/write/load.ts'
@@ -108,7 +108,7 @@ export function createPipeline(options: WriterOptions, state: WriterState, order
   /** Null: a command throws an error that is not a DomainError. The ordered write finds out which command. */
   function decideAll(batch: Batch, before: LockedHead, loaded: Loaded): Decided | null {
     try {
-      return decideBatch(batch, createUnitOfWork(before, loaded, state.clock(), state.offlineAfter))
+      return atOnce(decideBatch(batch, createUnitOfWork(before, loaded, state.clock(), state.offlineAfter)))
     } catch {
       return null
     }

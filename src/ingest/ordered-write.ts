@@ -9,6 +9,8 @@
  *   loses its connection              the outcome is unknown: the batch is looked up under the lock, and repeated only if it is missing
  *   cannot be settled in time         UNAVAILABLE (503): nothing was acknowledged, the device reports again
  */
+import { paced } from '../limits/pace.ts'
+import { sharedSlices } from '../limits/slices.ts'
 import { readBatches, stampOf, writerOf } from '../store/write/batches.ts'
 import { loadNeeds, lockHead } from '../store/write/load.ts'
 import { saveBatch } from '../store/write/save.ts'
@@ -128,7 +130,8 @@ export function createOrderedWrite(
       rowCache.checkUnchanged(before.writes)
       const recalled = rowCache.recall(needsOf(left))
       const loaded = joinLoaded(recalled.loaded, await loadNeeds(session, recalled.missing))
-      const decided = decideBatch(left, createUnitOfWork(before, loaded, state.clock(), state.offlineAfter))
+      const work = createUnitOfWork(before, loaded, state.clock(), state.offlineAfter)
+      const decided = await paced(decideBatch(left, work), sharedSlices, 'writer')
       const { effects, outcomes } = decided
       state.batchNumber += 1
       attempt.number = state.batchNumber

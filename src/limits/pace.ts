@@ -9,10 +9,15 @@ export type Paced<T> = Generator<undefined, T, undefined>
 /** Milliseconds of one slice. */
 const sliceTime = 10
 
-/** All paced work has the share of one caller, so operations wait for at most one slice, regardless of the number of bodies. */
-const share = 'paced work'
+/** All bodies have the share of one caller, so operations wait for at most one slice, regardless of the number of bodies. */
+const shareOfBodies = 'paced work'
 
-export async function paced<T>(work: Paced<T>, slices: Slices = sharedSlices): Promise<T> {
+/** `share`: the caller that the slices are charged to. */
+export async function paced<T>(
+  work: Paced<T>,
+  slices: Slices = sharedSlices,
+  share: string = shareOfBodies,
+): Promise<T> {
   for (;;) {
     const until = performance.now() + sliceTime
     do {
@@ -21,6 +26,15 @@ export async function paced<T>(work: Paced<T>, slices: Slices = sharedSlices): P
     } while (performance.now() < until)
     await slices.later(share)
   }
+}
+
+/** What may be paced, as a part of other paced work. */
+export function* stepsOf<T>(work: T | Paced<T>): Paced<T> {
+  return isPaced(work) ? yield* work : work
+}
+
+function isPaced<T>(work: T | Paced<T>): work is Paced<T> {
+  return work instanceof Iterator
 }
 
 /** Runs without pauses, for small inputs. */

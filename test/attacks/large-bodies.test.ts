@@ -31,7 +31,8 @@ describe.each([
   ['valid', validBodies],
   ['hostile', hostileBodies],
 ])('a large %s body of', (_, cases) => {
-  it.each(cases)('$title lets others come between: $line', async ({ line, body, type, status }) => {
+  it.each(cases)('$title lets others come between: $line', async ({ line, body, first, type, status }) => {
+    if (first) await send(line, first(), type)
     const sent = body()
     let answered = 0
     const stall = await longestStall(async () => {

@@ -3,7 +3,11 @@
  * expects few rows in each table, and would read whole tables.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Command } from '../../src/ingest/command.ts'
+import type { Desire } from '../../src/ingest/commands/declare.ts'
+import { registerDevices } from '../../src/ingest/commands/device.ts'
 import { recordReport } from '../../src/ingest/commands/report.ts'
+import { retireDevices } from '../../src/ingest/commands/retire.ts'
 import { headText, readHead } from '../../src/store/connection/log-head.ts'
 import { sessionOf } from '../../src/store/connection/transaction.ts'
 import type { Database, Session } from '../../src/store/database.ts'
@@ -139,6 +143,32 @@ describe.each(postgresStores)('a database without statistics on $name', (store) 
     )
     expect(found.length).toBeGreaterThan(0)
     for (const { text, buffers } of found) expect(buffers, text).toBeLessThan(100 + 100 * count)
+  })
+
+  const many = 500
+  const names = Array.from({ length: many }, (_, n) => `edge-${n + 1}`)
+  const desire: Desire = {
+    cause: { caller: 'a test', why: 'scrapped' },
+    bundle: () => ({ digest: 'sha256:0', size: 0 }),
+  }
+  const unnamed = { name: null, labels: null, parent: null, expectedInterval: null }
+  it.each<{ it: string; command: Command<unknown> }>([
+    {
+      it: 'registers devices',
+      command: registerDevices(names.map((deviceId) => ({ ...unnamed, deviceId, tokenHash: `hash of ${deviceId}` }))),
+    },
+    {
+      it: 'retires devices',
+      command: retireDevices(
+        names.map((deviceId) => ({ deviceId, replacedBy: null })),
+        { reason: 'scrapped', withChildren: false, desire },
+      ),
+    },
+  ])('$it at the cost of so many', async ({ command }) => {
+    found.length = 0
+    await road.writer.submit(command)
+    expect(found.length).toBeGreaterThan(0)
+    for (const { text, buffers } of found) expect(buffers, text).toBeLessThan(100 + 100 * many)
   })
 
   it('reads the head at the cost of a row', async () => {

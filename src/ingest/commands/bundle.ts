@@ -8,6 +8,7 @@ import type { Verdict } from '../../domain/report.ts'
 import type { SyncStatus } from '../../domain/resource.ts'
 import type { Rollout } from '../../domain/rollout.ts'
 import type { DeploymentState } from '../../domain/values.ts'
+import type { Paced } from '../../limits/pace.ts'
 import { storeDocument } from '../../store/read/documents.ts'
 import type { Command } from '../command.ts'
 import { followDeployment, followInstance } from '../instances.ts'
@@ -31,7 +32,7 @@ export function reportInstance(fact: BundleInstance): Command<BundleReported> {
       targets: [region],
       orchestrated: [{ rollout: fact.rollout, contexts: [fact.instanceId], whole: true }],
     },
-    decide(work) {
+    *decide(work) {
       const known = work.orchestration.instanceById(fact.instanceId)
       if (known) requireBundle(work, known, fact)
       const before = work.revision()
@@ -51,7 +52,7 @@ export function reportInstance(fact: BundleInstance): Command<BundleReported> {
         work.apply(deployment, applyMoveToRollout(deployment, rollout, work.moment()), null)
 
       const deploymentKey = deployment?.key ?? work.newKey()
-      recordResources(work, rollout, updated, deploymentKey, target.key, fact)
+      yield* recordResources(work, rollout, updated, deploymentKey, target.key, fact)
       followDeployment(work, rollout, updated, target.key, deploymentKey)
       followInstance(work, rollout.key, updated.key)
       const verdict = work.revision() > before ? 'APPLIED' : 'UNCHANGED'
@@ -68,12 +69,12 @@ export function reportInstanceStatus(
 ): Command<{ readonly revision: number; readonly verdict: Verdict }> {
   return {
     needs: { orchestrated: [{ contexts: [instanceId], whole: true }] },
-    decide(work) {
+    *decide(work) {
       const { instance, rollout, deployment } = requireInstance(work, instanceId)
       const component = rollout.compositeApp ?? rollout.name
       const target = work.targetByKey(deployment.targetKey)
       const picture = { context: instanceId, component, target, uid: null, resourceVersion: null, objects }
-      const verdict = applyPicture(work, rollout, instance, target.key, { ...picture, canShow: () => true })
+      const verdict = yield* applyPicture(work, rollout, instance, target.key, { ...picture, canShow: () => true })
       return { revision: work.revision(), verdict }
     },
   }
@@ -83,7 +84,7 @@ export function reportInstanceStatus(
 export function removeInstance(instanceId: string): Command<{ readonly revision: number; readonly verdict: Verdict }> {
   return {
     needs: { orchestrated: [{ contexts: [instanceId], whole: true }] },
-    decide(work) {
+    *decide(work) {
       const { instance, rollout, deployment } = requireInstance(work, instanceId)
       const before = work.revision()
       const component = rollout.compositeApp ?? rollout.name
@@ -95,6 +96,7 @@ export function removeInstance(instanceId: string): Command<{ readonly revision:
         const sync = known.sync === null ? null : 'DELETED'
         const next = { ...known, sync, presence: 'NOT_PRESENT', goneAt, detailHash: null } as const
         putResource(work, updated, known, assess(next, known), { detail: null })
+        yield
       }
       followDeployment(work, rollout, updated, deployment.targetKey, deployment.key)
       followInstance(work, rollout.key, updated.key)
@@ -103,14 +105,14 @@ export function removeInstance(instanceId: string): Command<{ readonly revision:
   }
 }
 
-function recordResources(
+function* recordResources(
   work: UnitOfWork,
   rollout: Rollout,
   instance: Instance,
   deploymentKey: number,
   targetKey: number,
   { component, resources, reportedState }: BundleInstance,
-): void {
+): Paced<void> {
   const { orchestration } = work
   const isSeen = orchestration.bundle(instance.key, targetKey, component) !== null
   const listed = new Set<number>()
@@ -129,11 +131,13 @@ function recordResources(
       goneAt: null,
     } as const
     putResource(work, instance, known, assess(next, base), {})
+    yield
   }
   for (const known of orchestration.resourcesOf(deploymentKey, component)) {
     if (listed.has(known.key) || known.goneAt !== null || known.sync === null) continue
     const goneAt = known.presence === 'PRESENT' ? null : work.moment().at
     putResource(work, instance, known, assess({ ...known, sync: null, goneAt }, known), {})
+    yield
   }
 }
 

@@ -7,6 +7,7 @@ import { DomainError } from '../../domain/errors.ts'
 import { declaredRollout, implicitRollout } from '../../domain/rollout.ts'
 import { desireDocument, forgetDeployment } from '../../domain/transition.ts'
 import type { Digits, Millis, Revision } from '../../domain/values.ts'
+import { eachPaced } from '../../limits/pace.ts'
 import type { Command } from '../command.ts'
 import type { Cause, DesiredDocument, DigestBundle } from '../desired.ts'
 import { ensureChild, newParent, parentName } from '../devices.ts'
@@ -64,12 +65,12 @@ export function declareDeployments(
       rollouts: named ? [named] : [],
       ...(documented.length > 0 && { manifests: documented.map(({ deviceId }) => manifestOwner(deviceId)) }),
     },
-    decide(work) {
+    *decide(work) {
       refuseRetired(work, deployments)
       refuseTooLarge(work, documented)
       refuseListedElsewhere(work, documented)
       const rolloutKey = named ? work.ensureRollout(named).key : null
-      const declared = deployments.map((declaration) => declare(work, declaration, rolloutKey))
+      const declared = yield* eachPaced(deployments, (declaration) => declare(work, declaration, rolloutKey))
       if (desire) desireDocuments(work, declared, desire)
       return { revision: work.revision(), rolloutKey, deploymentKeys: declared.map(({ key }) => key) }
     },
@@ -231,7 +232,7 @@ export function withdraw(work: UnitOfWork, deployments: readonly Deployment[], {
 export function forgetDeployments(keys: readonly number[]): Command<{ readonly revision: Revision }> {
   return {
     needs: { deploymentKeys: keys },
-    decide(work) {
+    *decide(work) {
       keys.forEach((key, index) => {
         const known = work.deploymentByKey(key)
         if (!known) throw refusal('NOT_FOUND', 'there is no such deployment', index, 'names no deployment')
@@ -250,7 +251,7 @@ export function forgetDeployments(keys: readonly number[]): Command<{ readonly r
             'is desired: the manifest of its device lists it until removeDeployments withdraws it',
           )
       })
-      for (const key of keys) forget(work, key)
+      yield* eachPaced(keys, (key) => forget(work, key))
       return { revision: work.revision() }
     },
   }

@@ -4,7 +4,7 @@ import { DomainError } from '../../domain/errors.ts'
 import type { Millis } from '../../domain/values.ts'
 import { type SentCapabilities, saveCapabilities, saveOnboarding } from '../../store/write/save-profile.ts'
 import { replaceRepositoryToken } from '../../store/write/tokens.ts'
-import type { Command } from '../command.ts'
+import type { Command, SmallCommand } from '../command.ts'
 import { ensureChild, newParent, parentName, refuseEnded, requireDevice } from '../devices.ts'
 import { hearKnown, refuseStrangers } from './report.ts'
 
@@ -71,7 +71,7 @@ export function forgetCapabilities(device: string, reporter: string, caller: str
   }
 }
 
-function introduce(device: string, reporter: string, caller: string | null): Command<Introduced> {
+function introduce(device: string, reporter: string, caller: string | null): SmallCommand<Introduced> {
   const parent = parentName(device)
   return {
     needs: {

@@ -6,6 +6,7 @@ import type { Verdict } from '../../domain/report.ts'
 import type { Resource } from '../../domain/resource.ts'
 import type { LifecycleRolloutName, Rollout } from '../../domain/rollout.ts'
 import type { Connectivity, TargetName } from '../../domain/target.ts'
+import { eachPaced, type Paced } from '../../limits/pace.ts'
 import type { Command } from '../command.ts'
 import { followDeployment, followInstance } from '../instances.ts'
 import { assess, blankResource, matchResource, putResource, withAssessment } from '../resources.ts'
@@ -50,15 +51,15 @@ export function reportResources(
       targets: components.map(({ target }) => target),
       orchestrated: [{ rollout: name, contexts: [instanceId], components }],
     },
-    decide(work) {
+    *decide(work) {
       const { rollout, instances } = requireInstances(work, name, instanceId, 'own')
       const [instance] = instances
       if (!instance) throw notYet(`it has no instance ${instanceId} yet`)
       const touched = new Map<number, number>()
-      const verdicts = items.map((item) => applyItem(work, rollout, instance, item, touched))
+      const verdicts = yield* eachPaced(items, (item) => applyItem(work, rollout, instance, item, touched))
       if (!instance.hasFailed && items.some(({ sync }) => sync === 'FAILED'))
         work.orchestration.putInstance({ ...instance, hasFailed: true })
-      followAll(work, rollout, instance, touched)
+      yield* followAll(work, rollout, instance, touched)
       return { revision: work.revision(), verdicts }
     },
   }
@@ -76,10 +77,11 @@ export function reportStateSnapshot(
       targets: [target],
       orchestrated: [{ rollout: name, contexts: [context], components: [{ target, component, names: 'all' }] }],
     },
-    decide(work) {
+    *decide(work) {
       const { rollout, instances } = requireInstances(work, name, context, 'shared')
       const targetKey = work.ensureTarget(target.kind, target.provider, target.name).key
-      const verdicts = instances.map((instance) => applyPicture(work, rollout, instance, targetKey, picture))
+      const verdicts: Verdict[] = []
+      for (const instance of instances) verdicts.push(yield* applyPicture(work, rollout, instance, targetKey, picture))
       return { revision: work.revision(), verdict: strongest(verdicts) }
     },
   }
@@ -157,13 +159,13 @@ function applyItem(
   return putResource(work, instance, known, assess(next, base), { appliedDetail: item.detail })
 }
 
-export function applyPicture(
+export function* applyPicture(
   work: UnitOfWork,
   rollout: Rollout,
   instance: Instance,
   targetKey: number,
   picture: Picture,
-): Verdict {
+): Paced<Verdict> {
   const { component, uid, resourceVersion } = picture
   const { orchestration } = work
   const bundle = orchestration.bundle(instance.key, targetKey, component)
@@ -197,6 +199,7 @@ export function applyPicture(
       detailHash: object.detail?.hash ?? null,
     }
     putResource(work, instance, known, withAssessment(next, object.assessment), { detail: object.detail })
+    yield
   }
   for (const known of orchestration.resourcesOf(deploymentKey, component)) {
     if (listed.has(known.key) || known.goneAt !== null) continue
@@ -206,21 +209,31 @@ export function applyPicture(
     putResource(work, instance, known, assess({ ...known, presence, showable, goneAt, detailHash: null }, known), {
       detail: null,
     })
+    yield
   }
-  followAll(work, rollout, instance, new Map([[targetKey, deploymentKey]]))
+  yield* followAll(work, rollout, instance, new Map([[targetKey, deploymentKey]]))
   return work.revision() > before ? 'APPLIED' : 'UNCHANGED'
 }
 
-function followAll(work: UnitOfWork, rollout: Rollout, instance: Instance, touched: ReadonlyMap<number, number>): void {
+function* followAll(
+  work: UnitOfWork,
+  rollout: Rollout,
+  instance: Instance,
+  touched: ReadonlyMap<number, number>,
+): Paced<void> {
   for (const [targetKey, deploymentKey] of touched) {
     const latest = work.rolloutByKey(rollout.key) ?? rollout
     followDeployment(work, latest, work.orchestration.instance(instance.key) ?? instance, targetKey, deploymentKey)
+    yield
   }
   followInstance(work, rollout.key, instance.key)
 }
 
 function deploymentKeyOf(work: UnitOfWork, instance: Instance, targetKey: number): number {
-  const known = work.deploymentsOfInstance(instance.key).find((deployment) => deployment.targetKey === targetKey)
+  // Its deployments on all targets may be thousands.
+  const known = work
+    .deploymentsOn(instance.instanceId, targetKey)
+    .find(({ instanceKey }) => instanceKey === instance.key)
   return known?.key ?? work.newKey()
 }
 

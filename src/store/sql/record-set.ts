@@ -5,6 +5,7 @@
 import { getTableColumns, getTableName } from 'drizzle-orm'
 import { type PgColumn, type PgTable, PgTimestampString } from 'drizzle-orm/pg-core'
 import { storableJson } from '../../domain/text.ts'
+import { atOnce, type Paced } from '../../limits/pace.ts'
 
 export type Columns<T extends PgTable> = T['_']['columns']
 export type Field<T extends PgTable> = keyof Columns<T> & string
@@ -16,6 +17,8 @@ export interface Write<Row> {
   /** Number of parameters. */
   readonly width: number
   parameters(rows: readonly Row[], beside?: Beside): readonly string[]
+  /** The same, and may pause after each column. */
+  pacedParameters(rows: readonly Row[], beside?: Beside): Paced<readonly string[]>
 }
 
 /** Columns of values that are not part of the rows. */
@@ -87,17 +90,26 @@ function writeOf<Row extends object>(columns: readonly NamedColumn[], textOf: (r
   const names = columns.map(([, { name }]) => name).join(', ')
   const rowsFrom = (first: number): string =>
     `unnest(${columns.map(([, column], index) => listOf(column, first + index)).join(', ')}) as x(${names})`
+  function* pacedParameters(rows: readonly Row[], beside: Beside = {}): Paced<readonly string[]> {
+    const parameters: string[] = []
+    for (const [field, column] of columns) {
+      parameters.push(listText(column, beside[field] ?? rows.map((row) => row[field as keyof Row] as unknown)))
+      yield
+    }
+    return parameters
+  }
   return {
     text: textOf(rowsFrom(1)),
     textFrom: (first, when) => textOf(`${when}, ${rowsFrom(first)}`),
     width: columns.length,
-    parameters: (rows, beside = {}) =>
-      columns.map(([field, column]) => {
-        const values = beside[field] ?? rows.map((row) => row[field as keyof Row] as unknown)
-        if (isJson(column)) return values.map(encodeJson).join(between)
-        return `{${values.map(isTime(column) ? encodeTime : encode).join()}}`
-      }),
+    parameters: (rows, beside) => atOnce(pacedParameters(rows, beside)),
+    pacedParameters,
   }
+}
+
+function listText(column: PgColumn, values: readonly unknown[]): string {
+  if (isJson(column)) return values.map(encodeJson).join(between)
+  return `{${values.map(isTime(column) ? encodeTime : encode).join()}}`
 }
 
 /**

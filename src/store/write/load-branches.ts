@@ -13,10 +13,11 @@ const branch = `with recursive branch as (
     select t.* from json_array_elements_text($1::text::json) x ${deviceNamed('x')}
     union select c.* from branch b cross join lateral (select c.* from targets c where c.parent_key = b.key offset 0) c)`
 const devices = `${branch} select * from branch`
+/** The last conditions stand outside: with them, a planner without statistics reads a partial index as a whole for each device. */
 const running = `${branch} select d.* from branch b cross join lateral (select d.* from deployments d
-    where d.target_key = b.key and d.instance_key is null and d.forgotten_at is null offset 0) d`
+    where d.target_key = b.key offset 0) d where d.instance_key is null and d.forgotten_at is null`
 const reported = `${branch} select d.* from branch b cross join lateral (select d.* from deployments d
-    where d.reporter = b.name and d.instance_key is null and d.forgotten_at is null offset 0) d`
+    where d.reporter = b.name and d.instance_key is null offset 0) d where d.forgotten_at is null`
 
 export async function loadBranches(session: Reader, names: readonly string[]): Promise<LoadedBranches> {
   if (names.length === 0) return { targets: [], deployments: [] }

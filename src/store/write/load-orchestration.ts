@@ -29,28 +29,34 @@ const instancesText = `select i.* from instances i where i.rollout_key in (selec
 const actionsText = `select a.* from ${rolloutsNamed} join lifecycle_actions a on a.rollout_key = r.key`
 const deploymentsOfInstances = `select d.* from deployments d
   where d.instance_key in (select x::bigint from json_array_elements_text($1::text::json) x)`
-const places = `json_to_recordset($1::text::json) as x("instanceKey" bigint, kind target_kind, provider text, name text)
-  join targets t on t.kind = x.kind and t.provider = x.provider and t.name = x.name`
-const deploymentsAt = `select d.* from ${places} join deployments d on d.instance_key = x."instanceKey" and d.target_key = t.key`
-const bundlesAt = `select b.* from ${places} join bundles b on b.instance_key = x."instanceKey" and b.target_key = t.key`
-const resourcesOf = `select r.* from json_to_recordset($1::text::json) as x("instanceKey" bigint, kind target_kind, provider text, name text, component text)
-  join targets t on t.kind = x.kind and t.provider = x.provider and t.name = x.name
-  join deployments d on d.instance_key = x."instanceKey" and d.target_key = t.key
-  join resources r on r.deployment_key = d.key and r.component = x.component`
+/** Looks up each place in an index (sql/lateral-lookup.ts). */
+const placesWith = (
+  columns: string,
+): string => `json_to_recordset($1::text::json) as x("instanceKey" bigint, "instanceId" text, kind target_kind, provider text, name text${columns})
+  cross join lateral (select t.key from targets t where t.kind = x.kind and t.provider = x.provider and t.name = x.name offset 0) t`
+/** A deployment of an instance has its id. The index by target and id has few rows, the one by instance may have thousands. */
+const theirDeployments = `cross join lateral (select d.* from deployments d
+    where d.target_key = t.key and d.deployment_id = x."instanceId" offset 0) d`
+const deploymentsAt = `select d.* from ${placesWith('')} ${theirDeployments} where d.instance_key = x."instanceKey"`
+const bundlesAt = `select b.* from ${placesWith('')}
+  cross join lateral (select b.* from bundles b where b.instance_key = x."instanceKey" and b.target_key = t.key offset 0) b`
+const resourcesOf = `select r.* from ${placesWith(', component text')} ${theirDeployments}
+  cross join lateral (select r.* from resources r where r.deployment_key = d.key and r.component = x.component offset 0) r
+  where d.instance_key = x."instanceKey"`
 /** Each place with its own names: all names in all places would be a cross product. */
-const resourcesNamed = `select r.* from json_to_recordset($1::text::json) as x("instanceKey" bigint, kind target_kind, provider text, name text, component text, names json)
-  join targets t on t.kind = x.kind and t.provider = x.provider and t.name = x.name
-  join deployments d on d.instance_key = x."instanceKey" and d.target_key = t.key
+const resourcesNamed = `select r.* from ${placesWith(', component text, names json')} ${theirDeployments}
   cross join lateral json_array_elements_text(x.names) as n(resource)
-  join resources r on r.deployment_key = d.key and r.component = x.component and r.name = n.resource`
+  cross join lateral (select r.* from resources r
+    where r.deployment_key = d.key and r.component = x.component and r.name = n.resource offset 0) r
+  where d.instance_key = x."instanceKey"`
 const resourcesOfInstances = `select r.* from resources r
   where r.instance_key in (select x::bigint from json_array_elements_text($1::text::json) x)`
 const bundlesOfInstances = `select b.* from bundles b
   where b.instance_key in (select x::bigint from json_array_elements_text($1::text::json) x)`
 const rolloutsText = `select r.* from rollouts r
   where r.key in (select x::bigint from json_array_elements_text($1::text::json) x)`
-const talliesText = `select t.* from resource_tallies t
-  where t.owner_key in (select x::bigint from json_array_elements_text($1::text::json) x)`
+const talliesText = `select t.* from json_array_elements_text($1::text::json) x
+  cross join lateral (select t.* from resource_tallies t where t.owner_key = x::bigint offset 0) t`
 
 export async function loadOrchestration(
   session: Reader,
@@ -76,8 +82,8 @@ export async function loadOrchestration(
   const wholes = instances.filter(({ instanceId }) => wholeIds.has(instanceId))
   const whole = [...new Set([...(needs.some((need) => need.actions) ? [...meant, ...acted] : []), ...wholes])]
   const components = needs.flatMap((need) => need.components ?? [])
-  const at = meant.flatMap(({ key: instanceKey }) =>
-    components.map(({ target, component, names }) => ({ instanceKey, ...target, component, names })),
+  const at = meant.flatMap(({ key: instanceKey, instanceId }) =>
+    components.map(({ target, component, names }) => ({ instanceKey, instanceId, ...target, component, names })),
   )
   const named = at.filter(({ names }) => names !== 'all')
   const keysOf = (list: readonly Instance[]): number[] => list.map(({ key }) => key)

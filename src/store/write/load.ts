@@ -50,31 +50,32 @@ const deploymentsByManifest = `select d.* from json_to_recordset($1::text::json)
   cross join lateral (select distinct e.deployment_key from manifest_entries e
     where e.target_key = t.key and e.deployment_id = x."deploymentId" offset 0) e
   cross join lateral (select d.* from deployments d where d.key = e.deployment_key offset 0) d`
-const deploymentsByKey = `select d.* from deployments d
-  where d.key in (select x::bigint from json_array_elements_text($1::text::json) x)`
-const deploymentsByReporter = `select d.* from deployments d
-  where d.instance_key is null and d.reporter in (select x from json_array_elements_text($1::text::json) x)`
+const deploymentsByKey = `select d.* from json_array_elements_text($1::text::json) x
+  cross join lateral (select d.* from deployments d where d.key = x::bigint offset 0) d`
+const deploymentsByReporter = `select d.* from json_array_elements_text($1::text::json) x
+  cross join lateral (select d.* from deployments d where d.reporter = x and d.instance_key is null offset 0) d`
 
 const devicesByName = `select t.* from json_array_elements_text($1::text::json) x ${deviceNamed('x')}`
 const targetsByName = `select t.* from json_to_recordset($1::text::json) as x(kind target_kind, provider text, name text)
-  join targets t on t.kind = x.kind and t.provider = x.provider and t.name = x.name`
-const targetsByKey = `select t.* from targets t
-  where t.key in (select x::bigint from json_array_elements_text($1::text::json) x)`
+  cross join lateral (select t.* from targets t
+    where t.kind = x.kind and t.provider = x.provider and t.name = x.name offset 0) t`
+const targetsByKey = `select t.* from json_array_elements_text($1::text::json) x
+  cross join lateral (select t.* from targets t where t.key = x::bigint offset 0) t`
 const devicesAndAncestors = `with recursive above as (
     ${devicesByName}
     union select p.* from above a join targets p on p.key = a.parent_key)
   select * from above`
-const holders = `select i.id, i.target_key as "targetKey" from device_identities i
-  where i.id in (select x from json_array_elements_text($1::text::json) x)`
+const holders = `select i.id, i.target_key as "targetKey" from json_array_elements_text($1::text::json) x
+  cross join lateral (select i.* from device_identities i where i.id = x offset 0) i`
 const rolloutsByIdentity = `select r.* from json_to_recordset($1::text::json) as x(kind rollout_kind, identity text)
-  join rollouts r on r.kind = x.kind and r.identity = x.identity`
+  cross join lateral (select r.* from rollouts r where r.kind = x.kind and r.identity = x.identity offset 0) r`
 
 export async function loadNeeds(session: Reader, needs: readonly Needs[]): Promise<Loaded> {
   const named = needs.flatMap((need) => need.deployments ?? [])
   const elsewhere = named.filter((need) => need.anyReporter || need.device !== need.reporter)
   const listed = [...elsewhere, ...needs.filter(({ manifests }) => manifests).flatMap((need) => need.deployments ?? [])]
-  const keys = needs.flatMap((need) => need.deploymentKeys ?? [])
-  const reporters = needs.flatMap((need) => need.reporters ?? [])
+  const keys = unique(needs.flatMap((need) => need.deploymentKeys ?? []))
+  const reporters = unique(needs.flatMap((need) => need.reporters ?? []))
   const devices = unique(needs.flatMap((need) => need.devices ?? []))
   const ask = <T extends object>(text: string, list: readonly unknown[]): Promise<T[]> =>
     list.length === 0 ? Promise.resolve([]) : session.run<T>(text, [storableJson(list)])

@@ -1,9 +1,9 @@
 /** Saves alert rules and alerts, one statement a table as in save.ts. */
 import { storableJson } from '../../domain/text.ts'
-import type { Session } from '../database.ts'
 import { insertOf, iso, updateOf } from '../sql/record-set.ts'
 import { alertRules, alerts } from '../tables/schema.ts'
 import type { AlertEffects } from './contract.ts'
+import { type Put, putEach, putText } from './put.ts'
 
 const insertRules = insertOf(alertRules)
 const updateRules = updateOf(alertRules, { set: (field) => !['name', 'createdAt'].includes(field) })
@@ -16,25 +16,12 @@ const dropChecks = `delete from alert_checks where rule_key in (select x::bigint
 const beginAgain = `insert into alert_checks (rollout_key, rule_key, due_at, swept_to)
   select 0, x.key, $2::timestamptz, x."sweptTo" from json_to_recordset($1::text::json) as x(key bigint, "sweptTo" bigint)`
 
-export function saveAlerts(session: Session, effects: AlertEffects, at: number): Promise<unknown>[] {
+export function* putAlerts(effects: AlertEffects, at: number): Iterable<Put> {
   const rules = [...effects.rules.values()]
-  const rows = [...effects.alerts.values()]
-  const put = <Row extends object>(
-    all: readonly { readonly row: Row; readonly isNew: boolean }[],
-    isNew: boolean,
-    write: { readonly text: string; parameters(rows: readonly Row[]): readonly string[] },
-  ): Promise<unknown>[] => {
-    const some = all.filter((one) => one.isNew === isNew).map(({ row }) => row)
-    return some.length === 0 ? [] : [session.run(write.text, write.parameters(some))]
-  }
   const enabled = rules.filter(({ row }) => row.enabled && !row.deleted)
   const begun = enabled.map(({ row: { key, rule } }) => ({ key, sweptTo: rule.perRollout ? 0 : null }))
-  return [
-    ...put(rules, true, insertRules),
-    ...put(rules, false, updateRules),
-    ...(rules.length > 0 ? [session.run(dropChecks, [storableJson(rules.map(({ row }) => row.key))])] : []),
-    ...(begun.length > 0 ? [session.run(beginAgain, [storableJson(begun), iso(at)])] : []),
-    ...put(rows, true, insertAlerts),
-    ...put(rows, false, updateAlerts),
-  ]
+  yield* putEach(insertRules, updateRules, rules)
+  if (rules.length > 0) yield putText({ text: dropChecks, parameters: [storableJson(rules.map(({ row }) => row.key))] })
+  if (begun.length > 0) yield putText({ text: beginAgain, parameters: [storableJson(begun), iso(at)] })
+  yield* putEach(insertAlerts, updateAlerts, effects.alerts.values())
 }

@@ -1,9 +1,10 @@
 /** Saves a batch's changes of rollouts with a lifecycle, one statement a table as in save.ts. */
 import { storableJson, storableJsonText } from '../../domain/text.ts'
-import type { Session } from '../database.ts'
-import { insertOf, updateOf, type Write } from '../sql/record-set.ts'
+import { eachPaced } from '../../limits/pace.ts'
+import { insertOf, updateOf } from '../sql/record-set.ts'
 import { bundles, instances, lifecycleActions, resources, resourceTallies } from '../tables/schema.ts'
-import type { OrchestrationEffects } from './contract.ts'
+import type { DetailWrite, OrchestrationEffects } from './contract.ts'
+import { type Put, putEach, putRows } from './put.ts'
 
 const insertInstances = insertOf(instances, { except: ['document'] })
 const updateInstances = updateOf(instances, {
@@ -48,44 +49,28 @@ const putAppliedDetails = `insert into resource_details (key, applied_detail, ap
   select key, detail::json, "isCut" from ${details}
   on conflict (key) do update set applied_detail = excluded.applied_detail, applied_detail_cut = excluded.applied_detail_cut`
 
-export function saveOrchestration(session: Session, effects: OrchestrationEffects): Promise<unknown>[] {
-  const put = <Row extends object>(write: Write<Row>, rows: readonly Row[]): Promise<unknown>[] =>
-    rows.length === 0 ? [] : [session.run(write.text, write.parameters(rows))]
-  const putEach = <Row extends object>(
-    insert: Write<Row>,
-    update: Write<Row>,
-    touched: Iterable<{ readonly row: Row; readonly isNew: boolean }>,
-  ): Promise<unknown>[] => {
-    const all = [...touched]
-    return [
-      ...put(
-        insert,
-        all.filter(({ isNew }) => isNew).map(({ row }) => row),
-      ),
-      ...put(
-        update,
-        all.filter(({ isNew }) => !isNew).map(({ row }) => row),
-      ),
-    ]
-  }
-  const putTexts = (text: string, of: 'detail' | 'appliedDetail'): Promise<unknown>[] => {
-    const rows = effects.details.flatMap(({ key, [of]: detail }) =>
-      detail === undefined
-        ? []
-        : [{ key, detail: detail ? storableJsonText(detail.text) : null, isCut: detail?.isCut ?? false }],
-    )
-    return rows.length === 0 ? [] : [session.run(text, [storableJson(rows)])]
-  }
-  return [
-    ...putEach(insertInstances, updateInstances, effects.instances.values()),
-    ...put(insertActions, effects.actions),
-    ...putEach(insertResources, updateResources, effects.resources.values()),
-    ...putTexts(putDetails, 'detail'),
-    ...putTexts(putAppliedDetails, 'appliedDetail'),
-    ...put(
-      addTallies,
-      effects.tallyDeltas.map(({ sync, ...tally }) => ({ ...tally, sync: sync ?? 'NONE' })),
-    ),
-    ...put(putBundles, effects.bundles),
-  ]
+export function* putOrchestration(effects: OrchestrationEffects): Iterable<Put> {
+  yield* putEach(insertInstances, updateInstances, effects.instances.values())
+  yield* putRows(insertActions, effects.actions)
+  yield* putEach(insertResources, updateResources, effects.resources.values())
+  yield* putTexts(putDetails, effects.details, 'detail')
+  yield* putTexts(putAppliedDetails, effects.details, 'appliedDetail')
+  yield* putRows(
+    addTallies,
+    effects.tallyDeltas.map(({ sync, ...tally }) => ({ ...tally, sync: sync ?? 'NONE' })),
+  )
+  yield* putRows(putBundles, effects.bundles)
+}
+
+function* putTexts(text: string, details: readonly DetailWrite[], of: 'detail' | 'appliedDetail'): Iterable<Put> {
+  const written = details.filter(({ [of]: detail }) => detail !== undefined)
+  if (written.length > 0) yield textsOf(text, written, of)
+}
+
+/** One JSON text of many large ones. */
+function* textsOf(text: string, details: readonly DetailWrite[], of: 'detail' | 'appliedDetail'): Put {
+  const rows = yield* eachPaced(details, ({ key, [of]: detail }) =>
+    storableJson({ key, detail: detail ? storableJsonText(detail.text) : null, isCut: detail?.isCut ?? false }),
+  )
+  return { text, parameters: [`[${rows.join()}]`] }
 }

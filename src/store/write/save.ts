@@ -4,6 +4,8 @@
  */
 import { counters, isCounted, zeroCounters } from '../../domain/counters.ts'
 import type { ResourceImage } from '../../domain/resource.ts'
+import { paced } from '../../limits/pace.ts'
+import { sharedSlices } from '../../limits/slices.ts'
 import { doorbellChannel, type Session } from '../database.ts'
 import { insertOf, iso, updateOf, type Write } from '../sql/record-set.ts'
 import { storedUniqueName } from '../sql/rollout-unique-name.ts'
@@ -22,9 +24,10 @@ import {
 } from '../tables/schema.ts'
 import { batchRows, messagesOf, stampOf, tellIn } from './batches.ts'
 import type { BatchName, DecidedBatch, Effects, Entry, Head, KeptReport, RolloutLife, Touch } from './contract.ts'
-import { saveAlerts } from './save-alerts.ts'
-import { saveDesired } from './save-desired.ts'
-import { saveOrchestration } from './save-orchestration.ts'
+import { type Put, putRows, putText } from './put.ts'
+import { putAlerts } from './save-alerts.ts'
+import { putDesired } from './save-desired.ts'
+import { putOrchestration } from './save-orchestration.ts'
 import { spendSignatures } from './tokens.ts'
 
 const keyFields = ['key', 'kind', 'provider', 'name', 'deploymentId'] as const
@@ -96,48 +99,54 @@ const toResourceImage = recordOfFields<typeof resources, ResourceImage>(resource
   'goneAt',
 ])
 
-export async function saveBatch(
-  session: Session,
-  before: Head,
-  { effects, answers, also, spent }: DecidedBatch,
-  name: BatchName,
-): Promise<void> {
-  const put = <Row extends object>(write: Write<Row>, rows: readonly Row[]): Promise<unknown>[] =>
-    rows.length === 0 ? [] : [session.run(write.text, write.parameters(rows))]
-  const putTouched = (writes: Record<Touch, Write<object>>, rows: readonly { touch: Touch; row: object }[]) =>
-    (['created', 'changed', 'heard'] as const).flatMap((touch) =>
-      put(
-        writes[touch],
-        rows.filter((row) => row.touch === touch).map(({ row }) => row),
-      ),
+export async function saveBatch(session: Session, before: Head, decided: DecidedBatch, name: BatchName): Promise<void> {
+  const sent: Promise<unknown>[] = []
+  for (const put of putsOf(before, decided, name)) {
+    const { text, parameters } = await paced(put, sharedSlices, 'writer')
+    const answer = session.run(text, parameters)
+    // The first failure is thrown below.
+    answer.catch(() => undefined)
+    sent.push(answer)
+  }
+  await Promise.all(sent)
+}
+
+function* putsOf(before: Head, { effects, answers, also, spent }: DecidedBatch, name: BatchName): Iterable<Put> {
+  yield* putTouched(targetWrites, [...effects.targets.values()])
+  yield* putRows(insertRollouts, newRollouts(before, effects))
+  yield* putRows(
+    reviseRollouts,
+    [...effects.rollouts.values()].filter(({ isNew }) => !isNew).map(({ row }) => row),
+  )
+  yield* putOrchestration(effects.orchestration)
+  yield* putDesired(effects.desired, effects.at)
+  yield* putAlerts(effects.alerts, effects.at)
+  yield* putTouched(
+    deploymentWrites,
+    [...effects.deployments.values()].map(({ row, repeats, touch }) => ({ touch, row: { ...row, repeats } })),
+  )
+  yield* putRows(countRollouts, knownRolloutDeltas(effects))
+  yield* putRows(insertEntries, entryRows(effects))
+  yield* putRows(insertReports, effects.reports.map(reportRow))
+  yield* putRows(addDeviations, effects.deviations)
+  yield* putRows(keepNames, batchRows(name, answers, effects))
+  yield* putRows(spendSignatures, spent)
+  for (const statement of also) yield putText(statement)
+  yield putText({ text: moveHead, parameters: headRow(effects, stampOf(name)) })
+  if (effects.revision > before.revision)
+    yield putText({ text: 'select pg_notify($1, $2)', parameters: [doorbellChannel, String(effects.revision)] })
+  if (answers.length > 0) yield putText({ text: `select ${tellIn(1)}`, parameters: messagesOf(answers, effects) })
+}
+
+function* putTouched(
+  writes: Record<Touch, Write<object>>,
+  rows: readonly { readonly touch: Touch; readonly row: object }[],
+): Iterable<Put> {
+  for (const touch of ['created', 'changed', 'heard'] as const)
+    yield* putRows(
+      writes[touch],
+      rows.filter((row) => row.touch === touch).map(({ row }) => row),
     )
-  await Promise.all([
-    ...putTouched(targetWrites, [...effects.targets.values()]),
-    ...put(insertRollouts, newRollouts(before, effects)),
-    ...put(
-      reviseRollouts,
-      [...effects.rollouts.values()].filter(({ isNew }) => !isNew).map(({ row }) => row),
-    ),
-    ...saveOrchestration(session, effects.orchestration),
-    ...saveDesired(session, effects.desired, effects.at),
-    ...saveAlerts(session, effects.alerts, effects.at),
-    ...putTouched(
-      deploymentWrites,
-      [...effects.deployments.values()].map(({ row, repeats, touch }) => ({ touch, row: { ...row, repeats } })),
-    ),
-    ...put(countRollouts, knownRolloutDeltas(effects)),
-    ...put(insertEntries, entryRows(effects)),
-    ...put(insertReports, effects.reports.map(reportRow)),
-    ...put(addDeviations, effects.deviations),
-    ...put(keepNames, batchRows(name, answers, effects)),
-    ...put(spendSignatures, spent),
-    ...also.map(({ text, parameters }) => session.run(text, parameters)),
-    session.run(moveHead, headRow(effects, stampOf(name))),
-    ...(effects.revision > before.revision
-      ? [session.run('select pg_notify($1, $2)', [doorbellChannel, String(effects.revision)])]
-      : []),
-    ...(answers.length > 0 ? [session.run(`select ${tellIn(1)}`, messagesOf(answers, effects))] : []),
-  ])
 }
 
 /** Updates rollouts that existed before, because one statement cannot update what it inserts. */

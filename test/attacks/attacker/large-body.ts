@@ -3,13 +3,14 @@
 export const mib = 1 << 20
 export const group = '/v2/projects/p/composite-apps/a/v1/deployment-intent-groups/g'
 export const bundle = '{"metadata":{"labels":{"emco/deployment-id":"c-a"}},"status":{"podStatuses":['
-const declare = 'mutation ($input: DeclareDeploymentsInput!) { declareDeployments(input: $input) { __typename } }'
 
 export interface LargeBody {
   readonly title: string
   readonly line: string
   readonly body: () => string
   readonly type?: string
+  /** Sent to the same route before it is measured. */
+  readonly first?: () => string
   readonly status: number
 }
 
@@ -27,7 +28,10 @@ export function listed(size: number, most: number, item: (index: number) => unkn
 }
 
 export const gvk = { Group: '', Version: 'v1', Kind: 'Pod' }
-export const asked = (input: unknown, query = declare): string => JSON.stringify({ query, variables: { input } })
+export const mutationOf = (name: string, input: string): string =>
+  `mutation ($input: ${input}!) { ${name}(input: $input) { __typename } }`
+export const asked = (input: unknown, query = mutationOf('declareDeployments', 'DeclareDeploymentsInput')): string =>
+  JSON.stringify({ query, variables: { input } })
 export const instance = { request: { 'rb-name': 'a', 'rb-version': '1', 'cloud-region': 'r' }, status: 'DONE' }
 
 /** What the others are about. */

@@ -1,5 +1,5 @@
 /** The largest valid bodies that each route takes. */
-import { asked, bundle, group, gvk, instance, type LargeBody, listed, mib } from './large-body.ts'
+import { asked, bundle, group, gvk, instance, type LargeBody, listed, mib, mutationOf } from './large-body.ts'
 
 const error = { code: 'E42', message: 'the image could not be pulled from the registry: connection refused' }
 const components = (count: number) =>
@@ -30,6 +30,10 @@ const deployment = (index: number, size: number) =>
   `apiVersion: application.margo.org/v1alpha1\nkind: ApplicationDeployment\nmetadata:\n  annotations:\n    id: d-${index}\n    applicationId: app\nspec:\n  deploymentProfile:\n    type: helm.v3\n    components:\n      - name: web\n        properties:\n          repository: oci://x\n  parameters:\n${Array.from({ length: size }, (_, n) => `    p${n}:\n      value: ${n}\n      targets:\n        - pointer: a.b${n}\n          components: [web]\n`).join('')}`
 const yamlReport = (count: number) =>
   `deploymentId: d\nstatus:\n  state: installing\ncomponents:\n${Array.from({ length: count }, (_, n) => `  - name: c${n}\n    state: installing\n`).join('')}`
+
+const fleet = Array.from({ length: 10_000 }, (_, n) => ({ deviceId: `f-${n}` }))
+const registration = (): string => asked({ devices: fleet }, mutationOf('registerDevices', 'RegisterDevicesInput'))
+
 export const validBodies: readonly LargeBody[] = [
   {
     title: 'a backlog of many components',
@@ -163,28 +167,55 @@ export const validBodies: readonly LargeBody[] = [
     status: 200,
   },
   {
+    title: 'declared deployments of as many rollouts',
+    line: 'POST /graphql',
+    body: () =>
+      asked({
+        deployments: Array.from({ length: 10_000 }, (_, n) => ({ deviceId: `r-${n}`, deploymentId: `x-${n}` })),
+      }),
+    status: 200,
+  },
+  {
     title: 'resources reported by a mutation',
     line: 'POST /graphql',
     body: () =>
       asked(
         {
-          ...{
-            rollout: {
-              kind: 'DEPLOYMENT_INTENT_GROUP',
-              project: 'p',
-              compositeApp: 'a',
-              compositeAppVersion: 'v1',
-              name: 'g',
-            },
-          },
+          rollout: { project: 'p', compositeApp: 'a', compositeAppVersion: 'v1', name: 'g' },
           instanceId: 'c',
           resources: Array.from({ length: 10_000 }, (_, n) => ({
             ...{ component: 'a', cluster: 'p+c', version: 'v1', kind: 'Pod', name: `n-${n}` },
             sync: 'APPLIED',
           })),
         },
-        'mutation ($input: ReportResourcesInput!) { reportResources(input: $input) { __typename } }',
+        mutationOf('reportResources', 'ReportResourcesInput'),
       ),
+    status: 200,
+  },
+  {
+    title: 'resources on as many clusters',
+    line: `POST ${group}/instances/c/resources`,
+    body: () =>
+      listed(
+        16 * mib,
+        10_000,
+        (n) => ({ app: `a-${n}`, cluster: `p+c-${n}`, GVK: gvk, name: `n-${n}`, rsyncStatus: 'Applied' }),
+        '{"resources":[',
+        ']}',
+      ),
+    status: 200,
+  },
+  {
+    title: 'registered devices',
+    line: 'POST /graphql',
+    body: registration,
+    status: 200,
+  },
+  {
+    title: 'retired devices',
+    line: 'POST /graphql',
+    first: registration,
+    body: () => asked({ devices: fleet, reason: 'scrapped' }, mutationOf('retireDevices', 'RetireDevicesInput')),
     status: 200,
   },
 ]

@@ -33,7 +33,10 @@ async function send(target: Target, line: string, type: string, body: string): P
 
 async function measure(name: string, env: Readonly<Record<string, string>>): Promise<void> {
   console.log(`${name}\n| body | bytes | status | stall, ms | all, ms | memory / body | first |`)
-  for (const { title, line, body, type = 'application/json', status } of [...validBodies, ...hostileBodies]) {
+  for (const { title, line, body, first: before, type = 'application/json', status } of [
+    ...validBodies,
+    ...hostileBodies,
+  ]) {
     if (!title.includes(wanted)) continue
     const target = await startTarget({ LOG_LEVEL: 'error', ...env }, ({ cpu }) => {
       stall = Math.max(stall, cpu)
@@ -44,6 +47,7 @@ async function measure(name: string, env: Readonly<Record<string, string>>): Pro
         const found = await send(target, one.line, 'application/json', one.body())
         if (found !== 200 && found !== one.status) console.log(`prepared ${found}`)
       }
+      if (before) await send(target, line, type, before())
       const runs: { stall: number; cpu: number; memory: number; status: number }[] = []
       for (let run = 0; run < 2; run += 1) {
         const before = await target.vitals('collect')
