@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { markStalled } from '../../src/ingest/commands/stall.ts'
+import { stores } from '../support/stores.ts'
+import { munich, register } from './access-scope-fleet.ts'
 import { transports } from './clients.ts'
 import { type Api, startApi } from './harness.ts'
+import { namedAuth } from './principals.ts'
 
 let api: Api
 beforeAll(async () => {
@@ -59,4 +62,70 @@ describe('a stalled deployment', () => {
       })
     },
   )
+})
+
+describe.each(stores)('the stall of deployments on $name', (store) => {
+  let fleet: Api
+  beforeAll(async () => {
+    fleet = await startApi({ store, graphql: { auth: namedAuth } })
+    await register(fleet, 'm-1', 'munich')
+  })
+  afterAll(() => fleet.close())
+
+  const document =
+    '{ deployments(filter: { stalled: true }) { nodes { deploymentId stall { since basis component expectedSeconds peers } } } }'
+
+  it('says since when they stand still, and what peers need', async () => {
+    const web = { name: 'web', state: 'INSTALLING', error: null } as const
+    const db = { name: 'db', state: 'INSTALLING', error: null } as const
+    const whole = { reporter: 'm-1', deploymentId: 'whole', state: 'INSTALLING' } as const
+    await fleet.report({ ...whole, deploymentId: 'parts', components: [web, db] })
+    await fleet.report(whole)
+    await fleet.report({ ...whole, deploymentId: 'moves' })
+    const { run } = fleet.road.database.session
+    const rows = await run<{ key: number; revision: number; rollout_key: number; name: string; changed_at: number }>(
+      'select key, revision, rollout_key, deployment_id as name, changed_at from deployments',
+    )
+    for (const { rollout_key: rollout } of rows.filter((row) => row.name === 'parts'))
+      for (const [component, count, p95] of [
+        ['web', 12, 4_500],
+        ['db', 40, 2_250],
+        ['', 50, 1_000],
+        ['cache', 50, 10],
+      ] as const)
+        await run(
+          `insert into usual_durations (rollout_key, component, state, count, p95) values ($1, $2, 'INSTALLING', $3, $4)`,
+          [rollout, component, count, p95],
+        )
+    await fleet.road.writer.submit(markStalled(rows))
+    const before = await fleet.ask('{ revision }')
+    await fleet.report({ ...whole, deploymentId: 'moves', state: 'INSTALLED' })
+
+    const since = (name: string) => new Date(rows.find((row) => row.name === name)?.changed_at ?? 0).toISOString()
+    const parts = { since: since('parts'), basis: 'PEERS', component: 'db', expectedSeconds: 2.25, peers: 40 }
+    const none = { component: null, expectedSeconds: null, peers: null }
+    const { deployments } = await fleet.ask(document)
+    expect(deployments.nodes).toHaveLength(2)
+    expect(deployments.nodes).toContainEqual({ deploymentId: 'parts', stall: parts })
+    expect(deployments.nodes).toContainEqual({
+      deploymentId: 'whole',
+      stall: { since: since('whole'), basis: 'LIMIT', ...none },
+    })
+    expect((await fleet.ask('{ deployment(deploymentId: "moves") { stall { since } } }')).deployment).toEqual({
+      stall: null,
+    })
+    const past = 'query ($r: Revision) { deployment(deploymentId: "moves", atRevision: $r) { stall { since basis } } }'
+    expect((await fleet.ask(past, { r: before.revision })).deployment.stall).toEqual({
+      since: since('moves'),
+      basis: 'LIMIT',
+    })
+    const hidden = (await fleet.ask(document, {}, munich)).deployments.nodes
+    expect(hidden).toContainEqual({ deploymentId: 'parts', stall: { since: since('parts'), basis: null, ...none } })
+  })
+
+  it('costs one statement for all', async () => {
+    fleet.statements()
+    await fleet.ask(document)
+    expect(fleet.statements()).toBe(2)
+  })
 })

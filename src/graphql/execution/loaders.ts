@@ -41,6 +41,7 @@ import { profilesOf } from '../../store/read/profiles.ts'
 import type { ResourceFilter } from '../../store/read/resource-scope.ts'
 import { countResources, detailsOf, pageResources, resourcesByKey, sumOfReadiness } from '../../store/read/resources.ts'
 import { type SearchKind, search } from '../../store/read/search.ts'
+import { type StalledDeployment, stallsOf } from '../../store/read/stalls.ts'
 import {
   countDevices,
   type DeviceFilter,
@@ -281,6 +282,10 @@ function createReader(s: Snapshot) {
       (_, index) => index,
     ),
     ...reportLoaders(s),
+    stall: batched(
+      (stalled: readonly StalledDeployment[], asOf: Revision | null) => stallsOf(s, stalled, asOf),
+      ({ key }) => key,
+    ),
     search: remembered((text: string, kinds: readonly SearchKind[], limit: number) => search(s, text, kinds, limit)),
     sinkLag: batched((keys: readonly number[]) => lagsOf(s, keys)),
     drift: remembered(() => audit(s)),

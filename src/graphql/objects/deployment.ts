@@ -8,6 +8,7 @@ import { required } from '../execution/required.ts'
 import { StatusError } from '../mutations/status-error.ts'
 import { ChangeConnection, changesOf } from './changes/change-list.ts'
 import { type Gather, pageArgs, revisionPageArgs } from './connection.ts'
+import { DeploymentStall, stallOf } from './deployments/stall.ts'
 import { Node } from './interfaces.ts'
 import { DesiredDocument } from './manifest.ts'
 import { pastArgs, resolvePastArgs } from './past.ts'
@@ -150,6 +151,12 @@ Deployment.implement({
       description: 'How the reported state compares with the desired state.',
     }),
     stalled: t.exposeBoolean('stalled', { description: 'Whether the deployment has been in progress for too long.' }),
+    stall: t.field({
+      type: DeploymentStall,
+      nullable: true,
+      description: 'Since when it has stood still, and what that is compared with. Null: it is not stalled.',
+      resolve: (deployment, _, context) => stallOf(deployment, context),
+    }),
     reportedAt: t.expose('reportedAt', {
       type: 'DateTime',
       nullable: true,
