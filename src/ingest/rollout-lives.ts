@@ -57,7 +57,7 @@ function stateIn(rolloutKey: number, deployment: Deployment | null): DeploymentS
   return deployment.forgottenAt !== null || !deployment.isCurrent ? null : deployment.state
 }
 
-/** The rows of rollouts count the same (`activeCount` in store/read/rollouts.ts). */
+/** The rows of rollouts count the same (`activeCount` in store/read/rollouts/rollouts.ts). */
 function isActive(state: DeploymentState | null): boolean {
   return state === 'PENDING' || state === 'INSTALLING' || state === 'REMOVING'
 }

@@ -28,7 +28,7 @@ import type { Database, Snapshot } from '../store/database.ts'
 import { actionsOf, type InstanceRow, instancesOf } from '../store/read/instances.ts'
 import type { ResourceFilter } from '../store/read/resource-scope.ts'
 import { countResources, listResources } from '../store/read/resources.ts'
-import { type RolloutRow, rolloutByName } from '../store/read/rollouts.ts'
+import { type RolloutRow, rolloutByName } from '../store/read/rollouts/rollouts.ts'
 import { answer, type Exchange, type Methods, readBody, requireMediaType } from './exchange.ts'
 import { type ReadingDeps, reading } from './reading.ts'
 

@@ -2,7 +2,7 @@
 import type { Change } from '../domain/change.ts'
 import type { Session } from '../store/database.ts'
 import { resourcesByKey } from '../store/read/resources.ts'
-import { rolloutsByKey } from '../store/read/rollouts.ts'
+import { rolloutsByKey } from '../store/read/rollouts/rollouts.ts'
 import { targetsByKey } from '../store/read/targets.ts'
 
 export type ChangeData = Readonly<Record<string, unknown>>

@@ -9,7 +9,7 @@ import { findDeployments } from '../../src/store/read/deployments.ts'
 import { documentsOf } from '../../src/store/read/documents.ts'
 import { instanceById } from '../../src/store/read/instances.ts'
 import { countResources, pageResources } from '../../src/store/read/resources.ts'
-import { rolloutByKeyArgs } from '../../src/store/read/rollouts.ts'
+import { rolloutByKeyArgs } from '../../src/store/read/rollouts/rollouts.ts'
 import { createEmptyRoad, type Road } from '../support/road.ts'
 import { stores } from '../support/stores.ts'
 

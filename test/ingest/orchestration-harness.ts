@@ -8,7 +8,7 @@ import { recordActions } from '../../src/ingest/commands/act.ts'
 import { reportStateSnapshot } from '../../src/ingest/commands/resources.ts'
 import { readHead } from '../../src/store/connection/log-head.ts'
 import { readLog } from '../../src/store/read/changes/changes.ts'
-import { rolloutByKeyArgs } from '../../src/store/read/rollouts.ts'
+import { rolloutByKeyArgs } from '../../src/store/read/rollouts/rollouts.ts'
 import { createEmptyRoad, type Road } from '../support/road.ts'
 import type { Store } from '../support/stores.ts'
 

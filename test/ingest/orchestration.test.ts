@@ -5,7 +5,7 @@ import { countDeployments } from '../../src/store/read/counts/deployment-counts.
 import { findDeployments } from '../../src/store/read/deployments.ts'
 import { actionsOf, instanceById, instancesOf } from '../../src/store/read/instances.ts'
 import { countResources, pageResources, sumOfReadiness } from '../../src/store/read/resources.ts'
-import { rolloutsByKey } from '../../src/store/read/rollouts.ts'
+import { rolloutsByKey } from '../../src/store/read/rollouts/rollouts.ts'
 import { stores } from '../support/stores.ts'
 import { useOrchestration } from './orchestration-harness.ts'
 

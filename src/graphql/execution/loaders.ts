@@ -42,23 +42,16 @@ import type { ResourceFilter } from '../../store/read/resource-scope.ts'
 import { countResources, detailsOf, pageResources, resourcesByKey, sumOfReadiness } from '../../store/read/resources.ts'
 import { type SearchKind, search } from '../../store/read/search.ts'
 import { type StalledDeployment, stallsOf } from '../../store/read/stalls.ts'
-import {
-  countDevices,
-  type DeviceFilter,
-  type DeviceScope,
-  pageDevices,
-  targetByName,
-  targetsByKey,
-} from '../../store/read/targets.ts'
+import { targetByName, targetsByKey } from '../../store/read/targets.ts'
 import { lagsOf } from '../../store/sinks/sinks.ts'
 import type { PageRequest } from '../../store/sql/order.ts'
 import { createAlertReads } from './alert-reads.ts'
 import { batched, remembered } from './batching.ts'
+import { deviceLoaders } from './device-loaders.ts'
 import {
   type ChangeParent,
   changeAnswerKey,
   changeScopeOf,
-  deviceScopeOf,
   type Parent,
   type ResourceParent,
   resourceAnswerKey,
@@ -133,12 +126,6 @@ function createReader(s: Snapshot) {
       asOf: Revision | null,
     ) => newestOfGroups(s, some, of, filter, size, asOf),
     (_, index) => index,
-  )
-  const devices = batched((keys: readonly number[], of: DeviceScope['of'], filter: DeviceFilter, page: PageRequest) =>
-    pageDevices(s, deviceScopeOf(of, keys), filter, page),
-  )
-  const deviceCount = batched((keys: readonly number[], of: DeviceScope['of'], filter: DeviceFilter) =>
-    countDevices(s, deviceScopeOf(of, keys), filter),
   )
   const changes = batched(
     (parents: readonly ChangeParent[], _of: string, filter: ChangeFilter, page: PageRequest, until: Revision | null) =>
@@ -242,11 +229,7 @@ function createReader(s: Snapshot) {
     targetByName: remembered((kind: TargetKind, provider: string, name: string) =>
       targetByName(s, kind, provider, name),
     ),
-    devices: (parentKey: number | null, filter: DeviceFilter, page: PageRequest) =>
-      devices(parentKey ?? 0, parentKey === null ? 'fleet' : 'parent', filter, page),
-    deviceCount: (parentKey: number | null, filter: DeviceFilter) =>
-      deviceCount(parentKey ?? 0, parentKey === null ? 'fleet' : 'parent', filter),
-
+    ...deviceLoaders(s),
     ...rolloutLoaders(s),
 
     resource: batched((keys: readonly number[], asOf: Revision | null) => resourcesByKey(s, keys, asOf)),

@@ -7,7 +7,7 @@ import type { AlertRow } from '../../store/alerts/alerts.ts'
 import type { DeploymentRow } from '../../store/read/deployments.ts'
 import type { InstanceRow } from '../../store/read/instances.ts'
 import type { ResourceRow } from '../../store/read/resources.ts'
-import type { RolloutRow } from '../../store/read/rollouts.ts'
+import type { RolloutRow } from '../../store/read/rollouts/rollouts.ts'
 import { builder } from '../builder.ts'
 import type { TargetNode } from '../execution/loaders.ts'
 

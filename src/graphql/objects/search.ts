@@ -14,7 +14,7 @@ const SearchKindEnum = builder.enumType('SearchKind', {
   values: {
     ROLLOUT: { description: 'Rollouts, by name.' },
     DEVICE: { description: 'Devices in service, by ID.' },
-    CLUSTER: { description: 'Clusters, by name.' },
+    CLUSTER: { description: 'Clusters and cloud regions, by name.' },
     DEPLOYMENT: { description: 'Deployments, by deployment ID.' },
     RESOURCE: { description: 'Kubernetes objects, by name.' },
   } satisfies Readonly<Record<SearchKind, Described>>,

@@ -178,7 +178,7 @@ Cluster.implement({
   }),
 })
 
-const DeviceFilterRef = builder.inputType('DeviceFilter', {
+export const DeviceFilterRef = builder.inputType('DeviceFilter', {
   description:
     'Selects devices. A device matches a field if it has any of its values; it must match all fields given. An empty list matches nothing.',
   fields: (t) => ({

@@ -9,7 +9,7 @@ import type { Session } from '../database.ts'
 import { all } from '../sql/parameters.ts'
 import { deployments, resources, rollouts, targets } from '../tables/schema.ts'
 import { visiblePlace, visibleRollout, visibleTarget } from './access-scope.ts'
-import { isListed } from './rollouts.ts'
+import { isListed } from './rollouts/rollouts.ts'
 
 export const searchKinds = ['ROLLOUT', 'DEVICE', 'CLUSTER', 'DEPLOYMENT', 'RESOURCE'] as const
 export type SearchKind = (typeof searchKinds)[number]
@@ -71,7 +71,7 @@ function sourceOf(reader: Session, kind: SearchKind): Source {
     }
     case 'DEVICE':
     case 'CLUSTER': {
-      const isKind = sql`${targets.kind} = ${sql.raw(`'${kind}'`)} and ${targets.retiredAt} is null`
+      const isKind = sql`(${targets.kind} = 'DEVICE') = ${kind === 'DEVICE'}::boolean and ${targets.retiredAt} is null`
       const is = [isKind, ...visibleTarget(reader, targets)]
       return { table: targets, key: targets.key, name: targets.name, isPresent: sql`true`, is }
     }

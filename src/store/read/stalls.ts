@@ -8,7 +8,7 @@ import type { DeploymentState, Millis, Revision } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
 import { changeLog, usualDurations } from '../tables/schema.ts'
 import { fewestPeers } from '../write/step-durations.ts'
-import { seesWholeRollouts } from './rollout-life.ts'
+import { seesWholeRollouts } from './rollouts/rollout-life.ts'
 
 /** A stalled deployment. `component` is empty for the deployment as a whole. */
 export interface StalledDeployment {

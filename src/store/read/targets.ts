@@ -100,6 +100,17 @@ export async function countDevices(
   return new Map(rows.map(({ parent, n }) => [parent, n]))
 }
 
+/** A connectivity without devices is absent. Without a filter, one pass over an index. */
+export async function countByConnectivity(
+  session: Session,
+  filter: DeviceFilter,
+): Promise<Readonly<Partial<Record<Connectivity, number>>>> {
+  const rows = await session.rows<{ connectivity: Connectivity; n: number }>(
+    sql`select ${targets.connectivity}, count(*)::int as n ${fromDevices(session, { of: 'fleet' }, filter, [])} group by 1`,
+  )
+  return Object.fromEntries(rows.map(({ connectivity, n }) => [connectivity, n]))
+}
+
 function parentsOf(scope: DeviceScope): readonly number[] {
   return scope.of === 'fleet' ? [0] : [...new Set(scope.keys)]
 }

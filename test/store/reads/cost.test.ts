@@ -14,7 +14,7 @@ import {
 } from '../../../src/store/read/deployments.ts'
 import { readFleetFigures } from '../../../src/store/read/monitoring/fleet-figures.ts'
 import { countReports, pageReports } from '../../../src/store/read/reports/reports.ts'
-import { pageRollouts, rolloutByKeyArgs, rolloutsByKey } from '../../../src/store/read/rollouts.ts'
+import { pageRollouts, rolloutByKeyArgs, rolloutsByKey } from '../../../src/store/read/rollouts/rollouts.ts'
 import { pageDevices, targetByName, targetsByKey } from '../../../src/store/read/targets.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
 import { inSnapshot, watched } from './history.ts'

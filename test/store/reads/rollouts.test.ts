@@ -18,7 +18,7 @@ import {
   type RolloutRow,
   rolloutByKeyArgs,
   rolloutsByKey,
-} from '../../../src/store/read/rollouts.ts'
+} from '../../../src/store/read/rollouts/rollouts.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
 import { inSnapshot, liveBy, pickerOf, randomReport } from './history.ts'
 

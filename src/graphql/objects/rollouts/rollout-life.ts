@@ -1,6 +1,6 @@
 /** Fields of a rollout: when it was created, started, changed last and finished. */
-import type { Instant } from '../../../store/read/rollout-life.ts'
-import type { RolloutRow } from '../../../store/read/rollouts.ts'
+import type { Instant } from '../../../store/read/rollouts/rollout-life.ts'
+import type { RolloutRow } from '../../../store/read/rollouts/rollouts.ts'
 import type { SchemaTypes } from '../../builder.ts'
 import type { Context } from '../../execution/context.ts'
 

@@ -1,4 +1,4 @@
-import { newestFirst, type RolloutOrderField } from '../../../store/read/rollout-order.ts'
+import { newestFirst, type RolloutOrderField } from '../../../store/read/rollouts/rollout-order.ts'
 import { builder } from '../../builder.ts'
 import { givenFields } from '../../mutations/input.ts'
 import { connect, implementConnection, pageArgs } from '../connection.ts'

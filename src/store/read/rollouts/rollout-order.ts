@@ -1,10 +1,10 @@
 /** The orders of lists of rollouts. Keys are assigned in order, so they are the order of creation. */
 import { type SQL, sql } from 'drizzle-orm'
-import { DomainError } from '../../domain/errors.ts'
-import type { Rollout } from '../../domain/rollout.ts'
-import type { Session } from '../database.ts'
-import type { Order, SortKey } from '../sql/order.ts'
-import { rollouts } from '../tables/schema.ts'
+import { DomainError } from '../../../domain/errors.ts'
+import type { Rollout } from '../../../domain/rollout.ts'
+import type { Session } from '../../database.ts'
+import type { Order, SortKey } from '../../sql/order.ts'
+import { rollouts } from '../../tables/schema.ts'
 import { type RolloutLife, seesWholeRollouts } from './rollout-life.ts'
 
 export const rolloutOrderFields = ['CREATED', 'STARTED', 'CHANGED', 'FINISHED', 'NAME'] as const

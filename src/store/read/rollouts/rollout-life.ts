@@ -1,11 +1,11 @@
 /** When rollouts were created, started, changed last and finished. The writer keeps it in their rows (ingest/rollout-lives.ts). */
 import { sql } from 'drizzle-orm'
-import type { Counters } from '../../domain/counters.ts'
-import type { Millis, Revision } from '../../domain/values.ts'
-import type { Session } from '../database.ts'
-import { asParents } from '../sql/parameters.ts'
-import { toLife } from '../sql/rows.ts'
-import { changeLog } from '../tables/schema.ts'
+import type { Counters } from '../../../domain/counters.ts'
+import type { Millis, Revision } from '../../../domain/values.ts'
+import type { Session } from '../../database.ts'
+import { asParents } from '../../sql/parameters.ts'
+import { toLife } from '../../sql/rows.ts'
+import { changeLog } from '../../tables/schema.ts'
 
 export interface Instant {
   readonly revision: Revision

@@ -1,0 +1,62 @@
+/** Lists of clusters and cloud regions. There are few beside devices, so no index has their order. */
+import { type SQL, sql } from 'drizzle-orm'
+import type { Connectivity, Label, Target } from '../../domain/target.ts'
+import type { Session } from '../database.ts'
+import type { Order, Page, PageRequest } from '../sql/order.ts'
+import { pageOf, sorted, within } from '../sql/page.ts'
+import { all, containsText, hasAnyLabel, isAnyOf } from '../sql/parameters.ts'
+import { type TargetRecord, toTarget } from '../sql/rows.ts'
+import { targets } from '../tables/schema.ts'
+import { visibleTarget } from './access-scope.ts'
+
+/** Any value within a field, and all fields together. An absent field matches everything, an empty list nothing. */
+export interface ClusterFilter {
+  readonly providers?: readonly string[]
+  readonly names?: readonly string[]
+  readonly labels?: readonly Label[]
+  readonly connectivity?: readonly Connectivity[]
+  /** Part of the name or provider. Case is ignored. */
+  readonly text?: string
+}
+
+/** Two providers may have clusters of one name. */
+const byName: Order<Target> = {
+  name: 'CLUSTER',
+  keys: [
+    { by: targets.name, type: 'text', descending: false, of: (target) => target.name },
+    { by: targets.key, type: 'bigint', descending: false, of: (target) => target.key },
+  ],
+}
+
+export async function pageClusters(session: Session, filter: ClusterFilter, page: PageRequest): Promise<Page<Target>> {
+  const pages = await pageOf<Target, TargetRecord>(session, {
+    parents: [0],
+    order: byName,
+    page,
+    select: (stretch) =>
+      sql`select ${targets}.* ${fromClusters(session, filter, within(byName, stretch))} ${sorted(byName, stretch)}`,
+    toNode: toTarget,
+  })
+  return pages.get(0) ?? { edges: [], hasNextPage: false, hasPreviousPage: false }
+}
+
+export async function countClusters(session: Session, filter: ClusterFilter): Promise<number> {
+  const [row] = await session.rows<{ n: number }>(sql`select count(*)::int as n ${fromClusters(session, filter, [])}`)
+  return row?.n ?? 0
+}
+
+function fromClusters(
+  reader: Session,
+  { providers, names, labels, connectivity, text }: ClusterFilter,
+  bounds: readonly SQL[],
+): SQL {
+  const matches = [
+    ...(providers ? [isAnyOf(targets.provider, providers, 'text')] : []),
+    ...(names ? [isAnyOf(targets.name, names, 'text')] : []),
+    ...(labels ? [hasAnyLabel(targets.labels, labels)] : []),
+    ...(connectivity ? [isAnyOf(targets.connectivity, connectivity, 'connectivity')] : []),
+    ...(typeof text === 'string' ? [containsText([targets.name, targets.provider], text)] : []),
+  ]
+  return sql`from ${targets}
+    where ${targets.kind} in ('CLUSTER', 'CLOUD_REGION') and ${all([...visibleTarget(reader, targets), ...matches, ...bounds])}`
+}

@@ -1,0 +1,110 @@
+/** Lists of clusters, and counts of devices by connectivity. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { deploymentIntentGroup, type LifecycleRolloutName } from '../../src/domain/rollout.ts'
+import { recordActions } from '../../src/ingest/commands/act.ts'
+import { reportResources, setConnectivity } from '../../src/ingest/commands/resources.ts'
+import { stores } from '../support/stores.ts'
+import { declare, munich, register } from './access-scope-fleet.ts'
+import { type Api, startApi } from './harness.ts'
+import { namedAuth } from './principals.ts'
+
+describe.each(stores)('clusters on $name', (store) => {
+  let api: Api
+  beforeAll(async () => {
+    api = await startApi({ store, graphql: { auth: namedAuth } })
+    const fact = { instanceId: null, at: null, timestamp: null, compositeProfile: null }
+    const object = {
+      group: '',
+      version: 'v1',
+      kind: 'Pod',
+      namespace: null,
+      component: 'web',
+      sync: 'APPLIED' as const,
+    }
+    for (const [index, [project, provider, cluster]] of [
+      ['alpha', 'p', 'edge'],
+      ['hidden', 'q', 'edge'],
+      ['hidden', 'p', 'core'],
+    ].entries()) {
+      const name = deploymentIntentGroup(project ?? '', 'app', 'v1', `dig-${index}`) as LifecycleRolloutName
+      const instanceId = `70${index}`
+      const actions = [
+        { ...fact, state: 'CREATED' },
+        { ...fact, state: 'APPROVED' },
+        { ...fact, state: 'INSTANTIATED', instanceId },
+      ] as const
+      await api.road.writer.submit(recordActions(name, actions))
+      const target = { kind: 'CLUSTER', provider: provider ?? '', name: cluster ?? '' } as const
+      await api.road.writer.submit(
+        reportResources(name, instanceId, [{ ...object, target, name: 'pod', showable: true }]),
+      )
+    }
+    await api.road.writer.submit(setConnectivity({ kind: 'CLUSTER', provider: 'q', name: 'edge' }, 'RETRYING'))
+    for (const [device, site] of [
+      ['m-1', 'munich'],
+      ['m-2', 'munich'],
+      ['o-1', 'oslo'],
+    ] as const)
+      await register(api, device, site)
+    await declare(api, 'r', 'alpha', [['m-1', 'd']])
+    await api.report({ reporter: 'm-1', deploymentId: 'd' })
+    await api.report({ reporter: 'o-1', deploymentId: 'd' })
+  })
+  afterAll(() => api.close())
+
+  const clusters = async (args: string, as?: string) =>
+    (
+      await api.ask(
+        `{ clusters${args} { totalCount nodes { provider name connectivity } pageInfo { hasNextPage endCursor } } }`,
+        {},
+        as,
+      )
+    ).clusters
+
+  it('are listed by name, page by page, and filtered', async () => {
+    const all = await clusters('')
+    expect(all.totalCount).toBe(3)
+    expect(all.nodes.map(({ provider, name }: { provider: string; name: string }) => `${provider}/${name}`)).toEqual([
+      'p/core',
+      'p/edge',
+      'q/edge',
+    ])
+    const first = await clusters('(first: 2)')
+    const second = await clusters(`(first: 2, after: "${first.pageInfo.endCursor}")`)
+    expect([...first.nodes, ...second.nodes]).toEqual(all.nodes)
+    expect(await clusters('(filter: { providers: ["p"], names: ["edge"] })')).toMatchObject({ totalCount: 1 })
+    expect(await clusters('(filter: { connectivity: [RETRYING] })')).toMatchObject({ nodes: [{ provider: 'q' }] })
+    expect(await clusters('(filter: { text: "COR" })')).toMatchObject({ nodes: [{ name: 'core' }] })
+    expect(await clusters('(filter: { names: [] })')).toMatchObject({ totalCount: 0, nodes: [] })
+    expect(await clusters('', 'viewer/project:alpha')).toMatchObject({
+      totalCount: 1,
+      nodes: [{ provider: 'p', name: 'edge' }],
+    })
+  })
+
+  it('count devices by connectivity, as the list has them', async () => {
+    const document =
+      '{ deviceCounts { total online offline retrying unknown } devices(first: 100) { nodes { connectivity } } }'
+    for (const who of [undefined, munich, 'viewer/project:alpha', 'viewer/none']) {
+      const { deviceCounts, devices } = await api.ask(document, {}, who)
+      const of = (wanted: string) =>
+        devices.nodes.filter(({ connectivity }: { connectivity: string }) => connectivity === wanted).length
+      expect(deviceCounts).toEqual({
+        ...{ total: devices.nodes.length, online: of('ONLINE'), offline: of('OFFLINE') },
+        ...{ retrying: of('RETRYING'), unknown: of('UNKNOWN') },
+      })
+    }
+    const { deviceCounts } = await api.ask(
+      '{ deviceCounts(filter: { labels: [{ key: "site", value: "munich" }] }) { total } }',
+    )
+    expect(deviceCounts).toEqual({ total: 2 })
+  })
+
+  it('cost one statement for a list with its deployments, and one for counts', async () => {
+    api.statements()
+    await api.ask(
+      '{ deviceCounts { total online } clusters { nodes { name deployments { nodes { id } } deploymentCounts { total } } } }',
+    )
+    expect(api.statements()).toBe(4)
+  })
+})
