@@ -1,9 +1,12 @@
-/** Runs the reads of a route on one snapshot, within the time limit of an operation and the caller's limit of concurrent reads. */
+/**
+ * Runs the reads of a route on one snapshot, within the time limit of an operation and the caller's limit of concurrent reads. `read` runs
+ * again on the primary if the standby that it read is lost, so it answers last.
+ */
 import type { IncomingMessage } from 'node:http'
 import type { Principal } from '../domain/principal.ts'
 import type { Admission } from '../limits/admission.ts'
 import type { Deadline } from '../limits/deadline.ts'
-import type { Database, Snapshot } from '../store/database.ts'
+import type { Database, Freshness, Snapshot } from '../store/database.ts'
 
 export interface ReadingDeps {
   readonly database: Pick<Database, 'snapshot'>
@@ -18,11 +21,23 @@ export async function reading<T>(
   read: (snapshot: Snapshot) => Promise<T>,
 ): Promise<T> {
   const { signal, met } = deadline()
+
+  async function readFrom(freshness: Freshness): Promise<T> {
+    const snapshot = await database.snapshot(signal, freshness)
+    try {
+      return await read(snapshot)
+    } catch (error) {
+      if (!snapshot.isStandbyLost?.()) throw error
+    } finally {
+      await snapshot.close()
+    }
+    return readFrom('primary')
+  }
+
   try {
     const leave = await admission.enter(admission.callerOf(principal, request), signal)
     try {
-      const snapshot = await database.snapshot(signal, 'present')
-      return await read(snapshot).finally(snapshot.close)
+      return await readFrom('present')
     } finally {
       leave()
     }

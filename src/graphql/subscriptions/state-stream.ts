@@ -74,6 +74,11 @@ export function streamState<Payload, Memory>(
       return visible === null ? { skip: true } : await react(reader, visible, past)
     } catch (error) {
       event.release()
+      if (event.snapshot.isStandbyLost?.()) {
+        // The same event again, from another snapshot.
+        follow({ topics, ...(matches && { matches }), from: watched.before() })
+        return { skip: true }
+      }
       watched.close()
       throw error
     }
