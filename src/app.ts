@@ -109,6 +109,7 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     offlineAfter: config.offlineAfter,
     stalling: config.stalling,
     ...config.retention,
+    ...(timeouts.duties && { interval: timeouts.duties }),
     failed: (error, duty) => warn(`the background duty ${duty} failed: trying again`)(error),
     clock,
   })

@@ -19,6 +19,8 @@ export interface Timeouts {
   readonly body?: number
   /** Until a batch is committed, including retries. */
   readonly commit?: number
+  /** Between rounds of the background duties. */
+  readonly duties?: number
   /** Between checks of the TLS files. */
   readonly tlsFiles?: number
 }

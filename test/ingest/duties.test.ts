@@ -4,6 +4,7 @@ import { registerDevices } from '../../src/ingest/commands/device.ts'
 import { recordReport } from '../../src/ingest/commands/report.ts'
 import { createDuties, type Duty, type Turn } from '../../src/ingest/duties.ts'
 import { createMaintenance, type Maintenance } from '../../src/ingest/maintenance.ts'
+import { defaultTimeouts } from '../../src/rest/guard.ts'
 import { readHead } from '../../src/store/connection/log-head.ts'
 import type { Database, Session } from '../../src/store/database.ts'
 import { listDuties } from '../../src/store/read/duties.ts'
@@ -112,7 +113,11 @@ describe.each(stores)('a background duty on $name', (store) => {
   })
 
   it('is shown by every server, in its metrics and by /readyz', async () => {
-    const server = await startApp({ store, env: { HISTORY_DAYS: '1' } })
+    const server = await startApp({
+      store,
+      env: { HISTORY_DAYS: '1' },
+      timeouts: { ...defaultTimeouts, duties: 200 },
+    })
     onTestFinished(() => server.stop())
     const verbose = async () => (await fetch(`${server.url}/readyz?verbose`)).json()
     await expect

@@ -22,7 +22,7 @@ async function play(url: string, acknowledged: number): Promise<{ findings: Find
   let timer: NodeJS.Timeout | undefined
   runs += 1
   const size = { devices: 30, rollouts: 2, clusters: 0, agents: 0, seed: 7, run: `run-${runs}` }
-  const findings = await simulate({ url, ...size, speed: 60, duration: null }, stop.signal, (begun) => {
+  const findings = await simulate({ url, ...size, speed: 240, duration: null }, stop.signal, (begun) => {
     running = begun
     timer = setInterval(() => {
       const { APPLIED, UNCHANGED, STALE } = begun.ledger.verdicts

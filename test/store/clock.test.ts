@@ -1,5 +1,6 @@
 /** Leases and due times are judged by the database's clock, whatever a server's own clock shows. */
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { defaultTimeouts } from '../../src/rest/guard.ts'
 import { createDatabaseClock } from '../../src/store/connection/clock.ts'
 import { openDatabase } from '../../src/store/open.ts'
 import { holdLease } from '../../src/store/write/housekeeping.ts'
@@ -34,7 +35,11 @@ describe.each(stores)('the clock of $name', (store) => {
     const on = await store.create()
     onTestFinished(() => on.drop())
     stepClock(hour)
-    const server = await startApp({ on, env: { SINK_ALLOW: '127.0.0.1' } })
+    const server = await startApp({
+      on,
+      env: { SINK_ALLOW: '127.0.0.1' },
+      timeouts: { ...defaultTimeouts, duties: 200 },
+    })
     onTestFinished(() => server.stop())
     await server.query(
       'mutation ($url: String!) { createWebhook(input: { name: "w", url: $url }) { __typename ... on UserError { message } } }',

@@ -1,5 +1,6 @@
 /** A replica whose clock is ahead holds what only one may do, and dies: the others take over when an ordinary lease has run out. */
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { defaultTimeouts } from '../../../src/rest/guard.ts'
 import { startApp } from '../../support/app.ts'
 import { startNode } from '../../support/child.ts'
 import { startReceiver } from '../../support/receiver.ts'
@@ -33,7 +34,7 @@ describe.each(postgresStores)('a replica on $name whose clock is an hour ahead',
     await ask('/device/e/deployment/d/status', status('installing'))
     // It holds the webhook, and the lease of the periodic duties.
     await receiver.until((all) => all.length > 0)
-    const other = await startApp({ on, env })
+    const other = await startApp({ on, env, timeouts: { ...defaultTimeouts, duties: 200 } })
     onTestFinished(() => other.stop())
     const { session } = other.app.database
     await expect.poll(() => session.run('select 1 from leases')).toHaveLength(1)
