@@ -80,6 +80,30 @@ describe.each(stores)('a caller with an access scope on $name', (store) => {
     })
   })
 
+  it.each([munich, alpha, both])(
+    '%s learns nothing outside its scope from a selector and its opposite',
+    async (who) => {
+      const selectors = [
+        '{ deviceIds: ["hidden-1"] }',
+        '{ states: [FAILED] }',
+        '{ label: { key: "site", prefix: "os" } }',
+        '{ or: [{ text: "hidden" }, { reporters: ["m-1"] }] }',
+        '{ lastHeardBefore: "2999-01-01T00:00:00Z", deploymentIds: ["pump"] }',
+      ]
+      for (const selector of selectors) {
+        const { some, others } = await api.ask(
+          `{ some: deployments(filter: { where: ${selector} }) { totalCount nodes { deploymentId device { deviceId } } }
+          others: deployments(filter: { where: { not: ${selector} } }) { totalCount nodes { deploymentId device { deviceId } } } }`,
+          {},
+          who,
+        )
+        expect(JSON.stringify([some, others])).not.toContain('hidden')
+        expect(some.totalCount + others.totalCount).toBe(2)
+        expect(some.nodes.length + others.nodes.length).toBe(2)
+      }
+    },
+  )
+
   it('gets only matches in its scope for an ambiguous ID', async () => {
     const { errors } = await api.query('{ deployment(deploymentId: "pump") { id } }')
     expect(errors?.[0]).toMatchObject({ extensions: { code: 'AMBIGUOUS' } })

@@ -29,6 +29,15 @@ describe.each(stores)('queries on $name', (store) => {
     ['states: null', ['d-1', 'd-2', 'shared', 'shared']],
     ['changedAfter: "2999-01-01T00:00:00Z"', []],
     ['changedBefore: "2999-01-01T00:00:00Z"', ['d-1', 'd-2', 'shared', 'shared']],
+    ['label: { key: "site", notIn: ["munich"] }', ['d-2', 'shared', 'shared']],
+    ['lastHeardBefore: "2999-01-01T00:00:00Z"', ['d-1', 'd-2', 'shared', 'shared']],
+    ['where: {}', ['d-1', 'd-2', 'shared', 'shared']],
+    ['where: { or: [{ hasError: true }, { states: [PENDING] }] }', ['d-1', 'd-2']],
+    ['where: { not: { deploymentIds: ["shared"] }, label: { key: "site", prefix: "mun" } }', ['d-1']],
+    ['where: { and: [{ reporters: ["gw"] }, { not: { hasError: true } }] }', ['shared']],
+    ['where: { or: [] }', []],
+    ['where: { and: [] }, deploymentIds: ["d-1"]', ['d-1']],
+    ['where: { not: null, ids: null }, deploymentIds: ["d-1"]', ['d-1']],
   ])('filters by %s, in the list, its total and the counts alike', async (filter, ids) => {
     const { deployments, deploymentCounts } = await api().ask(`{
       deployments(filter: { ${filter} }, orderBy: NAME) { totalCount nodes { deploymentId } }
@@ -37,6 +46,18 @@ describe.each(stores)('queries on $name', (store) => {
     expect(deployments.nodes.map((node: { deploymentId: string }) => node.deploymentId)).toEqual(ids)
     expect(deployments.totalCount).toBe(ids.length)
     expect(deploymentCounts.total).toBe(ids.length)
+  })
+
+  it('refuses a selector that is too deep or too large', async () => {
+    const nested = Array.from({ length: 7 }).reduce<object>((inner) => ({ not: inner }), {})
+    const wide = { or: Array.from({ length: 101 }, () => ({})) }
+    for (const where of [nested, wide]) {
+      const { errors } = await api().query(
+        'query ($where: DeploymentWhere) { deployments(filter: { where: $where }) { totalCount } }',
+        { where },
+      )
+      expect(errors?.[0]).toMatchObject({ extensions: { code: 'BAD_USER_INPUT' } })
+    }
   })
 
   it('filters by node IDs, including those of past revisions', async () => {

@@ -3,7 +3,7 @@
  * from `first` or `last`, including variables, and a series with its number of points. It is computed before execution; execution/budget.ts counts the actual
  * values.
  *
- *   cost(selection set) = sum over its fields of 1 + size × cost(its own selection set)
+ *   cost(selection set) = sum over its fields of 1 + size × cost(its own selection set) + the parts of its selector (`filter.where`)
  */
 import {
   type FieldNode,
@@ -17,6 +17,7 @@ import {
   isListType,
   type SelectionSetNode,
   type ValueNode,
+  valueFromASTUntyped,
 } from 'graphql'
 import { defaultPageSize, defaultPoints, maxPageSize, maxPoints } from './page-size.ts'
 
@@ -55,10 +56,11 @@ export function costOf({ schema, operation, fragmentDefinitions, variableValues 
   }
 
   function ofField(field: FieldNode, parent: GraphQLNamedType | undefined): number {
-    if (!field.selectionSet) return 1
+    const parts = partsOf(field)
+    if (!field.selectionSet) return 1 + parts
     const definition = isCompositeType(parent) ? schema.getField(parent, field.name.value) : undefined
-    if (!definition) return 1
-    return 1 + sizeOf(field, definition, parent) * ofSet(field.selectionSet, getNamedType(definition.type))
+    if (!definition) return 1 + parts
+    return 1 + parts + sizeOf(field, definition, parent) * ofSet(field.selectionSet, getNamedType(definition.type))
   }
 
   function sizeOf(
@@ -81,6 +83,13 @@ export function costOf({ schema, operation, fragmentDefinitions, variableValues 
     return Array.isArray(ids) ? ids.length : assumedLength
   }
 
+  /** Each is a condition on every row that is read. */
+  function partsOf(field: FieldNode): number {
+    const filter = field.arguments?.find(({ name }) => name.value === 'filter')?.value
+    const value = filter && valueFromASTUntyped(filter, variableValues.coerced)
+    return isObject(value) ? objectsIn(value.where) : 0
+  }
+
   function isPage(type: GraphQLNamedType | undefined): boolean {
     return isCompositeType(type) && schema.getField(type, 'pageInfo') !== undefined
   }
@@ -95,4 +104,14 @@ export function costOf({ schema, operation, fragmentDefinitions, variableValues 
     name === undefined ? undefined : schema.getType(name)
 
   return ofSet(operation.selectionSet, schema.getRootType(operation.operation) ?? undefined)
+}
+
+function objectsIn(value: unknown): number {
+  if (!isObject(value)) return 0
+  const below = Object.values(value).reduce((sum: number, part) => sum + objectsIn(part), 0)
+  return below + (Array.isArray(value) ? 0 : 1)
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null
 }

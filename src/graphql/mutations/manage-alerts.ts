@@ -6,10 +6,14 @@ import type { StoredRule } from '../../store/alerts/rows.ts'
 import { required } from '../execution/required.ts'
 import { AlertRule } from '../objects/alerts/alert-rule.ts'
 import { AlertMetricEnum, AlertSeverityEnum, AlertUnitEnum } from '../objects/alerts/vocabulary.ts'
-import { type DeploymentFilterInput, DeploymentFilterRef, toDeploymentFilter } from '../objects/deployment-filter.ts'
 import { LabelInput } from '../objects/label.ts'
 import { decodeNodeId } from '../objects/node.ts'
 import { Alert } from '../objects/refs.ts'
+import {
+  type DeploymentFilterInput,
+  DeploymentFilterRef,
+  toDeploymentFilter,
+} from '../objects/selectors/deployment-filter.ts'
 import type { InputCheck } from './input-check.ts'
 import { addMutation, type SuccessFields } from './mutation.ts'
 

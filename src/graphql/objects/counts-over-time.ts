@@ -9,7 +9,7 @@ import type { Reader } from '../execution/loaders.ts'
 import type { Parent } from '../execution/parents.ts'
 import { defaultPoints, maxPoints } from '../guards/page-size.ts'
 import { type CountsAt, DeploymentCounts, loadConvergence } from './counts.ts'
-import { type DeploymentFilterInput, DeploymentFilterRef, toDeploymentFilter } from './deployment-filter.ts'
+import { type DeploymentFilterInput, DeploymentFilterRef, toDeploymentFilter } from './selectors/deployment-filter.ts'
 
 const StateChanges = builder.objectRef<StateCounts>('DeploymentStateChanges').implement({
   access: 'viewer',

@@ -10,8 +10,8 @@ import {
 import { builder } from '../builder.ts'
 import type { Reader } from '../execution/loaders.ts'
 import type { Parent } from '../execution/parents.ts'
-import { DeploymentFilterRef, toDeploymentFilter } from './deployment-filter.ts'
 import { pastArgs, resolvePastArgs } from './past.ts'
+import { DeploymentFilterRef, toDeploymentFilter } from './selectors/deployment-filter.ts'
 
 /** `convergence` is counted only if it is selected. */
 export type CountsAt = StateCounts & {

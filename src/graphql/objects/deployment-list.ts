@@ -7,9 +7,9 @@ import type { Parent } from '../execution/parents.ts'
 import { type Connection, connect, implementConnection, type PageArguments, pageArgs } from './connection.ts'
 import { total } from './counts.ts'
 import { gatherParents } from './deployment.ts'
-import { type DeploymentFilterInput, DeploymentFilterRef, toDeploymentFilter } from './deployment-filter.ts'
 import { type PastArguments, pastArgs, resolvePastArgs } from './past.ts'
 import { Deployment } from './refs.ts'
+import { type DeploymentFilterInput, DeploymentFilterRef, toDeploymentFilter } from './selectors/deployment-filter.ts'
 import { DeploymentOrderEnum } from './vocabulary.ts'
 
 export const DeploymentConnection = implementConnection('Deployment', () => Deployment, 'deployments', gatherParents)

@@ -9,7 +9,6 @@ import { ChangeConnection, changesOf } from './changes/change-list.ts'
 import { pageArgs, revisionPageArgs } from './connection.ts'
 import { countsOf, DeploymentCounts, loadCounts } from './counts.ts'
 import { DeploymentCountsPoint, seriesArgs, seriesOf } from './counts-over-time.ts'
-import { DeploymentFilterRef, toDeploymentFilter } from './deployment-filter.ts'
 import { DeploymentConnection, deploymentListArgs, deploymentsOf } from './deployment-list.ts'
 import { DeploymentGroupConnection, groupArgs, groupsOf } from './groups/group.ts'
 import { Node } from './interfaces.ts'
@@ -18,6 +17,7 @@ import { pastArgs, resolvePastArgs } from './past.ts'
 import { LifecycleAction, Rollout, RolloutInstance } from './refs.ts'
 import { resourceFields } from './resource.ts'
 import { lifeFields } from './rollouts/rollout-life.ts'
+import { DeploymentFilterRef, toDeploymentFilter } from './selectors/deployment-filter.ts'
 import {
   ConvergenceEnum,
   InstanceStatusEnum,

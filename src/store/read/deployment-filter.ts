@@ -2,7 +2,7 @@
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
 import type { Convergence } from '../../domain/desired.ts'
-import type { Selector } from '../../domain/selector.ts'
+import type { Selector } from '../../domain/selectors/selector.ts'
 import { isStorable } from '../../domain/text.ts'
 import type { DeploymentState, Millis, Readiness, Revision } from '../../domain/values.ts'
 import {
@@ -20,8 +20,11 @@ import { changeLog, deployments, instances, targets } from '../tables/schema.ts'
 import { isDeviceRow, type TargetCondition, targetConditions, targetRow } from './filters/target-filter.ts'
 import { type GroupName, isInGroup } from './groups/grouping.ts'
 
+/** The parent is left out: a reader of a part of the fleet may see a device without its parent. */
+type OnTarget = Omit<TargetCondition, 'parents'>
+
 /** Any value within a field, and all fields together. An absent field matches everything, an empty list nothing. */
-export interface DeploymentFilter extends TargetCondition {
+export interface DeploymentFilter extends OnTarget {
   readonly keys?: readonly number[]
   readonly deploymentIds?: readonly string[]
   readonly reporters?: readonly string[]
@@ -61,7 +64,7 @@ export const d = alias(deployments, 'd')
 type Conditions<Fields> = { readonly [Field in keyof Fields]-?: (value: NonNullable<Fields[Field]>) => SQL }
 
 /** Conditions on a deployment itself. The compiler ensures that all fields are in this or in targetConditions. */
-const ownConditions: Conditions<Omit<DeploymentFilter, keyof TargetCondition | 'text'>> = {
+const ownConditions: Conditions<Omit<DeploymentFilter, keyof OnTarget | 'text'>> = {
   keys: (keys) => isAnyOf(d.key, keys, 'bigint'),
   deploymentIds: (ids) => isAnyOf(d.deploymentId, ids, 'text'),
   reporters: (names) => isAnyOf(d.reporter, names, 'text'),
@@ -86,7 +89,7 @@ const ownConditions: Conditions<Omit<DeploymentFilter, keyof TargetCondition | '
 }
 
 export const onTarget = targetRow('on_target')
-const onTargetConditions = targetConditions(onTarget)
+const { parents: _, ...onTargetConditions } = targetConditions(onTarget, [])
 
 /** How to say that the target of `d` matches a condition. */
 type Reach = (condition: SQL) => SQL

@@ -1,7 +1,8 @@
 /** Parameters of statements, and conditions that many tables share. */
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { PgDialect } from 'drizzle-orm/pg-core'
-import { explicit, foldSelector, type LabelCondition, type Selector } from '../../domain/selector.ts'
+import { explicit, type LabelCondition } from '../../domain/selectors/label-condition.ts'
+import { foldSelector, type Selector } from '../../domain/selectors/selector.ts'
 import type { Label } from '../../domain/target.ts'
 import { isStorable, storableJson } from '../../domain/text.ts'
 import type { Millis } from '../../domain/values.ts'
@@ -78,7 +79,7 @@ export function hasAnyLabel(labels: SQLWrapper, wanted: readonly Label[]): SQL {
   return either(storable.map(({ key, value }) => sql`${labels} @> ${storableJson([{ key, value }])}::text::jsonb`))
 }
 
-/** Rows with a label of that key whose value is as the condition says, by matchesLabel of domain/selector.ts. */
+/** Rows with a label of that key whose value is as the condition says, by matchesLabel of domain/selectors/label-condition.ts. */
 export function hasLabelWhere(labels: SQLWrapper, condition: LabelCondition): SQL {
   const { key, equals, in: wanted, notIn, exists, prefix } = explicit(condition)
   const anyOf = (values: readonly string[]): SQL =>

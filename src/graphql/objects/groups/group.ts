@@ -8,10 +8,10 @@ import type { Context } from '../../execution/context.ts'
 import type { Parent } from '../../execution/parents.ts'
 import { type Connection, connect, implementConnection, mapPage, type PageArguments, pageArgs } from '../connection.ts'
 import { type CountsAt, DeploymentCounts } from '../counts.ts'
-import { type DeploymentFilterInput, DeploymentFilterRef, toDeploymentFilter } from '../deployment-filter.ts'
 import { encodeNodeId } from '../node.ts'
 import { pastArgs, resolvePastArgs } from '../past.ts'
 import { Deployment, Rollout, Target } from '../refs.ts'
+import { type DeploymentFilterInput, DeploymentFilterRef, toDeploymentFilter } from '../selectors/deployment-filter.ts'
 import { GroupingEnum, groupDescriptions, toGroupedBy } from './grouping.ts'
 
 /** A group, and the question that it answers. */

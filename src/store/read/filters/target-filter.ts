@@ -1,7 +1,7 @@
 /** Conditions on a device, a cluster or a cloud region: for lists of devices, and for lists of deployments, changes and resources by where they are. */
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
-import type { LabelCondition } from '../../../domain/selector.ts'
+import type { LabelCondition } from '../../../domain/selectors/label-condition.ts'
 import type { Connectivity, Label } from '../../../domain/target.ts'
 import { isStorable, storableJson } from '../../../domain/text.ts'
 import type { Millis } from '../../../domain/values.ts'
@@ -33,16 +33,21 @@ export interface TargetCondition {
 export type TargetRow = ReturnType<typeof targetRow>
 export const targetRow = (name: string) => alias(targets, name)
 
-const parent = targetRow('parent_device')
+export const parentRow = targetRow('parent_device')
 
 type Of<Field extends keyof TargetCondition> = (value: NonNullable<TargetCondition[Field]>) => SQL
 
-export function targetConditions(t: TargetRow): { readonly [Field in keyof TargetCondition]-?: Of<Field> } {
+/** `seesParent`: the conditions that the reader sees a parent. Without them, a filter would reveal its name. */
+export function targetConditions(
+  t: TargetRow,
+  seesParent: readonly SQL[],
+): { readonly [Field in keyof TargetCondition]-?: Of<Field> } {
   return {
     deviceIds: (names) => all([isDeviceRow(t), isAnyOf(t.name, names, 'text')]),
     clusters: (names) => isPlace(t, names),
     parents: (names) =>
-      sql`${t.parentKey} in (select ${parent.key} from ${targets} ${parent} where ${isDeviceRow(parent)} and ${isAnyOf(parent.name, names, 'text')})`,
+      sql`${t.parentKey} in (select ${parentRow.key} from ${targets} ${parentRow}
+        where ${all([isDeviceRow(parentRow), isAnyOf(parentRow.name, names, 'text'), ...seesParent])})`,
     labels: (labels) => either([hasAnyLabel(t.labels, labels), callsItself(t, labels)]),
     label: (condition) => hasEffectiveLabel(t, condition),
     connectivity: (values) => isAnyOf(t.connectivity, values, 'connectivity'),
@@ -88,12 +93,11 @@ const capability = (name: 'vendor' | 'modelNumber'): SQLWrapper =>
  * their own.
  */
 export function targetsByIndex(t: TargetRow, condition: TargetCondition): SQL | null {
-  const { deviceIds, clusters, labels, label, parents } = condition
+  const { deviceIds, clusters, labels, label } = condition
   const from = (where: SQL): SQL => sql`select ${t.key} as key from ${targets} ${t} where ${where}`
-  const conditions = targetConditions(t)
+  const conditions = targetConditions(t, [])
   if (deviceIds) return from(conditions.deviceIds(deviceIds))
   if (clusters) return from(conditions.clusters(clusters))
-  if (parents) return from(conditions.parents(parents))
   if (labels) return labelled(t, (row) => hasAnyLabel(row, labels))
   if (!label || label.exists === false) return null
   const { key, equals, in: some, notIn, exists, prefix } = label

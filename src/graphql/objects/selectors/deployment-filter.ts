@@ -1,0 +1,45 @@
+import type { DeploymentFilter } from '../../../store/read/deployment-filter.ts'
+import { builder } from '../../builder.ts'
+import { givenFields } from '../../mutations/input.ts'
+import { DeploymentGroupInput, toGroupName } from '../groups/grouping.ts'
+import {
+  DeploymentWhereRef,
+  deploymentConditions,
+  toDeploymentCondition,
+  toDeploymentSelector,
+} from './deployment-selector.ts'
+
+export const DeploymentFilterRef = builder.inputType('DeploymentFilter', {
+  description:
+    'Selects deployments. A deployment matches a field if it has any of its values; it must match all fields given. An empty list matches nothing. If more than 100,000 deployments lie between the rows of a page, or more than 400,000 may match a count, the filter is refused: add a condition that an index serves.',
+  fields: (t) => ({
+    ...deploymentConditions(t),
+    retired: t.boolean({
+      description:
+        'True: only deployments that were closed when their device was retired. Absent or false: all other deployments.',
+    }),
+    group: t.field({
+      type: DeploymentGroupInput,
+      description: 'One group of `deploymentGroups`: the deployments that belong to it.',
+    }),
+    where: t.field({
+      type: DeploymentWhereRef,
+      description: 'Conditions that are combined by `and`, `or` and `not`.',
+    }),
+  }),
+})
+
+export type DeploymentFilterInput = typeof DeploymentFilterRef.$inferInput
+
+export function toDeploymentFilter(input: DeploymentFilterInput | null | undefined): DeploymentFilter {
+  const { retired, group, where, ...conditions } = input ?? {}
+  // `retired: false` is the default. As null it does not count as a filter, so stored counters can answer.
+  return {
+    ...toDeploymentCondition(conditions),
+    ...givenFields({
+      retired: retired || null,
+      group: group ? toGroupName(group) : null,
+      where: toDeploymentSelector(where),
+    }),
+  }
+}
