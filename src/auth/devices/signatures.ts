@@ -15,7 +15,7 @@ import type { IncomingMessage } from 'node:http'
 import type { TLSSocket } from 'node:tls'
 import { parseDictionary } from 'structured-headers'
 import type { Database } from '../../store/database.ts'
-import { findIdentities, findUsed, type HeldIdentity } from '../../store/read/device-credentials.ts'
+import { findSigners, type HeldIdentity, type SignedMessage } from '../../store/read/device-credentials.ts'
 import {
   algorithmsOf,
   coveredBy,
@@ -45,23 +45,31 @@ export interface SignatureDeps {
 }
 
 export function createSignatureMethod({ database, config, publicUrl, clock }: SignatureDeps): Identify {
-  const findKey = createLookup((ids) => findIdentities(database.session, ids))
-  const isUsed = createLookup((ids) => findUsed(database.session, ids))
+  /** By proof: it is a hash of the key id, too. */
+  const asked = new Map<string, SignedMessage>()
+  const findSigner = createLookup((proofs) => {
+    const messages = proofs.flatMap((proof) => asked.get(proof) ?? [])
+    for (const proof of proofs) asked.delete(proof)
+    return findSigners(database.session, messages)
+  })
 
   /** Null: the key is not registered. An intermediary may have added a signature of its own. */
   async function check(message: Message, one: MessageSignature): Promise<Found | null> {
     const id = one.parameters.get('keyid')
     if (typeof id !== 'string') return null
-    const held = await findKey(id.toLowerCase())
+    const keyId = id.toLowerCase()
+    const base = readBase(message, one)
+    const proof = nameOf(keyId, one, typeof base === 'string' ? base : '')
+    asked.set(proof, { keyId, proof })
+    const held = await findSigner(proof)
     if (!held || held.publicKey === null) return null
     const until = requireFresh(one)
     requireCoverage(one, message)
-    const base = signatureBase(message, one.input)
+    if (typeof base !== 'string') throw base
     requireValid(held, one, base, message)
     refuseEnded(held)
-    const proof = { id: nameOf(held.id, one, base), until }
-    if (await isUsed(proof.id)) throw replayed()
-    return { device: held.device, proof }
+    if (held.isUsed) throw replayed()
+    return { device: held.device, proof: { id: proof, until } }
   }
 
   /** Returns the time until which the message is valid. */
@@ -100,6 +108,16 @@ export function createSignatureMethod({ database, config, publicUrl, clock }: Si
       'unknown',
       'no key of the Signature is registered: keyid must be the SHA-256 of the public key (SPKI, DER) in hexadecimal',
     )
+  }
+}
+
+/** An error is thrown only for a registered key: an intermediary may sign in its own way. */
+function readBase(message: Message, { input }: MessageSignature): string | SignatureSyntax {
+  try {
+    return signatureBase(message, input)
+  } catch (error) {
+    if (error instanceof SignatureSyntax) return error
+    throw error
   }
 }
 

@@ -1,5 +1,6 @@
 /** Reads the stored credentials of devices: hashes of tokens, public keys, SPIFFE ids. */
 import { sql } from 'drizzle-orm'
+import { storableJson } from '../../domain/text.ts'
 import type { Millis } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
 import { isAnyOf } from '../sql/parameters.ts'
@@ -33,6 +34,30 @@ export async function findIdentities(session: Session, ids: readonly string[]): 
       where ${isAnyOf(deviceIdentities.id, ids, 'text')}`,
   )
   return new Map(rows.map((row) => [row.id, row]))
+}
+
+/** A signed message by its key and its proof. */
+export interface SignedMessage {
+  readonly keyId: string
+  readonly proof: string
+}
+
+export interface Signer extends HeldIdentity {
+  /** Whether the message was executed before. */
+  readonly isUsed: boolean
+}
+
+/** The holders of the keys, by proof: one statement for both questions about a signed message. */
+export async function findSigners(session: Session, messages: readonly SignedMessage[]): Promise<Map<string, Signer>> {
+  const rows = await session.rows<Signer & { readonly proof: string }>(
+    sql`select ${deviceIdentities.id} as id, ${targets.name} as device, ${targets.revokedAt} as "revokedAt", ${targets.retiredAt} as "retiredAt",
+        ${deviceIdentities.publicKey} as "publicKey", x.proof,
+        exists (select from ${usedSignatures} where ${usedSignatures.id} = x.proof and ${usedSignatures.heldUntil} is null) as "isUsed"
+      from json_to_recordset(${storableJson(messages)}::text::json) as x("keyId" text, proof text)
+      cross join lateral (select * from ${deviceIdentities} where ${deviceIdentities.id} = x."keyId" offset 0) ${deviceIdentities}
+      join ${targets} on ${targets.key} = ${deviceIdentities.targetKey}`,
+  )
+  return new Map(rows.map((row) => [row.proof, row]))
 }
 
 /** The signatures that were used. */

@@ -2,6 +2,8 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createClaiming } from '../../../src/auth/devices/claims.ts'
 import { DomainError } from '../../../src/domain/errors.ts'
+import { sessionOf } from '../../../src/store/connection/transaction.ts'
+import type { Database } from '../../../src/store/database.ts'
 import { type RunningApp, startApp } from '../../support/app.ts'
 import { openFresh } from '../../support/databases.ts'
 import { type EmptyStore, postgresStores, stores } from '../../support/stores.ts'
@@ -55,6 +57,31 @@ describe.each(
     const items = Array.from({ length: 600 }, (_, index) => bodyOf(`d-${index}`))
     expectOne(await copies(servers, key, '/reports', JSON.stringify({ reports: items }), 5), 200)
   })
+})
+
+it.each(stores)('a signed report asks the database once about its message, and claims it, on $name', async (store) => {
+  const empty = await store.create()
+  const asked: string[] = []
+  const open = async (): Promise<Database> => {
+    const database = await empty.open()
+    const session = sessionOf((text, parameters) => {
+      if (/device_identities|used_signatures/.test(text)) asked.push(text)
+      return database.session.run(text, parameters)
+    })
+    return { ...database, session }
+  }
+  const server = await startApp({ on: { ...empty, open }, env })
+  onTestFinished(async () => {
+    await server.stop()
+    await empty.drop()
+  })
+  const key = newKey.ed25519()
+  await registerAll(server, [{ deviceId: 'press', publicKeys: [key.publicKey] }])
+  asked.length = 0
+  const body = JSON.stringify(bodyOf('pump'))
+  const headers = signed(key, { url: `${env.PUBLIC_URL}${statusOf('press')}`, body })
+  expect((await server.post(statusOf('press'), body, headers)).status).toBe(201)
+  expect(asked.map((text) => /select|insert/.exec(text)?.[0])).toEqual(['select', 'insert'])
 })
 
 describe.each(stores)('a claim on $name', (store) => {
