@@ -27,7 +27,15 @@ export function createCheckpoints(database: Database): Duty {
       for (;;) {
         const cursor = await readCheckpointed(session)
         const walked = cursor === null ? null : await walkEntries(session, cursor)
-        if (cursor === null || walked === null) return true
+        if (cursor === null) return true
+        if (walked === null) {
+          // Without any checkpoint, counts by state of certain convergence would count the fleet's rows.
+          if (entries.get(fleet) === fleetSpacing) {
+            await writeCheckpoints(database, cursor, [fleet])
+            entries.set(fleet, 0)
+          }
+          return true
+        }
         const unknown = [...walked.entries.keys()].filter((key) => !entries.has(key))
         for (const [key, n] of await entriesSinceCheckpoint(session, unknown, cursor)) entries.set(key, n)
         const due: number[] = []

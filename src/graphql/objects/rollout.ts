@@ -8,7 +8,6 @@ import type { Reader } from '../execution/loaders.ts'
 import { ChangeConnection, changesOf } from './changes/change-list.ts'
 import { pageArgs, revisionPageArgs } from './connection.ts'
 import { countsOf, DeploymentCounts, loadCounts } from './counts.ts'
-import { DeploymentCountsPoint, seriesArgs, seriesOf } from './counts-over-time.ts'
 import { DeploymentConnection, deploymentListArgs, deploymentsOf } from './deployment-list.ts'
 import { DeploymentGroupConnection, groupArgs, groupsOf } from './groups/group.ts'
 import { Node } from './interfaces.ts'
@@ -18,6 +17,7 @@ import { LifecycleAction, Rollout, RolloutInstance } from './refs.ts'
 import { resourceFields } from './resource.ts'
 import { lifeFields } from './rollouts/rollout-life.ts'
 import { DeploymentFilterRef, toDeploymentFilter } from './selectors/deployment-filter.ts'
+import { DeploymentCountsPoint, seriesArgs, seriesOf } from './series/deployment-series.ts'
 import {
   ConvergenceEnum,
   InstanceStatusEnum,

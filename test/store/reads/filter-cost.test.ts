@@ -2,11 +2,13 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { DomainError } from '../../../src/domain/errors.ts'
+import { readHead } from '../../../src/store/connection/log-head.ts'
 import type { Database, Session } from '../../../src/store/database.ts'
 import type { DeploymentFilter } from '../../../src/store/read/deployment-filter.ts'
 import { countDeployments, deploymentOrders, pageDeployments } from '../../../src/store/read/deployments.ts'
 import type { SourceLimits } from '../../../src/store/read/filters/deployment-source.ts'
 import type { PageRequest } from '../../../src/store/sql/order.ts'
+import { writeCheckpoints } from '../../../src/store/write/checkpoints.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
 import { readPlans } from './plan.ts'
 
@@ -46,6 +48,8 @@ describe.each(stores)('filtered reads on $name', (store) => {
     database = await empty.open()
     await database.transaction(fill)
     await database.session.run('analyze')
+    // As the duty does.
+    await writeCheckpoints(database, (await readHead(database.session)).revision, [0])
   })
   afterAll(async () => {
     await database.close()

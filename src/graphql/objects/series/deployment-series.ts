@@ -1,15 +1,15 @@
 /** Series: counts at many moments. */
-import { DomainError } from '../../domain/errors.ts'
-import type { Millis } from '../../domain/values.ts'
-import type { DeploymentFilter } from '../../store/read/deployment-filter.ts'
-import type { CountsPoint, StateCounts } from '../../store/read/deployments.ts'
-import { builder } from '../builder.ts'
-import type { Context } from '../execution/context.ts'
-import type { Reader } from '../execution/loaders.ts'
-import type { Parent } from '../execution/parents.ts'
-import { defaultPoints, maxPoints } from '../guards/page-size.ts'
-import { type CountsAt, DeploymentCounts, loadConvergence } from './counts.ts'
-import { type DeploymentFilterInput, DeploymentFilterRef, toDeploymentFilter } from './selectors/deployment-filter.ts'
+import { DomainError } from '../../../domain/errors.ts'
+import type { Millis } from '../../../domain/values.ts'
+import type { DeploymentFilter } from '../../../store/read/deployment-filter.ts'
+import type { CountsPoint, StateCounts } from '../../../store/read/deployments.ts'
+import { builder } from '../../builder.ts'
+import type { Context } from '../../execution/context.ts'
+import type { Reader } from '../../execution/loaders.ts'
+import type { Parent } from '../../execution/parents.ts'
+import { defaultPoints, maxPoints } from '../../guards/page-size.ts'
+import { type CountsAt, DeploymentCounts, loadConvergence } from '../counts.ts'
+import { type DeploymentFilterInput, DeploymentFilterRef, toDeploymentFilter } from '../selectors/deployment-filter.ts'
 
 const StateChanges = builder.objectRef<StateCounts>('DeploymentStateChanges').implement({
   access: 'viewer',
