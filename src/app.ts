@@ -17,6 +17,7 @@ import { createGraphql } from './graphql/graphql.ts'
 import { readPersistedDocuments } from './graphql/guards/persisted-documents.ts'
 import { readRuleFile } from './graphql/mutations/alert-rule-file.ts'
 import { schema } from './graphql/schema.ts'
+import { acceptUpgrades } from './graphql/transport/upgrade.ts'
 import { createHeadGauges } from './head-gauges.ts'
 import { applyRuleFile } from './ingest/commands/alert-rules.ts'
 import { createHeartbeats } from './ingest/heartbeats.ts'
@@ -34,6 +35,7 @@ import { createHttpServer } from './rest/server.ts'
 import { templateOf } from './rest/template.ts'
 import { watchTls } from './rest/tls-watch.ts'
 import { createOutgoing } from './sinks/compose.ts'
+import { logStandbys } from './standbys.ts'
 import { createDatabaseClock } from './store/connection/clock.ts'
 import { ensureEpoch, restartEpoch } from './store/connection/epoch.ts'
 import { isTransient } from './store/connection/failure.ts'
@@ -82,10 +84,7 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
   const outage = createOutage({ log, ping: () => database.ping(), clock })
   const warn = outage.note
 
-  database.standbys?.onChange(({ number, location, problem }) => {
-    if (problem === null) log.info({ standby: number, location }, `standby ${number} is used`)
-    else log.warn({ standby: number, location }, `standby ${number} is left out: ${problem}`)
-  })
+  logStandbys(database.standbys, log)
   const feed = await createFeed({
     database,
     restored: (seen) => restartEpoch(database, clock(), seen),
@@ -250,15 +249,7 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     clock,
     repositoryOf,
   })
-  server.on('upgrade', (request, socket, head) => {
-    // Node gives an upgrading socket no error listener, so a reset would end the process.
-    socket.on('error', () => undefined)
-    const [path] = (request.url ?? '').split('?')
-    const refusal =
-      path !== '/graphql' ? '404 Not Found' : isClosing ? '503 Service Unavailable\r\nRetry-After: 2' : null
-    if (refusal === null) graphql.upgrade(request, socket, head)
-    else socket.end(`HTTP/1.1 ${refusal}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
-  })
+  acceptUpgrades(server, graphql.upgrade, () => isClosing)
 
   async function close(): Promise<void> {
     isClosing = true

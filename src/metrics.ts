@@ -7,7 +7,7 @@ import { errorCodes } from './domain/errors.ts'
 import { type Verdict, verdicts } from './domain/report.ts'
 import { type FleetMetricsDeps, registerFleetMetrics, shared } from './fleet-metrics.ts'
 import { type LimitName, limitNames } from './limits/limits.ts'
-import { registerStandbyMetrics } from './standby-metrics.ts'
+import { registerStandbyMetrics } from './standbys.ts'
 import type { Standbys } from './store/database.ts'
 import { sinkKinds } from './store/tables/columns.ts'
 
