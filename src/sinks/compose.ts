@@ -3,6 +3,7 @@ import type { Feed } from '../feed/feed.ts'
 import type { Database } from '../store/database.ts'
 import type { AaiConfig } from './aai.ts'
 import { createAddressRule } from './address-rule.ts'
+import { createAlertmanagerDeliver } from './alertmanager.ts'
 import { createCallbackDeliver } from './callback.ts'
 import { createInventoryDeliver } from './inventory.ts'
 import { createSinkManager, type SinkManager } from './manage.ts'
@@ -50,6 +51,7 @@ export function createOutgoing(options: OutgoingOptions): Outgoing {
     deliver: {
       WEBHOOK: createWebhookDeliver({ database, send, source: publicUrl, clock }),
       CALLBACK: createCallbackDeliver({ database, send, clock }),
+      ALERTMANAGER: createAlertmanagerDeliver({ database, send, publicUrl, clock }),
       INVENTORY: aai ? createInventoryDeliver({ database, send, sendToAai, config: aai, publicUrl }) : notConfigured,
     },
   })

@@ -17,6 +17,12 @@ export interface SinkManager extends Announcements {
     readonly filter: SinkFilter
     readonly after: Revision | null
   }): Promise<{ readonly sink: Sink; readonly secret: string }>
+  /** `url`: its base address. `authorization`: the value of the header. */
+  createAlertmanager(alertmanager: {
+    readonly name: string
+    readonly url: string
+    readonly authorization: string | null
+  }): Promise<Sink>
   changeWebhook(
     key: number,
     change: { readonly name?: string; readonly url?: string; readonly secret?: string; readonly filter?: SinkFilter },
@@ -73,6 +79,14 @@ export function createSinkManager(deps: ManagerDeps): SinkManager {
       )
       refresh()
       return { sink, secret }
+    },
+    async createAlertmanager({ name, url, authorization }) {
+      checkUrl(url)
+      const { head } = await readRange(session)
+      const target = { name, url, secret: authorization, instanceKey: null, filter: {}, settings: {} }
+      const sink = await createSink(session, { kind: 'ALERTMANAGER', ...target, cursor: head.revision }, clock())
+      refresh()
+      return sink
     },
     async changeWebhook(key, change) {
       checkUrl(change.url)

@@ -135,7 +135,7 @@ export function createSinks(options: SinksOptions): Sinks {
     )
     if (idle.length === 0) return
     const { revision } = await readHead(database.session)
-    const level = idle.filter(({ kind }) => kind !== 'WEBHOOK').map(({ key }) => key)
+    const level = idle.filter(({ kind }) => kind === 'CALLBACK' || kind === 'INVENTORY').map(({ key }) => key)
     const behind = level.length === 0 ? new Set<number>() : await sinksBehind(database.session, level)
     const webhooks = idle.filter(({ kind }) => kind === 'WEBHOOK').map(({ key }) => key)
     const wanted = webhooks.length === 0 ? [] : await wantedDeliveries(database.session, webhooks)
@@ -145,8 +145,9 @@ export function createSinks(options: SinksOptions): Sinks {
         isWanted = true
         return
       }
-      if (sink.kind === 'WEBHOOK' ? sink.cursor < revision || behind.has(sink.key) : behind.has(sink.key))
-        begin(sink, revision)
+      const readsLog = sink.kind === 'WEBHOOK' || sink.kind === 'ALERTMANAGER'
+      const mustRepeat = sink.kind === 'ALERTMANAGER' && isRepeatDue(sink, now)
+      if (behind.has(sink.key) || mustRepeat || (readsLog && sink.cursor < revision)) begin(sink, revision)
     }
   }
 
@@ -215,4 +216,10 @@ export function createSinks(options: SinksOptions): Sinks {
       await releaseSinks(database.session, holder).catch(failed)
     },
   }
+}
+
+/** Whether an Alertmanager must get its alerts again (alertmanager.ts). */
+export function isRepeatDue({ settings }: Pick<Sink, 'settings'>, now: Millis): boolean {
+  const { repeatAt } = settings
+  return typeof repeatAt !== 'number' || repeatAt <= now
 }

@@ -53,7 +53,7 @@ export async function play(store: Store, commands: readonly Command[]): Promise<
     hub: feed.hub,
     clock: Date.now,
     interval: 1_000,
-    deliver: { WEBHOOK: webhook(api), CALLBACK: notHere, INVENTORY: notHere },
+    deliver: { WEBHOOK: webhook(api), CALLBACK: notHere, INVENTORY: notHere, ALERTMANAGER: notHere },
   })
   try {
     const base = Number((await api.ask('{ revision }')).revision)

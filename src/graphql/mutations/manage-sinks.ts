@@ -47,6 +47,34 @@ addMutation('createWebhook', {
   },
 })
 
+addMutation('createAlertmanager', {
+  access,
+  description:
+    'Sends all alerts to an Alertmanager (API v2): each firing alert every minute, and its end. For several Alertmanagers, create several sinks.',
+  input: {
+    description: 'The Alertmanager.',
+    fields: (t) => ({
+      name: t.string({ required: true, description: 'A name for the sink.' }),
+      url: t.string({
+        required: true,
+        description:
+          'The base URL, such as `https://alertmanager.example`. Private addresses must be allowed in `SINK_ALLOW`.',
+      }),
+      authorization: t.string({ description: 'The value of the Authorization header. Absent: none is sent.' }),
+    }),
+  },
+  check: ({ name, url, authorization }, check) => {
+    check.name(['name'], name)
+    check.text(['url'], url)
+    check.text(['authorization'], authorization)
+    if (/[^\x20-\x7e]/.test(authorization ?? '')) check.add(['authorization'], 'must be printable ASCII')
+  },
+  act: async ({ name, url, authorization }, { sinks }) => ({
+    sink: await sinks.createAlertmanager({ name, url, authorization: authorization ?? null }),
+  }),
+  success: { description: 'The sink was created. Alerts that fire are sent at once.', fields: sinkFields },
+})
+
 addMutation('updateWebhook', {
   access,
   description: 'Updates a webhook. It keeps its position.',

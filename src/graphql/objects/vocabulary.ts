@@ -201,6 +201,7 @@ export const SinkKindEnum = builder.enumType('SinkKind', {
   description: 'The kinds of sinks.',
   values: {
     WEBHOOK: { description: 'Sends changes as signed CloudEvents.' },
+    ALERTMANAGER: { description: 'Sends alerts to an Alertmanager.' },
     CALLBACK: { description: 'Sends the resources of an instance in the format of k8splugin callbacks.' },
     INVENTORY: { description: 'Keeps the resources of an instance up to date in A&AI.' },
   } satisfies Described<SinkKind>,

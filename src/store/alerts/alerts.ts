@@ -1,12 +1,12 @@
 /** Reads alerts and their rules. An alert's row has the revisions of all its changes, so its state at any revision is exact. */
-import { type SQL, sql } from 'drizzle-orm'
+import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { type Alert, type AlertSeverity, type AlertState, alertAt } from '../../domain/alerts/alert.ts'
-import type { Revision } from '../../domain/values.ts'
+import type { Millis, Revision } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
 import { visibleAlert } from '../read/access-scope.ts'
 import type { Order, Page, PageRequest } from '../sql/order.ts'
 import { pageOf, sorted, within } from '../sql/page.ts'
-import { all, asParents, either, isAnyOf } from '../sql/parameters.ts'
+import { all, asParents, either, isAnyOf, timeParameter } from '../sql/parameters.ts'
 import { alertRules, alerts } from '../tables/schema.ts'
 import { type AlertRecord, alertColumns, type RuleRecord, type StoredRule, toAlert, toRule } from './rows.ts'
 
@@ -73,6 +73,25 @@ export async function alertsByKey(
   const conditions = [isAnyOf(alerts.key, keys, 'bigint'), ...existed(asOf), ...visibleAlert(session, alerts)]
   const rows = await session.rows<AlertRecord>(sql`select ${alerts}.* from ${alerts} where ${all(conditions)}`)
   return new Map(rows.map((row) => [row.key, toRow(row, asOf)]))
+}
+
+/** Whether an alert was raised or resolved after a revision. */
+export async function hasAlertsAfter(session: Session, revision: Revision): Promise<boolean> {
+  const after = (column: SQLWrapper): SQL => sql`exists (select 1 from ${alerts} where ${column} > ${revision}::bigint)`
+  const [row] = await session.rows<{ any: boolean }>(
+    sql`select ${after(alerts.raisedRevision)} or ${after(alerts.resolvedRevision)} as any`,
+  )
+  return row?.any ?? false
+}
+
+/** The alerts that fire, and those that were resolved after a revision or a time. */
+export async function alertsSince(session: Session, revision: Revision, time: Millis): Promise<Alert[]> {
+  const rows = await session.rows<AlertRecord>(
+    sql`select ${alerts}.* from ${alerts} where ${alerts.resolvedRevision} is null
+      union all select ${alerts}.* from ${alerts} where ${alerts.resolvedRevision} > ${revision}::bigint
+      union all select ${alerts}.* from ${alerts} where ${alerts.resolvedAt} > ${timeParameter(time)} and ${alerts.resolvedRevision} <= ${revision}::bigint`,
+  )
+  return rows.map(toAlert)
 }
 
 /** By name, without deleted ones. */

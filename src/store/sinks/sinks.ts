@@ -107,7 +107,7 @@ export async function listSinks(
 const lag = sql`(
   select coalesce(sum(greatest(0, least(coalesce(${epochs.ended}, head.revision), newest.revision)
     - greatest(${epochs.base}, head.tail, ${sinks.cursor}))), 0)
-  from ${epochs} cross join log_head head cross join lateral (select case when ${sinks.kind} = 'WEBHOOK' then head.revision else (
+  from ${epochs} cross join log_head head cross join lateral (select case when ${sinks.kind}::text in ('WEBHOOK', 'ALERTMANAGER') then head.revision else (
     select max(${resources.revision}) from ${resources} where ${resources.instanceKey} = ${sinks.instanceKey}) end as revision) newest
   where newest.revision is not null)::float8`
 

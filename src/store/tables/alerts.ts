@@ -84,6 +84,7 @@ export const alerts = pgTable(
     index('alerts_firing_rule').on(t.ruleKey).where(sql`resolved_revision is null`),
     index('alerts_raised').on(t.raisedRevision),
     index('alerts_resolved').on(t.resolvedRevision).where(sql`resolved_revision is not null`),
+    index('alerts_resolved_at').on(t.resolvedAt).where(sql`resolved_at is not null`),
     index('alerts_rollout').on(t.rolloutKey, t.raisedRevision),
   ],
 )

@@ -1,0 +1,104 @@
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { createAlertEvaluation } from '../../src/ingest/alerts/evaluation.ts'
+import { saveAlertRule } from '../../src/ingest/commands/alert-rules.ts'
+import { recordReport } from '../../src/ingest/commands/report.ts'
+import { givenRule } from '../ingest/alerts-harness.ts'
+import { startAlertmanager } from '../support/alertmanager.ts'
+import { hasProgram } from '../support/prometheus.ts'
+import { startReceiver } from '../support/receiver.ts'
+import { report } from '../support/reports.ts'
+import { stores } from '../support/stores.ts'
+import { type Replica, useSinks } from './harness.ts'
+
+const isMissing = process.env.ROLLCALL_REQUIRE_PROMETHEUS !== '1' && !hasProgram('prometheus-alertmanager')
+
+describe.each(stores)('an Alertmanager sink on $name', (store) => {
+  const { startStore, start, use } = useSinks(store)
+  let now = Date.now()
+  const clock = (): number => now
+
+  const send = ({ road }: Replica, device: string, state: 'FAILED' | 'INSTALLED') =>
+    road.writer.submit(
+      recordReport(
+        report({
+          ...{ deploymentId: 'app', reporter: device, state },
+          error: state === 'FAILED' ? { code: '1', message: 'broken' } : null,
+        }),
+      ),
+    )
+  async function open() {
+    now = Date.now()
+    const replica = await start(await startStore(), { clock })
+    const duty = createAlertEvaluation(replica.road.database, replica.road.writer)
+    const evaluate = () => duty.run({ now, listeningSince: 0, isOver: () => false })
+    await evaluate()
+    await replica.road.writer.submit(
+      saveAlertRule(
+        givenRule('failed', {
+          ...{ perRollout: true, severity: 'CRITICAL', runbookUrl: 'https://wiki.example/failed' },
+          labels: [{ key: 'team', value: 'edge' }],
+        }),
+      ),
+    )
+    return { replica, evaluate }
+  }
+
+  it('sends what fires again every minute, and the end of what is resolved', async () => {
+    const { replica, evaluate } = await open()
+    const receiver = await use(startReceiver())
+    const { manager } = replica.outgoing
+    await manager.createAlertmanager({ name: 'one', url: `${receiver.url}/`, authorization: 'Bearer x' })
+    await send(replica, 'a', 'FAILED')
+    await evaluate()
+    await receiver.until(({ length }) => length === 1)
+    now += 61_000
+    replica.outgoing.refresh()
+    await receiver.until(({ length }) => length === 2)
+    await send(replica, 'a', 'INSTALLED')
+    await evaluate()
+    const [first, second, last] = await receiver.until(({ length }) => length === 3)
+    expect(first).toMatchObject({ method: 'POST', path: '/api/v2/alerts', headers: { authorization: 'Bearer x' } })
+    expect(first?.body).toEqual([
+      {
+        labels: {
+          ...{ alertname: 'failed', severity: 'critical', team: 'edge', rollout: 'app' },
+          rollout_id: expect.any(String),
+        },
+        annotations: { summary: 'Failed: 1 (threshold 1)', runbook_url: 'https://wiki.example/failed' },
+        startsAt: expect.any(String),
+        generatorURL: 'http://rollcall.test',
+      },
+    ])
+    expect(second?.body).toEqual(first?.body)
+    expect(last?.body).toEqual([{ ...first?.body[0], endsAt: expect.any(String) }])
+  })
+
+  it.skipIf(isMissing)('ends right when the Alertmanager is killed and restarted', async () => {
+    const { replica, evaluate } = await open()
+    const receiver = await use(startReceiver())
+    const alertmanager = await startAlertmanager(receiver.url)
+    onTestFinished(() => alertmanager.dispose())
+    await replica.outgoing.manager.createAlertmanager({ name: 'one', url: alertmanager.url, authorization: null })
+    await send(replica, 'a', 'FAILED')
+    await evaluate()
+    await expect.poll(() => alertmanager.firing()).toEqual(['failed app'])
+    await receiver.until((all) => all.some(({ body }) => body.status === 'firing'))
+
+    await alertmanager.stop('SIGKILL')
+    await alertmanager.restart()
+    expect(await alertmanager.firing()).toEqual([])
+    now += 61_000
+    replica.outgoing.refresh()
+    await expect.poll(() => alertmanager.firing()).toEqual(['failed app'])
+    await receiver.until((all) => all.filter(({ body }) => body.status === 'firing').length === 2)
+
+    await alertmanager.stop('SIGTERM')
+    await send(replica, 'a', 'INSTALLED')
+    await evaluate()
+    await alertmanager.restart()
+    now += 61_000
+    replica.outgoing.refresh()
+    await receiver.until((all) => all.some(({ body }) => body.status === 'resolved'))
+    expect(await alertmanager.firing()).toEqual([])
+  })
+})
