@@ -18,7 +18,8 @@ const root = new URL('../../', import.meta.url)
 /** What a process started by a test has of this one's environment. */
 export function childEnvironment(): Record<string, string> {
   const { PATH = '', HOME = '', NODE_COMPILE_CACHE } = process.env
-  return { PATH, HOME, ...(NODE_COMPILE_CACHE && { NODE_COMPILE_CACHE }) }
+  const NODE_OPTIONS = `--import=${new URL('quick-resolve.mjs', import.meta.url)}`
+  return { PATH, HOME, NODE_OPTIONS, ...(NODE_COMPILE_CACHE && { NODE_COMPILE_CACHE }) }
 }
 
 /** `script` is JavaScript, with paths as from the project's folder: await import('./src/…'). Ends with the test. */
@@ -34,7 +35,8 @@ export function startNode(
 ): Child {
   const child = spawn(program, args, {
     cwd: root,
-    env: { ...childEnvironment(), ...env },
+    // Another Node.js may not have the hooks.
+    env: { ...childEnvironment(), ...(program === process.execPath ? {} : { NODE_OPTIONS: '' }), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const lines: string[] = []

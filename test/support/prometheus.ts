@@ -34,7 +34,7 @@ export async function startPrometheus(target: string, key: string): Promise<Prom
   const changes = [
     ['rollcall-1:4000, rollcall-2:4000', target],
     ['scrape_interval: 15s', 'scrape_interval: 1s'],
-    ['evaluation_interval: 15s', 'evaluation_interval: 1s'],
+    ['evaluation_interval: 15s', 'evaluation_interval: 200ms'],
     ['alertmanager:9093', '127.0.0.1:9'],
   ] as const
   const configuration = changes.reduce((text, [from, to]) => {
