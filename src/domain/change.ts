@@ -3,6 +3,8 @@ import type { Convergence, Digest } from './desired.ts'
 import type { InstanceStatus } from './instance.ts'
 import type { LifecycleState } from './lifecycle.ts'
 import type { Presence, SyncStatus } from './resource.ts'
+import { type LabelCondition, matchesLabel } from './selectors/label-condition.ts'
+import { matchesSelector, type Selector } from './selectors/selector.ts'
 import type { Connectivity, Label, TargetKind } from './target.ts'
 import type { DeploymentState, Digits, FailureStage, Millis, Readiness, Revision, StatusError } from './values.ts'
 
@@ -134,7 +136,13 @@ export type Change = ChangeBody &
   }
 
 /** The values of a field are alternatives; all fields must match. An absent field matches everything, an empty list nothing. */
-export interface ChangeFilter {
+export interface ChangeFilter extends ChangeCondition {
+  readonly where?: ChangeSelector
+}
+
+export type ChangeSelector = Selector<ChangeCondition>
+
+export interface ChangeCondition {
   readonly kinds?: readonly ChangeKind[]
   readonly deploymentIds?: readonly string[]
   readonly deviceIds?: readonly string[]
@@ -143,6 +151,14 @@ export interface ChangeFilter {
   readonly components?: readonly string[]
   readonly to?: readonly DeploymentState[]
   readonly labels?: readonly Label[]
+  /** Of the registered labels of its target. */
+  readonly label?: LabelCondition
+  /** Error codes that a deployment or a component changed to. */
+  readonly errorCodes?: readonly string[]
+  /** Recorded at this time or later. */
+  readonly since?: Millis
+  /** Recorded before this time. */
+  readonly before?: Millis
 }
 
 export function matchesChange(filter: ChangeFilter, change: Change): boolean {
@@ -164,7 +180,19 @@ export function matchesChange(filter: ChangeFilter, change: Change): boolean {
   if (filter.components && !includes(filter.components, 'component' in change ? change.component : null)) return false
   if (filter.to && !includes(filter.to, toState(change))) return false
   if (filter.labels && !filter.labels.some((wanted) => hasLabel(change.labels, wanted))) return false
-  return true
+  if (filter.label && !matchesLabel(filter.label, valuesOf(change.labels, filter.label.key))) return false
+  if (filter.errorCodes && !includes(filter.errorCodes, errorCodeOf(change))) return false
+  if (filter.since !== undefined && change.at < filter.since) return false
+  if (filter.before !== undefined && change.at >= filter.before) return false
+  return !filter.where || matchesSelector(filter.where, (condition) => matchesChange(condition, change))
+}
+
+function errorCodeOf(change: Change): string | null {
+  return 'error' in change ? (change.error?.code ?? null) : null
+}
+
+function valuesOf(labels: readonly Label[], key: string): string[] {
+  return labels.filter((label) => label.key === key).map(({ value }) => value)
 }
 
 function toState(change: Change): DeploymentState | null {

@@ -1,13 +1,22 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Change, type ChangeFilter, matchesChange } from '../../../src/domain/change.ts'
+import {
+  type Change,
+  type ChangeCondition,
+  type ChangeFilter,
+  type ChangeSelector,
+  matchesChange,
+} from '../../../src/domain/change.ts'
+import type { DomainError } from '../../../src/domain/errors.ts'
+import type { LabelCondition } from '../../../src/domain/selectors/label-condition.ts'
 import { deploymentStates, type Revision } from '../../../src/domain/values.ts'
 import type { Database } from '../../../src/store/database.ts'
 import { type ChangeScope, countChanges, pageChanges, readLog } from '../../../src/store/read/changes/changes.ts'
 import type { ScanLimits } from '../../../src/store/read/changes/scan.ts'
+import type { Page, PageRequest } from '../../../src/store/sql/order.ts'
 import { pruneHistory } from '../../../src/store/write/retention.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
-import { componentNames, deploymentIds, devices, inSnapshot, live, watched } from './history.ts'
+import { componentNames, deploymentIds, devices, errorCodes, inSnapshot, live, watched } from './history.ts'
 
 const everything = { size: 100, after: null, before: null, backward: false }
 
@@ -27,7 +36,10 @@ describe.each(stores)('the changes on $name', (store) => {
     log = await readLog(database.session, start, 10_000)
     const last = moments.at(-1)?.deployments ?? []
     deploymentKeys = last.map(({ key }) => key)
-    filters = filtersOf(last.map(({ rolloutKey }) => rolloutKey))
+    filters = filtersOf(
+      last.map(({ rolloutKey }) => rolloutKey),
+      log.map(({ at }) => at),
+    )
   })
   afterAll(async () => {
     await database.close()
@@ -108,7 +120,7 @@ describe.each(stores)('the changes on $name', (store) => {
     const filter: ChangeFilter = { kinds: ['DEPLOYMENT_MOVED'] }
     const moves = log.filter((change) => matchesChange(filter, change))
     const fleet: ChangeScope = { of: 'fleet' }
-    const small: ScanLimits = { span: 7, windows: 10_000 }
+    const small: ScanLimits = { span: 7, windows: 10_000, budget: Number.POSITIVE_INFINITY }
     for (const backward of [false, true]) {
       const page = { size: 3, after: null, before: null, backward }
       const pages = await pageChanges(database.session, fleet, filter, page, null, small)
@@ -117,15 +129,48 @@ describe.each(stores)('the changes on $name', (store) => {
     }
     expect(await countChanges(database.session, fleet, filter, null, small)).toEqual(new Map([[0, moves.length]]))
 
-    const tight: ScanLimits = { span: 7, windows: 2 }
-    const rare = { ...filter, components: ['nothing'] }
-    await expect(pageChanges(database.session, fleet, rare, everything, null, tight)).rejects.toMatchObject({
-      code: 'BAD_USER_INPUT',
-    })
+    const tight = { span: 7, windows: 2, budget: Number.POSITIVE_INFINITY }
+    const counted = countChanges(database.session, fleet, filter, null, tight)
+    await expect(counted).rejects.toMatchObject({ code: 'BAD_USER_INPUT' })
+    for (const backward of [false, true])
+      for (const limits of [tight, { ...small, budget: 0 }]) {
+        const { found, refusals } = await readOn(filter, backward, limits)
+        expect(found).toEqual(moves)
+        expect(refusals).toBeGreaterThan(3)
+      }
     const { session, statements } = watched(database.session)
     await pageChanges(session, fleet, filter, everything, null)
     expect(statements).toHaveLength(1)
   })
+
+  /** All changes that match, one a page. After a refusal, it continues where the refusal says. */
+  async function readOn(filter: ChangeFilter, backward: boolean, limits: ScanLimits) {
+    const found: Change[] = []
+    let refusals = 0
+    for (let cursor: string | null = null; ; ) {
+      const page: PageRequest = { size: 1, backward, after: backward ? null : cursor, before: backward ? cursor : null }
+      const answer: Map<number, Page<Change>> | DomainError = await pageChanges(
+        database.session,
+        { of: 'fleet' },
+        filter,
+        page,
+        null,
+        limits,
+      ).catch((error: DomainError) => error)
+      if (answer instanceof Map) {
+        const [edge] = answer.get(0)?.edges ?? []
+        if (!edge) return { found, refusals }
+        cursor = edge.cursor
+        backward ? found.unshift(edge.node) : found.push(edge.node)
+      } else {
+        refusals += 1
+        expect(answer.code).toBe('BAD_USER_INPUT')
+        const next: unknown = answer.facts[backward ? 'continueBefore' : 'continueAfter']
+        expect(next).not.toBe(cursor)
+        cursor = String(next)
+      }
+    }
+  }
 
   it('refuse cursors that are no revisions', async () => {
     for (const text of ['', 'x', '-1', '1.5', '0x10', ' 1']) {
@@ -175,7 +220,27 @@ describe.each(stores)('the changes on $name', (store) => {
   }
 })
 
-function filtersOf(rolloutKeys: readonly number[]): fc.Arbitrary<ChangeFilter> {
+function filtersOf(rolloutKeys: readonly number[], times: readonly number[]): fc.Arbitrary<ChangeFilter> {
+  const conditions = conditionsOf(rolloutKeys, times)
+  const single = conditions.map((condition) => Object.fromEntries(Object.entries(condition).slice(0, 1)))
+  const { selector } = fc.letrec<{ selector: ChangeSelector }>((tie) => ({
+    selector: fc.oneof(
+      { maxDepth: 3 },
+      single,
+      fc.record({ and: fc.array(tie('selector'), { maxLength: 3 }) }),
+      fc.record({ or: fc.array(tie('selector'), { maxLength: 3 }) }),
+      fc.record({ not: tie('selector') }),
+      fc.tuple(single, tie('selector')).map(([condition, not]) => ({ ...condition, not })),
+    ),
+  }))
+  return fc.oneof(
+    conditions,
+    fc.record({ where: selector }),
+    fc.tuple(single, selector).map(([condition, where]) => ({ ...condition, where })),
+  )
+}
+
+function conditionsOf(rolloutKeys: readonly number[], times: readonly number[]): fc.Arbitrary<ChangeCondition> {
   const some = <T>(values: readonly T[]): fc.Arbitrary<T[]> => fc.array(fc.constantFrom(...values), { maxLength: 3 })
   const record = fc.record(
     {
@@ -198,6 +263,18 @@ function filtersOf(rolloutKeys: readonly number[]): fc.Arbitrary<ChangeFilter> {
         { key: 'site', value: 'north' },
         { key: 'line', value: '1' },
       ]),
+      label: fc.constantFrom<LabelCondition>(
+        { key: 'site' },
+        { key: 'site', equals: 'north' },
+        { key: 'site', in: ['south', 'x'] },
+        { key: 'site', notIn: ['south'] },
+        { key: 'line', exists: false },
+        { key: 'site', prefix: 'n' },
+        { key: '\0', notIn: ['x'] },
+      ),
+      errorCodes: some([...errorCodes, 'none']),
+      since: fc.constantFrom(...times),
+      before: fc.constantFrom(...times),
     },
     { requiredKeys: [] },
   )
@@ -208,7 +285,7 @@ function filtersOf(rolloutKeys: readonly number[]): fc.Arbitrary<ChangeFilter> {
     fc.tuple(record, fc.nat()).map(([filter, index]) => {
       const fields = Object.entries(filter)
       const field = fields[index % Math.max(fields.length, 1)]
-      return field ? (Object.fromEntries([field]) as ChangeFilter) : {}
+      return field ? (Object.fromEntries([field]) as ChangeCondition) : {}
     }),
   )
 }

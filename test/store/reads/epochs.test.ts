@@ -41,7 +41,11 @@ it.each(stores)('the past reaches back over epochs, and has nothing between them
     const moves = log.filter(({ kind }) => kind === 'DEPLOYMENT_REVISED')
     const page = { size: 100, after: null, before: null, backward: true }
     const filter = { kinds: ['DEPLOYMENT_REVISED'] } as const
-    const found = await pageChanges(database.session, { of: 'fleet' }, filter, page, null, { span: 10, windows: 100 })
+    const found = await pageChanges(database.session, { of: 'fleet' }, filter, page, null, {
+      span: 10,
+      windows: 100,
+      budget: 1e6,
+    })
     expect(found.get(0)?.edges.map(({ node }) => node)).toEqual(moves)
 
     for (let removed = 1; removed > 0; ) removed = await pruneHistory(database, (before?.at ?? 0) + 1, 100)

@@ -18,11 +18,13 @@ import {
   type ChangeStretch,
   matchesChangeRow,
   nameChanges,
+  type Range,
   selectChanges,
   selectEntries,
 } from './rows.ts'
-import { type ScanLimits, scanLimits, scanWindows } from './scan.ts'
+import { isOverLimits, type ScanLimits, scanLimits, scanWindows } from './scan.ts'
 import { type ChangeScope, fromParents, isScan, parentsOf, selectOfParent } from './scope.ts'
+import { rangeOfTimes } from './time-range.ts'
 
 export type { ChangeScope } from './scope.ts'
 
@@ -47,17 +49,19 @@ export async function pageChanges(
 ): Promise<Map<number, Page<Change>>> {
   const after = page.after === null ? null : parseRevision(page.after, 'after')
   const before = page.before === null ? null : parseRevision(page.before, 'before')
+  const isScanned = isScan(session, scope, filter)
+  const times = isScanned ? await rangeOfTimes(session, filter) : everAndAlways
   const stretches: Stretches = {
     wanted: {
-      from: after === null ? null : after + 1,
-      to: earlier(before === null ? null : before - 1, until),
+      from: later(after === null ? null : after + 1, times.from),
+      to: earlier(before === null ? null : before - 1, earlier(until, times.to)),
       reversed: page.backward,
       limit: page.size + 1,
     },
     behind: after === null ? null : { from: null, to: earlier(after, until), reversed: true, limit: 1 },
     ahead: before === null ? null : { from: before, to: until, reversed: false, limit: 1 },
   }
-  const rows = isScan(session, scope, filter)
+  const rows = isScanned
     ? await scanPage(session, filter, stretches, limits)
     : await session.rows<Found>(pageOfEach(session, scope, filter, stretches))
   const byParent = Map.groupBy(rows, (row) => row.page_parent)
@@ -123,9 +127,15 @@ async function scanPage(
       sql`${edge} left join lateral (${selectChanges(wanted, [beginsWithin(low, high), ...conditions])}) as change on true`,
     ),
   )
-  for await (const rows of windows) {
-    found.push(...rows)
-    if (found.filter(isChange).length >= (wanted.limit ?? Number.POSITIVE_INFINITY)) break
+  try {
+    for await (const rows of windows) {
+      found.push(...rows)
+      if (found.filter(isChange).length >= (wanted.limit ?? Number.POSITIVE_INFINITY)) break
+    }
+  } catch (error) {
+    // A short page, after which more may follow: a client that continued where the refusal says would miss its changes.
+    if (!isOverLimits(error) || !found.some(isChange)) throw error
+    return found.map((row) => ({ ...row, ...(wanted.reversed ? { page_behind: true } : { page_ahead: true }) }))
   }
   return found
 }
@@ -149,9 +159,11 @@ export async function countChanges(
     const counts = new Map(rows.map(({ parent, n }) => [parent, n]))
     return new Map(parentsOf(scope).map(({ key }) => [key, counts.get(key) ?? 0]))
   }
+  const times = await rangeOfTimes(session, filter)
+  const timed: ChangeStretch = { ...wanted, from: times.from, to: earlier(until, times.to) }
   let total = 0
-  const windows = scanWindows<{ n: number }>(session, wanted, false, limits, ({ edge, low, high }) => {
-    const changes = selectChanges(wanted, [beginsWithin(low, high), ...matchesChangeRow(session, filter)])
+  const windows = scanWindows<{ n: number }>(session, timed, false, limits, ({ edge, low, high }) => {
+    const changes = selectChanges(timed, [beginsWithin(low, high), ...matchesChangeRow(session, filter)])
     return sql`select edge_low, edge_high, counted.n from ${edge}
       cross join lateral (select count(*)::int as n from (${changes}) as change) as counted`
   })
@@ -182,6 +194,13 @@ export async function readLog(session: Session, after: Revision, limit: number, 
 
 function isThere(select: SQL | null): SQL {
   return select ? sql`exists (${select})` : sql`false`
+}
+
+const everAndAlways: Range = { from: null, to: null }
+
+function later(a: Revision | null, b: Revision | null): Revision | null {
+  if (a === null || b === null) return a ?? b
+  return Math.max(a, b)
 }
 
 function earlier(a: Revision | null, b: Revision | null): Revision | null {

@@ -4,10 +4,22 @@
  */
 import { type SQL, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
-import type { ChangeFilter } from '../../../domain/change.ts'
+import type { ChangeCondition, ChangeFilter } from '../../../domain/change.ts'
+import type { LabelCondition } from '../../../domain/selectors/label-condition.ts'
 import type { Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
-import { all, either, fixed, hasAnyLabel, isAnyOf, keptLimit, listParameter } from '../../sql/parameters.ts'
+import {
+  all,
+  either,
+  fixed,
+  hasAnyLabel,
+  hasLabelWhere,
+  isAnyOf,
+  keptLimit,
+  listParameter,
+  selectorCondition,
+  timeParameter,
+} from '../../sql/parameters.ts'
 import { changeLog, deployments, instances, targets } from '../../tables/schema.ts'
 import { sawOrigin, tellsOfHere, visibleSubject } from '../access-scope.ts'
 
@@ -101,14 +113,22 @@ export function beginsWithin(low: SQL, high: SQL): SQL {
 
 /** matchesChange of domain/change.ts in SQL, restricted to what the reader sees. An origin counts if the reader saw the subject there. */
 export function matchesChangeRow(reader: Pick<Session, 'accessScope'>, filter: ChangeFilter): SQL[] {
+  return [
+    ...visibleSubject(reader, entry),
+    ...tellsOfHere(reader, sql`body.change`, entry),
+    ...conditionsOf(reader, filter),
+    ...(filter.where ? [selectorCondition(filter.where, (condition) => conditionsOf(reader, condition))] : []),
+  ]
+}
+
+function conditionsOf(reader: Pick<Session, 'accessScope'>, filter: ChangeCondition): SQL[] {
   const { kinds, deploymentIds, deviceIds, rolloutKeys, instanceIds, components, to, labels } = filter
+  const { label, errorCodes, since, before } = filter
   const isState = sql`body.change ->> 'kind' in ('DEPLOYMENT_STATE_CHANGED', 'COMPONENT_STATE_CHANGED')`
   const onAny = (targetKeys: SQL): SQL =>
     sql`(${entry.targetKey} in (${targetKeys}) or ${all([sql`${entry.fromTargetKey} in (${targetKeys})`, ...sawIt])})`
   const sawIt = sawOrigin(reader, entry)
   return [
-    ...visibleSubject(reader, entry),
-    ...tellsOfHere(reader, sql`body.change`, entry),
     ...(kinds ? [isAnyOf(sql`body.change ->> 'kind'`, kinds, 'text')] : []),
     ...(deploymentIds ? [sql`${entry.deploymentKey} in (${deploymentsNamed(deploymentIds)})`] : []),
     ...(deviceIds ? [onAny(devicesNamed(deviceIds))] : []),
@@ -128,12 +148,28 @@ export function matchesChangeRow(reader: Pick<Session, 'accessScope'>, filter: C
           sql`${entry.targetKey} in (select ${named.key} from ${targets} ${named} where ${hasAnyLabel(named.labels, labels)})`,
         ]
       : []),
+    ...(label ? [hasTargetLabel(label)] : []),
+    ...(errorCodes ? [isAnyOf(sql`body.change -> 'error' ->> 'code'`, errorCodes, 'text')] : []),
+    ...(since === undefined ? [] : [sql`${entry.at} >= ${timeParameter(since)}`]),
+    ...(before === undefined ? [] : [sql`${entry.at} < ${timeParameter(before)}`]),
   ]
 }
 
-/** Whether a filter names subjects. Their entries have indexes. */
-export function namesSubjects(filter: ChangeFilter): boolean {
-  return Boolean(filter.deploymentIds ?? filter.deviceIds ?? filter.instanceIds ?? filter.rolloutKeys)
+/** A change without a target has no labels. */
+function hasTargetLabel(condition: LabelCondition): SQL {
+  return sql`coalesce((select ${hasLabelWhere(named.labels, condition)} from ${targets} ${named} where ${named.key} = ${entry.targetKey}),
+    ${hasLabelWhere(sql`'[]'::jsonb`, condition)})`
+}
+
+/** The condition that names subjects and must hold: of the filter itself, or of a selector's part that must match. */
+export function subjectsOf(filter: ChangeFilter): ChangeCondition | null {
+  const { where } = filter
+  const parts: readonly ChangeFilter[] = [filter, ...(where ? [where, ...(where.and ?? [])] : [])]
+  return (
+    parts.find(({ deploymentIds, deviceIds, instanceIds, rolloutKeys }) =>
+      Boolean(deploymentIds ?? deviceIds ?? instanceIds ?? rolloutKeys),
+    ) ?? null
+  )
 }
 
 /** Like selectChanges, for a filter that names subjects: one range of an index per subject, of which a page reads the first rows. */
@@ -141,9 +177,10 @@ export function selectBySubject(
   reader: Pick<Session, 'accessScope'>,
   stretch: ChangeStretch,
   filter: ChangeFilter,
+  subjects: ChangeCondition,
 ): SQL {
   const conditions = matchesChangeRow(reader, filter)
-  const runs = runsOf(filter).map(
+  const runs = runsOf(subjects).map(
     ({ keys, isOf }) =>
       sql`(select in_run.* from (${keys}) as run(key) cross join lateral (${selectChanges(stretch, [isOf, ...conditions])}) as in_run)`,
   )
@@ -174,7 +211,7 @@ function runsOf({
   deviceIds,
   instanceIds,
   rolloutKeys,
-}: ChangeFilter): { readonly keys: SQL; readonly isOf: SQL }[] {
+}: ChangeCondition): { readonly keys: SQL; readonly isOf: SQL }[] {
   const ofRunDeployment = ofDeployment(sql`run.key`)
   if (deploymentIds) {
     const keys = deploymentsNamed(deploymentIds)

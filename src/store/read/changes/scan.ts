@@ -12,10 +12,15 @@ export interface ScanLimits {
   readonly span: number
   /** Statements per query. */
   readonly windows: number
+  /** Milliseconds per query. The statement that exceeds it is the last. */
+  readonly budget: number
 }
 
-/** Two million changes. A window takes about a tenth of a second. */
-export const scanLimits: ScanLimits = { span: 50_000, windows: 40 }
+/**
+ * A query that has not found enough within its budget is refused and names the revision to continue from. An index of entries by what they
+ * are about was rejected: it costs each report an insertion for each kind, state and component.
+ */
+export const scanLimits: ScanLimits = { span: 20_000, windows: 100, budget: 1_000 }
 
 export interface Edges {
   readonly edge_low: Revision | null
@@ -38,7 +43,9 @@ export async function* scanWindows<Row extends object>(
   limits: ScanLimits,
   read: (window: Window) => SQL,
 ): AsyncGenerator<readonly (Row & Edges)[]> {
-  const { span, windows } = limits
+  const { span, windows, budget } = limits
+  const began = performance.now()
+  let last = 0
   const bounds = [
     ...(range.from === null ? [] : [sql`${changeLog.firstRevision} >= ${firstEntry(range.from)}`]),
     ...(range.to === null ? [] : [sql`${changeLog.firstRevision} <= ${range.to}::bigint`]),
@@ -58,12 +65,28 @@ export async function* scanWindows<Row extends object>(
     yield rows
     const { edge_low: low = null, edge_high: high = null } = rows[0] ?? {}
     if (low === null || high === null || high - low <= span) return
+    last = reversed ? high - span : low + span
     position = reversed
       ? sql`${changeLog.firstRevision} < ${high - span}::bigint`
       : sql`${changeLog.firstRevision} > ${low + span}::bigint`
+    if (performance.now() - began > budget) break
   }
+  const next = await (reversed ? firstFrom(session, last) : last)
   throw new DomainError(
     'BAD_USER_INPUT',
-    `this filter matches so rarely that more than ${span * windows} changes would have to be read: name deploymentIds, deviceIds or rolloutIds, or begin nearer with after or before`,
+    `this filter matches so rarely that too many changes would have to be read: name deploymentIds, deviceIds or rolloutIds, or continue with ${reversed ? 'before' : 'after'}: "${next}"`,
+    { facts: { [reversed ? 'continueBefore' : 'continueAfter']: String(next) } },
   )
+}
+
+export function isOverLimits(error: unknown): boolean {
+  return error instanceof DomainError && ('continueAfter' in error.facts || 'continueBefore' in error.facts)
+}
+
+/** An entry that begins earlier may end after `revision`. */
+async function firstFrom(session: Session, revision: Revision): Promise<Revision> {
+  const [row] = await session.rows<{ first: Revision }>(
+    sql`select min(${changeLog.firstRevision}) as first from ${changeLog} where ${changeLog.firstRevision} >= ${revision}::bigint`,
+  )
+  return row?.first ?? revision
 }

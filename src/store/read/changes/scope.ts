@@ -7,12 +7,12 @@ import { presentFields } from '../deployment-filter.ts'
 import {
   type ChangeStretch,
   matchesChangeRow,
-  namesSubjects,
   ofComponent,
   ofDeployment,
   selectBySubject,
   selectChanges,
   selectOfRollout,
+  subjectsOf,
 } from './rows.ts'
 
 /** The subjects. Results are by 0 for the fleet, by key for deployments and rollouts, and for components by the index in `items`. */
@@ -28,7 +28,7 @@ export function isScan(
   filter: ChangeFilter,
 ): boolean {
   const asksForSome = accessScope !== undefined || presentFields(filter).length > 0
-  return scope.of === 'fleet' && asksForSome && !namesSubjects(filter)
+  return scope.of === 'fleet' && asksForSome && subjectsOf(filter) === null
 }
 
 export function selectOfParent(
@@ -37,7 +37,8 @@ export function selectOfParent(
   filter: ChangeFilter,
   stretch: ChangeStretch,
 ): SQL {
-  if (scope.of === 'fleet' && namesSubjects(filter)) return selectBySubject(reader, stretch, filter)
+  const subjects = scope.of === 'fleet' ? subjectsOf(filter) : null
+  if (subjects) return selectBySubject(reader, stretch, filter, subjects)
   if (scope.of === 'rollout') return selectOfRollout(reader, sql`parent.key`, filter, stretch)
   const isSubject = scope.of === 'fleet' ? [] : [ofDeployment(sql`parent.deployment_key`)]
   const isComponent = scope.of === 'component' ? [ofComponent(sql`parent.name`)] : []
