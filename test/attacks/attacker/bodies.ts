@@ -113,11 +113,14 @@ function mutated(random: Random, text: string): unknown {
 /** A reference could make a circle. */
 const copied = ({ holder, name }: Place): unknown => structuredClone(holder[name])
 
+/** Characters of a repeated part. Parts of repeated parts are repeated, too: without an end they exceed any text. */
+const mostRepeated = 200_000
+
 /** Many of what is small, few of what is large. */
 function repeated(random: Random, value: unknown): unknown[] {
   const { length } = JSON.stringify(value) ?? ''
-  const count = length > 5_000 ? 2 : random.chance(5) ? 400 : 20
-  return Array.from({ length: count }, () => value)
+  const count = random.chance(5) ? 400 : 20
+  return Array.from({ length: Math.max(2, Math.min(count, Math.floor(mostRepeated / (length + 1)))) }, () => value)
 }
 
 export interface Body {

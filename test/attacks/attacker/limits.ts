@@ -4,6 +4,8 @@
  */
 import { encodeNodeId } from '../../../src/graphql/objects/node.ts'
 import { startPostgres } from '../../support/postgres-server.ts'
+import { heldLimits } from './held-limits.ts'
+import type { Vitals } from './monitor.ts'
 import { startTarget } from './target.ts'
 
 const components = Array.from({ length: 1_000 }, (_, n) => ({
@@ -44,7 +46,8 @@ const allowed: readonly (readonly [limit: string, body: string, path?: string])[
 
 const postgres = await startPostgres()
 let stall = 0
-const target = await startTarget({ DATABASE_URL: postgres.url }, ({ cpu }) => {
+// Behind a proxy, whose clients are limited; on loopback none is.
+const target = await startTarget({ DATABASE_URL: postgres.url, TRUSTED_PROXIES: '127.0.0.1' }, ({ cpu }) => {
   stall = Math.max(stall, cpu)
 })
 
@@ -52,6 +55,21 @@ async function send(path: string, body: string): Promise<{ readonly status: numb
   const headers = { 'content-type': 'application/json' }
   const response = await fetch(`${target.url}${path}`, { method: 'POST', headers, body })
   return { status: response.status, size: (await response.arrayBuffer()).byteLength }
+}
+
+/** Not every limit is answered: waits until the server has taken what was sent. */
+async function settled(): Promise<Vitals> {
+  for (let last = await target.vitals(); ; ) {
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    const now = await target.vitals()
+    if (now.cpu - last.cpu < 5 && Math.abs(now.external - last.external) < 2 ** 20) return now
+    last = now
+  }
+}
+
+function costOf(before: Vitals, after: Vitals): string {
+  const memory = Math.max(after.rss - before.rss, after.heap + after.external - before.heap - before.external)
+  return [after.cpu - before.cpu, stall, memory / 2 ** 20].map((value) => Math.max(0, Math.round(value))).join(' | ')
 }
 
 try {
@@ -66,10 +84,17 @@ try {
     const before = await target.vitals('collect')
     stall = 0
     const { status, size } = await send(path, body)
-    const after = await target.vitals()
-    const memory = Math.max(after.rss - before.rss, after.heap + after.external - before.heap - before.external)
-    const cells = [after.cpu - before.cpu, stall, memory / 2 ** 20].map((value) => Math.max(0, Math.round(value)))
-    console.log(`| ${limit} | ${status} | ${body.length}, ${size} | ${cells.join(' | ')} |`)
+    const cells = costOf(before, await target.vitals())
+    console.log(`| ${limit} | ${status} | ${body.length}, ${size} | ${cells} |`)
+  }
+  for (const { limit, hold } of heldLimits) {
+    await (await hold(target.url))()
+    const before = await target.vitals('collect')
+    stall = 0
+    const release = await hold(target.url)
+    const cells = costOf(before, await settled())
+    release()
+    console.log(`| ${limit} | | | ${cells} |`)
   }
 } finally {
   await target.stop()
