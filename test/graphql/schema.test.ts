@@ -1,7 +1,14 @@
 import { readFileSync, statSync } from 'node:fs'
 import {
+  BreakingChangeType,
+  buildSchema,
+  findSchemaChanges,
+  type GraphQLField,
+  type GraphQLInputField,
   type GraphQLInterfaceType,
   type GraphQLNamedType,
+  type GraphQLSchema,
+  type GraphQLType,
   getNamedType,
   isEnumType,
   isInputObjectType,
@@ -10,6 +17,7 @@ import {
   isLeafType,
   isNonNullType,
   isObjectType,
+  isScalarType,
   isSpecifiedScalarType,
   parse,
   validate,
@@ -57,6 +65,35 @@ describe('the schema', () => {
     expect(withId.map(({ name }) => name)).toEqual(['ApiKey', 'Delivery', 'Sink'])
   })
 
+  it('names a unit for every number', () => {
+    expect(
+      numbersOf(schema)
+        .filter(({ text }) => !unit.test(text))
+        .map(({ name }) => name),
+    ).toEqual([])
+  })
+
+  it('names the specification of every scalar that has a public one', () => {
+    const own = Object.values(schema.getTypeMap()).filter((type) => isScalarType(type) && !isSpecifiedScalarType(type))
+    const unspecified = own.filter((type) => isScalarType(type) && !type.specifiedByURL)
+    expect(unspecified.map(({ name }) => name)).toEqual(['Revision'])
+  })
+
+  it('breaks nothing of the last release that was not deprecated there', () => {
+    const released = buildSchema(readFileSync(new URL('released.graphql', import.meta.url), 'utf8'))
+    const broken = findSchemaChanges(released, schema).filter((change) => change.type in BreakingChangeType)
+    expect(broken.filter(({ description }) => !wasDeprecated(released, description))).toEqual([])
+  })
+
+  it('may lose what the last release deprecated, and nothing else', () => {
+    const old = buildSchema(
+      'type Query { a: Int @deprecated b: Int c(d: Int @deprecated): E } enum E { F G @deprecated }',
+    )
+    const gone = findSchemaChanges(old, buildSchema('type Query { c: E n: Int } enum E { F }'))
+    const lost = gone.filter((change) => change.type in BreakingChangeType && !wasDeprecated(old, change.description))
+    expect(lost.map(({ description }) => description)).toEqual(['Field Query.b was removed.'])
+  })
+
   it('describes every type, field, argument, input field and enum value', () => {
     const types = Object.values(schema.getTypeMap()).filter(
       (type) => !isIntrospectionType(type) && !isSpecifiedScalarType(type),
@@ -64,6 +101,42 @@ describe('the schema', () => {
     expect(types.flatMap(undescribed)).toEqual([])
   })
 })
+
+/** What a description says a number counts or measures. The values of alerts have the unit of their rule's kind. */
+const unit =
+  /number|seconds|bytes|percent|HTTP status|deployments|^(Alert|AlertRaised|AlertRule|SaveAlertRuleInput)\.(value|resolvedValue|threshold|resolveThreshold)\b/i
+
+function numbersOf(of: GraphQLSchema): { readonly name: string; readonly text: string }[] {
+  const isNumber = (type: GraphQLType): boolean => ['Int', 'Float'].includes(getNamedType(type).name)
+  const shown = (name: string, description: string | null | undefined) => ({
+    name,
+    text: `${name} ${description ?? ''}`,
+  })
+  return Object.values(of.getTypeMap()).flatMap((type) => {
+    if (isIntrospectionType(type) || !(isObjectType(type) || isInterfaceType(type) || isInputObjectType(type)))
+      return []
+    const fields: readonly (GraphQLField<unknown, unknown> | GraphQLInputField)[] = Object.values(type.getFields())
+    return fields.flatMap((field) => [
+      ...(isNumber(field.type) ? [shown(`${type.name}.${field.name}`, field.description)] : []),
+      ...('args' in field ? field.args : [])
+        .filter((argument) => isNumber(argument.type))
+        .map((argument) => shown(`${type.name}.${field.name}(${argument.name})`, argument.description)),
+    ])
+  })
+}
+
+/** Whether a removal concerns a field, an argument, an input field or an enum value that the schema deprecates. */
+function wasDeprecated(of: GraphQLSchema, change: string): boolean {
+  const [, typeName = '', name = '', argument] =
+    /^\S*(?: \S+)*? ?(\w+)\.(\w+)(?:\((\w+):?\))?.* was removed\.$/.exec(change) ?? []
+  const type = of.getType(typeName)
+  if (isEnumType(type)) return type.getValue(name)?.deprecationReason !== undefined
+  if (isInputObjectType(type)) return type.getFields()[name]?.deprecationReason !== undefined
+  if (!isObjectType(type) && !isInterfaceType(type)) return false
+  const field = type.getFields()[name]
+  const removed = argument === undefined ? field : field?.args.find((one) => one.name === argument)
+  return removed?.deprecationReason !== undefined
+}
 
 function undescribed(type: GraphQLNamedType): string[] {
   const parts: [string, string | null | undefined][] = [[type.name, type.description]]

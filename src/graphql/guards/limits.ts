@@ -73,6 +73,8 @@ const cachedText = 1024 * 1024
 export interface DocumentLimits {
   /** Throws the error for the client. */
   parse(source: string | Source, options?: ParseOptions): DocumentNode
+  /** Values that the response may contain, and their limit. */
+  costOf(costing: Costing): { readonly value: number; readonly max: number }
   /** Called before execution. */
   checkCost(costing: Costing): DomainError | null
   /** Called before coercion. `errors`: the maximum number of coercion errors to report. */
@@ -136,6 +138,7 @@ export function createDocumentLimits(
       require(measureTree(document, maxTree.fragments), { depth, ...maxTree })
       return document
     },
+    costOf: (costing) => ({ value: costOf(costing), max: cost }),
     checkCost(costing) {
       const found = costOf(costing)
       if (found <= cost) return null

@@ -11,8 +11,8 @@ const Drift = builder.objectRef<DriftRow>('Drift').implement({
       description: 'What the counter belongs to: `fleet`, `rollout:` and the name, or `resources:#` and a key.',
     }),
     field: t.exposeString('field', { description: 'The name of the counter.' }),
-    counted: t.exposeInt('counted', { description: 'The stored value.' }),
-    recounted: t.exposeInt('recounted', { description: 'The recounted value.' }),
+    counted: t.exposeInt('counted', { description: 'Number of deployments that the stored counter has.' }),
+    recounted: t.exposeInt('recounted', { description: 'Number of deployments in a recount.' }),
   }),
 })
 

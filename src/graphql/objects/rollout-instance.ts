@@ -19,7 +19,8 @@ LifecycleAction.implement({
       description: 'The ID of the instance that the action concerns. Null: none.',
     }),
     instanceRevision: t.exposeInt('instanceRevision', {
-      description: '0 if there is no instance, 1 after instantiation, and 1 more after each update.',
+      description:
+        'The number of the revision: 0 if there is no instance, 1 after instantiation, and 1 more after each update.',
     }),
     at: t.expose('at', { type: 'DateTime', description: 'When the action was performed.' }),
     actor: t.exposeString('actor', {
@@ -43,7 +44,7 @@ RolloutInstance.implement({
     }),
     instanceId: t.exposeString('instanceId', { description: 'The instance ID that the orchestrator assigned.' }),
     revisionNumber: t.exposeInt('revisionNumber', {
-      description: '1 for the first instance, and 1 more after each update.',
+      description: 'The number of the revision: 1 for the first instance, and 1 more after each update.',
     }),
     status: t.expose('status', { type: InstanceStatusEnum, description: 'The status of the instance.' }),
     readiness: t.field({

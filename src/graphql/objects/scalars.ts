@@ -4,6 +4,7 @@ import { type Millis, oldestRetained, type Revision } from '../../domain/values.
 import { builder } from '../builder.ts'
 
 builder.scalarType('DateTime', {
+  specifiedByURL: 'https://scalars.graphql.org/andimarek/date-time.html',
   description:
     "A time in ISO 8601 with a UTC offset, such as `2026-01-02T03:04:05.678Z`. Output is in UTC with milliseconds, by the server's clock unless the field's description names another clock.",
   serialize: (millis) => new Date(millis).toISOString(),
@@ -20,6 +21,7 @@ builder.scalarType('Revision', {
 })
 
 builder.scalarType('JSON', {
+  specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc8259',
   description: 'Any JSON value.',
   serialize: (value) => value,
   parseValue: (value) => value,

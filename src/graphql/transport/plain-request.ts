@@ -1,5 +1,6 @@
 /** Requests of programs: one JSON body or query string, one JSON response. The response cache answers only these. */
 import type { IncomingMessage } from 'node:http'
+import { asksForCost, costHeader } from './cost-header.ts'
 
 /** Bytes of a request. */
 const maxRequestSize = 16 * 1024
@@ -7,6 +8,7 @@ const maxRequestSize = 16 * 1024
 /** Whether a request is plain. `origins`: for other sites' origins, the CORS headers depend on the origin. */
 export function isPlain({ method, headers, url = '' }: IncomingMessage, origins: readonly string[]): boolean {
   const { accept = '*/*', origin } = headers
+  if (asksForCost(headers[costHeader])) return false
   if (accept.length > 200 || /text\/|multipart/.test(accept)) return false
   if (origin !== undefined && origins.length > 0) return false
   if (method === 'GET') return url.includes('query=') && url.length <= maxRequestSize

@@ -10,6 +10,7 @@ import { useAuthentication } from '../guards/authentication.ts'
 import { documentCaches, maxBodySize, orRefusal, useLimits } from '../guards/limits.ts'
 import { type FindDocument, usePersistedDocuments } from '../guards/persisted-documents.ts'
 import { schema } from '../schema.ts'
+import { asksForCost, costHeader, withCost } from './cost-header.ts'
 import type { EventStreams } from './event-stream.ts'
 import { defaultQuery } from './playground.ts'
 import { principalOf, type RequestState, type StateContext, stateOf } from './request-state.ts'
@@ -71,7 +72,12 @@ function useExecution(deps: SubscriptionDeps, admission: Admission): Plugin {
   return {
     onExecute({ args, setExecuteFn }) {
       const state = stateOf(args.contextValue)
-      setExecuteFn((own) => state.executed ?? executeRequest(deps, admission, own, state))
+      const request = args.contextValue.request as Request
+      const isCostWanted = asksForCost(request.headers.get(costHeader))
+      setExecuteFn(async (own) => {
+        const result = await (state.executed ?? executeRequest(deps, admission, own, state))
+        return isCostWanted ? withCost(result, own, deps.limits) : result
+      })
     },
     // For event streams only: WebSockets subscribe themselves.
     onSubscribe({ args, setSubscribeFn }) {
