@@ -1,8 +1,8 @@
 /** The parents of a list or a count of deployments, and the source of their rows: the present, or the present unwound. */
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import type { Session } from '../database.ts'
-import { all, fixed } from '../sql/parameters.ts'
-import { changeLog, deployments } from '../tables/schema.ts'
+import { all, fixed, isAnyOf } from '../sql/parameters.ts'
+import { changeLog, deployments, targets } from '../tables/schema.ts'
 import { visiblePlace } from './access-scope.ts'
 import { type DeploymentFilter, d, stands } from './deployment-filter.ts'
 import { fromPast, type Past, present } from './past.ts'
@@ -55,32 +55,65 @@ export function isListed(reader: Pick<Session, 'accessScope'>, scope: Scope, fil
   return [stands(filter), ...isMeant, ...visiblePlace(reader, d)]
 }
 
-/** The same in the past: unchanged rows come from the indexes of the present, and only changed rows are unwound. */
-export function fromThen(past: Past, scope: Scope, conditions: readonly SQL[]): SQL {
+/** The same in the past: unchanged rows come from the indexes of the present, and only changed rows are unwound. `conditions` include the filter's. */
+export function fromThen(past: Past, scope: Scope, filter: DeploymentFilter, conditions: readonly SQL[]): SQL {
   const unchanged = fromPresent(scope, [sql`${d.revision} <= ${past.revision}::bigint`, ...conditions])
-  return sql`from (select ${d}.* ${unchanged} union all select ${d}.* ${fromUnwound(past, scope, conditions)}) as ${d}`
+  return sql`from (select ${d}.* ${unchanged} union all select ${d}.* ${fromUnwound(past, scope, filter, conditions)}) as ${d}`
 }
 
 /** The rows `d` of parent.key at that time, of deployments that have changed since. */
-export function fromUnwound(past: Past, scope: Scope, conditions: readonly SQL[]): SQL {
-  return sql`${fromPast(past, hasChanged(past, scope))} and ${all([ownedBy(scope, d), ...conditions])}`
+export function fromUnwound(past: Past, scope: Scope, filter: DeploymentFilter, conditions: readonly SQL[]): SQL {
+  const candidates = all([hasChanged(past, scope), ...canMatch(past, filter)])
+  return sql`${fromPast(past, candidates)} and ${all([ownedBy(scope, d), ...conditions])}`
 }
 
-/** The present rows that have changed since and may have belonged to parent.key: its present ones, and those that left it. */
-function hasChanged({ revision, spanned }: Past, scope: Scope): SQL {
-  const since = sql`${present.revision} > ${revision}::bigint`
-  const anywhere = sql`(${present.forgottenAt} is null and ${since}) or (${present.forgottenAt} is not null and ${since})`
-  if (scope.of === 'fleet') return anywhere
-  if (scope.of === 'instance') return sql`${since} and ${isParent(present.instanceKey)}`
+/** The present rows that have changed since and may have belonged to parent.key. */
+function hasChanged(past: Past, scope: Scope): SQL {
+  const since = sql`${present.revision} > ${past.revision}::bigint`
+  switch (scope.of) {
+    case 'fleet':
+      return sql`((${present.forgottenAt} is null and ${since}) or (${present.forgottenAt} is not null and ${since}))`
+    case 'instance':
+      return sql`${since} and ${isParent(present.instanceKey)}`
+    case 'rollout':
+      return sql`${since} and ${mayHaveBeenIn(past, 'rollout', isParent)}`
+    case 'target':
+      return sql`${since} and ${mayHaveBeenIn(past, 'target', isParent)}`
+  }
+}
+
+/**
+ * Conditions on present rows that rows in the past can match, so that a filter that names its subjects unwinds only those. Ids, keys and
+ * reporters have no past. A rollout or a device had those that it has, and those that left it.
+ */
+function canMatch(past: Past, { keys, deploymentIds, reporters, rolloutKeys, deviceIds }: DeploymentFilter): SQL[] {
+  return [
+    ...(keys ? [isAnyOf(present.key, keys, 'bigint')] : []),
+    ...(deploymentIds ? [isAnyOf(present.deploymentId, deploymentIds, 'text')] : []),
+    ...(reporters ? [isAnyOf(present.reporter, reporters, 'text')] : []),
+    ...(rolloutKeys ? [mayHaveBeenIn(past, 'rollout', (column) => isAnyOf(column, rolloutKeys, 'bigint'))] : []),
+    ...(deviceIds
+      ? [mayHaveBeenIn(past, 'target', (column) => sql`${column} = any(array(${devicesNamed(deviceIds)}))`)]
+      : []),
+  ]
+}
+
+function devicesNamed(names: readonly string[]): SQL {
+  return sql`select ${targets.key} from ${targets}
+    where ${targets.kind} = 'DEVICE' and ${targets.provider} = '' and ${isAnyOf(targets.name, names, 'text')}`
+}
+
+/** Its present rows that have changed since, and those that left it. */
+function mayHaveBeenIn({ revision, spanned }: Past, of: 'rollout' | 'target', isIt: (column: SQLWrapper) => SQL): SQL {
   const [owner, left] =
-    scope.of === 'rollout'
+    of === 'rollout'
       ? [deployments.rolloutKey, changeLog.fromRolloutKey]
       : [deployments.targetKey, changeLog.fromTargetKey]
-  const own = sql`select ${deployments.key} from ${deployments} where ${isParent(owner)}`
+  const own = sql`select ${deployments.key} from ${deployments} where ${isIt(owner)}`
   const leavers = sql`select ${changeLog.deploymentKey} from ${changeLog}
-    where ${isParent(left)} and ${changeLog.firstRevision} > ${revision}::bigint`
+    where ${isIt(left)} and ${changeLog.firstRevision} > ${revision}::bigint`
   // Each part has its own index: one for listed deployments, one for forgotten ones.
-  return sql`${since} and ${present.key} in (
+  return sql`${present.key} in (
     ${own} and ${deployments.forgottenAt} is null and ${deployments.revision} > ${revision}::bigint
     union all ${own} and ${deployments.forgottenAt} is not null and ${deployments.revision} > ${revision}::bigint
     union all ${leavers}

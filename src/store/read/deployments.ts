@@ -217,7 +217,7 @@ function walkFor(
   const matches = all([matchesDeployment(filter), ...isListed(reader, scope, filter)])
   const select: Select = (stretch) => sql`select ${d}.* from (
       (${unchanged(stretch)})
-      union all (select ${d}.* ${fromUnwound(past, scope, [matches, ...within(orders[order], stretch)])})
+      union all (select ${d}.* ${fromUnwound(past, scope, filter, [matches, ...within(orders[order], stretch)])})
     ) as ${d} ${sorted(orders[order], stretch)}`
   return { select, isShort }
 }

@@ -6,7 +6,8 @@ import { createCheckpoints } from '../../../src/ingest/checkpoints.ts'
 import { readHead } from '../../../src/store/connection/log-head.ts'
 import type { Database, Session } from '../../../src/store/database.ts'
 import { audit } from '../../../src/store/read/audit.ts'
-import { countConvergence, countDeployments } from '../../../src/store/read/deployments.ts'
+import type { DeploymentFilter } from '../../../src/store/read/deployment-filter.ts'
+import { countConvergence, countDeployments, pageDeployments } from '../../../src/store/read/deployments.ts'
 import { openFresh } from '../../support/databases.ts'
 import { stores } from '../../support/stores.ts'
 import { inSnapshot } from './history.ts'
@@ -20,9 +21,10 @@ async function fill({ session }: Database, base: Revision): Promise<void> {
   const rollout = `case when i % 2 = 0 then ${spring} else ${spring} + i end`
   const series = `from generate_series(1, ${size}) i`
   const statements = [
-    ...['deployments', 'change_log', 'rollouts'].map(
+    ...['targets', 'deployments', 'change_log', 'rollouts'].map(
       (table) => `alter table ${table} set (autovacuum_enabled = false)`,
     ),
+    `insert into targets (key, kind, name) select i, 'DEVICE', 'device-' || i ${series}`,
     `insert into rollouts (key, kind, identity, name, created_revision, installed, convergence_unknown)
      select k, 'DECLARED', k::text, k::text, ${base}, case when k = ${spring} then ${size / 2} else 1 end, case when k = ${spring} then ${size / 2} else 1 end
      from generate_series(${spring}, ${spring + size}) k where k = ${spring} or (k - ${spring}) % 2 = 1`,
@@ -101,5 +103,33 @@ describe.each(stores)('counts in the past on $name', (store) => {
       joint: [{ ...none, unknown: done }],
       'joint now': [{ ...none, unknown: size / 2 }],
     })
+  })
+
+  it('and lists read the subjects that a filter names', { timeout: 120_000 }, async () => {
+    const database = await openFresh(store)
+    const base = (await readHead(database.session)).revision
+    await fill(database, base)
+    const at = base + size + 12_345
+    const page = { size: 20, after: null, before: null, backward: false }
+    const filters: readonly DeploymentFilter[] = [
+      { deviceIds: ['device-30000'] },
+      { rolloutKeys: [spring + 30_001] },
+      { deploymentIds: ['d30000'] },
+      { reporters: ['r30000'] },
+      { keys: [30_000] },
+    ]
+    for (const filter of filters) {
+      const { answer: pages, buffers } = await buffersOf(database, (s) =>
+        pageDeployments(s, { of: 'fleet' }, filter, 'CHANGED_DESC', page, at),
+      )
+      const counted = await buffersOf(database, (s) =>
+        countDeployments(s, { of: 'fleet' }, { ...filter, consistent: true }, at),
+      )
+      expect(pages.get(0)?.edges.length).toBe(1)
+      expect(Object.values(counted.answer.get(0) ?? {}).reduce((sum, n) => sum + n, 0)).toBe(1)
+      // To unwind all that have changed since takes 100,000 and more.
+      expect([filter, buffers < 2_500, buffers]).toEqual([filter, true, buffers])
+      expect([filter, counted.buffers < 2_500, counted.buffers]).toEqual([filter, true, counted.buffers])
+    }
   })
 })

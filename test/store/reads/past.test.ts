@@ -20,7 +20,7 @@ import type { ShownDeployment } from '../../../src/store/sql/rows.ts'
 import { writeCheckpoints } from '../../../src/store/write/checkpoints.ts'
 import { openFresh } from '../../support/databases.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
-import { foldAll, inSnapshot, type Life, live } from './history.ts'
+import { devices, foldAll, inSnapshot, type Life, live } from './history.ts'
 import { countsOf } from './reference.ts'
 
 const firstPage = { size: 100, after: null, before: null, backward: false }
@@ -117,6 +117,52 @@ describe.each(stores)('the past on $name', (store) => {
     expect(head).toEqual({ counted_since: last, behind: 0 })
     await checkpointEach(other, last)
     await expectTallies(other, begin)
+  })
+
+  it('has lists and counts of the subjects that a filter names, also of those that left them', async () => {
+    const changes = await readLog(database.session, start, 10_000)
+    const last = life.moments.at(-1)?.deployments ?? []
+    const names = await database.session.run<{ key: number; name: string }>('select key, name from targets')
+    const nameOf = new Map(names.map(({ key, name }) => [key, name]))
+    const deploymentOf = new Map(last.map((deployment) => [deployment.key, deployment]))
+    for (const { revision } of changes.filter((_, index) => index % 4 === 2)) {
+      const images = [...foldAll(changes, revision)].filter(([, image]) => isCounted(image))
+      const wanted: readonly (readonly [DeploymentFilter, (key: number, image: DeploymentImage) => boolean])[] = [
+        ...unique(last.map((d) => d.rolloutKey)).map(
+          (key) =>
+            [
+              { rolloutKeys: [key], consistent: true },
+              (_: number, d: DeploymentImage) => d.rolloutKey === key && d.consistent,
+            ] as const,
+        ),
+        ...devices.map(
+          (name) =>
+            [{ deviceIds: [name] }, (_: number, d: DeploymentImage) => nameOf.get(d.targetKey) === name] as const,
+        ),
+        [{ deploymentIds: ['web', 'db'] }, (key) => ['web', 'db'].includes(deploymentOf.get(key)?.deploymentId ?? '')],
+        [{ reporters: ['gw'] }, (key) => deploymentOf.get(key)?.reporter === 'gw'],
+        [{ keys: [1, 5, 9, 20] }, (key) => [1, 5, 9, 20].includes(key)],
+      ]
+      for (const [filter, isWanted] of wanted) {
+        const own = images.filter(([key, image]) => isWanted(key, image))
+        const counted = await countDeployments(database.session, { of: 'fleet' }, filter, revision)
+        expect(counted.get(0)).toEqual(countsOf(own.map(([, image]) => image)))
+        const pages = await pageDeployments(
+          database.session,
+          { of: 'fleet' },
+          filter,
+          'CHANGED_DESC',
+          firstPage,
+          revision,
+        )
+        expect(
+          pages
+            .get(0)
+            ?.edges.map(({ node }) => node.key)
+            .sort(),
+        ).toEqual(own.map(([key]) => key).sort())
+      }
+    }
   })
 
   it('finds deployments by the device they ran on then, and not those that were forgotten then', async () => {

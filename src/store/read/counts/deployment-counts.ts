@@ -161,14 +161,14 @@ function rowsOf(reader: Session, scope: Scope, filter: DeploymentFilter, past: P
   const listed = isListed(reader, scope, filter)
   if (source.of !== 'candidates') {
     const conditions = [matchesDeployment(then), ...listed]
-    return past ? fromThen(past, scope, conditions) : fromPresent(scope, conditions)
+    return past ? fromThen(past, scope, filter, conditions) : fromPresent(scope, conditions)
   }
   const found = (isThen: readonly SQL[]): SQL =>
     sql`from (${source.rows}) as ${d} where ${all([ownedBy(scope, d), matchesFound(then), ...listed, ...isThen])}`
   if (!past) return found([])
   return sql`from (
     select ${d}.* ${found([sql`${d.revision} <= ${past.revision}::bigint`])}
-    union all select ${d}.* ${fromUnwound(past, scope, [matchesDeployment(then), ...listed])}) as ${d}`
+    union all select ${d}.* ${fromUnwound(past, scope, filter, [matchesDeployment(then), ...listed])}) as ${d}`
 }
 
 function nameOf<Value extends CountedValue>(value: Value): Lowercase<Value> {

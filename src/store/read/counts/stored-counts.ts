@@ -65,7 +65,7 @@ export function fromCountersThen(by: Dimension, scope: CountersScope, past: Past
   return sql`${fromCounters(by, scope)}
     union all select ${present[by.column]}, -1 from ${deployments} ${present}
       where ${present.forgottenAt} is null and ${present.isCurrent} and ${present.revision} > ${past.revision}::bigint and ${ownedBy(scope, present)}
-    union all select ${d[by.column]}, 1 ${fromUnwound(past, scope, [stands({}), sql`${d.isCurrent}`])}`
+    union all select ${d[by.column]}, 1 ${fromUnwound(past, scope, {}, [stands({}), sql`${d.isCurrent}`])}`
 }
 
 /**

@@ -174,7 +174,7 @@ async function partedRows(
 ): Promise<SQL> {
   const past = asOf === null ? null : await openPast(session, asOf)
   const conditions = [matchesDeployment(filterAt(filter, asOf)), ...isListed(session, scope, filter)]
-  const rows = past ? fromThen(past, scope, conditions) : fromPresent(scope, conditions)
+  const rows = past ? fromThen(past, scope, filter, conditions) : fromPresent(scope, conditions)
   return sql`from (select ${d}.* ${rows}) as ${d} cross join lateral ${partsOf(by)}`
 }
 
