@@ -14,7 +14,8 @@ import { ResourcePage } from './pages/resource.tsx'
 import { ResourcesPage } from './pages/resources.tsx'
 import { RolloutPage } from './pages/rollout.tsx'
 import { RolloutsPage } from './pages/rollouts.tsx'
-import { go, href, route } from './route.ts'
+import { href, route } from './route.ts'
+import { Search } from './search.tsx'
 import { SignIn } from './sign-in.tsx'
 import { Notices, Status } from './status.tsx'
 import { failing, useTitle } from './widgets/tab.ts'
@@ -129,32 +130,6 @@ function Guarded({ children }: { readonly children: ComponentChildren }) {
         <a href={href([], { at: null })}>Go to the overview</a>
       </p>
     </div>
-  )
-}
-
-function Search() {
-  const field = useRef<HTMLInputElement>(null)
-  useEffect(() => {
-    const focus = (event: KeyboardEvent): void => {
-      const isTyping = event.target instanceof Element && event.target.matches('input, textarea, select')
-      if (event.key !== '/' || isTyping || event.ctrlKey || event.metaKey || event.altKey) return
-      event.preventDefault()
-      field.current?.focus()
-    }
-    addEventListener('keydown', focus)
-    return () => removeEventListener('keydown', focus)
-  }, [])
-  const search = (event: SubmitEvent): void => {
-    event.preventDefault()
-    go(['deployments'], { text: field.current?.value.trim() ?? '' })
-  }
-  return (
-    <form class="search" role="search" onSubmit={search}>
-      <input ref={field} type="search" aria-label="Search deployments" placeholder="Search" aria-keyshortcuts="/" />
-      <span class="key" aria-hidden="true">
-        /
-      </span>
-    </form>
   )
 }
 

@@ -166,6 +166,10 @@ describe.runIf(findChromium())('to axe the dashboard is clean', () => {
     await page.getByText('Showing the state at').waitFor()
     await page.addScriptTag({ content: axe })
     expect(await judge(page)).toEqual([])
+    await page.keyboard.press('/')
+    await page.getByRole('combobox').fill('edge')
+    await page.getByRole('option').first().waitFor()
+    expect(await judge(page)).toEqual([])
   })
 })
 

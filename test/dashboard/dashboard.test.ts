@@ -140,6 +140,7 @@ describe.runIf(findChromium())('the dashboard', () => {
     const reached = await tabThrough(page)
     expect(reached).toBe(wanted)
     await page.keyboard.press('/')
+    await page.getByRole('combobox', { name: 'Search the fleet' }).waitFor()
     await page.keyboard.type('hello')
     await page.keyboard.press('Enter')
     await page.getByRole('row', { name: /hello/ }).waitFor()
