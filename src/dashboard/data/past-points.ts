@@ -1,11 +1,11 @@
 /**
- * Counts at regular times in the past. They never change, so each is requested once and cached. A request covers several points, coarse
- * ones first. The difference of two revisions is the number of changes between them.
+ * Counts at regular times in the past. They never change, so each is requested once and cached. The difference of two revisions is the
+ * number of changes between them.
  */
 import { signal } from '@preact/signals'
 import { useEffect, useState } from 'preact/hooks'
 import { ask } from './api.ts'
-import { graphql } from './graphql.ts'
+import { type FragmentOf, graphql } from './graphql.ts'
 import type { Counts } from './labels.ts'
 import { now } from './time.ts'
 import { useAnswer } from './use-query.ts'
@@ -19,7 +19,6 @@ export interface Point {
 
 type DatedCounts = Counts & { readonly revision: string }
 
-const pointsPerRequest = 8
 /** Milliseconds after which the counts of a time are final. */
 const settled = 1_500
 /** More changes than this between two points mean a new epoch, whose revisions start elsewhere. */
@@ -71,20 +70,17 @@ export function usePoints(
   useEffect(() => {
     if (!isOn) return
     const abort = new AbortController()
-    const load = async (): Promise<void> => {
-      const missing = coarseFirst(times.filter((time) => !kept.has(key(time))))
-      for (let done = 0; done < missing.length && !abort.signal.aborted; done += pointsPerRequest) {
-        const batch = missing.slice(done, done + pointsPerRequest)
-        const counts = await askPoints(rollout, batch, abort.signal)
-        for (const [index, time] of batch.entries()) {
-          const point = counts[index]
-          if (point) kept.set(key(time), point)
-        }
-        redraw((count) => count + 1)
-      }
-    }
+    const missing = times.filter((time) => !kept.has(key(time)))
+    const [begun, last] = [missing[0], missing.at(-1)]
+    if (begun === undefined || last === undefined) return
     // A failed request only leaves points out; the next step requests them again.
-    load().catch(() => undefined)
+    askPoints(rollout, begun, last, step, abort.signal).then(
+      (points) => {
+        for (const { at, counts } of points) kept.set(key(Date.parse(at)), counts)
+        redraw((count) => count + 1)
+      },
+      () => undefined,
+    )
     return () => abort.abort()
   }, [rollout, first, step, times.length, isOn])
 
@@ -100,30 +96,17 @@ export function usePoints(
   })
 }
 
-/** Every eighth point first, then those between, so that the whole chart appears early. */
-function coarseFirst(times: readonly number[]): readonly number[] {
-  const rank = (index: number): number => (index % 8 === 0 ? 0 : index % 4 === 0 ? 1 : index % 2 === 0 ? 2 : 3)
-  return times
-    .map((time, index) => ({ time, rank: rank(index) }))
-    .sort((a, b) => a.rank - b.rank || b.time - a.time)
-    .map(({ time }) => time)
-}
-
-const pointFragment = graphql(
-  `fragment Point on DeploymentCounts { total pending installing installed failed removing removed revision }`,
-)
+const pointFragment = graphql(`
+  fragment Point on DeploymentCountsPoint {
+    at
+    counts { total pending installing installed failed removing removed revision }
+  }
+`)
 
 const fleetPoints = graphql(
   `
-    query FleetPoints($t0: DateTime, $t1: DateTime, $t2: DateTime, $t3: DateTime, $t4: DateTime, $t5: DateTime, $t6: DateTime, $t7: DateTime) {
-      p0: deploymentCounts(asOf: $t0) { ...Point }
-      p1: deploymentCounts(asOf: $t1) { ...Point }
-      p2: deploymentCounts(asOf: $t2) { ...Point }
-      p3: deploymentCounts(asOf: $t3) { ...Point }
-      p4: deploymentCounts(asOf: $t4) { ...Point }
-      p5: deploymentCounts(asOf: $t5) { ...Point }
-      p6: deploymentCounts(asOf: $t6) { ...Point }
-      p7: deploymentCounts(asOf: $t7) { ...Point }
+    query FleetPoints($from: DateTime!, $to: DateTime!, $step: Int!) {
+      points: deploymentCountsOverTime(from: $from, to: $to, step: $step) { ...Point }
     }
   `,
   [pointFragment],
@@ -131,31 +114,21 @@ const fleetPoints = graphql(
 
 const rolloutPoints = graphql(
   `
-    query RolloutPoints($rollout: ID!, $t0: DateTime, $t1: DateTime, $t2: DateTime, $t3: DateTime, $t4: DateTime, $t5: DateTime, $t6: DateTime, $t7: DateTime) {
-      p0: rollout(id: $rollout, asOf: $t0) { deploymentCounts { ...Point } }
-      p1: rollout(id: $rollout, asOf: $t1) { deploymentCounts { ...Point } }
-      p2: rollout(id: $rollout, asOf: $t2) { deploymentCounts { ...Point } }
-      p3: rollout(id: $rollout, asOf: $t3) { deploymentCounts { ...Point } }
-      p4: rollout(id: $rollout, asOf: $t4) { deploymentCounts { ...Point } }
-      p5: rollout(id: $rollout, asOf: $t5) { deploymentCounts { ...Point } }
-      p6: rollout(id: $rollout, asOf: $t6) { deploymentCounts { ...Point } }
-      p7: rollout(id: $rollout, asOf: $t7) { deploymentCounts { ...Point } }
+    query RolloutPoints($rollout: ID!, $from: DateTime!, $to: DateTime!, $step: Int!) {
+      rollout(id: $rollout) { points: deploymentCountsOverTime(from: $from, to: $to, step: $step) { ...Point } }
     }
   `,
   [pointFragment],
 )
 
-/** A document has a fixed number of points. Surplus points are the present, which needs no counting. Null: the counts are unknown. */
 async function askPoints(
   rollout: string | null,
-  times: readonly number[],
+  begun: number,
+  last: number,
+  step: number,
   signal: AbortSignal,
-): Promise<readonly (DatedCounts | null)[]> {
-  const asOf = Object.fromEntries(times.map((time, index) => [`t${index}`, new Date(time).toISOString()]))
-  const answer: Readonly<Record<string, DatedCounts | { readonly deploymentCounts: DatedCounts } | null>> =
-    rollout === null ? await ask(fleetPoints, asOf, signal) : await ask(rolloutPoints, { rollout, ...asOf }, signal)
-  return times.map((_, index) => {
-    const point = answer[`p${index}`] ?? null
-    return point && 'deploymentCounts' in point ? point.deploymentCounts : point
-  })
+): Promise<readonly FragmentOf<typeof pointFragment>[]> {
+  const range = { from: new Date(begun).toISOString(), to: new Date(last).toISOString(), step: step / 1_000 }
+  if (rollout === null) return (await ask(fleetPoints, range, signal)).points
+  return (await ask(rolloutPoints, { rollout, ...range }, signal)).rollout?.points ?? []
 }
