@@ -167,7 +167,7 @@ describe.runIf(findChromium())('to axe the dashboard is clean', () => {
     await page.addScriptTag({ content: axe })
     expect(await judge(page)).toEqual([])
     await page.keyboard.press('/')
-    await page.getByRole('combobox').fill('edge')
+    await page.getByRole('combobox', { name: 'Search the fleet' }).fill('edge')
     await page.getByRole('option').first().waitFor()
     expect(await judge(page)).toEqual([])
   })

@@ -76,6 +76,11 @@ it.runIf(findChromium())('shows who may not read documents everything but them, 
     await panel.getByText('as agreed').waitFor()
     await panel.getByText(shown).waitFor()
     expect(await panel.getByText('7.7.7').count()).toBe(shown === '7.7.7' ? 1 : 0)
+    // Only operators are offered what only they may do.
+    await page.goto(`${server.url}/deployments`)
+    await page.getByRole('row', { name: /meant/ }).waitFor()
+    await page.waitForLoadState('networkidle')
+    expect(await page.getByRole('checkbox').count()).toBe(shown === '7.7.7' ? 1 : 0)
     await close()
   }
 })

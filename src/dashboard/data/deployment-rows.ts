@@ -174,6 +174,7 @@ export function createDeploymentRows({ filter, orderBy, asOf }: ListOf) {
     counts,
     moved,
     more: list.more,
+    pages: list.pages,
     sortAgain: list.reload,
     stop() {
       list.stop()

@@ -4,6 +4,7 @@
  */
 import { signal } from '@preact/signals'
 import { ApiError } from '../../client/client.ts'
+import { readPages } from './export.ts'
 import { perFrame } from './throttle.ts'
 
 interface Listed {
@@ -104,6 +105,8 @@ export function createLiveList<Row extends Listed>({ newRows, askPage, follow }:
     more(): void {
       if (!isComplete && during === null) void load(end)
     },
+    /** All pages, again, for a file. */
+    pages: () => readPages(async (after) => (await askPage(after, abort.signal)).page),
     /** The number of rows on all pages has changed. */
     count(number: number): void {
       total = number

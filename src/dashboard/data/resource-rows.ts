@@ -2,6 +2,7 @@
 import { signal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
 import { ask } from './api.ts'
+import { readPages } from './export.ts'
 import { type FragmentOf, graphql } from './graphql.ts'
 import { createLiveList, type LiveRows, noRows } from './live-list.ts'
 import { throttle } from './throttle.ts'
@@ -105,15 +106,21 @@ export interface Resources extends LiveRows<Resource> {
   /** The number of resources without the filter. */
   readonly all: number | null
   readonly more: () => void
+  readonly pages: () => AsyncIterable<readonly Resource[]>
 }
 
-const none: Resources = { ...noRows, all: null, more: () => undefined }
+const none: Resources = {
+  ...noRows,
+  all: null,
+  more: () => undefined,
+  pages: () => readPages(() => Promise.resolve(null)),
+}
 
 export function useResources(what: ResourcesOf | null, filter: ResourceFilter, asOf: string | null): Resources {
   const key = JSON.stringify([what, filter, asOf])
   const source = useMemo(() => (what ? createResourceRows(what, filter, asOf) : null), [key])
   useEffect(() => source?.stop, [source])
-  return source ? { ...source.rows.value, all: source.all.value, more: source.more } : none
+  return source ? { ...source.rows.value, all: source.all.value, more: source.more, pages: source.pages } : none
 }
 
 function createResourceRows(what: ResourcesOf, filter: ResourceFilter, asOf: string | null) {
@@ -150,6 +157,7 @@ function createResourceRows(what: ResourcesOf, filter: ResourceFilter, asOf: str
     rows: list.rows,
     all,
     more: list.more,
+    pages: list.pages,
     stop() {
       list.stop()
       count.cancel()

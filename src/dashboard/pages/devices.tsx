@@ -1,5 +1,8 @@
 /** Devices: their connectivity, when they were last heard, and their deployments. */
 
+import { retireDevices } from '../data/actions.ts'
+import { ask } from '../data/api.ts'
+import { type Columns, readPages } from '../data/export.ts'
 import { type FragmentOf, graphql } from '../data/graphql.ts'
 import { type Connectivity, connectivityWords, expectedOf, formatNumber, plural } from '../data/labels.ts'
 import { formatAge, formatFull, now } from '../data/time.ts'
@@ -8,6 +11,8 @@ import { href } from '../route.ts'
 import { CountsBar } from '../widgets/counts-bar.tsx'
 import { ErrorMessage } from '../widgets/error-message.tsx'
 import { Choice, FilterChip, Pager, parseLabel, SearchField, Toggle, useFilters } from '../widgets/filters.tsx'
+import { ExportButtons } from '../widgets/lists/export-buttons.tsx'
+import { type Action, SelectBox, type Selection, SelectionBar, useSelection } from '../widgets/lists/selection.tsx'
 import { Name } from '../widgets/name.tsx'
 import { countsFragment } from '../widgets/standing.tsx'
 import { ConnectivityMark } from '../widgets/state-mark.tsx'
@@ -47,6 +52,7 @@ export function DevicesPage() {
     ...(isSet('retired') ? { retired: true } : {}),
   }
   const after = one('after')
+  const selection = useSelection(true)
   const { data, error } = useLiveAnswer(devicesDocument, { filter, after }, {})
   return (
     <>
@@ -61,14 +67,50 @@ export function DevicesPage() {
       <p class="muted number" role="status">
         {data ? plural(data.devices.totalCount, 'device') : 'Loading…'}
       </p>
-      <DeviceTable devices={data?.devices.nodes ?? []} label="Devices" />
+      <ExportButtons
+        name="devices"
+        pages={() => readPages(async (next) => (await ask(devicesDocument, { filter, after: next })).devices)}
+        columns={columns}
+      />
+      <SelectionBar of={selection} count={(count) => plural(count, 'device')} actions={actions} />
+      <DeviceTable devices={data?.devices.nodes ?? []} label="Devices" selection={selection} />
       {data && data.devices.nodes.length === 0 && <p class="empty">No devices match these filters.</p>}
       <Pager page={data?.devices.pageInfo} />
     </>
   )
 }
 
-export function DeviceTable({ devices, label }: { readonly devices: readonly DeviceRow[]; readonly label: string }) {
+const actions: readonly Action[] = [
+  {
+    word: 'Retire',
+    effect:
+      'The server rejects their reports, and their deployments are closed. Registering a device again puts it back in service.',
+    reason: 'required',
+    run: retireDevices,
+  },
+]
+
+const columns: Columns<DeviceRow> = {
+  deviceId: (row) => row.deviceId,
+  name: (row) => row.name,
+  gateway: (row) => row.parent?.deviceId,
+  labels: (row) => row.labels.map(({ key, value }) => `${key}=${value}`).join(' '),
+  connectivity: (row) => row.connectivity,
+  lastHeardAt: (row) => row.lastHeardAt,
+  registered: (row) => row.registered,
+  revokedAt: (row) => row.revokedAt,
+  retiredAt: (row) => row.retirement?.at,
+  deployments: (row) => expectedOf(row.deploymentCounts),
+  failed: (row) => row.deploymentCounts.failed,
+}
+
+interface DeviceTableProps {
+  readonly devices: readonly DeviceRow[]
+  readonly label: string
+  readonly selection?: Selection | null
+}
+
+export function DeviceTable({ devices, label, selection = null }: DeviceTableProps) {
   if (devices.length === 0) return null
   return (
     <div class="table devices" role="table" aria-label={label}>
@@ -82,7 +124,7 @@ export function DeviceTable({ devices, label }: { readonly devices: readonly Dev
         </div>
         {devices.map((device) => (
           <div key={device.id} class="row" role="row">
-            <DeviceCells device={device} />
+            <DeviceCells device={device} selection={selection} />
           </div>
         ))}
       </div>
@@ -109,10 +151,16 @@ export function LastHeard({ device: { lastHeardAt, parent } }: LastHeardProps) {
   )
 }
 
-function DeviceCells({ device }: { readonly device: DeviceRow }) {
+interface CellsProps {
+  readonly device: DeviceRow
+  readonly selection: Selection | null
+}
+
+function DeviceCells({ device, selection }: CellsProps) {
   return (
     <>
       <Cell class="main">
+        <SelectBox of={selection} id={device.deviceId} name={device.name} />
         <a href={href(['device', device.deviceId])}>
           <Name>{device.name}</Name>
         </a>

@@ -1,13 +1,16 @@
 /** All rollouts, with their progress. */
 
+import { ask } from '../data/api.ts'
+import { type Columns, readPages } from '../data/export.ts'
 import { type FragmentOf, graphql, type VariablesOf } from '../data/graphql.ts'
-import { formatNumber, formatStatus, plural } from '../data/labels.ts'
+import { expectedOf, formatNumber, formatStatus, plural } from '../data/labels.ts'
 import { useLiveAnswer } from '../data/use-query.ts'
 import { href } from '../route.ts'
 import { CountsBar } from '../widgets/counts-bar.tsx'
 import { ErrorMessage } from '../widgets/error-message.tsx'
 import { Choice, Pager, SearchField, useFilters } from '../widgets/filters.tsx'
 import { GroupLines, groupsFragment } from '../widgets/group-lines.tsx'
+import { ExportButtons } from '../widgets/lists/export-buttons.tsx'
 import { Name } from '../widgets/name.tsx'
 import { countsFragment, ShortHeadline } from '../widgets/standing.tsx'
 import { StateMark } from '../widgets/state-mark.tsx'
@@ -80,6 +83,13 @@ export function RolloutsPage() {
           </>
         )}
       </p>
+      <ExportButtons
+        name="rollouts"
+        pages={() =>
+          readPages(async (next) => (await ask(rolloutsDocument, { filter, after: next, isPlain: false })).rollouts)
+        }
+        columns={columns}
+      />
       {data && data.rollouts.nodes.length > 0 && (
         <ul class="rollouts panel">
           {data.rollouts.nodes.map((rollout) => (
@@ -96,6 +106,22 @@ export function RolloutsPage() {
       <Pager page={data?.rollouts.pageInfo} />
     </>
   )
+}
+
+const columns: Columns<RolloutSummary> = {
+  name: (row) => row.name,
+  kind: (row) => row.kind,
+  project: (row) => row.project,
+  status: (row) => row.status,
+  expected: (row) => expectedOf(row.deploymentCounts),
+  installed: (row) => row.deploymentCounts.installed,
+  notWorking: (row) => row.broken.total,
+  installing: (row) => row.deploymentCounts.installing,
+  pending: (row) => row.deploymentCounts.pending,
+  failed: (row) => row.deploymentCounts.failed,
+  stalled: (row) => row.stalled.total,
+  removing: (row) => row.deploymentCounts.removing,
+  removed: (row) => row.deploymentCounts.removed,
 }
 
 function Applications({ of }: { readonly of: FragmentOf<typeof groupsFragment> }) {

@@ -1,11 +1,15 @@
 /** Deployments as table rows: application, target, state, and the reason for a failure. */
 import { useEffect, useMemo } from 'preact/hooks'
+import { forgetDeployments, removeDeployments } from '../data/actions.ts'
 import { createDeploymentRows, type ListOf, type Row } from '../data/deployment-rows.ts'
+import type { Columns } from '../data/export.ts'
 import { type Counts, expectedOf, formatOutside, isBroken, plural } from '../data/labels.ts'
 import { formatAge, formatFull } from '../data/time.ts'
-import { href, moment } from '../route.ts'
+import { at, href, moment } from '../route.ts'
 import { Versions } from './convergence.tsx'
 import { ErrorMessage } from './error-message.tsx'
+import { ExportButtons } from './lists/export-buttons.tsx'
+import { type Action, SelectBox, type Selection, SelectionBar, useSelection } from './lists/selection.tsx'
 import { Name } from './name.tsx'
 import { ReadinessMark } from './readiness.tsx'
 import { StateMark, toMark } from './state-mark.tsx'
@@ -30,12 +34,14 @@ export function DeploymentTable({ source, label, empty }: TableProps) {
   const moved = source.moved.value.size
   const counts = source.counts.value
   const isNarrow = useIsNarrow()
+  const selection = useSelection(at.value === null)
   return (
     <section aria-label={label}>
       <div class="table-bar">
         <p class="muted number" role="status">
           {counts === null ? 'Loading…' : describeCounts(counts)}
         </p>
+        <ExportButtons name="deployments" pages={source.pages} columns={columns} />
         <button
           type="button"
           class="quiet"
@@ -45,6 +51,7 @@ export function DeploymentTable({ source, label, empty }: TableProps) {
           {plural(moved, 'row')} changed. Sort again
         </button>
       </div>
+      <SelectionBar of={selection} count={(count) => plural(count, 'deployment')} actions={actions} />
       {error && <ErrorMessage error={error} />}
       {list.length > 0 && (
         <VirtualList
@@ -58,12 +65,45 @@ export function DeploymentTable({ source, label, empty }: TableProps) {
           widths={{ '--version': `${Math.max(...list.map(versionLength))}ch` }}
           more={source.more}
         >
-          {(row) => <DeploymentCells row={row} />}
+          {(row) => <DeploymentCells row={row} selection={selection} />}
         </VirtualList>
       )}
       {isComplete && list.length === 0 && !error && <p class="empty">{empty}</p>}
     </section>
   )
+}
+
+const actions: readonly Action[] = [
+  {
+    word: 'Remove',
+    effect: 'The desired state no longer contains them, so their devices remove them.',
+    reason: 'optional',
+    run: removeDeployments,
+  },
+  {
+    word: 'Forget',
+    effect: 'They leave all lists and counts. A new report brings a deployment back.',
+    reason: 'none',
+    run: forgetDeployments,
+  },
+]
+
+const columns: Columns<Row> = {
+  deploymentId: (row) => row.deploymentId,
+  reporter: (row) => row.reporter,
+  target: (row) => row.target.name,
+  rollout: (row) => row.rollout.name,
+  application: (row) => row.application,
+  applicationVersion: (row) => row.applicationVersion,
+  state: (row) => row.state,
+  readiness: (row) => row.readiness,
+  convergence: (row) => row.convergence,
+  stalled: (row) => row.stalled,
+  attempt: (row) => row.attempt,
+  errorCode: (row) => row.error?.code,
+  reason: (row) => reasonOf(row),
+  changedAt: (row) => row.changedAt,
+  revision: (row) => row.revision,
 }
 
 /** The denominator of the other pages, and what is outside it: `430 deployments and 5 removed`. */
@@ -87,11 +127,17 @@ export function reasonOf(row: Row): string | null {
 const versionLength = ({ adoptedManifestVersion, targetManifestVersion }: Row): number =>
   (adoptedManifestVersion ?? '').length + (targetManifestVersion ?? '').length + 6
 
-export function DeploymentCells({ row }: { readonly row: Row }) {
+interface CellsProps {
+  readonly row: Row
+  readonly selection: Selection | null
+}
+
+function DeploymentCells({ row, selection }: CellsProps) {
   const reason = reasonOf(row)
   return (
     <>
       <Cell class="main">
+        <SelectBox of={selection} id={row.id} name={`${row.deploymentId} on ${row.target.name}`} />
         <DeploymentLink deployment={row} />
       </Cell>
       <Cell class="where">

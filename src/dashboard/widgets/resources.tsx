@@ -1,5 +1,6 @@
 /** Kubernetes objects: whether they are applied, whether they work, and the reason if not. */
 import { useEffect, useMemo } from 'preact/hooks'
+import type { Columns } from '../data/export.ts'
 import { formatNumber, plural, readinessOrder, readinessWords, type SyncStatus, syncWords } from '../data/labels.ts'
 import type { Resource, ResourceFilter, Resources } from '../data/resource-rows.ts'
 import { formatAge, formatFull } from '../data/time.ts'
@@ -7,6 +8,7 @@ import { href, moment } from '../route.ts'
 import { TargetLink } from './deployment-table.tsx'
 import { ErrorMessage } from './error-message.tsx'
 import { Choice, FilterChip, SearchField, useFilters } from './filters.tsx'
+import { ExportButtons } from './lists/export-buttons.tsx'
 import { ReadinessMark, SyncMark } from './readiness.tsx'
 import { useIsNarrow } from './theme.ts'
 import { Cell, VirtualList } from './virtual-list.tsx'
@@ -83,6 +85,7 @@ export function ResourceList({ source, label, empty }: ResourceListProps) {
               ? plural(all, 'resource')
               : `${formatNumber(matching)} of ${plural(all, 'resource')}`}
         </p>
+        <ExportButtons name="resources" pages={source.pages} columns={columns} />
       </div>
       {error && <ErrorMessage error={error} />}
       {shown.length > 0 && (
@@ -106,6 +109,20 @@ export function ResourceList({ source, label, empty }: ResourceListProps) {
       {isComplete && shown.length === 0 && !error && <p class="empty">{empty}</p>}
     </section>
   )
+}
+
+const columns: Columns<Resource> = {
+  kind: (row) => row.kind,
+  name: (row) => row.name,
+  namespace: (row) => row.namespace,
+  component: (row) => row.component,
+  target: (row) => row.target.name,
+  sync: (row) => row.sync,
+  presence: (row) => row.presence,
+  readiness: (row) => row.readiness,
+  reason: (row) => row.reason,
+  message: (row) => row.message,
+  changedAt: (row) => row.changedAt,
 }
 
 const searchable = ({ name, kind, namespace, component, reason, message, target }: Resource): string =>

@@ -1,0 +1,79 @@
+/** What operators do with rows of a list, and lists as files. */
+import { readFileSync } from 'node:fs'
+import type { Page } from 'playwright-core'
+import { describe, expect, it } from 'vitest'
+import { findChromium } from '../support/browser.ts'
+import { send, useDashboard } from './harness.ts'
+
+// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
+describe.runIf(findChromium())('a list of the dashboard', () => {
+  const { server, visit } = useDashboard()
+
+  it('offers what the caller may do with the selected rows, and names their number before it does it', async () => {
+    for (const index of [1, 2, 3]) await send(server().url, `old-${index}`, `leftover-${index}`, 'installed')
+    const { page, complaints } = await visit('deployments?text=leftover')
+    await page.getByRole('checkbox', { name: 'Select leftover-1 on old-1' }).check()
+    await page.getByRole('checkbox', { name: 'Select leftover-2 on old-2' }).check()
+    await page.getByRole('button', { name: 'Forget…' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Forget 2 deployments?' })
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    await page.getByRole('button', { name: 'Forget…' }).click()
+    await dialog.getByRole('button', { name: 'Forget 2 deployments' }).click()
+    await page.getByText('1 deployment', { exact: true }).waitFor()
+    expect(await page.getByRole('row', { name: /leftover-3/ }).count()).toBe(1)
+
+    await page.goto(`${server().url}/devices?text=old-3`)
+    await page.getByRole('checkbox', { name: 'Select old-3' }).check()
+    await page.getByRole('button', { name: 'Retire…' }).click()
+    const retiring = page.getByRole('dialog', { name: 'Retire 1 device?' })
+    await retiring.getByLabel('Reason').fill('sold')
+    await retiring.getByRole('button', { name: 'Retire 1 device' }).click()
+    await page.getByText('No devices match these filters.').waitFor()
+    const { device } = await server().query('{ device(deviceId: "old-3") { retirement { reason } } }')
+    expect(device.retirement.reason).toBe('sold')
+    expect(complaints).toEqual([])
+  })
+
+  it('says what the server refuses', async () => {
+    await send(server().url, 'kept-1', 'undeclared', 'installed')
+    const { page } = await visit('deployments?text=undeclared')
+    await page.getByRole('checkbox', { name: 'Select undeclared on kept-1' }).check()
+    await page.route('**/graphql', (route) =>
+      route.fulfill({ json: { data: { removeDeployments: { __typename: 'Forbidden', message: 'not yours' } } } }),
+    )
+    await page.getByRole('button', { name: 'Remove…' }).click()
+    await page.getByRole('button', { name: 'Remove 1 deployment' }).click()
+    await page.getByRole('alert').getByText('not yours').waitFor()
+  })
+
+  it('is a file with all of its pages', async () => {
+    const reports = Array.from({ length: 70 }, (_, index) => ({
+      deviceId: `file-${index}`,
+      deploymentId: `filed-${index}`,
+      status: { state: 'failed', error: { code: 'E', message: index === 0 ? '=HYPERLINK("x", "y")' : 'no' } },
+      components: [],
+    }))
+    expect((await server().post('/reports', { reports })).ok).toBe(true)
+    const { page } = await visit('deployments?text=filed&order=NAME')
+    await page.getByText('70 deployments').waitFor()
+    const csv = (await save(page, 'CSV')).split('\r\n')
+    expect(csv).toHaveLength(71)
+    expect(csv[1]).toMatch(/^"filed-0","file-0","file-0","filed-0","","","FAILED"/)
+    expect(csv[1]).toContain(`"'=HYPERLINK(""x"", ""y"")"`)
+    const rows = JSON.parse(await save(page, 'JSON'))
+    expect(rows).toHaveLength(70)
+    expect(rows[0]).toMatchObject({ deploymentId: 'filed-0', state: 'FAILED', application: null, attempt: 1 })
+    await page.goto(`${server().url}/devices?text=file-`)
+    await page.getByText('70 devices').waitFor()
+    expect((await save(page, 'CSV')).split('\r\n')).toHaveLength(71)
+  })
+})
+
+async function save(page: Page, format: string): Promise<string> {
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('group', { name: 'Save this list' }).getByRole('button', { name: format }).click(),
+  ])
+  return readFileSync(await download.path(), 'utf8')
+}
