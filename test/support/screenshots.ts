@@ -42,7 +42,7 @@ try {
   const group = await playGroup(url)
   mkdirSync(folder, { recursive: true })
   for (const colorScheme of ['light', 'dark'] as const) {
-    await picture(url, `overview-${colorScheme}`, '#/?window=1h', '.table .row', colorScheme)
+    await picture(url, `overview-${colorScheme}`, '#/?window=1h', '.trend polygon', colorScheme)
     await picture(url, `rollout-${colorScheme}`, `#/rollout/${rollout}`, '.causes li', colorScheme)
     await picture(url, `clusters-${colorScheme}`, `#/rollout/${group}`, '.matrix', colorScheme)
   }
