@@ -10,89 +10,12 @@ import { recordReport } from '../../src/ingest/commands/report.ts'
 import { retireDevices } from '../../src/ingest/commands/retire.ts'
 import { headText, readHead } from '../../src/store/connection/log-head.ts'
 import { sessionOf } from '../../src/store/connection/transaction.ts'
-import type { Database, Session } from '../../src/store/database.ts'
+import type { Session } from '../../src/store/database.ts'
 import { readLog } from '../../src/store/read/changes/changes.ts'
 import { report } from '../support/reports.ts'
 import { createRoad, type Road } from '../support/road.ts'
 import { type EmptyStore, postgresStores } from '../support/stores.ts'
-
-const deployments = 30_000
-
-interface Measured {
-  readonly text: string
-  readonly buffers: number
-}
-
-/** Pages of tables and indexes that a statement touches, by the plan that the connection would use. What it writes is taken back. */
-async function measure(session: Session, text: string, parameters: readonly unknown[]): Promise<Measured> {
-  const values = parameters.map((value) =>
-    value === null ? 'null' : typeof value === 'string' ? `E'${value.replace(/[\\']/g, '\\$&')}'` : String(value),
-  )
-  await session.run('savepoint measuring')
-  await session.run(`prepare measured as ${text}`)
-  const list = values.length > 0 ? `(${values.join()})` : ''
-  const [row] = await session.run<{ 'QUERY PLAN': [{ Plan: Record<string, number> }] }>(
-    `explain (analyze, buffers, format json) execute measured${list}`,
-  )
-  const plan = row?.['QUERY PLAN'][0].Plan ?? {}
-  await session.run('deallocate measured')
-  await session.run('rollback to savepoint measuring')
-  const kinds = ['Shared Hit Blocks', 'Shared Read Blocks'] as const
-  return { text, buffers: kinds.reduce((sum, kind) => sum + (plan[kind] ?? 0), 0) }
-}
-
-const isQuery = (text: string): boolean =>
-  /^(select|with|insert|update|delete)\b/.test(text) && !text.includes('pg_control')
-
-/** Measures each statement of the writer before it is executed. */
-function measuring(database: Database, found: Measured[]): Database {
-  const look = async (session: Session, text: string, parameters: readonly unknown[] = []): Promise<void> => {
-    if (isQuery(text)) found.push(await measure(session, text, parameters))
-  }
-  return {
-    ...database,
-    async append(connection, text, parameters) {
-      await database.transaction((session) => look(session, text, parameters))
-      return database.append(connection, text, parameters)
-    },
-    transaction: (work) =>
-      database.transaction((session) => {
-        let last: Promise<unknown> = Promise.resolve()
-        return work({
-          ...session,
-          run(text, parameters) {
-            const result = last.then(async () => {
-              await look(session, text, parameters)
-              return session.run<never>(text, parameters)
-            })
-            last = result.catch(() => undefined)
-            return result
-          },
-        })
-      }),
-  }
-}
-
-async function fill(session: Session): Promise<void> {
-  for (const table of ['targets', 'rollouts', 'deployments', 'change_log', 'reports'])
-    await session.run(`alter table ${table} set (autovacuum_enabled = false)`)
-  const { revision } = await readHead(session)
-  const series = `generate_series(1, ${deployments}) n`
-  await session.run(`insert into targets (key, kind, name) select n, 'DEVICE', 'edge-' || n from ${series}`)
-  await session.run(
-    `insert into rollouts (key, kind, identity, name, created_revision) select 100000 + n, 'DECLARED', 'r-' || n, 'r-' || n, 1 from ${series}`,
-  )
-  await session.run(
-    `insert into deployments (key, deployment_id, reporter, target_key, rollout_key, state, consistent, components, claimed, attempt, received_at, changed_at, revision, marks)
-     select 200000 + n, 'd-' || n, 'edge-' || n, n, 100001, 'PENDING', true, '[]', true, 1, now(), now(), ${revision} + n, '{}' from ${series}`,
-  )
-  await session.run(
-    `insert into change_log (first_revision, last_revision, at, deployment_key, target_key, rollout_key, changes)
-     select ${revision} + n, ${revision} + n, now(), 200000 + n, n, 100001,
-       '[{"kind":"DEPLOYMENT_STATE_CHANGED","from":null,"to":"PENDING","error":null,"attempt":1,"adoptedManifestVersion":null}]' from ${series}`,
-  )
-  await session.run(`update log_head set revision = ${revision + deployments}, next_key = 1000000`)
-}
+import { deployments, fill, type Measured, measure, measuring } from '../support/young-database.ts'
 
 describe.each(postgresStores)('a database without statistics on $name', (store) => {
   let empty: EmptyStore

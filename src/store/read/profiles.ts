@@ -53,15 +53,18 @@ function toProfile(row: ProfileRecord): DeviceProfile {
   return { onboardedAt, labels, capabilities }
 }
 
-/** Targets that give themselves one of these labels, unless an operator set a label with that key. Only for filters, never for access. */
+/**
+ * Targets that give themselves one of these labels, unless an operator set a label with that key. Only for filters, never for access. The
+ * subquery does not refer to the target, so it runs once. One that did ran for each target, and each target was looked up for its deployment.
+ */
 export function callsItself(
   target: { readonly key: SQLWrapper; readonly labels: SQLWrapper },
   wanted: readonly Label[],
 ): SQL {
   const said = wanted.map(
-    ({ key, value }) => sql`(${deviceProfiles.labels} @> ${storableJson([{ key, value }])}::text::jsonb
+    ({ key, value }) => sql`(${target.key} in (select ${deviceProfiles.targetKey} from ${deviceProfiles}
+      where ${deviceProfiles.labels} @> ${storableJson([{ key, value }])}::text::jsonb)
       and not ${target.labels} @> ${storableJson([{ key }])}::text::jsonb)`,
   )
-  return sql`${target.key} in (select ${deviceProfiles.targetKey} from ${deviceProfiles}
-    where ${deviceProfiles.targetKey} = ${target.key} and ${either(said)})`
+  return either(said)
 }

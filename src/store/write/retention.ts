@@ -36,7 +36,8 @@ export async function pruneHistory(database: Database, before: Millis, step: num
   )
   const lines = await remove(
     session,
-    'delete from audit_log where key in (select key from audit_log where at < $1::timestamptz limit $2::int)',
+    // In the order of the index: without it, a planner without statistics reads the whole table for the few that it expects.
+    'delete from audit_log where key = any (array(select key from audit_log where at < $1::timestamptz order by at limit $2::int))',
     [iso(before), step],
   )
   // No count begins at a checkpoint before the tail.
