@@ -107,6 +107,7 @@ describe('statements of a query', () => {
     ['{ deployments(first: 100) { nodes { components { resources(first: 2) { nodes { name } } } } } }', 2],
     ['{ deployments(first: 100) { nodes { resources { nodes { target { name } instance { instanceId } } } } } }', 4],
     ['{ resourceCounts { total } }', 1],
+    ['{ resources(first: 100) { nodes { history(first: 2) { nodes { kind } totalCount } } } }', 3],
     ['{ deviationCounts { kind devices reports } }', 1],
     ['{ history { oldestRevision } }', 0],
     ['{ deployments(first: 100) { nodes { target { deploymentCounts { total } deployments { nodes { id } } } } } }', 4],

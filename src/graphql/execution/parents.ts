@@ -11,7 +11,7 @@ export type ResourceParent =
   | { readonly of: 'component'; readonly key: number; readonly name: string }
 export type ChangeParent =
   | { readonly of: 'fleet' }
-  | { readonly of: 'deployment' | 'rollout'; readonly key: number }
+  | { readonly of: 'deployment' | 'rollout' | 'resource'; readonly key: number }
   | { readonly of: 'component'; readonly key: number; readonly name: string }
 
 export function scopeOf(of: Scope['of'], keys: readonly number[]): Scope {
@@ -28,7 +28,7 @@ export function changeScopeOf(parents: readonly ChangeParent[]): ChangeScope {
   )
   if (items.length > 0) return { of: 'component', items }
   const [first] = parents
-  if (!first || (first.of !== 'deployment' && first.of !== 'rollout')) return { of: 'fleet' }
+  if (!first || first.of === 'fleet' || first.of === 'component') return { of: 'fleet' }
   return { of: first.of, keys: parents.flatMap((parent) => ('key' in parent ? [parent.key] : [])) }
 }
 

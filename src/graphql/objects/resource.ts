@@ -10,7 +10,15 @@ import type { Reader } from '../execution/loaders.ts'
 import type { ResourceParent } from '../execution/parents.ts'
 import { required } from '../execution/required.ts'
 import { givenFields } from '../mutations/input.ts'
-import { type Connection, connect, implementConnection, type PageArguments, pageArgs } from './connection.ts'
+import { ChangeConnection, changesOf } from './changes/change-list.ts'
+import {
+  type Connection,
+  connect,
+  implementConnection,
+  type PageArguments,
+  pageArgs,
+  revisionPageArgs,
+} from './connection.ts'
 import { Node } from './interfaces.ts'
 import { keysOf } from './node.ts'
 import { Deployment, Resource, Rollout, RolloutInstance, Target } from './refs.ts'
@@ -54,6 +62,12 @@ Resource.implement({
       description: 'The rollout instance that it belongs to.',
       resolve: async ({ instanceKey, asOf }, _, { reader }) =>
         (await (await reader()).instance(instanceKey, asOf)) ?? null,
+    }),
+    history: t.field({
+      type: ChangeConnection,
+      description: 'All its retained changes, oldest first.',
+      args: revisionPageArgs(),
+      resolve: ({ key, asOf }, args, context) => changesOf(context, { of: 'resource', key }, {}, args, asOf),
     }),
     sync: t.expose('sync', {
       type: SyncStatusEnum,

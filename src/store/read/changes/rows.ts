@@ -102,6 +102,10 @@ function ofResources(key: SQL): SQL {
   return sql`${entry.deploymentKey} = ${key} and ${entry.resourceKey} is not null`
 }
 
+export function ofResource(key: SQL): SQL {
+  return sql`${entry.resourceKey} = ${key}`
+}
+
 export function ofComponent(name: SQL): SQL {
   return sql`body.change ->> 'component' = ${name}`
 }

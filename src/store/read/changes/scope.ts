@@ -9,16 +9,17 @@ import {
   matchesChangeRow,
   ofComponent,
   ofDeployment,
+  ofResource,
   selectBySubject,
   selectChanges,
   selectOfRollout,
   subjectsOf,
 } from './rows.ts'
 
-/** The subjects. Results are by 0 for the fleet, by key for deployments and rollouts, and for components by the index in `items`. */
+/** The subjects. Results are by 0 for the fleet, by key for deployments, rollouts and resources, and for components by the index in `items`. */
 export type ChangeScope =
   | { readonly of: 'fleet' }
-  | { readonly of: 'deployment' | 'rollout'; readonly keys: readonly number[] }
+  | { readonly of: 'deployment' | 'rollout' | 'resource'; readonly keys: readonly number[] }
   | { readonly of: 'component'; readonly items: readonly { readonly deploymentKey: number; readonly name: string }[] }
 
 /** Whether the log must be scanned. */
@@ -40,6 +41,8 @@ export function selectOfParent(
   const subjects = scope.of === 'fleet' ? subjectsOf(filter) : null
   if (subjects) return selectBySubject(reader, stretch, filter, subjects)
   if (scope.of === 'rollout') return selectOfRollout(reader, sql`parent.key`, filter, stretch)
+  if (scope.of === 'resource')
+    return selectChanges(stretch, [ofResource(sql`parent.key`), ...matchesChangeRow(reader, filter)])
   const isSubject = scope.of === 'fleet' ? [] : [ofDeployment(sql`parent.deployment_key`)]
   const isComponent = scope.of === 'component' ? [ofComponent(sql`parent.name`)] : []
   return selectChanges(stretch, [...isSubject, ...isComponent, ...matchesChangeRow(reader, filter)])
@@ -56,6 +59,7 @@ export function parentsOf(scope: ChangeScope): readonly Parent[] {
     case 'fleet':
       return [{ key: 0 }]
     case 'rollout':
+    case 'resource':
       return [...new Set(scope.keys)].map((key) => ({ key }))
     case 'deployment':
       return [...new Set(scope.keys)].map((key) => ({ key, deployment_key: key }))
