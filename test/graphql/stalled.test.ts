@@ -126,6 +126,15 @@ describe.each(stores)('the stall of deployments on $name', (store) => {
   it('costs one statement for all', async () => {
     fleet.statements()
     await fleet.ask(document)
-    expect(fleet.statements()).toBe(2)
+    const few = fleet.statements()
+    await fleet.report({ reporter: 'm-1', deploymentId: 'third', state: 'INSTALLING' })
+    const [third] = await fleet.road.database.session.run<{ key: number; revision: number }>(
+      `select key, revision from deployments where deployment_id = 'third'`,
+    )
+    await fleet.road.writer.submit(markStalled(third ? [third] : []))
+    fleet.statements()
+    const { deployments } = await fleet.ask(document)
+    expect(deployments.nodes).toHaveLength(3)
+    expect(fleet.statements()).toBe(few)
   })
 })

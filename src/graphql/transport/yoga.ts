@@ -72,8 +72,9 @@ function useExecution(deps: SubscriptionDeps, admission: Admission): Plugin {
   return {
     onExecute({ args, setExecuteFn }) {
       const state = stateOf(args.contextValue)
-      const request = args.contextValue.request as Request
-      const isCostWanted = asksForCost(request.headers.get(costHeader))
+      // A WebSocket operation has no request of its own.
+      const request = args.contextValue.request as Request | undefined
+      const isCostWanted = asksForCost(request?.headers.get(costHeader))
       setExecuteFn(async (own) => {
         const result = await (state.executed ?? executeRequest(deps, admission, own, state))
         return isCostWanted ? withCost(result, own, deps.limits) : result
