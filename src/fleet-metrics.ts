@@ -1,12 +1,13 @@
 /**
  * Metrics of the fleet for Prometheus. The number of series is bounded: 12 for each of METRICS_ROLLOUTS rollouts, 12 for all others
- * together, and 7 for the fleet.
+ * together, 7 for the fleet, and one for each of 50 rules with alerts that fire and 3 for all others.
  */
 import { Gauge, type Registry } from 'prom-client'
 import { type Counter, convergenceCounter, counters, stateCounter } from './domain/counters.ts'
 import { convergences } from './domain/desired.ts'
 import { connectivities } from './domain/target.ts'
 import { deploymentStates, type Millis } from './domain/values.ts'
+import { countFiringByRule } from './store/alerts/alerts.ts'
 import type { Database } from './store/database.ts'
 import {
   countConnectivity,
@@ -18,6 +19,8 @@ import {
 
 /** The sum of all rollouts without series of their own. */
 const others = '(others)'
+/** Rules and severities with series of their own. */
+const mostRules = 50
 /** Milliseconds between two counts of all devices. */
 const countDevicesEvery = 60_000
 /** Milliseconds that a scrape waits for the database. */
@@ -59,6 +62,12 @@ export function registerFleetMetrics({ registry, database, rollouts, clock }: Fl
     'Devices in service, by connectivity. At most a minute old.',
     'connectivity',
   )
+  const alerts = gauge(
+    'rollcall_alerts_firing',
+    `Alerts that fire, by rule and severity; ${others}: all other rules.`,
+    'rule',
+    'severity',
+  )
   let devicesCountedAt = Number.NEGATIVE_INFINITY
 
   const refresh = shared(async () => {
@@ -73,6 +82,10 @@ export function registerFleetMetrics({ registry, database, rollouts, clock }: Fl
       }
     }
     await countDevices().catch(() => devices.reset())
+    const firing = await countFiringByRule(database.session).catch(() => [])
+    alerts.reset()
+    for (const [index, { rule, severity, n }] of firing.entries())
+      alerts.inc({ rule: index < mostRules ? rule : others, severity: severity.toLowerCase() }, n)
   })
 
   /** Rollouts of different kinds may have the same name. Their numbers are added. */

@@ -27,6 +27,7 @@ export type Task =
   | { readonly name: 'get clusters'; readonly limit: number }
   | { readonly name: 'completion'; readonly shell: Shell }
   | { readonly name: 'counts'; readonly selection: Selection }
+  | { readonly name: 'alerts'; readonly isAll: boolean; readonly limit: number }
   | {
       readonly name: 'wait'
       readonly selection: Selection
@@ -34,6 +35,7 @@ export type Task =
       /** Milliseconds. */
       readonly timeout: number
       readonly tolerate: number
+      readonly noAlerts: boolean
     }
 
 export interface CommandLine {
@@ -64,6 +66,8 @@ function parseTask(verb: string | undefined, noun: string | undefined, id: strin
       return { name: 'watch', selection, after: values.after === undefined ? null : revision(values.after) }
     case 'counts':
       return { name: 'counts', selection }
+    case 'alerts':
+      return { name: 'alerts', isAll: values.all === true, limit: limitOf(values) }
     case 'wait':
       return {
         name: 'wait',
@@ -71,6 +75,7 @@ function parseTask(verb: string | undefined, noun: string | undefined, id: strin
         state: goalOf(values.for ?? ''),
         timeout: parseDuration('--timeout', values.timeout ?? '5m'),
         tolerate: wholeNumber('--tolerate', values.tolerate ?? '0', 0),
+        noAlerts: values['no-alerts'] === true,
       }
     case 'get':
       return parseGet(noun, id, selection, limitOf(values))

@@ -8,6 +8,7 @@ export const commands: readonly string[] = [
   'watch',
   'get',
   'counts',
+  'alerts',
   'wait',
   'serve',
   'demo',

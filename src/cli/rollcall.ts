@@ -1,5 +1,6 @@
 /** `npm run rollcall`: the API for terminals and scripts. The help lists its exit codes. */
 import { ApiError } from '../client/client.ts'
+import { getAlerts } from './alerts.ts'
 import { createApi, problemOf } from './api.ts'
 import { commandOf, exitCodes, UsageError } from './arguments.ts'
 import { parseCommandLine } from './command-line.ts'
@@ -58,6 +59,9 @@ async function main(): Promise<number> {
       return exitCodes.reached
     case 'counts':
       await getCounts(api, output, task.selection)
+      return exitCodes.reached
+    case 'alerts':
+      await getAlerts(api, output, task.isAll, task.limit)
       return exitCodes.reached
     case 'wait':
       return exitCodes[await wait(api, output, task, warn, interrupted.signal)]

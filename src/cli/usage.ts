@@ -13,6 +13,7 @@ export const usage = `Usage: ${commandOf('rollcall')} <command> [options]
   get device <id>                show one device with its deployments
   get clusters                   list clusters
   counts                         count deployments by state
+  alerts                         list the alerts that fire; with --all, resolved alerts too
   wait --for=<state>             wait until deployments reach a state
   serve | demo | simulate        start a server, a server with a simulated fleet, or a fleet; each has its own --help
   new-epoch                      begin a new epoch in a restored database
@@ -31,6 +32,7 @@ wait:
                                  or converged: all selected deployments have reached their target version
   --timeout <duration>           such as 90s, 5m or 1h (default 5m)
   --tolerate <n>                 ignore up to n failed deployments (default 0)
+  --no-alerts                    fail if an alert of the rollout or the fleet fires when the state is reached
 
 watch:
   --after <cursor>               resume after this cursor without a gap; begin: everything that is kept (default: start now)
@@ -70,6 +72,8 @@ export const options = {
   for: one,
   timeout: one,
   tolerate: one,
+  'no-alerts': { type: 'boolean' },
+  all: { type: 'boolean' },
   after: one,
   limit: one,
   json: { type: 'boolean' },

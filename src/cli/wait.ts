@@ -2,6 +2,7 @@
 
 import type { Convergence } from '../domain/desired.ts'
 import type { DeploymentState, StatusError } from '../domain/values.ts'
+import { describeAlert, firingAlerts } from './alerts.ts'
 import type { Api, Subscription } from './api.ts'
 import type { Output } from './get.ts'
 import { deploymentFilter, type Selection } from './selection.ts'
@@ -17,6 +18,8 @@ export interface WaitTask {
   /** Milliseconds. */
   readonly timeout: number
   readonly tolerate: number
+  /** Fails if an alert fires when the state is reached. */
+  readonly noAlerts: boolean
 }
 
 export type Waited = 'reached' | 'failed' | 'timeout' | 'interrupted'
@@ -80,13 +83,16 @@ export async function wait(
     clearTimeout(late)
     screen.end()
   }
+  const alerts = verdict === 'reached' && task.noAlerts ? await firingAlerts(api, task.selection.rollout) : []
+  if (alerts.length > 0) verdict = 'failed'
   const result: Waited = verdict ?? (interrupted.aborted ? 'interrupted' : 'timeout')
   const counts = describeSeen(seen)
   if (isJson)
     terminal.write(
-      `${JSON.stringify({ result, state: task.state, counts: seen?.counts ?? null, failures: seen?.failures ?? [] })}\n`,
+      `${JSON.stringify({ result, state: task.state, counts: seen?.counts ?? null, failures: seen?.failures ?? [], alerts })}\n`,
     )
   else if (result === 'reached') say(counts)
+  else if (alerts.length > 0) for (const alert of alerts) say(`alert: ${describeAlert(alert)}`)
   else {
     say(
       `${result === 'failed' ? `failed to reach ${task.state}` : result}: ${counts}${lost === null ? '' : ` (disconnected: ${lost})`}`,

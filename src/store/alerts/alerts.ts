@@ -110,6 +110,20 @@ export async function countFiring(session: Session, ruleKeys: readonly number[])
   return new Map(rows.map(({ key, n }) => [key, n]))
 }
 
+export interface FiringFigures {
+  readonly rule: string
+  readonly severity: AlertSeverity
+  readonly n: number
+}
+
+/** By rule and severity, the most first. */
+export function countFiringByRule(session: Session): Promise<FiringFigures[]> {
+  return session.rows(
+    sql`select ${alerts.rule}, ${alerts.severity}, count(*)::int as n from ${alerts}
+      where ${alerts.resolvedRevision} is null group by 1, 2 order by n desc, 1, 2`,
+  )
+}
+
 function toRow(record: AlertRecord, asOf: Revision | null): AlertRow {
   const alert = toAlert(record)
   return { ...(asOf === null ? alert : alertAt(alert, asOf)), asOf }
