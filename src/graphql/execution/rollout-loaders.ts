@@ -11,6 +11,7 @@ import {
   rolloutByKeyArgs,
   rolloutsByKey,
 } from '../../store/read/rollouts/rollouts.ts'
+import { stepDurationsOf } from '../../store/read/rollouts/step-durations.ts'
 import type { PageRequest } from '../../store/sql/order.ts'
 import { batched, remembered } from './batching.ts'
 
@@ -24,6 +25,7 @@ export function rolloutLoaders(s: Snapshot) {
     rollouts: remembered((filter: RolloutFilter, page: PageRequest, order: RolloutOrder) =>
       pageRollouts(s, filter, page, order),
     ),
+    stepDurations: batched((keys: readonly number[]) => stepDurationsOf(s, keys)),
     rolloutCount: remembered((filter: RolloutFilter) => countRollouts(s, filter)),
   }
 }
