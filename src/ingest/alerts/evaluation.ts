@@ -39,8 +39,14 @@ import { type AlertDecision, recordAlerts } from '../commands/alerts.ts'
 import type { Duty, Turn } from '../duties.ts'
 import type { Writer } from '../writer.ts'
 
-/** Entries of the log in one step, rollouts of a new rule in one step, and checks in one search. */
-const [fewEntries, fewRollouts, fewChecks] = [1_000, 500, 100]
+/** Entries of the log in one step. Values are those of the present, so a step evaluates each scope once for any number of entries. */
+const mostEntries = 20_000
+/** Entries of a step that would otherwise evaluate more than `mostJudged` rules and scopes. A step that has begun is completed. */
+const [fewEntries, mostJudged] = [1_000, 1_000_000]
+/** Rules and scopes that are evaluated without a pause. */
+const judgedAtOnce = 10_000
+/** Rollouts of a new rule in one step, and checks in one search. */
+const [fewRollouts, fewChecks] = [500, 100]
 /** Decisions in one batch of the writer. */
 const mostDecisions = 500
 /** Milliseconds of a round for counts with a filter, because each may read many deployments. */
@@ -98,16 +104,27 @@ export function createAlertEvaluation(database: Pick<Database, 'session'>, write
       return place.newest
     }
     while (cursor < place.newest) {
-      const touched = await readTouched(session, cursor, place.newest, fewEntries)
-      const { results, revision } = await evaluateTouched(rules, touched.rollouts, now)
-      if (!(await conclude(cursor, touched.cursor, results, revision)) || isOver()) return null
+      let touched = await readTouched(session, cursor, place.newest, mostEntries)
+      if (touched.rollouts.length * rules.length > mostJudged)
+        touched = await readTouched(session, cursor, place.newest, fewEntries)
+      const { rollouts } = touched
+      const size = Math.max(Math.floor(judgedAtOnce / rules.length), 1)
+      for (let first = 0; first === 0 || first < rollouts.length; first += size) {
+        const to = first + size < rollouts.length ? cursor : touched.cursor
+        // All rules of the fleet are evaluated with the first rollouts.
+        const scopes = rules.flatMap((rule) =>
+          scopesOf(rule, rollouts, first, size).map((rolloutKey) => ({ rule, rolloutKey })),
+        )
+        const { results, revision } = await evaluateScopes(scopes, now)
+        if (!(await conclude(cursor, to, results, revision))) return null
+      }
+      if (isOver()) return null
       cursor = touched.cursor
     }
     return cursor
   }
 
-  async function evaluateTouched(rules: readonly StoredRule[], rollouts: readonly number[], now: Millis) {
-    const scopes = rules.flatMap((rule) => scopesOf(rule, rollouts).map((rolloutKey) => ({ rule, rolloutKey })))
+  async function evaluateScopes(scopes: readonly RuleInScope[], now: Millis) {
     const results = noResults()
     for (const { rule, rolloutKey } of scopes)
       if (!isCountedRule(rule)) results.owed.push({ ruleKey: rule.key, rolloutKey, dueAt: now, version: rule.version })
@@ -213,12 +230,17 @@ function judge(
   }
 }
 
-/** The scopes of a rule among rollouts that were touched. */
-function scopesOf({ rule, selector }: StoredRule, rollouts: readonly number[]): readonly number[] {
+/** The scopes of a rule among rollouts that were touched: of the rollouts from `first` on, or the fleet with the first of them. */
+function scopesOf(
+  { rule, selector }: StoredRule,
+  rollouts: readonly number[],
+  first: number,
+  size: number,
+): readonly number[] {
   const { rolloutKeys } = selector.filter as DeploymentFilter
-  const touched = rolloutKeys ? rollouts.filter((key) => rolloutKeys.includes(key)) : rollouts
-  if (rule.perRollout) return touched
-  return touched.length > 0 ? [fleetScope] : []
+  const isTouched = (key: number): boolean => rolloutKeys?.includes(key) ?? true
+  if (rule.perRollout) return rollouts.slice(first, first + size).filter(isTouched)
+  return first === 0 && rollouts.some(isTouched) ? [fleetScope] : []
 }
 
 function isCountedRule({ rule, selector }: StoredRule): boolean {
