@@ -35,8 +35,8 @@ export async function seedFleet(url: string, deployments: number): Promise<void>
           json_build_array(${component('database', 'first + 1')}, ${component('web', 'first + 2')}),
           true, 1, at, at, first + 2, '{"adoptedManifestVersion":null,"boot":null,"seq":null,"observedAt":null}'
         from fleet;
-      insert into change_log (first_revision, last_revision, at, deployment_key, target_key, rollout_key, changes)
-        select first, first + 2, at, deployment, target, rollout, json_build_array(
+      insert into change_log (first_revision, last_revision, at, deployment_key, target_key, rollout_key, to_state, to_convergence, changes)
+        select first, first + 2, at, deployment, target, rollout, state, 'UNKNOWN', json_build_array(
           json_build_object('kind', 'DEPLOYMENT_STATE_CHANGED', 'from', null, 'to', state, 'error', null, 'attempt', 1,
             'adoptedManifestVersion', null), ${change('database')}, ${change('web')})
         from fleet;
