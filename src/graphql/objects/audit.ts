@@ -8,7 +8,8 @@ const Drift = builder.objectRef<DriftRow>('Drift').implement({
   description: 'A stored counter that differs from a recount.',
   fields: (t) => ({
     scope: t.exposeString('scope', {
-      description: 'What the counter belongs to: `fleet`, `rollout:` and the name, or `resources:#` and a key.',
+      description:
+        'What the counter belongs to: `fleet`, `rollout:` and the name, `checkpoint:#` with the key of a rollout (0: the fleet) and a revision, or `resources:#` and a key.',
     }),
     field: t.exposeString('field', { description: 'The name of the counter.' }),
     counted: t.exposeInt('counted', { description: 'Number of deployments that the stored counter has.' }),
