@@ -11,8 +11,6 @@ const path = '/device/edge-1/deployment/d-1/status'
 const body = (state: string) => ({ deploymentId: 'd-1', status: { state }, components: [] })
 /** Milliseconds. Much less than the slowest statement may take, and more than a busy machine needs. */
 const soon = 20_000
-/** Milliseconds without an answer: shorter than in production, and longer than PostgreSQL needs on a busy machine. */
-const silence = 1_000
 
 // Each test waits for time-outs, so they wait at the same time.
 describe.concurrent.each(postgresStores)('half-open connections to $name', (store) => {
@@ -24,7 +22,7 @@ describe.concurrent.each(postgresStores)('half-open connections to $name', (stor
     onTestFinished(() => empty.drop())
     const network = await startNetwork(empty.config.url ?? '')
     onTestFinished(() => network.close())
-    const config = { url: network.url, dataDir: 'memory', silence }
+    const config = { url: network.url, dataDir: 'memory' }
     const server = await startApp({
       on: { ...empty, open: () => openDatabase(config) },
       timeouts: { ...defaultTimeouts, ...(commit && { commit }) },

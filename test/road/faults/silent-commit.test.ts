@@ -11,8 +11,6 @@ const path = '/device/edge-1/deployment/d-1/status'
 const body = { deploymentId: 'd-1', status: { state: 'installed' }, components: [] }
 /** Milliseconds. Less than the slowest statement of the writer may take, and more than a busy machine needs. */
 const soon = 30_000
-/** Milliseconds without an answer: shorter than in production, and longer than PostgreSQL needs on a busy machine. */
-const silence = 1_000
 
 // Each test waits for time-outs, so they wait at the same time.
 describe.concurrent.each(postgresStores)('a connection to $name that falls silent at COMMIT', (store) => {
@@ -22,7 +20,7 @@ describe.concurrent.each(postgresStores)('a connection to $name that falls silen
     const wire = await startWire(empty.config.url ?? '')
     onTestFinished(() => wire.close())
     const server = await startApp({
-      on: { ...empty, open: () => openDatabase({ url: wire.url, dataDir: 'memory', silence }) },
+      on: { ...empty, open: () => openDatabase({ url: wire.url, dataDir: 'memory' }) },
       timeouts: { ...defaultTimeouts, ...(commit && { commit }) },
     })
     onTestFinished(() => server.stop())
