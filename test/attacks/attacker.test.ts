@@ -3,6 +3,8 @@ import { describe, expect, it } from 'vitest'
 import { stores } from '../support/stores.ts'
 import { attack } from './attacker/attack.ts'
 import { closed } from './attacker/credentials.ts'
+import { randomInput } from './attacker/inputs.ts'
+import { createRandom } from './attacker/random.ts'
 
 const inputs = 400
 
@@ -26,4 +28,13 @@ describe.each(stores)('on $name', (store) => {
       await empty.drop()
     }
   })
+})
+
+it('its bodies stay small enough to send thousands of them', () => {
+  const random = createRandom(99)
+  const sizes = Array.from({ length: 10_000 }, () => {
+    const input = randomInput(random)
+    return input.kind === 'rest' ? (input.body?.length ?? 0) : 0
+  })
+  expect(Math.max(...sizes)).toBeLessThan(3_000_000)
 })

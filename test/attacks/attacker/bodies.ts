@@ -113,14 +113,16 @@ function mutated(random: Random, text: string): unknown {
 /** A reference could make a circle. */
 const copied = ({ holder, name }: Place): unknown => structuredClone(holder[name])
 
-/** Characters of a repeated part. Parts of repeated parts are repeated, too: without an end they exceed any text. */
+/** Characters of a repeated part. */
 const mostRepeated = 200_000
 
-/** Many of what is small, few of what is large. */
+/** Many of what is small, few of what is large. Copies: a later change of one that is shared would change all, and be repeated as often. */
 function repeated(random: Random, value: unknown): unknown[] {
   const { length } = JSON.stringify(value) ?? ''
   const count = random.chance(5) ? 400 : 20
-  return Array.from({ length: Math.max(2, Math.min(count, Math.floor(mostRepeated / (length + 1)))) }, () => value)
+  return Array.from({ length: Math.max(2, Math.min(count, Math.floor(mostRepeated / (length + 1)))) }, () =>
+    structuredClone(value),
+  )
 }
 
 export interface Body {
