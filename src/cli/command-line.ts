@@ -5,6 +5,7 @@ import { nearest } from '../domain/edit-distance.ts'
 import { type DeploymentState, deploymentStates } from '../domain/values.ts'
 import { parseDuration, UsageError } from './arguments.ts'
 import { commands, objects, type Shell, shells } from './completion.ts'
+import { parseLabelSelector } from './label-selector.ts'
 import { type RolloutKey, type Selection, watchable } from './selection.ts'
 import { options } from './usage.ts'
 import type { Goal } from './wait.ts'
@@ -155,6 +156,7 @@ function selectionOf(values: Values): Selection {
     states: (values.state ?? []).map((text) => stateOf('--state', text)),
     convergence: (values.convergence ?? []).map(convergenceOf),
     labels: (values.label ?? []).map(labelOf),
+    selector: values.selector === undefined ? [] : selectorOf(values.selector),
     applications: values.application ?? [],
     components: values.component ?? [],
     errorCodes: values['error-code'] ?? [],
@@ -198,7 +200,9 @@ function requireChoice(selection: Selection): Selection {
   const { states: _, convergence: __, stalled: ___, retired: ____, ...choosing } = selection
   if (Object.values(choosing).some((value) => value !== null && (typeof value !== 'object' || !isEmptyList(value))))
     return selection
-  throw new UsageError('missing selection: use --rollout, --deployment, --device, --label, --application or --text')
+  throw new UsageError(
+    'missing selection: use --rollout, --deployment, --device, --label, --selector, --application or --text',
+  )
 }
 
 function limitOf({ limit }: Values): number {
@@ -233,6 +237,12 @@ function labelOf(text: string): { key: string; value: string } {
   const at = text.indexOf('=')
   if (at > 0) return { key: text.slice(0, at), value: text.slice(at + 1) }
   throw new UsageError(`--label must be <key>=<value>, but is ${JSON.stringify(text)}`)
+}
+
+function selectorOf(text: string): Selection['selector'] {
+  const selector = parseLabelSelector(text)
+  if (selector) return selector
+  throw new UsageError(`--selector must be conditions such as site=munich,env!=dev, but is ${JSON.stringify(text)}`)
 }
 
 function wholeNumber(name: string, text: string, least: number): number {

@@ -1,6 +1,7 @@
 /** The deployments that a command selects: its options, and the filters of the API that they become. */
 
 import type { Convergence } from '../domain/desired.ts'
+import type { LabelCondition } from '../domain/selectors/label-condition.ts'
 import type { DeploymentState } from '../domain/values.ts'
 import type { Api } from './api.ts'
 
@@ -11,6 +12,8 @@ export interface Selection {
   readonly states: readonly DeploymentState[]
   readonly convergence: readonly Convergence[]
   readonly labels: readonly { readonly key: string; readonly value: string }[]
+  /** Conditions on labels, all of which must hold. */
+  readonly selector: readonly LabelCondition[]
   readonly applications: readonly string[]
   readonly components: readonly string[]
   readonly errorCodes: readonly string[]
@@ -44,6 +47,7 @@ export async function deploymentFilter(api: Api, selection: Selection): Promise<
     states: selection.states,
     convergence: selection.convergence,
     labels: selection.labels,
+    where: whereOf(selection),
     applications: selection.applications,
     components: selection.components,
     errorCodes: selection.errorCodes,
@@ -61,11 +65,16 @@ export async function changeFilter(api: Api, selection: Selection): Promise<obje
     deploymentIds: deployments,
     deviceIds: devices,
     labels,
+    where: whereOf(selection),
   })
 }
 
+function whereOf({ selector }: Selection): object | null {
+  return selector.length === 0 ? null : { and: selector.map((label) => ({ label })) }
+}
+
 /** The options that can filter changes. */
-export const watchable: readonly string[] = ['rollout', 'deployment', 'device', 'label']
+export const watchable: readonly string[] = ['rollout', 'deployment', 'device', 'label', 'selector']
 
 async function rolloutIds(api: Api, key: RolloutKey | null): Promise<readonly string[]> {
   if (!key) return []

@@ -24,6 +24,7 @@ Select deployments (options marked * can be repeated, and match any of their val
   --deployment <id> *            --device <id> *           --label <key>=<value> *
   --state <state> *              --application <name> *    --component <name> *
   --error-code <code> *          --text <text>             --stalled
+  -l, --selector <conditions>    on labels, all of which must hold: site=munich,env!=dev,ring in (a,b),tier notin (x),spare,!old
   --retired                      deployments on retired devices, which are hidden otherwise
   --convergence <value> *        converged, applying, failed, stale or unknown: compared with the target version
 
@@ -62,6 +63,7 @@ export const options = {
   device: many,
   state: many,
   label: many,
+  selector: { type: 'string', short: 'l' },
   application: many,
   component: many,
   'error-code': many,

@@ -138,6 +138,7 @@ function isNarrowed({
   states,
   convergence,
   labels,
+  selector,
   applications,
   components,
   errorCodes,
@@ -146,7 +147,7 @@ function isNarrowed({
   retired,
 }: Selection): boolean {
   return (
-    [states, convergence, labels, applications, components, errorCodes].some((list) => list.length > 0) ||
+    [states, convergence, labels, selector, applications, components, errorCodes].some((list) => list.length > 0) ||
     text !== null ||
     stalled !== null ||
     retired !== null

@@ -104,6 +104,20 @@ describe.each(stores)('a caller with an access scope on $name', (store) => {
     },
   )
 
+  it.each([munich, alpha, both])('%s finds no device by what it may not see of it', async (who) => {
+    const hidden = [
+      'parents: ["hidden-gateway"]',
+      'failing: true',
+      'text: "hidden"',
+      'where: { or: [{ parents: ["hidden-gateway"] }, { deviceIds: ["hidden-1"] }] }',
+      'where: { not: { failing: false } }',
+    ]
+    for (const filter of hidden) {
+      const { devices } = await api.ask(`{ devices(filter: { ${filter} }) { totalCount nodes { deviceId } } }`, {}, who)
+      expect([filter, devices]).toEqual([filter, { totalCount: 0, nodes: [] }])
+    }
+  })
+
   it('gets only matches in its scope for an ambiguous ID', async () => {
     const { errors } = await api.query('{ deployment(deploymentId: "pump") { id } }')
     expect(errors?.[0]).toMatchObject({ extensions: { code: 'AMBIGUOUS' } })

@@ -48,6 +48,45 @@ describe.each(stores)('queries on $name', (store) => {
     expect(deploymentCounts.total).toBe(ids.length)
   })
 
+  it.each([
+    ['where: { not: { deviceIds: ["gw"] } }, text: "gw"', ['gw/child']],
+    ['label: { key: "site", equals: "munich" }, failing: false', []],
+    ['label: { key: "site", in: ["munich"] }, failing: true', ['edge-1']],
+    ['parents: ["gw"]', ['gw/child']],
+    ['where: { or: [{ parents: ["gw"] }, { deviceIds: ["gw"] }] }', ['gw', 'gw/child']],
+    ['vendors: ["none"]', []],
+    ['models: ["none"]', []],
+    ['rolloutIds: []', []],
+    ['lastHeardAfter: "2999-01-01T00:00:00Z"', []],
+  ])('lists devices by %s, and counts as many', async (filter, ids) => {
+    const { devices, deviceCounts } = await api().ask(`{
+      devices(filter: { ${filter} }) { totalCount nodes { deviceId } }
+      deviceCounts(filter: { ${filter} }) { total }
+    }`)
+    expect(devices.nodes.map(({ deviceId }: { deviceId: string }) => deviceId)).toEqual(ids)
+    expect([devices.totalCount, deviceCounts.total]).toEqual([ids.length, ids.length])
+  })
+
+  it('divides the devices by each condition and its opposite', async () => {
+    const conditions = [
+      'failing: true',
+      'label: { key: "site", exists: true }',
+      'connectivity: [ONLINE]',
+      'parents: ["gw"]',
+      'registered: true',
+      'vendors: ["x"]',
+      'lastHeardBefore: "2999-01-01T00:00:00Z"',
+    ]
+    for (const condition of conditions) {
+      const { all, some, others } = await api().ask(`{
+        all: devices { totalCount }
+        some: devices(filter: { where: { ${condition} } }) { totalCount }
+        others: devices(filter: { where: { not: { ${condition} } } }) { totalCount }
+      }`)
+      expect([condition, some.totalCount + others.totalCount]).toEqual([condition, all.totalCount])
+    }
+  })
+
   it('refuses a selector that is too deep or too large', async () => {
     const nested = Array.from({ length: 7 }).reduce<object>((inner) => ({ not: inner }), {})
     const wide = { or: Array.from({ length: 101 }, () => ({})) }

@@ -4,17 +4,17 @@ import type { DeviceFilter } from '../../store/read/targets.ts'
 import { builder } from '../builder.ts'
 import type { Context } from '../execution/context.ts'
 import type { TargetNode } from '../execution/loaders.ts'
-import { givenFields } from '../mutations/input.ts'
 import { DeviceCapabilities } from './capabilities.ts'
 import { type Connection, connect, implementConnection, mapPage, type PageArguments, pageArgs } from './connection.ts'
 import { DeploymentCounts, loadCounts } from './counts.ts'
 import { DeploymentConnection, deploymentListArgs, deploymentsOf } from './deployment-list.ts'
-import { DeviationKindEnum, DeviceDeviationRef } from './deviation.ts'
+import { DeviceDeviationRef } from './deviation.ts'
 import { Node } from './interfaces.ts'
-import { Label, LabelInput } from './label.ts'
+import { Label } from './label.ts'
 import { ManifestVersionRef, versionOf } from './manifest.ts'
 import { encodeNodeId } from './node.ts'
 import { Cluster, Device, Target } from './refs.ts'
+import { DeviceFilterRef, toDeviceFilter } from './selectors/device-filter.ts'
 import { ConnectivityEnum, TargetKindEnum } from './vocabulary.ts'
 
 Target.implement({
@@ -158,7 +158,7 @@ Device.implement({
       type: DeviceConnection,
       description: 'The devices behind it, by name.',
       args: { filter: t.arg({ type: DeviceFilterRef, description: 'Selects devices.' }), ...pageArgs() },
-      resolve: (device, args, context) => devicesOf(context, device, givenFields(args.filter ?? {}), args),
+      resolve: (device, args, context) => devicesOf(context, device, toDeviceFilter(args.filter), args),
     }),
   }),
 })
@@ -178,26 +178,6 @@ Cluster.implement({
   }),
 })
 
-export const DeviceFilterRef = builder.inputType('DeviceFilter', {
-  description:
-    'Selects devices. A device matches a field if it has any of its values; it must match all fields given. An empty list matches nothing.',
-  fields: (t) => ({
-    deviceIds: t.stringList({ description: 'Device IDs.' }),
-    labels: t.field({
-      type: [LabelInput],
-      description: 'Labels. The device has at least one of them, from its registration or reported by itself.',
-    }),
-    connectivity: t.field({ type: [ConnectivityEnum], description: 'Connectivity.' }),
-    registered: t.boolean({ description: 'Whether the device is registered.' }),
-    retired: t.boolean({ description: 'True: only retired devices. Absent or false: only devices in service.' }),
-    deviations: t.field({
-      type: [DeviationKindEnum],
-      description: 'Kinds of deviation. The device has sent at least one report with one of them.',
-    }),
-    text: t.string({ description: 'A substring of the device ID or name. Case-insensitive.' }),
-  }),
-})
-
 builder.queryFields((t) => ({
   device: t.field({
     access: 'viewer',
@@ -212,7 +192,7 @@ builder.queryFields((t) => ({
     type: DeviceConnection,
     description: 'Devices in service, by ID. The filter `{ retired: true }` lists retired devices instead.',
     args: { filter: t.arg({ type: DeviceFilterRef, description: 'Selects devices.' }), ...pageArgs() },
-    resolve: (_, args, context) => devicesOf(context, null, givenFields(args.filter ?? {}), args),
+    resolve: (_, args, context) => devicesOf(context, null, toDeviceFilter(args.filter), args),
   }),
   cluster: t.field({
     access: 'viewer',

@@ -1,29 +1,36 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { DeviationKind } from '../../domain/deviation.ts'
-import { type Connectivity, inService, type Label, type Target, type TargetKind } from '../../domain/target.ts'
+import type { Selector } from '../../domain/selectors/selector.ts'
+import { type Connectivity, inService, type Target, type TargetKind } from '../../domain/target.ts'
 import { isStorable } from '../../domain/text.ts'
 import type { Revision } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
 import type { Order, Page, PageRequest } from '../sql/order.ts'
 import { pageOf, sorted, within } from '../sql/page.ts'
-import { all, asParents, containsText, either, hasAnyLabel, isAnyOf } from '../sql/parameters.ts'
+import { all, asParents, containsText, isAnyOf, selectorCondition } from '../sql/parameters.ts'
 import { type TargetRecord, toTarget } from '../sql/rows.ts'
-import { deviceDeviations, targets } from '../tables/schema.ts'
-import { visibleTarget } from './access-scope.ts'
-import { callsItself } from './profiles.ts'
+import { deployments, deviceDeviations, targets } from '../tables/schema.ts'
+import { visiblePlace, visibleTarget } from './access-scope.ts'
+import { presentFields } from './deployment-filter.ts'
+import { parentRow, type TargetCondition, type TargetRow, targetConditions } from './filters/target-filter.ts'
 
 /** Any value within a field, and all fields together. An absent field matches everything, an empty list nothing. */
-export interface DeviceFilter {
-  readonly deviceIds?: readonly string[]
-  readonly labels?: readonly Label[]
-  readonly connectivity?: readonly Connectivity[]
-  readonly registered?: boolean
+export interface DeviceFilter extends DeviceCondition {
   /** True: only retired devices. Absent or false: only devices in service. */
   readonly retired?: boolean
+  readonly where?: Selector<DeviceCondition>
+}
+
+export interface DeviceCondition extends Omit<TargetCondition, 'clusters'> {
+  readonly registered?: boolean
   /** Kinds of deviations that its reports ever had. */
   readonly deviations?: readonly DeviationKind[]
   /** Part of the deviceId or name. Case is ignored. */
   readonly text?: string
+  /** It has a deployment of one of these rollouts. */
+  readonly rolloutKeys?: readonly number[]
+  /** It has a deployment that failed. */
+  readonly failing?: boolean
 }
 
 /** Results are by the key of the parent, 0 for the fleet. */
@@ -118,20 +125,35 @@ function parentsOf(scope: DeviceScope): readonly number[] {
 function fromDevices(reader: Session, scope: DeviceScope, filter: DeviceFilter, bounds: readonly SQL[]): SQL {
   const isChild = scope.of === 'parent' ? [sql`${targets.parentKey} = parent.key`] : []
   const isDevice = sql`${targets.kind} = 'DEVICE' and ${targets.provider} = ''`
-  return sql`from ${targets} where ${all([isDevice, ...isChild, ...visibleTarget(reader, targets), ...matchesDevice(filter), ...bounds])}`
+  return sql`from ${targets} where ${all([isDevice, ...isChild, ...visibleTarget(reader, targets), ...matchesDevice(reader, filter), ...bounds])}`
 }
 
-function matchesDevice(filter: DeviceFilter): SQL[] {
-  const { deviceIds, labels, connectivity, registered, retired, deviations, text } = filter
+function matchesDevice(reader: Session, { retired, where, ...flat }: DeviceFilter): SQL[] {
   return [
     retired ? sql`${targets.retiredAt} is not null` : sql`${targets.retiredAt} is null`,
-    ...(deviceIds ? [isAnyOf(targets.name, deviceIds, 'text')] : []),
-    ...(labels ? [either([hasAnyLabel(targets.labels, labels), callsItself(targets, labels)])] : []),
-    ...(connectivity ? [isAnyOf(targets.connectivity, connectivity, 'connectivity')] : []),
+    ...conditionsOf(reader, flat),
+    ...(where ? [selectorCondition<DeviceCondition>(where, (leaf) => conditionsOf(reader, leaf))] : []),
+  ]
+}
+
+function conditionsOf(reader: Session, condition: DeviceCondition): SQL[] {
+  const { registered, deviations, text, rolloutKeys, failing, ...onTarget } = condition
+  const known = targetConditions(targets as unknown as TargetRow, visibleTarget(reader, parentRow))
+  const { state, rolloutKey } = deployments
+  return [
+    ...presentFields(onTarget).map((field) => (known[field] as (value: unknown) => SQL)(onTarget[field])),
     ...(typeof registered === 'boolean' ? [sql`${targets.registered} = ${registered}::boolean`] : []),
     ...(deviations ? [hasDeviated(deviations)] : []),
     ...(typeof text === 'string' ? [containsText([targets.name, targets.displayName], text)] : []),
+    ...(rolloutKeys ? [hasDeployment(reader, isAnyOf(rolloutKey, rolloutKeys, 'bigint'))] : []),
+    ...(failing === undefined ? [] : [sql`${hasDeployment(reader, sql`${state} = 'FAILED'`)} = ${failing}::boolean`]),
   ]
+}
+
+function hasDeployment(reader: Session, condition: SQL): SQL {
+  const { targetKey, forgottenAt, isCurrent } = deployments
+  return sql`exists (select 1 from ${deployments} where ${targetKey} = ${targets.key} and ${forgottenAt} is null and ${isCurrent}
+    and ${all([condition, ...visiblePlace(reader, deployments)])})`
 }
 
 function hasDeviated(kinds: readonly DeviationKind[]): SQL {

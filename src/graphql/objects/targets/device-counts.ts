@@ -1,7 +1,6 @@
 import type { Connectivity } from '../../../domain/target.ts'
 import { builder } from '../../builder.ts'
-import { givenFields } from '../../mutations/input.ts'
-import { DeviceFilterRef } from '../target.ts'
+import { DeviceFilterRef, toDeviceFilter } from '../selectors/device-filter.ts'
 
 type Counts = Readonly<Partial<Record<Connectivity, number>>>
 
@@ -26,6 +25,6 @@ builder.queryField('deviceCounts', (t) =>
     type: DeviceCounts,
     description: 'Devices that match the filter, counted by connectivity. Without a filter, all devices in service.',
     args: { filter: t.arg({ type: DeviceFilterRef, description: 'Selects the devices to count.' }) },
-    resolve: async (_, { filter }, context) => (await context.reader()).deviceCounts(givenFields(filter ?? {})),
+    resolve: async (_, { filter }, context) => (await context.reader()).deviceCounts(toDeviceFilter(filter)),
   }),
 )
