@@ -42,6 +42,27 @@ describe.each(stores)('on $name, where everything is open', (store) => {
     })
   })
 
+  it('capabilities show processors, memory, storage and types of deployments', async () => {
+    const own = today('typed')
+    const body = {
+      ...own,
+      properties: {
+        ...own.properties,
+        cpus: [{ cores: 4, architecture: 'arm64' }],
+        resources: { memory: '8Gi', storage: 64 },
+        supportedDeploymentTypes: ['helm', 'compose'],
+      },
+    }
+    expect((await send('PUT', '/api/v1/capabilities/typed', body)).status).toBe(201)
+    const fields = 'cpus { architecture cores } memory memoryBytes storage storageBytes deploymentTypes'
+    const { device } = await app.query(`{ device(deviceId: "typed") { capabilities { ${fields} } } }`)
+    expect(device.capabilities).toEqual({
+      cpus: [{ cores: 4, architecture: 'arm64' }],
+      ...{ memory: '8Gi', memoryBytes: 8 * 1024 ** 3, storage: '64', storageBytes: 64 },
+      deploymentTypes: ['helm', 'compose'],
+    })
+  })
+
   it('capabilities count by their length towards the size of a response', async () => {
     for (const device of ['long-1', 'long-2', 'long-3']) {
       const body = { ...today(device), note: 'x'.repeat(250_000) }
