@@ -1,4 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import { createAlertEvaluation } from '../../src/ingest/alerts/evaluation.ts'
+import type { Command } from '../../src/ingest/command.ts'
 import { acknowledgeAlert } from '../../src/ingest/commands/alerts.ts'
 import { openFresh } from '../support/databases.ts'
 import { type Store, stores } from '../support/stores.ts'
@@ -157,6 +159,31 @@ describe.each(stores)('alerts on $name', (store) => {
       'failed fleet RAISED 1',
       'failed fleet RESOLVED null RULE_DELETED',
     ])
+  })
+
+  it('ignores a replica that decides late on values that another has evaluated again', async () => {
+    const fleet = await open(store)
+    const { database, road } = fleet
+    await fleet.rule('failed', {})
+    const turn = { now: Date.now(), listeningSince: 0, isOver: () => false }
+    const other = createAlertEvaluation(database, road.writer)
+    await other.run(turn)
+    await fleet.send('a', 'app', 'FAILED')
+    const { promise: resumed, resolve: resume } = Promise.withResolvers<void>()
+    const { promise: decided, resolve: decide } = Promise.withResolvers<void>()
+    const submit = async <R>(command: Command<R>): Promise<R> => {
+      decide()
+      await resumed
+      return road.writer.submit(command)
+    }
+    const late = createAlertEvaluation(database, { submit }).run(turn)
+    await decided
+    await fleet.send('a', 'app', 'INSTALLED')
+    await other.run(turn)
+    resume()
+    await late
+    await other.run(turn)
+    expect(await fleet.story()).toEqual([])
   })
 
   it('keeps the first acknowledgement of an alert', async () => {
