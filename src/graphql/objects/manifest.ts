@@ -58,6 +58,7 @@ export const ManifestVersionRef = builder.objectRef<ManifestVersion>('ManifestVe
     }),
     at: t.expose('at', { type: 'DateTime', description: 'When the version was created.' }),
     caller: t.exposeString('caller', { description: 'The name of the caller that made the change.' }),
+    who: t.exposeString('caller', { description: 'The same as `caller`.', deprecationReason: 'Use `caller`.' }),
     reason: t.exposeString('why', { description: 'The reason that the caller gave. Empty: none.' }),
     bundleDigest: t.exposeString('bundleDigest', {
       nullable: true,
