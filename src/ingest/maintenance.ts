@@ -9,6 +9,7 @@ import type { Database } from '../store/database.ts'
 import { findEnded, findSilent, forgetSignatures, holdLease } from '../store/write/housekeeping.ts'
 import { pruneHistory } from '../store/write/retention.ts'
 import { findOverdue, type StallLimits, settleOverdue, shortest } from '../store/write/standstill.ts'
+import { analyzeTable, findUnanalyzed } from '../store/write/statistics.ts'
 import { followed, followSteps, readFollowed } from '../store/write/step-durations.ts'
 import { createAlertEvaluation } from './alerts/evaluation.ts'
 import { createCheckpoints } from './checkpoints.ts'
@@ -125,6 +126,19 @@ function dutiesOf(options: MaintenanceOptions): readonly Duty[] {
     createAlertEvaluation(database, writer),
     createCheckpoints(database),
   ]
+  if (database.kind === 'pglite')
+    duties.push({
+      name: 'statistics',
+      interval: 60_000,
+      budget: 5_000,
+      async run({ isOver }) {
+        for (const table of await findUnanalyzed(session)) {
+          await analyzeTable(session, table)
+          if (isOver()) return false
+        }
+        return true
+      },
+    })
   if (forgetRemovedDays !== null)
     duties.push({
       name: 'forgetting',

@@ -122,7 +122,15 @@ describe.each(stores)('a background duty on $name', (store) => {
     const verbose = async () => (await fetch(`${server.url}/readyz?verbose`)).json()
     await expect
       .poll(async () => (await verbose()).duties.map(({ name }: { name: string }) => name))
-      .toEqual(['alerts', 'checkpoints', 'retention', 'signatures', 'silence', 'standstill'])
+      .toEqual([
+        'alerts',
+        'checkpoints',
+        'retention',
+        'signatures',
+        'silence',
+        'standstill',
+        ...(store.name === 'PGlite' ? ['statistics'] : []),
+      ])
     const { status, duties } = await verbose()
     expect(status).toBe('ready')
     for (const duty of duties) {
