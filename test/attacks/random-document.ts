@@ -133,7 +133,7 @@ export function makeRequest(root: GraphQLObjectType, choose: Choose, chance: Cha
           .map((field) => [field.name, value(field.type, depth - 1)]),
       )
     if (type.name === 'Boolean') return chance(50)
-    if (type.name === 'Int') return choose(numbers)
+    if (['Int', 'Float'].includes(type.name)) return choose(numbers)
     if (type.name in wellFormed && chance(85)) return choose(wellFormed[type.name] ?? texts)
     return chance(3) ? choose(numbers) : choose(texts)
   }

@@ -130,7 +130,7 @@ function literalOf(type: GraphQLInputType): string {
   const inner = getNullableType(type)
   if (isListType(inner)) return `[${literalOf(inner.ofType)}]`
   if (isEnumType(inner)) return inner.getValues()[0]?.name ?? ''
-  if (!isInputObjectType(inner)) return inner.name === 'Int' ? '1' : '"1"'
+  if (!isInputObjectType(inner)) return ['Int', 'Float'].includes(inner.name) ? '1' : '"1"'
   const fields = Object.values(inner.getFields()).filter((field) => isNonNullType(field.type))
   return `{ ${fields.map((field) => `${field.name}: ${literalOf(field.type)}`).join(', ')} }`
 }

@@ -73,7 +73,7 @@ function least(type: GraphQLInputType): unknown {
   if (isNonNullType(type)) return least(type.ofType)
   if (isListType(type)) return []
   if (isInputObjectType(type)) return required(type)
-  return isEnumType(type) ? type.getValues()[0]?.name : type.name === 'Int' ? 1 : 'x'
+  return isEnumType(type) ? type.getValues()[0]?.name : ['Int', 'Float'].includes(type.name) ? 1 : 'x'
 }
 
 function casesOf(

@@ -74,7 +74,7 @@ async function play(
   let timer: NodeJS.Timeout | undefined
   runs += 1
   const size = { devices: 1, rollouts: 1, clusters: 0, agents: 5, seed: 7, run: `agents-${runs}` }
-  const findings = await simulate({ url, ...size, speed: 160, duration: null }, stop.signal, (begun) => {
+  const findings = await simulate({ url, ...size, speed: 40, duration: null }, stop.signal, (begun) => {
     running = begun
     timer = setInterval(() => {
       if (isEnough(begun) || begun.agents.ledger.differences.length > 0) stop.abort()
