@@ -11,6 +11,9 @@ const forgetDocument = graphql(`
 const retireDocument = graphql(`
   mutation Retire($input: RetireDevicesInput!) { retireDevices(input: $input) { __typename ... on UserError { message } } }
 `)
+const acknowledgeDocument = graphql(`
+  mutation Acknowledge($input: AcknowledgeAlertInput!) { acknowledgeAlert(input: $input) { __typename ... on UserError { message } } }
+`)
 
 const problemOf = (result: { readonly __typename: string; readonly message?: string }): string | null =>
   result.message ?? null
@@ -26,3 +29,6 @@ export const retireDevices = async (deviceIds: readonly string[], reason: string
     (await ask(retireDocument, { input: { devices: deviceIds.map((deviceId) => ({ deviceId })), reason } }))
       .retireDevices,
   )
+
+export const acknowledgeAlert = async (id: string, comment: string): Promise<string | null> =>
+  problemOf((await ask(acknowledgeDocument, { input: { id, comment } })).acknowledgeAlert)

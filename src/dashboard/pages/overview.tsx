@@ -11,6 +11,7 @@ import { AreaChart } from '../widgets/area-chart.tsx'
 import { ConvergenceSummary } from '../widgets/convergence.tsx'
 import { CountsBar, CountsLegend } from '../widgets/counts-bar.tsx'
 import { ErrorMessage } from '../widgets/error-message.tsx'
+import { Alerts, alertsFragment } from '../widgets/failures/alerts.tsx'
 import { Causes } from '../widgets/failures/causes.tsx'
 import { GroupLines, groupsFragment } from '../widgets/group-lines.tsx'
 import { countOfReadiness, ReadinessBar, ReadinessMark } from '../widgets/readiness.tsx'
@@ -32,10 +33,11 @@ const overviewDocument = graphql(
       rollouts(filter: { kinds: $kinds }, first: 6) @include(if: $isPresent) { totalCount nodes { ...RolloutSummary } }
       applications: deploymentGroups(by: APPLICATION, first: 6) @include(if: $isPresent) { ...GroupLines }
       then: deploymentGroups(by: ROLLOUT, orderBy: FAILED_DESC, first: 6, asOf: $asOf) @skip(if: $isPresent) { ...GroupLines }
+      ...Alerts
       ...Causes
     }
   `,
-  [countsFragment, installedFragment, rolloutFragment, groupsFragment, causesFragment],
+  [countsFragment, installedFragment, rolloutFragment, groupsFragment, alertsFragment, causesFragment],
 )
 
 export function OverviewPage() {
@@ -102,6 +104,7 @@ export function OverviewPage() {
         )}
       </ul>
 
+      <Alerts of={data.firing} />
       <Causes title="Failures by cause" data={data} scope={fleet} to={to} />
 
       <section class="panel trend" aria-labelledby="trend">

@@ -14,6 +14,7 @@ import { ComponentCounts, componentsFragment } from '../widgets/component-counts
 import { ConvergenceSummary } from '../widgets/convergence.tsx'
 import { CountsBar, CountsLegend } from '../widgets/counts-bar.tsx'
 import { ErrorMessage } from '../widgets/error-message.tsx'
+import { Alerts, alertsFragment } from '../widgets/failures/alerts.tsx'
 import { Causes } from '../widgets/failures/causes.tsx'
 import { useObjectCauses } from '../widgets/failures/object-causes.tsx'
 import { Matrix } from '../widgets/matrix.tsx'
@@ -36,10 +37,11 @@ const rolloutDocument = graphql(
       }
       first: changes(filter: { rolloutIds: $rolloutIds }, first: 1) { nodes { at } }
       last: changes(filter: { rolloutIds: $rolloutIds }, last: 1) { nodes { at } }
+      ...Alerts
       ...Causes
     }
   `,
-  [rolloutFragment, installedFragment, componentsFragment, causesFragment],
+  [rolloutFragment, installedFragment, componentsFragment, alertsFragment, causesFragment],
 )
 
 type Data = ResultOf<typeof rolloutDocument>
@@ -152,6 +154,7 @@ function Rollout({ id, rollout, data, objects = [], beside, matrix, children }: 
           {!isOrchestrated(rollout) && <ComponentCounts of={rollout.components} />}
         </div>
         <div>
+          <Alerts of={data.firing} />
           <Causes title="What is blocking" data={data} scope={scope} to={to} objects={objects} />
           {beside}
         </div>

@@ -71,19 +71,29 @@ export function SelectionBar({ of, count, actions }: BarProps) {
       <button type="button" class="quiet" onClick={of.clear}>
         Clear
       </button>
-      {asked && <Confirmation action={asked} of={of} what={count(of.ids.size)} close={() => setAsked(null)} />}
+      {asked && (
+        <Confirmation
+          action={asked}
+          ids={[...of.ids]}
+          what={count(of.ids.size)}
+          done={of.clear}
+          close={() => setAsked(null)}
+        />
+      )}
     </div>
   )
 }
 
 interface ConfirmationProps {
   readonly action: Action
-  readonly of: Selection
+  readonly ids: readonly string[]
+  /** `3 deployments` */
   readonly what: string
+  readonly done?: () => void
   readonly close: () => void
 }
 
-function Confirmation({ action, of, what, close }: ConfirmationProps) {
+export function Confirmation({ action, ids, what, done, close }: ConfirmationProps) {
   const dialog = useRef<HTMLDialogElement>(null)
   const [problem, setProblem] = useState<string | null>(null)
   const [isBusy, setIsBusy] = useState(false)
@@ -93,12 +103,12 @@ function Confirmation({ action, of, what, close }: ConfirmationProps) {
     event.preventDefault()
     const reason = String(new FormData(event.currentTarget as HTMLFormElement).get('reason') ?? '').trim()
     setIsBusy(true)
-    const failure = await action.run([...of.ids], reason).catch((error: unknown) => String(error))
+    const failure = await action.run(ids, reason).catch((error: unknown) => String(error))
     setIsBusy(false)
     setProblem(failure)
     if (failure !== null) return
     dialog.current?.close()
-    of.clear()
+    done?.()
   }
   return (
     <dialog ref={dialog} class="confirmation" aria-labelledby="confirmation" onClose={close}>

@@ -1,0 +1,48 @@
+/** Alerts on the dashboard: on the overview and on their rollout, until they are resolved. */
+import { describe, expect, it } from 'vitest'
+import { findChromium } from '../support/browser.ts'
+import { send, useDashboard } from './harness.ts'
+
+// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
+describe.runIf(findChromium())('alerts on the dashboard', () => {
+  const { server, visit } = useDashboard()
+
+  it('show what fires, take an acknowledgement, and end when they are resolved', async () => {
+    const { declareDeployments, saveAlertRule } = await server().query(
+      `mutation {
+        declareDeployments(input: { rollout: { name: "ovens" }, deployments: [{ deviceId: "oven-1", deploymentId: "vision" }] }) {
+          ... on DeclareDeploymentsSuccess { rollout { id } }
+        }
+        saveAlertRule(input: {
+          name: "ovens fail", metric: FAILED, threshold: 1, perRollout: true, severity: CRITICAL, selector: { deviceIds: ["oven-1"] }
+          runbookUrl: "https://runbooks.example/ovens"
+        }) { ... on SaveAlertRuleSuccess { rule { name } } }
+      }`,
+    )
+    expect(saveAlertRule.rule).toEqual({ name: 'ovens fail' })
+    await send(server().url, 'oven-1', 'vision', 'failed', { code: 'PULL', message: 'not found' })
+
+    const { page, complaints } = await visit('')
+    const alerts = page.getByRole('region', { name: '1 alert' })
+    const alert = alerts.getByRole('listitem')
+    await alert.getByText('Critical: ovens fail').waitFor()
+    await alert.getByText('Failed: 1 (threshold 1) in ovens').waitFor()
+    expect(await alert.getByRole('link', { name: 'runbook' }).getAttribute('href')).toBe(
+      'https://runbooks.example/ovens',
+    )
+
+    await alert.getByRole('button', { name: 'Acknowledge…' }).click()
+    await page.getByLabel('Reason').fill('I replace the registry')
+    await page.getByRole('button', { name: 'Acknowledge ovens fail' }).click()
+    await alert.getByText('I replace the registry').waitFor()
+    expect(await alert.getByRole('button').count()).toBe(0)
+
+    await alert.getByRole('link', { name: 'ovens' }).click()
+    await page.getByRole('heading', { name: /^ovens/ }).waitFor()
+    expect(page.url()).toContain(declareDeployments.rollout.id)
+    await alert.getByText('Critical: ovens fail').waitFor()
+    await send(server().url, 'oven-1', 'vision', 'installed')
+    await alerts.waitFor({ state: 'detached' })
+    expect(complaints).toEqual([])
+  })
+})
