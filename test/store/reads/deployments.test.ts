@@ -140,7 +140,13 @@ describe.each(stores)('lists and counts of deployments on $name', (store) => {
         expect([...counts.keys()]).toEqual([...new Set(parentsOf(question.scope))])
         for (const [parent, found] of counts) expect(found).toEqual(countsOf(answer(question, parent)))
       }),
-      { numRuns: 200 },
+      {
+        numRuns: 200,
+        // More deployments of one ID than candidates, some of them forgotten.
+        examples: limits.map((one): [Question] => [
+          { ...whole, filter: { deploymentIds: ['web', 'nobody'] }, limits: one },
+        ]),
+      },
     )
   })
 

@@ -204,7 +204,7 @@ function rangesOnTargets(leaf: Parameters<typeof targetsByIndex>[1]): Ranges | n
 }
 
 function ofRollouts(keys: SQL): Range {
-  return beside(keys, sql`${isListed} and ${d.rolloutKey} = place.key`, byRevision)
+  return beside(keys, sql`${d.rolloutKey} = place.key`, byRevision)
 }
 
 const isListed = sql`${d.forgottenAt} is null`
@@ -234,10 +234,13 @@ function listed(values: readonly (string | number)[], type: ListType): SQL {
   return sql`select unnest(${listParameter([...new Set(values)], type)}) as key`
 }
 
-/** The deployments of each `place.key`, by lookups: a planner without statistics would read all deployments. */
+/**
+ * The deployments of each `place.key`, by lookups: a planner without statistics would read all deployments. The limit counts listed ones only:
+ * if it counted forgotten ones, a count could miss deployments that exist.
+ */
 function beside(keys: SQL, condition: SQL, inOrder: SQL = sql``): Range {
   return (most) => sql`from (${keys} offset 0) as place cross join lateral (
-    select ${d}.* from ${deployments} ${d} where ${condition} ${inOrder} limit ${most}) as ${d} where ${isListed}`
+    select ${d}.* from ${deployments} ${d} where ${isListed} and ${condition} ${inOrder} limit ${most}) as ${d}`
 }
 
 function countUpTo(ranges: Ranges, most: number): SQL {
