@@ -78,10 +78,10 @@ export async function alertsByKey(
 /** Whether an alert was raised or resolved after a revision. */
 export async function hasAlertsAfter(session: Session, revision: Revision): Promise<boolean> {
   const after = (column: SQLWrapper): SQL => sql`exists (select 1 from ${alerts} where ${column} > ${revision}::bigint)`
-  const [row] = await session.rows<{ any: boolean }>(
-    sql`select ${after(alerts.raisedRevision)} or ${after(alerts.resolvedRevision)} as any`,
+  const [row] = await session.rows<{ found: boolean }>(
+    sql`select ${after(alerts.raisedRevision)} or ${after(alerts.resolvedRevision)} as found`,
   )
-  return row?.any ?? false
+  return row?.found ?? false
 }
 
 /** The alerts that fire, and those that were resolved after a revision or a time. */

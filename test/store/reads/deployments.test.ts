@@ -9,8 +9,6 @@ import {
   countDeployments,
   type DeploymentOrder,
   deploymentOrders,
-  findDeployments,
-  findManyDeployments,
   pageDeployments,
   type Scope,
 } from '../../../src/store/read/deployments.ts'
@@ -227,37 +225,6 @@ describe.each(stores)('lists and counts of deployments on $name', (store) => {
       const bad = { code: 'BAD_USER_INPUT', problems: [{ field: 'before' }] }
       const asked = ask({ ...question, order }, 0, { size: 2, after: null, before: text, backward: true })
       await expect(asked).rejects.toMatchObject(bad)
-    }
-  })
-
-  it('find one by its id and its device or reporter', async () => {
-    for (const { deploymentId, reporter, targetKey } of visible()) {
-      for (const device of [reporter, targets.get(targetKey)?.name ?? '', 'nobody', null, '\0']) {
-        const found = await findDeployments(database.session, deploymentId, device, null)
-        const expected = visible().filter(
-          (d) =>
-            d.deploymentId === deploymentId &&
-            (device === null || d.reporter === device || targets.get(d.targetKey)?.name === device),
-        )
-        expect(found.map(({ key }) => key)).toEqual(expected.map(({ key }) => key))
-      }
-    }
-  })
-
-  it('find many by their ids at once, as one by one', async () => {
-    const names = visible()
-      .flatMap(({ deploymentId, reporter, targetKey }) =>
-        [reporter, targets.get(targetKey)?.name ?? '', 'nobody', null, '\0'].map((deviceId) => ({
-          deploymentId,
-          deviceId,
-        })),
-      )
-      .concat({ deploymentId: '\0', deviceId: null }, { deploymentId: 'nothing "{}\\', deviceId: 'nobody' })
-    for (const some of [names, names.slice(0, 1), names.filter(({ deviceId }) => deviceId === null), []]) {
-      const found = await findManyDeployments(database.session, some)
-      expect(found.size).toBe(some.length)
-      for (const [index, { deploymentId, deviceId }] of some.entries())
-        expect(found.get(index)).toEqual(await findDeployments(database.session, deploymentId, deviceId, null))
     }
   })
 

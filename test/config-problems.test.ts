@@ -1,0 +1,92 @@
+/** What is wrong with a configuration: all of it in one message, and nothing secret. */
+import { describe, expect, it } from 'vitest'
+import { ConfigError, parseConfig, variables } from '../src/config.ts'
+
+describe('a configuration with problems', () => {
+  it('names them all in one message, with the expected value', () => {
+    const error = refusalOf({
+      HOST: '0.0.0.0',
+      PORT: '65536',
+      PUBLIC_URL: 'ftp://x',
+      CORS_ORIGINS: 'https://board.example/path',
+      GRAPHIQL: 'perhaps',
+      INTROSPECTION: 'perhaps',
+      TRUSTED_PROXIES: 'proxy.example',
+      CLIENT_CERT_HEADER: 'perhaps',
+      MAX_DEPTH: '4',
+      MAX_COST: 'much',
+      OPERATION_TIMEOUT: '0',
+      MAX_STREAMS: '0',
+      MAX_BUFFERED: '1',
+      ADDRESS_RATE: '0',
+      DEVICE_RATE: '-1',
+      DATABASE_URL: 'mysql://root:secret@db/x',
+      DATABASE_READ_URL: 'postgres://db/x,mysql://root:secret@db/x',
+      DATABASE_READ_LAG: '2',
+      HISTORY_DAYS: '0',
+      FORGET_REMOVED_DAYS: 'soon',
+      OFFLINE_AFTER: '1.5',
+      STALLED_FACTOR: '0.5',
+      STALLED_AFTER: 'never',
+      METRICS_ROLLOUTS: '1001',
+      SINK_ALLOW: '10.0.0.0/99',
+      SINK_RETRY_DAYS: 'ever',
+      AAI_URL: 'aai.example',
+      AAI_VERSION: '11',
+      CLUSTERS: 'telco+edge-1=a,telco+edge-1=b',
+      GIT_PROCESSES: '0',
+      LOG_LEVEL: 'loud',
+      DEVICE_PROVISION: 'perhaps',
+      DEVICE_JWT_JWKS_URL: 'ftp://x',
+      DEVICE_JWT_SECRET: 'short',
+      DEVICE_JWT_ISSUER: 'anybody',
+      DEVICE_JWT_AUDIENCE: 'anybody',
+      DEVICE_JWT_CLAIM: 'sub',
+      DEVICE_JWT_CLOCK_SKEW: '1h',
+      SIGNATURE_WINDOW: '0',
+      SPIFFE_TRUST_DOMAIN: 'https://fleet.example',
+      TLS_CERT: './server.pem',
+      API_AUTH: 'none',
+      API_ADMIN_KEY: 'short',
+      API_JWT_JWKS_URL: 'ftp://x',
+      API_JWT_SECRET: 'short',
+      API_JWT_CLOCK_SKEW: '1h',
+    })
+    const named = new Set(error.problems.map((problem) => problem.split(' ')[0]))
+    const anything = [
+      ...['ALERT_RULES', 'HOST', 'DATA_DIR'],
+      'AAI_USER',
+      'AAI_PASSWORD',
+      'AAI_APP_ID',
+      'AAI_INCLUDE_KINDS',
+      'AAI_EXCLUDE_KINDS',
+      'KUBECONFIG',
+      'GIT',
+      'GIT_DIRECTORY',
+      'API_JWT_ISSUER',
+      'API_JWT_AUDIENCE',
+      'API_JWT_ROLES_CLAIM',
+      'API_JWT_SCOPES_CLAIM',
+      'PERSISTED_DOCUMENTS',
+      'TLS_KEY',
+      'TLS_CLIENT_CA',
+    ]
+    expect([...named].toSorted()).toEqual([...variables].filter((name) => !anything.includes(name)).toSorted())
+    for (const problem of error.problems) expect(error.message).toContain(problem)
+    expect(error.message).toContain('PORT must be a port from 0 to 65535 (0 picks a free port), but is "65536"')
+  })
+
+  it('does not print the address of a database, which may hold a password', () => {
+    for (const name of ['DATABASE_URL', 'DATABASE_READ_URL'])
+      expect(refusalOf({ [name]: 'mysql://root:secret@db/x' }).message).not.toContain('secret')
+  })
+})
+
+function refusalOf(env: Record<string, string>): ConfigError {
+  try {
+    parseConfig(env)
+  } catch (error) {
+    if (error instanceof ConfigError) return error
+  }
+  throw new Error('it was taken')
+}

@@ -1,0 +1,62 @@
+/** Deployments found by their names, one or many at once. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Deployment } from '../../../src/domain/deployment.ts'
+import type { Target } from '../../../src/domain/target.ts'
+import type { Database } from '../../../src/store/database.ts'
+import { findDeployments, findManyDeployments } from '../../../src/store/read/deployments.ts'
+import { targetsByKey } from '../../../src/store/read/targets.ts'
+import { type EmptyStore, stores } from '../../support/stores.ts'
+import { live } from './history.ts'
+
+describe.each(stores)('deployments on $name', (store) => {
+  let empty: EmptyStore
+  let database: Database
+  let visible: readonly Deployment[]
+  let targets: Map<number, Target>
+
+  beforeAll(async () => {
+    empty = await store.create()
+    database = await empty.open()
+    const { moments } = await live(database, 5, 90)
+    visible = (moments.at(-1)?.deployments ?? []).filter(({ forgottenAt }) => forgottenAt === null)
+    targets = await targetsByKey(
+      database.session,
+      visible.map(({ targetKey }) => targetKey),
+    )
+  })
+  afterAll(async () => {
+    await database.close()
+    await empty.drop()
+  })
+
+  it('are found by their id and its device or reporter', async () => {
+    for (const { deploymentId, reporter, targetKey } of visible) {
+      for (const device of [reporter, targets.get(targetKey)?.name ?? '', 'nobody', null, '\0']) {
+        const found = await findDeployments(database.session, deploymentId, device, null)
+        const expected = visible.filter(
+          (d) =>
+            d.deploymentId === deploymentId &&
+            (device === null || d.reporter === device || targets.get(d.targetKey)?.name === device),
+        )
+        expect(found.map(({ key }) => key)).toEqual(expected.map(({ key }) => key))
+      }
+    }
+  })
+
+  it('are found many at once, as one by one', async () => {
+    const names = visible
+      .flatMap(({ deploymentId, reporter, targetKey }) =>
+        [reporter, targets.get(targetKey)?.name ?? '', 'nobody', null, '\0'].map((deviceId) => ({
+          deploymentId,
+          deviceId,
+        })),
+      )
+      .concat({ deploymentId: '\0', deviceId: null }, { deploymentId: 'nothing "{}\\', deviceId: 'nobody' })
+    for (const some of [names, names.slice(0, 1), names.filter(({ deviceId }) => deviceId === null), []]) {
+      const found = await findManyDeployments(database.session, some)
+      expect(found.size).toBe(some.length)
+      for (const [index, { deploymentId, deviceId }] of some.entries())
+        expect(found.get(index)).toEqual(await findDeployments(database.session, deploymentId, deviceId, null))
+    }
+  })
+})
