@@ -34,12 +34,13 @@ export async function search(
   text: string,
   kinds: readonly SearchKind[],
   limit: number,
+  examined: number = searchedRows,
 ): Promise<Found[]> {
   if (!isStorable(text)) return []
   const found = await Promise.all(
     [...new Set(kinds)].map(async (kind) => {
       const rows = await session.rows<{ key: number; name: string; rank: number }>(
-        selectFrom(session, kind, text, limit),
+        selectFrom(session, kind, text, limit, examined),
       )
       return rows.map(({ key, name, rank }) => ({ kind, key, name, match: searchMatches[rank] ?? 'PART' }))
     }),
@@ -58,10 +59,13 @@ interface Source {
   readonly table: SQLWrapper
   readonly key: SQLWrapper
   readonly name: SQLWrapper
-  /** The condition of the index. */
+  /** What the limit of examined rows counts: nearly all rows of an index have it, or an index of its own finds them. */
   readonly isPresent: SQL
   readonly is: readonly SQL[]
 }
+
+/** Few, found by the index of kinds. In the order of names or keys, devices would use up the limit. */
+const isCluster = sql`${targets.key} = any (array(select key from ${targets} where kind in ('CLUSTER', 'CLOUD_REGION')))`
 
 function sourceOf(reader: Session, kind: SearchKind): Source {
   switch (kind) {
@@ -71,9 +75,9 @@ function sourceOf(reader: Session, kind: SearchKind): Source {
     }
     case 'DEVICE':
     case 'CLUSTER': {
-      const isKind = sql`(${targets.kind} = 'DEVICE') = ${kind === 'DEVICE'}::boolean and ${targets.retiredAt} is null`
-      const is = [isKind, ...visibleTarget(reader, targets)]
-      return { table: targets, key: targets.key, name: targets.name, isPresent: sql`true`, is }
+      const is = [sql`${targets.retiredAt} is null`, ...visibleTarget(reader, targets)]
+      const isPresent = kind === 'DEVICE' ? sql`${targets.kind} = 'DEVICE'` : isCluster
+      return { table: targets, key: targets.key, name: targets.name, isPresent, is }
     }
     case 'DEPLOYMENT': {
       const is = [sql`${deployments.isCurrent}`, ...visiblePlace(reader, deployments)]
@@ -92,11 +96,11 @@ function sourceOf(reader: Session, kind: SearchKind): Source {
  * Ranks: the index in `searchMatches`. The operators of text_pattern_ops use the index, whatever the database's collation. Both halves
  * limit the rows before they look for those that the reader sees, so a restricted reader costs no more.
  */
-function selectFrom(reader: Session, kind: SearchKind, text: string, limit: number): SQL {
+function selectFrom(reader: Session, kind: SearchKind, text: string, limit: number, examined: number): SQL {
   const { table, key, name, isPresent, is } = sourceOf(reader, kind)
   const [wanted, after] = [sql`lower(${text}::text)`, sql`(lower(${text}::text) || chr(1114111))`]
   const folded = sql`lower(${name})`
-  const mostRows = sql.raw(String(searchedRows))
+  const mostRows = sql.raw(String(examined))
   return sql`
     (select ${key} as key, ${name} as name, case when folded = ${wanted} then 0 else 1 end as rank
       from (select ${table}.*, ${folded} as folded from ${table} where ${folded} ~>=~ ${wanted} and ${folded} ~<~ ${after} and ${isPresent}
