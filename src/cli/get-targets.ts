@@ -59,46 +59,23 @@ export async function getDevice(api: Api, { terminal, isJson }: Output, deviceId
 }
 
 interface ShownCluster {
-  readonly __typename: string
-  readonly provider?: string | null
+  /** Null: a cloud region. */
+  readonly provider: string | null
   readonly name: string
   readonly connectivity: string
 }
 
-/** The API has no list of clusters: they are the targets of the rollouts that orchestrators make. */
 export async function getClusters(api: Api, { terminal, isJson }: Output, limit: number): Promise<void> {
-  const rolloutIds: string[] = []
-  const rolloutsDocument = `query List($first: Int!, $after: String) {
-    rollouts(filter: { kinds: [DEPLOYMENT_INTENT_GROUP, CLUSTER_INTENTS, RESOURCE_BUNDLE] }, first: $first, after: $after) {
-      nodes { id } pageInfo { hasNextPage endCursor }
-    }
+  const rows = [['PROVIDER', 'CLUSTER', 'CONNECTIVITY']]
+  const document = `query List($first: Int!, $after: String) {
+    clusters(first: $first, after: $after) { nodes { provider name connectivity } pageInfo { hasNextPage endCursor } }
   }`
-  for await (const { id } of pages<{ id: string }>(Number.POSITIVE_INFINITY, (page) =>
-    api.ask<{ rollouts: Connection<{ id: string }> }>(rolloutsDocument, page).then((data) => data.rollouts),
-  ))
-    rolloutIds.push(id)
-  const document = `query List($rolloutIds: [ID!], $first: Int!, $after: String) {
-    deployments(filter: { rolloutIds: $rolloutIds }, first: $first, after: $after) {
-      nodes { target { __typename name connectivity ... on Cluster { provider } } } pageInfo { hasNextPage endCursor }
-    }
-  }`
-  const found = new Map<string, ShownCluster>()
-  for await (const { target } of pages<{ target: ShownCluster }>(
-    rolloutIds.length === 0 ? 0 : Number.POSITIVE_INFINITY,
-    (page) =>
-      api
-        .ask<{ deployments: Connection<{ target: ShownCluster }> }>(document, { rolloutIds, ...page })
-        .then((data) => data.deployments),
-  ))
-    if (target.__typename === 'Cluster') found.set(`${target.provider ?? ''}+${target.name}`, target)
-  const clusters = [...found].toSorted(([a], [b]) => (a < b ? -1 : 1)).slice(0, limit)
-  if (isJson) for (const [, { __typename: _, ...cluster }] of clusters) terminal.write(`${JSON.stringify(cluster)}\n`)
-  else {
-    const rows = clusters.map(([, { provider, name, connectivity }]) => [
-      provider ?? '-',
-      name,
-      connectivity.toLowerCase(),
-    ])
-    terminal.write(`${table([['PROVIDER', 'CLUSTER', 'CONNECTIVITY'], ...rows]).join('\n')}\n`)
+  for await (const cluster of pages<ShownCluster>(limit, (page) =>
+    api.ask<{ clusters: Connection<ShownCluster> }>(document, page).then((data) => data.clusters),
+  )) {
+    const { provider, name, connectivity } = cluster
+    if (isJson) terminal.write(`${JSON.stringify(cluster)}\n`)
+    else rows.push([provider ?? '-', name, connectivity.toLowerCase()])
   }
+  if (!isJson) terminal.write(`${table(rows).join('\n')}\n`)
 }

@@ -36,11 +36,20 @@ describe('rollcall get and counts', () => {
       await server().post(`${group}/actions`, { State, ContextId: '77' })
     const resources = [{ app: 'sink', cluster: 'acme+edge01', GVK: { Version: 'v1', Kind: 'Service' }, name: 's' }]
     expect((await server().post(`${group}/instances/77/resources`, { resources })).status).toBe(200)
+    await server().query(
+      'mutation { reportConnectivity(input: { cluster: "acme+empty", connectivity: OFFLINE }) { __typename } }',
+    )
     const clusters = rollcall('get', 'clusters')
     expect(await clusters.ended).toBe(0)
     expect(clusters.lines).toEqual([
       expect.stringMatching(/^PROVIDER +CLUSTER +CONNECTIVITY$/),
       expect.stringMatching(/^acme +edge01 +unknown$/),
+      expect.stringMatching(/^acme +empty +offline$/),
+    ])
+    const one = rollcall('get', 'clusters', '--json', '--limit', '1')
+    expect(await one.ended).toBe(0)
+    expect(one.lines.map((line) => JSON.parse(line))).toEqual([
+      { provider: 'acme', name: 'edge01', connectivity: 'UNKNOWN' },
     ])
   })
 
