@@ -1,7 +1,7 @@
 /** `rollcall alerts`, and the alerts that `rollcall wait --no-alerts` looks for. */
 import type { Api } from './api.ts'
 import { type Connection, type Output, pages } from './get.ts'
-import type { RolloutKey } from './selection.ts'
+import { isRollout, type RolloutKey, rolloutKeyFields, type ShownRollout } from './selection.ts'
 import { momentOf } from './show.ts'
 import { table } from './terminal.ts'
 
@@ -11,13 +11,13 @@ export interface ShownAlert {
   readonly state: string
   readonly summary: string
   readonly raisedAt: string
-  readonly rollout: { readonly name: string; readonly project: string | null } | null
+  readonly rollout: ShownRollout | null
   readonly acknowledgement: { readonly by: string } | null
 }
 
 const document = `query Alerts($states: [AlertState!], $first: Int!, $after: String) {
   alerts(filter: { states: $states }, first: $first, after: $after) {
-    nodes { id rule severity state summary raisedAt rollout { name project } acknowledgement { by comment } }
+    nodes { id rule severity state summary raisedAt rollout { ${rolloutKeyFields} } acknowledgement { by comment } }
     pageInfo { hasNextPage endCursor }
   }
 }`
@@ -52,10 +52,7 @@ export async function getAlerts(api: Api, { terminal, isJson }: Output, isAll: b
 export async function firingAlerts(api: Api, rollout: RolloutKey | null): Promise<readonly ShownAlert[]> {
   const found: ShownAlert[] = []
   for await (const alert of alertsIn(api, ['FIRING'], Number.POSITIVE_INFINITY)) {
-    const isOfOther =
-      rollout !== null &&
-      alert.rollout !== null &&
-      (alert.rollout.name !== rollout.name || alert.rollout.project !== (rollout.project ?? null))
+    const isOfOther = rollout !== null && alert.rollout !== null && !isRollout(rollout, alert.rollout)
     if (!isOfOther) found.push(alert)
   }
   return found

@@ -86,28 +86,37 @@ async function rolloutIds(api: Api, key: RolloutKey | null): Promise<readonly st
   return [rollout.id]
 }
 
-const keyOptions = {
-  provider: '--provider',
-  project: '--project',
-  compositeApp: '--composite-app',
-  compositeAppVersion: '--composite-app-version',
-} as const
+const rolloutParts = ['name', 'provider', 'project', 'compositeApp', 'compositeAppVersion'] as const
+
+export type ShownRollout = Readonly<Record<(typeof rolloutParts)[number], string | null>>
+
+export const rolloutKeyFields = rolloutParts.join(' ')
+
+const keyOptions = [
+  ['provider', '--provider'],
+  ['project', '--project'],
+  ['compositeApp', '--composite-app'],
+  ['compositeAppVersion', '--composite-app-version'],
+] as const
 
 /** Names the options that are missing, if there are rollouts of this name in a project, an application or a provider. */
 export async function rolloutNotThere(api: Api, key: RolloutKey): Promise<NotThereError> {
-  const { rollouts } = await api.ask<{ rollouts: { nodes: Readonly<Record<string, string | null>>[] } }>(
+  const { rollouts } = await api.ask<{ rollouts: { nodes: ShownRollout[] } }>(
     `query Similar($name: String!) { rollouts(filter: { names: [$name] }, first: 5) {
-      nodes { name provider project compositeApp compositeAppVersion } } }`,
+      nodes { ${rolloutKeyFields} } } }`,
     { name: key.name },
   )
   const similar = rollouts.nodes.map((node) =>
-    Object.entries(keyOptions)
-      .flatMap(([part, option]) => (node[part] ? [`${option} ${node[part]}`] : []))
-      .join(' '),
+    keyOptions.flatMap(([part, option]) => (node[part] ? [`${option} ${node[part]}`] : [])).join(' '),
   )
   const hint =
     similar.length === 0 ? '' : `; there is one with ${similar.map((each) => each || 'no other option').join(', or ')}`
   return new NotThereError(`rollout not found: ${rolloutName(key)}${hint}`)
+}
+
+/** Every part of the key must agree: rollouts of several applications may have one name. */
+export function isRollout(key: RolloutKey, shown: ShownRollout): boolean {
+  return rolloutParts.every((part) => (key[part] ?? null) === shown[part])
 }
 
 function rolloutName({ name, project, compositeApp, compositeAppVersion, provider }: RolloutKey): string {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { isRollout } from '../../src/cli/selection.ts'
 import { report, rollcall, useServer } from './harness.ts'
 
 describe('rollcall alerts', () => {
@@ -27,7 +28,16 @@ describe('rollcall alerts', () => {
     expect(json.lines.map((line) => JSON.parse(line))).toMatchObject([{ rule: 'too few', state: 'FIRING' }])
     const refused = rollcall('wait', '--deployment', 'fine', '--for', 'installed', '--no-alerts')
     expect(await refused.ended).toBe(1)
+    expect(refused.lines.join('\n')).toContain('alert: too few (critical): Failed: 1 (threshold 1)')
     const metrics = await (await fetch(`${server().url}/metrics`)).text()
     expect(metrics).toContain('rollcall_alerts_firing{rule="too few",severity="critical"} 1')
+  })
+
+  it('does not count alerts of a rollout of the same name in another application', async () => {
+    const key = { name: 'east', project: 'vfw', compositeApp: 'firewall', compositeAppVersion: 'v1', provider: null }
+    const wanted = { name: 'east', project: 'vfw', compositeApp: 'firewall', compositeAppVersion: 'v1' }
+    expect(isRollout(wanted, key)).toBe(true)
+    expect(isRollout(wanted, { ...key, compositeApp: 'proxy' })).toBe(false)
+    expect(isRollout({ name: 'east' }, key)).toBe(false)
   })
 })
