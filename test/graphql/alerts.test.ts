@@ -129,14 +129,17 @@ describe('a rule', () => {
           ...{
             labels: [{ key: 'a b', value: '' }],
             runbookUrl: 'ftp://x',
-            selector: { changedAfter: '2026-01-01T00:00:00Z' },
+            selector: {
+              changedAfter: '2026-01-01T00:00:00Z',
+              where: { or: [{ states: ['FAILED'] }, { not: { lastHeardBefore: '2026-01-01T00:00:00Z' } }] },
+            },
           },
         },
       },
     )
     expect(saveAlertRule.problems.map(({ path }: { path: string[] }) => path.join('.'))).toEqual([
       ...['name', 'threshold', 'resolveThreshold', 'resolveThreshold', 'forSeconds', 'minimum'],
-      ...['selector.changedAfter', 'labels.0.key', 'runbookUrl'],
+      ...['selector.changedAfter', 'selector.where.or.1.not.lastHeardBefore', 'labels.0.key', 'runbookUrl'],
     ])
   })
 

@@ -129,8 +129,8 @@ addMutation('acknowledgeAlert', {
   },
 })
 
-/** Fields of a selector that name a moment: a rule would select less and less. */
-const momentary = ['changedAfter', 'changedBefore', 'retired'] as const
+/** Fields of a selector, and of its `where`, that name a moment: a rule would select less and less. */
+const momentary: readonly string[] = ['changedAfter', 'changedBefore', 'lastHeardAfter', 'lastHeardBefore', 'retired']
 const mostLabels = 32
 const longestDescription = 2_000
 /** Thirty days. */
@@ -159,8 +159,7 @@ export function checkRule(input: RuleInput, check: InputCheck): void {
   if ((forSeconds ?? 0) < 0 || (forSeconds ?? 0) > longestFor)
     check.add(['forSeconds'], `must be from 0 to ${longestFor}`)
   if ((minimum ?? 1) < 1) check.add(['minimum'], 'must be at least 1')
-  for (const field of momentary)
-    if ((input.selector?.[field] ?? null) !== null) check.add(['selector', field], 'cannot be part of a rule')
+  for (const path of momentaryFields(input.selector, ['selector'])) check.add(path, 'cannot be part of a rule')
   if ((labels?.length ?? 0) > mostLabels) check.add(['labels'], `must have at most ${mostLabels} elements`)
   labels?.slice(0, mostLabels).forEach(({ key, value }, index) => {
     check.name(['labels', index, 'key'], key)
@@ -174,6 +173,14 @@ export function checkRule(input: RuleInput, check: InputCheck): void {
     check.add(['description'], 'must not contain NUL or an unpaired surrogate')
   check.text(['runbookUrl'], runbookUrl)
   if (runbookUrl && !/^https?:\/\//i.test(runbookUrl)) check.add(['runbookUrl'], 'must be an http or https URL')
+}
+
+function momentaryFields(part: unknown, path: readonly string[]): (readonly string[])[] {
+  if (typeof part !== 'object' || part === null) return []
+  return Object.entries(part).flatMap(([name, value]) => {
+    const own = [...path, name]
+    return momentary.includes(name) && value !== null && value !== undefined ? [own] : momentaryFields(value, own)
+  })
 }
 
 export function toGivenRule(input: RuleInput): GivenRule {
