@@ -63,14 +63,7 @@ const touchedDocument = graphql(`
       reset { reason }
       change {
         __typename
-        ... on DeploymentStateChanged { deployment { id } }
-        ... on ComponentStateChanged { deployment { id } }
-        ... on ComponentRemoved { deployment { id } }
-        ... on DeploymentMoved { deployment { id } }
-        ... on DeploymentRevised { deployment { id } }
-        ... on DeploymentForgotten { deployment { id } }
-        ... on DeploymentStalled { deployment { id } }
-        ... on ConvergenceChanged { deployment { id } }
+        ... on DeploymentChange { deployment { id } }
         ... on ResourceStatusChanged { resource { deployment { id } } }
       }
     }

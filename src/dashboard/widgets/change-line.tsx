@@ -17,14 +17,14 @@ export const changeFragment = graphql(
   `
     fragment Line on Change {
       __typename revision at observedAt
-      ... on DeploymentStateChanged { from to attempt error { code message source } deployment { ...Whose } }
-      ... on ComponentStateChanged { component from to error { code message source } deployment { ...Whose } }
-      ... on ComponentRemoved { component from deployment { ...Whose } }
-      ... on DeploymentMoved { fromTarget { name } toTarget { name } deployment { ...Whose } }
-      ... on DeploymentRevised { application applicationVersion deployment { ...Whose } }
-      ... on DeploymentForgotten { deployment { ...Whose } }
-      ... on DeploymentStalled { stalled deployment { ...Whose } }
-      ... on ConvergenceChanged { fromConvergence toConvergence targetManifestVersion documentDigest deployment { ...Whose } }
+      ... on DeploymentChange { deployment { ...Whose } }
+      ... on DeploymentStateChanged { from to attempt error { code message source } }
+      ... on ComponentStateChanged { component from to error { code message source } }
+      ... on ComponentRemoved { component from }
+      ... on DeploymentMoved { fromTarget { name } toTarget { name } }
+      ... on DeploymentRevised { application applicationVersion }
+      ... on DeploymentStalled { stalled }
+      ... on ConvergenceChanged { fromConvergence toConvergence targetManifestVersion documentDigest }
       ... on ConnectivityChanged { fromConnectivity toConnectivity target { name ... on Device { deviceId } } }
       ... on DeviceRetired { retiredFor: reason replacedBy { name } target: device { name deviceId } }
       ... on DeviceReinstated { target: device { name deviceId } }
