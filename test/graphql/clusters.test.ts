@@ -82,6 +82,35 @@ describe.each(stores)('clusters on $name', (store) => {
     })
   })
 
+  it('are listed in any order, and so are devices', async () => {
+    const ordered = async (list: string, orderBy: string, filter = '') => {
+      const read = async (page: string) =>
+        (
+          await api.ask(
+            `{ list: ${list}(orderBy: ${orderBy}${filter}${page}) { nodes { name } pageInfo { endCursor } } }`,
+          )
+        ).list
+      const [first, whole] = [await read(', first: 1'), await read('')]
+      const rest = await read(`, after: "${first.pageInfo.endCursor}"`)
+      expect([...first.nodes, ...rest.nodes]).toEqual(whole.nodes)
+      return whole.nodes.map(({ name }: { name: string }) => name)
+    }
+    expect(await ordered('clusters', '{ field: CONNECTIVITY, direction: DESC }')).toEqual(['edge', 'edge', 'core'])
+    expect(await ordered('clusters', '{ field: NAME, direction: DESC }')).toEqual(['edge', 'edge', 'core'])
+    expect(await ordered('devices', '{ field: NAME }')).toEqual(['m-1', 'm-2', 'o-1'])
+    expect(await ordered('devices', '{ field: LAST_HEARD, direction: DESC }')).toEqual(['o-1', 'm-1', 'm-2'])
+    expect(await ordered('devices', '{ field: LAST_HEARD }', ', filter: { failing: false }')).toEqual([
+      'm-2',
+      'm-1',
+      'o-1',
+    ])
+    const { pageInfo } = await clusters('(first: 1)')
+    const { errors } = await api.query(
+      `{ clusters(orderBy: { field: NAME, direction: DESC }, after: "${pageInfo.endCursor}") { totalCount nodes { name } } }`,
+    )
+    expect(errors?.[0]?.extensions?.code).toBe('BAD_USER_INPUT')
+  })
+
   it('count devices by connectivity, as the list has them', async () => {
     const document =
       '{ deviceCounts { total online offline retrying unknown } devices(first: 100) { nodes { connectivity } } }'

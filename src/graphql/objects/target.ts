@@ -1,11 +1,11 @@
+import type { InputShapeFromFields } from '@pothos/core'
 import { manifestOwner } from '../../domain/desired.ts'
 import type { Millis } from '../../domain/values.ts'
-import type { DeviceFilter } from '../../store/read/targets.ts'
 import { builder } from '../builder.ts'
 import type { Context } from '../execution/context.ts'
 import type { TargetNode } from '../execution/loaders.ts'
 import { DeviceCapabilities } from './capabilities.ts'
-import { type Connection, connect, implementConnection, mapPage, type PageArguments, pageArgs } from './connection.ts'
+import { type Connection, connect, implementConnection, mapPage, pageArgs } from './connection.ts'
 import { DeploymentCounts, loadCounts } from './counts.ts'
 import { DeploymentConnection, deploymentListArgs, deploymentsOf } from './deployment-list.ts'
 import { DeviceDeviationRef } from './deviation.ts'
@@ -15,6 +15,7 @@ import { ManifestVersionRef, versionOf } from './manifest.ts'
 import { encodeNodeId } from './node.ts'
 import { Cluster, Device, Target } from './refs.ts'
 import { DeviceFilterRef, toDeviceFilter } from './selectors/device-filter.ts'
+import { targetOrderArgs, toTargetOrder } from './targets/target-order.ts'
 import { ConnectivityEnum, TargetKindEnum } from './vocabulary.ts'
 
 Target.implement({
@@ -156,12 +157,20 @@ Device.implement({
     }),
     children: t.field({
       type: DeviceConnection,
-      description: 'The devices behind it, by name.',
-      args: { filter: t.arg({ type: DeviceFilterRef, description: 'Selects devices.' }), ...pageArgs() },
-      resolve: (device, args, context) => devicesOf(context, device, toDeviceFilter(args.filter), args),
+      description: 'The devices behind it, by ID if no other order is given.',
+      args: deviceListArgs(),
+      resolve: (device, args, context) => devicesOf(context, device, args),
     }),
   }),
 })
+
+function deviceListArgs() {
+  return {
+    ...builder.args((t) => ({ filter: t.field({ type: DeviceFilterRef, description: 'Selects devices.' }) })),
+    ...targetOrderArgs(),
+    ...pageArgs(),
+  }
+}
 
 const DeviceConnection = implementConnection('Device', () => Device, 'devices')
 
@@ -190,9 +199,10 @@ builder.queryFields((t) => ({
   devices: t.field({
     access: 'viewer',
     type: DeviceConnection,
-    description: 'Devices in service, by ID. The filter `{ retired: true }` lists retired devices instead.',
-    args: { filter: t.arg({ type: DeviceFilterRef, description: 'Selects devices.' }), ...pageArgs() },
-    resolve: (_, args, context) => devicesOf(context, null, toDeviceFilter(args.filter), args),
+    description:
+      'Devices in service, by ID if no other order is given. The filter `{ retired: true }` lists retired devices instead.',
+    args: deviceListArgs(),
+    resolve: (_, args, context) => devicesOf(context, null, args),
   }),
   cluster: t.field({
     access: 'viewer',
@@ -211,15 +221,16 @@ builder.queryFields((t) => ({
 function devicesOf(
   context: Pick<Context, 'reader'>,
   parent: TargetNode | null,
-  filter: DeviceFilter,
-  args: PageArguments,
+  args: InputShapeFromFields<ReturnType<typeof deviceListArgs>>,
 ): Connection<TargetNode> {
+  const filter = toDeviceFilter(args.filter)
+  const order = toTargetOrder(args.orderBy)
   const asOf = parent?.asOf ?? null
   const key = parent?.key ?? null
   return connect(
     args,
     async (page) =>
-      mapPage(await (await context.reader()).devices(key, filter, page), (target) => ({ ...target, asOf })),
+      mapPage(await (await context.reader()).devices(key, filter, page, order), (target) => ({ ...target, asOf })),
     async () => (await context.reader()).deviceCount(key, filter),
   )
 }

@@ -2,12 +2,13 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { Connectivity, Label, Target } from '../../domain/target.ts'
 import type { Session } from '../database.ts'
-import type { Order, Page, PageRequest } from '../sql/order.ts'
+import type { Page, PageRequest } from '../sql/order.ts'
 import { pageOf, sorted, within } from '../sql/page.ts'
 import { all, containsText, hasAnyLabel, isAnyOf } from '../sql/parameters.ts'
 import { type TargetRecord, toTarget } from '../sql/rows.ts'
 import { targets } from '../tables/schema.ts'
 import { visibleTarget } from './access-scope.ts'
+import { byName, type TargetOrder, targetOrder } from './target-order.ts'
 
 /** Any value within a field, and all fields together. An absent field matches everything, an empty list nothing. */
 export interface ClusterFilter {
@@ -19,22 +20,19 @@ export interface ClusterFilter {
   readonly text?: string
 }
 
-/** Two providers may have clusters of one name. */
-const byName: Order<Target> = {
-  name: 'CLUSTER',
-  keys: [
-    { by: targets.name, type: 'text', descending: false, of: (target) => target.name },
-    { by: targets.key, type: 'bigint', descending: false, of: (target) => target.key },
-  ],
-}
-
-export async function pageClusters(session: Session, filter: ClusterFilter, page: PageRequest): Promise<Page<Target>> {
+export async function pageClusters(
+  session: Session,
+  filter: ClusterFilter,
+  page: PageRequest,
+  orderBy: TargetOrder = byName,
+): Promise<Page<Target>> {
+  const order = targetOrder('CLUSTER', orderBy)
   const pages = await pageOf<Target, TargetRecord>(session, {
     parents: [0],
-    order: byName,
+    order,
     page,
     select: (stretch) =>
-      sql`select ${targets}.* ${fromClusters(session, filter, within(byName, stretch))} ${sorted(byName, stretch)}`,
+      sql`select ${targets}.* ${fromClusters(session, filter, within(order, stretch))} ${sorted(order, stretch)}`,
     toNode: toTarget,
   })
   return pages.get(0) ?? { edges: [], hasNextPage: false, hasPreviousPage: false }

@@ -5,7 +5,7 @@ import { type Connectivity, inService, type Target, type TargetKind } from '../.
 import { isStorable } from '../../domain/text.ts'
 import type { Revision } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
-import type { Order, Page, PageRequest } from '../sql/order.ts'
+import type { Page, PageRequest } from '../sql/order.ts'
 import { pageOf, sorted, within } from '../sql/page.ts'
 import { all, asParents, containsText, isAnyOf, selectorCondition } from '../sql/parameters.ts'
 import { type TargetRecord, toTarget } from '../sql/rows.ts'
@@ -13,6 +13,7 @@ import { deployments, deviceDeviations, targets } from '../tables/schema.ts'
 import { visiblePlace, visibleTarget } from './access-scope.ts'
 import { presentFields } from './deployment-filter.ts'
 import { parentRow, type TargetCondition, type TargetRow, targetConditions } from './filters/target-filter.ts'
+import { byName, type TargetOrder, targetOrder } from './target-order.ts'
 
 /** Any value within a field, and all fields together. An absent field matches everything, an empty list nothing. */
 export interface DeviceFilter extends DeviceCondition {
@@ -35,12 +36,6 @@ export interface DeviceCondition extends Omit<TargetCondition, 'clusters'> {
 
 /** Results are by the key of the parent, 0 for the fleet. */
 export type DeviceScope = { readonly of: 'fleet' } | { readonly of: 'parent'; readonly keys: readonly number[] }
-
-/** Names of devices are unique. */
-const byName: Order<Target> = {
-  name: 'DEVICE',
-  keys: [{ by: targets.name, type: 'text', descending: false, of: (target) => target.name }],
-}
 
 /** `asOf`: also targets that had a deployment at that time which the reader sees. Of targets that it does not see now, it gets the name. */
 export async function targetsByKey(
@@ -76,19 +71,20 @@ export async function targetByName(
   return row ? toTarget(row) : null
 }
 
-/** By name. */
 export function pageDevices(
   session: Session,
   scope: DeviceScope,
   filter: DeviceFilter,
   page: PageRequest,
+  orderBy: TargetOrder = byName,
 ): Promise<Map<number, Page<Target>>> {
+  const order = targetOrder('DEVICE', orderBy)
   return pageOf<Target, TargetRecord>(session, {
     parents: parentsOf(scope),
-    order: byName,
+    order,
     page,
     select: (stretch) =>
-      sql`select ${targets}.* ${fromDevices(session, scope, filter, within(byName, stretch))} ${sorted(byName, stretch)}`,
+      sql`select ${targets}.* ${fromDevices(session, scope, filter, within(order, stretch))} ${sorted(order, stretch)}`,
     toNode: toTarget,
   })
 }

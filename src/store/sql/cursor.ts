@@ -1,6 +1,7 @@
 /** Cursors. The cursor of a list is opaque: a version, the name of the order and the row's place in it. The cursor of a change is its revision. */
 
 import { DomainError } from '../../domain/errors.ts'
+import { connectivities } from '../../domain/target.ts'
 import { isStorable } from '../../domain/text.ts'
 import { deploymentStates, type Revision } from '../../domain/values.ts'
 import type { Order, Place, SortKey } from './order.ts'
@@ -23,13 +24,14 @@ export function readCursor<T>(order: Order<T>, cursor: string, argument: 'after'
   return place as Place
 }
 
+const valuesOf: Readonly<Record<'deployment_state' | 'connectivity', readonly string[]>> = {
+  deployment_state: deploymentStates,
+  connectivity: connectivities,
+}
+
 function isKeyValue(type: SortKey<unknown>['type'], value: unknown): boolean {
   if (type === 'bigint') return Number.isSafeInteger(value)
-  return (
-    typeof value === 'string' &&
-    isStorable(value) &&
-    (type === 'text' || deploymentStates.some((state) => state === value))
-  )
+  return typeof value === 'string' && isStorable(value) && (type === 'text' || valuesOf[type].includes(value))
 }
 
 function parseJsonList(text: string): unknown[] {

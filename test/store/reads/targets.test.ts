@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { connectivities, type Target } from '../../../src/domain/target.ts'
 import type { Database } from '../../../src/store/database.ts'
+import { type TargetOrder, targetOrderFields } from '../../../src/store/read/target-order.ts'
 import {
   countDevices,
   type DeviceFilter,
@@ -23,6 +24,9 @@ describe.each(stores)('devices on $name', (store) => {
     empty = await store.create()
     database = await empty.open()
     await live(database, 21, 60)
+    // Never heard, and of another connectivity: what the random life leaves the same.
+    await database.session.run(`update targets set connectivity = 'OFFLINE' where name in ('beta', 'gw/one')`)
+    await database.session.run(`update targets set last_heard_at = null where name = 'gamma'`)
     all = (await database.session.run<TargetRecord>('select * from targets')).map(toTarget)
   })
   afterAll(async () => {
@@ -30,26 +34,27 @@ describe.each(stores)('devices on $name', (store) => {
     await empty.drop()
   })
 
-  it('come by name in pages of any size and direction, for every filter, below each parent', async () => {
+  it('come in pages of any size and direction, in every order, for every filter, below each parent', async () => {
     const gateway = all.find(({ name }) => name === 'gw')?.key ?? 0
     const walks = fc.record({
       filter: filters,
+      order: fc.record({ field: fc.constantFrom(...targetOrderFields), descending: fc.boolean() }),
       size: fc.integer({ min: 1, max: 5 }),
       backward: fc.boolean(),
       scope: fc.constantFrom<DeviceScope>({ of: 'fleet' }, { of: 'parent', keys: [gateway, 999_999] }),
     })
     await fc.assert(
-      fc.asyncProperty(walks, async ({ filter, size, backward, scope }) => {
+      fc.asyncProperty(walks, async ({ filter, order, size, backward, scope }) => {
         const counts = await countDevices(database.session, scope, filter)
         for (const [parent, count] of counts) {
           const expected = all
             .filter((target) => (scope.of === 'fleet' || target.parentKey === parent) && matches(filter, target))
-            .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+            .toSorted(comparator(order))
           expect(count).toBe(expected.length)
           const found: Target[] = []
           for (let cursor: string | null = null; ; ) {
             const bounds = backward ? { after: null, before: cursor } : { after: cursor, before: null }
-            const pages = await pageDevices(database.session, scope, filter, { size, backward, ...bounds })
+            const pages = await pageDevices(database.session, scope, filter, { size, backward, ...bounds }, order)
             const page = pages.get(parent)
             const nodes = page?.edges.map(({ node }) => node) ?? []
             backward ? found.unshift(...nodes) : found.push(...nodes)
@@ -77,6 +82,13 @@ describe.each(stores)('devices on $name', (store) => {
     expect(await targetByName(database.session, 'DEVICE', '', 'a\0')).toBeNull()
   })
 })
+
+function comparator({ field, descending }: TargetOrder): (a: Target, b: Target) => number {
+  const place = ({ lastHeardAt, connectivity }: Target): number =>
+    field === 'LAST_HEARD' ? (lastHeardAt ?? 0) : field === 'CONNECTIVITY' ? connectivities.indexOf(connectivity) : 0
+  const ascending = (a: Target, b: Target): number => place(a) - place(b) || (a.name < b.name ? -1 : 1)
+  return descending ? (a, b) => ascending(b, a) : ascending
+}
 
 const filters: fc.Arbitrary<DeviceFilter> = fc.record(
   {

@@ -5,6 +5,7 @@ import { connect, implementConnection, mapPage, pageArgs } from '../connection.t
 import { LabelInput } from '../label.ts'
 import { Cluster } from '../refs.ts'
 import { ConnectivityEnum } from '../vocabulary.ts'
+import { targetOrderArgs, toTargetOrder } from './target-order.ts'
 
 const ClusterConnection = implementConnection('Cluster', () => Cluster, 'clusters')
 
@@ -24,14 +25,22 @@ builder.queryField('clusters', (t) =>
   t.field({
     access: 'viewer',
     type: ClusterConnection,
-    description: 'Clusters and cloud regions, by name.',
-    args: { filter: t.arg({ type: ClusterFilterRef, description: 'Selects clusters.' }), ...pageArgs() },
+    description: 'Clusters and cloud regions, by name if no other order is given.',
+    args: {
+      filter: t.arg({ type: ClusterFilterRef, description: 'Selects clusters.' }),
+      ...targetOrderArgs(),
+      ...pageArgs(),
+    },
     resolve: (_, args, context) => {
       const filter: ClusterFilter = givenFields(args.filter ?? {})
+      const order = toTargetOrder(args.orderBy)
       return connect(
         args,
         async (page) =>
-          mapPage(await (await context.reader()).clusters(filter, page), (target) => ({ ...target, asOf: null })),
+          mapPage(await (await context.reader()).clusters(filter, page, order), (target) => ({
+            ...target,
+            asOf: null,
+          })),
         async () => (await context.reader()).clusterCount(filter),
       )
     },
