@@ -233,6 +233,7 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     metrics,
     auth,
     credentials,
+    authMethods: { api: config.auth.api.methods, device: config.auth.device.methods },
     admission,
     publicUrl,
     heartbeats: createHeartbeats({ writer, offlineAfter: config.offlineAfter, clock }),

@@ -1,17 +1,20 @@
 /** `/session`: a browser signs in with a key or a token and receives a cookie that no script can read. */
 import type { ApiAuth } from '../auth/api/api-auth.ts'
 import { type Credentials, cookieName } from '../auth/api/credentials.ts'
+import { scopesOf } from '../domain/access-scope.ts'
 import { DomainError } from '../domain/errors.ts'
 import { answer, type Exchange, type Methods, readBody, requireMediaType } from './exchange.ts'
 
 export interface SessionDeps {
   readonly auth: Pick<ApiAuth, 'identify' | 'signIn' | 'signOut'>
   readonly credentials: Credentials
+  /** The methods of API_AUTH and DEVICE_AUTH: which credentials callers and devices need. */
+  readonly authMethods: { readonly api: readonly string[]; readonly device: readonly string[] }
 }
 
 const most = 16_384
 
-export function sessionMethods({ auth, credentials }: SessionDeps): Methods {
+export function sessionMethods({ auth, credentials, authMethods }: SessionDeps): Methods {
   const presentedBy = ({ request }: Exchange) => credentials.of(request)
 
   function cookieOf({ request }: Exchange, value: string, seconds: number): Record<string, string> {
@@ -21,12 +24,19 @@ export function sessionMethods({ auth, credentials }: SessionDeps): Methods {
   }
 
   return {
-    /** The principal of the request. */
+    /** The principal of the request, and what it needs to explain to others which credentials they need. */
     GET: {
       access: 'public',
       async handle(exchange) {
-        const { name, roles, credential } = await auth.identify(presentedBy(exchange))
-        const body = JSON.stringify({ name, roles, isSession: credential.kind === 'session' })
+        const { name, roles, accessScope, credential } = await auth.identify(presentedBy(exchange))
+        const body = JSON.stringify({
+          name,
+          roles,
+          scopes: scopesOf(accessScope),
+          isSession: credential.kind === 'session',
+          apiAuth: authMethods.api,
+          deviceAuth: authMethods.device,
+        })
         answer(exchange, 200, 'application/json', body, { 'cache-control': 'no-store' })
       },
     },

@@ -9,6 +9,7 @@ import { createInventoryDeliver } from './inventory.ts'
 import { createSinkManager, type SinkManager } from './manage.ts'
 import { createSend } from './send.ts'
 import { createSinks, type Deliver, type Sinks, type SinksOptions } from './sinks.ts'
+import { createTest } from './test-message.ts'
 import { createWebhookDeliver } from './webhook.ts'
 
 export interface Outgoing extends Sinks {
@@ -60,6 +61,7 @@ export function createOutgoing(options: OutgoingOptions): Outgoing {
       database,
       refuseTarget: rule.refuseUrl,
       refresh: sinks.refresh,
+      sendTest: createTest({ send, publicUrl, clock }),
       clock,
       hasInventory: aai !== null,
     }),

@@ -7,6 +7,7 @@ import type { Database } from '../store/database.ts'
 import { type Delivery, wantDelivery } from '../store/sinks/deliveries.ts'
 import { changeSink, createSink, deleteSink, type Sink, type SinkFilter, sinksByKey } from '../store/sinks/sinks.ts'
 import { type Announcements, createAnnouncements } from './announce.ts'
+import type { SendTest, TestAnswer } from './test-message.ts'
 
 export interface SinkManager extends Announcements {
   /** `after` null: from now on. The secret is returned only here. */
@@ -30,19 +31,22 @@ export interface SinkManager extends Announcements {
   pause(key: number, paused: boolean): Promise<Sink>
   remove(key: number): Promise<Sink>
   redeliver(deliveryKey: number): Promise<Delivery>
+  /** Sends a test message at once, also to a paused sink. Its position does not change. */
+  test(key: number): Promise<TestAnswer & { readonly sink: Sink }>
 }
 
 export interface ManagerDeps {
   readonly database: Database
   readonly refuseTarget: (url: string) => string | null
   readonly refresh: () => void
+  readonly sendTest: SendTest
   readonly clock: () => number
   /** Absent: no inventory is configured. */
   readonly hasInventory?: boolean
 }
 
 export function createSinkManager(deps: ManagerDeps): SinkManager {
-  const { database, refuseTarget, refresh, clock, hasInventory = false } = deps
+  const { database, refuseTarget, refresh, sendTest, clock, hasInventory = false } = deps
   const { session } = database
   const missing = (field: string, what: string): DomainError =>
     new DomainError('NOT_FOUND', `there is no such ${what}`, { problems: [{ field, message: `names no ${what}` }] })
@@ -114,6 +118,11 @@ export function createSinkManager(deps: ManagerDeps): SinkManager {
       if (!delivery) throw missing('deliveryId', 'delivery')
       refresh()
       return delivery
+    },
+    async test(key) {
+      const sink = (await sinksByKey(session, [key])).get(key)
+      if (!sink) throw missing('id', 'sink')
+      return { sink, ...(await sendTest(sink)) }
     },
   }
 }

@@ -60,6 +60,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
       database: counted.database,
       refuseTarget: () => null,
       refresh: () => {},
+      sendTest: async () => ({ status: null, error: null }),
       clock: Date.now,
     }),
     log: { error: (fields, message) => void logged.push({ fields, message }) },

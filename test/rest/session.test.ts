@@ -33,7 +33,10 @@ describe('a session', () => {
     expect(await (await send('GET', { cookie })).json()).toEqual({
       name: 'the admin key',
       roles: ['admin'],
+      scopes: [],
       isSession: true,
+      apiAuth: ['key'],
+      deviceAuth: ['open'],
     })
     // Another site's page cannot use it, nor end it.
     expect(await read(cookie, { origin: 'https://elsewhere.example' })).toBe(403)

@@ -101,4 +101,16 @@ describe.each(stores)('an Alertmanager sink on $name', (store) => {
     await receiver.until((all) => all.some(({ body }) => body.status === 'resolved'))
     expect(await alertmanager.firing()).toEqual([])
   })
+
+  it.skipIf(isMissing)('is tested with an alert that the Alertmanager forwards', async () => {
+    const { replica } = await open()
+    const receiver = await use(startReceiver())
+    const alertmanager = await startAlertmanager(receiver.url)
+    onTestFinished(() => alertmanager.dispose())
+    const { manager } = replica.outgoing
+    const sink = await manager.createAlertmanager({ name: 'one', url: alertmanager.url, authorization: null })
+    expect(await manager.test(sink.key)).toMatchObject({ status: 200, error: null })
+    const [notified] = await receiver.until(({ length }) => length === 1)
+    expect(notified?.body.alerts[0].labels).toMatchObject({ alertname: 'RollcallTest' })
+  })
 })

@@ -127,6 +127,41 @@ describe.each(stores)('webhooks on $name', (store) => {
     expect(again.at(-1)?.headers['webhook-id']).toBe(newest.eventId)
   })
 
+  it('are tested with a signed message of their own, paused or not, and keep their position', async () => {
+    const { sink, secret } = await webhook({ filter: { deviceIds: ['none'] } })
+    const sinkOf = async () =>
+      (
+        await server.query('query ($id: ID!) { sink(id: $id) { cursor failures lastError deliveries { id } } }', {
+          id: sink.id,
+        })
+      ).sink
+    const test = async (id = sink.id) =>
+      (
+        await server.query(
+          `mutation ($id: ID!) { testSink(input: { id: $id }) {
+            ... on TestSinkSuccess { status error sink { name } } ... on UserError { __typename message }
+          } }`,
+          { id },
+        )
+      ).testSink
+    await server.query('mutation ($id: ID!) { pauseSink(input: { id: $id }) { __typename } }', { id: sink.id })
+    const before = await sinkOf()
+    expect(await test()).toEqual({ status: 200, error: null, sink: { name: 'hook' } })
+    const [message] = receiver.received
+    if (!message) throw new Error('nothing was received')
+    expect(message.body).toMatchObject({ specversion: '1.0', type: 'rollcall.test', data: { webhook: 'hook' } })
+    const signature = createHmac('sha256', Buffer.from(secret.slice('whsec_'.length), 'base64'))
+      .update(`${message.headers['webhook-id']}.${message.headers['webhook-timestamp']}.${message.text}`)
+      .digest('base64')
+    expect(message.headers['webhook-signature']).toBe(`v1,${signature}`)
+    receiver.answer(401)
+    expect(await test()).toMatchObject({ status: 401, error: 'answered 401' })
+    await receiver.close()
+    expect(await test()).toMatchObject({ status: null, error: 'ECONNREFUSED' })
+    expect(await test('bm9uZQ')).toEqual({ __typename: 'NotFound', message: 'there is no such sink' })
+    expect(await sinkOf()).toEqual(before)
+  })
+
   it('refuse addresses inside, bad secrets and unknown revisions', async () => {
     expect(await webhook({ url: 'http://10.0.0.1/' })).toMatchObject({ path: ['url'] })
     await receiver.close()

@@ -144,6 +144,29 @@ addMutation('redeliver', {
   },
 })
 
+addMutation('testSink', {
+  access,
+  description:
+    'Sends a test message to a webhook (a signed CloudEvent `rollcall.test`) or an Alertmanager (an alert `RollcallTest` that ends after a minute) and waits for the answer. The position of the sink does not change.',
+  input: {
+    description: 'The sink.',
+    fields: (t) => ({ id: t.id({ required: true, description: "The sink's ID." }) }),
+  },
+  errors: ['NotFound', 'Conflict'],
+  act: ({ id }, { sinks }) => sinks.test(decodeSinkId('Sink', id) ?? -1),
+  success: {
+    description: 'The test message was sent. `error` says whether the receiver accepted it.',
+    fields: (t) => ({
+      sink: t.expose('sink', { type: Sink, description: 'The sink.' }),
+      status: t.exposeInt('status', { nullable: true, description: "The response's HTTP status. Null: no response." }),
+      error: t.exposeString('error', {
+        nullable: true,
+        description: 'Why the receiver did not accept the message. Null: it accepted the message.',
+      }),
+    }),
+  },
+})
+
 function addSinkMutation(
   name: string,
   mutation: {
