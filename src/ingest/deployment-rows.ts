@@ -12,16 +12,18 @@ export interface DeploymentRows {
   /** Deployments with that deploymentId that the device's manifest lists or listed, and that are not reported yet. A desired one comes first. */
   freeOf(owner: string, deploymentId: string): readonly Deployment[]
   all(): Iterable<Deployment>
+  ofReporter(reporter: string): readonly Deployment[]
   filter(isWanted: (deployment: Deployment) => boolean): readonly Deployment[]
   put(known: Deployment | null, deployment: Deployment, isChanged: boolean): void
   countRepeat(deployment: Deployment): void
   effects(): Pick<Effects, 'deployments' | 'rolloutDeltas' | 'fleetDelta'>
 }
 
-/** Keys by deploymentId and target, and by deploymentId and the owner of the manifest. */
+/** Keys by deploymentId and target, by deploymentId and the owner of the manifest, and by reporter. */
 interface Index {
   readonly places: Map<string, Set<number>>
   readonly owners: Map<string, Set<number>>
+  readonly reporters: Map<string, Set<number>>
 }
 
 export function createDeploymentRows(loaded: readonly Deployment[]): DeploymentRows {
@@ -42,14 +44,15 @@ export function createDeploymentRows(loaded: readonly Deployment[]): DeploymentR
   function addToIndex(to: Index, { key, deploymentId, targetKey, reporter }: Deployment): void {
     addTo(to.places, nameOf(deploymentId, String(targetKey)), key)
     addTo(to.owners, nameOf(deploymentId, manifestOwner(reporter)), key)
+    addTo(to.reporters, reporter, key)
   }
 
-  function found(by: keyof Index, deploymentId: string, name: string): Deployment[] {
+  function found(by: keyof Index, name: string): Deployment[] {
     if (!index) {
-      index = { places: new Map(), owners: new Map() }
+      index = { places: new Map(), owners: new Map(), reporters: new Map() }
       for (const deployment of rows.values()) addToIndex(index, deployment)
     }
-    return [...(index[by].get(nameOf(deploymentId, name)) ?? [])].flatMap((key) => rows.get(key) ?? [])
+    return [...(index[by].get(name) ?? [])].flatMap((key) => rows.get(key) ?? [])
   }
 
   function count(deployment: Deployment | null, by: 1 | -1): void {
@@ -66,14 +69,15 @@ export function createDeploymentRows(loaded: readonly Deployment[]): DeploymentR
     byKey: (key) => rows.get(key) ?? null,
     byName: (deploymentId, reporter) => rows.get(names.get(nameOf(deploymentId, reporter)) ?? -1) ?? null,
     on: (deploymentId, targetKey) =>
-      found('places', deploymentId, String(targetKey))
+      found('places', nameOf(deploymentId, String(targetKey)))
         .filter((deployment) => deployment.targetKey === targetKey)
         .toSorted((a, b) => a.key - b.key),
     freeOf: (owner, deploymentId) =>
-      found('owners', deploymentId, owner)
+      found('owners', nameOf(deploymentId, owner))
         .filter((d) => d.targetManifestVersion !== null && isFree(d))
         .toSorted((a, b) => Number(b.documentDigest !== null) - Number(a.documentDigest !== null) || a.key - b.key),
     all: () => rows.values(),
+    ofReporter: (reporter) => found('reporters', reporter).filter((deployment) => deployment.reporter === reporter),
     filter: (isWanted) => [...rows.values()].filter(isWanted),
     put(known, deployment, isChanged) {
       const before = touched.get(deployment.key)

@@ -139,7 +139,7 @@ export function createUnitOfWork(
     deploymentsOn: deployments.on,
     freeOf: deployments.freeOf,
     deploymentByKey: deployments.byKey,
-    deploymentsOf: (reporter) => deployments.filter((deployment) => deployment.reporter === reporter),
+    deploymentsOf: deployments.ofReporter,
     deployments: deployments.all,
     targets: targets.all,
     device: (name) => targets.byName('DEVICE', '', name),

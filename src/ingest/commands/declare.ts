@@ -7,7 +7,7 @@ import { DomainError } from '../../domain/errors.ts'
 import { declaredRollout, implicitRollout } from '../../domain/rollout.ts'
 import { desireDocument, forgetDeployment } from '../../domain/transition.ts'
 import type { Digits, Millis, Revision } from '../../domain/values.ts'
-import { eachPaced } from '../../limits/pace.ts'
+import { eachPaced, type Paced } from '../../limits/pace.ts'
 import type { Command } from '../command.ts'
 import type { Cause, DesiredDocument, DigestBundle } from '../desired.ts'
 import { ensureChild, newParent, parentName } from '../devices.ts'
@@ -66,20 +66,20 @@ export function declareDeployments(
       ...(documented.length > 0 && { manifests: documented.map(({ deviceId }) => manifestOwner(deviceId)) }),
     },
     *decide(work) {
-      refuseRetired(work, deployments)
-      refuseTooLarge(work, documented)
-      refuseListedElsewhere(work, documented)
+      yield* refuseRetired(work, deployments)
+      yield* refuseTooLarge(work, documented)
+      yield* refuseListedElsewhere(work, documented)
       const rolloutKey = named ? work.ensureRollout(named).key : null
       const declared = yield* eachPaced(deployments, (declaration) => declare(work, declaration, rolloutKey))
-      if (desire) desireDocuments(work, declared, desire)
+      if (desire) yield* desireDocuments(work, declared, desire)
       return { revision: work.revision(), rolloutKey, deploymentKeys: declared.map(({ key }) => key) }
     },
   }
 }
 
 /** Refuses retired devices: the deployment would count as not yet reported for ever. */
-function refuseRetired(work: UnitOfWork, deployments: readonly DeploymentDeclaration[]): void {
-  deployments.forEach(({ deviceId, document }, index) => {
+function* refuseRetired(work: UnitOfWork, deployments: readonly DeploymentDeclaration[]): Paced<void> {
+  yield* eachPaced(deployments, ({ deviceId, document }, index) => {
     const parent = parentName(deviceId)
     const involved = [
       work.device(deviceId),
@@ -95,8 +95,9 @@ function refuseRetired(work: UnitOfWork, deployments: readonly DeploymentDeclara
 }
 
 /** Limits the size of a device's documents together: they form one archive, and each change loads all of them. */
-function refuseTooLarge(work: UnitOfWork, documented: readonly DeploymentDeclaration[]): void {
+function* refuseTooLarge(work: UnitOfWork, documented: readonly DeploymentDeclaration[]): Paced<void> {
   for (const [owner, declared] of Map.groupBy(documented, ({ deviceId }) => manifestOwner(deviceId))) {
+    yield
     const key = work.device(owner)?.key ?? null
     let size = key === null ? 0 : work.desired.size(key)
     for (const { deploymentId, document } of declared) {
@@ -112,8 +113,9 @@ function refuseTooLarge(work: UnitOfWork, documented: readonly DeploymentDeclara
 }
 
 /** Refuses a deployment that moved to a device with another manifest: the first manifest would still list it. */
-function refuseListedElsewhere(work: UnitOfWork, documented: readonly DeploymentDeclaration[]): void {
+function* refuseListedElsewhere(work: UnitOfWork, documented: readonly DeploymentDeclaration[]): Paced<void> {
   for (const declaration of documented) {
+    yield
     const { deploymentId, deviceId } = declaration
     const ownerKey = work.device(manifestOwner(deviceId))?.key ?? null
     const known = findDeclared(work, declaration, work.device(deviceId)?.key ?? null, ownerKey)
@@ -178,7 +180,7 @@ function findDeclared(
 }
 
 /** Creates one new version for each device whose desired state changes, for any number of documents. */
-function desireDocuments(work: UnitOfWork, declared: readonly OneDeclared[], { cause, bundle }: Desire): void {
+function* desireDocuments(work: UnitOfWork, declared: readonly OneDeclared[], { cause, bundle }: Desire): Paced<void> {
   const news = declared.flatMap(({ declaration, key, ownerKey }) => {
     const { deploymentId, deviceId, document } = declaration
     const listed = work.desired.entry(ownerKey, deploymentId)
@@ -187,7 +189,7 @@ function desireDocuments(work: UnitOfWork, declared: readonly OneDeclared[], { c
   })
   for (const [ownerKey, put] of Map.groupBy(news, ({ ownerKey }) => ownerKey)) {
     const version = String(work.desired.change(ownerKey, { put, drop: [] }, cause, bundle))
-    for (const { entry, document } of put) setDesired(work, entry.deploymentKey, version, document.digest)
+    yield* eachPaced(put, ({ entry, document }) => setDesired(work, entry.deploymentKey, version, document.digest))
   }
 }
 
@@ -200,8 +202,8 @@ function setDesired(work: UnitOfWork, key: number, version: Digits, digest: Dige
 export function removeDeployments(keys: readonly number[], desire: Desire): Command<{ readonly revision: Revision }> {
   return {
     needs: { deploymentKeys: keys, manifestsOf: keys },
-    decide(work) {
-      const known = keys.map((key, index) => {
+    *decide(work) {
+      const known = yield* eachPaced(keys, (key, index) => {
         const deployment = work.deploymentByKey(key)
         if (!deployment) throw refusal('NOT_FOUND', 'there is no such deployment', index, 'names no deployment')
         if (deployment.targetManifestVersion === null)
@@ -213,19 +215,23 @@ export function removeDeployments(keys: readonly number[], desire: Desire): Comm
           )
         return deployment
       })
-      withdraw(work, known, desire)
+      yield* withdraw(work, known, desire)
       return { revision: work.revision() }
     },
   }
 }
 
 /** Removes the documents from the manifests that list them. Creates one new version for each of these devices. */
-export function withdraw(work: UnitOfWork, deployments: readonly Deployment[], { cause, bundle }: Desire): void {
+export function* withdraw(
+  work: UnitOfWork,
+  deployments: readonly Deployment[],
+  { cause, bundle }: Desire,
+): Paced<void> {
   const listed = deployments.flatMap(({ key }) => work.desired.entryOf(key) ?? [])
   for (const [ownerKey, entries] of Map.groupBy(listed, ({ targetKey }) => targetKey)) {
     const drop = entries.map(({ deploymentId }) => deploymentId)
     const version = String(work.desired.change(ownerKey, { put: [], drop }, cause, bundle))
-    for (const { deploymentKey } of entries) setDesired(work, deploymentKey, version, null)
+    yield* eachPaced(entries, ({ deploymentKey }) => setDesired(work, deploymentKey, version, null))
   }
 }
 
@@ -233,7 +239,7 @@ export function forgetDeployments(keys: readonly number[]): Command<{ readonly r
   return {
     needs: { deploymentKeys: keys },
     *decide(work) {
-      keys.forEach((key, index) => {
+      yield* eachPaced(keys, (key, index) => {
         const known = work.deploymentByKey(key)
         if (!known) throw refusal('NOT_FOUND', 'there is no such deployment', index, 'names no deployment')
         if (known.instanceKey !== null)
@@ -261,8 +267,9 @@ export function forgetDeployments(keys: readonly number[]): Command<{ readonly r
 export function forgetRemoved(keys: readonly number[], before: Millis): Command<{ readonly revision: Revision }> {
   return {
     needs: { deploymentKeys: keys },
-    decide(work) {
+    *decide(work) {
       for (const key of keys) {
+        yield
         const known = work.deploymentByKey(key)
         if (known?.state === 'REMOVED' && known.documentDigest === null && known.changedAt < before) forget(work, key)
       }

@@ -3,6 +3,7 @@
 import { DomainError } from '../../domain/errors.ts'
 import { noMarks } from '../../domain/order.ts'
 import { inService, type Label, type Target } from '../../domain/target.ts'
+import { eachPaced, type Paced } from '../../limits/pace.ts'
 import type { Proof } from '../../store/signature-claims.ts'
 import type { Statement } from '../../store/write/contract.ts'
 import {
@@ -47,11 +48,12 @@ export function registerDevices(devices: readonly DeviceRegistration[]): Command
       ancestors: true,
       identities: devices.flatMap(identitiesOf),
     },
-    decide(work) {
-      refuseCycles(work, devices)
-      refuseRetiredParents(work, devices)
-      const registered = devices.map((device) => register(work, device))
-      giveIdentities(work, devices, registered)
+    *decide(work) {
+      yield* refuseCycles(work, devices)
+      yield* refuseRetiredParents(work, devices)
+      const holders = yield* assignIdentities(work, devices)
+      const registered = yield* eachPaced(devices, (device) => register(work, device))
+      for (const [id, name] of holders) work.giveIdentity(id, name === null ? null : work.device(name))
       return registered
     },
     also: (registered) =>
@@ -73,6 +75,10 @@ function credentialsOf(device: DeviceRegistration, { key, isNew, wasEnded }: Reg
   ]
 }
 
+function isEnded({ revokedAt, retiredAt }: Target): boolean {
+  return revokedAt !== null || retiredAt !== null
+}
+
 function afterEnd({ publicKeys, spiffeIds }: DeviceRegistration, wasEnded: boolean) {
   const none = wasEnded ? [] : null
   return { publicKeys: publicKeys ?? none, spiffeIds: spiffeIds ?? none }
@@ -86,31 +92,41 @@ function identitiesOf({ publicKeys, spiffeIds }: DeviceRegistration): string[] {
   return [...(publicKeys ?? []).map(({ id }) => id), ...(spiffeIds ?? [])]
 }
 
-/** In order: a later device may take an identity that an earlier one gave up. */
-function giveIdentities(work: UnitOfWork, devices: readonly DeviceRegistration[], registered: Registered): void {
-  const before = Map.groupBy(devices.flatMap(identitiesOf), (id) => work.holderOf(id)?.key)
-  devices.forEach((device, index) => {
-    const { key = -1, wasEnded = false } = registered[index] ?? {}
-    const lists = afterEnd(device, wasEnded)
-    for (const id of before.get(key) ?? [])
-      if ((isSpiffeId(id) ? lists.spiffeIds : lists.publicKeys) !== null) work.giveIdentity(id, null)
+/**
+ * The device that holds each identity afterwards. Null: none. In order: a later device may take an identity that an earlier one gave up.
+ * Decided before any device is registered, because a refused command must not register some of them.
+ */
+function* assignIdentities(
+  work: UnitOfWork,
+  devices: readonly DeviceRegistration[],
+): Paced<ReadonlyMap<string, string | null>> {
+  const before = Map.groupBy(devices.flatMap(identitiesOf), (id) => work.holderOf(id)?.name)
+  const returning = new Set(devices.map(({ deviceId }) => deviceId))
+  const holders = new Map<string, string | null>()
+  yield* eachPaced(devices, (device, index) => {
+    const { deviceId } = device
+    const known = work.device(deviceId)
+    const lists = afterEnd(device, known !== null && isEnded(known))
+    for (const id of before.get(deviceId) ?? [])
+      if ((isSpiffeId(id) ? lists.spiffeIds : lists.publicKeys) !== null) holders.set(id, null)
     for (const id of identitiesOf(device)) {
-      const holder = work.holderOf(id)
+      const holder = holders.get(id) === undefined ? (work.holderOf(id)?.name ?? null) : (holders.get(id) ?? null)
       // A replacement may take the identities of a retired device.
-      if (holder && holder.key !== key && holder.retiredAt === null)
-        throw heldByAnother(id, holder, `devices[${index}]`)
-      work.giveIdentity(id, work.targetByKey(key))
+      const isTaken = holder !== null && (returning.has(holder) || (work.device(holder)?.retiredAt ?? null) === null)
+      if (isTaken && holder !== deviceId) throw heldByAnother(id, holder, `devices[${index}]`)
+      holders.set(id, deviceId)
     }
   })
+  return holders
 }
 
 function isSpiffeId(identity: string): boolean {
   return identity.startsWith('spiffe:')
 }
 
-function heldByAnother(id: string, holder: Target, at: string): DomainError {
+function heldByAnother(id: string, holder: string, at: string): DomainError {
   const [what, field] = isSpiffeId(id) ? ['the SPIFFE id', 'spiffeIds'] : ['the public key', 'publicKeys']
-  const message = `${what} ${id} is that of device ${holder.name}: take it from there first`
+  const message = `${what} ${id} is that of device ${holder}: take it from there first`
   return new DomainError('CONFLICT', message, { problems: [{ field: `${at}.${field}`, message }] })
 }
 
@@ -145,7 +161,7 @@ function register(work: UnitOfWork, registration: DeviceRegistration): Registere
   const parent = registration.parent ?? parentName(deviceId)
   const known = parent ? ensureChild(work, deviceId, parent) : work.ensureDevice(deviceId)
   const wasRetired = known.retiredAt !== null
-  const wasEnded = known.revokedAt !== null || wasRetired
+  const wasEnded = isEnded(known)
   const isNew = !known.registered || wasEnded
   const next = {
     ...known,
@@ -163,31 +179,37 @@ function register(work: UnitOfWork, registration: DeviceRegistration): Registere
   return { key: known.key, isNew, wasEnded }
 }
 
-function refuseCycles(work: UnitOfWork, devices: readonly DeviceRegistration[]): void {
+function* refuseCycles(work: UnitOfWork, devices: readonly DeviceRegistration[]): Paced<void> {
   const parents = new Map(devices.flatMap(({ deviceId, parent }) => (parent ? [[deviceId, parent]] : [])))
-  devices.forEach(({ deviceId, parent }, index) => {
+  /** Devices above which there is no cycle. Without them, a chain of devices would be walked once for each device. */
+  const cleared = new Set<string>()
+  for (const [index, { deviceId, parent }] of devices.entries()) {
     const seen = new Set([deviceId])
-    for (let at = parent; at; at = parents.get(at) ?? knownParent(work, at)) {
+    for (let at = parent; at && !cleared.has(at); at = parents.get(at) ?? knownParent(work, at)) {
       if (seen.has(at)) {
         const message = `${parent} is below ${deviceId}, so it cannot be its parent`
         throw new DomainError('CONFLICT', message, { problems: [{ field: `devices[${index}].parent`, message }] })
       }
       seen.add(at)
+      yield
     }
-  })
+    for (const name of seen) cleared.add(name)
+    yield
+  }
 }
 
 /** Every device below a retired device is retired too (retire.ts). */
-function refuseRetiredParents(work: UnitOfWork, devices: readonly DeviceRegistration[]): void {
+function* refuseRetiredParents(work: UnitOfWork, devices: readonly DeviceRegistration[]): Paced<void> {
   const returning = new Set<string>()
-  devices.forEach(({ deviceId, parent }, index) => {
+  for (const [index, { deviceId, parent }] of devices.entries()) {
+    yield
     const name = parent ?? knownParent(work, deviceId) ?? parentName(deviceId)
     const above = name === null ? null : work.device(name)
     returning.add(deviceId)
-    if (!above || above.retiredAt === null || returning.has(above.name)) return
+    if (!above || above.retiredAt === null || returning.has(above.name)) continue
     const message = `${above.name}, which ${deviceId} would be behind, is retired: register it before, or name another parent`
     throw new DomainError('CONFLICT', message, { problems: [{ field: `devices[${index}].parent`, message }] })
-  })
+  }
 }
 
 function knownParent(work: UnitOfWork, name: string): string | null {

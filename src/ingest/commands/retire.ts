@@ -17,6 +17,7 @@ import type { Deployment } from '../../domain/deployment.ts'
 import { DomainError } from '../../domain/errors.ts'
 import type { Target } from '../../domain/target.ts'
 import type { Revision } from '../../domain/values.ts'
+import { eachPaced, type Paced } from '../../limits/pace.ts'
 import type { Command } from '../command.ts'
 import type { UnitOfWork } from '../unit-of-work.ts'
 import { type Desire, forget, withdraw } from './declare.ts'
@@ -59,16 +60,17 @@ export function retireDevices(retirements: readonly Retirement[], options: Retir
       ]),
       branches: retirements.map(({ deviceId }) => deviceId),
     },
-    decide(work) {
-      const branches = findBranches(work, retirements)
+    *decide(work) {
+      const branches = yield* findBranches(work, retirements)
       if (!options.withChildren) refuseChildren(branches)
       const replacements = findReplacements(work, branches)
-      const changed = branches.map(({ device, below }, index) => {
-        const isChanged = end(work, device, options.reason, replacements[index]?.key ?? null)
-        for (const child of below) end(work, child, options.reason, null)
-        return isChanged
-      })
-      const closed = closeDeployments(work, branches, options.desire)
+      const changed: boolean[] = []
+      for (const [index, { device, below }] of branches.entries()) {
+        changed.push(end(work, device, options.reason, replacements[index]?.key ?? null))
+        yield* eachPaced(below, (child) => end(work, child, options.reason, null))
+        yield
+      }
+      const closed = yield* closeDeployments(work, branches, options.desire)
       const results = branches.map(({ device, below }, index) => ({
         key: device.key,
         isChanged: changed[index] ?? false,
@@ -87,12 +89,12 @@ interface Branch {
   readonly below: readonly Target[]
 }
 
-function findBranches(work: UnitOfWork, retirements: readonly Retirement[]): readonly Branch[] {
+function* findBranches(work: UnitOfWork, retirements: readonly Retirement[]): Paced<readonly Branch[]> {
   const children = Map.groupBy(work.targets(), ({ parentKey }) => parentKey)
   const named = new Set(retirements.map(({ deviceId }) => deviceId))
   /** Each device once: a named device may be behind another named one. */
   const taken = new Set<number>()
-  return retirements.map((retirement, index) => {
+  return yield* eachPaced(retirements, (retirement, index) => {
     const device = work.device(retirement.deviceId)
     if (!device) throw refusal('NOT_FOUND', `there is no device ${retirement.deviceId}`, index, 'deviceId')
     const below: Target[] = []
@@ -144,12 +146,12 @@ function end(work: UnitOfWork, device: Target, retiredReason: string, replacedBy
 }
 
 /** Closes the deployments of all branches and returns their number for each. A shared deployment counts for the first branch. */
-function closeDeployments(work: UnitOfWork, branches: readonly Branch[], desire: Desire): readonly number[] {
+function* closeDeployments(work: UnitOfWork, branches: readonly Branch[], desire: Desire): Paced<readonly number[]> {
   const open = [...work.deployments()].filter((d) => d.instanceKey === null && d.forgottenAt === null)
   const onTarget = Map.groupBy(open, ({ targetKey }) => targetKey)
   const ofReporter = Map.groupBy(open, ({ reporter }) => reporter)
   const closed = new Map<number, Deployment>()
-  const counts = branches.map(({ device, below }) => {
+  const counts = yield* eachPaced(branches, ({ device, below }) => {
     const before = closed.size
     for (const { key, name } of [device, ...below])
       for (const deployment of [...(onTarget.get(key) ?? []), ...(ofReporter.get(name) ?? [])])
@@ -157,8 +159,9 @@ function closeDeployments(work: UnitOfWork, branches: readonly Branch[], desire:
     return closed.size - before
   })
   // All at once, so that a manifest gets one new version for any number of documents.
-  withdraw(work, [...closed.values()], desire)
-  for (const key of [...closed.keys()].sort((a, b) => a - b)) forget(work, key)
+  yield* withdraw(work, [...closed.values()], desire)
+  const keys = [...closed.keys()].sort((a, b) => a - b)
+  yield* eachPaced(keys, (key) => forget(work, key))
   return counts
 }
 
