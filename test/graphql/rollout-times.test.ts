@@ -64,6 +64,28 @@ describe.each(stores)('the times of rollouts on $name', (store) => {
     expect(changes.nodes.at(-1)).toMatchObject({ deploymentId: 'e-2' })
   })
 
+  it('select rollouts, and so do labels, of what the caller sees', async () => {
+    const selected = async (where: string, as?: string) =>
+      (
+        await api.ask(`{ rollouts(filter: { where: ${where} }) { totalCount nodes { name } } }`, {}, as)
+      ).rollouts.nodes.map(({ name }: Shown) => name)
+    const { rollout } = await api.ask('{ rollout(key: { name: "idle", project: "beta" }) { createdAt } }')
+    const oslo = '{ label: { key: "site", equals: "oslo" } }'
+    expect(await selected(oslo)).toEqual(['idle', 'late'])
+    expect(await selected(`{ not: ${oslo} }`)).toEqual(['early'])
+    expect(await selected('{ failing: true }')).toEqual(['late'])
+    expect(await selected(`{ or: [{ names: ["early"] }, { startedAfter: "${rollout.createdAt}" }] }`)).toContain(
+      'early',
+    )
+    // Neither labels nor failures nor times of what the caller does not see.
+    expect(await selected(oslo, munich)).toEqual([])
+    expect(await selected('{ failing: true }', munich)).toEqual([])
+    for (const time of ['startedAfter', 'changedAfter', 'finishedAfter'])
+      expect(await selected(`{ ${time}: "2000-01-01T00:00:00Z" }`, munich)).toEqual([])
+    expect(await selected(`{ not: ${oslo} }`, munich)).toEqual(['late', 'early'])
+    expect(await selected(oslo, alpha)).toEqual(['late'])
+  })
+
   it('order rollouts, page by page', async () => {
     expect(await namesBy('{ field: CREATED, direction: ASC }')).toEqual(['early', 'late', 'idle'])
     expect(await namesBy('{ field: NAME, direction: DESC }')).toEqual(['late', 'idle', 'early'])

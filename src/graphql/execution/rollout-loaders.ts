@@ -2,15 +2,10 @@
 import type { RolloutName } from '../../domain/rollout.ts'
 import type { Revision } from '../../domain/values.ts'
 import type { Snapshot } from '../../store/database.ts'
+import type { RolloutFilter } from '../../store/read/rollouts/rollout-filter.ts'
 import { changedBefore } from '../../store/read/rollouts/rollout-life.ts'
 import type { RolloutOrder } from '../../store/read/rollouts/rollout-order.ts'
-import {
-  countRollouts,
-  pageRollouts,
-  type RolloutFilter,
-  rolloutByKeyArgs,
-  rolloutsByKey,
-} from '../../store/read/rollouts/rollouts.ts'
+import { countRollouts, pageRollouts, rolloutByKeyArgs, rolloutsByKey } from '../../store/read/rollouts/rollouts.ts'
 import { stepDurationsOf } from '../../store/read/rollouts/step-durations.ts'
 import type { PageRequest } from '../../store/sql/order.ts'
 import { batched, remembered } from './batching.ts'

@@ -2,14 +2,10 @@
 import fc from 'fast-check'
 import type { Deployment } from '../../../src/domain/deployment.ts'
 import { type LabelCondition, matchesLabel } from '../../../src/domain/selectors/label-condition.ts'
-import { matchesSelector } from '../../../src/domain/selectors/selector.ts'
+import { matchesSelector, type Selector } from '../../../src/domain/selectors/selector.ts'
 import { connectivities, type Target } from '../../../src/domain/target.ts'
 import { deploymentStates, readinesses } from '../../../src/domain/values.ts'
-import type {
-  DeploymentCondition,
-  DeploymentFilter,
-  DeploymentSelector,
-} from '../../../src/store/read/deployment-filter.ts'
+import type { DeploymentFilter } from '../../../src/store/read/deployment-filter.ts'
 import type { DeploymentOrder, StateCounts } from '../../../src/store/read/deployments.ts'
 import { componentNames, deploymentIds, devices, errorCodes } from './history.ts'
 
@@ -85,9 +81,10 @@ export function countsOf(deployments: readonly Pick<Deployment, 'state'>[]): Sta
   return counts
 }
 
-const some = <T>(values: readonly T[]): fc.Arbitrary<T[]> => fc.array(fc.constantFrom(...values), { maxLength: 3 })
+export const some = <T>(values: readonly T[]): fc.Arbitrary<T[]> =>
+  fc.array(fc.constantFrom(...values), { maxLength: 3 })
 
-const labelConditions: fc.Arbitrary<LabelCondition> = fc
+export const labelConditions: fc.Arbitrary<LabelCondition> = fc
   .tuple(
     fc.constantFrom('site', 'site', 'line', 'nothing', '\0'),
     fc.record(
@@ -119,11 +116,11 @@ export function filters(
   )
 }
 
-function selectors(leaves: fc.Arbitrary<DeploymentCondition>): fc.Arbitrary<DeploymentSelector> {
-  return fc.letrec<{ selector: DeploymentSelector }>((tie) => {
+export function selectors<Leaf extends object>(leaves: fc.Arbitrary<Leaf>): fc.Arbitrary<Selector<Leaf>> {
+  return fc.letrec<{ selector: Selector<Leaf> }>((tie) => {
     const parts = fc.array(tie('selector'), { maxLength: 3 })
     // Two conditions of a leaf rarely match anything together with others.
-    const single = leaves.map((leaf) => Object.fromEntries(Object.entries(leaf).slice(0, 1)))
+    const single = leaves.map((leaf) => Object.fromEntries(Object.entries(leaf).slice(0, 1)) as Leaf)
     return {
       selector: fc.oneof(
         { maxDepth: 3 },
@@ -132,7 +129,7 @@ function selectors(leaves: fc.Arbitrary<DeploymentCondition>): fc.Arbitrary<Depl
         fc.record({ or: parts }),
         fc.record({ not: tie('selector') }),
         fc.tuple(single, parts).map(([leaf, or]) => ({ ...leaf, or })),
-      ),
+      ) as fc.Arbitrary<Selector<Leaf>>,
     }
   }).selector
 }

@@ -1,24 +1,11 @@
 import { newestFirst, type RolloutOrderField } from '../../../store/read/rollouts/rollout-order.ts'
 import { builder } from '../../builder.ts'
-import { givenFields } from '../../mutations/input.ts'
 import { connect, implementConnection, pageArgs } from '../connection.ts'
 import { Rollout } from '../refs.ts'
-import { InstanceStatusEnum, LifecycleStateEnum, OrderDirectionEnum, RolloutKindEnum } from '../vocabulary.ts'
+import { RolloutFilterRef, toRolloutFilter } from '../selectors/rollout-filter.ts'
+import { OrderDirectionEnum } from '../vocabulary.ts'
 
 const RolloutConnection = implementConnection('Rollout', () => Rollout, 'rollouts')
-
-const RolloutFilterRef = builder.inputType('RolloutFilter', {
-  description:
-    'Selects rollouts. A rollout matches a field if it has any of its values; it must match all fields given. An empty list matches nothing.',
-  fields: (t) => ({
-    kinds: t.field({ type: [RolloutKindEnum], description: 'Origins.' }),
-    projects: t.stringList({ description: 'Projects.' }),
-    names: t.stringList({ description: 'Names.' }),
-    states: t.field({ type: [LifecycleStateEnum], description: 'States after the last lifecycle action.' }),
-    statuses: t.field({ type: [InstanceStatusEnum], description: 'Statuses of the current instance.' }),
-    text: t.string({ description: 'A substring of the name, project or composite application. Case-insensitive.' }),
-  }),
-})
 
 const RolloutOrderFieldEnum = builder.enumType('RolloutOrderField', {
   description: 'What rollouts are ordered by. A rollout without the time counts as the oldest.',
@@ -56,7 +43,7 @@ builder.queryFields((t) => ({
       ...pageArgs(),
     },
     resolve: (_, args, context) => {
-      const filter = givenFields(args.filter ?? {})
+      const filter = toRolloutFilter(args.filter)
       const { orderBy } = args
       const order = orderBy ? { field: orderBy.field, descending: orderBy.direction === 'DESC' } : newestFirst
       return connect(

@@ -5,6 +5,7 @@ import type { Rollout } from '../../../domain/rollout.ts'
 import type { Session } from '../../database.ts'
 import type { Order, SortKey } from '../../sql/order.ts'
 import { rollouts } from '../../tables/schema.ts'
+import { isFinished } from './rollout-filter.ts'
 import { type RolloutLife, seesWholeRollouts } from './rollout-life.ts'
 
 export const rolloutOrderFields = ['CREATED', 'STARTED', 'CHANGED', 'FINISHED', 'NAME'] as const
@@ -17,8 +18,7 @@ export interface RolloutOrder {
 
 export const newestFirst: RolloutOrder = { field: 'CREATED', descending: true }
 
-const { pending, installing, removing } = rollouts
-const finishedRevision = sql`case when ${pending} + ${installing} + ${removing} = 0 then ${rollouts.activityRevision} end`
+const finishedRevision = sql`case when ${isFinished} then ${rollouts.activityRevision} end`
 
 type Placed = Pick<Rollout, 'key' | 'name'> & { readonly life: RolloutLife }
 type By = Omit<SortKey<Placed>, 'descending'>

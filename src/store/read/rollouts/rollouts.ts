@@ -1,18 +1,17 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { Counters } from '../../../domain/counters.ts'
-import type { InstanceStatus } from '../../../domain/instance.ts'
-import type { LifecycleState } from '../../../domain/lifecycle.ts'
-import type { Rollout, RolloutKind, RolloutName } from '../../../domain/rollout.ts'
+import type { Rollout, RolloutName } from '../../../domain/rollout.ts'
 import type { Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
 import type { Page, PageRequest } from '../../sql/order.ts'
 import { pageOf, sorted, within } from '../../sql/page.ts'
-import { all, containsText, fixed, isAnyOf } from '../../sql/parameters.ts'
+import { all, fixed, isAnyOf } from '../../sql/parameters.ts'
 import { storedUniqueName } from '../../sql/rollout-unique-name.ts'
 import { type RolloutRecord, rolloutColumns, toCounters, toRollout } from '../../sql/rows.ts'
-import { deployments, rollouts } from '../../tables/schema.ts'
-import { visiblePlace, visibleRollout } from '../access-scope.ts'
+import { rollouts } from '../../tables/schema.ts'
+import { visibleRollout } from '../access-scope.ts'
 import { actionsOf, instancesOf } from '../instances.ts'
+import { hasDeployment, matchesRollout, type RolloutFilter } from './rollout-filter.ts'
 import { lifeAt, lifeOf, type RolloutLife } from './rollout-life.ts'
 import { newestFirst, orderOf, type RolloutOrder } from './rollout-order.ts'
 
@@ -22,17 +21,6 @@ export interface RolloutRow extends Rollout {
   /** Its stored counters. Null: rows must be counted, for the past or a restricted reader. */
   readonly counters: Counters | null
   readonly life: RolloutLife
-}
-
-/** Any value within a field, and all fields together. An absent field matches everything, an empty list nothing. */
-export interface RolloutFilter {
-  readonly kinds?: readonly RolloutKind[]
-  readonly projects?: readonly string[]
-  readonly names?: readonly string[]
-  readonly states?: readonly LifecycleState[]
-  readonly statuses?: readonly InstanceStatus[]
-  /** Part of the name, project or composite application. Case is ignored. */
-  readonly text?: string
 }
 
 const selectRollouts = fixed(sql`select ${rolloutColumns('rollouts')} from ${rollouts}`)
@@ -147,24 +135,10 @@ export function isListed(reader: Session): SQL {
     sql` + `,
   )
   // Stored counters ignore access scopes.
-  const hasDeployments = reader.accessScope
-    ? sql`exists (select 1 from ${deployments} where ${deployments.rolloutKey} = ${rollouts.key}
-        and ${deployments.forgottenAt} is null and ${deployments.isCurrent} and ${all(visiblePlace(reader, deployments))})`
-    : sql`${deployed} > 0`
+  const hasDeployments = reader.accessScope ? hasDeployment(reader, sql`true`) : sql`${deployed} > 0`
   return sql`(${rollouts.kind} <> 'MARGO_DEPLOYMENT' or ${hasDeployments})`
 }
 
 function fromListed(reader: Session, filter: RolloutFilter, bounds: readonly SQL[]): SQL {
-  return sql`from ${rollouts} where ${all([isListed(reader), ...visibleRollout(reader, rollouts), ...matchesRollout(filter), ...bounds])}`
-}
-
-function matchesRollout({ kinds, projects, names, states, statuses, text }: RolloutFilter): SQL[] {
-  return [
-    ...(kinds ? [isAnyOf(rollouts.kind, kinds, 'rollout_kind')] : []),
-    ...(projects ? [isAnyOf(rollouts.project, projects, 'text')] : []),
-    ...(names ? [isAnyOf(rollouts.name, names, 'text')] : []),
-    ...(states ? [isAnyOf(rollouts.state, states, 'lifecycle_state')] : []),
-    ...(statuses ? [isAnyOf(rollouts.status, statuses, 'instance_status')] : []),
-    ...(typeof text === 'string' ? [containsText([rollouts.name, rollouts.project, rollouts.compositeApp], text)] : []),
-  ]
+  return sql`from ${rollouts} where ${all([isListed(reader), ...visibleRollout(reader, rollouts), ...matchesRollout(reader, filter), ...bounds])}`
 }

@@ -1,0 +1,109 @@
+/** Conditions on rollouts. */
+import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
+import type { InstanceStatus } from '../../../domain/instance.ts'
+import type { LifecycleState } from '../../../domain/lifecycle.ts'
+import type { RolloutKind } from '../../../domain/rollout.ts'
+import type { Selector } from '../../../domain/selectors/selector.ts'
+import type { Millis } from '../../../domain/values.ts'
+import type { Session } from '../../database.ts'
+import { all, containsText, isAnyOf, nothing, selectorCondition, timeParameter } from '../../sql/parameters.ts'
+import { deployments, rollouts, targets } from '../../tables/schema.ts'
+import { visiblePlace } from '../access-scope.ts'
+import { type TargetCondition, targetConditions, targetRow } from '../filters/target-filter.ts'
+import { seesWholeRollouts } from './rollout-life.ts'
+
+/** Any value within a field, and all fields together. An absent field matches everything, an empty list nothing. */
+export interface RolloutFilter extends RolloutCondition {
+  readonly where?: Selector<RolloutCondition>
+}
+
+/** Times are null for a reader that does not see the whole rollout, so it finds nothing by them. */
+type Times = {
+  readonly [Field in `${'created' | 'started' | 'changed' | 'finished'}${'After' | 'Before'}`]?: Millis
+}
+
+export interface RolloutCondition extends Times, Pick<TargetCondition, 'deviceIds' | 'clusters' | 'labels' | 'label'> {
+  readonly keys?: readonly number[]
+  readonly kinds?: readonly RolloutKind[]
+  readonly projects?: readonly string[]
+  readonly names?: readonly string[]
+  readonly compositeApps?: readonly string[]
+  readonly states?: readonly LifecycleState[]
+  readonly statuses?: readonly InstanceStatus[]
+  /** It has a deployment that failed. */
+  readonly failing?: boolean
+  /** Part of the name, project or composite application. Case is ignored. */
+  readonly text?: string
+}
+
+type Conditions = { readonly [Field in keyof RolloutCondition]-?: (value: NonNullable<RolloutCondition[Field]>) => SQL }
+
+const { pending, installing, removing } = rollouts
+export const isFinished = sql`${pending} + ${installing} + ${removing} = 0`
+
+const onTarget = targetRow('rollout_target')
+
+export function matchesRollout(reader: Session, { where, ...flat }: RolloutFilter): SQL[] {
+  const conditions = conditionsFor(reader)
+  const ofLeaf = (leaf: RolloutCondition): SQL[] =>
+    Object.entries(leaf).flatMap(([field, value]) =>
+      value === undefined ? [] : [(conditions[field as keyof Conditions] as (value: unknown) => SQL)(value)],
+    )
+  return [...ofLeaf(flat), ...(where ? [selectorCondition<RolloutCondition>(where, ofLeaf)] : [])]
+}
+
+function conditionsFor(reader: Session): Conditions {
+  const after =
+    (time: SQLWrapper) =>
+    (value: Millis): SQL =>
+      sql`${time} > ${timeParameter(value)}`
+  const before =
+    (time: SQLWrapper) =>
+    (value: Millis): SQL =>
+      sql`${time} < ${timeParameter(value)}`
+  const seen = (condition: (value: Millis) => SQL) => (seesWholeRollouts(reader) ? condition : () => nothing)
+  const there = targetConditions(onTarget, [])
+  const runsOn = (condition: SQL): SQL =>
+    hasDeployment(
+      reader,
+      sql`${deployments.targetKey} in (select ${onTarget.key} from ${targets} ${onTarget} where ${condition})`,
+    )
+  const finishedAt = sql`case when ${isFinished} then ${rollouts.activityAt} end`
+  return {
+    keys: (keys) => isAnyOf(rollouts.key, keys, 'bigint'),
+    kinds: (kinds) => isAnyOf(rollouts.kind, kinds, 'rollout_kind'),
+    projects: (projects) => isAnyOf(rollouts.project, projects, 'text'),
+    names: (names) => isAnyOf(rollouts.name, names, 'text'),
+    compositeApps: (names) => isAnyOf(rollouts.compositeApp, names, 'text'),
+    states: (states) => isAnyOf(rollouts.state, states, 'lifecycle_state'),
+    statuses: (statuses) => isAnyOf(rollouts.status, statuses, 'instance_status'),
+    deviceIds: (names) => runsOn(there.deviceIds(names)),
+    clusters: (names) => runsOn(there.clusters(names)),
+    labels: (labels) => runsOn(there.labels(labels)),
+    label: (label) => runsOn(there.label(label)),
+    failing: (wanted) => sql`${isFailing(reader)} = ${wanted}::boolean`,
+    text: (text) => containsText([rollouts.name, rollouts.project, rollouts.compositeApp], text),
+    createdAfter: after(rollouts.createdAt),
+    createdBefore: before(rollouts.createdAt),
+    startedAfter: seen(after(rollouts.startedAt)),
+    startedBefore: seen(before(rollouts.startedAt)),
+    changedAfter: seen(after(rollouts.changedAt)),
+    changedBefore: seen(before(rollouts.changedAt)),
+    finishedAfter: seen(after(finishedAt)),
+    finishedBefore: seen(before(finishedAt)),
+  }
+}
+
+/** Stored counters ignore access scopes. */
+function isFailing(reader: Session): SQL {
+  return reader.accessScope
+    ? hasDeployment(reader, sql`${deployments.state} = 'FAILED'`)
+    : sql`(${rollouts.failed} > 0)`
+}
+
+/** A deployment in lists, which the reader sees. */
+export function hasDeployment(reader: Session, condition: SQL): SQL {
+  const { rolloutKey, forgottenAt, isCurrent } = deployments
+  return sql`exists (select 1 from ${deployments} where ${rolloutKey} = ${rollouts.key} and ${forgottenAt} is null and ${isCurrent}
+    and ${all([condition, ...visiblePlace(reader, deployments)])})`
+}
