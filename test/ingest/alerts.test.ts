@@ -2,6 +2,8 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { createAlertEvaluation } from '../../src/ingest/alerts/evaluation.ts'
 import type { Command } from '../../src/ingest/command.ts'
 import { acknowledgeAlert } from '../../src/ingest/commands/alerts.ts'
+import { alertsByKey } from '../../src/store/alerts/alerts.ts'
+import { pruneHistory } from '../../src/store/write/retention.ts'
 import { openFresh } from '../support/databases.ts'
 import { type Store, stores } from '../support/stores.ts'
 import { type AlertFleet, openAlertFleet } from './alerts-harness.ts'
@@ -85,6 +87,23 @@ describe.each(stores)('alerts on $name', (store) => {
     await fleet.send('a', 'app', 'INSTALLED')
     await fleet.tick()
     expect((await fleet.story()).at(-1)).toBe('stuck app RESOLVED 0')
+  })
+
+  it.each([
+    ['is not a whole number of seconds', 600.5, 600.7],
+    ['is beyond all times', 1e308, 1_000_000],
+  ])('is evaluated in time if its threshold %s', async (_, threshold, passed) => {
+    const fleet = await open(store)
+    await fleet.rule('stuck', { metric: 'NO_PROGRESS', threshold })
+    await fleet.rule('any', { metric: 'NO_PROGRESS', threshold: 600 })
+    await fleet.send('a', 'app', 'INSTALLING')
+    await fleet.tick()
+    fleet.pass(passed)
+    await fleet.tick()
+    expect(await fleet.story()).toEqual([expect.stringMatching(/^any fleet RAISED/)])
+    fleet.pass(1)
+    await fleet.tick()
+    expect(await fleet.story()).toHaveLength(threshold < passed ? 2 : 1)
   })
 
   it('compares percentages and the success rate with enough deployments only', async () => {
@@ -197,5 +216,27 @@ describe.each(stores)('alerts on $name', (store) => {
     await acknowledge('ann')
     await expect(acknowledge('bob')).rejects.toThrow('ann has acknowledged this alert')
     expect(await fleet.story()).toEqual(['failed fleet RAISED 1', 'failed fleet ACKNOWLEDGED'])
+  })
+
+  it('keeps a resolved alert until the log has none of its changes', async () => {
+    const time = { now: Date.now() }
+    const fleet = await openAlertFleet(await openFresh(store), time)
+    closing.push(fleet.close)
+    await fleet.tick()
+    await fleet.rule('failed', {})
+    await fleet.send('a', 'app', 'FAILED')
+    await fleet.tick()
+    const [raised] = await fleet.alertChanges()
+    const key = raised?.alertKey ?? 0
+    await fleet.deleteRule('failed')
+    fleet.pass(3_600)
+    const between = time.now - 1_000
+    await fleet.road.writer.submit(acknowledgeAlert(key, 'ann', 'it was the disk'))
+    const kept = async () => (await alertsByKey(fleet.database.session, [key], null)).size
+    await pruneHistory(fleet.database, between, 1_000)
+    expect(await fleet.story()).toEqual(['failed fleet ACKNOWLEDGED'])
+    expect(await kept()).toBe(1)
+    await pruneHistory(fleet.database, time.now + 1_000, 1_000)
+    expect(await kept()).toBe(0)
   })
 })

@@ -176,8 +176,14 @@ function isRecovered({ metric, resolveThreshold }: AlertCondition, value: number
   return metric === 'SUCCESS_RATE' ? value >= resolveThreshold : value < resolveThreshold
 }
 
+/** 9999-12-31: the last moment that every reader of a timestamp understands. */
+const lastMoment = 253_402_300_799_999
+
+/** The moment at which the value, in whole seconds, reaches the threshold. Null: it does not, without a change. */
 function dueOf({ metric, threshold }: AlertCondition, { changedAt }: Measure, value: number | null): Millis | null {
-  return metric === 'NO_PROGRESS' && value !== null && changedAt !== null ? changedAt + threshold * 1_000 : null
+  if (metric !== 'NO_PROGRESS' || value === null || changedAt === null) return null
+  const dueAt = changedAt + Math.ceil(threshold) * 1_000
+  return dueAt <= lastMoment ? dueAt : null
 }
 
 /** The alert as of a revision at which it was raised already. */

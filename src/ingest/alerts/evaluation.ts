@@ -146,6 +146,7 @@ export function createAlertEvaluation(database: Pick<Database, 'session'>, write
   async function check(rules: ReadonlyMap<number, StoredRule>, cursor: Revision, turn: Turn): Promise<boolean> {
     const counting = performance.now()
     for (;;) {
+      if (turn.isOver()) return false
       const due = await dueChecks(session, turn.now, fewChecks)
       if (due.length === 0) return true
       const found = due.flatMap((one) => {

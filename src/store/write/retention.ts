@@ -31,7 +31,8 @@ export async function pruneHistory(database: Database, before: Millis, step: num
   const alerts = await remove(
     session,
     `delete from alerts where key = any (array(
-       select key from alerts where resolved_revision <= (select tail from log_head) order by resolved_revision limit $1::int))`,
+       select key from alerts where resolved_revision <= (select tail from log_head)
+         and coalesce(acknowledged_revision, 0) <= (select tail from log_head) order by resolved_revision limit $1::int))`,
     [step],
   )
   const lines = await remove(
