@@ -94,6 +94,19 @@ describe.each(stores)('resources in GraphQL on $name', (store) => {
       },
       rollout: { resourceCounts: { presence: { present: 2 } } },
     })
+    const fleet = (args: string) =>
+      server.query(
+        `{ resources(orderBy: { field: NAME, direction: DESC }, ${args}) { totalCount nodes { name } }
+          resourceCounts(${args}) { total revision presence { present } } }`,
+      )
+    expect(await fleet(`atRevision: "${revision}"`)).toEqual({
+      resources: { totalCount: 2, nodes: [{ name: 'b' }, { name: 'a' }] },
+      resourceCounts: { total: 2, revision, presence: { present: 2 } },
+    })
+    expect(await fleet('filter: { where: { not: { reasons: ["NotPresent"] }, text: "A" } }')).toMatchObject({
+      resources: { totalCount: 1, nodes: [{ name: 'a' }] },
+      resourceCounts: { total: 1, presence: { present: 1 } },
+    })
     const { nodes } = then.deployment.resources
     const found = await server.query('query ($id: ID!) { node(id: $id) { ... on Resource { name presence } } }', {
       id: nodes[1].id,

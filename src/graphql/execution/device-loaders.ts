@@ -1,7 +1,7 @@
 /** The reads of lists of devices and clusters of one snapshot (loaders.ts). */
 import type { Snapshot } from '../../store/database.ts'
 import { type ClusterFilter, countClusters, pageClusters } from '../../store/read/clusters.ts'
-import type { TargetOrder } from '../../store/read/target-order.ts'
+import type { TargetOrder } from '../../store/read/orders/target-order.ts'
 import {
   countByConnectivity,
   countDevices,

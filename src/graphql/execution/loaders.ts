@@ -27,6 +27,7 @@ import {
 } from '../../store/read/deployments.ts'
 import { contentsOf, documentsOf, lastManifestVersions, newestManifests } from '../../store/read/desired.ts'
 import { countDeviations, deviationsOf } from '../../store/read/deviations.ts'
+import type { ResourceFilter } from '../../store/read/filters/resource-filter.ts'
 import type { GroupedBy } from '../../store/read/groups/grouping.ts'
 import {
   countGroups,
@@ -36,9 +37,9 @@ import {
   pageGroups,
 } from '../../store/read/groups/groups.ts'
 import { actionsOf, instancesByKey, instancesOf } from '../../store/read/instances.ts'
+import type { ResourceOrder } from '../../store/read/orders/resource-order.ts'
 import { requireRetained, resolvePast } from '../../store/read/past.ts'
 import { profilesOf } from '../../store/read/profiles.ts'
-import type { ResourceFilter } from '../../store/read/resource-scope.ts'
 import { countResources, detailsOf, pageResources, resourcesByKey, sumOfReadiness } from '../../store/read/resources.ts'
 import { type SearchKind, search } from '../../store/read/search.ts'
 import { type StalledDeployment, stallsOf } from '../../store/read/stalls.ts'
@@ -144,7 +145,8 @@ function createReader(s: Snapshot) {
       filter: ResourceFilter,
       page: PageRequest,
       asOf: Revision | null,
-    ) => pageResources(s, resourceScopeOf(parents), filter, page, asOf),
+      order: ResourceOrder,
+    ) => pageResources(s, resourceScopeOf(parents), filter, page, asOf, order),
     resourceAnswerKey,
   )
   const resourceCounts = batched(
@@ -234,8 +236,13 @@ function createReader(s: Snapshot) {
 
     resource: batched((keys: readonly number[], asOf: Revision | null) => resourcesByKey(s, keys, asOf)),
     resourceDetail: batched((keys: readonly number[]) => detailsOf(s, keys)),
-    resources: (parent: ResourceParent, filter: ResourceFilter, page: PageRequest, asOf: Revision | null) =>
-      resources(parent, parent.of, filter, page, asOf),
+    resources: (
+      parent: ResourceParent,
+      filter: ResourceFilter,
+      page: PageRequest,
+      asOf: Revision | null,
+      order: ResourceOrder,
+    ) => resources(parent, parent.of, filter, page, asOf, order),
     resourceCounts: (parent: ResourceParent, filter: ResourceFilter, asOf: Revision | null) =>
       resourceCounts(parent, parent.of, filter, asOf),
     readinessSum: (parent: ResourceParent, asOf: Revision | null) => readinessSum(parent, parent.of, asOf),

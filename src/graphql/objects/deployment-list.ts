@@ -7,7 +7,7 @@ import type { Parent } from '../execution/parents.ts'
 import { type Connection, connect, implementConnection, type PageArguments, pageArgs } from './connection.ts'
 import { total } from './counts.ts'
 import { gatherParents } from './deployment.ts'
-import { type PastArguments, pastArgs, resolvePastArgs } from './past.ts'
+import { pastArgs, pastOf } from './past.ts'
 import { Deployment } from './refs.ts'
 import { type DeploymentFilterInput, DeploymentFilterRef, toDeploymentFilter } from './selectors/deployment-filter.ts'
 import { DeploymentOrderEnum } from './vocabulary.ts'
@@ -54,8 +54,3 @@ builder.queryFields((t) => ({
     },
   }),
 }))
-
-async function pastOf(context: Pick<Context, 'reader'>, args: PastArguments): Promise<Revision | null> {
-  const isPresent = (args.asOf ?? null) === null && (args.atRevision ?? null) === null
-  return isPresent ? null : resolvePastArgs(await context.reader(), args)
-}

@@ -1,6 +1,7 @@
 import { type Millis, oldestRetained, type Revision } from '../../domain/values.ts'
 import type { LogHead } from '../../store/database.ts'
 import { builder } from '../builder.ts'
+import type { Context } from '../execution/context.ts'
 import type { Reader } from '../execution/loaders.ts'
 
 export const pastArgs = () =>
@@ -24,6 +25,12 @@ export interface PastArguments {
 export async function resolvePastArgs(reader: Reader, { asOf, atRevision }: PastArguments): Promise<Revision | null> {
   const revision = atRevision === oldestRetained ? (await reader.head).tail : atRevision
   return reader.past(asOf ?? null, revision ?? null)
+}
+
+/** The same, without a reader for the present. */
+export async function pastOf(context: Pick<Context, 'reader'>, args: PastArguments): Promise<Revision | null> {
+  const isPresent = (args.asOf ?? null) === null && (args.atRevision ?? null) === null
+  return isPresent ? null : resolvePastArgs(await context.reader(), args)
 }
 
 const History = builder.objectRef<LogHead>('History').implement({

@@ -2,14 +2,13 @@
 
 import { DomainError } from '../../domain/errors.ts'
 import type { Revision } from '../../domain/values.ts'
-import type { ResourceFilter } from '../../store/read/resource-scope.ts'
+import type { ResourceFilter } from '../../store/read/filters/resource-filter.ts'
 import type { ResourceCounts as CountsRow, ResourceRow } from '../../store/read/resources.ts'
 import { builder, type SchemaTypes } from '../builder.ts'
 import type { Context } from '../execution/context.ts'
 import type { Reader } from '../execution/loaders.ts'
 import type { ResourceParent } from '../execution/parents.ts'
 import { required } from '../execution/required.ts'
-import { givenFields } from '../mutations/input.ts'
 import { ChangeConnection, changesOf } from './changes/change-list.ts'
 import {
   type Connection,
@@ -20,8 +19,10 @@ import {
   revisionPageArgs,
 } from './connection.ts'
 import { Node } from './interfaces.ts'
-import { keysOf } from './node.ts'
+import { pastArgs, pastOf } from './past.ts'
 import { Deployment, Resource, Rollout, RolloutInstance, Target } from './refs.ts'
+import { type ResourceOrderInput, ResourceOrderRef, toResourceOrder } from './resources/resource-order.ts'
+import { type ResourceFilterInput, ResourceFilterRef, toResourceFilter } from './selectors/resource-filter.ts'
 import { PresenceEnum, ReadinessEnum, SyncStatusEnum } from './vocabulary.ts'
 
 Resource.implement({
@@ -170,35 +171,11 @@ export const ResourceCounts = builder.objectRef<ResourceCountsAt>('ResourceCount
   }),
 })
 
-export const ResourceFilterRef = builder.inputType('ResourceFilter', {
-  description:
-    'Selects resources. A resource matches a field if it has any of its values; it must match all fields given. An empty list matches nothing.',
-  fields: (t) => ({
-    rolloutIds: t.idList({ description: 'Node IDs of rollouts.' }),
-    instanceIds: t.stringList({ description: 'Instance IDs of rollouts. Absent: only current instances.' }),
-    deploymentIds: t.stringList({ description: 'Deployment IDs.' }),
-    apps: t.stringList({ description: 'Component names.' }),
-    clusters: t.stringList({
-      description: 'Clusters as `provider+name`, or `+name` for any provider. Cloud regions as `name`.',
-    }),
-    names: t.stringList({ description: 'Names.' }),
-    kinds: t.stringList({ description: 'Kinds.' }),
-    namespaces: t.stringList({ description: 'Namespaces.' }),
-    sync: t.field({ type: [SyncStatusEnum], description: 'Sync statuses.' }),
-    presence: t.field({ type: [PresenceEnum], description: 'Presence in the cluster.' }),
-    readiness: t.field({ type: [ReadinessEnum], description: 'Readiness.' }),
-  }),
-})
-
-export type ResourceFilterInput = typeof ResourceFilterRef.$inferInput
-
-export function toResourceFilter(input: ResourceFilterInput | null | undefined): ResourceFilter {
-  const { rolloutIds, ...rest } = input ?? {}
-  return givenFields({ ...rest, rolloutKeys: keysOf('Rollout', rolloutIds) })
-}
-
 export const resourceListArgs = () => ({
-  ...builder.args((t) => ({ filter: t.field({ type: ResourceFilterRef, description: 'Selects resources.' }) })),
+  ...builder.args((t) => ({
+    filter: t.field({ type: ResourceFilterRef, description: 'Selects resources.' }),
+    orderBy: t.field({ type: ResourceOrderRef, description: 'The order. Absent: as first reported.' }),
+  })),
   ...pageArgs(),
 })
 
@@ -210,13 +187,17 @@ export const resourceCountArgs = () =>
 export function resourcesOf(
   context: Pick<Context, 'reader'>,
   parent: ResourceParent,
-  args: PageArguments & { readonly filter?: ResourceFilterInput | null | undefined },
+  args: PageArguments & {
+    readonly filter?: ResourceFilterInput | null | undefined
+    readonly orderBy?: ResourceOrderInput | null | undefined
+  },
   asOf: Revision | null,
 ): Connection<ResourceRow> {
   const filter = toResourceFilter(args.filter)
+  const order = toResourceOrder(args.orderBy)
   return connect(
     args,
-    async (page) => (await context.reader()).resources(parent, filter, page, asOf),
+    async (page) => (await context.reader()).resources(parent, filter, page, asOf, order),
     async () => (await context.reader()).resourceCounts(parent, filter, asOf).then((counts) => counts?.total ?? 0),
   )
 }
@@ -261,16 +242,19 @@ builder.queryFields((t) => ({
   resources: t.field({
     access: 'viewer',
     type: ResourceConnection,
-    description: 'Resources of all current rollout instances, in the order of their first report.',
-    args: resourceListArgs(),
-    resolve: (_, args, context) => resourcesOf(context, { of: 'fleet' }, args, null),
+    description:
+      'Resources of all current rollout instances, as first reported if no other order is given. In the past, of the instances that were current then.',
+    args: { ...resourceListArgs(), ...pastArgs() },
+    resolve: async (_, args, context) => resourcesOf(context, { of: 'fleet' }, args, await pastOf(context, args)),
   }),
   resourceCounts: t.field({
     access: 'viewer',
     type: ResourceCounts,
     description: 'Resources of all current rollout instances that match the filter, counted by status.',
-    args: resourceCountArgs(),
-    resolve: async (_, { filter }, context) =>
-      countResourcesOf(await context.reader(), { of: 'fleet' }, toResourceFilter(filter), null),
+    args: { ...resourceCountArgs(), ...pastArgs() },
+    resolve: async (_, args, context) => {
+      const asOf = await pastOf(context, args)
+      return countResourcesOf(await context.reader(), { of: 'fleet' }, toResourceFilter(args.filter), asOf)
+    },
   }),
 }))

@@ -8,7 +8,7 @@ import { all, containsText, hasAnyLabel, isAnyOf } from '../sql/parameters.ts'
 import { type TargetRecord, toTarget } from '../sql/rows.ts'
 import { targets } from '../tables/schema.ts'
 import { visibleTarget } from './access-scope.ts'
-import { byName, type TargetOrder, targetOrder } from './target-order.ts'
+import { byName, type TargetOrder, targetOrder } from './orders/target-order.ts'
 
 /** Any value within a field, and all fields together. An absent field matches everything, an empty list nothing. */
 export interface ClusterFilter {

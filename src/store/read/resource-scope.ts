@@ -1,35 +1,13 @@
 /** The parents and filters of a list or a count of resources, and the source of rows: the present, the past or the tallies. */
 import { type SQL, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
-import type { Presence, SyncStatus } from '../../domain/resource.ts'
 import { isStorable, storableJson } from '../../domain/text.ts'
-import type { Readiness, Revision } from '../../domain/values.ts'
+import type { Revision } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
 import { all, isAnyOf } from '../sql/parameters.ts'
 import { changeLog, deployments, instances, resources, resourceTallies, rollouts, targets } from '../tables/schema.ts'
 import { visiblePlace } from './access-scope.ts'
-
-/** Any value within a field, and all fields together. An absent field matches everything, an empty list nothing. */
-export interface ResourceFilter {
-  readonly rolloutKeys?: readonly number[]
-  /** Absent: for a rollout and the fleet, the current instances. */
-  readonly instanceIds?: readonly string[]
-  readonly deploymentIds?: readonly string[]
-  /** Names of components. */
-  readonly apps?: readonly string[]
-  /** `provider+name`, or `+name` for any provider. For a cloud region its name. */
-  readonly clusters?: readonly string[]
-  readonly names?: readonly string[]
-  readonly kinds?: readonly string[]
-  readonly namespaces?: readonly string[]
-  readonly sync?: readonly SyncStatus[]
-  readonly presence?: readonly Presence[]
-  readonly readiness?: readonly Readiness[]
-  /** True: only resources that the orchestrator applied. False: only those that exist in the cluster alone. */
-  readonly isApplied?: boolean
-  /** Whether the source that watches the cluster can show resources of this kind. */
-  readonly isShowable?: boolean
-}
+import { matchesResource, type ResourceFilter, r } from './filters/resource-filter.ts'
 
 /** Results are by the key of the parent, 0 for the fleet, and for components by the index in `items`. */
 export type ResourceScope =
@@ -37,8 +15,6 @@ export type ResourceScope =
   | { readonly of: 'rollout' | 'instance' | 'deployment'; readonly keys: readonly number[] }
   | { readonly of: 'component'; readonly items: readonly { readonly deploymentKey: number; readonly name: string }[] }
 
-/** The row of resources that conditions use, from any source. */
-export const r = alias(resources, 'r')
 export const present = alias(resources, 'present')
 const later = alias(changeLog, 'later')
 
@@ -113,22 +89,6 @@ function currentInstances(scope: ResourceScope, asOf: Revision | null): SQL {
     join ${rollouts} on ${rollouts.key} = ${instances.rolloutKey}
     where ${instances.createdRevision} <= ${asOf}::bigint and ${ofRollout}
     order by ${line}, ${instances.createdRevision} desc, ${instances.key} desc) as newest`
-}
-
-function matchesResource(filter: ResourceFilter): SQL[] {
-  const { apps, clusters, names, kinds, namespaces, sync, presence, readiness, isApplied, isShowable } = filter
-  return [
-    ...(apps ? [isAnyOf(r.component, apps, 'text')] : []),
-    ...(clusters ? [sql`${r.targetKey} in (${targetsNamed(clusters)})`] : []),
-    ...(names ? [isAnyOf(r.name, names, 'text')] : []),
-    ...(kinds ? [isAnyOf(r.kind, kinds, 'text')] : []),
-    ...(namespaces ? [isAnyOf(r.namespace, namespaces, 'text')] : []),
-    ...(sync ? [isAnyOf(r.sync, sync, 'sync_status')] : []),
-    ...(presence ? [isAnyOf(r.presence, presence, 'presence')] : []),
-    ...(readiness ? [isAnyOf(r.readiness, readiness, 'readiness')] : []),
-    ...(typeof isApplied === 'boolean' ? [isApplied ? sql`${r.sync} is not null` : sql`${r.sync} is null`] : []),
-    ...(typeof isShowable === 'boolean' ? [sql`${r.showable} = ${isShowable}::boolean`] : []),
-  ]
 }
 
 /** The same for tallies: of instances, or of deployments if the filter has clusters. */

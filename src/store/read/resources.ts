@@ -1,26 +1,26 @@
 /**
  * Resources: lists, counts and details. Counts come from the tallies that the writer maintains (resource_tallies), so an instance with
- * 50,000 resources is counted without reading them. Filters by kind, name or namespace, and the past, are counted from rows.
+ * 50,000 resources is counted without reading them. Other filters (isTallied), and the past, are counted from rows.
  */
 import { type SQL, sql } from 'drizzle-orm'
 import type { ListedResource, Presence, Resource, SyncStatus } from '../../domain/resource.ts'
 import type { Readiness, Revision } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
-import type { Order, Page, PageRequest } from '../sql/order.ts'
+import type { Page, PageRequest } from '../sql/order.ts'
 import { pageOf, sorted, within } from '../sql/page.ts'
 import { all, asParents, isAnyOf } from '../sql/parameters.ts'
 import { type ResourceRecord, toResource } from '../sql/rows-orchestration.ts'
 import { resourceDetails, resources, resourceTallies, targets } from '../tables/schema.ts'
 import { visiblePlace } from './access-scope.ts'
+import { isTallied, type ResourceFilter, r } from './filters/resource-filter.ts'
+import { oldestFirst, type ResourceOrder, resourceOrder } from './orders/resource-order.ts'
 import {
   fromListed,
   fromRows,
   fromTallies,
   parentsOf,
   present,
-  type ResourceFilter,
   type ResourceScope,
-  r,
   tallyOwner,
 } from './resource-scope.ts'
 
@@ -32,12 +32,6 @@ export interface ResourceCounts {
   readonly sync: Readonly<Record<SyncStatus, number>>
   readonly presence: Readonly<Record<Presence, number>>
   readonly readiness: Readonly<Record<Readiness, number>>
-}
-
-/** In the order in which they were first reported. */
-const oldestFirst: Order<Resource> = {
-  name: 'RESOURCE',
-  keys: [{ by: r.key, type: 'bigint', descending: false, of: (resource) => resource.key }],
 }
 
 /** Includes resources that no longer exist. Keys without a row (at `asOf`) are absent. */
@@ -58,13 +52,15 @@ export function pageResources(
   filter: ResourceFilter,
   page: PageRequest,
   asOf: Revision | null,
+  orderBy: ResourceOrder = oldestFirst,
 ): Promise<Map<number, Page<ResourceRow>>> {
+  const order = resourceOrder(orderBy)
   return pageOf<ResourceRow, ResourceRecord>(session, {
     parents: parentsOf(scope),
-    order: oldestFirst,
+    order,
     page,
     select: (stretch) =>
-      sql`select ${r}.* ${fromListed(session, scope, filter, asOf, within(oldestFirst, stretch))} ${sorted(oldestFirst, stretch)}`,
+      sql`select ${r}.* ${fromListed(session, scope, filter, asOf, within(order, stretch))} ${sorted(order, stretch)}`,
     toNode: (row) => ({ ...toResource(row), asOf }),
   })
 }
@@ -77,10 +73,10 @@ export async function countResources(
   asOf: Revision | null,
 ): Promise<Map<number, ResourceCounts>> {
   // Tallies ignore access scopes.
-  const isTallied = !session.accessScope && asOf === null && !filter.names && !filter.kinds && !filter.namespaces
-  const counted = isTallied
-    ? fromTallies(scope, filter)
-    : sql`select coalesce(${r.sync}::text, 'NONE') as sync, ${r.presence},
+  const counted =
+    !session.accessScope && asOf === null && isTallied(filter)
+      ? fromTallies(scope, filter)
+      : sql`select coalesce(${r.sync}::text, 'NONE') as sync, ${r.presence},
       ${r.readiness}, count(*)::int as n ${fromListed(session, scope, filter, asOf, [])} group by 1, 2, 3`
   const rows = await session.rows<CountRecord>(
     sql`select parent.key as parent, counted.sync, counted.presence, counted.readiness, sum(counted.n)::int as n

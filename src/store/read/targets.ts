@@ -13,7 +13,7 @@ import { deployments, deviceDeviations, targets } from '../tables/schema.ts'
 import { visiblePlace, visibleTarget } from './access-scope.ts'
 import { presentFields } from './deployment-filter.ts'
 import { parentRow, type TargetCondition, type TargetRow, targetConditions } from './filters/target-filter.ts'
-import { byName, type TargetOrder, targetOrder } from './target-order.ts'
+import { byName, type TargetOrder, targetOrder } from './orders/target-order.ts'
 
 /** Any value within a field, and all fields together. An absent field matches everything, an empty list nothing. */
 export interface DeviceFilter extends DeviceCondition {

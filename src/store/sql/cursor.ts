@@ -3,7 +3,7 @@
 import { DomainError } from '../../domain/errors.ts'
 import { connectivities } from '../../domain/target.ts'
 import { isStorable } from '../../domain/text.ts'
-import { deploymentStates, type Revision } from '../../domain/values.ts'
+import { deploymentStates, type Revision, readinesses } from '../../domain/values.ts'
 import type { Order, Place, SortKey } from './order.ts'
 
 const cursorVersion = 1
@@ -24,9 +24,10 @@ export function readCursor<T>(order: Order<T>, cursor: string, argument: 'after'
   return place as Place
 }
 
-const valuesOf: Readonly<Record<'deployment_state' | 'connectivity', readonly string[]>> = {
+const valuesOf: Readonly<Record<'deployment_state' | 'connectivity' | 'readiness', readonly string[]>> = {
   deployment_state: deploymentStates,
   connectivity: connectivities,
+  readiness: readinesses,
 }
 
 function isKeyValue(type: SortKey<unknown>['type'], value: unknown): boolean {

@@ -22,7 +22,7 @@ export interface Page<T> {
 
 export interface SortKey<T> {
   readonly by: SQLWrapper
-  readonly type: 'bigint' | 'text' | 'deployment_state' | 'connectivity'
+  readonly type: 'bigint' | 'text' | 'deployment_state' | 'connectivity' | 'readiness'
   readonly descending: boolean
   readonly of: (node: T) => string | number
 }

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { connectivities, type Target } from '../../../src/domain/target.ts'
 import type { Database } from '../../../src/store/database.ts'
-import { type TargetOrder, targetOrderFields } from '../../../src/store/read/target-order.ts'
+import { type TargetOrder, targetOrderFields } from '../../../src/store/read/orders/target-order.ts'
 import {
   countDevices,
   type DeviceFilter,

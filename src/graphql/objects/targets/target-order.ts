@@ -1,4 +1,4 @@
-import { byName, type TargetOrder, type TargetOrderField } from '../../../store/read/target-order.ts'
+import { byName, type TargetOrder, type TargetOrderField } from '../../../store/read/orders/target-order.ts'
 import { builder } from '../../builder.ts'
 import { OrderDirectionEnum } from '../vocabulary.ts'
 

@@ -1,8 +1,8 @@
 /** The orders of lists of devices and clusters. Only the name has an index: any other order sorts all that match. */
 import { sql } from 'drizzle-orm'
-import type { Target } from '../../domain/target.ts'
-import type { Order, SortKey } from '../sql/order.ts'
-import { targets } from '../tables/schema.ts'
+import type { Target } from '../../../domain/target.ts'
+import type { Order, SortKey } from '../../sql/order.ts'
+import { targets } from '../../tables/schema.ts'
 
 export const targetOrderFields = ['NAME', 'CONNECTIVITY', 'LAST_HEARD'] as const
 export type TargetOrderField = (typeof targetOrderFields)[number]

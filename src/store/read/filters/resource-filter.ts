@@ -1,0 +1,102 @@
+/** Conditions on resources. */
+import { type SQL, sql } from 'drizzle-orm'
+import { alias } from 'drizzle-orm/pg-core'
+import type { Presence, SyncStatus } from '../../../domain/resource.ts'
+import type { Selector } from '../../../domain/selectors/selector.ts'
+import type { Millis, Readiness } from '../../../domain/values.ts'
+import { containsText, isAnyOf, selectorCondition, timeParameter } from '../../sql/parameters.ts'
+import { instances, resources, targets } from '../../tables/schema.ts'
+import { type TargetCondition, targetConditions, targetRow } from './target-filter.ts'
+
+/** Any value within a field, and all fields together. An absent field matches everything, an empty list nothing. */
+export interface ResourceFilter extends ResourceCondition {
+  /** Absent: for a rollout and the fleet, the current instances. */
+  readonly instanceIds?: readonly string[]
+  /** True: only resources that the orchestrator applied. False: only those that exist in the cluster alone. */
+  readonly isApplied?: boolean
+  /** Whether the source that watches the cluster can show resources of this kind. */
+  readonly isShowable?: boolean
+  readonly where?: Selector<ResourceCondition>
+}
+
+/** The target is the present one, also in the past. */
+export interface ResourceCondition extends Pick<TargetCondition, 'clusters' | 'labels' | 'label' | 'connectivity'> {
+  readonly rolloutKeys?: readonly number[]
+  readonly deploymentIds?: readonly string[]
+  /** Names of components. */
+  readonly apps?: readonly string[]
+  readonly names?: readonly string[]
+  readonly groups?: readonly string[]
+  readonly kinds?: readonly string[]
+  readonly namespaces?: readonly string[]
+  readonly sync?: readonly SyncStatus[]
+  readonly presence?: readonly Presence[]
+  readonly readiness?: readonly Readiness[]
+  readonly reasons?: readonly string[]
+  /** Part of the name, namespace, kind, component, reason or message. Case is ignored. */
+  readonly text?: string
+  readonly changedAfter?: Millis
+  readonly changedBefore?: Millis
+}
+
+/** The row of resources that conditions use, from any source. */
+export const r = alias(resources, 'r')
+
+type Conditions = {
+  readonly [Field in keyof ResourceCondition]-?: (value: NonNullable<ResourceCondition[Field]>) => SQL
+}
+
+const onTarget = targetRow('resource_target')
+const there = targetConditions(onTarget, [])
+const isOn = (condition: SQL): SQL =>
+  sql`${r.targetKey} in (select ${onTarget.key} from ${targets} ${onTarget} where ${condition})`
+
+const conditions: Conditions = {
+  rolloutKeys: (keys) => isAnyOf(r.rolloutKey, keys, 'bigint'),
+  deploymentIds: (ids) =>
+    sql`${r.instanceKey} in (select ${instances.key} from ${instances} where ${isAnyOf(instances.instanceId, ids, 'text')})`,
+  apps: (names) => isAnyOf(r.component, names, 'text'),
+  clusters: (names) => isOn(there.clusters(names)),
+  labels: (labels) => isOn(there.labels(labels)),
+  label: (label) => isOn(there.label(label)),
+  connectivity: (values) => isOn(there.connectivity(values)),
+  names: (names) => isAnyOf(r.name, names, 'text'),
+  groups: (groups) => isAnyOf(r.group, groups, 'text'),
+  kinds: (kinds) => isAnyOf(r.kind, kinds, 'text'),
+  namespaces: (namespaces) => isAnyOf(r.namespace, namespaces, 'text'),
+  sync: (values) => isAnyOf(r.sync, values, 'sync_status'),
+  presence: (values) => isAnyOf(r.presence, values, 'presence'),
+  readiness: (values) => isAnyOf(r.readiness, values, 'readiness'),
+  reasons: (reasons) => isAnyOf(r.reason, reasons, 'text'),
+  text: (text) => containsText([r.name, r.namespace, r.kind, r.component, r.reason, r.message], text),
+  changedAfter: (time) => sql`${r.changedAt} > ${timeParameter(time)}`,
+  changedBefore: (time) => sql`${r.changedAt} < ${timeParameter(time)}`,
+}
+
+/** Without `instanceIds`, which resource-scope.ts applies to instances. */
+export function matchesResource({ where, instanceIds: _, isApplied, isShowable, ...flat }: ResourceFilter): SQL[] {
+  return [
+    ...ofLeaf(flat),
+    ...(typeof isApplied === 'boolean' ? [isApplied ? sql`${r.sync} is not null` : sql`${r.sync} is null`] : []),
+    ...(typeof isShowable === 'boolean' ? [sql`${r.showable} = ${isShowable}::boolean`] : []),
+    ...(where ? [selectorCondition<ResourceCondition>(where, ofLeaf)] : []),
+  ]
+}
+
+function ofLeaf(leaf: ResourceCondition): SQL[] {
+  return Object.entries(leaf).flatMap(([field, value]) =>
+    value === undefined ? [] : [(conditions[field as keyof Conditions] as (value: unknown) => SQL)(value)],
+  )
+}
+
+const inTallies: ReadonlySet<keyof ResourceFilter> = new Set<keyof ResourceFilter>([
+  ...(['rolloutKeys', 'instanceIds', 'deploymentIds', 'apps', 'clusters'] as const),
+  ...(['sync', 'presence', 'readiness', 'isApplied', 'isShowable'] as const),
+])
+
+/** Whether the tallies have all that the filter asks for. */
+export function isTallied(filter: ResourceFilter): boolean {
+  return Object.entries(filter).every(
+    ([field, value]) => value === undefined || inTallies.has(field as keyof ResourceFilter),
+  )
+}
