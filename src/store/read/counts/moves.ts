@@ -14,7 +14,7 @@ interface Stretch {
 
 /** Counted per value of this expression. */
 const whole = sql`0`
-/** The condition of the index by revision. */
+/** The entry changed what a deployment counts as. */
 const isCounted = sql`(${l.fromState} is not null or ${l.toState} is not null)`
 const from = sql`${l.fromState} as from_state, ${l.fromConvergence} as from_convergence`
 const to = sql`${l.toState} as to_state, ${l.toConvergence} as to_convergence`
