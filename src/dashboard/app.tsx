@@ -1,9 +1,10 @@
 /** The frame around all pages: navigation, search, connection status, colour theme. */
 import type { ComponentChildren, ComponentType } from 'preact'
 import { useEffect, useErrorBoundary, useRef } from 'preact/hooks'
-import { findSession, isSignedOut, signedInAs, signOut } from './data/api.ts'
+import { connections, findSession, isSignedOut, session, signOut } from './data/api.ts'
 import { graphql } from './data/graphql.ts'
 import { useStream } from './data/use-query.ts'
+import { isOperator } from './data/viewer.ts'
 import { DeploymentPage } from './pages/deployment.tsx'
 import { DeploymentsPage } from './pages/deployments.tsx'
 import { DevicePage } from './pages/device.tsx'
@@ -14,6 +15,7 @@ import { ResourcePage } from './pages/resource.tsx'
 import { ResourcesPage } from './pages/resources.tsx'
 import { RolloutPage } from './pages/rollout.tsx'
 import { RolloutsPage } from './pages/rollouts.tsx'
+import { SetupPage } from './pages/setup/setup.tsx'
 import { href, route } from './route.ts'
 import { Search } from './search.tsx'
 import { SignIn } from './sign-in.tsx'
@@ -42,6 +44,7 @@ const pages: Readonly<Record<string, PageEntry>> = {
   resources: { title: 'Resources', page: ResourcesPage, under: 'resources' },
   resource: { title: 'Resource', page: ResourcePage, under: 'resources', isOpaque: true },
   feed: { title: 'Feed', page: FeedPage, under: 'feed' },
+  setup: { title: 'Set-up', page: SetupPage, under: 'setup', isOpaque: true },
 }
 
 const links = ['', 'rollouts', 'deployments', 'devices', 'resources', 'feed'] as const
@@ -61,7 +64,7 @@ export function App() {
     }
     isFirst.current = false
   }, [place])
-  useEffect(() => void findSession(), [])
+  useEffect(() => void findSession(), [connections.value])
   if (isSignedOut.value) return <SignIn />
   return (
     <>
@@ -86,11 +89,17 @@ export function App() {
         </nav>
         <Search />
         <Status />
-        {signedInAs.value !== null && (
-          <button type="button" class="quiet" title={`Signed in as ${signedInAs.value}`} onClick={() => void signOut()}>
+        {session.value?.isSession && (
+          <button
+            type="button"
+            class="quiet"
+            title={`Signed in as ${session.value.name}`}
+            onClick={() => void signOut()}
+          >
             Sign out
           </button>
         )}
+        {isOperator.value && <SetupLink isCurrent={entry.under === 'setup'} />}
         <ThemeChoice />
       </header>
       <Notices />
@@ -132,6 +141,17 @@ function Guarded({ children }: { readonly children: ComponentChildren }) {
     </div>
   )
 }
+
+const SetupLink = ({ isCurrent }: { readonly isCurrent: boolean }) => (
+  <a class="icon" href={href(['setup'])} title="Set-up" aria-current={isCurrent ? 'page' : undefined}>
+    <svg viewBox="0 0 16 16" aria-hidden="true">
+      <path d="M2 4.5h6.2M11.8 4.5H14M2 11.5h2.2M7.8 11.5H14" />
+      <circle cx="10" cy="4.5" r="1.8" />
+      <circle cx="6" cy="11.5" r="1.8" />
+    </svg>
+    <span class="unseen">Set-up</span>
+  </a>
+)
 
 const nextTheme: Readonly<Record<Theme, Theme>> = { auto: 'light', light: 'dark', dark: 'auto' }
 const themeWords: Readonly<Record<Theme, string>> = { auto: 'system', light: 'light', dark: 'dark' }

@@ -9,4 +9,5 @@ export const pageNames = [
   'resources',
   'resource',
   'feed',
+  'setup',
 ] as const

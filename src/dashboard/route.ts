@@ -88,7 +88,7 @@ export const chosenTime = computed(() => {
 })
 
 /** The API has no past of what these pages show. */
-const presentPages: readonly (string | undefined)[] = ['rollouts', 'devices', 'resources', 'feed']
+const presentPages: readonly (string | undefined)[] = ['rollouts', 'devices', 'resources', 'feed', 'setup']
 
 /** The past time that this page shows. */
 export const at = computed(() => (presentPages.includes(route.value.path[0]) ? null : chosenTime.value))

@@ -39,6 +39,10 @@ const pages: readonly (readonly [string, string])[] = [
   ['#/resources', '.table .row'],
   ['#/resource/RESOURCE', '.error-box'],
   ['#/feed', '.table .row'],
+  ['#/setup', '.setup-form'],
+  ['#/setup/alert-rules', '.setup-list li'],
+  ['#/setup/notifications', '.setup-list li'],
+  ['#/setup/api-keys', '.tabs'],
   ['#/nowhere', 'main p'],
   ['#/deployments?text=nothing+like+that', '.empty'],
 ]
@@ -107,6 +111,12 @@ describe.runIf(findChromium())('to axe the dashboard is clean', () => {
       await server.post(`/device/edge-1/deployment/${deploymentId}/status`, { deploymentId, ...installed })
     await declare(server, [meant('meant', '2')], 'because of what was found')
     await remove(server, [withdrawn])
+
+    await server.query(`mutation {
+      saveAlertRule(input: { name: "many fail", metric: FAILED, threshold: 90 }) { __typename }
+      createWebhook(input: { name: "pager", url: "https://hooks.example/rollcall" }) { __typename }
+      createAlertmanager(input: { name: "main", url: "https://alertmanager.example" }) { __typename }
+    }`)
 
     const emco = newGroup(server)
     await emco.act('Created', 'Approved', `Instantiated ${ids.CONTEXT}`)

@@ -40,15 +40,26 @@ function noteError<Failure>(error: Failure): Failure {
   return error
 }
 
-/** The name of the signed-in caller; null without a session. */
-export const signedInAs = signal<string | null>(null)
+export interface Session {
+  readonly name: string
+  readonly roles: readonly string[]
+  /** The part of the fleet that the caller can see. Empty: the whole fleet. */
+  readonly scopes: readonly string[]
+  /** The caller has signed in on this page. */
+  readonly isSession: boolean
+  /** The methods of API_AUTH and DEVICE_AUTH: `open` requires no credential. */
+  readonly apiAuth: readonly string[]
+  readonly deviceAuth: readonly string[]
+}
 
-/** Runs once, when the page opens. */
+/** Null: not known yet, or signed out. */
+export const session = signal<Session | null>(null)
+
+/** Runs when the page opens, and after each reconnect. */
 export async function findSession(): Promise<void> {
   const response = await fetch(address('session')).catch(() => null)
   if (response?.status === 401) isSignedOut.value = true
-  const session: { name: string; isSession: boolean } | null = response?.ok ? await response.json() : null
-  signedInAs.value = session?.isSession ? session.name : null
+  if (response) session.value = response.ok ? await response.json() : null
 }
 
 export async function signOut(): Promise<void> {

@@ -88,15 +88,16 @@ const calm = 500
 
 /**
  * Repeats the query after each change that matches the filter and is newer than the answer. `filter` null: the query is about
- * the past, which does not change.
+ * the past, which does not change. `reload`: repeats the query when it changes.
  */
 export function useLiveAnswer<Data extends { readonly revision: string }, Variables>(
   query: Document<Data, Variables>,
   variables: Variables,
   filter: ChangeFilter | null,
+  reload: unknown = null,
 ): Answer<Data> {
   const [version, setVersion] = useState(0)
-  const answer = useAnswer(query, variables, { version })
+  const answer = useAnswer(query, variables, { version: `${version} ${reload}` })
   const began = answer.data?.revision
   const isAnswered = began !== undefined
   const key = filter && JSON.stringify(filter)

@@ -1,13 +1,14 @@
 /** What the caller may do. The API refuses the rest, whatever the page offers. */
-import { graphql } from './graphql.ts'
-import { useAnswer } from './use-query.ts'
+import { computed } from '@preact/signals'
+import { session } from './api.ts'
 
-const viewerDocument = graphql(`query Viewer { viewer { roles scopes } }`)
+const has = (...wanted: readonly string[]): boolean =>
+  session.value !== null &&
+  session.value.scopes.length === 0 &&
+  session.value.roles.some((role) => wanted.includes(role))
 
-/** The role OPERATOR or ADMIN for the whole fleet. */
-export function useIsOperator(): boolean {
-  const { data } = useAnswer(viewerDocument, {})
-  if (!data) return false
-  const { roles, scopes } = data.viewer
-  return scopes.length === 0 && roles.some((role) => role === 'OPERATOR' || role === 'ADMIN')
-}
+/** The role operator or admin for the whole fleet. */
+export const isOperator = computed(() => has('operator', 'admin'))
+
+/** The role admin for the whole fleet. */
+export const isAdmin = computed(() => has('admin'))

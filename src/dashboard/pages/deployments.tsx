@@ -1,4 +1,5 @@
 /** All deployments, with filters and search. Thousands of rows scroll smoothly. */
+import type { VNode } from 'preact'
 import { describeGroup, readGroup } from '../data/causes.ts'
 import type { DeploymentFilter, DeploymentOrder } from '../data/deployment-rows.ts'
 import {
@@ -12,6 +13,7 @@ import {
 import { at } from '../route.ts'
 import { DeploymentTable, useDeploymentRows } from '../widgets/deployment-table.tsx'
 import { Choice, FilterChip, parseLabel, SearchField, Toggle, useFilters } from '../widgets/filters.tsx'
+import { FirstReport } from '../widgets/setup/first-report.tsx'
 
 const orders: Readonly<Record<DeploymentOrder, string>> = {
   CHANGED_DESC: 'Last changed',
@@ -24,7 +26,7 @@ export function DeploymentsPage() {
   return (
     <>
       <h1>Deployments</h1>
-      <FilteredDeployments scope={{}} label="Deployments" />
+      <FilteredDeployments scope={{}} label="Deployments" empty={at.value === null ? <FirstReport /> : undefined} />
     </>
   )
 }
@@ -33,9 +35,10 @@ interface FilteredProps {
   /** The filter that the page imposes on the list. */
   readonly scope: DeploymentFilter
   readonly label: string
+  readonly empty?: VNode | undefined
 }
 
-export function FilteredDeployments({ scope, label }: FilteredProps) {
+export function FilteredDeployments({ scope, label, empty = <p class="empty">No deployments.</p> }: FilteredProps) {
   const { one, set } = useFilters()
   const { filter, orderBy } = useDeploymentFilter(scope)
   const source = useDeploymentRows({ filter, orderBy, asOf: at.value })
@@ -76,7 +79,7 @@ export function FilteredDeployments({ scope, label }: FilteredProps) {
       <DeploymentTable
         source={source}
         label={label}
-        empty={isFiltered ? 'No deployments match these filters.' : 'No deployments.'}
+        empty={isFiltered ? 'No deployments match these filters.' : empty}
       />
     </>
   )

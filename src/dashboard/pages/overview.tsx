@@ -6,7 +6,7 @@ import { type Counts, formatNumber, readinessOrder } from '../data/labels.ts'
 import { usePoints } from '../data/past-points.ts'
 import { now } from '../data/time.ts'
 import { useLiveAnswer, useStream } from '../data/use-query.ts'
-import { at, href, moment, type Parameters, root } from '../route.ts'
+import { at, href, moment, type Parameters } from '../route.ts'
 import { AreaChart } from '../widgets/area-chart.tsx'
 import { ConvergenceSummary } from '../widgets/convergence.tsx'
 import { CountsBar, CountsLegend } from '../widgets/counts-bar.tsx'
@@ -15,6 +15,7 @@ import { Alerts, alertsFragment } from '../widgets/failures/alerts.tsx'
 import { Causes } from '../widgets/failures/causes.tsx'
 import { GroupLines, groupsFragment } from '../widgets/group-lines.tsx'
 import { countOfReadiness, ReadinessBar, ReadinessMark } from '../widgets/readiness.tsx'
+import { FirstReport } from '../widgets/setup/first-report.tsx'
 import { countsFragment, Headline, installedFragment } from '../widgets/standing.tsx'
 import { StateMark } from '../widgets/state-mark.tsx'
 import { describeBegin, useWindow, windowWords } from '../widgets/time-bar.tsx'
@@ -219,19 +220,3 @@ const OverviewShape = () => (
     <div class="panel trend" />
   </div>
 )
-
-function FirstReport() {
-  const report = `curl -X POST -H 'Content-Type: application/json' \\
-  -d '{"deploymentId":"hello","status":{"state":"installing"},"components":[{"name":"web","state":"installing"}]}' \\
-  ${new URL('device/edge-1/deployment/hello/status', root)}`
-  return (
-    <section class="panel empty" aria-label="Get started">
-      <p>No reports yet. Send the first one from a terminal:</p>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard. */}
-      <pre tabIndex={0}>{report}</pre>
-      <p>
-        Or simulate a whole fleet: <code>npm run simulate</code>
-      </p>
-    </section>
-  )
-}

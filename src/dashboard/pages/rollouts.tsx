@@ -12,6 +12,7 @@ import { Choice, Pager, SearchField, useFilters } from '../widgets/filters.tsx'
 import { GroupLines, groupsFragment } from '../widgets/group-lines.tsx'
 import { ExportButtons } from '../widgets/lists/export-buttons.tsx'
 import { Name } from '../widgets/name.tsx'
+import { FirstRollout } from '../widgets/setup/first-report.tsx'
 import { countsFragment, ShortHeadline } from '../widgets/standing.tsx'
 import { StateMark } from '../widgets/state-mark.tsx'
 
@@ -100,9 +101,8 @@ export function RolloutsPage() {
         </ul>
       )}
       {isEmpty && undeclared > 0 && data.applications && <Applications of={data.applications} />}
-      {isEmpty && undeclared === 0 && (
-        <p class="empty">{isPlain ? 'No rollouts yet.' : 'No rollouts match these filters.'}</p>
-      )}
+      {isEmpty && undeclared === 0 && isPlain && <FirstRollout />}
+      {isEmpty && !isPlain && <p class="empty">No rollouts match these filters.</p>}
       <Pager page={data?.rollouts.pageInfo} />
     </>
   )

@@ -1,4 +1,5 @@
 /** Deployments as table rows: application, target, state, and the reason for a failure. */
+import type { VNode } from 'preact'
 import { useEffect, useMemo } from 'preact/hooks'
 import { forgetDeployments, removeDeployments } from '../data/actions.ts'
 import { createDeploymentRows, type ListOf, type Row } from '../data/deployment-rows.ts'
@@ -26,7 +27,8 @@ export function useDeploymentRows(list: ListOf) {
 interface TableProps {
   readonly source: ReturnType<typeof createDeploymentRows>
   readonly label: string
-  readonly empty: string
+  /** What an empty list says: a sentence, or how to fill it. */
+  readonly empty: string | VNode
 }
 
 export function DeploymentTable({ source, label, empty }: TableProps) {
@@ -68,7 +70,7 @@ export function DeploymentTable({ source, label, empty }: TableProps) {
           {(row) => <DeploymentCells row={row} selection={selection} />}
         </VirtualList>
       )}
-      {isComplete && list.length === 0 && !error && <p class="empty">{empty}</p>}
+      {isComplete && list.length === 0 && !error && (typeof empty === 'string' ? <p class="empty">{empty}</p> : empty)}
     </section>
   )
 }

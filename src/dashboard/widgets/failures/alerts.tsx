@@ -4,7 +4,7 @@ import { acknowledgeAlert } from '../../data/actions.ts'
 import { type FragmentOf, graphql } from '../../data/graphql.ts'
 import { plural } from '../../data/labels.ts'
 import { formatAge, formatFull, formatSpan } from '../../data/time.ts'
-import { useIsOperator } from '../../data/viewer.ts'
+import { isOperator } from '../../data/viewer.ts'
 import { at, href, moment } from '../../route.ts'
 import { type Action, Confirmation } from '../lists/selection.tsx'
 import { type Mark, StateMark } from '../state-mark.tsx'
@@ -31,7 +31,7 @@ export const alertsFragment = graphql(
   [alertFragment],
 )
 
-const severities: Readonly<Record<FiringAlert['severity'], readonly [Mark, string]>> = {
+export const severityMarks: Readonly<Record<FiringAlert['severity'], readonly [Mark, string]>> = {
   CRITICAL: ['FAILED', 'Critical'],
   WARNING: ['BROKEN', 'Warning'],
   INFO: ['PENDING', 'Info'],
@@ -43,14 +43,13 @@ interface AlertsProps {
 
 /** Nothing if no alert fires. */
 export function Alerts({ of: { nodes, totalCount } }: AlertsProps) {
-  const isOperator = useIsOperator()
   if (totalCount === 0) return null
   return (
     <section class="panel" aria-labelledby="alerts">
       <h2 id="alerts">{plural(totalCount, 'alert')}</h2>
       <ul class="causes">
         {nodes.map((alert) => (
-          <AlertLine key={alert.id} of={alert} mayAcknowledge={isOperator && at.value === null} />
+          <AlertLine key={alert.id} of={alert} mayAcknowledge={isOperator.value && at.value === null} />
         ))}
         {totalCount > nodes.length && <li class="muted">and {totalCount - nodes.length} more</li>}
       </ul>
@@ -66,7 +65,7 @@ interface LineProps {
 function AlertLine({ of: alert, mayAcknowledge }: LineProps) {
   const [isAsked, setIsAsked] = useState(false)
   const { rule, severity, summary, description, runbookUrl, raisedAt, rollout, acknowledgement } = alert
-  const [mark, word] = severities[severity]
+  const [mark, word] = severityMarks[severity]
   const acknowledge: Action = {
     word: 'Acknowledge',
     effect: 'The alert continues to fire. Your comment says who deals with it, and how.',

@@ -1,7 +1,7 @@
 /** Selected rows, and what the caller may do with them. Each action names the number of rows before it runs. */
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { formatNumber } from '../../data/labels.ts'
-import { useIsOperator } from '../../data/viewer.ts'
+import { isOperator } from '../../data/viewer.ts'
 
 export interface Action {
   /** `Remove` */
@@ -22,8 +22,7 @@ export interface Selection {
 /** Null: the caller may not change anything. */
 export function useSelection(isOn: boolean): Selection | null {
   const [ids, setIds] = useState<ReadonlySet<string>>(new Set())
-  const isOperator = useIsOperator()
-  if (!isOn || !isOperator) return null
+  if (!isOn || !isOperator.value) return null
   return {
     ids,
     toggle: (id) => setIds((known) => known.symmetricDifference(new Set([id]))),

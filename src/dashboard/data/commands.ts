@@ -1,0 +1,78 @@
+/** Commands for a terminal that work here: with the address of this server and the credentials that it requires. */
+import { root } from '../route.ts'
+import { session } from './api.ts'
+
+/** The address of this server. */
+export const server = root.href.replace(/\/$/, '')
+
+const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
+
+/** Quotation marks are allowed in addresses, but would end a text of the shell. */
+const part = (text: string): string => encodeURIComponent(text).replaceAll("'", '%27')
+
+/** Devices report without a credential. */
+export const isOpenToDevices = (): boolean => session.value?.deviceAuth.includes('open') ?? true
+
+/** Callers of the API need no credential. */
+export const isOpenToCallers = (): boolean => session.value?.apiAuth.includes('open') ?? true
+
+/** What a device presents with its report. */
+export type DeviceCredential =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'token'; readonly token: string | null }
+  | { readonly kind: 'certificate' }
+
+const bodyOf = (deploymentId: string): string =>
+  JSON.stringify({ deploymentId, status: { state: 'installing' }, components: [{ name: 'web', state: 'installing' }] })
+
+const reportAddress = (deviceId: string, deploymentId: string): string =>
+  `${server}/device/${part(deviceId)}/deployment/${part(deploymentId)}/status`
+
+export function reportCommand(deviceId: string, credential: DeviceCredential, deploymentId = 'hello'): string {
+  const proof = {
+    none: '',
+    token: ` \\\n  -H "Authorization: Bearer ${(credential.kind === 'token' && credential.token) || '$DEVICE_TOKEN'}"`,
+    certificate: ' \\\n  --cert device.pem --key device.key',
+  }[credential.kind]
+  return `curl -X POST ${quote(reportAddress(deviceId, deploymentId))}${proof} \\
+  -H 'Content-Type: application/json' \\
+  -d ${quote(bodyOf(deploymentId))}`
+}
+
+export const keyCommand = `openssl genpkey -algorithm ed25519 -out device.key
+openssl pkey -in device.key -pubout`
+
+/** A report that is signed by OpenSSL with the key of `keyCommand`. */
+export const signedReportCommand = (
+  deviceId: string,
+  deploymentId = 'hello',
+): string => `body=${quote(bodyOf(deploymentId))}
+url=${quote(reportAddress(deviceId, deploymentId))}
+digest="sha-256=:$(printf %s "$body" | openssl dgst -sha256 -binary | openssl base64 -A):"
+keyid=$(openssl pkey -in device.key -pubout -outform DER | openssl dgst -sha256 -hex | sed 's/.* //')
+params="(\\"@method\\" \\"@target-uri\\" \\"content-digest\\");created=$(date +%s);keyid=\\"$keyid\\""
+printf '"@method": POST\\n"@target-uri": %s\\n"content-digest": %s\\n"@signature-params": %s' "$url" "$digest" "$params" > base.txt
+signature=$(openssl pkeyutl -sign -rawin -inkey device.key -in base.txt | openssl base64 -A)
+curl -X POST "$url" -H 'Content-Type: application/json' -H "Content-Digest: $digest" \\
+  -H "Signature-Input: sig1=$params" -H "Signature: sig1=:$signature:" -d "$body"`
+
+/** The header of an API call. `key` null: it is in the environment. */
+const callerHeader = (key: string | null): string =>
+  isOpenToCallers() && key === null ? '' : ` \\\n  -H "Authorization: Bearer ${key ?? '$ROLLCALL_TOKEN'}"`
+
+export const queryCommand = (key: string | null = null): string =>
+  `curl -G ${quote(`${server}/graphql`)}${callerHeader(key)} \\
+  --data-urlencode 'query={ deploymentCounts { total installed failed } }'`
+
+export const watchCommand = (key: string | null = null): string =>
+  `rollcall watch --url ${quote(server)}${isOpenToCallers() && key === null ? '' : ` --token ${key ?? '"$ROLLCALL_TOKEN"'}`}`
+
+/** Declares one deployment, which makes a rollout. */
+export const declareCommand = (): string =>
+  `curl ${quote(`${server}/graphql`)}${callerHeader(null)} \\
+  -H 'Content-Type: application/graphql' -d ${quote(`mutation { declareDeployments(input: {
+    rollout: { name: "hello" }
+    deployments: [{ deviceId: "edge-1", deploymentId: "hello", application: "web", applicationVersion: "1.0" }]
+  }) { __typename ... on UserError { message } } }`)}`
+
+export const simulateCommand = (): string => `npm run simulate -- --url ${quote(server)}`

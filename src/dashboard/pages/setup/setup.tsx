@@ -1,0 +1,53 @@
+/** Set-up for the roles that may: devices, alert rules, receivers of notifications, API keys. The API refuses everyone else anyway. */
+import type { ComponentType } from 'preact'
+import { session } from '../../data/api.ts'
+import { isAdmin, isOperator } from '../../data/viewer.ts'
+import { href } from '../../route.ts'
+import { AlertRules } from './alert-rules.tsx'
+import { ApiKeys } from './api-keys.tsx'
+import { Receivers } from './receivers.tsx'
+import { RegisterDevice } from './register-device.tsx'
+
+interface Part {
+  readonly title: string
+  readonly part: ComponentType
+  readonly isForAdmins?: boolean
+}
+
+const parts: Readonly<Record<string, Part>> = {
+  devices: { title: 'Register a device', part: RegisterDevice },
+  'alert-rules': { title: 'Alert rules', part: AlertRules },
+  notifications: { title: 'Notifications', part: Receivers },
+  'api-keys': { title: 'API keys', part: ApiKeys, isForAdmins: true },
+}
+
+export function SetupPage({ steps: [name = 'devices'] }: { readonly steps: readonly string[] }) {
+  const chosen = parts[name]
+  const mayRead = ({ isForAdmins = false }: Part): boolean => (isForAdmins ? isAdmin : isOperator).value
+  if (session.value === null) return <h1>Set-up</h1>
+  return (
+    <>
+      <h1>Set-up</h1>
+      {isOperator.value && (
+        <nav class="tabs" aria-label="Parts of the set-up">
+          {Object.entries(parts)
+            .filter(([, part]) => mayRead(part))
+            .map(([key, { title }]) => (
+              <a key={key} href={href(['setup', key])} aria-current={key === name ? 'page' : undefined}>
+                {title}
+              </a>
+            ))}
+        </nav>
+      )}
+      {chosen && mayRead(chosen) ? (
+        <chosen.part />
+      ) : (
+        <p class="empty">
+          {chosen
+            ? `This part requires the role ${chosen.isForAdmins ? 'admin' : 'operator'} for the whole fleet.`
+            : 'There is no such part of the set-up.'}
+        </p>
+      )}
+    </>
+  )
+}

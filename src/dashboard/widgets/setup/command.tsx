@@ -1,0 +1,21 @@
+/** A command to copy, or a secret: as long as it is shown, it can be selected and scrolled by keyboard. */
+import { Copy } from '../deployment/copy.tsx'
+
+interface CommandProps {
+  /** What it does: the name of its text for screen readers. */
+  readonly label: string
+  readonly children: string
+}
+
+export function Command({ label, children }: CommandProps) {
+  return (
+    <figure class="command">
+      <figcaption>
+        <span>{label}</span>
+        <Copy text={children}>Copy</Copy>
+      </figcaption>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard. */}
+      <pre tabIndex={0}>{children}</pre>
+    </figure>
+  )
+}

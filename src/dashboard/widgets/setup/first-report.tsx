@@ -1,0 +1,34 @@
+/** What an empty server shows: commands that work here. */
+import { declareCommand, isOpenToDevices, reportCommand, simulateCommand, watchCommand } from '../../data/commands.ts'
+import { isOperator } from '../../data/viewer.ts'
+import { href } from '../../route.ts'
+import { Command } from './command.tsx'
+
+export function FirstReport() {
+  const isOpen = isOpenToDevices()
+  return (
+    <section class="panel empty" aria-label="Get started">
+      <p>No reports yet. {isOpen ? 'Send the first one from a terminal:' : 'Devices need a credential here.'}</p>
+      {!isOpen && isOperator.value && (
+        <p>
+          <a href={href(['setup', 'devices'])}>Register a device</a> to get its token. Then send its first report:
+        </p>
+      )}
+      <Command label="Report">
+        {reportCommand('edge-1', isOpen ? { kind: 'none' } : { kind: 'token', token: null })}
+      </Command>
+      <Command label="Follow changes in a terminal">{watchCommand()}</Command>
+      <Command label="Or simulate a whole fleet, in a checkout of Rollcall">{simulateCommand()}</Command>
+    </section>
+  )
+}
+
+/** Rollouts are declared, or an orchestrator makes them. */
+export function FirstRollout() {
+  return (
+    <section class="panel empty" aria-label="Get started">
+      <p>No rollouts yet. Declare which deployments should run on which devices:</p>
+      <Command label="Declare">{declareCommand()}</Command>
+    </section>
+  )
+}

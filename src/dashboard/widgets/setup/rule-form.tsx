@@ -1,0 +1,159 @@
+/** The form of an alert rule. What it does not show, such as a selector by rollout, an edited rule keeps. */
+import { useState } from 'preact/hooks'
+import { type FragmentOf, graphql, type VariablesOf } from '../../data/graphql.ts'
+import { Check, Field, Form, labelsOf, numberOf, Select, TextArea, textOf, writeLabels } from './form.tsx'
+
+export const ruleFragment = graphql(`
+  fragment ListedRule on AlertRule {
+    name description metric unit threshold resolveThreshold forSeconds perRollout minimum severity runbookUrl enabled
+    selector firingCount origin labels { key value }
+  }
+`)
+
+export const saveRuleDocument = graphql(`
+  mutation SaveRule($input: SaveAlertRuleInput!) { saveAlertRule(input: $input) { __typename ... on UserError { message } } }
+`)
+
+export type ListedRule = FragmentOf<typeof ruleFragment>
+export type RuleInput = VariablesOf<typeof saveRuleDocument>['input']
+type Metric = ListedRule['metric']
+
+export const metricWords: Readonly<Record<Metric, string>> = {
+  FAILED: 'Failed',
+  STALLED: 'Stalled',
+  OFFLINE: 'Offline',
+  NOT_CONVERGED: 'Not converged',
+  STALE: 'Stale',
+  SUCCESS_RATE: 'Success rate',
+  NO_PROGRESS: 'Without progress',
+}
+
+const units = { COUNT: 'deployments', PERCENT: '% of the deployments' }
+const severities = { CRITICAL: 'Critical', WARNING: 'Warning', INFO: 'Info' }
+
+interface RuleFormProps {
+  /** Null: a new rule. */
+  readonly of: ListedRule | null
+  readonly save: (input: RuleInput) => Promise<string | null>
+  readonly cancel: () => void
+}
+
+export function RuleForm({ of: rule, save, cancel }: RuleFormProps) {
+  const [metric, setMetric] = useState<Metric>(rule?.metric ?? 'FAILED')
+  const [unit, setUnit] = useState(rule?.unit ?? 'COUNT')
+  const hasUnit = metric !== 'NO_PROGRESS' && metric !== 'SUCCESS_RATE'
+  const word = metric === 'NO_PROGRESS' ? 'seconds' : metric === 'SUCCESS_RATE' ? '%' : units[unit]
+  const kept = (rule?.selector ?? {}) as NonNullable<RuleInput['selector']>
+  const submit = (values: FormData): Promise<string | null> => {
+    const only = labelsOf(values, 'only')
+    const { labels: _, ...others } = kept
+    return save({
+      ...{ name: textOf(values, 'name') ?? '', metric, ...(hasUnit && { unit }) },
+      ...{ threshold: numberOf(values, 'threshold') ?? 0, resolveThreshold: numberOf(values, 'resolveThreshold') },
+      ...{ forSeconds: numberOf(values, 'forSeconds') ?? 0, minimum: numberOf(values, 'minimum') ?? 1 },
+      ...{ perRollout: values.has('perRollout'), enabled: rule?.enabled ?? true },
+      ...{ severity: textOf(values, 'severity') as ListedRule['severity'], labels: labelsOf(values, 'labels') },
+      ...{ runbookUrl: textOf(values, 'runbookUrl'), description: textOf(values, 'description') },
+      selector: { ...others, ...(only.length > 0 && { labels: only }) },
+    })
+  }
+  return (
+    <Form
+      label={rule ? `Edit ${rule.name}` : 'New rule'}
+      word={rule ? 'Save rule' : 'Create rule'}
+      submit={submit}
+      cancel={rule ? cancel : undefined}
+    >
+      <Field
+        label="Name"
+        name="name"
+        required
+        maxLength={256}
+        defaultValue={rule?.name ?? ''}
+        readOnly={rule !== null}
+        hint={rule ? undefined : 'A rule with the same name is replaced.'}
+      />
+      <Select label="Severity" name="severity" options={severities} value={rule?.severity ?? 'WARNING'} />
+      <Select
+        label="Deployments that are"
+        name="metric"
+        options={metricWords}
+        value={metric}
+        chosen={(value) => setMetric(value as Metric)}
+      />
+      {hasUnit && (
+        <Select
+          label="Compared as"
+          name="unit"
+          options={{ COUNT: 'Number', PERCENT: 'Percentage' }}
+          value={unit}
+          chosen={(value) => setUnit(value as typeof unit)}
+        />
+      )}
+      <Field
+        label={metric === 'SUCCESS_RATE' ? 'Alert below' : 'Alert from'}
+        name="threshold"
+        type="number"
+        step="any"
+        min={0}
+        required
+        defaultValue={rule ? String(rule.threshold) : ''}
+        hint={word}
+      />
+      <Field
+        label={metric === 'SUCCESS_RATE' ? 'Resolved from (optional)' : 'Resolved below (optional)'}
+        name="resolveThreshold"
+        type="number"
+        step="any"
+        min={0}
+        defaultValue={rule ? String(rule.resolveThreshold) : ''}
+        hint="None: the same value."
+      />
+      <Field
+        label="For at least"
+        name="forSeconds"
+        type="number"
+        min={0}
+        defaultValue={String(rule?.forSeconds ?? 60)}
+        hint="seconds, before the alert is raised"
+      />
+      <Field
+        label="Not for fewer than"
+        name="minimum"
+        type="number"
+        min={1}
+        defaultValue={String(rule?.minimum ?? 1)}
+        hint="deployments, if a percentage is compared"
+      />
+      <Field
+        label="Only on devices labelled (optional)"
+        name="only"
+        placeholder="site=munich"
+        defaultValue={writeLabels(kept.labels ?? [])}
+      />
+      <Field
+        label="Labels of the alert (optional)"
+        name="labels"
+        placeholder="team=edge"
+        defaultValue={writeLabels(rule?.labels ?? [])}
+      />
+      <Field
+        label="Runbook (optional)"
+        name="runbookUrl"
+        type="url"
+        placeholder="https://…"
+        defaultValue={rule?.runbookUrl ?? ''}
+      />
+      <div class="field">
+        <Check name="perRollout" defaultChecked={rule?.perRollout ?? false} label="One alert for each rollout" />
+      </div>
+      <TextArea
+        label="What it means and what to do (optional)"
+        name="description"
+        rows={2}
+        maxLength={2_000}
+        defaultValue={rule?.description ?? ''}
+      />
+    </Form>
+  )
+}
