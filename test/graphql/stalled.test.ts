@@ -137,4 +137,65 @@ describe.each(stores)('the stall of deployments on $name', (store) => {
     expect(deployments.nodes).toHaveLength(3)
     expect(fleet.statements()).toBe(few)
   })
+
+  it('is counted, and so is what else no counter has: by list, for any filter, now and in the past', async () => {
+    const error = { code: 'E1', message: 'no policy agent' }
+    const before: string = (await fleet.ask('{ revision }')).revision
+    const web = { name: 'web', state: 'FAILED', error } as const
+    await fleet.report({ reporter: 'o-1', deploymentId: 'waits', state: 'PENDING', error })
+    await fleet.report({ reporter: 'm-1', deploymentId: 'third', state: 'INSTALLED', components: [web] })
+    const counted = 'total stalled waiting inconsistent withError'
+    const wholes = `query ($filter: DeploymentFilter, $r: Revision) {
+      deploymentCounts(filter: $filter, atRevision: $r) { ${counted} }
+      deployments(filter: $filter, atRevision: $r, first: 100) { nodes {
+        state stalled consistent error { code } components { error { code } } deviceId: reporter rollout { name } } } }`
+    interface Node {
+      readonly state: string
+      readonly stalled: boolean
+      readonly consistent: boolean
+      readonly error: object | null
+      readonly components: readonly { readonly error: object | null }[]
+      readonly deviceId: string
+      readonly rollout: { readonly name: string }
+    }
+    const recount = (nodes: readonly Node[]) => {
+      const hasError = (one: Node): boolean => [one, ...one.components].some((part) => part.error !== null)
+      return {
+        total: nodes.length,
+        stalled: nodes.filter((one) => one.stalled).length,
+        waiting: nodes.filter((one) => one.state === 'PENDING' && hasError(one)).length,
+        inconsistent: nodes.filter((one) => !one.consistent).length,
+        withError: nodes.filter(hasError).length,
+      }
+    }
+    const filters = [
+      undefined,
+      { states: ['PENDING', 'INSTALLED'] },
+      { stalled: false },
+      { where: { not: { deviceIds: ['o-1'] } } },
+      { hasError: false, where: { or: [{ stalled: true }, { text: 'w' }] } },
+    ]
+    for (const r of [before, null])
+      for (const as of [undefined, munich])
+        for (const filter of filters) {
+          const { deploymentCounts, deployments } = await fleet.ask(wholes, { filter, r }, as)
+          expect([r, as, filter, deploymentCounts]).toEqual([r, as, filter, recount(deployments.nodes)])
+        }
+    const now: { nodes: Node[] } = (await fleet.ask(wholes)).deployments
+    expect(recount(now.nodes)).toMatchObject({ stalled: 2, waiting: 1, inconsistent: 1, withError: 2 })
+    fleet.statements()
+    const { rollouts, devices } = await fleet.ask(
+      `{ rollouts { nodes { name deploymentCounts { ${counted} } } } devices { nodes { deviceId deploymentCounts { ${counted} } } } }`,
+    )
+    // Two lists, the counts of devices, and four numbers of each list: whatever their length.
+    expect(fleet.statements()).toBe(11)
+    for (const { name, deploymentCounts } of rollouts.nodes)
+      expect(deploymentCounts).toEqual(recount(now.nodes.filter((one) => one.rollout.name === name)))
+    for (const { deviceId, deploymentCounts } of devices.nodes)
+      expect(deploymentCounts).toEqual(recount(now.nodes.filter((one) => one.deviceId === deviceId)))
+    const { deploymentGroups } = await fleet.ask(
+      '{ deploymentGroups(by: TARGET) { nodes { counts { total stalled } } } }',
+    )
+    expect(deploymentGroups.nodes[0].counts.stalled).toBeNull()
+  })
 })

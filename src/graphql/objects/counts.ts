@@ -1,6 +1,6 @@
 import type { Counters } from '../../domain/counters.ts'
 import type { Revision } from '../../domain/values.ts'
-import { type DeploymentFilter, presentFields } from '../../store/read/deployment-filter.ts'
+import { type DeploymentCondition, type DeploymentFilter, presentFields } from '../../store/read/deployment-filter.ts'
 import {
   type ConvergenceCounts,
   convergenceCountsOf,
@@ -8,6 +8,7 @@ import {
   stateCountsOf,
 } from '../../store/read/deployments.ts'
 import { builder } from '../builder.ts'
+import type { Context } from '../execution/context.ts'
 import type { Reader } from '../execution/loaders.ts'
 import type { Parent } from '../execution/parents.ts'
 import { pastArgs, resolvePastArgs } from './past.ts'
@@ -18,7 +19,30 @@ export type CountsAt = StateCounts & {
   /** Null: the present. */
   readonly asOf: Revision | null
   readonly convergence: () => Promise<ConvergenceCounts>
+  /** What is counted. Null: a group, for which `facts` would cost a statement each. */
+  readonly of: { readonly parent: Parent; readonly filter: DeploymentFilter } | null
 }
+
+/** Numbers that no counter has: each is counted only if it is selected. */
+const facts = {
+  stalled: { stalled: true },
+  waiting: { states: ['PENDING'], hasError: true },
+  inconsistent: { consistent: false },
+  withError: { hasError: true },
+} as const satisfies Readonly<Record<string, DeploymentCondition>>
+
+async function countFact(
+  { of, asOf }: CountsAt,
+  fact: keyof typeof facts,
+  { reader }: Pick<Context, 'reader'>,
+): Promise<number | null> {
+  if (!of) return null
+  const { where, ...filter } = of.filter
+  const narrow = { ...filter, where: where ? { and: [where, facts[fact]] } : facts[fact] }
+  return total(await (await reader()).deploymentCounts(of.parent, narrow, asOf))
+}
+
+const ofGroups = 'Null in a group: ask `deploymentCounts` with the filter `group`. Exact, also in the past.'
 
 const ConvergenceCountsRef = builder.objectRef<ConvergenceCounts>('ConvergenceCounts').implement({
   access: 'viewer',
@@ -46,6 +70,26 @@ export const DeploymentCounts = builder.objectRef<CountsAt>('DeploymentCounts').
     failed: t.exposeInt('failed', { description: 'Number of FAILED deployments.' }),
     removing: t.exposeInt('removing', { description: 'Number of REMOVING deployments.' }),
     removed: t.exposeInt('removed', { description: 'Number of REMOVED deployments.' }),
+    stalled: t.int({
+      nullable: true,
+      description: `Number of stalled deployments. ${ofGroups}`,
+      resolve: (counts, _, context) => countFact(counts, 'stalled', context),
+    }),
+    waiting: t.int({
+      nullable: true,
+      description: `Number of PENDING deployments with an error, which is what they wait for. ${ofGroups}`,
+      resolve: (counts, _, context) => countFact(counts, 'waiting', context),
+    }),
+    inconsistent: t.int({
+      nullable: true,
+      description: `Number of deployments whose reported state disagrees with their components. ${ofGroups}`,
+      resolve: (counts, _, context) => countFact(counts, 'inconsistent', context),
+    }),
+    withError: t.int({
+      nullable: true,
+      description: `Number of deployments with an error of their own or of a component. ${ofGroups}`,
+      resolve: (counts, _, context) => countFact(counts, 'withError', context),
+    }),
     convergence: t.field({
       type: ConvergenceCountsRef,
       description: 'The same deployments, counted by convergence.',
@@ -60,8 +104,9 @@ export const DeploymentCounts = builder.objectRef<CountsAt>('DeploymentCounts').
 })
 
 /** The unfiltered counts of a parent, from its stored counters. */
-export function countsOf(counters: Counters, asOf: Revision | null): CountsAt {
-  return { ...stateCountsOf(counters), asOf, convergence: async () => convergenceCountsOf(counters) }
+export function countsOf(parent: Parent, counters: Counters, asOf: Revision | null): CountsAt {
+  const convergence = async () => convergenceCountsOf(counters)
+  return { ...stateCountsOf(counters), asOf, convergence, of: { parent, filter: {} } }
 }
 
 /** `counters`: the parent's stored counters. They answer an unfiltered count without a read. */
@@ -72,12 +117,13 @@ export async function loadCounts(
   asOf: Revision | null,
   counters: Counters | null = null,
 ): Promise<CountsAt> {
-  if (counters && presentFields(filter).length === 0) return countsOf(counters, asOf)
+  if (counters && presentFields(filter).length === 0) return countsOf(parent, counters, asOf)
   const counts = (await reader.deploymentCounts(parent, filter, asOf)) ?? noCounts
   return {
     ...counts,
     asOf,
     convergence: () => loadConvergence(reader, parent, filter, asOf),
+    of: { parent, filter },
   }
 }
 

@@ -129,8 +129,8 @@ Rollout.implement({
       description: 'Its deployments, counted by state.',
       args: { filter: t.arg({ type: DeploymentFilterRef, description: 'Selects the deployments to count.' }) },
       resolve: ({ key, asOf, counters }, { filter }, context) => {
-        if (counters && !filter) return countsOf(counters, asOf)
         const of = { of: 'rollout', key } as const
+        if (counters && !filter) return countsOf(of, counters, asOf)
         return context.reader().then((r) => loadCounts(r, of, toDeploymentFilter(filter), asOf, counters))
       },
     }),

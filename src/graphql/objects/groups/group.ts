@@ -59,7 +59,9 @@ export const DeploymentGroup = builder.objectRef<GroupNode>('DeploymentGroup').i
     counts: t.field({
       type: DeploymentCounts,
       description: 'Its deployments, counted by state. For COMPONENT: its components, counted by their own state.',
-      resolve: ({ counts, convergence, asOf }): CountsAt => ({ ...counts, asOf, convergence: async () => convergence }),
+      resolve: ({ counts, convergence, asOf }): CountsAt => ({
+        ...{ ...counts, asOf, convergence: async () => convergence, of: null },
+      }),
     }),
     components: t.stringList({
       description: 'For ERROR: up to 10 names of components that have the error. Empty for the other groupings.',

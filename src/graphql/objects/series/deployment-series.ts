@@ -89,6 +89,7 @@ function pointAt(reader: Reader, of: Parent, filter: DeploymentFilter, point: Co
       ...counts,
       asOf: revision,
       convergence: async () => convergence ?? loadConvergence(reader, of, filter, revision),
+      of: { parent: of, filter },
     },
   }
 }
