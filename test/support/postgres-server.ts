@@ -53,12 +53,15 @@ export function findPostgres(): string | null {
 export interface PostgresServerOptions {
   /** As it is in production, for measurements. */
   readonly isDurable?: boolean
+  /** More of the server's settings, as `name=value`. */
+  readonly settings?: readonly string[]
   /** The server is a streaming standby of that one. */
   readonly primary?: Pick<PostgresServer, 'url'>
 }
 
 export async function startPostgres({
   isDurable = false,
+  settings: more = [],
   primary,
 }: PostgresServerOptions = {}): Promise<PostgresServer> {
   const bin = findPostgres()
@@ -80,7 +83,7 @@ export async function startPostgres({
   const fast = isDurable ? [] : ['fsync=off', 'full_page_writes=off', 'max_wal_size=256MB']
   const ofStandby = primary ? ['hot_standby_feedback=on'] : []
   const common = ['listen_addresses=127.0.0.1', 'max_connections=200', 'shared_buffers=64MB']
-  const settings = [...common, ...ofStandby, ...fast]
+  const settings = [...common, ...ofStandby, ...fast, ...more]
   const options = [`-p ${port} -k ${folder}`, ...settings].join(' -c ')
   const control = async (...args: string[]): Promise<void> => {
     await new Promise<void>((resolve, reject) => {

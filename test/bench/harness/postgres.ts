@@ -18,8 +18,8 @@ export interface BenchPostgres {
 
 const shown = ['server_version', 'fsync', 'synchronous_commit', 'full_page_writes', 'wal_sync_method', 'shared_buffers']
 
-export async function startBenchPostgres(): Promise<BenchPostgres> {
-  const server = await startPostgres({ isDurable: true })
+export async function startBenchPostgres(more: readonly string[] = []): Promise<BenchPostgres> {
+  const server = await startPostgres({ isDurable: true, settings: more })
   const sql = postgres(server.url, { max: 1, onnotice: () => {} })
   const setting = async (name: string): Promise<string> => {
     const [row] = await sql<{ value: string }[]>`select current_setting(${name}) as value`
