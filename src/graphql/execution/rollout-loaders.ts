@@ -2,6 +2,8 @@
 import type { RolloutName } from '../../domain/rollout.ts'
 import type { Revision } from '../../domain/values.ts'
 import type { Snapshot } from '../../store/database.ts'
+
+import { diagnosesOf } from '../../store/read/insight/observations.ts'
 import type { RolloutFilter } from '../../store/read/rollouts/rollout-filter.ts'
 import { changedBefore } from '../../store/read/rollouts/rollout-life.ts'
 import type { RolloutOrder } from '../../store/read/rollouts/rollout-order.ts'
@@ -20,6 +22,7 @@ export function rolloutLoaders(s: Snapshot) {
     rollouts: remembered((filter: RolloutFilter, page: PageRequest, order: RolloutOrder) =>
       pageRollouts(s, filter, page, order),
     ),
+    diagnosis: batched((keys: readonly number[], asOf: Revision | null) => diagnosesOf(s, keys, asOf)),
     stepDurations: batched((keys: readonly number[]) => stepDurationsOf(s, keys)),
     rolloutCount: remembered((filter: RolloutFilter) => countRollouts(s, filter)),
   }

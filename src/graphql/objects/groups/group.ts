@@ -58,7 +58,8 @@ export const DeploymentGroup = builder.objectRef<GroupNode>('DeploymentGroup').i
     }),
     counts: t.field({
       type: DeploymentCounts,
-      description: 'Its deployments, counted by state. For COMPONENT: its components, counted by their own state.',
+      description:
+        'Its deployments, counted by state. For COMPONENT and BLOCKING_COMPONENT: its components, counted by their own state.',
       resolve: ({ counts, convergence, asOf }): CountsAt => ({
         ...{ ...counts, asOf, convergence: async () => convergence, of: null },
       }),
@@ -157,7 +158,7 @@ builder.queryFields((t) => ({
     access: 'viewer',
     type: DeploymentGroupConnection,
     description:
-      'The deployments that match the filter, in groups. Except for COMPONENT the counts of the groups add up to `deploymentCounts`.',
+      'The deployments that match the filter, in groups. Except for COMPONENT and BLOCKING_COMPONENT the counts of the groups add up to `deploymentCounts`.',
     args: { ...groupArgs(), ...pastArgs(), ...pageArgs() },
     resolve: async (_, args, context) => {
       const reader = await context.reader()

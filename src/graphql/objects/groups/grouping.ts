@@ -8,14 +8,26 @@ export const GroupingEnum = builder.enumType('DeploymentGrouping', {
   values: {
     APPLICATION: { description: 'The declared application.' },
     APPLICATION_VERSION: { description: 'The declared application and its version.' },
+    BLOCKING_COMPONENT: {
+      description:
+        'A component in the same state as its deployment: of a FAILED deployment, the components that failed. A deployment belongs to a group for each of them.',
+    },
     COMPONENT: {
       description:
         'A component of that name. A deployment belongs to a group for each of its components, and is counted there by the state of the component.',
     },
     CONVERGENCE: { description: 'Convergence with the desired state.' },
+    DESIRED_CHANGE: {
+      description:
+        'The last change of its desired state: the reason that the caller gave. A change that declares many deployments gives them one reason.',
+    },
     ERROR: {
       description:
         'The error code, and the message without what contains a digit: IDs, numbers, addresses. It is the error of a failed component, else of any component, else of the deployment itself.',
+    },
+    GATEWAY: {
+      description:
+        'The device that sends its reports: the gateway, or the device itself. Null for orchestrated deployments.',
     },
     LABEL: { description: "The value of the target's label with the key `labelKey`." },
     MANIFEST_VERSION: { description: 'The version of the desired state that the device has adopted.' },
@@ -25,7 +37,7 @@ export const GroupingEnum = builder.enumType('DeploymentGrouping', {
 })
 
 const detailDescription =
-  'For APPLICATION_VERSION the application, for ERROR the message without what contains a digit. Null for the other groupings.'
+  'For APPLICATION_VERSION the application, for DESIRED_CHANGE the caller, for ERROR the message without what contains a digit. Null for the other groupings.'
 export const groupDescriptions = {
   key: 'The common value. For ROLLOUT and TARGET its node ID. Null: the deployments have no such value.',
   detail: detailDescription,

@@ -1,20 +1,23 @@
 /**
  * The groupings of deployments. A grouping is a lateral row source beside a deployment `d`. Each of its rows `part` puts the deployment
- * into the group (value, detail) and names the state that is counted there. Every grouping but COMPONENT gives exactly one row for each
+ * into the group (value, detail) and names the state that is counted there. Every grouping but those of components gives exactly one row for each
  * deployment, so the sizes of its groups add up to the number of deployments.
  */
 import { type SQL, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
 import { isStorable } from '../../../domain/text.ts'
 import { fixed, nothing } from '../../sql/parameters.ts'
-import { deployments, deviceProfiles, targets } from '../../tables/schema.ts'
+import { deployments, deviceProfiles, manifestEntries, manifests, targets } from '../../tables/schema.ts'
 
 export const groupings = [
   'APPLICATION',
   'APPLICATION_VERSION',
+  'BLOCKING_COMPONENT',
   'COMPONENT',
   'CONVERGENCE',
+  'DESIRED_CHANGE',
   'ERROR',
+  'GATEWAY',
   'LABEL',
   'MANIFEST_VERSION',
   'ROLLOUT',
@@ -32,7 +35,7 @@ export interface GroupedBy {
 export interface GroupName extends GroupedBy {
   /** Null: its deployments have no such value. For ROLLOUT and TARGET: the key of the row. */
   readonly value: string | null
-  /** For APPLICATION_VERSION the application, for ERROR the normalised message, otherwise null. */
+  /** For APPLICATION_VERSION the application, for DESIRED_CHANGE the caller, for ERROR the normalised message, otherwise null. */
   readonly detail: string | null
 }
 
@@ -61,22 +64,44 @@ const cause = sql`(
     order by rank, place limit 1
   ) as cause`
 
+/** Every entry of a deployment is in the manifest of the same device, and the change has the version at which its document last changed. */
+const desiredChange = sql`(
+    select ${manifests.why} as why, ${manifests.caller} as caller from ${manifestEntries}
+      join ${manifests} on ${manifests.targetKey} = ${manifestEntries.targetKey} and ${manifests.version} = ${d.targetManifestVersion}
+    where ${manifestEntries.deploymentKey} = ${d.key} order by ${manifests.at} desc limit 1
+  ) as change`
+
+/** As gatewayOf() in domain/target.ts. The parent that a device is registered with was rejected: a reader of a part of the fleet may not see it. */
+const gateway = sql`case when ${d.instanceKey} is not null then null
+    when strpos(substr(${d.reporter}, 2), '/') > 0 then left(${d.reporter}, strpos(substr(${d.reporter}, 2), '/'))
+    else ${d.reporter} end`
+
 const sources: Readonly<Record<Exclude<Grouping, 'LABEL'>, SQL>> = {
   APPLICATION: single(sql`${d.application}`),
   APPLICATION_VERSION: single(sql`${d.applicationVersion}`, sql`${d.application}`),
-  COMPONENT: fixed(sql`(
-      select component ->> 'name' as value, null::text as detail, (component ->> 'state')::deployment_state as state,
-        null::text as component
-      from json_array_elements(${d.components}) as component
-    ) as part`),
+  BLOCKING_COMPONENT: componentsWhere(sql`(component ->> 'state')::deployment_state = ${d.state}`),
+  COMPONENT: componentsWhere(sql`true`),
   CONVERGENCE: single(sql`${d.convergence}`),
+  DESIRED_CHANGE: fixed(sql`(
+      select change.why as value, change.caller as detail, ${d.state} as state, null::text as component
+      from (values (1)) as one left join lateral ${desiredChange} on true
+    ) as part`),
   ERROR: fixed(sql`(
       select cause.error ->> 'code' as value, ${normalised} as detail, ${d.state} as state, cause.name as component
       from (values (1)) as one left join lateral ${cause} on true
     ) as part`),
+  GATEWAY: single(gateway),
   MANIFEST_VERSION: single(sql`${d.adoptedManifestVersion}`),
   ROLLOUT: single(sql`${d.rolloutKey}`),
   TARGET: single(sql`${d.targetKey}`),
+}
+
+function componentsWhere(condition: SQL): SQL {
+  return fixed(sql`(
+      select component ->> 'name' as value, null::text as detail, (component ->> 'state')::deployment_state as state,
+        null::text as component
+      from json_array_elements(${d.components}) as component where ${condition}
+    ) as part`)
 }
 
 /** The rows `part` of a row `d`, for `cross join lateral`. */

@@ -1,0 +1,169 @@
+/** Planted causes are found in random fleets, and nothing is claimed where there is none. */
+import { describe, expect, it } from 'vitest'
+import { diagnose } from '../../../src/domain/insight/diagnosis.ts'
+import { binomialTail, hypergeometricTail, logFactorials } from '../../../src/domain/insight/exact-tail.ts'
+import type { Observation, Problem } from '../../../src/domain/insight/observed.ts'
+import { createRandom, type Random } from '../../../src/simulate/random.ts'
+
+type Row = Observation<string>
+
+const parts = ['web', 'db', 'cache'] as const
+const traits = { nameOf: (trait: string) => trait, component: (name: string) => `component ${name}` }
+
+interface Device {
+  readonly gateway: string
+  readonly site: string
+  readonly version: string
+}
+
+/** Devices behind gateways at four sites, with two versions. `chance`: of a failure. `weight`: of each component to be the one that fails. */
+function fleet(
+  random: Random,
+  size: number,
+  chance: (device: Device) => number,
+  weight: (part: string) => number = () => 1,
+): Row[] {
+  return Array.from({ length: size }, (_, index): Row => {
+    const gateway = Math.floor(index / 20)
+    const device = {
+      gateway: `gateway gw-${gateway}`,
+      site: `site s-${gateway % 4}`,
+      version: `version ${random.chance(0.5) ? 1 : 2}`,
+    }
+    const problem: Problem | null = random.chance(chance(device)) ? 'FAILED' : random.chance(0.05) ? 'WAITING' : null
+    const weights = parts.map(weight)
+    let left = random.next() * weights.reduce((sum, one) => sum + one, 0)
+    const failing = weights.findIndex((one) => {
+      left -= one
+      return left < 0
+    })
+    return {
+      n: 1,
+      problem,
+      traits: [...Object.values(device), `serial ${index}`, `line ${random.index(30)}`],
+      error: problem === 'FAILED' ? random.pick(['disk full', 'image pull']) : null,
+      components: problem === 'FAILED' ? parts.map((name, at) => ({ name, isAffected: at === failing })) : [],
+    }
+  })
+}
+
+const many = 200
+const seedsOf = (test: string) => Array.from({ length: many }, (_, seed) => createRandom(`${test} ${seed}`))
+const failed = (rows: readonly Row[]) => diagnose(rows, traits).find(({ problem }) => problem === 'FAILED')
+
+describe('a diagnosis', () => {
+  it.each([
+    ['a gateway', 'gateway gw-7', ({ gateway }: Device) => (gateway === 'gateway gw-7' ? 0.9 : 0.01)],
+    ['a version', 'version 2', ({ version }: Device) => (version === 'version 2' ? 0.3 : 0.03)],
+    ['a site', 'site s-2', ({ site }: Device) => (site === 'site s-2' ? 0.4 : 0.04)],
+  ])('finds %s', (_, planted, chance) => {
+    for (const random of seedsOf(planted)) {
+      const causes = failed(fleet(random, 400, chance))?.causes.map(({ trait }) => trait)
+      expect(causes?.[0]).toBe(planted)
+    }
+  })
+
+  it('finds a component', () => {
+    let others = 0
+    for (const random of seedsOf('component')) {
+      const found = failed(
+        fleet(
+          random,
+          400,
+          () => 0.1,
+          (part) => (part === 'db' ? 20 : 1),
+        ),
+      )
+      expect(found?.causes[0]?.trait).toBe('component db')
+      others += (found?.causes.length ?? 0) - 1
+    }
+    expect(others).toBeLessThanOrEqual(1)
+  })
+
+  it('finds two causes at once, and what they explain together', () => {
+    for (const random of seedsOf('two').slice(0, 50)) {
+      const rows = fleet(random, 400, ({ gateway }) =>
+        gateway === 'gateway gw-3' || gateway === 'gateway gw-8' ? 0.8 : 0.005,
+      )
+      const found = failed(rows)
+      expect(found?.causes.map(({ trait }) => trait).toSorted()).toEqual(['gateway gw-3', 'gateway gw-8'])
+      const count = (found?.causes ?? []).reduce((sum, cause) => sum + cause.count, 0)
+      expect(found?.explained).toBeCloseTo(count / (found?.count ?? 0))
+    }
+  })
+
+  it.each([0.02, 0.2, 0.6])('claims nothing where %f of the deployments fail at random', (chance) => {
+    const claims = seedsOf(`random ${chance}`)
+      .flatMap((random) =>
+        diagnose(
+          fleet(random, 400, () => chance),
+          traits,
+        ),
+      )
+      .filter(({ causes }) => causes.length > 0)
+    // A claim in 0.001 of the fleets is expected at most.
+    expect(claims.length).toBeLessThanOrEqual(1)
+  })
+
+  it('has the numbers that a person would count', () => {
+    const row = (n: number, gateway: string, problem: Problem | null): Row => ({
+      n,
+      problem,
+      traits: [gateway, `place of ${gateway}`],
+      error: problem && 'disk full',
+      components: [],
+    })
+    const rows = [row(18, 'gw-7', 'FAILED'), row(2, 'gw-7', null), row(2, 'gw-1', 'FAILED'), row(378, 'gw-1', null)]
+    expect(diagnose(rows, traits)).toMatchObject([
+      {
+        problem: 'FAILED',
+        count: 20,
+        explained: 0.9,
+        causes: [
+          { trait: 'gw-7', alike: ['place of gw-7'], count: 18, size: 20, share: 0.9, rate: 0.9, restRate: 2 / 380 },
+        ],
+        errors: [{ trait: 'disk full', count: 20, share: 1 }],
+      },
+    ])
+  })
+
+  it('claims nothing where all deployments are affected, or none', () => {
+    const rows = fleet(createRandom('all'), 100, () => 1).map((row) => ({ ...row, components: [] }))
+    expect(failed(rows)).toMatchObject({ count: 100, causes: [], explained: 0 })
+    expect(diagnose([], traits)).toEqual([])
+    expect(
+      diagnose(
+        rows.map((row) => ({ ...row, problem: null })),
+        traits,
+      ),
+    ).toEqual([])
+  })
+})
+
+describe('exact tails', () => {
+  const table = logFactorials(200)
+
+  it('equal what counting gives', () => {
+    // Of 10 items 4 are marked: 3 of 5 drawn, or more.
+    expect(hypergeometricTail(table, { all: 10, marked: 4, drawn: 5 }, 3)).toBeCloseTo((4 * 15 + 1 * 6) / 252, 12)
+    expect(hypergeometricTail(table, { all: 10, marked: 8, drawn: 5 }, 3)).toBe(1)
+    expect(hypergeometricTail(table, { all: 10, marked: 4, drawn: 5 }, 5)).toBe(0)
+    expect(binomialTail(table, 4, 0.5, 3)).toBeCloseTo(5 / 16, 12)
+    expect(binomialTail(table, 4, 0.5, 0)).toBe(1)
+    expect(binomialTail(table, 4, 1, 4)).toBe(1)
+  })
+
+  it('add up to 1 with the rest of the distribution', () => {
+    for (const [all, marked, drawn] of [
+      [200, 37, 50],
+      [150, 140, 30],
+      [90, 1, 89],
+    ] as const) {
+      const tail = (least: number) => hypergeometricTail(table, { all, marked, drawn }, least)
+      const terms = Array.from({ length: drawn + 1 }, (_, k) => tail(k) - tail(k + 1))
+      expect(terms.every((term) => term >= -1e-12)).toBe(true)
+      const mean = terms.reduce((sum, term, k) => sum + k * term, 0)
+      expect(mean).toBeCloseTo((drawn * marked) / all, 6)
+    }
+  })
+})
