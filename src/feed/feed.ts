@@ -35,17 +35,17 @@ export interface FeedOptions {
   readonly failed?: (error: unknown) => void
   /** Events that a stream of changes may be behind before it ends with OVERFLOW. */
   readonly capacity?: number
+  /** Commits whose changes a state stream keeps. */
+  readonly stateCapacity?: number
   /** Milliseconds between polls: the longest delay that a lost doorbell causes. */
   readonly pollInterval?: number
   /** Milliseconds between the bookmarks of an idle stream with a filter. */
   readonly bookmarkInterval?: number
 }
 
-/** Commits whose changes a state stream keeps. */
-const stateCapacity = 1_000
-
 export async function createFeed(options: FeedOptions): Promise<Feed> {
-  const { database, failed = () => {}, capacity = 10_000, pollInterval = 1_000, bookmarkInterval = 20_000 } = options
+  const { database, failed = () => {}, capacity = 10_000, stateCapacity = 1_000 } = options
+  const { pollInterval = 1_000, bookmarkInterval = 20_000 } = options
   const log = {
     head: () => readHead(database.session),
     read: (after: Revision, limit: number, until?: Revision) => readLog(database.session, after, limit, until),

@@ -17,6 +17,8 @@ export interface WatchEvent {
   readonly coalesced: number
   /** What changed since the event before, ascending. */
   readonly changes: readonly Change[]
+  /** False: `changes` may lack some, because there were too many commits, or because the log does not continue. */
+  readonly isComplete: boolean
   /** As of `cursor`, and shared: never close it, release the event. */
   readonly snapshot: Snapshot
   release(): void
@@ -35,6 +37,7 @@ export interface WatchPosition {
   readonly cursor: Revision
   readonly commits: readonly (readonly Change[])[]
   readonly merged: number
+  readonly isComplete: boolean
 }
 
 export interface WatchStream extends Stream<WatchEvent> {
@@ -55,13 +58,13 @@ export interface WatchStreamSource {
   readonly closed?: (() => void) | undefined
 }
 
-const nothing: WatchPosition = { cursor: 0, commits: [], merged: 0 }
+const nothing: WatchPosition = { cursor: 0, commits: [], merged: 0, isComplete: true }
 
 export function createWatchStream(
   source: WatchStreamSource,
   { topics, matches = () => true, from = nothing, whose = '' }: WatchOptions,
 ): WatchStream {
-  let { cursor, merged } = from
+  let { cursor, merged, isComplete } = from
   let commits = [...from.commits]
   let isDue = true
   let isWaiting = false
@@ -80,11 +83,13 @@ export function createWatchStream(
       if (commits.length > source.capacity) {
         commits.shift()
         merged += 1
+        isComplete = false
       }
       isDue = true
       wake()
     },
     interrupted() {
+      isComplete = false
       isDue = true
       wake()
     },
@@ -122,15 +127,18 @@ export function createWatchStream(
   }
 
   /** The update for a snapshot of this revision. */
-  function take(revision: Revision): Pick<WatchEvent, 'cursor' | 'coalesced' | 'changes'> {
+  function take(revision: Revision): Omit<WatchEvent, 'snapshot' | 'release'> {
     const shown = within(commits, cursor, revision)
-    last = { cursor, commits: shown, merged }
+    last = { cursor, commits: shown, merged, isComplete }
     commits = within(commits, revision, Number.POSITIVE_INFINITY)
     isDue = commits.length > 0
     const coalesced = Math.max(merged + shown.length - 1, 0)
     cursor = revision
     merged = 0
-    return last.cursor === 0 ? { cursor, coalesced: 0, changes: [] } : { cursor, coalesced, changes: shown.flat() }
+    isComplete = true
+    return last.cursor === 0
+      ? { cursor, coalesced: 0, changes: [], isComplete: true }
+      : { cursor, coalesced, changes: shown.flat(), isComplete: last.isComplete }
   }
 
   /** Throws the failure that the stream was closed with, once. */
@@ -165,6 +173,7 @@ export function createWatchStream(
       cursor: last.cursor,
       commits: [...last.commits, ...commits],
       merged: last.merged + merged,
+      isComplete: last.isComplete && isComplete,
     }),
   }
 }

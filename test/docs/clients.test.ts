@@ -25,8 +25,8 @@ afterAll(async () => {
   await origin.close()
 })
 
-const watching = async (): Promise<number> =>
-  Number(/rollcall_subscribers\{kind="changes"\} (\d+)/.exec(await server.app.metrics.print())?.[1])
+const watching = async (kind: 'changes' | 'state' = 'changes'): Promise<number> =>
+  Number(new RegExp(`rollcall_subscribers\\{kind="${kind}"\\} (\\d+)`).exec(await server.app.metrics.print())?.[1])
 
 async function report(deploymentId: string, state: string): Promise<void> {
   const body = { deploymentId, status: { state }, components: [] }
@@ -67,11 +67,11 @@ describe('docs/clients.md', () => {
       const deploymentId = `${library}-${number}`
       const folder = unpack(between.url)
       const child = startNode(['--import', join(folder, 'websocket.js'), join(folder, `${library}-watch.js`)], {}, node)
-      await expect.poll(watching).toBe(1)
+      await expect.poll(() => watching()).toBe(1)
       await report(deploymentId, 'pending')
       await child.said(/ PENDING$/)
       between.shut()
-      await expect.poll(watching).toBe(0)
+      await expect.poll(() => watching()).toBe(0)
       await report(deploymentId, 'installing')
       await report(deploymentId, 'failed')
       between.open()
@@ -82,9 +82,44 @@ describe('docs/clients.md', () => {
       expect(child.lines).toEqual(states.map((state) => `${deploymentId} ${state}`))
       child.process.kill()
       await child.ended
-      await expect.poll(watching).toBe(0)
+      await expect.poll(() => watching()).toBe(0)
     },
   )
+
+  it.each(libraries)('%s keeps a live list, also across a lost connection', async (library) => {
+    const between = await standBetween(server.url)
+    onTestFinished(() => between.close())
+    const folder = unpack(between.url)
+    const [one, other, third] = ['a', 'b', 'c'].map((name) => `${library}-list-${name}`) as [string, string, string]
+    await report(other, 'failed')
+    const child = startNode(['--import', join(folder, 'websocket.js'), join(folder, `${library}-list.js`)])
+    const shows = (...lists: string[]) =>
+      expect
+        .poll(() =>
+          child.lines.map((line) =>
+            line
+              .split(' ')
+              .filter((word) => word.startsWith(library))
+              .join(' '),
+          ),
+        )
+        .toEqual(lists)
+    await shows(other)
+    await report(one, 'failed')
+    await shows(other, `${one} ${other}`)
+    between.shut()
+    await expect.poll(() => watching('state')).toBe(0)
+    await report(one, 'installed')
+    await report(third, 'failed')
+    between.open()
+    await shows(other, `${one} ${other}`, `${other} ${third}`)
+    await report(other, 'installed')
+    await shows(other, `${one} ${other}`, `${other} ${third}`, third)
+    child.process.kill()
+    await child.ended
+    await expect.poll(() => watching('state')).toBe(0)
+    await report(third, 'installed')
+  })
 
   it('reads all pages', async () => {
     const reports = Array.from({ length: 120 }, (_, index) => ({
@@ -131,7 +166,7 @@ describe.runIf(findChromium())('docs/clients.md in a browser', () => {
     const { page, complaints } = await open(file)
     const row = (text: string) => page.getByText(text, { exact: true }).waitFor()
     await row(`${id}-old INSTALLING`)
-    await expect.poll(watching).toBe(1)
+    await expect.poll(() => watching()).toBe(1)
     await report(`${id}-old`, 'installed')
     await row(`${id}-old INSTALLED`)
     await report(`${id}-new`, 'pending')
@@ -140,7 +175,7 @@ describe.runIf(findChromium())('docs/clients.md in a browser', () => {
     await row(`${id}-new FAILED`)
     expect(complaints).toEqual([])
     await page.close()
-    await expect.poll(watching).toBe(0)
+    await expect.poll(() => watching()).toBe(0)
   })
 
   it('events.js prints everything from the beginning', async () => {

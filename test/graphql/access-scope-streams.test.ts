@@ -76,4 +76,44 @@ describe.each(transports)('a subscriber with an access scope over $name', (trans
     expect(await deployment.data()).toMatchObject({ deployment: { deployment: { state: 'INSTALLED' } } })
     expect((await rollout.data()).rollout.changes).toHaveLength(1)
   })
+
+  it('sees a list without the others: what moves to another tenant leaves it, and says nothing else', async () => {
+    await register(api, 'm-2', 'munich')
+    const query = `subscription { deployments(first: 2, orderBy: NAME, filter: { reporters: ["m-2", "hidden-1", "lists"] }) {
+      cursor removed hasNextPage rows { change position deployment { id deploymentId state error { code } target { name } rollout { name } } } } }`
+    await api.report({ reporter: 'hidden-1', deploymentId: 'a-hidden', state: 'FAILED' })
+    await api.report({ reporter: 'lists', deviceId: 'm-2', deploymentId: 'l-1', state: 'FAILED' })
+    await api.report({ reporter: 'm-2', deploymentId: 'l-2', state: 'INSTALLED' })
+    const own = watch(query, munich)
+    const { deployments: first } = await own.data()
+    expect(first).toMatchObject({
+      hasNextPage: false,
+      rows: [{ deployment: { deploymentId: 'l-1' } }, { deployment: { deploymentId: 'l-2' } }],
+    })
+    await api.report({ reporter: 'hidden-1', deploymentId: 'a-hidden', state: 'REMOVED' })
+    // The reporter of all tenants moves it to a device of another tenant.
+    await api.report({ reporter: 'lists', deviceId: 'hidden-1', deploymentId: 'l-1', state: 'INSTALLING' })
+    const { deployments: moved } = await own.data()
+    expect(moved).toEqual({
+      cursor: expect.any(String),
+      hasNextPage: false,
+      rows: [],
+      removed: [first.rows[0].deployment.id],
+    })
+    await api.report({ reporter: 'lists', deviceId: 'hidden-1', deploymentId: 'l-1', state: 'FAILED' })
+    await api.report({ reporter: 'lists', deviceId: 'm-2', deploymentId: 'l-1', state: 'PENDING' })
+    expect((await own.data()).deployments).toMatchObject({
+      removed: [],
+      rows: [
+        { change: 'INSERTED', position: 0, deployment: { state: 'PENDING', error: null, target: { name: 'm-2' } } },
+      ],
+    })
+    // A new tenant of the device: its rows leave with the next change of one of them.
+    await register(api, 'm-2', 'oslo')
+    await api.report({ reporter: 'm-2', deploymentId: 'l-2', state: 'FAILED' })
+    expect((await own.data()).deployments).toMatchObject({
+      rows: [],
+      removed: [expect.any(String), expect.any(String)],
+    })
+  })
 })

@@ -89,6 +89,19 @@ describe('server-sent events', () => {
     fromAfter.close()
   })
 
+  it('resume a live list by the ID of its last update', async () => {
+    const query = 'subscription { deployments(first: 1) { isSnapshot rows { deployment { deploymentId } } } }'
+    await api.report({ deploymentId: 'listed' })
+    const head = await headNow()
+    const stream = await read(query)
+    expect(await stream.block()).toMatch(new RegExp(`^id: ${head}\n.*\n.*"isSnapshot":true.*"listed"`))
+    stream.close()
+    await api.report({ deploymentId: 'listed-later' })
+    const resumed = await read(query, { 'last-event-id': head })
+    expect(await resumed.block()).toMatch(/^id: .*\n.*\n.*"isSnapshot":false.*"listed-later"/)
+    resumed.close()
+  })
+
   it('refuse an invalid Last-Event-ID', async () => {
     const stream = await read(quiet, { 'last-event-id': 'yesterday' })
     const event = await stream.block()

@@ -49,6 +49,7 @@ import type { PageRequest } from '../../store/sql/order.ts'
 import { createAlertReads } from './alert-reads.ts'
 import { batched, remembered } from './batching.ts'
 import { deviceLoaders } from './device-loaders.ts'
+import { listLoaders } from './list-loaders.ts'
 import {
   type ChangeParent,
   changeAnswerKey,
@@ -233,6 +234,7 @@ function createReader(s: Snapshot) {
     ),
     ...deviceLoaders(s),
     ...rolloutLoaders(s),
+    ...listLoaders(s),
 
     resource: batched((keys: readonly number[], asOf: Revision | null) => resourcesByKey(s, keys, asOf)),
     resourceDetail: batched((keys: readonly number[]) => detailsOf(s, keys)),

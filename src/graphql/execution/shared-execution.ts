@@ -80,13 +80,16 @@ export function createSharedExecution(): SharedExecution {
 
 /** Distinguishes events of one kind, for subscribers with the same variables. */
 function eventKey({ payload }: SourceEvent): string {
-  const { cursor, coalesced, changes, change, reset } = payload as {
+  const { cursor, coalesced, changes, change, reset, difference } = payload as {
     readonly cursor: Revision
     readonly coalesced?: number
     readonly changes?: readonly Change[]
     readonly change?: Change | null
     readonly reset?: string | null
+    readonly difference?: string
   }
+  // The update of a list depends on what its subscribers have already.
+  if (difference !== undefined) return `${cursor}/${difference}`
   // Events of one subscription with the same cursor differ only in their first change.
   const began = changes
     ? `${changes.length}:${changes[0]?.revision ?? ''}`

@@ -90,8 +90,11 @@ export function costOf({ schema, operation, fragmentDefinitions, variableValues 
     return isObject(value) ? objectsIn(value.where) : 0
   }
 
+  /** A connection, or an update of a live list. */
   function isPage(type: GraphQLNamedType | undefined): boolean {
-    return isCompositeType(type) && schema.getField(type, 'pageInfo') !== undefined
+    return (
+      isCompositeType(type) && ['pageInfo', 'hasNextPage'].some((name) => schema.getField(type, name) !== undefined)
+    )
   }
 
   function givenValue(value: ValueNode): unknown {

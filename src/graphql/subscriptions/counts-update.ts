@@ -12,6 +12,7 @@ import { DeploymentCounts, loadCounts } from '../objects/counts.ts'
 import { countResourcesOf, ResourceCounts } from '../objects/resource.ts'
 import { DeploymentFilterRef, toDeploymentFilter } from '../objects/selectors/deployment-filter.ts'
 import { ResourceFilterRef, toResourceFilter } from '../objects/selectors/resource-filter.ts'
+import { deploymentTopics } from './deployment-topics.ts'
 import type { Source } from './event-source.ts'
 import { streamState } from './state-stream.ts'
 
@@ -131,15 +132,6 @@ const byState = new Set<string>([
   'states',
   'convergence',
 ] satisfies (keyof DeploymentFilter)[])
-
-function deploymentTopics(filter: DeploymentFilter): readonly Topic[] {
-  if (filter.deviceIds) return filter.deviceIds.map((id): Topic => `device:${id}`)
-  // Changes of a target's connectivity or retirement carry no deployment or rollout topic.
-  if (filter.connectivity || filter.retired) return ['all']
-  if (filter.deploymentIds) return filter.deploymentIds.map((id): Topic => `deployment:${id}`)
-  if (filter.rolloutKeys) return filter.rolloutKeys.map((key): Topic => `rollout:${key}`)
-  return ['all']
-}
 
 /** Includes instance changes: a new instance replaces the old one. The narrowest filter field selects the topic. */
 function resourceWatch(filter: ResourceFilter): WatchOptions {

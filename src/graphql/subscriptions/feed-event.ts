@@ -9,7 +9,7 @@ import { Change } from '../objects/refs.ts'
 import { FeedResetReasonEnum } from '../objects/vocabulary.ts'
 import { createSource, type Source, type SourceEvent } from './event-source.ts'
 
-const FeedReset = builder.objectRef<NonNullable<FeedEventRow['reset']>>('FeedReset').implement({
+export const FeedReset = builder.objectRef<NonNullable<FeedEventRow['reset']>>('FeedReset').implement({
   access: 'viewer',
   description: 'An interruption of the stream. The cursor of its event tells where the stream continues.',
   fields: (t) => ({
@@ -89,7 +89,7 @@ function sourceEventOf(payload: FeedEventRow | 'idle' | 'ended'): SourceEvent<Fe
   return { payload, resumeFrom: payload.cursor, snapshot: null, release: () => {} }
 }
 
-function resumedFrom({ lastEventId }: Context): Revision | null {
+export function resumedFrom({ lastEventId }: Pick<Context, 'lastEventId'>): Revision | null {
   if (!lastEventId) return null
   if (!/^\d{1,100}$/.test(lastEventId))
     throw new DomainError('BAD_USER_INPUT', 'Last-Event-ID must be the ID of an event of this stream: decimal digits')

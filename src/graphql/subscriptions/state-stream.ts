@@ -12,7 +12,8 @@ import { createSource, type Source, type SourceEvent } from './event-source.ts'
 
 /** The reaction to an event: send an update, skip it, or watch something else. The next one gets `memory`. */
 export type Reaction<Payload, Memory> =
-  | { readonly send: Payload; readonly memory: Memory }
+  /** `resumeFrom`: the cursor that a subscriber resumes with. Absent: it restarts with the present. */
+  | { readonly send: Payload; readonly memory: Memory; readonly resumeFrom?: Revision }
   | { readonly skip: true; readonly memory?: Memory }
   | { readonly follow: WatchOptions; readonly memory: Memory }
 
@@ -29,14 +30,20 @@ export type React<Payload, Memory> = (
   past: Past<Memory>,
 ) => Promise<Reaction<Payload, Memory>>
 
+export interface StateOptions extends WatchOptions {
+  /** The reaction gets changes that the caller does not see as well. It shows none of them. */
+  readonly isUnscoped?: boolean
+}
+
 export function streamState<Payload, Memory>(
   context: Pick<Context, 'feed' | 'principal' | 'whose'>,
   key: string,
-  options: WatchOptions,
+  options: StateOptions,
   react: React<Payload, Memory>,
   begin: Past<Memory> = { memory: null, sentUpTo: 0 },
 ): Source<Payload> {
   const { feed, principal, whose } = context
+  const { isUnscoped = false } = options
   let wake = (): void => undefined
   let subscribers = 1
   let isClosed = false
@@ -61,7 +68,12 @@ export function streamState<Payload, Memory>(
       const { memory = past.memory } = reaction
       past = { memory, sentUpTo: 'send' in reaction ? event.cursor : past.sentUpTo }
       if ('send' in reaction)
-        return { payload: reaction.send, resumeFrom: null, snapshot: event.snapshot, release: event.release }
+        return {
+          payload: reaction.send,
+          resumeFrom: reaction.resumeFrom ?? null,
+          snapshot: event.snapshot,
+          release: event.release,
+        }
       event.release()
       if ('follow' in reaction) follow(reaction.follow)
     }
@@ -70,7 +82,7 @@ export function streamState<Payload, Memory>(
   async function decide(event: WatchEvent): Promise<Reaction<Payload, Memory>> {
     try {
       const reader = readerOf(event.snapshot, principal.accessScope)
-      const visible = reader.isNarrow ? await narrowed(reader, event) : event
+      const visible = reader.isNarrow && !isUnscoped ? await narrowed(reader, event) : event
       return visible === null ? { skip: true } : await react(reader, visible, past)
     } catch (error) {
       event.release()
@@ -113,7 +125,13 @@ export function streamState<Payload, Memory>(
     isIdle: () => watched.isIdle(),
     stateKey: () => JSON.stringify([topics, past.memory]),
     fork: () =>
-      streamState(context, key, { topics, ...(matches && { matches }), from: watched.before() }, react, before),
+      streamState(
+        context,
+        key,
+        { topics, ...(matches && { matches }), isUnscoped, from: watched.before() },
+        react,
+        before,
+      ),
     setSubscriberCount(count) {
       subscribers = count
       watched.setSubscriberCount(count)

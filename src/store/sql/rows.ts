@@ -18,6 +18,12 @@ export const toDeployment: (row: DeploymentRecord) => Deployment = rowMapper(dep
 
 const shownFields = fieldsBut(deployments, 'declaredComponents', 'claimed', 'marks', 'repeats')
 
+/** What orders of lists compare. */
+const placedFields = ['key', 'deploymentId', 'state', 'revision'] as const
+export const toPlaced: (
+  row: RowOf<typeof deployments, (typeof placedFields)[number]>,
+) => ObjectOf<typeof deployments, (typeof placedFields)[number]> = rowMapper(deployments, placedFields)
+
 /** The part of a deployment that lists show. `components` is null if they are large: the row was read without them. */
 export type ShownDeployment = Omit<Deployment, 'components' | 'declaredComponents' | 'claimed' | 'marks'> & {
   readonly components: readonly Component[] | null

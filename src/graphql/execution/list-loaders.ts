@@ -1,0 +1,21 @@
+/** The reads of live lists of one snapshot (loaders.ts). */
+import type { Revision } from '../../domain/values.ts'
+import type { Snapshot } from '../../store/database.ts'
+import type { DeploymentFilter } from '../../store/read/deployment-filter.ts'
+import type { DeploymentOrder } from '../../store/read/deployments.ts'
+import { type Candidates, placesOf, withChangedResources } from '../../store/read/filters/listed-places.ts'
+
+export function listLoaders(s: Snapshot) {
+  return {
+    /** The labels that restrict what the reader sees, which have no history. */
+    isNarrowByLabel: (s.accessScope?.labels ?? null) !== null,
+    deploymentPlaces: (
+      candidates: Candidates,
+      filter: DeploymentFilter,
+      order: DeploymentOrder,
+      upTo: string | null,
+      limit: number,
+    ) => placesOf(s, candidates, filter, order, upTo, limit),
+    withChangedResources: (keys: readonly number[], after: Revision) => withChangedResources(s, keys, after),
+  }
+}
