@@ -1,7 +1,7 @@
 /** One attack on one server: so many inputs by so many connections, and what was seen of the server meanwhile. */
 import { createCredentials } from './credentials.ts'
-import { describe, type Input, randomInput } from './inputs.ts'
-import { isFailure, isHandled } from './judgement.ts'
+import { describe, hidden, type Input, randomInput } from './inputs.ts'
+import { busyWith, isFailure, isHandled, isInside } from './judgement.ts'
 import type { Stall } from './monitor.ts'
 import { createRandom } from './random.ts'
 import { createSender } from './sender.ts'
@@ -28,6 +28,8 @@ export interface Findings {
   readonly sent: number
   readonly handled: number
   readonly byStatus: Readonly<Record<string, number>>
+  /** Refusals of a server without time, by the limit, with one of their inputs. */
+  readonly busy: Readonly<Record<string, { readonly times: number; readonly input: string }>>
   /** What should never be: the number of the input, the answer, the input; and what was logged as an error. */
   readonly failures: readonly string[]
   /** The longest first, by the time in which the server's main thread ran. */
@@ -40,6 +42,8 @@ export interface Findings {
   readonly mostRss: number
   readonly rejections: number
   readonly drift: readonly unknown[]
+  /** Milliseconds of processor time: of the server's main thread, of all its threads, and of the attacker. */
+  readonly cpu: { readonly main: number; readonly server: number; readonly attacker: number }
 }
 
 interface Memory {
@@ -58,6 +62,9 @@ export async function attack(options: AttackOptions): Promise<Findings> {
   const { seed, inputs, connections = 24, env } = options
   const failures: string[] = []
   const byStatus: Record<string, number> = {}
+  const busy: Record<string, { times: number; input: string }> = {}
+  const cpu = { main: 0, server: 0, attacker: 0 }
+  const cpuBefore = process.cpuUsage()
   const inFlight = new Map<number, { readonly input: Input; readonly start: number; end: number }>()
   let stalls: SeenStall[] = []
   let [sent, handled, mostRss, rejections] = [0, 0, 0, 0]
@@ -81,6 +88,8 @@ export async function attack(options: AttackOptions): Promise<Findings> {
     mostRss = Math.max(mostRss, vitals.rss)
     last = vitals
     rejections = vitals.rejections
+    const { user, system } = process.cpuUsage(cpuBefore)
+    Object.assign(cpu, { main: vitals.cpu, server: vitals.processCpu, attacker: (user + system) / 1_000 })
     return vitals
   }
   async function work(credentials: Awaited<ReturnType<typeof createCredentials>>): Promise<void> {
@@ -93,7 +102,7 @@ export async function attack(options: AttackOptions): Promise<Findings> {
         }, ignore)
 
       const input = randomInput(random)
-      const token = random.chance(85) ? credentials.of(input) : null
+      const token = random.chance(95) ? credentials.of(input) : null
       const record = { input, start: Date.now(), end: Number.POSITIVE_INFINITY }
       inFlight.set(number, record)
       const answer = await sender.send(input, token)
@@ -101,12 +110,18 @@ export async function attack(options: AttackOptions): Promise<Findings> {
       setTimeout(() => inFlight.delete(number), recent)
       byStatus[answer.status] = (byStatus[answer.status] ?? 0) + 1
       if (isHandled(answer)) handled += 1
-      if (isFailure(answer) && failures.length < 50)
+      const limit = busyWith(answer)
+      if (limit !== null) {
+        busy[limit] ??= { times: 0, input: describe(input, 900) }
+        busy[limit].times += 1
+      }
+      const isLeak = credentials.isScoped(input) && answer.text.includes(hidden)
+      if ((isFailure(answer) || isInside(answer) || isLeak) && failures.length < 50)
         failures.push(`input ${number}: ${answer.status} ${answer.text.slice(0, 300)} ← ${describe(input, 900)}`)
     }
   }
   const found = (): Findings => {
-    const counts = { sent, handled, byStatus, failures, stalls, rejections, drift }
+    const counts = { sent, handled, byStatus, busy, failures, stalls, rejections, drift, cpu }
     return { ...counts, warm, last, end, mostRss }
   }
 

@@ -1,5 +1,5 @@
-/** Who the attacker is: an administrator who registers one device, or anyone where the server asks nothing. */
-import { device, type Input } from './inputs.ts'
+/** Who the attacker is: an administrator, callers of one tenant, and devices; or anyone where the server asks nothing. */
+import { type Caller, device, hidden, type Input, type RestInput } from './inputs.ts'
 
 const adminKey = 'an-admin-key-of-the-attack-only'
 
@@ -15,6 +15,8 @@ export const closed = {
 export interface AttackerCredentials {
   /** What lets it in; null: nothing is needed. */
   of(input: Input): string | null
+  /** Whether its credential is of a tenant that does not see all. */
+  isScoped(input: Input): boolean
   /** What does not agree with the log. */
   audit(): Promise<readonly unknown[]>
 }
@@ -22,8 +24,12 @@ export interface AttackerCredentials {
 const register = `mutation ($input: RegisterDevicesInput!) {
   registerDevices(input: $input) { ... on RegisterDevicesSuccess { results { token } } }
 }`
+const createKey = `mutation ($input: CreateApiKeyInput!) {
+  createApiKey(input: $input) { ... on CreateApiKeySuccess { key } }
+}`
 /** Routes of devices: everything else is for users and orchestrators. */
 const deviceRoutes = /^\/(device|api\/v1|margo|v1alpha2|reports|git)\b/
+const isOfDevice = (input: Input): input is RestInput => input.kind === 'rest' && deviceRoutes.test(input.path)
 
 export async function createCredentials(
   url: string,
@@ -41,10 +47,29 @@ export async function createCredentials(
     return response.json()
   }
 
-  const { data } = await ask(register, { input: { devices: [{ deviceId: device }] } })
-  const token: string = data.registerDevices.results[0].token
+  const tenant = (value: string) => ({ labels: [{ key: 'tenant', value }] })
+  const devices = [
+    { deviceId: device, ...tenant('a') },
+    { deviceId: hidden, ...tenant('b') },
+  ]
+  const { data } = await ask(register, { input: { devices } })
+  const [token, hiddenToken]: string[] = data.registerDevices.results.map((one: { token: string }) => one.token)
+  async function scoped(role: string): Promise<string> {
+    const made = await ask(createKey, { input: { name: role, roles: [role], scopes: ['label:tenant=a'] } })
+    return made.data.createApiKey.key
+  }
+  const keys: Readonly<Record<Caller, string>> = {
+    admin: adminKey,
+    'scoped viewer': isOpen ? '' : await scoped('VIEWER'),
+    'scoped operator': isOpen ? '' : await scoped('OPERATOR'),
+  }
   return {
-    of: (input) => (isOpen ? null : input.kind === 'rest' && deviceRoutes.test(input.path) ? token : adminKey),
+    isScoped: (input) => !isOpen && !isOfDevice(input) && input.kind !== 'frame' && input.caller !== 'admin',
+    of(input) {
+      if (isOpen) return null
+      if (isOfDevice(input)) return (input.path.includes(hidden) ? hiddenToken : token) ?? null
+      return input.kind === 'frame' ? adminKey : keys[input.caller]
+    },
     async audit() {
       const { data, errors } = await ask('{ audit { drift { __typename } } }')
       return data?.audit.drift ?? errors ?? ['no answer']

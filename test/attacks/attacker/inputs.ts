@@ -3,11 +3,16 @@ import type { GraphQLObjectType } from 'graphql'
 import { schema } from '../../../src/graphql/schema.ts'
 import { makeRequest, type RandomRequest } from '../random-document.ts'
 import { type Body, randomBody } from './bodies.ts'
+import { knownOperation } from './operations.ts'
 import type { Random } from './random.ts'
 import { validBody } from './valid-bodies.ts'
 
+/** Whose credential it has: of the whole fleet, or of the attacker's part. */
+export type Caller = 'admin' | 'scoped viewer' | 'scoped operator'
+
 export interface RestInput {
   readonly kind: 'rest'
+  readonly caller: Caller
   readonly method: string
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
@@ -16,7 +21,9 @@ export interface RestInput {
 
 export interface OperationInput {
   readonly kind: 'operation'
+  readonly caller: Caller
   readonly over: 'post' | 'get' | 'events' | 'socket'
+  readonly headers: Readonly<Record<string, string>>
   readonly request: RandomRequest
   readonly isSubscription: boolean
 }
@@ -33,6 +40,8 @@ const group = '/v2/projects/p/composite-apps/a/v1/deployment-intent-groups/g'
 const cluster = '/v2/cluster-providers/p/clusters/c'
 /** Nothing that is made from the schema names it: no mutation retires it. */
 export const device = 'edge-7'
+/** A device that scoped callers do not see. All that is about it has this word, and no other input has it. */
+export const hidden = 'secret-b'
 const devices = [
   'edge-1',
   'edge-2',
@@ -81,6 +90,19 @@ const routes: readonly (readonly [methods: string, path: string])[] = [
   ['GET', '/metrics'],
   ['GET', '/readyz'],
   ['GET', '/{device}'],
+  ['GET', '/{page}'],
+  ['POST', `/device/${hidden}/deployment/${hidden}-d/status`],
+]
+const pages = [
+  ...[
+    'rollouts/..%2f',
+    'rollouts/%2e%2e/metrics',
+    'rollouts/%',
+    'devices/%ff',
+    'rollouts//evil.example',
+    '/evil.example/rollouts',
+  ],
+  ...['deployments/%00', 'assets/..%2f..%2fpackage.json', 'rollouts?x=y', `rollouts/${'..%5c'.repeat(9)}`, ''],
 ]
 const searches = [
   '?output=detail&type=cluster',
@@ -94,15 +116,37 @@ const accepts = ['application/json', '*/*', 'text/html', 'application/problem+js
 
 export function randomInput(random: Random): Input {
   const kind = random.below(100)
-  if (kind < 70) return randomRest(random)
+  if (kind < 82) return randomRest(random)
   if (kind < 98) {
-    const root = random.choose(['Query', 'Query', 'Query', 'Mutation', 'Subscription'])
-    const request = makeRequest(schema.getType(root) as GraphQLObjectType, random.choose, random.chance)
+    const root = random.choose(['Query', 'Query', 'Query', 'Mutation', 'Subscription'] as const)
+    const request = random.chance(50)
+      ? knownOperation(random, root)
+      : makeRequest(schema.getType(root) as GraphQLObjectType, random.choose, random.chance)
     const isSubscription = root === 'Subscription'
     const over = random.choose(isSubscription ? streams : root === 'Query' ? overs : others)
-    return { kind: 'operation', over, request, isSubscription }
+    return {
+      kind: 'operation',
+      caller: randomCaller(random),
+      over,
+      headers: randomHeaders(random),
+      request,
+      isSubscription,
+    }
   }
   return { kind: 'frame', text: randomFrame(random) }
+}
+
+function randomCaller(random: Random): Caller {
+  return random.choose(['admin', 'admin', 'scoped viewer', 'scoped operator'])
+}
+
+function randomHeaders(random: Random): Record<string, string> {
+  const revision = ['1', '-1', '9007199254740991', '99999999999999999999', '1e3', 'x', '']
+  return {
+    ...(random.chance(5) && { 'rollcall-cost': random.choose(['include', 'x']) }),
+    // A revision of the future makes a reader wait.
+    ...(random.chance(3) && { 'rollcall-revision': random.choose(revision) }),
+  }
 }
 
 const overs = ['get', 'post', 'events', 'socket'] as const
@@ -114,6 +158,7 @@ function randomRest(random: Random): RestInput {
   const method = random.chance(97) ? random.choose(methods.split(' ')) : random.choose(['PATCH', 'OPTIONS', 'DELETE'])
   const path = template
     .replace('{device}', () => (random.chance(80) ? device : random.choose(devices)))
+    .replace('{page}', () => random.choose(pages))
     .replace('{deployment}', () => (random.chance(80) ? `d-${random.below(500)}` : random.choose(deployments)))
   const search = random.chance(20) ? random.choose(searches) : ''
   const body = method === 'GET' ? null : bodyFor(random, path, dialectOf(template))
@@ -122,7 +167,8 @@ function randomRest(random: Random): RestInput {
   if (random.chance(2)) headers['content-digest'] = 'sha-256=:AAAA:'
   if (random.chance(2)) headers['signature-input'] = 'sig=("@method" "@target-uri");created=1;keyid="k"'
   if (random.chance(2)) headers['if-none-match'] = random.choose(['*', '"x"', 'W/"', '"'.repeat(50)])
-  return { kind: 'rest', method, path: path + search, headers, body: body?.bytes ?? null }
+  const caller = random.chance(80) ? 'admin' : randomCaller(random)
+  return { kind: 'rest', caller, method, path: path + search, headers, body: body?.bytes ?? null }
 }
 
 /** Half of them valid, where the route takes any. */
@@ -160,7 +206,7 @@ export function describe(input: Input, length: number): string {
     input.kind === 'frame'
       ? `frame ${input.text}`
       : input.kind === 'rest'
-        ? `${input.method} ${input.path} ${JSON.stringify(input.headers)} ${input.body?.length ?? 0} B ${input.body?.toString('utf8', 0, length) ?? ''}`
-        : `${input.over} ${JSON.stringify(input.request)}`
+        ? `${input.caller}: ${input.method} ${input.path} ${JSON.stringify(input.headers)} ${input.body?.length ?? 0} B ${input.body?.toString('utf8', 0, length) ?? ''}`
+        : `${input.caller} over ${input.over}: ${JSON.stringify(input.request)}`
   return text.slice(0, length)
 }

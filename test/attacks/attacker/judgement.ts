@@ -6,17 +6,22 @@ const unfit =
   /INTERNAL_SERVER_ERROR|Unexpected error|did not expect|"UNAVAILABLE"|Failed query|\bselect "|insert into|node:internal|\.ts:\d|Maximum call stack/i
 
 /**
- * Limits of docs/graphql.md that are a 503: the second passes by itself, so it has to say when to come again. And `/readyz`, which gives up after some
+ * The limit by which a server without time refused. Limits of docs/graphql.md that are a 503: the second passes by itself, so it has to say when to come again. And `/readyz`, which gives up after some
  * seconds: on a busy machine that says nothing of the server.
  */
-function isBusy({ status, text, retryAfter }: Sent): boolean {
-  if (text === '{"status":"not ready","reason":"the database does not answer"}') return true
+export function busyWith({ status, text, retryAfter }: Sent): string | null {
+  if (text === '{"status":"not ready","reason":"the database does not answer"}') return '/readyz'
   const [, limit] = /"limit":"(\w+)"/.exec(text) ?? []
-  return status === 503 && (limit === 'time' || (limit === 'bufferedBytes' && retryAfter !== undefined))
+  return status === 503 && (limit === 'time' || (limit === 'bufferedBytes' && retryAfter !== undefined)) ? limit : null
 }
 
 export function isFailure(answer: Sent): boolean {
-  return !isBusy(answer) && (answer.status >= 500 || unfit.test(answer.text))
+  return busyWith(answer) === null && (answer.status >= 500 || unfit.test(answer.text))
+}
+
+/** A sink that sends to where only the server reaches. */
+export function isInside({ text }: Sent): boolean {
+  return text.includes('CreateAlertmanagerSuccess')
 }
 
 const refused = new Set([0, 401, 403, 404, 405, 415, 429])

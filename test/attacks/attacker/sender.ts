@@ -94,14 +94,22 @@ export function createSender(url: string, connections: number): Sender {
     const { over, request, isSubscription } = input
     if (over === 'socket') return overSocket(input, token)
     const body = JSON.stringify(request)
-    const headers = { accept: over === 'events' ? 'text/event-stream' : 'application/json' }
+    const { caller } = input
+    const headers = { ...input.headers, accept: over === 'events' ? 'text/event-stream' : 'application/json' }
     if (over === 'get' && body.length < 6_000) {
       const variables = JSON.stringify(request.variables)
       const search = new URLSearchParams({ query: request.query.toWellFormed(), variables })
-      return ask({ kind: 'rest', method: 'GET', path: `/graphql?${search}`, headers, body: null }, token)
+      return ask({ kind: 'rest', caller, method: 'GET', path: `/graphql?${search}`, headers, body: null }, token)
     }
     const post = { ...headers, 'content-type': 'application/json' }
-    const rest: RestInput = { kind: 'rest', method: 'POST', path: '/graphql', headers: post, body: Buffer.from(body) }
+    const rest: RestInput = {
+      kind: 'rest',
+      caller,
+      method: 'POST',
+      path: '/graphql',
+      headers: post,
+      body: Buffer.from(body),
+    }
     return ask(rest, token, over !== 'events' ? 'never' : isSubscription ? 'quiet' : 'event')
   }
 
