@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { findChromium } from '../support/browser.ts'
+import { declare, documentOf } from '../support/desired.ts'
 import { send, useDashboard } from './harness.ts'
 
 // Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
@@ -32,6 +33,74 @@ describe.runIf(findChromium())('a list of the dashboard', () => {
     await page.getByText('No devices match these filters.').waitFor()
     const { device } = await server().query('{ device(deviceId: "old-3") { retirement { reason } } }')
     expect(device.retirement.reason).toBe('sold')
+    expect(complaints).toEqual([])
+  })
+
+  it('puts back what was removed and what was retired', async () => {
+    const document = documentOf('putback', '1')
+    await declare(server(), [{ deviceId: 'put-1', deploymentId: 'putback', document }])
+    const { page, complaints } = await visit('deployments?text=putback')
+    const desired = async () =>
+      (await server().query('{ deployment(deploymentId: "putback") { desired { digest reason } } }')).deployment.desired
+    const { digest } = await desired()
+    const act = async (word: string, reason?: string): Promise<void> => {
+      await page.getByRole('checkbox', { name: 'Select putback on put-1', exact: true }).check()
+      await page.getByRole('button', { name: `${word}…` }).click()
+      const dialog = page.getByRole('dialog', { name: `${word} 1 deployment?` })
+      if (reason) await dialog.getByLabel('Reason').fill(reason)
+      await dialog.getByRole('button', { name: `${word} 1 deployment` }).click()
+      await dialog.waitFor({ state: 'detached' })
+    }
+    await act('Remove')
+    expect(await desired()).toBeNull()
+    await act('Redeclare', 'removed by mistake')
+    expect(await desired()).toEqual({ digest, reason: 'removed by mistake' })
+    // Without a document, it is declared all the same.
+    await send(server().url, 'put-2', 'plain-putback', 'installed')
+    for (const name of ['putback on put-1', 'plain-putback on put-2'])
+      await page.getByRole('checkbox', { name: `Select ${name}`, exact: true }).check()
+    await page.getByRole('button', { name: 'Redeclare…' }).click()
+    await page.getByRole('button', { name: 'Redeclare 2 deployments' }).click()
+    await page.getByText('2 selected').waitFor({ state: 'detached' })
+
+    await server().query(
+      'mutation { retireDevices(input: { reason: "sold", devices: [{ deviceId: "put-1" }] }) { __typename } }',
+    )
+    await page.goto(`${server().url}/devices?retired=true&text=put-1`)
+    await page.getByRole('checkbox', { name: 'Select put-1' }).check()
+    await page.getByRole('button', { name: 'Reinstate…' }).click()
+    await page.getByRole('button', { name: 'Reinstate 1 device' }).click()
+    await page.getByText('No devices match these filters.').waitFor()
+    expect((await server().query('{ device(deviceId: "put-1") { retirement { at } } }')).device.retirement).toBeNull()
+    expect(complaints).toEqual([])
+  })
+
+  it('of devices is ordered and filtered by the server', async () => {
+    await server().query(`mutation { registerDevices(input: { devices: [
+      { deviceId: "sort-a", labels: [{ key: "site", value: "bonn" }] }
+      { deviceId: "sort-b", labels: [{ key: "site", value: "bonn" }] }
+      { deviceId: "sort-c", labels: [{ key: "site", value: "kiel" }] }
+    ] }) { __typename } }`)
+    await send(server().url, 'sort-c', 'sorting', 'installed')
+    await send(server().url, 'sort-a', 'sorting', 'failed', { code: 'E', message: 'no' })
+    const { page, complaints } = await visit('devices?text=sort-')
+    const names = async () => page.locator('.row .main a').allInnerTexts()
+    await expect.poll(names).toEqual(['sort-a', 'sort-b', 'sort-c'])
+    await page.getByLabel('Order').selectOption('Last heard')
+    await expect.poll(names).toEqual(['sort-a', 'sort-c', 'sort-b'])
+    await page.getByLabel('Order').selectOption('Longest silent')
+    await expect.poll(names).toEqual(['sort-b', 'sort-c', 'sort-a'])
+    await page.getByLabel('Label, such as').fill('site=bonn')
+    await expect.poll(names).toEqual(['sort-b', 'sort-a'])
+    await page.getByRole('button', { name: 'Failing' }).click()
+    await expect.poll(names).toEqual(['sort-a'])
+    await page.getByRole('combobox', { name: 'Heard' }).selectOption('Over an hour ago')
+    await page.getByText('No devices match these filters.').waitFor()
+    await page.getByRole('button', { name: 'Failing' }).click()
+    await expect.poll(names).toEqual(['sort-b'])
+    // The address has all of it.
+    await page.reload()
+    await expect.poll(names).toEqual(['sort-b'])
     expect(complaints).toEqual([])
   })
 
@@ -67,6 +136,22 @@ describe.runIf(findChromium())('a list of the dashboard', () => {
     await page.goto(`${server().url}/devices?text=file-`)
     await page.getByText('70 devices').waitFor()
     expect((await save(page, 'CSV')).split('\r\n')).toHaveLength(71)
+
+    await page.goto(`${server().url}/feed?kind=deployment&state=FAILED`)
+    const changes = JSON.parse(await save(page, 'JSON'))
+    const { changes: log } = await server().query(
+      '{ changes(filter: { kinds: [DEPLOYMENT_STATE_CHANGED], to: [FAILED] }, first: 0) { totalCount } }',
+    )
+    expect(log.totalCount).toBeGreaterThan(70)
+    expect(changes).toHaveLength(log.totalCount)
+    const filed = changes.filter((change: { readonly target: string }) => change.target.startsWith('file-'))
+    expect(filed).toHaveLength(70)
+    expect(filed[0]).toMatchObject({ kind: 'DeploymentStateChanged', to: 'FAILED', errorCode: 'E', reason: 'no' })
+    expect(changes.map(({ revision }: { readonly revision: string }) => Number(revision))).toEqual(
+      changes
+        .map(({ revision }: { readonly revision: string }) => Number(revision))
+        .toSorted((a: number, b: number) => b - a),
+    )
   })
 })
 

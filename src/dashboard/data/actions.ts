@@ -1,6 +1,6 @@
 /** What operators do with many rows at once. Each function returns what went wrong; null: nothing. */
 import { ask } from './api.ts'
-import { graphql } from './graphql.ts'
+import { graphql, type VariablesOf } from './graphql.ts'
 
 const removeDocument = graphql(`
   mutation Remove($input: RemoveDeploymentsInput!) { removeDeployments(input: $input) { __typename ... on UserError { message } } }
@@ -14,6 +14,27 @@ const retireDocument = graphql(`
 const acknowledgeDocument = graphql(`
   mutation Acknowledge($input: AcknowledgeAlertInput!) { acknowledgeAlert(input: $input) { __typename ... on UserError { message } } }
 `)
+
+const reinstateDocument = graphql(`
+  mutation Reinstate($input: RegisterDevicesInput!) { registerDevices(input: $input) { __typename ... on UserError { message } } }
+`)
+const declareDocument = graphql(`
+  mutation Redeclare($input: DeclareDeploymentsInput!) { declareDeployments(input: $input) { __typename ... on UserError { message } } }
+`)
+const declaredDocument = graphql(`
+  query Declared($ids: [ID!]) {
+    deployments(filter: { ids: $ids }, first: 100) {
+      nodes { id deploymentId application applicationVersion device { deviceId } desiredHistory { digest } }
+    }
+  }
+`)
+const contentDocument = graphql(`
+  query DeclaredContent($id: ID!, $digest: String!) {
+    node(id: $id) { ... on Deployment { desiredDocument(digest: $digest) { content } } }
+  }
+`)
+
+type Declaration = VariablesOf<typeof declareDocument>['input']['deployments'][number]
 
 const problemOf = (result: { readonly __typename: string; readonly message?: string }): string | null =>
   result.message ?? null
@@ -29,6 +50,41 @@ export const retireDevices = async (deviceIds: readonly string[], reason: string
     (await ask(retireDocument, { input: { devices: deviceIds.map((deviceId) => ({ deviceId })), reason } }))
       .retireDevices,
   )
+
+/** Puts retired devices back in service. */
+export const reinstateDevices = async (deviceIds: readonly string[]): Promise<string | null> =>
+  problemOf(
+    (await ask(reinstateDocument, { input: { devices: deviceIds.map((deviceId) => ({ deviceId })) } })).registerDevices,
+  )
+
+/** In one query. */
+const mostIds = 100
+
+/** Declares deployments again, all or none, each with its newest document. */
+export async function redeclareDeployments(ids: readonly string[], reason: string): Promise<string | null> {
+  const deployments: Declaration[] = []
+  for (let first = 0; first < ids.length; first += mostIds) {
+    const { deployments: found } = await ask(declaredDocument, { ids: ids.slice(first, first + mostIds) })
+    for (const { id, deploymentId, application, applicationVersion, device, desiredHistory } of found.nodes) {
+      if (!device) return `${deploymentId} runs on a cluster. Its orchestrator declares it.`
+      const { deviceId } = device
+      const [newest] = desiredHistory
+      const document = newest ? await readDocument(id, newest.digest) : null
+      deployments.push(
+        document === null
+          ? { deviceId, deploymentId, application, applicationVersion }
+          : { deviceId, deploymentId, document },
+      )
+    }
+  }
+  if (deployments.length < ids.length) return 'Some of them no longer exist. Load the page again.'
+  return problemOf((await ask(declareDocument, { input: { deployments, reason: reason || null } })).declareDeployments)
+}
+
+async function readDocument(id: string, digest: string): Promise<string | null> {
+  const { node } = await ask(contentDocument, { id, digest })
+  return node && 'desiredDocument' in node ? (node.desiredDocument?.content ?? null) : null
+}
 
 export const acknowledgeAlert = async (id: string, comment: string): Promise<string | null> =>
   problemOf((await ask(acknowledgeDocument, { input: { id, comment } })).acknowledgeAlert)

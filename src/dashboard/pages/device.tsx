@@ -9,10 +9,10 @@ import { ChangeLine, changeFragment } from '../widgets/change-line.tsx'
 import { CountsBar } from '../widgets/counts-bar.tsx'
 import { Deviations, deviationsFragment } from '../widgets/deviations.tsx'
 import { ErrorMessage } from '../widgets/error-message.tsx'
+import { DeviceTable, deviceFragment, LastHeard } from '../widgets/lists/device-table.tsx'
 import { Manifests } from '../widgets/manifests.tsx'
 import { ConnectivityMark } from '../widgets/state-mark.tsx'
 import { FilteredDeployments } from './deployments.tsx'
-import { DeviceTable, deviceFragment, LastHeard } from './devices.tsx'
 
 const deviceDocument = graphql(
   `

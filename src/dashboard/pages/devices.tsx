@@ -1,47 +1,53 @@
 /** Devices: their connectivity, when they were last heard, and their deployments. */
 
-import { retireDevices } from '../data/actions.ts'
+import { reinstateDevices, retireDevices } from '../data/actions.ts'
 import { ask } from '../data/api.ts'
 import { type Columns, readPages } from '../data/export.ts'
-import { type FragmentOf, graphql } from '../data/graphql.ts'
-import { type Connectivity, connectivityWords, expectedOf, formatNumber, plural } from '../data/labels.ts'
-import { formatAge, formatFull, now } from '../data/time.ts'
+import { graphql, type VariablesOf } from '../data/graphql.ts'
+import { type Connectivity, connectivityWords, expectedOf, plural } from '../data/labels.ts'
+import { now } from '../data/time.ts'
 import { useLiveAnswer } from '../data/use-query.ts'
-import { href } from '../route.ts'
-import { CountsBar } from '../widgets/counts-bar.tsx'
 import { ErrorMessage } from '../widgets/error-message.tsx'
-import { Choice, FilterChip, Pager, parseLabel, SearchField, Toggle, useFilters } from '../widgets/filters.tsx'
+import { Choice, Pager, parseLabel, SearchField, Toggle, useFilters } from '../widgets/filters.tsx'
+import { type DeviceRow, DeviceTable, deviceFragment } from '../widgets/lists/device-table.tsx'
 import { ExportButtons } from '../widgets/lists/export-buttons.tsx'
-import { type Action, SelectBox, type Selection, SelectionBar, useSelection } from '../widgets/lists/selection.tsx'
-import { Name } from '../widgets/name.tsx'
-import { countsFragment } from '../widgets/standing.tsx'
-import { ConnectivityMark } from '../widgets/state-mark.tsx'
-import { Cell } from '../widgets/virtual-list.tsx'
-
-export const deviceFragment = graphql(
-  `
-    fragment DeviceRow on Device {
-      id deviceId name connectivity lastHeardAt registered revokedAt retirement { at } labels { key value } parent { deviceId name lastHeardAt }
-      deploymentCounts { ...Counts }
-    }
-  `,
-  [countsFragment],
-)
+import { type Action, SelectionBar, useSelection } from '../widgets/lists/selection.tsx'
+import { FirstReport } from '../widgets/setup/first-report.tsx'
 
 const devicesDocument = graphql(
   `
-    query Devices($filter: DeviceFilter, $after: String) {
+    query Devices($filter: DeviceFilter, $orderBy: TargetOrder, $after: String) {
       revision
-      devices(filter: $filter, first: 50, after: $after) { totalCount nodes { ...DeviceRow } pageInfo { hasNextPage endCursor } }
+      devices(filter: $filter, orderBy: $orderBy, first: 50, after: $after) { totalCount nodes { ...DeviceRow } pageInfo { hasNextPage endCursor } }
     }
   `,
   [deviceFragment],
 )
 
-type DeviceRow = FragmentOf<typeof deviceFragment>
+type Order = NonNullable<VariablesOf<typeof devicesDocument>['orderBy']>
+
+const orders: Readonly<Record<string, readonly [string, Order]>> = {
+  name: ['Name', { field: 'NAME' }],
+  silent: ['Longest silent', { field: 'LAST_HEARD', direction: 'ASC' }],
+  heard: ['Last heard', { field: 'LAST_HEARD', direction: 'DESC' }],
+  connectivity: ['Connectivity', { field: 'CONNECTIVITY', direction: 'DESC' }],
+}
+
+/** Minutes of silence. */
+const silences: Readonly<Record<string, string>> = {
+  '': 'Any time',
+  '5': 'Over 5 minutes ago',
+  '60': 'Over an hour ago',
+  '1440': 'Over a day ago',
+  '10080': 'Over a week ago',
+}
+
+const minute = 60_000
 
 export function DevicesPage() {
-  const { text, many, one, isSet } = useFilters()
+  const { text, many, one, isSet, set } = useFilters()
+  const isRetired = isSet('retired')
+  const silence = one('silent')
   const connectivity = many('connectivity', Object.keys(connectivityWords) as Connectivity[])
   const search = text().trim()
   const label = parseLabel(one('label'))
@@ -49,19 +55,50 @@ export function DevicesPage() {
     ...(connectivity.length > 0 ? { connectivity } : {}),
     ...(search ? { text: search } : {}),
     ...(label ? { labels: [label] } : {}),
-    ...(isSet('retired') ? { retired: true } : {}),
+    ...(isRetired ? { retired: true } : {}),
+    ...(isSet('failing') ? { failing: true } : {}),
+    // To the minute, so that the query is not repeated each second.
+    ...(silence && silence in silences
+      ? { lastHeardBefore: new Date((Math.floor(now.value / minute) - Number(silence)) * minute).toISOString() }
+      : {}),
   }
+  const order = one('order') ?? ''
+  const [, orderBy = null] = orders[order] ?? []
   const after = one('after')
   const selection = useSelection(true)
-  const { data, error } = useLiveAnswer(devicesDocument, { filter, after }, {})
+  const { data, error } = useLiveAnswer(devicesDocument, { filter, orderBy, after }, {})
   return (
     <>
       <h1>Devices</h1>
       <div class="filters" role="search" aria-label="Filter devices">
         <SearchField label="ID or name" />
+        <SearchField label="Label, such as site=munich" name="label" />
         <Choice name="connectivity" label="Connectivity" options={connectivityWords} />
+        <Toggle name="failing">Failing</Toggle>
         <Toggle name="retired">Retired</Toggle>
-        {label && <FilterChip name="label">{`${label.key}: ${label.value}`}</FilterChip>}
+        <label class="order">
+          <span>Heard</span>
+          <select value={silence ?? ''} onChange={(event) => set({ silent: event.currentTarget.value, after: null })}>
+            {Object.entries(silences).map(([value, word]) => (
+              <option key={value} value={value}>
+                {word}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label class="order next">
+          <span>Order</span>
+          <select
+            value={order in orders ? order : 'name'}
+            onChange={(event) => set({ order: event.currentTarget.value, after: null })}
+          >
+            {Object.entries(orders).map(([value, [word]]) => (
+              <option key={value} value={value}>
+                {word}
+              </option>
+            ))}
+          </select>
+        </label>
       </div>
       {error && <ErrorMessage error={error} />}
       <p class="muted number" role="status">
@@ -69,12 +106,17 @@ export function DevicesPage() {
       </p>
       <ExportButtons
         name="devices"
-        pages={() => readPages(async (next) => (await ask(devicesDocument, { filter, after: next })).devices)}
+        pages={() => readPages(async (next) => (await ask(devicesDocument, { filter, orderBy, after: next })).devices)}
         columns={columns}
       />
-      <SelectionBar of={selection} count={(count) => plural(count, 'device')} actions={actions} />
+      <SelectionBar
+        of={selection}
+        count={(count) => plural(count, 'device')}
+        actions={isRetired ? retiredActions : actions}
+      />
       <DeviceTable devices={data?.devices.nodes ?? []} label="Devices" selection={selection} />
-      {data && data.devices.nodes.length === 0 && <p class="empty">No devices match these filters.</p>}
+      {data?.devices.nodes.length === 0 &&
+        (Object.keys(filter).length > 0 ? <p class="empty">No devices match these filters.</p> : <FirstReport />)}
       <Pager page={data?.devices.pageInfo} />
     </>
   )
@@ -90,6 +132,15 @@ const actions: readonly Action[] = [
   },
 ]
 
+const retiredActions: readonly Action[] = [
+  {
+    word: 'Reinstate',
+    effect: 'They are registered again and back in service. Their former tokens stay invalid.',
+    reason: 'none',
+    run: reinstateDevices,
+  },
+]
+
 const columns: Columns<DeviceRow> = {
   deviceId: (row) => row.deviceId,
   name: (row) => row.name,
@@ -102,95 +153,4 @@ const columns: Columns<DeviceRow> = {
   retiredAt: (row) => row.retirement?.at,
   deployments: (row) => expectedOf(row.deploymentCounts),
   failed: (row) => row.deploymentCounts.failed,
-}
-
-interface DeviceTableProps {
-  readonly devices: readonly DeviceRow[]
-  readonly label: string
-  readonly selection?: Selection | null
-}
-
-export function DeviceTable({ devices, label, selection = null }: DeviceTableProps) {
-  if (devices.length === 0) return null
-  return (
-    <div class="table devices" role="table" aria-label={label}>
-      <div role="rowgroup">
-        <div class="head" role="row">
-          {['Device', 'Labels', 'Connectivity', 'Deployments', 'Last heard'].map((title) => (
-            <span key={title} role="columnheader">
-              {title}
-            </span>
-          ))}
-        </div>
-        {devices.map((device) => (
-          <div key={device.id} class="row" role="row">
-            <DeviceCells device={device} selection={selection} />
-          </div>
-        ))}
-      </div>
-    </div>
-  )
-}
-
-interface LastHeardProps {
-  readonly device: {
-    readonly lastHeardAt: string | null
-    readonly parent: { readonly name: string; readonly lastHeardAt: string | null } | null
-  }
-}
-
-/** Devices behind a gateway are heard through it. */
-export function LastHeard({ device: { lastHeardAt, parent } }: LastHeardProps) {
-  const time = lastHeardAt ?? parent?.lastHeardAt ?? null
-  if (time === null) return <span class="muted">never</span>
-  return (
-    <time dateTime={time} title={formatFull(time)}>
-      {lastHeardAt === null && parent && `via ${parent.name}, `}
-      {formatAge(time, now.value)}
-    </time>
-  )
-}
-
-interface CellsProps {
-  readonly device: DeviceRow
-  readonly selection: Selection | null
-}
-
-function DeviceCells({ device, selection }: CellsProps) {
-  return (
-    <>
-      <Cell class="main">
-        <SelectBox of={selection} id={device.deviceId} name={device.name} />
-        <a href={href(['device', device.deviceId])}>
-          <Name>{device.name}</Name>
-        </a>
-        <small class="muted">
-          {[
-            device.name === device.deviceId ? null : device.deviceId,
-            device.parent && `via ${device.parent.name}`,
-            device.retirement ? 'retired' : device.revokedAt && 'revoked',
-          ]
-            .filter(Boolean)
-            .join(' · ')}
-        </small>
-      </Cell>
-      <Cell class="labels">
-        {device.labels.slice(0, 3).map(({ key, value }) => (
-          <a key={key} class="label" href={href(['devices'], { label: `${key}=${value}` })}>
-            {key}: {value}
-          </a>
-        ))}
-      </Cell>
-      <Cell class="state">
-        <ConnectivityMark of={device.connectivity} />
-      </Cell>
-      <Cell class="so-far">
-        <CountsBar counts={device.deploymentCounts} label={`Deployments of ${device.name}`} />
-        <span class="number">{formatNumber(expectedOf(device.deploymentCounts))}</span>
-      </Cell>
-      <Cell class="when number">
-        <LastHeard device={device} />
-      </Cell>
-    </>
-  )
 }

@@ -1,13 +1,16 @@
 /** The live feed: the latest changes, then each new one exactly once, also after a reconnect. */
 import { useSignal } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
-import { graphql } from '../data/graphql.ts'
+import { ask } from '../data/api.ts'
+import { graphql, type ResultOf } from '../data/graphql.ts'
 import { deploymentStates, formatNumber, plural, stateWords } from '../data/labels.ts'
 import { perFrame } from '../data/throttle.ts'
 import { type ChangeFilter, followChanges, useAnswer } from '../data/use-query.ts'
 import { type Change, ChangeLine, changeFragment } from '../widgets/change-line.tsx'
 import { ErrorMessage } from '../widgets/error-message.tsx'
 import { Choice, FilterChip, useFilters } from '../widgets/filters.tsx'
+import { changeColumns } from '../widgets/lists/change-columns.ts'
+import { ExportButtons } from '../widgets/lists/export-buttons.tsx'
 import { useIsNarrow } from '../widgets/theme.ts'
 import { Cell, VirtualList } from '../widgets/virtual-list.tsx'
 
@@ -33,6 +36,29 @@ const feedSubscription = graphql(
 /** The most changes that the page holds. The log has all of them. */
 const most = 2_000
 
+const pageDocument = graphql(
+  `
+    query FeedPage($filter: ChangeFilter, $before: Revision) {
+      changes(filter: $filter, before: $before, last: 100) { nodes { ...Line } pageInfo { hasPreviousPage startCursor } }
+    }
+  `,
+  [changeFragment],
+)
+
+/** The most changes of a file, newest first. */
+const mostSaved = 10_000
+
+async function* readNewest(filter: ChangeFilter): AsyncGenerator<readonly Change[]> {
+  let before: string | null = null
+  for (let count = 0; count < mostSaved; ) {
+    const { changes: page }: ResultOf<typeof pageDocument> = await ask(pageDocument, { filter, before })
+    yield page.nodes.toReversed()
+    count += page.nodes.length
+    before = page.nodes[0]?.revision ?? null
+    if (!page.pageInfo.hasPreviousPage || before === null) return
+  }
+}
+
 const kinds = {
   deployment: [
     'DEPLOYMENT_STATE_CHANGED',
@@ -45,6 +71,7 @@ const kinds = {
   desired: ['CONVERGENCE_CHANGED'],
   connectivity: ['CONNECTIVITY_CHANGED'],
   device: ['DEVICE_RETIRED', 'DEVICE_REINSTATED'],
+  alert: ['ALERT_RAISED', 'ALERT_ACKNOWLEDGED', 'ALERT_RESOLVED'],
   rollout: ['INSTANCE_STATUS_CHANGED', 'LIFECYCLE_ACTION_RECORDED', 'RESOURCE_STATUS_CHANGED'],
 } as const
 
@@ -54,6 +81,7 @@ const kindWords = {
   desired: 'Desired state',
   connectivity: 'Connectivity',
   device: 'Devices',
+  alert: 'Alerts',
   rollout: 'Rollouts',
 } as const
 
@@ -137,6 +165,7 @@ function Feed({ filter }: { readonly filter: ChangeFilter }) {
           {isAnswered ? `${plural(received.value, 'change')} since this page opened` : 'Loading…'}
           {isPaused.value && held.value > 0 && `, ${formatNumber(held.value)} not shown yet`}
         </p>
+        <ExportButtons name="feed" pages={() => readNewest(filter)} columns={changeColumns} />
         <button
           type="button"
           class="toggle"

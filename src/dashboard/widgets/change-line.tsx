@@ -27,6 +27,9 @@ export const changeFragment = graphql(
       ... on ConvergenceChanged { fromConvergence toConvergence targetManifestVersion documentDigest }
       ... on ConnectivityChanged { fromConnectivity toConnectivity target { name ... on Device { deviceId } } }
       ... on DeviceRetired { retiredFor: reason replacedBy { name } target: device { name deviceId } }
+      ... on AlertRaised { alert { rule summary } }
+      ... on AlertResolved { alert { rule } resolution }
+      ... on AlertAcknowledged { alert { rule } acknowledgedBy comment }
       ... on DeviceReinstated { target: device { name deviceId } }
       ... on InstanceStatusChanged { fromStatus toStatus instance { instanceId } }
       ... on LifecycleActionRecorded { action { state instanceId } rollout { id name } }
@@ -59,6 +62,7 @@ export function ChangeLine({ change, isOwn = false }: ChangeLineProps) {
       {'resource' in change && !isOwn && <span class="whose">{change.resource.target.name}</span>}
       {'instance' in change && !isOwn && <span class="whose muted">run</span>}
       {'rollout' in change && !isOwn && <span class="whose muted">rollout</span>}
+      {'alert' in change && <span class="whose muted">alert</span>}
       <span class="what">
         {'target' in change && 'deviceId' in change.target && (
           <a href={href(['device', change.target.deviceId])}>device</a>
@@ -76,6 +80,7 @@ export function ChangeLine({ change, isOwn = false }: ChangeLineProps) {
         {'instance' in change && <span class="component">{change.instance.instanceId}</span>}
         {'rollout' in change && <a href={href(['rollout', change.rollout.id])}>{change.rollout.name}</a>}
         {'component' in change && <span class="component">{change.component}</span>}
+        {'alert' in change && <span>{change.alert.rule}</span>}
         {isOwn && 'deployment' in change && !('component' in change) && <span class="muted">deployment</span>}
       </span>
       <span class="how">
@@ -115,6 +120,17 @@ function tell(change: Change): ComponentChildren {
       return `retired: ${change.retiredFor}${change.replacedBy ? `; replaced by ${change.replacedBy.name}` : ''}`
     case 'DeviceReinstated':
       return 'back in service'
+    case 'AlertRaised':
+      return (
+        <>
+          <StateMark of="BROKEN">Raised</StateMark>
+          <span class="error-text">{change.alert.summary}</span>
+        </>
+      )
+    case 'AlertResolved':
+      return change.resolution === 'RECOVERED' ? 'resolved' : 'resolved, because its rule was changed or deleted'
+    case 'AlertAcknowledged':
+      return `acknowledged by ${change.acknowledgedBy}: ${change.comment}`
     case 'InstanceStatusChanged':
       return `is ${formatStatus(change.toStatus).toLowerCase()}`
     case 'LifecycleActionRecorded':

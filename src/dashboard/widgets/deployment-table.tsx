@@ -1,7 +1,7 @@
 /** Deployments as table rows: application, target, state, and the reason for a failure. */
 import type { VNode } from 'preact'
 import { useEffect, useMemo } from 'preact/hooks'
-import { forgetDeployments, removeDeployments } from '../data/actions.ts'
+import { forgetDeployments, redeclareDeployments, removeDeployments } from '../data/actions.ts'
 import { createDeploymentRows, type ListOf, type Row } from '../data/deployment-rows.ts'
 import type { Columns } from '../data/export.ts'
 import { type Counts, expectedOf, formatOutside, isBroken, plural } from '../data/labels.ts'
@@ -87,6 +87,13 @@ const actions: readonly Action[] = [
     effect: 'They leave all lists and counts. A new report brings a deployment back.',
     reason: 'none',
     run: forgetDeployments,
+  },
+  {
+    word: 'Redeclare',
+    effect:
+      'Each is declared again with its newest document, so devices install again what was removed. Nothing changes for those that are declared already.',
+    reason: 'optional',
+    run: redeclareDeployments,
   },
 ]
 

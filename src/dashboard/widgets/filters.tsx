@@ -46,7 +46,7 @@ export function Toggle({ name, children }: { readonly name: string; readonly chi
       type="button"
       class="toggle"
       aria-pressed={isSet(name)}
-      onClick={() => set({ [name]: isSet(name) ? null : 'true' })}
+      onClick={() => set({ [name]: isSet(name) ? null : 'true', after: null })}
     >
       {children}
     </button>

@@ -1,0 +1,114 @@
+/** Devices as table rows: labels, connectivity, deployments, and when they were last heard. */
+import { type FragmentOf, graphql } from '../../data/graphql.ts'
+import { expectedOf, formatNumber } from '../../data/labels.ts'
+import { formatAge, formatFull, now } from '../../data/time.ts'
+import { href } from '../../route.ts'
+import { CountsBar } from '../counts-bar.tsx'
+import { Name } from '../name.tsx'
+import { countsFragment } from '../standing.tsx'
+import { ConnectivityMark } from '../state-mark.tsx'
+import { Cell } from '../virtual-list.tsx'
+import { SelectBox, type Selection } from './selection.tsx'
+
+export const deviceFragment = graphql(
+  `
+    fragment DeviceRow on Device {
+      id deviceId name connectivity lastHeardAt registered revokedAt retirement { at } labels { key value } parent { deviceId name lastHeardAt }
+      deploymentCounts { ...Counts }
+    }
+  `,
+  [countsFragment],
+)
+
+export type DeviceRow = FragmentOf<typeof deviceFragment>
+
+interface DeviceTableProps {
+  readonly devices: readonly DeviceRow[]
+  readonly label: string
+  readonly selection?: Selection | null
+}
+
+export function DeviceTable({ devices, label, selection = null }: DeviceTableProps) {
+  if (devices.length === 0) return null
+  return (
+    <div class="table devices" role="table" aria-label={label}>
+      <div role="rowgroup">
+        <div class="head" role="row">
+          {['Device', 'Labels', 'Connectivity', 'Deployments', 'Last heard'].map((title) => (
+            <span key={title} role="columnheader">
+              {title}
+            </span>
+          ))}
+        </div>
+        {devices.map((device) => (
+          <div key={device.id} class="row" role="row">
+            <DeviceCells device={device} selection={selection} />
+          </div>
+        ))}
+      </div>
+    </div>
+  )
+}
+
+interface LastHeardProps {
+  readonly device: {
+    readonly lastHeardAt: string | null
+    readonly parent: { readonly name: string; readonly lastHeardAt: string | null } | null
+  }
+}
+
+/** Devices behind a gateway are heard through it. */
+export function LastHeard({ device: { lastHeardAt, parent } }: LastHeardProps) {
+  const time = lastHeardAt ?? parent?.lastHeardAt ?? null
+  if (time === null) return <span class="muted">never</span>
+  return (
+    <time dateTime={time} title={formatFull(time)}>
+      {lastHeardAt === null && parent && `via ${parent.name}, `}
+      {formatAge(time, now.value)}
+    </time>
+  )
+}
+
+interface CellsProps {
+  readonly device: DeviceRow
+  readonly selection: Selection | null
+}
+
+function DeviceCells({ device, selection }: CellsProps) {
+  return (
+    <>
+      <Cell class="main">
+        <SelectBox of={selection} id={device.deviceId} name={device.name} />
+        <a href={href(['device', device.deviceId])}>
+          <Name>{device.name}</Name>
+        </a>
+        <small class="muted">
+          {[
+            device.name === device.deviceId ? null : device.deviceId,
+            device.parent && `via ${device.parent.name}`,
+            device.retirement ? 'retired' : device.revokedAt && 'revoked',
+          ]
+            .filter(Boolean)
+            .join(' · ')}
+        </small>
+      </Cell>
+      <Cell class="labels">
+        {device.labels.slice(0, 3).map(({ key, value }) => (
+          <a key={key} class="label" href={href(['devices'], { label: `${key}=${value}` })}>
+            {key}: {value}
+          </a>
+        ))}
+      </Cell>
+      <Cell class="state">
+        <ConnectivityMark of={device.connectivity} />
+      </Cell>
+      <Cell class="so-far">
+        <CountsBar counts={device.deploymentCounts} label={`Deployments of ${device.name}`} />
+        <span class="number">{formatNumber(expectedOf(device.deploymentCounts))}</span>
+      </Cell>
+      <Cell class="when number">
+        <LastHeard device={device} />
+      </Cell>
+    </>
+  )
+}
