@@ -8,7 +8,7 @@ import { ingest } from './benches/ingest.ts'
 import { ingestEmbedded } from './benches/ingest-embedded.ts'
 import { liveQueries } from './benches/live-queries.ts'
 import { memory } from './benches/memory.ts'
-import { million } from './benches/million.ts'
+import { hundredThousand, million } from './benches/million.ts'
 import { query } from './benches/query.ts'
 import { resumeStorm } from './benches/resume-storm.ts'
 import { selective } from './benches/selective.ts'
@@ -30,4 +30,5 @@ export const benches: readonly Bench[] = [
   growth,
   memory,
   million,
+  hundredThousand,
 ]

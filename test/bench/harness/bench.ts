@@ -1,6 +1,6 @@
 /** What a benchmark is given, and what it gives back. */
 import type { BenchPostgres } from './postgres.ts'
-import type { Spread } from './statistics.ts'
+import { type Spread, spread } from './statistics.ts'
 
 export interface Lab {
   /** Short rounds: for trying the benchmark out, not for its numbers. */
@@ -57,6 +57,12 @@ export function atLeast(of: string, value: Spread, aim: number): Claim {
 
 export function atMost(of: string, value: Spread, aim: number, unit = '×'): Claim {
   return { of, value, unit, aim: `≤ ${aim}${unit === '×' ? '' : ` ${unit}`}`, isReached: value.median <= aim }
+}
+
+/** All values must be at most `aim` milliseconds. */
+export function slowest(of: string, times: readonly number[], aim: number): Claim {
+  const { min, max } = spread(times)
+  return atMost(of, { median: max, min, max }, aim, 'ms')
 }
 
 export function stated(of: string, value: Spread, unit = '×'): Claim {

@@ -3,7 +3,6 @@
  * their times. The shape of a large fleet: five deployments a device, one rollout with 30 % of all deployments, 499 with the rest.
  * The audit of the server must find no drift in it, and a server goes on from it as from any other database.
  */
-import postgres from 'postgres'
 
 export interface FleetShape {
   readonly deployments: number
@@ -15,17 +14,17 @@ export function fleetShape(deployments: number): FleetShape {
   return { deployments, devices: deployments / 5 }
 }
 
-/** Into an empty database whose server is not running. */
-export async function seedThirtyDays(url: string, shape: FleetShape, say: (text: string) => void): Promise<void> {
-  const sql = postgres(url, { max: 1, onnotice: () => {} })
-  try {
-    for (const [name, statements] of Object.entries(stages(shape))) {
-      const began = performance.now()
-      for (const statement of statements) await sql.unsafe(statement)
-      say(`  ${name}: ${Math.round((performance.now() - began) / 1000)} s`)
-    }
-  } finally {
-    await sql.end()
+/** `run` executes a statement, always on the same connection, of an empty database whose server is not running. */
+export async function seedThirtyDays(
+  run: (statement: string) => Promise<unknown>,
+  shape: FleetShape,
+  say: (text: string) => void,
+): Promise<void> {
+  say(`  seeding ${shape.deployments} deployments`)
+  for (const [name, statements] of Object.entries(stages(shape))) {
+    const began = performance.now()
+    for (const statement of statements) await run(statement)
+    say(`  ${name}: ${Math.round((performance.now() - began) / 1000)} s`)
   }
 }
 
