@@ -7,7 +7,6 @@ import type { Millis, Revision } from '../domain/values.ts'
 import { readHead } from '../store/connection/log-head.ts'
 import type { Database } from '../store/database.ts'
 import { findEnded, findSilent, forgetSignatures, holdLease } from '../store/write/housekeeping.ts'
-import { pruneHistory } from '../store/write/retention.ts'
 import { findOverdue, type StallLimits, settleOverdue, shortest } from '../store/write/standstill.ts'
 import { analyzeTable, findUnanalyzed } from '../store/write/statistics.ts'
 import { followed, followSteps, readFollowed } from '../store/write/step-durations.ts'
@@ -17,6 +16,7 @@ import { forgetRemoved } from './commands/declare.ts'
 import { markSilent } from './commands/silence.ts'
 import { markStalled } from './commands/stall.ts'
 import { createDuties, type Duty } from './duties.ts'
+import { createPartitioning, createRetention } from './history.ts'
 import type { Writer } from './writer.ts'
 
 export interface Maintenance {
@@ -54,7 +54,8 @@ export function createMaintenance(options: MaintenanceOptions): Maintenance {
   let heldUntil = 0
   let isStopped = false
   let round: Promise<boolean> | null = null
-  const duties = createDuties(database.session, dutiesOf(options), failed)
+  const stopping = new AbortController()
+  const duties = createDuties(database.session, dutiesOf(options, stopping.signal), failed)
   const running = new Set<Promise<void>>()
 
   /** Renews the lease and begins what is due. */
@@ -87,6 +88,7 @@ export function createMaintenance(options: MaintenanceOptions): Maintenance {
     },
     async stop() {
       isStopped = true
+      stopping.abort()
       clearInterval(timer)
       await round?.catch(() => undefined)
       await Promise.all(running)
@@ -94,7 +96,7 @@ export function createMaintenance(options: MaintenanceOptions): Maintenance {
   }
 }
 
-function dutiesOf(options: MaintenanceOptions): readonly Duty[] {
+function dutiesOf(options: MaintenanceOptions, signal: AbortSignal): readonly Duty[] {
   const { database, writer, offlineAfter, forgetRemovedDays, historyDays } = options
   const { session } = database
   const duties: Duty[] = [
@@ -154,20 +156,9 @@ function dutiesOf(options: MaintenanceOptions): readonly Duty[] {
         }
       },
     })
-  if (historyDays !== null)
-    duties.push({
-      name: 'retention',
-      interval: 30_000,
-      budget: 10_000,
-      // Small steps, so that no batch waits long.
-      async run({ now, isOver }) {
-        while ((await pruneHistory(database, now - historyDays * day, chunk)) > 0) {
-          if (isOver()) return false
-          await new Promise(setImmediate)
-        }
-        return true
-      },
-    })
+  const history = { database, kept: historyDays === null ? null : historyDays * day, signal }
+  duties.push(createPartitioning(history))
+  if (history.kept !== null) duties.push(createRetention({ ...history, kept: history.kept }))
   return duties
 }
 

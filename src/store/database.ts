@@ -76,6 +76,11 @@ export interface Database {
    * meanwhile, the statement may still be executed later, so it must be harmless then.
    */
   append<T extends object>(connection: number, text: string, parameters: readonly unknown[]): Promise<T[]>
+  /**
+   * Changes tables in one transaction, which may take long. If it does not get a lock within a moment, it fails (55P03) and changes nothing:
+   * every other user of the table would queue up behind it.
+   */
+  alter(statements: readonly string[], signal?: AbortSignal): Promise<void>
   /** Calls `ring` with the newest revision on each NOTIFY, and with null after each (re)connection. Null: read the log. */
   listen(ring: (revision: Revision | null) => void): Promise<void>
   /** Calls `changed` when another server revokes a credential of the API, and after each (re)connection, when it may have missed that. */

@@ -125,6 +125,7 @@ describe.each(stores)('a background duty on $name', (store) => {
       .toEqual([
         'alerts',
         'checkpoints',
+        'partitions',
         'retention',
         'signatures',
         'silence',

@@ -9,6 +9,7 @@ import { markStalled } from '../../src/ingest/commands/stall.ts'
 import { readHead } from '../../src/store/connection/log-head.ts'
 import type { Database, Snapshot } from '../../src/store/database.ts'
 import { pruneHistory } from '../../src/store/write/retention.ts'
+import { divideTables } from '../support/partitions.ts'
 import { report } from '../support/reports.ts'
 import { createRoad } from '../support/road.ts'
 import { expectPast, expectPresent, expectReports, readReports } from './reference-agreement.ts'
@@ -115,6 +116,7 @@ export async function play(open: () => Promise<Database>, commands: readonly Com
     const live = listeners.filter((listener) => listener.isLive()).length
     await expect.poll(() => road.feed.hub.size, { timeout: 20_000, interval: 2 }).toBe(live + 1)
     await pruneHistory(road.database, before, step)
+    await divideTables(road.database, step)
 
     const entries = new Map(
       model.log.filter((c) => c.revision > retained.tail && c.at < before).map((c) => [c.entry, c]),

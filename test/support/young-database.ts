@@ -136,7 +136,7 @@ function measuredIn(run: Session['run'], look: (text: string, parameters?: reado
 /** Every table of which a fleet has many rows. */
 export async function fill(session: Session): Promise<void> {
   const tables = await session.run<{ name: string }>(
-    `select tablename as name from pg_tables where schemaname = 'public'`,
+    `select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'`,
   )
   for (const { name } of tables) await session.run(`alter table ${name} set (autovacuum_enabled = false)`)
   const { revision } = await readHead(session)
@@ -170,5 +170,5 @@ export async function fill(session: Session): Promise<void> {
   ]
   for (const statement of statements) await session.run(statement)
   // Autovacuum does this as rows arrive, without statistics of the table.
-  await session.run(`select brin_summarize_new_values('reports_received')`)
+  await session.run(`select brin_summarize_new_values('reports_first_received')`)
 }

@@ -99,6 +99,13 @@ export async function openPglite(options: WorkerData, idleLimit = frozenAfter): 
     },
     transaction: (work) => inTurn('write', (turn) => transact(turn.run, 1, work, beginWriting)),
     append: (_connection, text, parameters) => writing.run(text, parameters),
+    alter: (statements, signal) =>
+      inTurn('write', (turn) =>
+        transact(turn.run, 1, async ({ run }) => {
+          signal?.throwIfAborted()
+          for (const statement of statements) await run(statement)
+        }),
+      ),
     // No other process has this database: there is no other writer.
     async listen(ring) {
       ring(null)

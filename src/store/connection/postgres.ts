@@ -13,6 +13,11 @@ import { sessionOf, transact } from './transaction.ts'
 /** Milliseconds. A writer that is frozen inside its transaction must not block the others for longer than this. */
 const frozenAfter = 5_000
 
+/** Milliseconds that a change of tables waits for a lock: shorter than PostgreSQL takes to look for a deadlock, so it never causes one. */
+const lockLimit = 100
+/** Milliseconds that it may take: to validate a constraint reads the table. */
+const alterLimit = 3_600_000
+
 export interface PostgresOptions extends ReadPoolOptions {
   /** Milliseconds a statement of the writer may take, waiting for the lock included. */
   readonly writeLimit?: number
@@ -72,6 +77,26 @@ export function openPostgres({ writeLimit = 30_000, ...reading }: PostgresOption
         return connection.append<T>(text, parameters)
       } finally {
         writer.give(connection)
+      }
+    },
+    async alter(statements, signal) {
+      signal?.throwIfAborted()
+      const connection = openConnection({
+        url,
+        settings: { statement_timeout: alterLimit, lock_timeout: lockLimit },
+        timeout: alterLimit + grace,
+        silence,
+        isWorking: side.isWorking,
+        cancelProcess: side.cancel,
+      })
+      const cancel = (): void => connection.cancel()
+      signal?.addEventListener('abort', cancel)
+      try {
+        // Unprepared statements in one text are one transaction.
+        await connection.runAll(statements.join(';\n'))
+      } finally {
+        signal?.removeEventListener('abort', cancel)
+        await connection.close()
       }
     },
     listen: doorbell.listen,

@@ -21,6 +21,7 @@ import { iso } from '../sql/record-set.ts'
 import { fieldsBut, type RowOf, rowMapper } from '../sql/row-mapping.ts'
 import { toImage, toImageRecord } from '../sql/rows.ts'
 import { changeLog, deployments, epochs, logHead } from '../tables/schema.ts'
+import { newestEntry } from './changes/newest-entry.ts'
 import { d } from './deployment-filter.ts'
 
 /** The revision for `asOf` or `atRevision`. Null: the present. */
@@ -68,18 +69,12 @@ export async function revisionsAt(snapshot: Snapshot, times: readonly Millis[]):
   const found = await (asked.length === 0
     ? []
     : snapshot.rows<FoundMoment>(
-        sql`select began.base, entry.last_revision
+        sql`select began.base, found.revision as last_revision
           from json_array_elements_text(${storableJson(asked.map((time) => iso(time)))}::text::json) with ordinality as asked(time, place)
           left join lateral (
-            select ${epochs.base}, coalesce(${epochs.ended}, ${revision}::bigint) as ended,
-              (select ${changeLog.at} from ${changeLog} where ${changeLog.firstRevision} > ${epochs.base}
-                order by ${changeLog.firstRevision} limit 1) as first_at
+            select ${epochs.base}, coalesce(${epochs.ended}, ${revision}::bigint) as ended
             from ${epochs} where ${epochs.beganAt} <= asked.time::timestamptz order by ${epochs.base} desc limit 1) as began on true
-          left join lateral (
-            select ${changeLog.lastRevision} from ${changeLog}
-            where ${changeLog.at} <= asked.time::timestamptz and ${changeLog.firstRevision} > began.base and ${changeLog.firstRevision} <= began.ended
-              and began.first_at <= asked.time::timestamptz
-            order by ${changeLog.at} desc, ${changeLog.firstRevision} desc limit 1) as entry on true
+          left join lateral ${newestEntry(sql`began.base`, sql`began.ended`, (at) => sql`${at} <= asked.time::timestamptz`)} on true
           order by asked.place`,
       ))
   const revisions = found.map(({ base, last_revision: newest }) => newest ?? Math.max(base ?? tail, tail))

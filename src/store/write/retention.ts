@@ -1,26 +1,42 @@
-/** Removes what is older than the retention time, in small steps. */
+/** Removes what is older than the retention time, in small steps: what is not dropped with a partition (partitions.ts). */
 import type { Millis, Revision } from '../../domain/values.ts'
 import type { Database, Session } from '../database.ts'
 import { iso } from '../sql/record-set.ts'
-import { lockHead } from './load.ts'
+import { listPartitions } from './partitions.ts'
 
 interface Cut {
   readonly revision: Revision
   readonly at: Millis
 }
 
+export interface PruneOptions {
+  /** Milliseconds that rows of a table of several partitions are kept longer. Default: none. */
+  readonly patience?: Millis
+  /** The tables whose oldest partitions are about to be dropped. */
+  readonly dropping?: ReadonlySet<string>
+}
+
 /**
  * Removes at most `step` of each: entries of the log, reports and lines of the audit log that are older than `before`, and deleted resources
  * and resolved alerts that no entry mentions any more. Returns the number of removed rows.
+ *
+ * From a table of several partitions, rows are removed later: until then, most of them are dropped with their partition.
+ * The others are those of a table that grows so slowly that a partition lasts longer than `patience`.
  */
-export async function pruneHistory(database: Database, before: Millis, step: number): Promise<number> {
+export async function pruneHistory(
+  database: Database,
+  before: Millis,
+  step: number,
+  { patience = 0, dropping = new Set() }: PruneOptions = {},
+): Promise<number> {
   const { session } = database
-  const entries = await pruneLog(database, before, step)
-  const reports = await remove(
-    session,
-    `delete from reports where ctid = any (array(select ctid from reports where received_at < $1::timestamptz limit $2::int))`,
-    [iso(before), step],
-  )
+  const parts = async (table: string) => {
+    const names = dropping.has(table) ? [] : (await listPartitions(session, table)).map(({ name }) => name)
+    return { names, before: names.length > 1 ? before - patience : before }
+  }
+  const log = await parts('change_log')
+  const entries = log.names.length === 0 ? 0 : await pruneLog(session, log.before, step)
+  const reports = await pruneReports(session, await parts('reports'), step)
   const resources = await remove(
     session,
     `delete from resources where key = any (array(
@@ -35,35 +51,32 @@ export async function pruneHistory(database: Database, before: Millis, step: num
          and coalesce(acknowledged_revision, 0) <= (select tail from log_head) order by resolved_revision limit $1::int))`,
     [step],
   )
+  const audit = await parts('audit_log')
   const lines = await remove(
     session,
     // In the order of the index: without it, a planner without statistics reads the whole table for the few that it expects.
     'delete from audit_log where key = any (array(select key from audit_log where at < $1::timestamptz order by at limit $2::int))',
-    [iso(before), step],
+    [iso(audit.before), audit.names.length === 0 ? 0 : step],
   )
   // No count begins at a checkpoint before the tail.
-  if (entries > 0) await session.run('delete from deployment_checkpoints where revision < (select tail from log_head)')
+  await session.run('delete from deployment_checkpoints where revision < (select tail from log_head)')
   return entries + reports + resources + alerts + lines
 }
 
 /**
- * The cut is found before the lock is taken. A search under the lock was rejected because it blocked every writer: if nothing is old, a planner
- * that expects some old entries reads the whole log. The oldest entries are the first by the log's key, so `step` of them are enough.
+ * The cut is found before anything is removed. The oldest entries are the first by the log's key, so `step` of them are enough. The entries are
+ * removed first, and the tail moves last: its lock is the one that every writer waits for.
  */
-async function pruneLog(database: Database, before: Millis, step: number): Promise<number> {
-  const cut = await findCut(database.session, before, step)
+async function pruneLog(session: Session, before: Millis, step: number): Promise<number> {
+  const cut = await findCut(session, before, step)
   if (cut === null) return 0
-  return database.transaction(async (session) => {
-    // Only the values show that the range is small: a generic plan would read the whole log.
-    await session.run('set local plan_cache_mode = auto')
-    await lockHead(session)
-    const removed = await remove(session, 'delete from change_log where first_revision <= $1::bigint', [cut.revision])
-    await session.run(
-      'update log_head set tail = $1::bigint, tail_at = $2::timestamptz where id = 1 and tail < $1::bigint',
-      [cut.revision, iso(cut.at)],
-    )
-    return removed
-  })
+  return remove(
+    session,
+    'delete from change_log where first_revision <= $1::bigint',
+    [cut.revision, iso(cut.at)],
+    `, moved as (update log_head set tail = $1::bigint, tail_at = $2::timestamptz
+       where id = 1 and tail < $1::bigint and (select count(*) from old) >= 0)`,
+  )
 }
 
 /** The newest old entry at the beginning of the log. Null: the first entry is not old. */
@@ -78,6 +91,24 @@ async function findCut(session: Session, before: Millis, step: number): Promise<
     [iso(before), step],
   )
   return cut ?? null
+}
+
+/** Of one partition in a statement: a ctid is unique within a partition only. */
+async function pruneReports(
+  session: Session,
+  { names, before }: { readonly names: readonly string[]; readonly before: Millis },
+  step: number,
+): Promise<number> {
+  let removed = 0
+  for (const name of names) {
+    removed += await remove(
+      session,
+      `delete from ${name} where ctid = any (array(select ctid from ${name} where received_at < $1::timestamptz limit $2::int))`,
+      [iso(before), step - removed],
+    )
+    if (removed === step) break
+  }
+  return removed
 }
 
 /** `also`: further statements that depend on the removed rows, `old`. */

@@ -197,6 +197,6 @@ async function readOnce(sql: postgres.Sql, after: number): Promise<number> {
 async function rowsRead(sql: postgres.Sql): Promise<number> {
   await new Promise((resolve) => setTimeout(resolve, 2_500))
   const [row] = await sql<{ rows: number }[]>`
-    select (coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::float8 as rows from pg_stat_user_tables where relname = 'change_log'`
+    select sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::float8 as rows from pg_stat_user_tables where relname like 'change_log%'`
   return row?.rows ?? 0
 }

@@ -21,7 +21,7 @@ async function fill({ session }: Database, base: Revision): Promise<void> {
   const rollout = `case when i % 2 = 0 then ${spring} else ${spring} + i end`
   const series = `from generate_series(1, ${size}) i`
   const statements = [
-    ...['targets', 'deployments', 'change_log', 'rollouts'].map(
+    ...['targets', 'deployments', 'change_log_first', 'rollouts'].map(
       (table) => `alter table ${table} set (autovacuum_enabled = false)`,
     ),
     `insert into targets (key, kind, name) select i, 'DEVICE', 'device-' || i ${series}`,

@@ -1,10 +1,11 @@
-/** The revisions that may have been recorded in the times of a filter, by the log's index of times: a scan need not read the others. */
+/** The revisions that may have been recorded in the times of a filter, so that a scan need not read the others. */
 import { sql } from 'drizzle-orm'
 import type { ChangeFilter } from '../../../domain/change.ts'
 import type { Millis, Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
 import { timeParameter } from '../../sql/parameters.ts'
-import { changeLog, epochs } from '../../tables/schema.ts'
+import { changeLog, epochs, logHead } from '../../tables/schema.ts'
+import { newestEntry } from './newest-entry.ts'
 import type { Range } from './rows.ts'
 
 /** Times never decrease within an epoch. After a clock that was ahead, a later epoch may begin at an earlier time. */
@@ -16,29 +17,27 @@ export async function rangeOfTimes(session: Session, { since, before }: ChangeFi
   return { from, to }
 }
 
-const inEpoch = sql`${changeLog.firstRevision} > epoch.base and (epoch.ended is null or ${changeLog.firstRevision} <= epoch.ended)`
+const ended = sql`coalesce(epoch.ended, (select ${logHead.revision} from ${logHead}))`
 
 async function firstSince(session: Session, since: Millis): Promise<Revision> {
-  const time = timeParameter(since)
-  const newest = sql`(select ${changeLog.at} from ${changeLog} where ${changeLog.firstRevision} <= epoch.ended
-    order by ${changeLog.firstRevision} desc limit 1)`
+  const older = newestEntry(sql`epoch.base`, ended, (at) => sql`${at} < ${timeParameter(since)}`)
   const [row] = await session.rows<{ first: Revision }>(
-    sql`select found.first from (select * from ${epochs} order by ${epochs.base}) as epoch cross join lateral (
+    sql`select entry.first from (select * from ${epochs} order by ${epochs.base}) as epoch
+      cross join lateral ${older}
+      cross join lateral (
         select ${changeLog.firstRevision} as first from ${changeLog}
-        where (epoch.ended is null or ${newest} >= ${time}) and ${changeLog.at} >= ${time} and ${inEpoch}
-        order by ${changeLog.at}, ${changeLog.firstRevision} limit 1) as found
+        where ${changeLog.firstRevision} > coalesce(found.revision, epoch.base) and ${changeLog.firstRevision} <= ${ended}
+        order by ${changeLog.firstRevision} limit 1) as entry
       limit 1`,
   )
   return row?.first ?? Number.MAX_SAFE_INTEGER
 }
 
 async function lastBefore(session: Session, before: Millis): Promise<Revision> {
+  const older = newestEntry(sql`epoch.base`, ended, (at) => sql`${at} < ${timeParameter(before)}`)
   const [row] = await session.rows<{ last: Revision }>(
-    sql`select found.last from (select * from ${epochs} order by ${epochs.base} desc) as epoch cross join lateral (
-        select ${changeLog.lastRevision} as last from ${changeLog}
-        where ${changeLog.at} < ${timeParameter(before)} and ${inEpoch}
-        order by ${changeLog.at} desc, ${changeLog.firstRevision} desc limit 1) as found
-      limit 1`,
+    sql`select found.revision as last from (select * from ${epochs} order by ${epochs.base} desc) as epoch
+      cross join lateral ${older} where found.revision is not null limit 1`,
   )
   return row?.last ?? 0
 }

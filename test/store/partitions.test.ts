@@ -1,0 +1,251 @@
+/** The log, the reports and the audit log in partitions: divided under writers, dropped under readers, and made of the tables of the version before. */
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { recordAudit } from '../../src/ingest/commands/api-access.ts'
+import { recordReport } from '../../src/ingest/commands/report.ts'
+import { createPartitioning, createRetention, farewell } from '../../src/ingest/history.ts'
+import { readHead } from '../../src/store/connection/log-head.ts'
+import { migrate, readMigrations } from '../../src/store/connection/migrate.ts'
+import { openPostgres } from '../../src/store/connection/postgres.ts'
+import type { Database } from '../../src/store/database.ts'
+import { readLog } from '../../src/store/read/changes/changes.ts'
+import { resolvePast } from '../../src/store/read/past.ts'
+import { smallest } from '../../src/store/write/partition-bounds.ts'
+import { dividePartition, listPartitions, partitionedTables } from '../../src/store/write/partitions.ts'
+import { change, closeAfterEach, cursors, open, takeUntil } from '../feed/harness.ts'
+import { startFleet } from '../support/fleet.ts'
+import { follow } from '../support/follow.ts'
+import { divideTables } from '../support/partitions.ts'
+import { createRoad, type Road } from '../support/road.ts'
+import { expectKept, expectSound, revisionsBetween } from '../support/soundness.ts'
+import { postgresStores, stores } from '../support/stores.ts'
+
+closeAfterEach()
+
+const day = 86_400_000
+const never = new AbortController().signal
+const names = partitionedTables.map(({ name }) => name)
+const [logTable] = partitionedTables
+
+async function countsOf(database: Database): Promise<Record<string, number[]>> {
+  const counted = names.map(async (name) => {
+    const partitions = await listPartitions(database.session, name)
+    const rows = partitions.map(({ name: one }) =>
+      database.session.run<{ n: number }>(`select count(*) as n from ${one}`),
+    )
+    return [name, (await Promise.all(rows)).map(([row]) => row?.n ?? 0)] as const
+  })
+  return Object.fromEntries(await Promise.all(counted))
+}
+
+const line = { kind: 'MUTATION', caller: 'a', credential: 'key', address: '', outcome: 'done', detail: null } as const
+const audit = (road: Road, action: string) =>
+  road.writer.submit(recordAudit([{ ...line, action, at: Date.now(), times: 1 }]))
+
+describe.each(stores)('the tables of the history on $name', (store) => {
+  it('are divided ahead of the writes, and answer as one', async () => {
+    const [road] = await open(store)
+    const { revision: start } = await readHead(road.database.session)
+    for (let n = 0; n < 3; n += 1) {
+      await change(road)
+      await audit(road, `${n}`)
+      await divideTables(road.database, 1)
+    }
+    for (let n = 0; n < 3; n += 1) {
+      await change(road)
+      await audit(road, `${n + 3}`)
+    }
+    expect(await countsOf(road.database)).toEqual({
+      change_log: [2, 1, 1, 2],
+      reports: [2, 1, 1, 2],
+      audit_log: [2, 1, 1, 2],
+    })
+    expect((await readLog(road.database.session, start, 100)).map(({ revision }) => revision)).toEqual(
+      revisionsBetween(start, start + 6),
+    )
+    await expectSound(road.database)
+  })
+
+  it('are divided by the duty once they are large, and are one table until then', async () => {
+    const [road] = await open(store)
+    await change(road)
+    const duty = createPartitioning({ database: road.database, kept: null, signal: never })
+    const turn = { now: Date.now(), listeningSince: 0, isOver: () => false }
+    expect(await duty.run(turn)).toBe(true)
+    expect(await countsOf(road.database)).toEqual({ change_log: [1], reports: [1], audit_log: [0] })
+    // As if as many changes had been made: the writer goes on after the head.
+    await road.database.session.run(
+      'update log_head set revision = revision + $1::bigint, next_key = next_key + $1::bigint',
+      [smallest],
+    )
+    expect(await duty.run(turn)).toBe(true)
+    expect(await countsOf(road.database)).toEqual({ change_log: [1, 0, 0], reports: [1, 0, 0], audit_log: [0] })
+    expect(await duty.run(turn)).toBe(true)
+    expect((await countsOf(road.database)).change_log).toHaveLength(3)
+  })
+
+  it('keep taking writes while a division is unfinished, and the next one finishes it', async () => {
+    const [road] = await open(store)
+    const start = await change(road)
+    const dying: Database = {
+      ...road.database,
+      async alter(statements, signal) {
+        if (statements.length > 1) throw new Error('the server died')
+        return road.database.alter(statements, signal)
+      },
+    }
+    const last = async () => {
+      const partition = (await listPartitions(road.database.session, 'change_log')).at(-1)
+      return partition ?? expect.unreachable()
+    }
+    if (!logTable) return expect.unreachable()
+    await expect(dividePartition(dying, logTable, await last(), start + 3)).rejects.toThrow('died')
+    await change(road)
+    await change(road)
+    expect(await last()).toMatchObject({ to: null, cut: start + 3 })
+    // It goes on where the other one stopped, whatever bound it would choose itself.
+    await dividePartition(road.database, logTable, await last(), start + 1_000)
+    await change(road)
+    expect((await countsOf(road.database)).change_log).toEqual([3, 1])
+    expect(await last()).toMatchObject({ from: start + 3, to: null, cut: null })
+  })
+
+  it('lose what has expired by partitions, under subscribers and readers that had begun', async () => {
+    const [road] = await open(store)
+    const { database } = road
+    const { revision: start, tail } = await readHead(database.session)
+    for (let n = 0; n < 4; n += 1) await change(road)
+    await audit(road, 'old')
+    await divideTables(database, 0)
+    const { revision: middle, at } = await readHead(database.session)
+    const [newest] = await database.session.run<{ at: number }>('select max(at) as at from change_log')
+    let now = 0
+    const retention = createRetention({ database, kept: day, signal: never, monotonic: () => now })
+    const round = (time: number) => retention.run({ now: time, listeningSince: 0, isOver: () => false })
+    const files = async () => Object.values(await countsOf(database)).map((counts) => counts.length)
+
+    // Its newest row has not expired.
+    await round((newest?.at ?? 0) + day)
+    expect(await readHead(database.session)).toMatchObject({ tail })
+    const due = at + day + 1
+    await expect.poll(() => Date.now()).toBeGreaterThan(at)
+    await change(road)
+    const live = follow(road, middle)
+    await round(due)
+    // The history has ended, and what it had is there for those that began before.
+    expect(await readHead(database.session)).toMatchObject({ tail: middle })
+    expect((await countsOf(database)).change_log).toEqual([4, 1])
+    now += farewell
+    await round(due)
+    expect(await files()).toEqual([1, 1, 1])
+    expect((await countsOf(database)).change_log).toEqual([1])
+
+    const end = await change(road)
+    const [reset, ...rest] = await takeUntil(road.changes({ filter: {}, after: start + 1 }), end)
+    expect(reset).toEqual({ cursor: middle, change: null, reset: 'CURSOR_EXPIRED' })
+    expect(cursors(rest)).toEqual(revisionsBetween(middle, end))
+    await expect.poll(() => live.revisions()).toEqual(revisionsBetween(middle, end))
+    expect(live.resets()).toEqual([])
+    await live.leave()
+    const snapshot = await database.snapshot()
+    const past = (atRevision: number) => resolvePast(snapshot, { asOf: null, atRevision: `${atRevision}` })
+    await expect(past(middle - 1)).rejects.toMatchObject({ code: 'HISTORY_EXPIRED' })
+    expect(await past(middle)).toBe(middle)
+    await snapshot.close()
+  })
+})
+
+describe.each(postgresStores)('a change of partitions on $name', (store) => {
+  it('under load loses nothing, and a reader that holds the log delays it and no writer', async () => {
+    const empty = await store.create()
+    onTestFinished(() => empty.drop())
+    const roads = [await createRoad(await empty.open()), await createRoad(await empty.open())] as const
+    onTestFinished(async () => void (await Promise.all(roads.map((road) => road.close()))))
+    const [{ database }, other] = roads
+    const { revision: start } = await readHead(database.session)
+    const follower = follow(other, start)
+    const fleet = startFleet(2, (device) => (said) => roads[device ? 1 : 0].writer.submit(recordReport(said)))
+    await expect.poll(() => fleet.acknowledged).toBeGreaterThan(50)
+    const reader = await database.snapshot()
+    await reader.run('select count(*) from change_log')
+    await expect(divideTables(other.database, 200)).rejects.toMatchObject({ code: '55P03' })
+    const during = fleet.acknowledged + 50
+    await expect.poll(() => fleet.acknowledged).toBeGreaterThan(during)
+    await reader.close()
+    for (let n = 0; n < 3; n += 1) {
+      await expect
+        .poll(
+          () =>
+            divideTables(database, 200).then(
+              () => 'divided',
+              ({ code }: { code: string }) => code,
+            ),
+          { timeout: 20_000 },
+        )
+        .toBe('divided')
+      const enough = fleet.acknowledged + 300
+      await expect.poll(() => fleet.acknowledged).toBeGreaterThan(enough)
+    }
+    const played = await fleet.finish()
+    await expectKept(database, played)
+    await expectSound(database)
+    const { revision } = await readHead(database.session)
+    await expect.poll(() => follower.revisions()).toEqual(revisionsBetween(start, revision))
+    await follower.leave()
+    expect((await countsOf(database)).change_log?.slice(0, 3).every((count) => count > 0)).toBe(true)
+  })
+
+  it('keeps a server of the version before from removing other reports than it means', async () => {
+    const [road] = await open(store)
+    await change(road)
+    const { session } = road.database
+    const ofBefore = () =>
+      session.run(
+        'delete from reports where ctid = any (array(select ctid from reports where received_at < $1::timestamptz limit 10))',
+        [new Date(0).toISOString()],
+      )
+    await ofBefore()
+    await divideTables(road.database, 0)
+    await expect(ofBefore()).rejects.toThrow('reports are removed from one partition at a time')
+  })
+
+  it('makes the tables of the version before the first partitions as they are: nothing is written anew', async () => {
+    const bare = await store.createBare()
+    onTestFinished(() => bare.drop())
+    const known = await readMigrations()
+    const place = known.findIndex(({ tag }) => tag.endsWith('_partitions'))
+    const database = openPostgres({ url: bare.config.url ?? '' })
+    onTestFinished(() => database.close())
+    await migrate(database, known.slice(0, place))
+    const { session } = database
+    await session.run(
+      `insert into change_log (first_revision, last_revision, at, changes) select n, n, now(), '[]' from generate_series(1, 500) as n`,
+    )
+    await session.run(
+      `insert into reports (deployment_key, key, verdict, received_at, state, dialect) select n, n, 'STALE', now(), 'FAILED', 'margo' from generate_series(1, 500) as n`,
+    )
+    await session.run(
+      `insert into audit_log (at, kind, who, credential, address, action, outcome) select now(), '', '', '', '', 'a' || n, '' from generate_series(1, 500) as n`,
+    )
+    const filesOf = (tables: readonly string[]) =>
+      session.run(
+        `select c.relfilenode as file from pg_class c left join pg_index i on i.indexrelid = c.oid
+         where c.relkind in ('r', 'i') and coalesce(i.indrelid, c.oid) = any ($1::regclass[]) order by 1`,
+        [`{${tables.join()}}`],
+      )
+    const before = await filesOf(names)
+    await migrate(database, known)
+    expect(await filesOf(names.map((name) => `${name}_first`))).toEqual(before)
+    expect(await countsOf(database)).toEqual({ change_log: [500], reports: [500], audit_log: [500] })
+    const unattached = await session.run<{ name: string }>(
+      `select c.relname as name from pg_index i join pg_class c on c.oid = i.indexrelid
+       where i.indrelid = any ($1::regclass[]) and not exists (select from pg_inherits h where h.inhrelid = c.oid)`,
+      [`{${names.map((name) => `${name}_first`).join()}}`],
+    )
+    // Only the version before finds times by it.
+    expect(unattached).toEqual([{ name: 'change_log_first_at' }])
+    const [next] = await session.run(
+      `insert into audit_log (at, kind, who, credential, address, action, outcome) values (now(), '', '', '', '', 'next', '') returning key`,
+    )
+    expect(next).toEqual({ key: 501 })
+  })
+})
