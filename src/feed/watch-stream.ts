@@ -29,6 +29,8 @@ export interface WatchOptions {
   readonly matches?: (change: Change) => boolean
   /** Continues where another stream with the same topics was. Absent: begins with the present. */
   readonly from?: WatchPosition | undefined
+  /** The stream reads much, such as all deployments: it spends at most a fifth of its time on it. Changes that come meanwhile are merged. */
+  readonly isPaced?: boolean
   /** The principal that reads are charged to. */
   readonly whose?: string | undefined
 }
@@ -58,11 +60,15 @@ export interface WatchStreamSource {
   readonly closed?: (() => void) | undefined
 }
 
+/** Milliseconds of reading that need no pause, and the longest pause. */
+const briefly = 20
+const longestPause = 5_000
+
 const nothing: WatchPosition = { cursor: 0, commits: [], merged: 0, isComplete: true }
 
 export function createWatchStream(
   source: WatchStreamSource,
-  { topics, matches = () => true, from = nothing, whose = '' }: WatchOptions,
+  { topics, matches = () => true, from = nothing, isPaced = false, whose = '' }: WatchOptions,
 ): WatchStream {
   let { cursor, merged, isComplete } = from
   let commits = [...from.commits]
@@ -72,6 +78,8 @@ export function createWatchStream(
   /** The position before the last event, without what followed. */
   let last = nothing
   let wakeConsumer = (): void => undefined
+  let pausedUntil = 0
+  let pause: NodeJS.Timeout | undefined
 
   const detach = source.hub.subscribe({
     topics,
@@ -96,9 +104,25 @@ export function createWatchStream(
   })
 
   function wake(): void {
-    if (!isWaiting) return
+    if (!isWaiting || isPausing()) return
     isWaiting = false
     wakeConsumer()
+  }
+
+  /** The end of the pause wakes the consumer. */
+  function isPausing(): boolean {
+    const left = ended ? 0 : pausedUntil - performance.now()
+    if (left <= 0) return false
+    pause ??= setTimeout(() => {
+      pause = undefined
+      if (isDue) wake()
+    }, left)
+    return true
+  }
+
+  function pauseAfter(began: number): void {
+    const taken = performance.now() - began
+    if (taken > briefly) pausedUntil = performance.now() + Math.min(4 * taken, longestPause)
   }
 
   function rest(): 'idle' {
@@ -113,7 +137,14 @@ export function createWatchStream(
         release()
         return end()
       }
-      return { ...take(revision), snapshot, release }
+      const event = { ...take(revision), snapshot, release }
+      if (!isPaced) return event
+      const began = performance.now()
+      const released = (): void => {
+        release()
+        pauseAfter(began)
+      }
+      return { ...event, release: released }
     } catch (error) {
       if (ended) return end()
       const hasBegun = cursor > 0
@@ -152,6 +183,7 @@ export function createWatchStream(
   function close(failure?: unknown): void {
     if (ended) return
     ended = { failure }
+    clearTimeout(pause)
     detach()
     source.closed?.()
     wake()
@@ -162,7 +194,7 @@ export function createWatchStream(
       isWaiting = false
       last = nothing
       if (ended) return end()
-      return isDue ? read() : rest()
+      return isDue && !isPausing() ? read() : rest()
     },
     onWake(notify) {
       wakeConsumer = notify

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { Change } from '../../src/domain/change.ts'
 import { createHub } from '../../src/feed/hub.ts'
 import { createWatchStream } from '../../src/feed/watch-stream.ts'
@@ -32,5 +32,49 @@ describe('a watched state', () => {
       [3, [3]],
     ])
     await stream.return()
+  })
+
+  it('that reads much pauses four times as long, merges what happens meanwhile, and can be closed', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const head = { revision: 0, epochBase: 0, tail: 0, tailAt: 0, at: 0, writes: 0 }
+    const hub = createHub({ head: async () => head, read: async () => [] }, head)
+    const refresher = {
+      join: async () => ({ snapshot: {} as unknown as Snapshot, revision: hub.last, release: () => {} }),
+    }
+    const stream = createWatchStream(
+      { hub, refresher, whenReadable: () => {}, capacity: 10, subscribers: () => 1 },
+      { topics: ['all'], isPaced: true },
+    )
+    let woken = 0
+    stream.onWake(() => {
+      woken += 1
+    })
+    const change = () =>
+      hub.publish(hub.last, [{ revision: hub.last + 1, kind: 'DEPLOYMENT_STALLED' } as unknown as Change])
+    change()
+    const first = await stream.next()
+    vi.advanceTimersByTime(100)
+    if (typeof first === 'object') first.release()
+    change()
+    expect(await stream.next()).toBe('idle')
+    expect(stream.isIdle()).toBe(false)
+    change()
+    vi.advanceTimersByTime(399)
+    expect(woken).toBe(0)
+    vi.advanceTimersByTime(2)
+    expect(woken).toBe(1)
+    const second = await stream.next()
+    expect(second).toMatchObject({ cursor: 3, coalesced: 1 })
+    vi.advanceTimersByTime(60_000)
+    if (typeof second === 'object') second.release()
+    expect(await stream.next()).toBe('idle')
+    change()
+    vi.advanceTimersByTime(4_000)
+    expect(woken).toBe(1)
+    stream.close()
+    expect(woken).toBe(2)
+    expect(await stream.next()).toBe('ended')
+    expect(vi.getTimerCount()).toBe(0)
   })
 })

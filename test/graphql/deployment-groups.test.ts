@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { StatusReport } from '../../src/domain/report.ts'
 import { registerDevices } from '../../src/ingest/commands/device.ts'
 import { stores } from '../support/stores.ts'
+import { transports } from './clients.ts'
 import { type Api, startApi } from './harness.ts'
 import { namedAuth } from './principals.ts'
 
@@ -113,6 +114,49 @@ describe.each(stores)('groups of deployments on $name', (store) => {
       after = page.pageInfo.endCursor
     }
   }
+
+  it('are, live, what the query has at each cursor', async () => {
+    const group =
+      'key detail components counts { total failed installed } since changedAt revision deployments(first: 1) { id }'
+    const orders = ['SIZE_DESC', 'FAILED_DESC', 'CHANGED_DESC', 'VALUE']
+    const lists = Object.keys(groupings).map((by, index) => ({
+      args: `by: ${by}, orderBy: ${orders[index % orders.length]}, first: ${1 + (index % 4)}, filter: { deploymentIds: ["live-0", "live-1"] }`,
+      // biome-ignore lint/suspicious/noExplicitAny: groups, as selected above.
+      groups: [] as any[],
+    }))
+    const streams = lists.map(({ args }, index) =>
+      (transports[index % transports.length] ?? expect.unreachable()).watch(
+        api.url,
+        `subscription { deploymentGroups(${args}) { cursor isSnapshot removed hasNextPage rows { change from position group { ${group} } } } }`,
+        {},
+        'viewer',
+      ),
+    )
+    const following = lists.map(async (list, index) => {
+      for (;;) {
+        const { deploymentGroups: update } = await (streams[index] ?? expect.unreachable()).data()
+        const gone = new Set([...update.removed, ...update.rows.map(({ from }: { from: number | null }) => from)])
+        list.groups = update.isSnapshot ? [] : list.groups.filter((_, position) => !gone.has(position))
+        for (const { position, group: one } of update.rows) list.groups.splice(position, 0, one)
+        const past = await api.ask(
+          `{ deploymentGroups(${list.args}, atRevision: "${update.cursor}") { nodes { ${group} } pageInfo { hasNextPage } } }`,
+        )
+        const withoutIds = (groups: readonly object[]) => groups.map((one) => ({ ...one, key: null, deployments: [] }))
+        expect(withoutIds(list.groups)).toEqual(withoutIds(past.deploymentGroups.nodes))
+        expect(update.hasNextPage).toBe(past.deploymentGroups.pageInfo.hasNextPage)
+      }
+    })
+    const ended = Promise.allSettled(following)
+    for (const { device, deployment, ...rest } of fc.sample(sent, { numRuns: 25, seed: 7 }))
+      await api.report({ reporter: `edge-${device}`, deploymentId: `live-${deployment}`, ...rest })
+    for (const list of lists) {
+      const { args } = list
+      const { deploymentGroups } = await api.ask(`{ deploymentGroups(${args}) { nodes { ${group} } } }`)
+      await expect.poll(() => list.groups).toEqual(deploymentGroups.nodes)
+    }
+    for (const stream of streams) await stream.close()
+    for (const result of await ended) expect(result).toMatchObject({ reason: { message: 'the stream is complete' } })
+  })
 
   it('equal the list, grouped, for every grouping, filter and revision', async () => {
     const wishes = fc.record({

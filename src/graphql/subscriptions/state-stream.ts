@@ -43,7 +43,7 @@ export function streamState<Payload, Memory>(
   begin: Past<Memory> = { memory: null, sentUpTo: 0 },
 ): Source<Payload> {
   const { feed, principal, whose } = context
-  const { isUnscoped = false } = options
+  const { isUnscoped = false, isPaced = false } = options
   let wake = (): void => undefined
   let subscribers = 1
   let isClosed = false
@@ -54,7 +54,7 @@ export function streamState<Payload, Memory>(
   let watched = watch(options)
 
   function watch(what: WatchOptions): Shared<WatchStream> {
-    const stream = feed.watch({ ...what, whose })
+    const stream = feed.watch({ ...what, whose, isPaced })
     stream.onWake(() => wake())
     return stream
   }
@@ -128,7 +128,7 @@ export function streamState<Payload, Memory>(
       streamState(
         context,
         key,
-        { topics, ...(matches && { matches }), isUnscoped, from: watched.before() },
+        { topics, ...(matches && { matches }), isUnscoped, isPaced, from: watched.before() },
         react,
         before,
       ),

@@ -15,7 +15,7 @@ import { type DeploymentFilterInput, DeploymentFilterRef, toDeploymentFilter } f
 import { GroupingEnum, groupDescriptions, toGroupedBy } from './grouping.ts'
 
 /** A group, and the question that it answers. */
-interface GroupNode extends GroupRow {
+export interface GroupNode extends GroupRow {
   readonly of: Parent
   readonly filter: DeploymentFilter
   readonly asOf: Revision | null

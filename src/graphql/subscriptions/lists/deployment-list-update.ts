@@ -15,16 +15,8 @@ import { toDeploymentFilter } from '../../objects/selectors/deployment-filter.ts
 import { dependsOnTargets, deploymentTopics, hasHistory } from '../deployment-topics.ts'
 import { FeedReset, resumedFrom } from '../feed-event.ts'
 import { streamState } from '../state-stream.ts'
+import { ListChangeEnum } from './list-change.ts'
 import { type ListReads, type ListUpdate, reactToList } from './live-list.ts'
-
-const ListChangeEnum = builder.enumType('ListChange', {
-  description: 'What happened to a row of a live list.',
-  values: {
-    INSERTED: { description: 'It was not in the list before.' },
-    UPDATED: { description: 'It changed, and the rows around it did not.' },
-    MOVED: { description: 'It changed, and is elsewhere in the list.' },
-  },
-})
 
 type Update = ListUpdate<DeploymentRow>
 
