@@ -1,5 +1,6 @@
 import type { Millis } from '../domain/values.ts'
 import type { Writer } from '../ingest/writer.ts'
+import { coalesce } from '../store/connection/coalesce.ts'
 import { describeOutage, isTransient } from '../store/connection/failure.ts'
 import { missingMigrations } from '../store/connection/migrate.ts'
 import { createTimeout } from '../store/connection/timeout.ts'
@@ -23,41 +24,31 @@ export async function sendLiveness(exchange: Exchange): Promise<void> {
 /** Milliseconds. The embedded database runs statements in turn, so a busy one responds late. */
 const checkTimeout = 5_000
 
-interface Health {
-  /** Null: none. */
-  readonly problem: string | null
-  readonly duties: readonly DutyState[]
-}
-
 /**
  * Readiness: the database has the tables and accepts writes, and the server is not shutting down. `?verbose` adds the state of the
  * background duties and of the standbys. A failing duty does not affect readiness: another replica would fail too, and devices can still report.
  */
 export function createReadiness(deps: HealthDeps): (exchange: Exchange) => Promise<void> {
-  const { database, isClosing, clock } = deps
-  let checking: Promise<Health> | null = null
+  const { database, writer, isClosing, clock } = deps
+  let checking: Promise<string | null> | null = null
+  const duties = coalesce(() => within(checkTimeout, listDuties(database.session), []).catch(() => []))
   return async (exchange) => {
     // The route is public, so concurrent requests share one check of the database.
-    checking ??= within(checkTimeout, check(deps)).finally(() => {
+    checking ??= within(checkTimeout, findProblem(database, writer), 'the database does not answer').finally(() => {
       checking = null
     })
     const found = await checking
-    const problem = isClosing() ? 'the server is shutting down' : found.problem
+    const problem = isClosing() ? 'the server is shutting down' : found
     const body = problem === null ? { status: 'ready' } : { status: 'not ready', reason: problem }
     const isVerbose = new URLSearchParams(exchange.request.url?.split('?')[1]).has('verbose')
     const details = isVerbose
       ? {
-          duties: found.duties.map((duty) => describeDuty(duty, clock())),
+          duties: (found === null ? await duties() : []).map((duty) => describeDuty(duty, clock())),
           ...(database.standbys && { standbys: database.standbys.states().map(describeStandby) }),
         }
       : {}
     answer(exchange, problem === null ? 200 : 503, 'application/json', JSON.stringify({ ...body, ...details }))
   }
-}
-
-async function check({ database, writer }: HealthDeps): Promise<Health> {
-  const problem = await findProblem(database, writer)
-  return { problem, duties: problem === null ? await listDuties(database.session).catch(() => []) : [] }
 }
 
 function describeDuty({ name, succeededAt, failures, seconds, cursor }: DutyState, now: Millis): object {
@@ -76,11 +67,16 @@ function describeStandby({ number, problem, lag, reads }: StandbyState): object 
   return { number, state: problem === null ? 'used' : 'left out', problem, lag, reads }
 }
 
+/** Null: none. */
 async function findProblem(database: Database, { failure }: HealthDeps['writer']): Promise<string | null> {
   try {
-    const missing = await missingMigrations(database.session)
+    // On the embedded database a write goes before the reads that wait: the check of a busy server is not the last of them.
+    const { missing, readOnly } = await database.transaction(async (session) => ({
+      missing: await missingMigrations(session),
+      readOnly: await isReadOnly(session),
+    }))
     if (missing.length > 0) return `the database lacks the migrations ${missing.join(', ')}`
-    if (await isReadOnly(database)) return 'the database is read-only'
+    if (readOnly) return 'the database is read-only'
     // Only a write detects a full disk. A write in every probe would cost too much, so it runs only after a failure.
     if (failure) await probeWriting(database)
     return null
@@ -89,8 +85,8 @@ async function findProblem(database: Database, { failure }: HealthDeps['writer']
   }
 }
 
-async function within(time: number, work: Promise<Health>): Promise<Health> {
-  const { promise: late, resolve } = Promise.withResolvers<Health>()
-  const timeout = createTimeout(time, () => resolve({ problem: 'the database does not answer', duties: [] }))
+async function within<T>(time: number, work: Promise<T>, otherwise: T): Promise<T> {
+  const { promise: late, resolve } = Promise.withResolvers<T>()
+  const timeout = createTimeout(time, () => resolve(otherwise))
   return Promise.race([work, late]).finally(timeout.end)
 }

@@ -35,6 +35,21 @@ describe.each(stores)('on $name', (store) => {
     }
   })
 
+  it('is ready while many reads wait', async () => {
+    const { session } = server.app.database
+    let [read, isAnswered] = [0, false]
+    const reads = Array.from({ length: 60 }, () =>
+      session.run('select pg_sleep(0.05)').then(() => {
+        if (!isAnswered) read += 1
+      }),
+    )
+    const response = await fetch(`${server.url}/readyz`)
+    isAnswered = true
+    expect(response.status).toBe(200)
+    expect(read).toBeLessThan(reads.length)
+    await Promise.all(reads)
+  })
+
   it('is not ready without its tables', async () => {
     const { session } = server.app.database
     const rows = await session.run<{ tag: string }>('select tag from migrations order by tag')

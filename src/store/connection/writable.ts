@@ -1,14 +1,12 @@
 /** Checks whether the database accepts writes: it may answer every read and refuse writes. */
-import type { Database } from '../database.ts'
+import type { Database, Session } from '../database.ts'
 
-/** Uses the writer's connection: a setting may differ between connections that began before and after its change. */
-export async function isReadOnly(database: Database): Promise<boolean> {
-  return database.transaction(async (session) => {
-    const [row] = await session.run<{ answer: boolean }>(
-      `select pg_is_in_recovery() or current_setting('transaction_read_only')::boolean as answer`,
-    )
-    return row?.answer ?? false
-  })
+/** Needs the session of the writer's connection: a setting may differ between connections that began before and after its change. */
+export async function isReadOnly(session: Pick<Session, 'run'>): Promise<boolean> {
+  const [row] = await session.run<{ answer: boolean }>(
+    `select pg_is_in_recovery() or current_setting('transaction_read_only')::boolean as answer`,
+  )
+  return row?.answer ?? false
 }
 
 const undone = new Error('the write of a probe is rolled back')
