@@ -58,6 +58,32 @@ describe.each(stores)('migrating on $name', (store) => {
   })
 })
 
+describe.each(postgresStores)('a migration of tables in use on $name', (store) => {
+  it('waits for no reader while others wait behind it, and gives way where both would wait for each other', async () => {
+    const database = await openFresh(store)
+    const reader = await database.snapshot()
+    await reader.run('select count(*) from targets')
+    const both = migration(
+      '0900_both',
+      'alter table rollouts add column newer int',
+      'alter table targets add column newer int',
+    )
+    let isDone = false
+    const migrating = migrate(database, [...known, both]).then(() => {
+      isDone = true
+    })
+    const waits = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+    await expect.poll(() => database.session.run(waits), { interval: 5 }).not.toEqual([])
+    // The migration has the lock of this table, and waits for the one that the reader has.
+    await reader.run('select count(*) from rollouts')
+    await database.session.run('select count(*) from targets')
+    expect(isDone).toBe(false)
+    await reader.close()
+    await migrating
+    expect(await database.session.run('select r.newer, t.newer from rollouts r, targets t')).toEqual([])
+  })
+})
+
 describe.each(postgresStores)('processes that start at the same moment on $name', (store) => {
   it('find one database, in one epoch', async () => {
     const empty = await store.createBare()

@@ -20,20 +20,48 @@ export async function readMigrations(): Promise<readonly Migration[]> {
   )
 }
 
-/** Applies all missing migrations in the journal's order, or none. A missing one may have been merged after a later one. */
+/** Milliseconds that a migration waits for a lock: others queue up behind it, and PostgreSQL looks for deadlocks only after a second. */
+const lockLimit = 300
+const attempts = 100
+
+/**
+ * Applies the missing migrations in the journal's order, each in a transaction. A missing one may have been merged after a later one. One
+ * transaction for all was rejected: the locks of the first would be held while the last is executed.
+ */
 export async function migrate(database: Database, migrations?: readonly Migration[]): Promise<void> {
   const known = migrations ?? (await readMigrations())
-  await database.transaction(async (session) => {
-    await session.run('select pg_advisory_xact_lock($1::bigint)', [lockKey])
+  const missing = await locked(database, async (session) => {
     await session.run(
       'create table if not exists migrations (tag text primary key, applied_at timestamptz not null default now())',
     )
     const applied = await appliedTags(session)
-    for (const { tag, text } of known) {
-      if (applied.has(tag)) continue
-      for (const statement of text.split('--> statement-breakpoint')) await session.run(statement)
-      await session.run('insert into migrations (tag) values ($1)', [tag])
+    return known.filter(({ tag }) => !applied.has(tag))
+  })
+  for (const migration of missing) await apply(database, migration)
+}
+
+/** Servers that run on the tables hold locks. A migration that did not get one leaves them to the servers for a moment, and begins anew. */
+async function apply(database: Database, { tag, text }: Migration): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await locked(database, async (session) => {
+        if ((await appliedTags(session)).has(tag)) return
+        await session.run(`set local lock_timeout = ${lockLimit}`)
+        for (const statement of text.split('--> statement-breakpoint')) await session.run(statement)
+        await session.run('insert into migrations (tag) values ($1)', [tag])
+      })
+    } catch (error) {
+      const isLocked = error instanceof Error && 'code' in error && (error.code === '55P03' || error.code === '40P01')
+      if (!isLocked || attempt === attempts) throw error
+      await new Promise((resolve) => setTimeout(resolve, Math.min(50 * attempt, 1_000)))
     }
+  }
+}
+
+function locked<T>(database: Database, work: (session: Session) => Promise<T>): Promise<T> {
+  return database.transaction(async (session) => {
+    await session.run('select pg_advisory_xact_lock($1::bigint)', [lockKey])
+    return work(session)
   })
 }
 
