@@ -4,20 +4,46 @@ import {
   checkpointed,
   entriesSinceCheckpoint,
   fleetSpacing,
+  largeRollouts,
   moveCheckpointed,
   readCheckpointed,
   rolloutSpacing,
+  type Walked,
   walkEntries,
   writeCheckpoints,
 } from '../store/write/checkpoints.ts'
 import type { Duty } from './duties.ts'
 
 const fleet = 0
+/** Entries after which the number since the rollout's last checkpoint is looked up: most rollouts have fewer, and cost no look-up. */
+const looked = 100
+/** Rollouts with counted entries. Beyond it, those that have few are counted anew. */
+const mostCounted = 100_000
+
+interface Count {
+  /** Entries since the last checkpoint, or since this server has counted. */
+  readonly n: number
+  readonly isWhole: boolean
+}
 
 export function createCheckpoints(database: Database): Duty {
   const { session } = database
-  /** Entries since the last checkpoint, of the fleet and of rollouts. If another replica had the lease meanwhile, checkpoints are closer. */
-  const entries = new Map<number, number>([[fleet, fleetSpacing]])
+  /** Of the fleet. If another replica had the lease meanwhile, checkpoints are closer. */
+  let ofFleet = fleetSpacing
+  const counts = new Map<number, Count>()
+
+  /** Counts the entries that were read, and returns the rollouts whose checkpoint is due. */
+  async function count({ byRollout, revision }: Walked): Promise<number[]> {
+    const large: number[] = []
+    for (const [key, more] of byRollout) {
+      const { n, isWhole } = counts.get(key) ?? { n: 0, isWhole: false }
+      counts.set(key, { n: n + more, isWhole })
+      if (!isWhole && n + more >= looked) large.push(key)
+    }
+    for (const [key, n] of await entriesSinceCheckpoint(session, large, revision)) counts.set(key, { n, isWhole: true })
+    if (counts.size > mostCounted) for (const [key, { n }] of counts) if (n < looked) counts.delete(key)
+    return byRollout.map(([key]) => key).filter((key) => (counts.get(key)?.n ?? 0) >= rolloutSpacing)
+  }
 
   return {
     name: checkpointed,
@@ -30,24 +56,21 @@ export function createCheckpoints(database: Database): Duty {
         if (cursor === null) return true
         if (walked === null) {
           // Without any checkpoint, counts by state of certain convergence would count the fleet's rows.
-          if (entries.get(fleet) === fleetSpacing) {
+          if (ofFleet === fleetSpacing) {
             await writeCheckpoints(database, cursor, [fleet])
-            entries.set(fleet, 0)
+            ofFleet = 0
           }
           return true
         }
-        const unknown = [...walked.entries.keys()].filter((key) => !entries.has(key))
-        for (const [key, n] of await entriesSinceCheckpoint(session, unknown, cursor)) entries.set(key, n)
-        const due: number[] = []
-        for (const [key, n] of walked.entries) {
-          const since = (entries.get(key) ?? 0) + n
-          entries.set(key, since)
-          if (since >= (key === fleet ? fleetSpacing : rolloutSpacing)) due.push(key)
-        }
+        ofFleet += walked.entries
+        const isFleetDue = ofFleet >= fleetSpacing
+        const rollouts = await count(walked)
+        const due = [...(isFleetDue ? [fleet] : []), ...(await largeRollouts(session, rollouts))]
         if (due.length > 0) await writeCheckpoints(database, walked.revision, due)
-        for (const key of due) entries.set(key, 0)
+        if (isFleetDue) ofFleet = 0
+        for (const key of rollouts) counts.set(key, { n: 0, isWhole: true })
         await moveCheckpointed(session, walked.revision)
-        if ((walked.entries.get(fleet) ?? 0) < fleetSpacing) return true
+        if (walked.entries < fleetSpacing) return true
         if (isOver()) return false
       }
     },

@@ -36,10 +36,12 @@ export async function readCheckpointed(session: Session): Promise<Revision | nul
 export interface Walked {
   /** The end of the last entry. */
   readonly revision: Revision
-  /** The number of entries of the fleet (0) and of each rollout that is large enough. */
-  readonly entries: ReadonlyMap<number, number>
+  readonly entries: number
+  /** The number of entries of each rollout. */
+  readonly byRollout: readonly (readonly [rolloutKey: number, entries: number])[]
 }
 
+/** Looks up no rollout: in a fleet of many rollouts, that would cost as many look-ups as there are reports. */
 const walk = `
   with entries as materialized (
     select last_revision, rollout_key, from_rollout_key from change_log where first_revision > $1::bigint order by first_revision limit $2::int
@@ -48,18 +50,30 @@ const walk = `
       select rollout_key as key from entries where rollout_key is not null
       union all select from_rollout_key from entries where from_rollout_key is not null) either group by key
   )
-  select 0::bigint as key, count(*)::int as n, max(last_revision) as revision from entries
-  union all
-  select t.key, t.n, null from touched t cross join lateral (
-    select from rollouts r where r.key = t.key
-      and r.pending + r.installing + r.installed + r.failed + r.removing + r.removed >= ${fewest} offset 0) r`
+  select max(last_revision) as revision, count(*)::int as entries,
+    (select json_agg(json_build_array(key, n)) from touched) as "byRollout" from entries`
 
 /** The next entries, at most as many as may lie between two checkpoints of the fleet. Null: there are none. */
 export async function walkEntries(session: Session, cursor: Revision): Promise<Walked | null> {
-  const rows = await session.run<{ key: number; n: number; revision: Revision | null }>(walk, [cursor, fleetSpacing])
-  const revision = rows[0]?.revision ?? null
-  if (revision === null) return null
-  return { revision, entries: new Map(rows.map(({ key, n }) => [key, n])) }
+  const [row] = await session.run<{
+    revision: Revision | null
+    entries: number
+    byRollout: Walked['byRollout'] | null
+  }>(walk, [cursor, fleetSpacing])
+  const { revision = null, entries = 0, byRollout = null } = row ?? {}
+  return revision === null ? null : { revision, entries, byRollout: byRollout ?? [] }
+}
+
+/** Those of the rollouts that are large enough for checkpoints. */
+export async function largeRollouts(session: Session, rolloutKeys: readonly number[]): Promise<number[]> {
+  if (rolloutKeys.length === 0) return []
+  const rows = await session.run<{ key: number }>(
+    `select r.key from json_array_elements_text($1::text::json) x
+     cross join lateral (select r.key from rollouts r where r.key = x::bigint
+       and r.pending + r.installing + r.installed + r.failed + r.removing + r.removed >= ${fewest} offset 0) r`,
+    [JSON.stringify(rolloutKeys)],
+  )
+  return rows.map(({ key }) => key)
 }
 
 /** The entries since the last checkpoint, up to the spacing, of rollouts whose number is not known. */
@@ -68,6 +82,7 @@ export async function entriesSinceCheckpoint(
   rolloutKeys: readonly number[],
   upTo: Revision,
 ): Promise<ReadonlyMap<number, number>> {
+  if (rolloutKeys.length === 0) return new Map()
   const rows = await session.run<{ key: number; n: number }>(
     `select r.key, case when last.revision is null and r.pending + r.installing + r.installed + r.failed + r.removing + r.removed >= ${rolloutSpacing}
         then ${rolloutSpacing} else since.n end as n

@@ -67,8 +67,15 @@ describe.each(stores)('counts in the past on $name', (store) => {
     const database = await openFresh(store)
     const base = (await readHead(database.session)).revision
     await fill(database, base)
-    const duty = createCheckpoints(database)
+    const lookedUp: unknown[] = []
+    const run: Session['run'] = (text, parameters = []) => {
+      if (text.includes('from rollouts')) lookedUp.push(...JSON.parse(String(parameters[0])))
+      return database.session.run(text, parameters)
+    }
+    const duty = createCheckpoints({ ...database, session: { ...database.session, run } })
     expect(await duty.run({ now: 0, listeningSince: 0, isOver: () => false })).toBe(true)
+    // Once for its entries before the server began to count, and once for each checkpoint. The 25,000 small rollouts are not looked up.
+    expect(lookedUp).toEqual(Array.from({ length: 1 + (2 * size) / 5_000 }, () => spring))
     const kept = await database.session.run(
       'select rollout_key, count(*)::int as n from deployment_checkpoints group by 1 order by 1',
     )
