@@ -62,6 +62,30 @@ describe.each(stores)('the history of resources on $name', (store) => {
     const found = rollout.resources.nodes.find(({ name }: Shown) => name === resources.nodes[0].name)
     expect(found.history.totalCount).toBe(1)
   })
+
+  it('has counts at many moments, in the access scope too', async () => {
+    const { changes } = await api.ask(
+      '{ changes(first: 100, filter: { kinds: [RESOURCE_STATUS_CHANGED] }) { nodes { at } } }',
+    )
+    const numbers = 'total sync { pending applied failed } revision'
+    for (const as of ['viewer', 'viewer/project:alpha', 'viewer/project:beta'])
+      for (const filter of ['', ', filter: { kinds: ["Pod"], apps: ["web"] }', ', filter: { sync: [APPLIED] }']) {
+        const args = `from: "${changes.nodes[0].at}", to: "${changes.nodes.at(-1).at}", points: 9${filter}`
+        const { resourceCountsOverTime: points } = await api.ask(
+          `{ resourceCountsOverTime(${args}) { at revision counts { ${numbers} } } }`,
+          {},
+          as,
+        )
+        expect(points).toHaveLength(9)
+        for (const { at, revision, counts } of points) {
+          const { resourceCounts } = await api.ask(`{ resourceCounts(asOf: "${at}"${filter}) { ${numbers} } }`, {}, as)
+          expect(counts).toEqual(resourceCounts)
+          expect(revision).toBe(counts.revision)
+        }
+      }
+    const { errors } = await api.query('{ resourceCountsOverTime(from: "1970-01-01T00:00:00Z") { at } }')
+    expect(errors).toMatchObject([{ extensions: { code: 'HISTORY_EXPIRED' } }])
+  })
 })
 
 interface Shown {

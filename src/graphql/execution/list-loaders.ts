@@ -1,9 +1,10 @@
-/** The reads of live lists of one snapshot (loaders.ts). */
-import type { Revision } from '../../domain/values.ts'
+/** The reads of live lists and series of one snapshot (loaders.ts). */
+import type { Millis, Revision } from '../../domain/values.ts'
 import type { Snapshot } from '../../store/database.ts'
 import type { DeploymentFilter } from '../../store/read/deployment-filter.ts'
 import type { DeploymentOrder } from '../../store/read/deployments.ts'
 import { type Candidates, placesOf, withChangedResources } from '../../store/read/filters/listed-places.ts'
+import { revisionsAt } from '../../store/read/past.ts'
 
 export function listLoaders(s: Snapshot) {
   return {
@@ -16,6 +17,8 @@ export function listLoaders(s: Snapshot) {
       upTo: string | null,
       limit: number,
     ) => placesOf(s, candidates, filter, order, upTo, limit),
+    /** The newest revision at or before each time. Throws HISTORY_EXPIRED for a time before the retained history. */
+    revisionsAt: (times: readonly Millis[]) => revisionsAt(s, times),
     withChangedResources: (keys: readonly number[], after: Revision) => withChangedResources(s, keys, after),
   }
 }

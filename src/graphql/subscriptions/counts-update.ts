@@ -101,7 +101,7 @@ builder.subscriptionFields((t) => ({
 }))
 
 /** The changes that can change a count. The narrowest field of the filter selects the feed topic. */
-function deploymentWatch(filter: DeploymentFilter): WatchOptions {
+export function deploymentWatch(filter: DeploymentFilter): WatchOptions {
   const moving = new Set<Change['kind']>([
     'DEPLOYMENT_STATE_CHANGED',
     'DEPLOYMENT_FORGOTTEN',

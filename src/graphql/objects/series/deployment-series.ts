@@ -24,7 +24,7 @@ const StateChanges = builder.objectRef<StateCounts>('DeploymentStateChanges').im
   }),
 })
 
-interface Point extends Omit<CountsPoint, 'counts' | 'convergence'> {
+export interface Point extends Omit<CountsPoint, 'counts' | 'convergence'> {
   readonly counts: CountsAt
 }
 
@@ -45,7 +45,7 @@ export const DeploymentCountsPoint = builder.objectRef<Point>('DeploymentCountsP
   }),
 })
 
-export const seriesArgs = () =>
+export const momentArgs = () =>
   builder.args((t) => ({
     from: t.field({
       type: 'DateTime',
@@ -60,22 +60,44 @@ export const seriesArgs = () =>
     step: t.int({
       description: `Seconds from one moment to the next. The last moment is at or before \`to\`; there may be at most ${maxPoints}.`,
     }),
-    filter: t.field({ type: DeploymentFilterRef, description: 'Selects the deployments to count.' }),
   }))
 
-interface SeriesArguments {
+export const seriesArgs = () => ({
+  ...momentArgs(),
+  ...builder.args((t) => ({
+    filter: t.field({ type: DeploymentFilterRef, description: 'Selects the deployments to count.' }),
+  })),
+})
+
+interface MomentArguments {
   readonly from: Millis
   readonly to?: Millis | null | undefined
   readonly points?: number | null | undefined
   readonly step?: number | null | undefined
+}
+
+interface SeriesArguments extends MomentArguments {
   readonly filter?: DeploymentFilterInput | null | undefined
 }
 
 export async function seriesOf(context: Context, of: Parent, args: SeriesArguments): Promise<readonly Point[]> {
   const reader = await context.reader()
-  const filter = toDeploymentFilter(args.filter)
+  return pointsAt(reader, of, toDeploymentFilter(args.filter), await momentsUntil(reader, args))
+}
+
+export async function momentsUntil(reader: Reader, args: MomentArguments): Promise<Millis[]> {
   const to = args.to ?? Math.max((await reader.head).at, args.from)
-  const points = await reader.countsOverTime(of, filter, momentsOf(args.from, to, args))
+  return momentsOf(args.from, to, args)
+}
+
+/** `moments` ascend. */
+export async function pointsAt(
+  reader: Reader,
+  of: Parent,
+  filter: DeploymentFilter,
+  moments: readonly Millis[],
+): Promise<readonly Point[]> {
+  const points = await reader.countsOverTime(of, filter, moments)
   return (points ?? []).map((point) => pointAt(reader, of, filter, point))
 }
 
@@ -95,7 +117,11 @@ function pointAt(reader: Reader, of: Parent, filter: DeploymentFilter, point: Co
 }
 
 /** Ascending. */
-function momentsOf(from: Millis, to: Millis, { points, step }: Pick<SeriesArguments, 'points' | 'step'>): Millis[] {
+export function momentsOf(
+  from: Millis,
+  to: Millis,
+  { points, step }: Pick<MomentArguments, 'points' | 'step'>,
+): Millis[] {
   if (from > to) throw new DomainError('BAD_USER_INPUT', 'from must not be later than to')
   if (typeof step === 'number') {
     if (step < 1) throw new DomainError('BAD_USER_INPUT', 'step must be at least 1 second')
