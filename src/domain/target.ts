@@ -1,4 +1,4 @@
-import type { Millis } from './values.ts'
+import type { Millis, Revision } from './values.ts'
 
 export const targetKinds = ['DEVICE', 'CLUSTER', 'CLOUD_REGION'] as const
 export type TargetKind = (typeof targetKinds)[number]
@@ -33,6 +33,8 @@ export interface Target {
   readonly retiredReason: string | null
   /** The device that replaced it. */
   readonly replacedByKey: number | null
+  /** The revision from which it is shown in the past. Null: a server of an earlier version wrote it, so it is shown in all of the past. */
+  readonly createdRevision: Revision | null
 }
 
 export const inService = { retiredAt: null, retiredReason: null, replacedByKey: null } as const

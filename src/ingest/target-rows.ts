@@ -1,5 +1,6 @@
 /** The targets of a unit of work, by name, public key and SPIFFE id, with the changes of the batch. */
 import { inService, type Target, type TargetKind } from '../domain/target.ts'
+import type { Revision } from '../domain/values.ts'
 import { type Effects, type Loaded, stronger, type Touch } from '../store/write/contract.ts'
 
 export interface TargetRows {
@@ -13,7 +14,8 @@ export interface TargetRows {
   holderOf(identity: string): Target | null
   /** For later commands of the batch. The command itself writes the change. Null: no target holds the credential any more. */
   giveIdentity(identity: string, target: Target | null): void
-  effects(): Effects['targets']
+  /** `revision`: the last of the batch. */
+  effects(revision: Revision): Effects['targets']
 }
 
 export function createTargetRows(loaded: Pick<Loaded, 'targets' | 'identities'>): TargetRows {
@@ -48,11 +50,24 @@ export function createTargetRows(loaded: Pick<Loaded, 'targets' | 'identities'>)
       if (target) identities.set(identity, target.key)
       else identities.delete(identity)
     },
-    effects: () => touched,
+    // A target exists from the first revision of its batch after it was created. A batch without one shows it at once.
+    effects: (revision) =>
+      new Map(
+        [...touched].map(([key, { row, touch }]) => {
+          const createdRevision = row.createdRevision === null ? null : Math.min(row.createdRevision, revision)
+          return [key, { row: touch === 'created' ? { ...row, createdRevision } : row, touch }]
+        }),
+      ),
   }
 }
 
-export function newTarget(key: number, kind: TargetKind, provider: string, name: string): Target {
+export function newTarget(
+  key: number,
+  kind: TargetKind,
+  provider: string,
+  name: string,
+  createdRevision: Revision,
+): Target {
   return {
     key,
     kind,
@@ -67,6 +82,7 @@ export function newTarget(key: number, kind: TargetKind, provider: string, name:
     lastHeardAt: null,
     revokedAt: null,
     ...inService,
+    createdRevision,
   }
 }
 

@@ -119,7 +119,7 @@ export function createUnitOfWork(
   const ensureTarget = (kind: TargetKind, provider: string, name: string): Target => {
     const known = targets.byName(kind, provider, name)
     if (known) return known
-    const created = newTarget(nextKey++, kind, provider, name)
+    const created = newTarget(nextKey++, kind, provider, name, revision + 1)
     targets.put(created, 'created')
     return created
   }
@@ -259,7 +259,7 @@ export function createUnitOfWork(
       reports,
       ...deployments.effects(),
       rolloutLives: lives.effects(),
-      targets: targets.effects(),
+      targets: targets.effects(revision),
       rollouts: touchedRollouts,
       orchestration: orchestration.effects(),
       desired: desired.effects(),

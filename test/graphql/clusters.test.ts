@@ -129,6 +129,38 @@ describe.each(stores)('clusters on $name', (store) => {
     expect(deviceCounts).toEqual({ total: 2 })
   })
 
+  it('are those of then in the past, and devices too, also below rollouts', async () => {
+    const then = (await api.ask('{ revision }')).revision
+    const shown = `revision: asOf deviceCounts { total online offline }`
+    const document = `query ($r: Revision) {
+      clusters(atRevision: $r) { totalCount nodes { name connectivity deployments { totalCount } } }
+      devices(atRevision: $r, filter: { connectivity: [OFFLINE] }) { totalCount nodes { deviceId connectivity lastHeardAt } }
+      device(deviceId: "m-1", atRevision: $r) { connectivity }
+      cluster(provider: "q", name: "edge", atRevision: $r) { connectivity }
+      deviceCounts(atRevision: $r) { total offline }
+      rollout(key: { name: "r", project: "alpha" }, atRevision: $r) { ${shown} }
+      deployments(atRevision: $r, filter: { deviceIds: ["m-1"] }) { nodes { target { connectivity } } } }`
+    const before = await api.ask(document)
+    await api.road.writer.submit(setConnectivity({ kind: 'DEVICE', provider: '', name: 'm-1' }, 'OFFLINE'))
+    await api.road.writer.submit(setConnectivity({ kind: 'CLUSTER', provider: 'q', name: 'edge' }, 'ONLINE'))
+    await api.report({ reporter: 'n-1', deploymentId: 'later' })
+    for (const who of [undefined, munich, 'viewer/project:alpha']) {
+      const { deviceCounts, devices } = await api.ask(document, { r: then }, who)
+      expect([who, devices.totalCount, deviceCounts.offline]).toEqual([who, 0, 0])
+      const now = await api.ask(document, {}, who)
+      expect([who, now.devices.totalCount, now.deviceCounts.offline]).toEqual([who, 1, 1])
+    }
+    const { rollout, ...rest } = await api.ask(document, { r: then })
+    const { rollout: presentRollout, ...restBefore } = before
+    expect(rest).toEqual(restBefore)
+    expect(rollout).toEqual({ ...presentRollout, revision: then })
+    expect((await api.ask(document)).rollout.deviceCounts).toEqual({ total: 1, online: 0, offline: 1 })
+    api.statements()
+    await api.ask('{ rollouts { nodes { deviceCounts { total } } } }')
+    expect(api.statements()).toBe(2)
+    await api.road.writer.submit(setConnectivity({ kind: 'DEVICE', provider: '', name: 'm-1' }, 'ONLINE'))
+  })
+
   it('cost one statement for a list with its deployments, and one for counts', async () => {
     api.statements()
     await api.ask(

@@ -63,7 +63,7 @@ import {
 import { reportLoaders } from './report-loaders.ts'
 import { rolloutLoaders } from './rollout-loaders.ts'
 
-/** `asOf`: the revision of its deployments. Null: the present. Targets themselves have no past. */
+/** `asOf`: the revision that it reflects (store/read/past-targets.ts). Null: the present. */
 export type TargetNode = Target & { readonly asOf: Revision | null }
 
 /** Number of manifest versions or documents returned. Their history never expires. */
@@ -221,16 +221,15 @@ function createReader(s: Snapshot) {
     ) => newestOfGroup({ parent, name }, of, filter, size, asOf),
 
     target: async (key: number, asOf: Revision | null): Promise<TargetNode | undefined> => {
-      // Targets depend on the revision only through the access scope.
-      const found = await target(key, s.accessScope ? asOf : null)
+      const found = await target(key, asOf)
       return found && { ...found, asOf }
     },
     knownTarget(key: number, asOf: Revision | null): TargetNode | undefined {
-      const found = target.known(key, s.accessScope ? asOf : null)
+      const found = target.known(key, asOf)
       return found && { ...found, asOf }
     },
-    targetByName: remembered((kind: TargetKind, provider: string, name: string) =>
-      targetByName(s, kind, provider, name),
+    targetByName: remembered((kind: TargetKind, provider: string, name: string, asOf: Revision | null) =>
+      targetByName(s, kind, provider, name, asOf),
     ),
     ...deviceLoaders(s),
     ...rolloutLoaders(s),

@@ -1,6 +1,6 @@
 import type { InputShapeFromFields } from '@pothos/core'
 import { manifestOwner } from '../../domain/desired.ts'
-import type { Millis } from '../../domain/values.ts'
+import type { Millis, Revision } from '../../domain/values.ts'
 import { builder } from '../builder.ts'
 import type { Context } from '../execution/context.ts'
 import type { TargetNode } from '../execution/loaders.ts'
@@ -13,6 +13,7 @@ import { Node } from './interfaces.ts'
 import { Label } from './label.ts'
 import { ManifestVersionRef, versionOf } from './manifest.ts'
 import { encodeNodeId } from './node.ts'
+import { type PastArguments, pastArgs, pastOf } from './past.ts'
 import { Cluster, Device, Target } from './refs.ts'
 import { DeviceFilterRef, toDeviceFilter } from './selectors/device-filter.ts'
 import { targetOrderArgs, toTargetOrder } from './targets/target-order.ts'
@@ -20,7 +21,8 @@ import { ConnectivityEnum, TargetKindEnum } from './vocabulary.ts'
 
 Target.implement({
   access: 'viewer',
-  description: 'A device or cluster that deployments run on. Its own fields always show the present.',
+  description:
+    'A device or cluster that deployments run on. In the past, its connectivity and retirement are those of then. Its names, labels, registration and capabilities have no history: they are those of the present.',
   resolveType: typeName,
   fields: (t) => ({
     id: t.id({
@@ -45,7 +47,7 @@ Target.implement({
     lastHeardAt: t.expose('lastHeardAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'The last contact (server time). Null: none.',
+      description: 'The last contact (server time). Null: none. Null in the past: contacts make no revisions.',
     }),
     deployments: t.field({
       type: DeploymentConnection,
@@ -65,6 +67,7 @@ interface RetirementRow {
   readonly at: Millis
   readonly reason: string
   readonly replacedByKey: number | null
+  readonly asOf: Revision | null
 }
 
 const DeviceRetirement = builder.objectRef<RetirementRow>('DeviceRetirement').implement({
@@ -80,8 +83,8 @@ const DeviceRetirement = builder.objectRef<RetirementRow>('DeviceRetirement').im
       type: Device,
       nullable: true,
       description: "The replacement device. Null: none, or outside the caller's access scope.",
-      resolve: async ({ replacedByKey }, _, context) =>
-        replacedByKey === null ? null : ((await (await context.reader()).target(replacedByKey, null)) ?? null),
+      resolve: async ({ replacedByKey, asOf }, _, context) =>
+        replacedByKey === null ? null : ((await (await context.reader()).target(replacedByKey, asOf)) ?? null),
     }),
   }),
 })
@@ -104,8 +107,8 @@ Device.implement({
       type: DeviceRetirement,
       nullable: true,
       description: 'When and why the device was retired. Null: it is in service.',
-      resolve: ({ retiredAt: at, retiredReason: reason, replacedByKey }) =>
-        at === null ? null : { at, reason: reason ?? '', replacedByKey },
+      resolve: ({ retiredAt: at, retiredReason: reason, replacedByKey, asOf }) =>
+        at === null ? null : { at, reason: reason ?? '', replacedByKey, asOf },
     }),
     expectedInterval: t.exposeInt('expectedInterval', {
       nullable: true,
@@ -159,7 +162,7 @@ Device.implement({
       type: DeviceConnection,
       description: 'The devices behind it, by ID if no other order is given.',
       args: deviceListArgs(),
-      resolve: (device, args, context) => devicesOf(context, device, args),
+      resolve: (device, args, context) => devicesOf(context, device.key, args, device.asOf),
     }),
   }),
 })
@@ -193,16 +196,19 @@ builder.queryFields((t) => ({
     type: Device,
     nullable: true,
     description: 'The device with this ID. Null if there is none.',
-    args: { deviceId: t.arg.string({ required: true, description: 'The device ID that reports use.' }) },
-    resolve: (_, { deviceId }, context) => byName(context, 'DEVICE', '', deviceId),
+    args: {
+      deviceId: t.arg.string({ required: true, description: 'The device ID that reports use.' }),
+      ...pastArgs(),
+    },
+    resolve: (_, args, context) => byName(context, 'DEVICE', '', args.deviceId, args),
   }),
   devices: t.field({
     access: 'viewer',
     type: DeviceConnection,
     description:
       'Devices in service, by ID if no other order is given. The filter `{ retired: true }` lists retired devices instead.',
-    args: deviceListArgs(),
-    resolve: (_, args, context) => devicesOf(context, null, args),
+    args: { ...deviceListArgs(), ...pastArgs() },
+    resolve: async (_, args, context) => devicesOf(context, null, args, await pastOf(context, args)),
   }),
   cluster: t.field({
     access: 'viewer',
@@ -212,26 +218,29 @@ builder.queryFields((t) => ({
     args: {
       provider: t.arg.string({ description: 'The provider. Absent for a cloud region.' }),
       name: t.arg.string({ required: true, description: 'The name, unique within the provider.' }),
+      ...pastArgs(),
     },
-    resolve: (_, { provider, name }, context) =>
-      provider ? byName(context, 'CLUSTER', provider, name) : byName(context, 'CLOUD_REGION', '', name),
+    resolve: (_, { provider, name, ...past }, context) =>
+      provider ? byName(context, 'CLUSTER', provider, name, past) : byName(context, 'CLOUD_REGION', '', name, past),
   }),
 }))
 
 function devicesOf(
   context: Pick<Context, 'reader'>,
-  parent: TargetNode | null,
+  key: number | null,
   args: InputShapeFromFields<ReturnType<typeof deviceListArgs>>,
+  asOf: Revision | null,
 ): Connection<TargetNode> {
   const filter = toDeviceFilter(args.filter)
   const order = toTargetOrder(args.orderBy)
-  const asOf = parent?.asOf ?? null
-  const key = parent?.key ?? null
   return connect(
     args,
     async (page) =>
-      mapPage(await (await context.reader()).devices(key, filter, page, order), (target) => ({ ...target, asOf })),
-    async () => (await context.reader()).deviceCount(key, filter),
+      mapPage(await (await context.reader()).devices(key, filter, page, order, asOf), (target) => ({
+        ...target,
+        asOf,
+      })),
+    async () => (await context.reader()).deviceCount(key, filter, asOf),
   )
 }
 
@@ -240,9 +249,11 @@ async function byName(
   kind: TargetNode['kind'],
   provider: string,
   name: string,
+  past: PastArguments,
 ): Promise<TargetNode | null> {
-  const target = await (await context.reader()).targetByName(kind, provider, name)
-  return target && { ...target, asOf: null }
+  const asOf = await pastOf(context, past)
+  const target = await (await context.reader()).targetByName(kind, provider, name, asOf)
+  return target && { ...target, asOf }
 }
 
 function typeName(target: TargetNode): 'Device' | 'Cluster' {

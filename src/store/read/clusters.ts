@@ -1,6 +1,7 @@
 /** Lists of clusters and cloud regions. There are few beside devices, so no index has their order. */
 import { type SQL, sql } from 'drizzle-orm'
 import type { Connectivity, Label, Target } from '../../domain/target.ts'
+import type { Revision } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
 import type { Page, PageRequest } from '../sql/order.ts'
 import { pageOf, sorted, within } from '../sql/page.ts'
@@ -9,6 +10,7 @@ import { type TargetRecord, toTarget } from '../sql/rows.ts'
 import { targets } from '../tables/schema.ts'
 import { visibleTarget } from './access-scope.ts'
 import { byName, type TargetOrder, targetOrder } from './orders/target-order.ts'
+import { targetsAt } from './past-targets.ts'
 
 /** Any value within a field, and all fields together. An absent field matches everything, an empty list nothing. */
 export interface ClusterFilter {
@@ -25,6 +27,7 @@ export async function pageClusters(
   filter: ClusterFilter,
   page: PageRequest,
   orderBy: TargetOrder = byName,
+  asOf: Revision | null = null,
 ): Promise<Page<Target>> {
   const order = targetOrder('CLUSTER', orderBy)
   const pages = await pageOf<Target, TargetRecord>(session, {
@@ -32,20 +35,27 @@ export async function pageClusters(
     order,
     page,
     select: (stretch) =>
-      sql`select ${targets}.* ${fromClusters(session, filter, within(order, stretch))} ${sorted(order, stretch)}`,
+      sql`select ${targets}.* ${fromClusters(session, filter, asOf, within(order, stretch))} ${sorted(order, stretch)}`,
     toNode: toTarget,
   })
   return pages.get(0) ?? { edges: [], hasNextPage: false, hasPreviousPage: false }
 }
 
-export async function countClusters(session: Session, filter: ClusterFilter): Promise<number> {
-  const [row] = await session.rows<{ n: number }>(sql`select count(*)::int as n ${fromClusters(session, filter, [])}`)
+export async function countClusters(
+  session: Session,
+  filter: ClusterFilter,
+  asOf: Revision | null = null,
+): Promise<number> {
+  const [row] = await session.rows<{ n: number }>(
+    sql`select count(*)::int as n ${fromClusters(session, filter, asOf, [])}`,
+  )
   return row?.n ?? 0
 }
 
 function fromClusters(
   reader: Session,
   { providers, names, labels, connectivity, text }: ClusterFilter,
+  asOf: Revision | null,
   bounds: readonly SQL[],
 ): SQL {
   const matches = [
@@ -55,6 +65,6 @@ function fromClusters(
     ...(connectivity ? [isAnyOf(targets.connectivity, connectivity, 'connectivity')] : []),
     ...(typeof text === 'string' ? [containsText([targets.name, targets.provider], text)] : []),
   ]
-  return sql`from ${targets}
+  return sql`from ${targetsAt(asOf)}
     where ${targets.kind} in ('CLUSTER', 'CLOUD_REGION') and ${all([...visibleTarget(reader, targets), ...matches, ...bounds])}`
 }

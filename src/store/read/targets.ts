@@ -9,11 +9,14 @@ import type { Page, PageRequest } from '../sql/order.ts'
 import { pageOf, sorted, within } from '../sql/page.ts'
 import { all, asParents, containsText, isAnyOf, selectorCondition } from '../sql/parameters.ts'
 import { type TargetRecord, toTarget } from '../sql/rows.ts'
-import { deployments, deviceDeviations, targets } from '../tables/schema.ts'
-import { visiblePlace, visibleTarget } from './access-scope.ts'
-import { presentFields } from './deployment-filter.ts'
+import { deviceDeviations, targets } from '../tables/schema.ts'
+import { visibleTarget } from './access-scope.ts'
+import { type DeploymentFilter, d, matchesDeployment, presentFields } from './deployment-filter.ts'
+import { fromPresent, fromThen, isListed, type Scope } from './deployment-scope.ts'
 import { parentRow, type TargetCondition, type TargetRow, targetConditions } from './filters/target-filter.ts'
 import { byName, type TargetOrder, targetOrder } from './orders/target-order.ts'
+import { openPast, type Past } from './past.ts'
+import { targetsAt } from './past-targets.ts'
 
 /** Any value within a field, and all fields together. An absent field matches everything, an empty list nothing. */
 export interface DeviceFilter extends DeviceCondition {
@@ -35,16 +38,19 @@ export interface DeviceCondition extends Omit<TargetCondition, 'clusters'> {
 }
 
 /** Results are by the key of the parent, 0 for the fleet. */
-export type DeviceScope = { readonly of: 'fleet' } | { readonly of: 'parent'; readonly keys: readonly number[] }
+export type DeviceScope =
+  | { readonly of: 'fleet' }
+  /** `rollout`: devices with a deployment of it. */
+  | { readonly of: 'parent' | 'rollout'; readonly keys: readonly number[] }
 
-/** `asOf`: also targets that had a deployment at that time which the reader sees. Of targets that it does not see now, it gets the name. */
+/** `asOf`: as of then, also targets that had a deployment which the reader sees. Of targets that it does not see now, it gets the name. */
 export async function targetsByKey(
   session: Session,
   keys: readonly number[],
   asOf: Revision | null = null,
 ): Promise<Map<number, Target>> {
   const rows = await session.rows<TargetRecord & { readonly is_seen: boolean }>(
-    sql`select ${targets}.*, ${all(visibleTarget(session, targets))} as is_seen from ${targets}
+    sql`select ${targets}.*, ${all(visibleTarget(session, targets))} as is_seen from ${targetsAt(asOf)}
       where ${all([isAnyOf(targets.key, keys, 'bigint'), ...visibleTarget(session, targets, asOf === null ? 'now' : 'ever')])}`,
   )
   return new Map(rows.map((row) => [row.key, row.is_seen ? toTarget(row) : nameOnly(toTarget(row))]))
@@ -54,6 +60,7 @@ function nameOnly({ key, kind, provider, name }: Target): Target {
   return {
     ...{ key, kind, provider, name, displayName: null, labels: [], registered: false, expectedInterval: null },
     ...{ parentKey: null, connectivity: 'UNKNOWN', lastHeardAt: null, revokedAt: null, ...inService },
+    createdRevision: null,
   }
 }
 
@@ -62,29 +69,32 @@ export async function targetByName(
   kind: TargetKind,
   provider: string,
   name: string,
+  asOf: Revision | null = null,
 ): Promise<Target | null> {
   if (!isStorable(provider) || !isStorable(name)) return null
   const [row] = await session.rows<TargetRecord>(
-    sql`select ${targets}.* from ${targets}
+    sql`select ${targets}.* from ${targetsAt(asOf)}
       where ${targets.kind} = ${kind}::target_kind and ${targets.provider} = ${provider} and ${targets.name} = ${name} and ${all(visibleTarget(session, targets))}`,
   )
   return row ? toTarget(row) : null
 }
 
-export function pageDevices(
+export async function pageDevices(
   session: Session,
   scope: DeviceScope,
   filter: DeviceFilter,
   page: PageRequest,
   orderBy: TargetOrder = byName,
+  asOf: Revision | null = null,
 ): Promise<Map<number, Page<Target>>> {
   const order = targetOrder('DEVICE', orderBy)
+  const past = await pastOf(session, asOf)
   return pageOf<Target, TargetRecord>(session, {
     parents: parentsOf(scope),
     order,
     page,
     select: (stretch) =>
-      sql`select ${targets}.* ${fromDevices(session, scope, filter, within(order, stretch))} ${sorted(order, stretch)}`,
+      sql`select ${targets}.* ${fromDevices(session, scope, filter, past, within(order, stretch))} ${sorted(order, stretch)}`,
     toNode: toTarget,
   })
 }
@@ -94,62 +104,91 @@ export async function countDevices(
   session: Session,
   scope: DeviceScope,
   filter: DeviceFilter,
+  asOf: Revision | null = null,
 ): Promise<Map<number, number>> {
   const parents = parentsOf(scope)
+  const past = await pastOf(session, asOf)
   const rows = await session.rows<{ parent: number; n: number }>(
     sql`select parent.key as parent, counted.n from ${asParents(parents)}
-      cross join lateral (select count(*)::int as n ${fromDevices(session, scope, filter, [])}) as counted`,
+      cross join lateral (select count(*)::int as n ${fromDevices(session, scope, filter, past, [])}) as counted`,
   )
   return new Map(rows.map(({ parent, n }) => [parent, n]))
 }
 
-/** A connectivity without devices is absent. Without a filter, one pass over an index. */
+/** A connectivity without devices is absent. Of the fleet at present, without a filter, one pass over an index. */
 export async function countByConnectivity(
   session: Session,
+  scope: DeviceScope,
   filter: DeviceFilter,
-): Promise<Readonly<Partial<Record<Connectivity, number>>>> {
-  const rows = await session.rows<{ connectivity: Connectivity; n: number }>(
-    sql`select ${targets.connectivity}, count(*)::int as n ${fromDevices(session, { of: 'fleet' }, filter, [])} group by 1`,
+  asOf: Revision | null = null,
+): Promise<Map<number, Readonly<Partial<Record<Connectivity, number>>>>> {
+  const past = await pastOf(session, asOf)
+  const rows = await session.rows<{ parent: number; connectivity: Connectivity; n: number }>(
+    sql`select parent.key as parent, counted.connectivity, counted.n from ${asParents(parentsOf(scope))}
+      cross join lateral (select ${targets.connectivity}, count(*)::int as n ${fromDevices(session, scope, filter, past, [])} group by 1) as counted`,
   )
-  return Object.fromEntries(rows.map(({ connectivity, n }) => [connectivity, n]))
+  const byParent = Map.groupBy(rows, ({ parent }) => parent)
+  return new Map(
+    [...byParent].map(([parent, counts]) => [
+      parent,
+      Object.fromEntries(counts.map(({ connectivity, n }) => [connectivity, n])),
+    ]),
+  )
 }
 
 function parentsOf(scope: DeviceScope): readonly number[] {
   return scope.of === 'fleet' ? [0] : [...new Set(scope.keys)]
 }
 
-function fromDevices(reader: Session, scope: DeviceScope, filter: DeviceFilter, bounds: readonly SQL[]): SQL {
-  const isChild = scope.of === 'parent' ? [sql`${targets.parentKey} = parent.key`] : []
-  const isDevice = sql`${targets.kind} = 'DEVICE' and ${targets.provider} = ''`
-  return sql`from ${targets} where ${all([isDevice, ...isChild, ...visibleTarget(reader, targets), ...matchesDevice(reader, filter), ...bounds])}`
+function pastOf(session: Session, asOf: Revision | null): Promise<Past> | null {
+  return asOf === null ? null : openPast(session, asOf)
 }
 
-function matchesDevice(reader: Session, { retired, where, ...flat }: DeviceFilter): SQL[] {
+/** In the past, a reader with an access scope gets those of then that it sees now. */
+function fromDevices(
+  reader: Session,
+  scope: DeviceScope,
+  filter: DeviceFilter,
+  past: Past | null,
+  bounds: readonly SQL[],
+): SQL {
+  const isOwn = {
+    fleet: () => [],
+    parent: () => [sql`${targets.parentKey} = parent.key`],
+    rollout: () => [hasDeployment(reader, past, { of: 'rollout', keys: parentsOf(scope) }, {})],
+  }[scope.of]()
+  const isDevice = sql`${targets.kind} = 'DEVICE' and ${targets.provider} = ''`
+  return sql`from ${targetsAt(past?.revision ?? null)}
+    where ${all([isDevice, ...isOwn, ...visibleTarget(reader, targets), ...matchesDevice(reader, filter, past), ...bounds])}`
+}
+
+function matchesDevice(reader: Session, { retired, where, ...flat }: DeviceFilter, past: Past | null): SQL[] {
   return [
     retired ? sql`${targets.retiredAt} is not null` : sql`${targets.retiredAt} is null`,
-    ...conditionsOf(reader, flat),
-    ...(where ? [selectorCondition<DeviceCondition>(where, (leaf) => conditionsOf(reader, leaf))] : []),
+    ...conditionsOf(reader, flat, past),
+    ...(where ? [selectorCondition<DeviceCondition>(where, (leaf) => conditionsOf(reader, leaf, past))] : []),
   ]
 }
 
-function conditionsOf(reader: Session, condition: DeviceCondition): SQL[] {
+function conditionsOf(reader: Session, condition: DeviceCondition, past: Past | null): SQL[] {
   const { registered, deviations, text, rolloutKeys, failing, ...onTarget } = condition
   const known = targetConditions(targets as unknown as TargetRow, visibleTarget(reader, parentRow))
-  const { state, rolloutKey } = deployments
+  const has = (filter: DeploymentFilter): SQL => hasDeployment(reader, past, { of: 'fleet' }, filter)
   return [
     ...presentFields(onTarget).map((field) => (known[field] as (value: unknown) => SQL)(onTarget[field])),
     ...(typeof registered === 'boolean' ? [sql`${targets.registered} = ${registered}::boolean`] : []),
     ...(deviations ? [hasDeviated(deviations)] : []),
     ...(typeof text === 'string' ? [containsText([targets.name, targets.displayName], text)] : []),
-    ...(rolloutKeys ? [hasDeployment(reader, isAnyOf(rolloutKey, rolloutKeys, 'bigint'))] : []),
-    ...(failing === undefined ? [] : [sql`${hasDeployment(reader, sql`${state} = 'FAILED'`)} = ${failing}::boolean`]),
+    ...(rolloutKeys ? [has({ rolloutKeys })] : []),
+    ...(failing === undefined ? [] : [sql`${has({ states: ['FAILED'] })} = ${failing}::boolean`]),
   ]
 }
 
-function hasDeployment(reader: Session, condition: SQL): SQL {
-  const { targetKey, forgottenAt, isCurrent } = deployments
-  return sql`exists (select 1 from ${deployments} where ${targetKey} = ${targets.key} and ${forgottenAt} is null and ${isCurrent}
-    and ${all([condition, ...visiblePlace(reader, deployments)])})`
+/** It has a listed deployment of the scope, as of then. */
+function hasDeployment(reader: Session, past: Past | null, scope: Scope, filter: DeploymentFilter): SQL {
+  const conditions = [matchesDeployment(filter), ...isListed(reader, scope, filter)]
+  if (past) return sql`${targets.key} in (select ${d.targetKey} ${fromThen(past, scope, filter, conditions)})`
+  return sql`exists (select 1 ${fromPresent(scope, [sql`${d.targetKey} = ${targets.key}`, ...conditions])})`
 }
 
 function hasDeviated(kinds: readonly DeviationKind[]): SQL {

@@ -71,6 +71,7 @@ export const targets = pgTable(
     retiredAt: instant('retired_at'),
     retiredReason: text('retired_reason'),
     replacedByKey: key('replaced_by_key'),
+    createdRevision: revision('created_revision'),
   },
   (t) => [
     uniqueIndex('targets_name').on(t.kind, t.provider, t.name),

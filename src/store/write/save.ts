@@ -35,7 +35,7 @@ const isKeyField = (field: string): boolean => (keyFields as readonly string[]).
 
 export const targetWrites: Record<Touch, Write<object>> = {
   created: insertOf(targets),
-  changed: updateOf(targets, { set: (field) => !isKeyField(field) }),
+  changed: updateOf(targets, { set: (field) => !isKeyField(field) && field !== 'createdRevision' }),
   heard: updateOf(targets, { set: (field) => field === 'lastHeardAt' }),
 }
 const heardFields: readonly string[] = [

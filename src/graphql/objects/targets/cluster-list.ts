@@ -3,6 +3,7 @@ import { builder } from '../../builder.ts'
 import { givenFields } from '../../mutations/input.ts'
 import { connect, implementConnection, mapPage, pageArgs } from '../connection.ts'
 import { LabelInput } from '../label.ts'
+import { pastArgs, pastOf } from '../past.ts'
 import { Cluster } from '../refs.ts'
 import { ConnectivityEnum } from '../vocabulary.ts'
 import { targetOrderArgs, toTargetOrder } from './target-order.ts'
@@ -29,19 +30,21 @@ builder.queryField('clusters', (t) =>
     args: {
       filter: t.arg({ type: ClusterFilterRef, description: 'Selects clusters.' }),
       ...targetOrderArgs(),
+      ...pastArgs(),
       ...pageArgs(),
     },
-    resolve: (_, args, context) => {
+    resolve: async (_, args, context) => {
       const filter: ClusterFilter = givenFields(args.filter ?? {})
       const order = toTargetOrder(args.orderBy)
+      const asOf = await pastOf(context, args)
       return connect(
         args,
         async (page) =>
-          mapPage(await (await context.reader()).clusters(filter, page, order), (target) => ({
+          mapPage(await (await context.reader()).clusters(filter, page, order, asOf), (target) => ({
             ...target,
-            asOf: null,
+            asOf,
           })),
-        async () => (await context.reader()).clusterCount(filter),
+        async () => (await context.reader()).clusterCount(filter, asOf),
       )
     },
   }),

@@ -1,5 +1,7 @@
 import type { Connectivity } from '../../../domain/target.ts'
 import { builder } from '../../builder.ts'
+import { pastArgs, pastOf } from '../past.ts'
+import { Rollout } from '../refs.ts'
 import { DeviceFilterRef, toDeviceFilter } from '../selectors/device-filter.ts'
 
 type Counts = Readonly<Partial<Record<Connectivity, number>>>
@@ -24,7 +26,20 @@ builder.queryField('deviceCounts', (t) =>
     access: 'viewer',
     type: DeviceCounts,
     description: 'Devices that match the filter, counted by connectivity. Without a filter, all devices in service.',
+    args: { filter: t.arg({ type: DeviceFilterRef, description: 'Selects the devices to count.' }), ...pastArgs() },
+    resolve: async (_, args, context) => {
+      const asOf = await pastOf(context, args)
+      return (await (await context.reader()).deviceCounts(null, toDeviceFilter(args.filter), asOf)) ?? {}
+    },
+  }),
+)
+
+builder.objectField(Rollout, 'deviceCounts', (t) =>
+  t.field({
+    type: DeviceCounts,
+    description: 'The devices in service with a deployment of it that match the filter, counted by connectivity.',
     args: { filter: t.arg({ type: DeviceFilterRef, description: 'Selects the devices to count.' }) },
-    resolve: async (_, { filter }, context) => (await context.reader()).deviceCounts(toDeviceFilter(filter)),
+    resolve: async ({ key, asOf }, { filter }, { reader }) =>
+      (await (await reader()).deviceCounts(key, toDeviceFilter(filter), asOf)) ?? {},
   }),
 )
