@@ -70,6 +70,13 @@ function nest(operation: string, path: readonly string[], inner: string): string
   return `${operation} ${path.reduceRight((selection, step) => `{ ${step} ${selection} }`, inner)}`
 }
 
+/** The same queries in fewer documents, of so many each. */
+export function joinQueries(some: readonly Selected[], size: number): string[] {
+  const fields = some.map(({ document }, index) => `_${index}: ${document.slice('query { '.length, -' }'.length)}`)
+  const starts = Array.from({ length: Math.ceil(fields.length / size) }, (_, index) => index * size)
+  return starts.map((start) => `query { ${fields.slice(start, start + size).join(' ')} }`)
+}
+
 /** Pages are short, so that a deep one is cheap. */
 function argumentsOf({ args }: GraphQLField<unknown, unknown>): string {
   const given = args.flatMap((argument) => {
