@@ -1,3 +1,4 @@
+import { totalmem } from 'node:os'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { fastFolder } from './test/support/fast-folder.ts'
@@ -19,7 +20,8 @@ export default defineConfig({
     // One worker process runs many files: importing the server anew for each takes longer than most of them. No module here keeps state
     // that one file could leave to the next.
     isolate: false,
-    maxWorkers: 2,
+    // Tests wait for a tenth of their time, and a worker takes 3 GB at most.
+    maxWorkers: totalmem() > 12 * 2 ** 30 ? 3 : 2,
     sequence: { sequencer: SlowestFirst },
     // Two slow cores: a limit that only a hang reaches.
     testTimeout: 120_000,

@@ -29,7 +29,7 @@ const ofTheApi = [
 let server: RunningApp
 beforeAll(async () => {
   server = await startApp({
-    env: { API_AUTH: 'key', API_ADMIN_KEY: 'x'.repeat(32), DEVICE_AUTH: 'token,signature' },
+    env: { GIT: 'git', API_AUTH: 'key', API_ADMIN_KEY: 'x'.repeat(32), DEVICE_AUTH: 'token,signature' },
   })
 })
 afterAll(() => server.stop())

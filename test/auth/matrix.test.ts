@@ -149,11 +149,7 @@ describe('access', () => {
     }
 
     /** Null: it is allowed. */
-    async function refusalOf(
-      way: Way,
-      { document, root, operation }: Selected,
-      as: string,
-    ): Promise<string | null> {
+    async function refusalOf(way: Way, { document, root, operation }: Selected, as: string): Promise<string | null> {
       if (operation === 'mutation') {
         // A mutation answers for itself.
         const { data, errors } = await way.ask(root, as)

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { isRollout } from '../../src/cli/selection.ts'
+import { defaultTimeouts } from '../../src/rest/guard.ts'
 import { report, rollcall, useServer } from './harness.ts'
 
 describe('rollcall alerts', () => {
-  const server = useServer()
+  const server = useServer({ timeouts: { ...defaultTimeouts, duties: 200 } })
 
   it('lists what fires, and wait --no-alerts fails for it', async () => {
     const none = rollcall('alerts')

@@ -1,14 +1,14 @@
 /** The terminal client against a server of its own. */
 import { afterAll, beforeAll, expect } from 'vitest'
-import { type RunningApp, startApp } from '../support/app.ts'
+import { type AppOptions, type RunningApp, startApp } from '../support/app.ts'
 import { type Child, startNode } from '../support/child.ts'
 
 let server: RunningApp
 
 /** Starts it for the tests of a file. */
-export function useServer(): () => RunningApp {
+export function useServer(options: AppOptions = {}): () => RunningApp {
   beforeAll(async () => {
-    server = await startApp()
+    server = await startApp(options)
   })
   afterAll(() => server.stop())
   return () => server

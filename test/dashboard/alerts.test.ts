@@ -1,11 +1,12 @@
 /** Alerts on the dashboard: on the overview and on their rollout, until they are resolved. */
 import { describe, expect, it } from 'vitest'
+import { defaultTimeouts } from '../../src/rest/guard.ts'
 import { findChromium } from '../support/browser.ts'
 import { send, useDashboard } from './harness.ts'
 
 // Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 describe.runIf(findChromium())('alerts on the dashboard', () => {
-  const { server, visit } = useDashboard()
+  const { server, visit } = useDashboard({ timeouts: { ...defaultTimeouts, duties: 200 } })
 
   it('show what fires, take an acknowledgement, and end when they are resolved', async () => {
     const { declareDeployments, saveAlertRule } = await server().query(

@@ -1,9 +1,9 @@
 /** The page in Chromium, on a real server through real sockets. */
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, onTestFinished } from 'vitest'
-import { openDatabase } from '../../src/store/open.ts'
-import { type RunningApp, startApp } from '../support/app.ts'
+import { type AppOptions, type RunningApp, startApp } from '../support/app.ts'
 import { type OpenPage, openPage, sharedBrowser } from '../support/browser.ts'
+import { openPooledPglite } from '../support/pglite-pool.ts'
 
 export const minute = 60_000
 
@@ -77,7 +77,7 @@ export async function tabThrough(page: Page): Promise<number> {
 }
 
 /** A server whose first reports are ten minutes old, and a browser. */
-export function useDashboard() {
+export function useDashboard(options: Pick<AppOptions, 'timeouts'> = {}) {
   let browser: Browser
   let server: RunningApp
   let offset = -10 * minute
@@ -85,9 +85,8 @@ export function useDashboard() {
   beforeAll(async () => {
     browser = await sharedBrowser()
     const clock = (): number => Date.now() + offset
-    const store = { url: null, dataDir: 'memory' }
-    const on = { config: store, open: () => openDatabase(store, clock), drop: async () => {} }
-    server = await startApp({ clock, on })
+    const on = { config: { url: null, dataDir: 'memory' }, open: () => openPooledPglite(clock), drop: async () => {} }
+    server = await startApp({ clock, on, ...options })
     await send(server.url, 'edge-1', 'hello', 'installing')
     await send(server.url, 'edge-2', 'other', 'failed', { code: '507', message: 'disk full' })
     offset = 0

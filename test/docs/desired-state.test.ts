@@ -7,7 +7,7 @@ import { hasGit } from '../support/git-client.ts'
 
 let server: RunningApp
 beforeAll(async () => {
-  server = await startApp()
+  server = await startApp({ env: { GIT: 'git' } })
 })
 afterAll(() => server.stop())
 

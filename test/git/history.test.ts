@@ -10,7 +10,7 @@ import { stores } from '../support/stores.ts'
 describe.each(stores)('a history on $name', (store) => {
   let server: RunningApp
   beforeAll(async () => {
-    server = await startApp({ store })
+    server = await startApp({ store, env: { GIT: 'git' } })
   })
   afterAll(() => server.stop())
 

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
 import { readRuleFile } from '../../src/graphql/mutations/alert-rule-file.ts'
 import { schema } from '../../src/graphql/schema.ts'
-import { type RunningApp, startApp } from '../support/app.ts'
+import { defaultTimeouts } from '../../src/rest/guard.ts'
+import { type AppOptions, type RunningApp, startApp } from '../support/app.ts'
 import { stores } from '../support/stores.ts'
 
 const running: RunningApp[] = []
@@ -12,8 +13,8 @@ afterEach(async () => {
   for (const app of running.splice(0)) await app.stop()
 })
 
-async function start(options: Parameters<typeof startApp>[0]): Promise<RunningApp> {
-  const app = await startApp(options)
+async function start(options: AppOptions): Promise<RunningApp> {
+  const app = await startApp({ ...options, timeouts: { ...defaultTimeouts, duties: 200 } })
   running.push(app)
   return app
 }

@@ -22,7 +22,7 @@ const none = { totalCount: 0, nodes: [] }
 describe.each(stores)('retireDevices on $name', (store) => {
   let app: RunningApp
   beforeAll(async () => {
-    app = await startApp({ store, env: { DEVICE_AUTH: 'token', SINK_ALLOW: '127.0.0.1' } })
+    app = await startApp({ store, env: { GIT: 'git', DEVICE_AUTH: 'token', SINK_ALLOW: '127.0.0.1' } })
   })
   afterAll(() => app.stop())
 

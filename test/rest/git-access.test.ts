@@ -20,7 +20,9 @@ describe.skipIf(!hasGit)(hasGit ? 'a repository' : `a repository: skipped, ${why
   const content = documentOf('a')
   const at = (device: string): string => `${server.url}/git/${encodeURIComponent(device)}.git`
   beforeAll(async () => {
-    server = await startApp({ env: { DEVICE_AUTH: 'token', API_AUTH: 'open,key', API_ADMIN_KEY: adminKey } })
+    server = await startApp({
+      env: { GIT: 'git', DEVICE_AUTH: 'token', API_AUTH: 'open,key', API_ADMIN_KEY: adminKey },
+    })
     ;[token = ''] = await registerAll(server, [{ deviceId: 'one' }, { deviceId: 'gone' }])
     await declare(server, [
       { deviceId: 'one', deploymentId: 'a', document: content },
@@ -83,7 +85,7 @@ describe.skipIf(!hasGit)(hasGit ? 'a repository' : `a repository: skipped, ${why
   })
 
   it('is not shown to everyone because the API is open, nor to a key where keys are not taken', async () => {
-    const open = await startApp({ env: { DEVICE_AUTH: 'token', API_AUTH: 'open' } })
+    const open = await startApp({ env: { GIT: 'git', DEVICE_AUTH: 'token', API_AUTH: 'open' } })
     onTestFinished(() => open.stop())
     await registerAll(open, [{ deviceId: 'one' }])
     const { key } = await keyOf('OPERATOR')
@@ -99,7 +101,7 @@ describe.skipIf(!hasGit)('a repository of a device that signs', () => {
   const listing = '0014command=ls-refs\n0000'
   let server: RunningApp
   beforeAll(async () => {
-    server = await startApp({ env: { DEVICE_AUTH: 'signature', API_AUTH: 'open' } })
+    server = await startApp({ env: { GIT: 'git', DEVICE_AUTH: 'signature', API_AUTH: 'open' } })
     await registerAll(server, [{ deviceId: 'press', publicKeys: [key.publicKey] }, { deviceId: 'other' }])
   })
   afterAll(() => server.stop())

@@ -12,7 +12,7 @@ describe.skipIf(!hasGit)(hasGit ? 'whose repository it is' : `whose it is: skipp
   let server: RunningApp
   let tokens: readonly string[]
   beforeAll(async () => {
-    server = await startApp({ env: { DEVICE_AUTH: 'token' } })
+    server = await startApp({ env: { GIT: 'git', DEVICE_AUTH: 'token' } })
     tokens = await registerAll(server, [{ deviceId: 'one' }, { deviceId: 'two' }, { deviceId: 'gone' }])
     await declare(server, [{ deviceId: 'one', deploymentId: 'a', document: documentOf('a') }])
   })
@@ -88,6 +88,7 @@ describe.skipIf(!hasGit)('a client certificate', () => {
     const { files } = await fleet.issue('rollcall', { names: 'IP:127.0.0.1' })
     const server = await startApp({
       env: {
+        GIT: 'git',
         DEVICE_AUTH: 'mtls',
         DEVICE_PROVISION: 'true',
         SPIFFE_TRUST_DOMAIN: 'fleet.example',

@@ -18,7 +18,7 @@ interface Listed {
 
 describe.each(stores)('a history on $name', (store) => {
   it.skipIf(!hasGit)('has what each version listed, after any declarations and removals', async () => {
-    const server = await startApp({ store })
+    const server = await startApp({ store, env: { GIT: 'git' } })
     onTestFinished(() => server.stop())
     const random = createRandom('a history')
     const ids = new Map<string, string>()
@@ -73,7 +73,7 @@ describe.each(postgresStores)('replicas on $name', (store) => {
   it.skipIf(!hasGit)('have the same commits, and so has one that starts later', async () => {
     const on = await store.create()
     onTestFinished(() => on.drop())
-    const [one, other] = [await startApp({ on }), await startApp({ on })]
+    const [one, other] = [await startApp({ on, env: { GIT: 'git' } }), await startApp({ on, env: { GIT: 'git' } })]
     onTestFinished(() => other.stop())
     const want = (value: string) => [{ deviceId: 'edge', deploymentId: 'a', document: documentOf(value) }]
     await declare(one, want('1'), 'Why not')
@@ -88,7 +88,7 @@ describe.each(postgresStores)('replicas on $name', (store) => {
       expect(await contentsAt(cloned)).toEqual({ a: documentOf('3') })
     }
     await one.stop()
-    const next = await startApp({ on })
+    const next = await startApp({ on, env: { GIT: 'git' } })
     onTestFinished(() => next.stop())
     await git(cloned, 'remote', 'set-url', 'origin', `${next.url}/git/edge.git`)
     expect(await git(cloned, 'fetch', 'origin')).toBe('')

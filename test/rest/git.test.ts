@@ -153,7 +153,7 @@ describe.skipIf(!hasGit)(hasGit ? 'a repository of desired state' : `a repositor
 
 describe.skipIf(!hasGit)('a repository of a server', () => {
   it('with room for one process serves every device, within its rate', async () => {
-    const server = await startApp({ env: { GIT_PROCESSES: '1', DEVICE_RATE: '1' } })
+    const server = await startApp({ env: { GIT: 'git', GIT_PROCESSES: '1', DEVICE_RATE: '1' } })
     onTestFinished(() => server.stop())
     const devices = ['a', 'b', 'c']
     await registerAll(

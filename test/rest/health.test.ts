@@ -17,7 +17,7 @@ describe.each(stores)('on $name', (store) => {
   let server: RunningApp
   beforeAll(async () => {
     on = await store.create()
-    server = await startApp({ on, timeouts })
+    server = await startApp({ on, timeouts, env: { GIT: 'git' } })
   })
   afterAll(async () => {
     await server.stop()
@@ -117,7 +117,11 @@ describe.runIf(findPostgres())('while PostgreSQL is away', () => {
   beforeAll(async () => {
     postgres = await startPostgres()
     const config = { url: postgres.url, dataDir: 'memory' }
-    server = await startApp({ on: { config, open: () => openDatabase(config), drop: async () => {} }, timeouts })
+    server = await startApp({
+      on: { config, open: () => openDatabase(config), drop: async () => {} },
+      timeouts,
+      env: { GIT: 'git' },
+    })
   })
   afterAll(async () => {
     await server?.stop()

@@ -21,7 +21,7 @@ describe.each(stores)('on $name, where devices authenticate', (store) => {
   let [press, other, gone] = ['', '', '']
   const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
   beforeAll(async () => {
-    app = await startApp({ store, env: { DEVICE_AUTH: 'token,signature' } })
+    app = await startApp({ store, env: { GIT: 'git', DEVICE_AUTH: 'token,signature' } })
     ;[press = '', other = '', gone = ''] = await registerAll(app, [
       { deviceId: 'press' },
       { deviceId: 'other', publicKeys: [key.publicKey] },
@@ -168,7 +168,7 @@ describe.each(stores)('on $name, with keys that see a part of the fleet', (store
   let app: RunningApp
   const send = requestsTo(() => app)
   beforeAll(async () => {
-    app = await startApp({ store, env: { API_AUTH: 'key', API_ADMIN_KEY: admin, DEVICE_AUTH: 'open' } })
+    app = await startApp({ store, env: { GIT: 'git', API_AUTH: 'key', API_ADMIN_KEY: admin, DEVICE_AUTH: 'open' } })
   })
   afterAll(() => app.stop())
 

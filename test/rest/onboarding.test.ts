@@ -20,7 +20,7 @@ describe.each(stores)('on $name, where everything is open', (store) => {
   let app: RunningApp
   const send = requestsTo(() => app)
   beforeAll(async () => {
-    app = await startApp({ store })
+    app = await startApp({ store, env: { GIT: 'git' } })
   })
   afterAll(() => app.stop())
 

@@ -18,7 +18,7 @@ export function useRepositories() {
   let folder = ''
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'rollcall-test-'))
-    server = await startApp({ env: { GIT_DIRECTORY: folder } })
+    server = await startApp({ env: { GIT: 'git', GIT_DIRECTORY: folder } })
     await registerAll(server, [{ deviceId: 'new' }])
   })
   afterAll(async () => {

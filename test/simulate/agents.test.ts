@@ -60,7 +60,7 @@ describe('the plan of what agents should run', () => {
 let runs = 0
 
 async function start(store: Store | undefined): Promise<RunningApp> {
-  const server = await startApp({ store })
+  const server = await startApp({ store, env: { GIT: 'git' } })
   onTestFinished(() => server.stop())
   return server
 }

@@ -50,8 +50,12 @@ describe('a simulation', () => {
 
   it('is patient with a server that says "not now", loses answers and cannot be reached', async () => {
     const random = createRandom('faults')
-    const url = await meddle(async ({ pass, answer, cut }) => {
-      const fate = random.index(20)
+    const failed = new Map<string, number>()
+    const url = await meddle(async ({ path, body, pass, answer, cut }) => {
+      const times = failed.get(path + body) ?? 0
+      // The wait doubles with each failure of a request.
+      const fate = times < 2 ? random.index(20) : 20
+      if (fate <= 3) failed.set(path + body, times + 1)
       if (fate === 0) answer(503, '{}', { 'retry-after': '0' })
       if (fate === 1) answer(429, '{}', { 'retry-after': '0' })
       if (fate === 2) await pass()

@@ -22,6 +22,7 @@ export interface AppOptions {
   readonly store?: Store | undefined
   /** An empty store that outlives the app: another one may follow on it. */
   readonly on?: EmptyStore
+  /** Git is off by default: to find it, each server would start a process. `GIT: 'git'` turns it on. */
   readonly env?: Record<string, string>
   readonly clock?: () => number
   readonly timeouts?: Timeouts
@@ -38,7 +39,7 @@ export async function startApp({
   const empty = on ?? (await store.create())
   const logged: Record<string, unknown>[] = []
   const log = createLog({ level: 'info', to: { write: (line: string) => void logged.push(JSON.parse(line)) } })
-  const config = parseConfig({ PORT: '0', ...env })
+  const config = parseConfig({ PORT: '0', GIT: 'off', ...env })
   const app = await createApp({
     config,
     database: await empty.open(),

@@ -16,8 +16,8 @@ interface Instance {
 }
 
 const idle: Instance[] = []
-/** More are rarely open at once, and each takes some 100 MiB. */
-const mostIdle = 3
+/** More are rarely open at once, and each takes some 350 MiB, which every start of a process has to map. */
+const mostIdle = 2
 
 const catalogs =
   'attribute attrdef authid auth_members constraint db_role_setting enum index inherits namespace proc rewrite sequence statistic trigger type'
@@ -35,11 +35,11 @@ const emptyText = `do $$
     if names is not null then execute 'truncate ' || names || ' cascade'; end if;
   end $$`
 
-/** As `openDatabase` of an empty one in memory. */
-export async function openPooledPglite(): Promise<Database> {
+/** As `openDatabase` of an empty one in memory. `now`: the clock that its epoch begins with. */
+export async function openPooledPglite(now?: () => number): Promise<Database> {
   const instance = idle.pop() ?? (await create())
   const { database } = instance
-  await database.transaction(async (session) => ensureEpoch(session, await readClock(session)))
+  await database.transaction(async (session) => ensureEpoch(session, now?.() ?? (await readClock(session))))
   return lease(instance)
 }
 

@@ -24,7 +24,7 @@ export interface EmptyStore {
 const inMemory = { url: null, dataDir: 'memory' }
 const pglite: Store = {
   name: 'PGlite',
-  create: async () => ({ config: inMemory, open: openPooledPglite, drop: async () => {} }),
+  create: async () => ({ config: inMemory, open: () => openPooledPglite(), drop: async () => {} }),
   createBare: async () => ({ config: inMemory, open: () => openDatabase(inMemory), drop: async () => {} }),
 }
 

@@ -22,7 +22,7 @@ describe.concurrent.each(postgresStores)('half-open connections to $name', (stor
     onTestFinished(() => empty.drop())
     const network = await startNetwork(empty.config.url ?? '')
     onTestFinished(() => network.close())
-    const config = { url: network.url, dataDir: 'memory' }
+    const config = { url: network.url, dataDir: 'memory', silence: 1_000 }
     const server = await startApp({
       on: { ...empty, open: () => openDatabase(config) },
       timeouts: { ...defaultTimeouts, ...(commit && { commit }) },

@@ -20,7 +20,7 @@ describe.concurrent.each(postgresStores)('a connection to $name that falls silen
     const wire = await startWire(empty.config.url ?? '')
     onTestFinished(() => wire.close())
     const server = await startApp({
-      on: { ...empty, open: () => openDatabase({ url: wire.url, dataDir: 'memory' }) },
+      on: { ...empty, open: () => openDatabase({ url: wire.url, dataDir: 'memory', silence: 1_000 }) },
       timeouts: { ...defaultTimeouts, ...(commit && { commit }) },
     })
     onTestFinished(() => server.stop())
