@@ -1,11 +1,11 @@
 /** `npm run rollcall`: the API for terminals and scripts. The help lists its exit codes. */
 import { ApiError } from '../client/client.ts'
 import { getAlerts } from './alerts.ts'
-import { createApi, problemOf } from './api.ts'
+import { type Api, createApi, problemOf } from './api.ts'
 import { commandOf, exitCodes, UsageError } from './arguments.ts'
-import { parseCommandLine } from './command-line.ts'
+import { parseCommandLine, type Task } from './command-line.ts'
 import { completionOf } from './completion.ts'
-import { getCounts, getDeployment, getDeployments, getRollout, getRollouts } from './get.ts'
+import { getCounts, getDeployment, getDeployments, getRollout, getRollouts, type Output } from './get.ts'
 import { getClusters, getDevice, getDevices } from './get-targets.ts'
 import { NotThereError } from './selection.ts'
 import { terminalOf } from './terminal.ts'
@@ -24,47 +24,41 @@ async function main(): Promise<number> {
   // The reader of stdout is gone, as with `| head`: exit without an error message.
   process.stdout.on('error', () => process.exit(exitCodes.interrupted))
 
+  if (task.name === 'wait') return exitCodes[await wait(api, output, task, warn, interrupted.signal)]
+  if (task.name === 'watch') {
+    await (output.terminal.isLive && !isJson
+      ? watchTable(api, output, task, interrupted.signal)
+      : watchLines(api, output, task, warn, interrupted.signal))
+    return exitCodes.interrupted
+  }
+  await show(api, output, task)
+  return exitCodes.reached
+}
+
+async function show(api: Api, output: Output, task: Exclude<Task, { readonly name: 'wait' | 'watch' }>): Promise<void> {
   switch (task.name) {
     case 'help':
-      console.log(usage)
-      return exitCodes.reached
-    case 'watch':
-      await (output.terminal.isLive && !isJson
-        ? watchTable(api, output, task, interrupted.signal)
-        : watchLines(api, output, task, warn, interrupted.signal))
-      return exitCodes.interrupted
+      return console.log(usage)
     case 'get deployments':
-      await getDeployments(api, output, task.selection, task.limit)
-      return exitCodes.reached
+      return getDeployments(api, output, task.selection, task.limit)
     case 'get deployment':
-      await getDeployment(api, output, task.deploymentId, task.deviceId)
-      return exitCodes.reached
+      return getDeployment(api, output, task.deploymentId, task.deviceId)
     case 'get rollouts':
-      await getRollouts(api, output, task.limit)
-      return exitCodes.reached
+      return getRollouts(api, output, task.limit)
     case 'get rollout':
-      await getRollout(api, output, task.key)
-      return exitCodes.reached
+      return getRollout(api, output, task.key)
     case 'get devices':
-      await getDevices(api, output, task.limit)
-      return exitCodes.reached
+      return getDevices(api, output, task.limit)
     case 'get device':
-      await getDevice(api, output, task.deviceId)
-      return exitCodes.reached
+      return getDevice(api, output, task.deviceId)
     case 'get clusters':
-      await getClusters(api, output, task.limit)
-      return exitCodes.reached
+      return getClusters(api, output, task.limit)
     case 'completion':
-      process.stdout.write(completionOf(task.shell, Object.keys(options)))
-      return exitCodes.reached
+      return void process.stdout.write(completionOf(task.shell, Object.keys(options)))
     case 'counts':
-      await getCounts(api, output, task.selection)
-      return exitCodes.reached
+      return getCounts(api, output, task.selection)
     case 'alerts':
-      await getAlerts(api, output, task.isAll, task.limit)
-      return exitCodes.reached
-    case 'wait':
-      return exitCodes[await wait(api, output, task, warn, interrupted.signal)]
+      return getAlerts(api, output, task.isAll, task.limit)
   }
 }
 
