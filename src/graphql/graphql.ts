@@ -96,7 +96,7 @@ export function createGraphql(options: GraphqlDeps): Graphql {
   const handle = createHttp({
     cache: createResponseCache({ database: options.database, documents, yoga: handleByYoga }),
     yoga: handleByYoga,
-    identify: (request) => auth.identify(credentials.of(request)),
+    identify: (request, seen) => auth.identify(credentials.of(request), seen),
     bodies: admission.bodies,
     origins,
   })

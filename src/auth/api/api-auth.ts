@@ -8,6 +8,7 @@
  *   API_AUTH has open? ──▶ everyone, or refused
  *
  * Credentials are not cached: a credential that any replica revokes is refused from the next request on (../devices/lookup.ts has the cost).
+ * The statement that looks up an API key also reads the log's head, which tells the response cache whether its response is current.
  * An open connection ends when its credential becomes invalid: at the doorbell between replicas, or within a second if the doorbell is lost.
  */
 
@@ -17,7 +18,7 @@ import { everyone, type Principal, type Role, roles } from '../../domain/princip
 import type { Millis } from '../../domain/values.ts'
 import { audited, closeSession, openSession } from '../../ingest/commands/api-access.ts'
 import type { Writer } from '../../ingest/writer.ts'
-import type { Database } from '../../store/database.ts'
+import type { Database, LogHead } from '../../store/database.ts'
 import {
   type ApiKeyRow,
   type AuditEntry,
@@ -43,8 +44,8 @@ export interface ApiAuthConfig {
 }
 
 export interface ApiAuth {
-  /** Throws UNAUTHENTICATED. */
-  identify(presented: Presented): Promise<Principal>
+  /** Throws UNAUTHENTICATED. `seen` receives the log's head if the statement that looked up the credential has read it. */
+  identify(presented: Presented, seen?: (head: LogHead) => void): Promise<Principal>
   /** Whether API keys are accepted. */
   readonly takesKeys: boolean
   /** Whether the text has the form of an API key, valid or not. No device token has this form. */
@@ -93,10 +94,10 @@ export function createApiAuth(deps: ApiAuthDeps): ApiAuth {
   const followers = new Set<Follower>()
   let tokensCheckedAt = 0
 
-  async function identify(presented: Presented): Promise<Principal> {
+  async function identify(presented: Presented, seen: (head: LogHead) => void = () => {}): Promise<Principal> {
     if (isOnlyOpen) return everyone
     try {
-      const principal = await find(presented)
+      const principal = await find(presented, seen)
       if (principal.expiresAt !== null && principal.expiresAt <= clock())
         throw unauthenticated('the credential has expired')
       return principal
@@ -108,8 +109,8 @@ export function createApiAuth(deps: ApiAuthDeps): ApiAuth {
     }
   }
 
-  async function find({ token, cookie }: Presented): Promise<Principal> {
-    if (token !== null) return ofToken(token)
+  async function find({ token, cookie }: Presented, seen: (head: LogHead) => void): Promise<Principal> {
+    if (token !== null) return ofToken(token, seen)
     if (cookie !== null) {
       const hash = hashOf(cookie)
       const principal = principalOfSession(await findSession(hash))
@@ -120,12 +121,14 @@ export function createApiAuth(deps: ApiAuthDeps): ApiAuth {
     throw unauthenticated('a credential is needed: send Authorization: Bearer, or X-API-Key')
   }
 
-  async function ofToken(token: string): Promise<Principal> {
+  async function ofToken(token: string, seen: (head: LogHead) => void): Promise<Principal> {
     if (verifyJwt && looksLikeJwt(token)) return verifyJwt(token, clock())
     if (!methods.includes('key')) throw unauthenticated('the token is refused: it is not a JWT')
     const hash = hashOf(token)
     if (adminHash !== null && isSameHash(hash, adminHash)) return adminOfEnvironment
-    const principal = principalOfKey(await findKey(hash))
+    const found = await findKey(hash)
+    const principal = principalOfKey(found)
+    if (found) seen(found.head)
     if (!principal) throw unauthenticated('the key is refused: it is unknown, revoked or has expired')
     return principal
   }

@@ -9,6 +9,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { DomainError } from '../../domain/errors.ts'
 import type { Principal } from '../../domain/principal.ts'
 import { type Bodies, ClientGone } from '../../limits/bodies.ts'
+import type { LogHead } from '../../store/database.ts'
 import { maxBodySize } from '../guards/limits.ts'
 import type { Headers } from './entity-tag.ts'
 import { isPlain } from './plain-request.ts'
@@ -19,7 +20,7 @@ import type { Exchange, ResponseCache, YogaHandler } from './response-cache.ts'
 export interface HttpDeps {
   readonly cache: ResponseCache
   readonly yoga: YogaHandler
-  readonly identify: (request: IncomingMessage) => Promise<Principal>
+  readonly identify: (request: IncomingMessage, seen: (head: LogHead) => void) => Promise<Principal>
   readonly bodies: Bodies
   readonly origins: readonly string[]
 }
@@ -39,7 +40,7 @@ export function createHttp({ cache, yoga, identify, bodies, origins }: HttpDeps)
   }
 
   return (request, response, headers = {}) => {
-    const state = createRequestState({ request, response, identify: async () => identify(request) })
+    const state = createRequestState({ request, response, identify: async (seen) => identify(request, seen) })
     const exchange = { request, response, state }
     const kind = bodyKind(request)
     if (isPlain(request, origins)) {

@@ -18,6 +18,8 @@ export interface RequestState {
   authenticate(): Promise<Principal>
   /** The result of `authenticate`. Null: not authenticated yet. */
   principal: Principal | null
+  /** The log's head, if it was read with the credential. It is not older than the request. */
+  headSeen: LogHead | null
   /** Set if the response depends on this document and this log head alone. */
   dependsOn: { readonly document: DocumentNode; readonly head: LogHead } | null
   /** The revision that the response includes. Null: nothing was read or written. */
@@ -31,7 +33,7 @@ export interface RequestState {
 export interface RequestOrigin {
   readonly request?: IncomingMessage | null
   readonly response?: ServerResponse | null
-  readonly identify: () => Promise<Principal>
+  readonly identify: (seen: (head: LogHead) => void) => Promise<Principal>
 }
 
 export function createRequestState({ request = null, response = null, identify }: RequestOrigin): RequestState {
@@ -40,13 +42,16 @@ export function createRequestState({ request = null, response = null, identify }
     request,
     response,
     authenticate() {
-      identifying ??= identify().then((principal) => {
+      identifying ??= identify((head) => {
+        state.headSeen = head
+      }).then((principal) => {
         state.principal = principal
         return principal
       })
       return identifying
     },
     principal: null,
+    headSeen: null,
     dependsOn: null,
     revision: null,
     executed: null,

@@ -6,8 +6,8 @@
  *                                           │no                  │no
  *                                           └────────────────────┴──▶ execute; cache it if allowed and requested before
  *
- * The head is read for each request, by one statement for all waiting requests, so no response is older than its
- * request. Equal concurrent requests are executed once. Responses with data that is written outside of batches are
+ * The head is read for each request, by one statement for all waiting requests or with the caller's API key, so no
+ * response is older than its request. Equal concurrent requests are executed once. Responses with data that is written outside of batches are
  * never cached.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -89,7 +89,9 @@ export function createResponseCache({ database, documents, yoga }: ResponseCache
     // An equal request that is executing may fill the cache.
     for (let isFirst = true; ; isFirst = false) {
       const known = cache.get(key)
-      if (known && known.stamp === (await currentStamp())) return sendComplete(request, response, known, headers)
+      const seen = isFirst ? state.headSeen : null
+      if (known && known.stamp === (seen ? stampOf(seen) : await currentStamp()))
+        return sendComplete(request, response, known, headers)
       const other = executing.get(key)
       if (!other || !isFirst) break
       await other

@@ -1,7 +1,8 @@
 /** Reads API keys, sessions and the audit log. They have no revisions. */
 import { sql } from 'drizzle-orm'
 import type { Millis } from '../../domain/values.ts'
-import type { Session } from '../database.ts'
+import { headText } from '../connection/log-head.ts'
+import type { LogHead, Session } from '../database.ts'
 import type { Order, Page, PageRequest } from '../sql/order.ts'
 import { pageOf, sorted, within } from '../sql/page.ts'
 import { all, isAnyOf } from '../sql/parameters.ts'
@@ -42,11 +43,22 @@ export async function findApiKey(session: Session, id: string): Promise<ApiKeyRo
   return (await findApiKeys(session, [id])).get(id) ?? null
 }
 
-export async function findApiKeysByHash(session: Session, hashes: readonly string[]): Promise<Map<string, ApiKeyRow>> {
-  const rows = await session.rows<ApiKeyRow & { readonly hash: string }>(
-    sql`select ${apiKeys.hash}, ${key} from ${apiKeys} where ${isAnyOf(apiKeys.hash, hashes, 'text')}`,
+/** A key, and the log's head at the moment at which it was read. */
+export interface ReadApiKey extends ApiKeyRow {
+  readonly head: LogHead
+}
+
+export async function findApiKeysByHash(session: Session, hashes: readonly string[]): Promise<Map<string, ReadApiKey>> {
+  const rows = await session.rows<ApiKeyRow & LogHead & { readonly hash: string }>(
+    sql`select ${apiKeys.hash}, ${key}, head.* from ${apiKeys} cross join (${sql.raw(headText)}) as head
+      where ${isAnyOf(apiKeys.hash, hashes, 'text')}`,
   )
-  return new Map(rows.map(({ hash, ...row }) => [hash, row]))
+  return new Map(
+    rows.map(({ hash, epochBase, revision, tail, tailAt, at, writes, ...row }) => [
+      hash,
+      { ...row, head: { epochBase, revision, tail, tailAt, at, writes } },
+    ]),
+  )
 }
 
 /** By hash. Sessions that have ended are absent. */
