@@ -3,6 +3,7 @@ import { dashboard } from './benches/dashboard.ts'
 import { desired } from './benches/desired.ts'
 import { endToEnd } from './benches/end-to-end.ts'
 import { fanOut } from './benches/fan-out.ts'
+import { forecast } from './benches/forecast.ts'
 import { growth } from './benches/growth.ts'
 import { ingest } from './benches/ingest.ts'
 import { ingestEmbedded } from './benches/ingest-embedded.ts'
@@ -29,6 +30,7 @@ export const benches: readonly Bench[] = [
   resumeStorm,
   growth,
   memory,
+  forecast,
   million,
   hundredThousand,
 ]

@@ -4,6 +4,7 @@ import type { Revision } from '../../domain/values.ts'
 import type { Snapshot } from '../../store/database.ts'
 
 import { diagnosesOf } from '../../store/read/insight/observations.ts'
+import { stepsOf } from '../../store/read/insight/progress.ts'
 import type { RolloutFilter } from '../../store/read/rollouts/rollout-filter.ts'
 import { changedBefore } from '../../store/read/rollouts/rollout-life.ts'
 import type { RolloutOrder } from '../../store/read/rollouts/rollout-order.ts'
@@ -11,6 +12,7 @@ import { countRollouts, pageRollouts, rolloutByKeyArgs, rolloutsByKey } from '..
 import { stepDurationsOf } from '../../store/read/rollouts/step-durations.ts'
 import type { PageRequest } from '../../store/sql/order.ts'
 import { batched, remembered } from './batching.ts'
+import { createTurns } from './turns.ts'
 
 export function rolloutLoaders(s: Snapshot) {
   return {
@@ -23,6 +25,8 @@ export function rolloutLoaders(s: Snapshot) {
       pageRollouts(s, filter, page, order),
     ),
     diagnosis: batched((keys: readonly number[], asOf: Revision | null) => diagnosesOf(s, keys, asOf)),
+    rolloutSteps: batched((keys: readonly number[], asOf: Revision | null) => stepsOf(s, keys, asOf)),
+    inTurn: createTurns(),
     stepDurations: batched((keys: readonly number[]) => stepDurationsOf(s, keys)),
     rolloutCount: remembered((filter: RolloutFilter) => countRollouts(s, filter)),
   }
