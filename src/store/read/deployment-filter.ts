@@ -76,7 +76,7 @@ const ownConditions: Conditions<Omit<DeploymentFilter, keyof OnTarget | 'text'>>
   derivedStates: (states) => isAnyOf(d.derivedState, states, 'deployment_state'),
   convergence: (values) => isAnyOf(d.convergence, values, 'convergence'),
   readiness: (readiness) => isAnyOf(d.readiness, readiness, 'readiness'),
-  components: (names) => hasComponent(isAnyOf(sql`component ->> 'name'`, names, 'text')),
+  components: (names) => all([mentions(names), hasComponent(isAnyOf(sql`component ->> 'name'`, names, 'text'))]),
   errorCodes: (codes) => all([hasError, hasErrorCode(codes)]),
   consistent: (wanted) => sql`${d.consistent} = ${wanted}::boolean`,
   stalled: (wanted) => sql`${d.stalled} = ${wanted}::boolean`,
@@ -203,6 +203,13 @@ export function presentFields<Filter extends object>(filter: Filter): (keyof Fil
 
 function hasComponent(condition: SQL): SQL {
   return sql`exists (select 1 from json_array_elements(${d.components}) as component where ${condition})`
+}
+
+/** A cheap condition that nearly all rows without these components fail: most rows need not be parsed then. */
+function mentions(names: readonly string[]): SQL {
+  // Other characters may be written as escapes.
+  if (!names.every((name) => /^[\w .:/-]*$/.test(name))) return sql`true`
+  return either(names.map((name) => sql`strpos(${d.components}::text, ${`"${name}"`}) > 0`))
 }
 
 function hasErrorWhere(condition: (error: SQLWrapper) => SQL): SQL {

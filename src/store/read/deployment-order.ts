@@ -4,7 +4,7 @@ import type { Deployment } from '../../domain/deployment.ts'
 import type { DeploymentState } from '../../domain/values.ts'
 import type { Order, SortKey } from '../sql/order.ts'
 import { type Select, type Stretch, sorted, within } from '../sql/page.ts'
-import { all, fixed, listParameter } from '../sql/parameters.ts'
+import { all, fixed, listParameter, nothing } from '../sql/parameters.ts'
 import { deployments } from '../tables/schema.ts'
 import { d } from './deployment-filter.ts'
 
@@ -42,8 +42,8 @@ export const orders: { readonly [Name in DeploymentOrder]: Order<Placed> } = {
 /** A list that reads at most some rows in its order, and shows those of them that match. */
 export interface Walk {
   readonly select: Select
-  /** A condition: it stopped before it found all rows of the stretch. */
-  readonly isShort: (stretch: Stretch) => SQL
+  /** A condition: it stopped before it found all rows of the stretch. `isFull`: what it found fills the page. */
+  readonly isShort: (stretch: Stretch, isFull: boolean) => SQL
 }
 
 /**
@@ -81,10 +81,13 @@ export function walkByState(
   return {
     select: (stretch) =>
       sql`select ${d}.* ${runs(stretch, (inRun, inOrder) => found(inRun, inOrder, stretch.limit))} ${sorted(orders[order], stretch)}`,
-    isShort: (stretch) => {
-      const isShort = (inRun: SQL, inOrder: SQL): SQL =>
-        sql`select 1 where (select count(*) from (${found(inRun, inOrder, stretch.limit)}) as found) < ${stretch.limit}
+    isShort: (stretch, isFull) => {
+      const isShort = (inRun: SQL, inOrder: SQL): SQL => {
+        // Rows of later states may fill a page that lacks rows of an earlier one.
+        const isRunFull = sql`(select count(*) from (${found(inRun, inOrder, stretch.limit)}) as found) >= ${stretch.limit}`
+        return sql`select 1 where ${isFull ? sql`not ${isRunFull}` : sql`true`}
           and exists (select 1 from ${deployments} ${d} where ${inRun} ${inOrder} limit 1 offset ${walked ?? 0})`
+      }
       return sql`exists (select 1 ${runs(stretch, isShort)})`
     },
   }
@@ -104,9 +107,8 @@ export function walkInOrder(
       where ${all(matches)} ${sorted(orders[order], stretch)}`
   return {
     select,
-    isShort: (stretch) =>
-      sql`((select count(*) from (${select(stretch)}) as found) < ${stretch.limit}
-        and exists (select 1 ${inOrder(stretch, sql`1 offset ${walked}`)}))`,
+    isShort: (stretch, isFull) =>
+      isFull ? nothing : sql`exists (select 1 ${inOrder(stretch, sql`1 offset ${walked}`)})`,
   }
 }
 

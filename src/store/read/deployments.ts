@@ -194,8 +194,12 @@ export async function pageDeployments(
     toNode: (record) => toRow(record, past),
   })
   if (source.of === 'walk') {
+    const [parent = 0] = parentsOf(scope)
+    const found = pages.get(parent)
+    const hasMore = page.backward ? found?.hasPreviousPage : found?.hasNextPage
+    const isFull = hasMore === true && found?.edges.length === page.size
     const [row] = await session.rows<{ is_short: boolean }>(
-      sql`select ${walk.isShort(stretchOf(orders[order], page))} as is_short from ${asParents(parentsOf(scope))}`,
+      sql`select ${walk.isShort(stretchOf(orders[order], page), isFull)} as is_short from ${asParents([parent])}`,
     )
     if (row?.is_short) throw tooRare(limits)
   }

@@ -19,6 +19,9 @@ const first: PageRequest = { size: 20, after: null, before: null, backward: fals
 /** A page by state reads one range for each of six states, and each row may need a look at its target. */
 const bound = 3_000
 
+/** Deployment i changed i seconds after. */
+const began = Date.parse('2026-01-01T00:00:00Z')
+
 /** The first matches 3 deployments, the second about half of them. */
 const filters: Readonly<Record<string, readonly [rare: DeploymentFilter, common: DeploymentFilter]>> = {
   errorCodes: [{ errorCodes: ['E_RARE'] }, { errorCodes: ['E_COMMON'] }],
@@ -37,6 +40,7 @@ const filters: Readonly<Record<string, readonly [rare: DeploymentFilter, common:
   not: [{ where: { not: { consistent: true }, consistent: false } }, { where: { not: { hasError: true } } }],
   components: [{ components: ['ui'], errorCodes: ['E_RARE'] }, { components: ['api'] }],
   text: [{ text: 'dep-777' }, { text: 'dep' }],
+  changed: [{ changedBefore: began + 3_500 }, { where: { and: [{ changedAfter: began + 5_000_000 }] } }],
 }
 
 describe.each(stores)('filtered reads on $name', (store) => {
@@ -109,6 +113,7 @@ async function fill(session: Session): Promise<void> {
   const [head] = await session.rows<{ revision: number }>(sql`select revision from log_head`)
   const base = head?.revision ?? 0
   const rare = 'i <= 3'
+  const changedAt = sql`${new Date(began).toISOString()}::timestamptz + make_interval(secs => i)`
   const error = (code: SQL): SQL => sql`json_build_object('code', ${code}, 'message', 'disk full')::text`
   await session.rows(sql`insert into targets (key, kind, name, labels)
     select i, 'DEVICE', 'device-' || i, case when ${sql.raw(rare)} then '[{"key":"site","value":"small"},{"key":"ring","value":"0"}]'::jsonb
@@ -121,8 +126,12 @@ async function fill(session: Session): Promise<void> {
       case when ${sql.raw(rare)} then 'PENDING' when i % 2 = 0 then 'READY' else 'UNKNOWN' end::readiness,
       case when ${sql.raw(rare)} then ${error(sql`'E_RARE'::text`)}::json when i % 2 = 0 then ${error(sql`'E_COMMON'::text`)}::json end,
       '[{"name":"api","state":"INSTALLED","error":null,"changedAt":1,"revision":1},{"name":"ui","state":"INSTALLED","error":null,"changedAt":1,"revision":1}]',
-      true, 1, now(), now(), ${base}::bigint + i, '{}' from generate_series(1, ${size}) i`)
+      true, 1, ${changedAt}, ${changedAt}, ${base}::bigint + i, '{}' from generate_series(1, ${size}) i`)
+  await session.rows(sql`insert into change_log (first_revision, last_revision, at, deployment_key, target_key, rollout_key, changes)
+    select ${base}::bigint + i, ${base}::bigint + i, ${changedAt}, i, i, i, '[]' from generate_series(1, ${size}) i`)
   // As autovacuum does.
   await session.run(`select gin_clean_pending_list('targets_labels'::regclass)`)
-  await session.rows(sql`update log_head set revision = ${base + size}::bigint, installed = ${size - 3}, failed = 3`)
+  await session.rows(sql`update log_head set revision = ${base + size}::bigint, installed = ${size - 3}, failed = 3,
+    tail_at = ${new Date(began).toISOString()}::timestamptz, at = now()`)
+  await session.rows(sql`update epochs set began_at = ${new Date(began).toISOString()}::timestamptz`)
 }

@@ -63,8 +63,8 @@ export const deploymentConditions = (t: InputFields) => ({
     description:
       'A substring of the deployment ID, device, reporter, application or error. Case-insensitive. No index serves it.',
   }),
-  changedAfter: t.field({ type: 'DateTime', description: 'Last changed after this time. No index serves it.' }),
-  changedBefore: t.field({ type: 'DateTime', description: 'Last changed before this time. No index serves it.' }),
+  changedAfter: t.field({ type: 'DateTime', description: 'Last changed after this time.' }),
+  changedBefore: t.field({ type: 'DateTime', description: 'Last changed before this time.' }),
 })
 
 export const DeploymentWhereRef = whereInput('DeploymentWhere', 'deployments', deploymentConditions)

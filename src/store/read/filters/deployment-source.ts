@@ -11,9 +11,11 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { PgColumn } from 'drizzle-orm/pg-core'
 import { DomainError } from '../../../domain/errors.ts'
+import { readHead } from '../../connection/log-head.ts'
 import type { Session } from '../../database.ts'
 import { all, isAnyOf, type ListType, listParameter } from '../../sql/parameters.ts'
 import { deployments, logHead, rollouts } from '../../tables/schema.ts'
+import { rangeOfTimes } from '../changes/time-range.ts'
 import {
   type DeploymentCondition,
   type DeploymentFilter,
@@ -45,7 +47,8 @@ export type Source =
   | { readonly of: 'index' }
   /** `rows`: a select of rows `d`. */
   | { readonly of: 'candidates'; readonly rows: SQL }
-  | { readonly of: 'walk'; readonly walked: number }
+  /** `changed`: conditions on the revision that all rows match, because the filter has a time. */
+  | { readonly of: 'walk'; readonly walked: number; readonly changed: readonly SQL[] }
 
 /** `from … where …` of rows `d` that an index finds, at most as many as its argument says. */
 type Range = (most: number) => SQL
@@ -59,9 +62,9 @@ export async function sourceOfPage(
   filter: DeploymentFilter,
   limits: SourceLimits,
 ): Promise<Source> {
-  const { total, best } = await estimate(session, scope, filter, limits.candidates, limits)
+  const { total, best, changed } = await estimate(session, scope, filter, limits.candidates, limits)
   if (total <= limits.small) return { of: 'index' }
-  return best ?? { of: 'walk', walked: limits.walked }
+  return best ?? { of: 'walk', walked: limits.walked, changed }
 }
 
 /** Throws BAD_USER_INPUT if more rows may match than a count reads. */
@@ -96,9 +99,10 @@ interface Estimate {
   readonly total: number
   /** Of the conditions that have at most `most` rows, the one with the fewest. */
   readonly best: Extract<Source, { of: 'candidates' }> | null
+  readonly changed: readonly SQL[]
 }
 
-const unserved: Estimate = { total: 0, best: null }
+const unserved: Estimate = { total: 0, best: null, changed: [] }
 
 async function estimate(
   session: Session,
@@ -108,7 +112,12 @@ async function estimate(
   { small }: SourceLimits,
 ): Promise<Estimate> {
   if (!isWorthwhile(session, scope, filter)) return unserved
-  const choices = [...rangesOf(filter, filter), ...scopeRanges(session, scope)]
+  const changed = await changedRevisions(session, filter)
+  const choices = [
+    ...rangesOf(filter, filter),
+    ...scopeRanges(session, scope),
+    ...(changed.length > 0 ? [[own(all(changed), byRevision)]] : []),
+  ]
   const total = sql`coalesce(${totalOf(scope)}, 0)`
   const counts = choices.map(
     (ranges, index) =>
@@ -122,7 +131,7 @@ async function estimate(
     .filter(({ n }) => n <= most)
     .sort((a, b) => a.n - b.n)
   const [best] = found
-  return { total: row?.n ?? 0, best: best ? { of: 'candidates', rows: rowsIn(best.ranges, most) } : null }
+  return { total: row?.n ?? 0, best: best ? { of: 'candidates', rows: rowsIn(best.ranges, most) } : null, changed }
 }
 
 /** Fields with an index that also gives the order of the rows, or that name few rows. */
@@ -142,6 +151,29 @@ function totalOf(scope: Scope): SQL {
   const { pending, installing, installed, failed, removing, removed } = table
   const states = [pending, installing, installed, failed, removing, removed].map((n) => sql`${n}`)
   return sql`(select ${sql.join(states, sql` + `)} from ${table} where ${which})`
+}
+
+/**
+ * Conditions on the revision that follow from the filter's times: a deployment changed when its newest entry in the log was written. Retention
+ * has removed such entries up to the tail of the log.
+ */
+async function changedRevisions(session: Session, { where, ...flat }: DeploymentFilter): Promise<SQL[]> {
+  const parts = [flat, ...(where ? conjuncts(where) : [])]
+  const since = Math.max(...parts.map(({ changedAfter }) => changedAfter ?? Number.NEGATIVE_INFINITY))
+  const before = Math.min(...parts.map(({ changedBefore }) => changedBefore ?? Number.POSITIVE_INFINITY))
+  if (!Number.isFinite(since) && !Number.isFinite(before)) return []
+  const { tail, tailAt } = await readHead(session)
+  const times = { ...(since > tailAt && { since }), ...(Number.isFinite(before) && { before }) }
+  const { from, to } = await rangeOfTimes(session, times)
+  return [
+    ...(from === null ? [] : [sql`${d.revision} >= ${from}::bigint`]),
+    ...(to === null ? [] : [sql`${d.revision} <= ${Math.max(to, tail)}::bigint`]),
+  ]
+}
+
+/** The conditions that all rows match. */
+function conjuncts(selector: DeploymentSelector): readonly DeploymentCondition[] {
+  return [selector, ...(selector.and ?? []).flatMap(conjuncts)]
 }
 
 /** The rows that a scope or an access scope leaves. */

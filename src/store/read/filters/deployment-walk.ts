@@ -37,7 +37,9 @@ export function walkPresent(
     case 'walk': {
       const inRange = [stands(filter), ...isThen]
       if (isByState) return walkByState(order, wanted, inRange, [matchesFound(others), ...listed], source.walked)
-      const from = (bounds: readonly SQL[]): SQL => fromPresent(scope, [...inRange, ...bounds])
+      // In the order of names, an index would pass rows with other revisions without counting them.
+      const changed = order === 'NAME' || order === 'STATE' ? [] : source.changed
+      const from = (bounds: readonly SQL[]): SQL => fromPresent(scope, [...inRange, ...changed, ...bounds])
       return walkInOrder(order, from, [matchesFound(filter), ...listed], source.walked)
     }
     case 'index': {
