@@ -166,7 +166,7 @@ function percentOf(part: number, whole: number, minimum: number): number | null 
   return whole < Math.max(minimum, 1) ? null : (100 * part) / whole
 }
 
-function isBreached({ metric, threshold }: AlertCondition, value: number | null): boolean {
+export function isBreached({ metric, threshold }: AlertCondition, value: number | null): boolean {
   if (value === null) return false
   return metric === 'SUCCESS_RATE' ? value < threshold : value >= threshold
 }

@@ -19,6 +19,7 @@ import {
   readStandings,
   readTouched,
   restart,
+  rulesByScope,
   type Settlement,
   type Standings,
   scopeName,
@@ -38,13 +39,14 @@ import type { DeploymentFilter } from '../../store/read/deployment-filter.ts'
 import { type AlertDecision, recordAlerts } from '../commands/alerts.ts'
 import type { Duty, Turn } from '../duties.ts'
 import type { Writer } from '../writer.ts'
+import { createRuleIndex, type RuleIndex } from './rule-index.ts'
 
 /** Entries of the log in one step. Values are those of the present, so a step evaluates each scope once for any number of entries. */
 const mostEntries = 20_000
 /** Entries of a step that would otherwise evaluate more than `mostJudged` rules and scopes. A step that has begun is completed. */
 const [fewEntries, mostJudged] = [1_000, 1_000_000]
-/** Rules and scopes that are evaluated without a pause. */
-const judgedAtOnce = 10_000
+/** Rules and scopes, and scopes, that are evaluated without a pause. */
+const [judgedAtOnce, scopesAtOnce] = [10_000, 500]
 /** Rollouts of a new rule in one step, and checks in one search. */
 const [fewRollouts, fewChecks] = [500, 100]
 /** Decisions in one batch of the writer. */
@@ -64,16 +66,28 @@ interface RuleInScope {
   readonly rolloutKey: number
 }
 
+/** The rules of a version. */
+interface KnownRules {
+  readonly version: number
+  readonly all: readonly StoredRule[]
+  /** Those that stored counters answer, of the fleet and of each rollout. */
+  readonly ofFleet: RuleIndex
+  readonly ofRollouts: RuleIndex
+  readonly counted: readonly StoredRule[]
+  /** The others. */
+  readonly filtered: readonly StoredRule[]
+}
+
 const noResults = (): Results => ({ decisions: [], kept: [], dropped: [], owed: [] })
 
 export function createAlertEvaluation(database: Pick<Database, 'session'>, writer: Pick<Writer, 'submit'>): Duty {
   const { session } = database
-  let known: { readonly version: number; readonly rules: readonly StoredRule[] } = { version: -1, rules: [] }
+  let known = knownRules(-1, [])
 
   async function rulesNow(): Promise<readonly StoredRule[]> {
     const version = await newestVersion(session)
-    if (version !== known.version) known = { version, rules: version === 0 ? [] : await enabledRules(session) }
-    return known.rules
+    if (version !== known.version) known = knownRules(version, version === 0 ? [] : await enabledRules(session))
+    return known.all
   }
 
   /** False: another replica has evaluated meanwhile, so nothing of this was written. */
@@ -103,19 +117,17 @@ export function createAlertEvaluation(database: Pick<Database, 'session'>, write
       if (cursor < place.newest) await restart(session, cursor, place.newest, now)
       return place.newest
     }
+    // Without filters and times, a scope costs the rules that it concerns.
+    const each = 1 + known.ofRollouts.timed + known.filtered.length
     while (cursor < place.newest) {
       let touched = await readTouched(session, cursor, place.newest, mostEntries)
-      if (touched.rollouts.length * rules.length > mostJudged)
+      if (touched.rollouts.length * each > mostJudged)
         touched = await readTouched(session, cursor, place.newest, fewEntries)
       const { rollouts } = touched
-      const size = Math.max(Math.floor(judgedAtOnce / rules.length), 1)
+      const size = Math.min(Math.max(Math.floor(judgedAtOnce / each), 1), scopesAtOnce)
       for (let first = 0; first === 0 || first < rollouts.length; first += size) {
         const to = first + size < rollouts.length ? cursor : touched.cursor
-        // All rules of the fleet are evaluated with the first rollouts.
-        const scopes = rules.flatMap((rule) =>
-          scopesOf(rule, rollouts, first, size).map((rolloutKey) => ({ rule, rolloutKey })),
-        )
-        const { results, revision } = await evaluateScopes(scopes, now)
+        const { results, revision } = await evaluateTouched(rollouts, first, size, now)
         if (!(await conclude(cursor, to, results, revision))) return null
       }
       if (isOver()) return null
@@ -124,12 +136,28 @@ export function createAlertEvaluation(database: Pick<Database, 'session'>, write
     return cursor
   }
 
-  async function evaluateScopes(scopes: readonly RuleInScope[], now: Millis) {
+  /** Of the rollouts from `first` on. All rules of the fleet are evaluated with the first of them. */
+  async function evaluateTouched(rollouts: readonly number[], first: number, size: number, now: Millis) {
     const results = noResults()
-    for (const { rule, rolloutKey } of scopes)
-      if (!isCountedRule(rule)) results.owed.push({ ruleKey: rule.key, rolloutKey, dueAt: now, version: rule.version })
-    const counted = scopes.filter(({ rule }) => isCountedRule(rule))
-    return { results, revision: await evaluateCounted(results, counted, now) }
+    for (const rule of known.filtered)
+      for (const rolloutKey of scopesOf(rule, rollouts, first, size))
+        results.owed.push({ ruleKey: rule.key, rolloutKey, dueAt: now, version: rule.version })
+    const { ofFleet, ofRollouts } = known
+    const keys = [
+      ...(first === 0 && rollouts.length > 0 && ofFleet.size > 0 ? [fleetScope] : []),
+      ...(ofRollouts.size > 0 ? rollouts.slice(first, first + size) : []),
+    ]
+    if (keys.length === 0) return { results, revision: 0 }
+    const standings = await readStandings(session, keys)
+    const measured = await measureScopes(session, keys, wantedBy(known.counted))
+    const standing = rulesByScope(standings)
+    for (const key of keys) {
+      const index = key === fleetScope ? ofFleet : ofRollouts
+      const measure = measured.measures.get(key) ?? nothingMeasured
+      for (const rule of index.concerned(measure, standing.get(key) ?? [], now))
+        if (selects(rule, key)) judge(results, rule, key, standings, measured, now)
+    }
+    return { results, revision: measured.revision }
   }
 
   async function evaluateCounted(results: Results, scopes: readonly RuleInScope[], now: Millis): Promise<Revision> {
@@ -232,16 +260,27 @@ function judge(
 }
 
 /** The scopes of a rule among rollouts that were touched: of the rollouts from `first` on, or the fleet with the first of them. */
-function scopesOf(
-  { rule, selector }: StoredRule,
-  rollouts: readonly number[],
-  first: number,
-  size: number,
-): readonly number[] {
-  const { rolloutKeys } = selector.filter as DeploymentFilter
-  const isTouched = (key: number): boolean => rolloutKeys?.includes(key) ?? true
-  if (rule.perRollout) return rollouts.slice(first, first + size).filter(isTouched)
+function scopesOf(rule: StoredRule, rollouts: readonly number[], first: number, size: number): readonly number[] {
+  const isTouched = (key: number): boolean => selects(rule, key)
+  if (rule.rule.perRollout) return rollouts.slice(first, first + size).filter(isTouched)
   return first === 0 && rollouts.some(isTouched) ? [fleetScope] : []
+}
+
+/** Whether the rule's selector admits the rollout. A rule of the fleet that counters answer has no selector. */
+function selects({ selector }: StoredRule, rolloutKey: number): boolean {
+  return (selector.filter as DeploymentFilter).rolloutKeys?.includes(rolloutKey) ?? true
+}
+
+function knownRules(version: number, all: readonly StoredRule[]): KnownRules {
+  const counted = all.filter(isCountedRule)
+  return {
+    version,
+    all,
+    ofFleet: createRuleIndex(counted.filter(({ rule }) => !rule.perRollout)),
+    ofRollouts: createRuleIndex(counted.filter(({ rule }) => rule.perRollout)),
+    counted,
+    filtered: all.filter((rule) => !isCountedRule(rule)),
+  }
 }
 
 function isCountedRule({ rule, selector }: StoredRule): boolean {

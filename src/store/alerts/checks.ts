@@ -149,6 +149,22 @@ export function scopeName(ruleKey: number, rolloutKey: number): string {
   return `${ruleKey} ${rolloutKey}`
 }
 
+/** The keys of the rules that fire or have a check, by the key of the rollout. */
+export function rulesByScope({ firing, checks }: Standings): ReadonlyMap<number, readonly number[]> {
+  const found = new Map<number, number[]>()
+  const add = (rolloutKey: number, ruleKey: number): void => {
+    const rules = found.get(rolloutKey)
+    if (rules) rules.push(ruleKey)
+    else found.set(rolloutKey, [ruleKey])
+  }
+  for (const name of firing) {
+    const [ruleKey, rolloutKey] = name.split(' ').map(Number)
+    add(rolloutKey ?? 0, ruleKey ?? 0)
+  }
+  for (const { ruleKey, rolloutKey } of checks.values()) add(rolloutKey, ruleKey)
+  return found
+}
+
 export async function readStandings(session: Session, rolloutKeys: readonly number[]): Promise<Standings> {
   const keys = storableJson(rolloutKeys)
   const each = 'json_array_elements_text($1::text::json) k'
