@@ -41,7 +41,7 @@ export function nextBound(ranges: readonly PartitionRange[], growth: Growth): nu
   const last = ranges.at(-1)
   if (last?.from == null) {
     // The first partition has all rows of a database that was not divided. It ends soon, but after the writes during its division.
-    const keys = head - first.key
+    const keys = Math.max(head - first.key, growth.rows)
     return keys < smallest ? null : head + Math.max(smallest / 5, Math.ceil(keys / 16))
   }
   const before = ranges.at(-2)
