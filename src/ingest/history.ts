@@ -44,7 +44,7 @@ export function createPartitioning({ database, kept, signal }: HistoryOptions): 
           const growth = await readGrowth(database.session, table, partitions, now, kept)
           const bound = last.cut ?? nextBound(partitions, growth)
           if (bound === null) break
-          await insist(() => dividePartition(database, table, last, bound, signal), signal)
+          await dividePartition(database, table, last, bound, signal)
           if (isOver()) return false
         }
       }
@@ -72,7 +72,7 @@ export function createRetention(options: HistoryOptions & { readonly kept: Milli
           dropping.add(table.name)
           continue
         }
-        await insist(() => dropPartition(database, partition, signal), signal)
+        await dropPartition(database, partition, signal)
         ended.delete(partition.name)
       }
     }
@@ -93,18 +93,5 @@ export function createRetention(options: HistoryOptions & { readonly kept: Milli
       }
       return true
     },
-  }
-}
-
-/** Repeats a change of tables that did not get its locks. In between, the others get theirs. */
-async function insist(change: () => Promise<void>, signal: AbortSignal): Promise<void> {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await change()
-    } catch (error) {
-      const isLocked = error instanceof Error && 'code' in error && error.code === '55P03'
-      if (!isLocked || attempt === 20 || signal.aborted) throw error
-      await new Promise((resolve) => setTimeout(resolve, 50 * attempt))
-    }
   }
 }

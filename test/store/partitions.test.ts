@@ -69,10 +69,10 @@ describe.each(stores)('the tables of the history on $name', (store) => {
     const [road] = await open(store)
     await change(road)
     const duty = createPartitioning({ database: road.database, kept: null, signal: never })
-    const turn = { now: Date.now(), listeningSince: 0, isOver: () => false }
+    const turn = { now: Date.now() + 100 * day, listeningSince: 0, isOver: () => false }
     expect(await duty.run(turn)).toBe(true)
     expect(await countsOf(road.database)).toEqual({ change_log: [1], reports: [1], audit_log: [0] })
-    // As if as many changes had been made: the writer goes on after the head.
+    // As if as many changes had been made: the writer continues after the head.
     await road.database.session.run(
       'update log_head set revision = revision + $1::bigint, next_key = next_key + $1::bigint',
       [smallest],
@@ -167,31 +167,22 @@ describe.each(postgresStores)('a change of partitions on $name', (store) => {
     await expect.poll(() => fleet.acknowledged).toBeGreaterThan(50)
     const reader = await database.snapshot()
     await reader.run('select count(*) from change_log')
-    await expect(divideTables(other.database, 200)).rejects.toMatchObject({ code: '55P03' })
+    const dividing = divideTables(other.database, 1_000)
+    const waits = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like 'alter%'`
+    await expect.poll(() => database.session.run(waits), { interval: 5 }).not.toEqual([])
     const during = fleet.acknowledged + 50
     await expect.poll(() => fleet.acknowledged).toBeGreaterThan(during)
     await reader.close()
-    for (let n = 0; n < 3; n += 1) {
-      await expect
-        .poll(
-          () =>
-            divideTables(database, 200).then(
-              () => 'divided',
-              ({ code }: { code: string }) => code,
-            ),
-          { timeout: 20_000 },
-        )
-        .toBe('divided')
-      const enough = fleet.acknowledged + 300
-      await expect.poll(() => fleet.acknowledged).toBeGreaterThan(enough)
-    }
+    await dividing
+    const enough = fleet.acknowledged + 1_000
+    await expect.poll(() => fleet.acknowledged, { timeout: 60_000 }).toBeGreaterThan(enough)
     const played = await fleet.finish()
     await expectKept(database, played)
     await expectSound(database)
     const { revision } = await readHead(database.session)
     await expect.poll(() => follower.revisions()).toEqual(revisionsBetween(start, revision))
     await follower.leave()
-    expect((await countsOf(database)).change_log?.slice(0, 3).every((count) => count > 0)).toBe(true)
+    expect((await countsOf(database)).change_log?.every((count) => count > 0)).toBe(true)
   })
 
   it('keeps a server of the version before from removing other reports than it means', async () => {

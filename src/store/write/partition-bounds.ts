@@ -15,11 +15,16 @@ export interface PartitionRange {
   readonly to: number | null
 }
 
+interface First {
+  readonly key: number
+  readonly at: Millis
+}
+
 export interface Growth {
   /** The next key is not lower. */
   readonly head: number
   /** An early key of the partition that receives the writes, of the present epoch, and its time. Null: it has no row. */
-  readonly first: { readonly key: number; readonly at: Millis } | null
+  readonly first: First | null
   readonly now: Millis
   /** Rows of the whole table, as the planner estimates them. */
   readonly rows: number
@@ -40,18 +45,30 @@ export function nextBound(ranges: readonly PartitionRange[], growth: Growth): nu
   if (first === null || ranges.length >= mostPartitions) return null
   const last = ranges.at(-1)
   if (last?.from == null) {
-    // The first partition has all rows of a database that was not divided. It ends soon, but after the writes during its division.
+    // The first partition has all rows of a database that was not divided.
     const keys = Math.max(head - first.key, growth.rows)
-    return keys < smallest ? null : head + Math.max(smallest / 5, Math.ceil(keys / 16))
+    return keys < smallest ? null : head + Math.max(dayOf(growth, first), Math.ceil(keys / 16))
   }
-  const before = ranges.at(-2)
-  const from = Math.max(before?.from ?? first.key, first.key)
-  if (head < last.from && head < (from + last.from) / 2) return null
-  return Math.max(head, last.from) + spanOf(growth, first)
+  if (head >= last.from) return head + Math.max(dayOf(growth, first), spanOf(growth, first))
+  const from = Math.max(ranges.at(-2)?.from ?? first.key, first.key)
+  return head < (from + last.from) / 2 ? null : last.from + spanOf(growth, first)
 }
 
-function spanOf({ head, now, rows, kept }: Growth, first: { readonly key: number; readonly at: Millis }): number {
+/** The keys of a partition that begins where the writes have not been. */
+function spanOf(growth: Growth, first: First): number {
+  const { rows, kept } = growth
   if (kept === null) return Math.max(smallest, Math.ceil(rows / (perHistory / 2)))
-  const rate = (head - first.key) / Math.max(now - first.at, 1)
-  return Math.max(smallest, Math.ceil(rate * (kept / perHistory)))
+  return Math.max(smallest, Math.ceil(rateOf(growth, first) * (kept / perHistory)))
+}
+
+/**
+ * The keys of a day. A partition that has rows is not ended earlier: its bound applies before the division is complete, and to complete it needs a
+ * lock that a dump may hold for hours.
+ */
+function dayOf(growth: Growth, first: First): number {
+  return Math.max(smallest, Math.ceil(rateOf(growth, first) * 86_400_000))
+}
+
+function rateOf({ head, now }: Growth, first: First): number {
+  return (head - first.key) / Math.max(now - first.at, 1)
 }

@@ -2,14 +2,17 @@
  * The log, the reports and the audit log are partitioned by their ascending keys. Retention drops a partition as soon as all of it has expired:
  * to delete its rows would write as much as they did, and would leave the files as large as they are.
  *
- * To change partitions, PostgreSQL locks the whole table for a moment. Such a statement waits a fraction of a second for its lock and then
- * gives up, because reports and readers queue up behind it. The duty repeats it.
+ * To change partitions, PostgreSQL locks the whole table for a moment. Such a change waits a fraction of a second for its lock, because reports
+ * and readers queue up behind it. Then it gives up, and begins anew after a pause.
  */
 
 import type { Millis } from '../../domain/values.ts'
 import type { Database, Session } from '../database.ts'
 import { iso } from '../sql/record-set.ts'
 import type { Growth, PartitionRange } from './partition-bounds.ts'
+
+/** They take some ten seconds. */
+const attempts = 20
 
 export interface PartitionedTable {
   readonly name: string
@@ -123,10 +126,11 @@ export async function dividePartition(
   if (last.cut !== null || !(await isEmpty(database.session, name))) {
     const within = [...(from === null ? [] : [`${table.key} >= ${from}`]), `${table.key} < ${end}`].join(' and ')
     if (last.cut === null)
-      await database.alter([`alter table ${name} add constraint cut check (${within}) not valid`], signal)
-    await database.alter([`alter table ${name} validate constraint cut`], signal)
+      await alter(database, [`alter table ${name} add constraint cut check (${within}) not valid`], signal)
+    await alter(database, [`alter table ${name} validate constraint cut`], signal)
   }
-  await database.alter(
+  await alter(
+    database,
     [
       `alter table ${table.name} detach partition ${name}`,
       `alter table ${table.name} attach partition ${name} for values from (${from ?? 'minvalue'}) to (${end})`,
@@ -135,6 +139,18 @@ export async function dividePartition(
     ],
     signal,
   )
+}
+
+async function alter(database: Database, statements: readonly string[], signal?: AbortSignal): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await database.alter(statements, signal)
+    } catch (error) {
+      const isLocked = error instanceof Error && 'code' in error && error.code === '55P03'
+      if (!isLocked || attempt === attempts || signal?.aborted) throw error
+      await new Promise((resolve) => setTimeout(resolve, 50 * attempt))
+    }
+  }
 }
 
 async function isEmpty(session: Session, partition: string): Promise<boolean> {
@@ -170,5 +186,5 @@ export async function moveTail(session: Session, expired: readonly Partition[]):
 }
 
 export async function dropPartition(database: Database, partition: Partition, signal?: AbortSignal): Promise<void> {
-  await database.alter([`drop table if exists ${partition.name}`], signal)
+  await alter(database, [`drop table if exists ${partition.name}`], signal)
 }
