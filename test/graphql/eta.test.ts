@@ -1,6 +1,7 @@
 /** `rollout { eta }`: the method is in test/domain/insight; this is what it reads, now, in the past, and for whom. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { declareDeployments } from '../../src/ingest/commands/declare.ts'
+import { outcomesOf } from '../../src/store/read/insight/outcomes.ts'
 import { stepsOf } from '../../src/store/read/insight/progress.ts'
 import { stores } from '../support/stores.ts'
 import { type Api, startApi } from './harness.ts'
@@ -13,6 +14,7 @@ const size = 30
 describe.each(stores)('a forecast on $name', (store) => {
   let api: Api
   let now = begin
+  let halfway = ''
 
   const etaOf = async (name: string, field = 'eta', past = '', as?: string) => {
     const { rollout } = await api.ask(
@@ -35,8 +37,11 @@ describe.each(stores)('a forecast on $name', (store) => {
         })),
       ),
     )
-  const report = (name: string, index: number, state: 'INSTALLING' | 'INSTALLED' | 'FAILED') =>
-    api.report({ reporter: `edge-${index}`, deploymentId: `${name}-${index}`, state, components: [] })
+  const report = (name: string, index: number, state: 'INSTALLING' | 'INSTALLED' | 'FAILED') => {
+    const error = state === 'FAILED' ? { code: 'E7', message: 'disk full' } : null
+    const components = [{ name: 'web', state, error }]
+    return api.report({ reporter: `edge-${index}`, deploymentId: `${name}-${index}`, state, components })
+  }
 
   /** Every second one starts; each takes 10 s. */
   async function play(name: string, from: number, to: number): Promise<void> {
@@ -59,7 +64,7 @@ describe.each(stores)('a forecast on $name', (store) => {
       from: new Date(now).toISOString(),
     })
     await play('first', 0, 25)
-    const halfway = (await api.ask('{ revision }')).revision
+    halfway = (await api.ask('{ revision }')).revision
     const eta = await etaOf('first')
     expect(eta).toMatchObject({ percent: 100, basis: 'OWN', reason: null, from: new Date(now).toISOString() })
     const most = await etaOf('first', 'timeTo(percent: 80)')
@@ -89,10 +94,45 @@ describe.each(stores)('a forecast on $name', (store) => {
     expect([ended(steps?.own.waits), ended(steps?.own.runs)]).toEqual([size, size])
     expect(steps?.own.runs.map(({ millis }) => millis)).toEqual([10_000])
     expect(steps?.starts).toHaveLength(size)
+    const refused = await outcomesOf(session, [row?.key ?? 0], 'ROLLOUT', null, 10)
+    expect(refused.get(row?.key ?? 0)?.groups).toBeNull()
     expect((await stepsOf(session, [row?.key ?? 0], null, 10)).get(row?.key ?? 0)).toMatchObject({
       isTooLarge: true,
       own: { waits: [], runs: [] },
     })
+  })
+
+  it('stands beside the outcomes of the steps, by version, component and error, now and then', async () => {
+    const steps = 'steps { from to count p50 p90 p95 max }'
+    const group = `key detail installed failed successRate meanAttempts maxAttempts ${steps}`
+    const ask = (by: string, past = '') =>
+      api.ask(
+        `{ rollout(key: {name: "first"}${past}) { outcomes(by: ${by}) { since groupCount groups { ${group} } } } }`,
+      )
+    const step = (from: string, to: string, count: number, time: number) => ({
+      ...{ from, to, count, p50: time, p90: time, p95: time, max: time },
+    })
+    const waited = { from: 'PENDING', to: 'INSTALLING', count: size, p50: 15, p90: 27, p95: 29, max: 30 }
+    const ended = [step('INSTALLING', 'INSTALLED', 24, 10), step('INSTALLING', 'FAILED', 6, 10)]
+    const whole = {
+      installed: 24,
+      failed: 6,
+      successRate: 80,
+      meanAttempts: 1,
+      maxAttempts: 1,
+      steps: [waited, ...ended],
+    }
+    const { rollout } = await ask('ROLLOUT')
+    expect(rollout.outcomes).toMatchObject({ groupCount: 1, groups: [{ key: null, detail: null, ...whole }] })
+    expect((await ask('APPLICATION_VERSION')).rollout.outcomes.groups).toEqual([{ key: '1', detail: 'pump', ...whole }])
+    expect((await ask('ERROR')).rollout.outcomes.groups).toMatchObject([
+      { key: 'E7', installed: 0, failed: 6, successRate: 0, steps: [ended[1]] },
+    ])
+    expect((await ask('COMPONENT')).rollout.outcomes.groups).toMatchObject([
+      { key: 'web', installed: 24, failed: 6, meanAttempts: null, steps: ended },
+    ])
+    const then = await ask('ROLLOUT', `, atRevision: "${halfway}"`)
+    expect(then.rollout.outcomes.groups).toMatchObject([{ installed: 12, failed: 3 }])
   })
 
   it('is hidden from a caller that sees a part of the rollout, and refuses other percentages', async () => {

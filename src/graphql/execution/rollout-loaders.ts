@@ -4,6 +4,7 @@ import type { Revision } from '../../domain/values.ts'
 import type { Snapshot } from '../../store/database.ts'
 
 import { diagnosesOf } from '../../store/read/insight/observations.ts'
+import { type OutcomeGrouping, outcomesOf } from '../../store/read/insight/outcomes.ts'
 import { stepsOf } from '../../store/read/insight/progress.ts'
 import type { RolloutFilter } from '../../store/read/rollouts/rollout-filter.ts'
 import { changedBefore } from '../../store/read/rollouts/rollout-life.ts'
@@ -27,6 +28,9 @@ export function rolloutLoaders(s: Snapshot) {
     diagnosis: batched((keys: readonly number[], asOf: Revision | null) => diagnosesOf(s, keys, asOf)),
     rolloutSteps: batched((keys: readonly number[], asOf: Revision | null) => stepsOf(s, keys, asOf)),
     inTurn: createTurns(),
+    outcomes: batched((keys: readonly number[], by: OutcomeGrouping, asOf: Revision | null) =>
+      outcomesOf(s, keys, by, asOf),
+    ),
     stepDurations: batched((keys: readonly number[]) => stepDurationsOf(s, keys)),
     rolloutCount: remembered((filter: RolloutFilter) => countRollouts(s, filter)),
   }
