@@ -3,6 +3,7 @@ import { problemOfSpiffeId } from '../../auth/devices/spiffe.ts'
 import { deviceIdProblem } from '../../dialects/margo/text.ts'
 import { registerDevices } from '../../ingest/commands/device.ts'
 import { newDeviceToken } from '../../ingest/device-token.ts'
+import { eachPaced, type Paced, paced } from '../../limits/pace.ts'
 import { builder } from '../builder.ts'
 import type { TargetNode } from '../execution/loaders.ts'
 import { required } from '../execution/required.ts'
@@ -71,18 +72,18 @@ addMutation('registerDevices', {
     }),
   },
   errors: ['Conflict'],
-  check: ({ devices }, check) => checkDevices(devices, check),
-  act: async (input, context) => {
-    const devices = input.devices.map((device) => ({ device, token: newDeviceToken() }))
+  check: ({ devices }, check) => paced(checkDevices(devices, check)),
+  act: async (input, context, publicKeys) => {
+    const devices = await paced(eachPaced(input.devices, (device) => ({ device, token: newDeviceToken() })))
     const registered = await context.write(
       registerDevices(
-        devices.map(({ device, token }) => ({
+        devices.map(({ device, token }, index) => ({
           deviceId: device.deviceId,
           name: device.name ?? null,
           labels: device.labels ?? null,
           parent: device.parent ?? null,
           expectedInterval: device.expectedInterval ?? null,
-          publicKeys: device.publicKeys ? keysOf(device.publicKeys) : null,
+          publicKeys: publicKeys[index] ?? null,
           spiffeIds: device.spiffeIds ?? null,
           tokenHash: token.hash,
         })),
@@ -111,15 +112,15 @@ addMutation('registerDevices', {
 
 type ProblemOf = (text: string) => string | null
 
-/** The keys without duplicates. */
-function keysOf(texts: readonly string[]): PublicKey[] {
-  const keys = texts.map(readPublicKey).filter((key) => typeof key !== 'string')
-  return [...new Map(keys.map((key) => [key.id, key])).values()]
-}
-
-function checkDevices(devices: readonly (typeof DeviceInput.$inferInput)[], check: InputCheck): void {
-  if (!check.list(['devices'], devices)) return
-  devices.forEach(({ deviceId, name, labels, parent, expectedInterval, publicKeys, spiffeIds }, index) => {
+/** Returns the public keys of each device, without duplicates. It pauses after each device: to read a key takes up to 0.1 ms. */
+function* checkDevices(
+  devices: readonly (typeof DeviceInput.$inferInput)[],
+  check: InputCheck,
+): Paced<readonly (readonly PublicKey[] | null)[]> {
+  if (!check.list(['devices'], devices)) return []
+  const read = yield* eachPaced(devices, (device, index) => {
+    const { deviceId, name, labels, parent, expectedInterval, publicKeys, spiffeIds } = device
+    const keys = new Map<string, PublicKey>()
     const at = ['devices', index]
     const identities = (field: string, list: readonly string[] | null | undefined, problemOf: ProblemOf): void => {
       if (list && list.length > maxIdentities) check.add([...at, field], `must have at most ${maxIdentities} elements`)
@@ -130,8 +131,10 @@ function checkDevices(devices: readonly (typeof DeviceInput.$inferInput)[], chec
         })
     }
     identities('publicKeys', publicKeys, (text) => {
-      const read = readPublicKey(text)
-      return typeof read === 'string' ? read : null
+      const key = readPublicKey(text)
+      if (typeof key === 'string') return key
+      keys.set(key.id, key)
+      return null
     })
     identities('spiffeIds', spiffeIds, problemOfSpiffeId)
     const deviceIdOf = (field: string, id: string | null | undefined): void => {
@@ -145,7 +148,8 @@ function checkDevices(devices: readonly (typeof DeviceInput.$inferInput)[], chec
     deviceIdOf('parent', parent)
     if (typeof expectedInterval === 'number' && expectedInterval < 1)
       check.add([...at, 'expectedInterval'], 'must be at least 1 second')
-    if (!labels) return
+    const made = publicKeys ? [...keys.values()] : null
+    if (!labels) return made
     if (labels.length > maxLabels) check.add([...at, 'labels'], `must have at most ${maxLabels} elements`)
     labels.forEach(({ key, value }, label) => {
       check.name([...at, 'labels', label, 'key'], key)
@@ -156,10 +160,12 @@ function checkDevices(devices: readonly (typeof DeviceInput.$inferInput)[], chec
       labels.map(({ key }) => key),
       'is a duplicate',
     )
+    return made
   })
   check.unique(
     devices.map((_, index) => ['devices', index, 'deviceId']),
     devices.map(({ deviceId }) => deviceId),
     'is a duplicate',
   )
+  return read
 }

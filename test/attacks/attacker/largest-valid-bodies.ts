@@ -1,4 +1,5 @@
 /** The largest valid bodies that each route takes. */
+import { generateKeyPairSync } from 'node:crypto'
 import { asked, bundle, group, gvk, instance, type LargeBody, listed, mib, mutationOf } from './large-body.ts'
 
 const error = { code: 'E42', message: 'the image could not be pulled from the registry: connection refused' }
@@ -31,6 +32,9 @@ const deployment = (index: number, size: number) =>
 const yamlReport = (count: number) =>
   `deploymentId: d\nstatus:\n  state: installing\ncomponents:\n${Array.from({ length: count }, (_, n) => `  - name: c${n}\n    state: installing\n`).join('')}`
 
+const publicKey = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  .publicKey.export({ type: 'spki', format: 'der' })
+  .toString('base64')
 const fleet = Array.from({ length: 10_000 }, (_, n) => ({ deviceId: `f-${n}` }))
 const registration = (): string => asked({ devices: fleet }, mutationOf('registerDevices', 'RegisterDevicesInput'))
 
@@ -209,6 +213,21 @@ export const validBodies: readonly LargeBody[] = [
     title: 'registered devices',
     line: 'POST /graphql',
     body: registration,
+    status: 200,
+  },
+  {
+    title: 'devices with public keys',
+    line: 'POST /graphql',
+    body: () =>
+      asked(
+        {
+          devices: Array.from({ length: 2_500 }, (_, n) => ({
+            deviceId: `k-${n}`,
+            publicKeys: Array(10).fill(publicKey),
+          })),
+        },
+        mutationOf('registerDevices', 'RegisterDevicesInput'),
+      ),
     status: 200,
   },
   {
