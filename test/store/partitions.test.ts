@@ -62,6 +62,13 @@ describe.each(stores)('the tables of the history on $name', (store) => {
     expect((await readLog(road.database.session, start, 100)).map(({ revision }) => revision)).toEqual(
       revisionsBetween(start, start + 6),
     )
+    const vacuumed = await road.database.session.run<{ options: string[] | null }>(
+      `select c.reloptions as options from pg_inherits join pg_class c on c.oid = inhrelid
+       where inhparent = any ($1::text[]::regclass[]) and c.relkind = 'r'`,
+      [`{${names.join()}}`],
+    )
+    expect(vacuumed).toHaveLength(12)
+    for (const { options } of vacuumed) expect(options).toContain('autovacuum_vacuum_insert_scale_factor=0.02')
     await expectSound(road.database)
   })
 
