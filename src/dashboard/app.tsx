@@ -92,7 +92,7 @@ export function App() {
         {session.value?.isSession && (
           <button
             type="button"
-            class="quiet"
+            class="quiet sign-out"
             title={`Signed in as ${session.value.name}`}
             onClick={() => void signOut()}
           >

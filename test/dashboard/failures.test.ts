@@ -48,6 +48,13 @@ describe.runIf(findChromium())('failures on the dashboard', () => {
     await expect.poll(() => page.title()).toBe('(6) Overview · Rollcall')
     expect(await page.locator('link[rel="icon"]').getAttribute('href')).toContain(encodeURIComponent('>6<'))
 
+    const latest = page.getByRole('region', { name: 'What changed last' })
+    expect(await latest.getByRole('listitem').allTextContents()).toEqual([
+      expect.stringMatching(/^Release.*ovens.*vision-inspect 1\.0$/),
+    ])
+    const heights = await page.locator('.facts a').evaluateAll((cards) => cards.map(({ clientHeight }) => clientHeight))
+    expect(new Set(heights).size).toBe(1)
+
     await cause.getByRole('link', { name: 'lyon' }).click()
     await page.getByText('2 deployments', { exact: true }).waitFor()
     await page.getByRole('button', { name: 'site: lyon ✕' }).click()

@@ -90,7 +90,7 @@ describe.runIf(findChromium())('a list of the dashboard', () => {
     await expect.poll(names).toEqual(['sort-a', 'sort-c', 'sort-b'])
     await page.getByLabel('Order').selectOption('Longest silent')
     await expect.poll(names).toEqual(['sort-b', 'sort-c', 'sort-a'])
-    await page.getByLabel('Label, such as').fill('site=bonn')
+    await page.getByLabel('Label: site=munich').fill('site=bonn')
     await expect.poll(names).toEqual(['sort-b', 'sort-a'])
     await page.getByRole('button', { name: 'Failing' }).click()
     await expect.poll(names).toEqual(['sort-a'])

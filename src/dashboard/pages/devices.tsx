@@ -72,43 +72,49 @@ export function DevicesPage() {
       <h1>Devices</h1>
       <div class="filters" role="search" aria-label="Filter devices">
         <SearchField label="ID or name" />
-        <SearchField label="Label, such as site=munich" name="label" />
+        <SearchField label="Label: site=munich" name="label" />
         <Choice name="connectivity" label="Connectivity" options={connectivityWords} />
         <Toggle name="failing">Failing</Toggle>
         <Toggle name="retired">Retired</Toggle>
-        <label class="order">
-          <span>Heard</span>
-          <select value={silence ?? ''} onChange={(event) => set({ silent: event.currentTarget.value, after: null })}>
-            {Object.entries(silences).map(([value, word]) => (
-              <option key={value} value={value}>
-                {word}
-              </option>
-            ))}
-          </select>
-        </label>
-        <label class="order next">
-          <span>Order</span>
-          <select
-            value={order in orders ? order : 'name'}
-            onChange={(event) => set({ order: event.currentTarget.value, after: null })}
-          >
-            {Object.entries(orders).map(([value, [word]]) => (
-              <option key={value} value={value}>
-                {word}
-              </option>
-            ))}
-          </select>
-        </label>
+        <div class="orders">
+          <label class="order">
+            <span>Heard</span>
+            <select value={silence ?? ''} onChange={(event) => set({ silent: event.currentTarget.value, after: null })}>
+              {Object.entries(silences).map(([value, word]) => (
+                <option key={value} value={value}>
+                  {word}
+                </option>
+              ))}
+            </select>
+          </label>
+          <label class="order">
+            <span>Order</span>
+            <select
+              value={order in orders ? order : 'name'}
+              onChange={(event) => set({ order: event.currentTarget.value, after: null })}
+            >
+              {Object.entries(orders).map(([value, [word]]) => (
+                <option key={value} value={value}>
+                  {word}
+                </option>
+              ))}
+            </select>
+          </label>
+        </div>
       </div>
       {error && <ErrorMessage error={error} />}
-      <p class="muted number" role="status">
-        {data ? plural(data.devices.totalCount, 'device') : 'Loading…'}
-      </p>
-      <ExportButtons
-        name="devices"
-        pages={() => readPages(async (next) => (await ask(devicesDocument, { filter, orderBy, after: next })).devices)}
-        columns={columns}
-      />
+      <div class="table-bar">
+        <p class="muted number" role="status">
+          {data ? plural(data.devices.totalCount, 'device') : 'Loading…'}
+        </p>
+        <ExportButtons
+          name="devices"
+          pages={() =>
+            readPages(async (next) => (await ask(devicesDocument, { filter, orderBy, after: next })).devices)
+          }
+          columns={columns}
+        />
+      </div>
       <SelectionBar
         of={selection}
         count={(count) => plural(count, 'device')}

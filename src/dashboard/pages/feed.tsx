@@ -11,7 +11,7 @@ import { ErrorMessage } from '../widgets/error-message.tsx'
 import { Choice, FilterChip, useFilters } from '../widgets/filters.tsx'
 import { changeColumns } from '../widgets/lists/change-columns.ts'
 import { ExportButtons } from '../widgets/lists/export-buttons.tsx'
-import { useIsNarrow } from '../widgets/theme.ts'
+import { useIsMedium } from '../widgets/theme.ts'
 import { Cell, VirtualList } from '../widgets/virtual-list.tsx'
 
 const lastDocument = graphql(
@@ -116,7 +116,7 @@ function Feed({ filter }: { readonly filter: ChangeFilter }) {
   const held = useSignal(0)
   const received = useSignal(0)
   const note = useSignal<string | null>(null)
-  const isNarrow = useIsNarrow()
+  const isMedium = useIsMedium()
   const variables = useMemo(() => ({ filter }), [filter])
   // Queried once: the subscription delivers the rest.
   const began = useRef<{ readonly revision: string; readonly nodes: readonly Change[] } | null>(null)
@@ -184,7 +184,7 @@ function Feed({ filter }: { readonly filter: ChangeFilter }) {
         <VirtualList
           rows={shown.value}
           keyOf={({ revision }) => revision}
-          rowHeight={isNarrow ? 58 : 34}
+          rowHeight={isMedium ? 58 : 34}
           label="Changes, newest first"
           columns="feed"
         >

@@ -13,6 +13,7 @@ import { CountsBar, CountsLegend } from '../widgets/counts-bar.tsx'
 import { ErrorMessage } from '../widgets/error-message.tsx'
 import { Alerts, alertsFragment } from '../widgets/failures/alerts.tsx'
 import { Causes } from '../widgets/failures/causes.tsx'
+import { Latest, latestFragment } from '../widgets/failures/latest.tsx'
 import { GroupLines, groupsFragment } from '../widgets/group-lines.tsx'
 import { countOfReadiness, ReadinessBar, ReadinessMark } from '../widgets/readiness.tsx'
 import { FirstReport } from '../widgets/setup/first-report.tsx'
@@ -36,9 +37,10 @@ const overviewDocument = graphql(
       then: deploymentGroups(by: ROLLOUT, orderBy: FAILED_DESC, first: 6, asOf: $asOf) @skip(if: $isPresent) { ...GroupLines }
       ...Alerts
       ...Causes
+      ...Latest
     }
   `,
-  [countsFragment, installedFragment, rolloutFragment, groupsFragment, alertsFragment, causesFragment],
+  [countsFragment, installedFragment, rolloutFragment, groupsFragment, alertsFragment, causesFragment, latestFragment],
 )
 
 export function OverviewPage() {
@@ -87,7 +89,7 @@ export function OverviewPage() {
           mark="STALLED"
           count={data.slow.total}
           to={href(['deployments'], { stalled: 'true' })}
-          text="deployments stalled, slower than their peers"
+          text="deployments slower than their peers"
         />
         <Fact
           mark="WAITING"
@@ -107,6 +109,7 @@ export function OverviewPage() {
 
       <Alerts of={data.firing} />
       <Causes title="Failures by cause" data={data} scope={fleet} to={to} />
+      <Latest of={data} />
 
       <section class="panel trend" aria-labelledby="trend">
         <h2 id="trend">Last {windowWords[name]}</h2>

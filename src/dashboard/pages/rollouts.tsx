@@ -75,22 +75,24 @@ export function RolloutsPage() {
         <Choice name="kind" label="Kind" options={rolloutKinds} />
       </div>
       {error && <ErrorMessage error={error} />}
-      <p class="muted number" role="status">
-        {data ? plural(data.rollouts.totalCount, 'rollout') : 'Loading…'}
-        {undeclared > 0 && (
-          <>
-            {' '}
-            <a href={href(['rollouts'], { kind: 'MARGO_DEPLOYMENT' })}>and {formatNumber(undeclared)} undeclared</a>
-          </>
-        )}
-      </p>
-      <ExportButtons
-        name="rollouts"
-        pages={() =>
-          readPages(async (next) => (await ask(rolloutsDocument, { filter, after: next, isPlain: false })).rollouts)
-        }
-        columns={columns}
-      />
+      <div class="table-bar">
+        <p class="muted number" role="status">
+          {data ? plural(data.rollouts.totalCount, 'rollout') : 'Loading…'}
+          {undeclared > 0 && (
+            <>
+              {' '}
+              <a href={href(['rollouts'], { kind: 'MARGO_DEPLOYMENT' })}>and {formatNumber(undeclared)} undeclared</a>
+            </>
+          )}
+        </p>
+        <ExportButtons
+          name="rollouts"
+          pages={() =>
+            readPages(async (next) => (await ask(rolloutsDocument, { filter, after: next, isPlain: false })).rollouts)
+          }
+          columns={columns}
+        />
+      </div>
       {data && data.rollouts.nodes.length > 0 && (
         <ul class="rollouts panel">
           {data.rollouts.nodes.map((rollout) => (

@@ -78,15 +78,19 @@ export function CountsLegend({ counts, to, broken, retired }: LegendProps) {
           </a>
         </li>
       )}
-      <li class="outside muted">Not counted:</li>
-      {[...outsideStates].map(entry)}
-      {retired && retired.count > 0 && (
-        <li>
-          <a href={retired.to}>
-            On retired devices <b class="number">{formatNumber(retired.count)}</b>
-          </a>
-        </li>
-      )}
+      <li class="outside">
+        <span class="muted">Not counted:</span>
+        <ul>
+          {[...outsideStates].map(entry)}
+          {retired && retired.count > 0 && (
+            <li>
+              <a href={retired.to}>
+                On retired devices <b class="number">{formatNumber(retired.count)}</b>
+              </a>
+            </li>
+          )}
+        </ul>
+      </li>
     </ul>
   )
 }

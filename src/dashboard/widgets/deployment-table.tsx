@@ -43,7 +43,6 @@ export function DeploymentTable({ source, label, empty }: TableProps) {
         <p class="muted number" role="status">
           {counts === null ? 'Loading…' : describeCounts(counts)}
         </p>
-        <ExportButtons name="deployments" pages={source.pages} columns={columns} />
         <button
           type="button"
           class="quiet"
@@ -52,6 +51,7 @@ export function DeploymentTable({ source, label, empty }: TableProps) {
         >
           {plural(moved, 'row')} changed. Sort again
         </button>
+        <ExportButtons name="deployments" pages={source.pages} columns={columns} />
       </div>
       <SelectionBar of={selection} count={(count) => plural(count, 'deployment')} actions={actions} />
       {error && <ErrorMessage error={error} />}
@@ -59,7 +59,7 @@ export function DeploymentTable({ source, label, empty }: TableProps) {
         <VirtualList
           rows={list}
           keyOf={(row) => row.id}
-          rowHeight={isNarrow ? 64 : 44}
+          rowHeight={isNarrow ? 88 : 44}
           label={label}
           head={['Deployment', 'Where', 'State', 'Version', 'Components', 'Changed']}
           total={total ?? undefined}

@@ -25,17 +25,17 @@ export function Deviations({ deviations }: FragmentOf<typeof deviationsFragment>
     <section class="panel" aria-labelledby="deviations">
       <h2 id="deviations">Deviations from the Margo specification</h2>
       <p>Correct the agent that sends these reports. Only reports of an unknown kind were refused.</p>
-      <ul>
+      <ul class="deviations">
         {deviations.map(({ kind, count, lastAt, example }) => (
           <li key={kind}>
-            {advice[kind]}{' '}
-            <span class="muted">
+            {advice[kind]} {/* A line of its own, and the age at its end: nothing moves when it becomes longer. */}
+            <small class="muted">
+              {example && `${example} · `}
               {plural(count, 'report')}, the last{' '}
-              <time dateTime={lastAt} title={formatFull(lastAt)}>
+              <time class="number" dateTime={lastAt} title={formatFull(lastAt)}>
                 {formatAge(lastAt, now.value)}
               </time>
-              {example && `: ${example}`}
-            </span>
+            </small>
           </li>
         ))}
       </ul>

@@ -9,6 +9,7 @@ import { TargetLink } from './deployment-table.tsx'
 import { ErrorMessage } from './error-message.tsx'
 import { Choice, FilterChip, SearchField, useFilters } from './filters.tsx'
 import { ExportButtons } from './lists/export-buttons.tsx'
+import { Name } from './name.tsx'
 import { ReadinessMark, SyncMark } from './readiness.tsx'
 import { useIsNarrow } from './theme.ts'
 import { Cell, VirtualList } from './virtual-list.tsx'
@@ -92,7 +93,7 @@ export function ResourceList({ source, label, empty }: ResourceListProps) {
         <VirtualList
           rows={shown}
           keyOf={({ id }) => id}
-          rowHeight={isNarrow ? 64 : 44}
+          rowHeight={isNarrow ? 88 : 44}
           label={label}
           head={['Resource', 'Where', 'Sync', 'Readiness', 'Changed']}
           columns="resources"
@@ -135,7 +136,7 @@ function ResourceCells({ resource }: { readonly resource: Resource }) {
     <>
       <Cell class="main">
         <a href={href(['resource', id])} title={`${kind} ${name}`}>
-          {name}
+          <Name>{name}</Name>
           <small>{[kind, namespace].filter(Boolean).join(' in ')}</small>
         </a>
       </Cell>

@@ -1,13 +1,22 @@
 /** The width of the window, and the chosen colour theme. */
 import { signal } from '@preact/signals'
 
-const narrow = matchMedia('(max-width: 700px)')
-const isNarrow = signal(narrow.matches)
-narrow.addEventListener('change', () => {
-  isNarrow.value = narrow.matches
-})
+function watchWidth(most: number) {
+  const media = matchMedia(`(max-width: ${most}px)`)
+  const matches = signal(media.matches)
+  media.addEventListener('change', () => {
+    matches.value = media.matches
+  })
+  return matches
+}
 
-export const useIsNarrow = (): boolean => isNarrow.value
+const [narrow, medium] = [watchWidth(700), watchWidth(1_000)]
+
+/** As in the style sheets. */
+export const useIsNarrow = (): boolean => narrow.value
+
+/** Narrow, or as wide as a tablet. */
+export const useIsMedium = (): boolean => medium.value
 
 export type Theme = 'auto' | 'light' | 'dark'
 

@@ -28,7 +28,7 @@ const heardDocument = graphql(
 )
 
 const methods = {
-  open: 'None: this server requires none',
+  open: 'None needed',
   token: 'Token',
   signature: 'Public key, for signed requests',
   mtls: 'Client certificate',
@@ -79,11 +79,11 @@ export function RegisterDevice() {
             required
             maxLength={256}
             autocomplete="off"
-            hint="The ID in the addresses of its reports."
+            hint="As in its addresses."
           />
           <Field label="Display name (optional)" name="name" maxLength={256} autocomplete="off" />
           <Field label="Labels (optional)" name="labels" placeholder="site=munich, line=3" autocomplete="off" />
-          <Field label="Gateway (optional)" name="parent" hint="The ID of the device that it is behind." />
+          <Field label="Gateway (optional)" name="parent" hint="The device that it is behind." />
           <Select
             label="Credential"
             name="method"

@@ -36,6 +36,7 @@ export function Causes({ title, data, scope, to, objects = [] }: CausesProps) {
           <StateMark of="INSTALLED">Nothing is failing, waiting or stalled.</StateMark>
         </p>
       )}
+      {known === 0 && objects === null && <p class="empty">Loading…</p>}
       {choice}
       <ul class="causes">
         {causes.map((cause, index) => (

@@ -94,7 +94,7 @@ function DeviceCells({ device, selection }: CellsProps) {
       </Cell>
       <Cell class="labels">
         {device.labels.slice(0, 3).map(({ key, value }) => (
-          <a key={key} class="label" href={href(['devices'], { label: `${key}=${value}` })}>
+          <a key={key} class="label" title={`${key}: ${value}`} href={href(['devices'], { label: `${key}=${value}` })}>
             {key}: {value}
           </a>
         ))}
