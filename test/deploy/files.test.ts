@@ -1,7 +1,7 @@
 /** What deploy/ lets each container do, and what is in the image: read from the files as they are shipped. */
 import { execFileSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { readPage, root } from '../support/documentation.ts'
@@ -86,6 +86,33 @@ describe('the containers of deploy/', () => {
     expect(standby['x-reading'].environment.DATABASE_READ_URL).toContain('@standby:5432/rollcall')
     expect(added.environment.PRIMARY_URL).toContain('@postgres:5432/rollcall')
     expect(added.command).toContain(added.environment.STANDBY_DATA)
+  })
+
+  it('give Grafana its dashboard, and the Prometheus beside it', () => {
+    const mounted = new Map(
+      monitoring.services.grafana.volumes.map((volume: string) => volume.split(':').slice(0, 2) as [string, string]),
+    )
+    const [source, ...others] = parse(readPage('deploy/monitoring/grafana-datasource.yml')).datasources
+    expect(others).toEqual([])
+    expect(source).toMatchObject({ type: 'prometheus', isDefault: true })
+    expect(Object.keys(monitoring.services)).toContain(new URL(source.url).hostname)
+    const [provider] = parse(readPage('deploy/monitoring/grafana-dashboards.yml')).providers
+    expect(mounted.get('./monitoring/grafana-dashboard.json')).toMatch(new RegExp(`^${provider.options.path}/`))
+    for (const kind of ['datasource', 'dashboards'])
+      expect(mounted.get(`./monitoring/grafana-${kind}.yml`)).toMatch(
+        new RegExp(`^/etc/grafana/provisioning/${kind.replace(/s?$/, 's')}/`),
+      )
+  })
+
+  it('are made of files that a test loads', () => {
+    const names = readdirSync(join(root, 'deploy'), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map(({ name }) => name)
+    const tests = ['test/deploy', 'test/support']
+      .flatMap((folder) => readdirSync(join(root, folder)).map((name) => `${folder}/${name}`))
+      .map((name) => readFileSync(join(root, name), 'utf8'))
+    expect(names.length).toBeGreaterThan(15)
+    expect(names.filter((name) => !tests.some((text) => text.includes(basename(name))))).toEqual([])
   })
 
   it('run images that can be pinned by their digest, and the way to learn it is said', () => {
