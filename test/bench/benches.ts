@@ -13,6 +13,7 @@ import { hundredThousand, million } from './benches/million.ts'
 import { query } from './benches/query.ts'
 import { resumeStorm } from './benches/resume-storm.ts'
 import { selective } from './benches/selective.ts'
+import { groups, series } from './benches/series.ts'
 import { writers } from './benches/writers.ts'
 import type { Bench } from './harness/bench.ts'
 
@@ -28,6 +29,8 @@ export const benches: readonly Bench[] = [
   endToEnd,
   desired,
   resumeStorm,
+  series,
+  groups,
   growth,
   memory,
   forecast,

@@ -24,6 +24,13 @@ const documentOf = (name = '', total = 'total'): string => `subscription ${name}
   rollout(key: { name: "${deploymentName(0)}" }) { cursor rollout { name deploymentCounts { ${total}: total installed failed } } }
 }`
 
+const listed = 50
+
+/** A live list, of which each report moves a row to the top, or brings in a row that drives out the last one. */
+const listDocument = `subscription {
+  deployments(first: ${listed}) { cursor removed rows { position deployment { id deploymentId state components { name state } } } }
+}`
+
 interface SubscriberGroup {
   readonly measure: (isWarmUp: boolean) => Promise<Sample>
   close(): void
@@ -81,6 +88,16 @@ async function measureGroup(lab: Lab, size: number, rows: Row[], claims: Claim[]
     )
     group.push(selecting)
     Object.assign(samples, await interleave({ [`own selections, ${size}`]: selecting.measure }, lab.rounds))
+    selecting.close()
+    const reporting = createFleet(buildReports(listed + 10), 1)
+    await measureReports(lab, server, reporting, wrong, listed + 10)
+    const listing = await gather(
+      { lab, program: server, size, fleet: reporting, devices: listed + 10, wrong },
+      true,
+      () => listDocument,
+    )
+    group.push(listing)
+    Object.assign(samples, await interleave({ [`live list, ${size}`]: listing.measure }, lab.rounds))
     const of = (name: string): readonly Sample[] => samples[`${name}, ${size}`] ?? []
     const cpu = (sample: Sample): number => sample.serverCpu
     rows.push(...rowsOf(samples, 'deliveries/s'))
@@ -107,6 +124,11 @@ async function measureGroup(lab: Lab, size: number, rows: Row[], claims: Claim[]
         ratio(of('own selections'), of('ours'), cpu),
         2,
       ),
+      atMost(
+        `${size}: CPU a delivery, a live list of ${listed} rows ÷ a rollout`,
+        ratio(of('live list'), of('ours'), cpu),
+        1.5,
+      ),
     )
   } finally {
     for (const one of group) one.close()
@@ -121,18 +143,21 @@ interface Gathering {
   readonly size: number
   /** Of ours: a device whose reports move what they watch. */
   readonly fleet: Fleet
+  /** The number of devices that report in turn. Absent: one. */
+  readonly devices?: number
   readonly wrong: string[]
 }
 
 /** Subscribers of a server. */
 async function gather(
-  { lab, program, size, fleet: own, wrong }: Gathering,
+  { lab, program, size, fleet: own, devices = 1, wrong }: Gathering,
   isOurs: boolean,
   query: (number: number) => string = () => documentOf(),
 ): Promise<SubscriberGroup> {
   const { port } = program
   const fleet = isOurs ? own : createFleet(buildReports(1), 1, true)
   let heard = 0
+  let turn = 0
   let expected = 0
   let reached: (() => void) | null = null
   const subscriptions: Subscription[] = []
@@ -169,7 +194,7 @@ async function gather(
     const before = heard
     while (performance.now() < end) {
       const all = told(heard + size)
-      const problem = fleet.check(0, await connection.send(fleet.report(0)))
+      const problem = fleet.check(0, await connection.send(fleet.report(turn++ % devices)))
       if (problem) wrong.push(problem)
       await all
     }
@@ -194,13 +219,13 @@ async function gather(
 }
 
 /** One after another, while nobody watches. The first ones warm up. */
-async function measureReports(lab: Lab, program: Program, fleet: Fleet, wrong: string[]): Promise<number> {
+async function measureReports(lab: Lab, program: Program, fleet: Fleet, wrong: string[], devices = 1): Promise<number> {
   const connection = await openConnection(program.port)
   const send = async (seconds: number): Promise<number> => {
     const end = performance.now() + seconds * 1000
     let count = 0
-    for (; performance.now() < end; count += 1) {
-      const problem = fleet.check(0, await connection.send(fleet.report(0)))
+    for (; performance.now() < end || count < devices; count += 1) {
+      const problem = fleet.check(0, await connection.send(fleet.report(count % devices)))
       if (problem) wrong.push(problem)
     }
     return count

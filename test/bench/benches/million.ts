@@ -129,7 +129,7 @@ interface Duty {
 }
 
 /** Waits until each background duty has succeeded, and those that read the log have read all of it. */
-async function runDuties(server: Program, lab: Lab): Promise<string[]> {
+export async function runDuties(server: Program, lab: Lab): Promise<string[]> {
   const { history } = await ask<{ history: { newestRevision: string } }>(
     `${server.url}/graphql`,
     '{ history { newestRevision } }',
