@@ -51,6 +51,7 @@ interface Row {
   readonly percentiles: readonly number[]
   readonly attempts: number | null
   readonly most_attempts: number | null
+  /** Of the one row without a rollout: the entries that were read. */
   readonly read: number
 }
 
@@ -104,9 +105,11 @@ export async function outcomesOf(
     )
     select rollout, value, detail, "from", "to", count(*)::int as count, avg(attempt)::float8 as attempts, max(attempt)::int as most_attempts,
       array_to_json(percentile_disc(array[0.5, 0.9, 0.95, 1]) within group (order by greatest(took, 0)::float8)) as percentiles,
-      (select count(*)::int from read) as read
+      0 as read
     from (select entry.rollout, part.* from entries as entry cross join lateral (${partsBy[by]}) as part) as ended
-    group by rollout, value, detail, "from", "to" order by count(*) desc, value, detail, "from", "to"`)
+    group by rollout, value, detail, "from", "to" 
+    union all select 0, null, null, null, null, 0, null, null, null, count(*)::int from read
+    order by count desc, value, detail, "from", "to"`)
   const isTooLarge = rows.some(({ read }) => read > most)
   const byRollout = Map.groupBy(rows, ({ rollout }) => rollout)
   const since = head?.since ?? 0
