@@ -79,6 +79,8 @@ function findPlaces<Trait>(
   limits: DiagnosisLimits,
 ): { readonly causes: readonly Found<Trait>[]; readonly compared: number } {
   const whole = tally(rows, problem)
+  // A group that is smaller than the least share cannot be a cause, whatever its outcomes: it is not compared.
+  const eligible = groups.filter((group) => sizeOf(group.rows) >= limits.leastShare * whole.marked)
   const causes: Found<Trait>[] = []
   const apart = new Set<Row>()
   let compared = 1
@@ -86,7 +88,7 @@ function findPlaces<Trait>(
     const left = rows.filter((row) => !apart.has(row))
     const { all, marked } = tally(left, problem)
     if (marked === 0) break
-    const candidates = groups.flatMap((group) => {
+    const candidates = eligible.flatMap((group) => {
       const own = group.rows.filter((row) => !apart.has(row))
       const { all: drawn, marked: count } = tally(own, problem)
       // A group of all or of none differs from nothing.

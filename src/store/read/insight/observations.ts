@@ -12,8 +12,8 @@ import { fromPresent, fromThen, isListed, type Scope } from '../deployment-scope
 import { type Grouping, type GroupName, partsOf } from '../groups/grouping.ts'
 import { openPast } from '../past.ts'
 
-/** Deployments that one request for diagnoses reads. */
-export const mostDiagnosed = 50_000
+/** Deployments that one request for diagnoses reads. The comparison of more would keep other callers waiting. */
+export const mostDiagnosed = 20_000
 
 interface Row {
   readonly rollout: number
