@@ -37,6 +37,31 @@ describe('Rollcall-Cost', () => {
     expect(extensions).toMatchObject({ cost: { max: 500_000 } })
   })
 
+  it('names the conditions that no index serves, before they are refused or read', async () => {
+    const unindexed = async (query: string, variables = {}) =>
+      ((await ask(query, included, variables)).extensions as { cost: { unindexed?: string[] } }).cost.unindexed
+    expect(
+      await unindexed('{ deployments(filter: { states: [FAILED], hasError: true }) { totalCount } }'),
+    ).toBeUndefined()
+    expect(await unindexed('{ deployments(filter: { text: "a", vendors: null }) { totalCount } }')).toEqual([
+      'deployments.filter.text',
+    ])
+    const filter = {
+      label: { key: 'site', notIn: ['a'] },
+      where: { and: [{ or: [{ models: ['x'] }, { not: { text: 'a' } }] }, { not: { text: 'b' } }] },
+    }
+    const document =
+      'query ($f: DeploymentFilter) { ...Counts } fragment Counts on Query { all: deploymentCounts(filter: $f) { total } }'
+    expect(await unindexed(document, { f: filter })).toEqual([
+      'deploymentCounts.filter.label.notIn',
+      'deploymentCounts.filter.where.models',
+      'deploymentCounts.filter.where.text',
+    ])
+    expect(await unindexed('{ changes(filter: { components: ["web"] }) { totalCount } }')).toEqual([
+      'changes.filter.components',
+    ])
+  })
+
   it('is absent for other values, and where nothing is executed', async () => {
     expect(await ask('{ revision }', { 'rollcall-cost': 'yes' })).not.toHaveProperty('extensions')
     expect(await ask('{ nothing }', included)).not.toHaveProperty('extensions')

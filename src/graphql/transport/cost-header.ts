@@ -1,9 +1,10 @@
 /**
  * `Rollcall-Cost: include` adds the cost of the operation to the extensions of the answer, so that a developer sees how far a query is
- * from its limit. Such a request is never answered from the response cache.
+ * from its limit, and which conditions no index serves. Such a request is never answered from the response cache.
  */
 import { type ExecutionArgs, type ExecutionResult, validateExecutionArgs } from 'graphql'
 import type { DocumentLimits } from '../guards/limits.ts'
+import { unindexedOf } from '../guards/unindexed.ts'
 
 export const costHeader = 'rollcall-cost'
 
@@ -19,5 +20,7 @@ export function withCost(
 ): ExecutionResult {
   const validated = validateExecutionArgs(args)
   if (!('schema' in validated)) return result
-  return { ...result, extensions: { ...result.extensions, cost: costOf(validated) } }
+  const unindexed = unindexedOf(validated)
+  const cost = { ...costOf(validated), ...(unindexed.length > 0 ? { unindexed } : {}) }
+  return { ...result, extensions: { ...result.extensions, cost } }
 }

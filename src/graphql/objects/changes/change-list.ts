@@ -4,6 +4,7 @@ import { parseRevision } from '../../../store/sql/cursor.ts'
 import { builder } from '../../builder.ts'
 import type { Context } from '../../execution/context.ts'
 import type { ChangeParent } from '../../execution/parents.ts'
+import { withoutIndex } from '../../guards/unindexed.ts'
 import { givenFields } from '../../mutations/input.ts'
 import { type Connection, connect, implementConnection, type PageArguments, revisionPageArgs } from '../connection.ts'
 import { LabelInput } from '../label.ts'
@@ -30,11 +31,9 @@ const changeConditions = (t: InputFields) => ({
   }),
   rolloutIds: t.idList({ description: 'Node IDs of the rollouts that the deployments belong to.' }),
   instanceIds: t.stringList({ description: 'Instance IDs of rollouts.' }),
-  components: t.stringList({ description: 'Component names. No index serves it.' }),
+  components: t.stringList(withoutIndex('Component names.')),
   to: t.field({ type: [DeploymentStateEnum], description: 'States that a deployment or a component changed to.' }),
-  errorCodes: t.stringList({
-    description: 'Error codes that a deployment or a component changed to. No index serves it.',
-  }),
+  errorCodes: t.stringList(withoutIndex('Error codes that a deployment or a component changed to.')),
   labels: t.field({
     type: [LabelInput],
     description:
@@ -42,7 +41,7 @@ const changeConditions = (t: InputFields) => ({
   }),
   label: t.field({
     type: LabelConditionInput,
-    description: 'A condition on a label of the target from its registration. No index serves it.',
+    ...withoutIndex('A condition on a label of the target from its registration.'),
   }),
   since: t.field({ type: 'DateTime', description: 'Recorded at this time or later (server time).' }),
   before: t.field({ type: 'DateTime', description: 'Recorded before this time (server time).' }),

@@ -1,4 +1,5 @@
 import type { DeploymentCondition, DeploymentSelector } from '../../../store/read/deployment-filter.ts'
+import { withoutIndex } from '../../guards/unindexed.ts'
 import { givenFields } from '../../mutations/input.ts'
 import { LabelInput } from '../label.ts'
 import { keysOf } from '../node.ts'
@@ -26,15 +27,13 @@ export const deploymentConditions = (t: InputFields) => ({
   reporters: t.stringList({ description: 'Names of their reporters.' }),
   rolloutIds: t.idList({ description: 'Node IDs of rollouts.' }),
   instanceIds: t.stringList({ description: 'Instance IDs of rollouts.' }),
-  applications: t.stringList({ description: 'Application names. No index serves it.' }),
-  applicationVersions: t.stringList({ description: 'Application versions. No index serves it.' }),
+  applications: t.stringList(withoutIndex('Application names.')),
+  applicationVersions: t.stringList(withoutIndex('Application versions.')),
   states: t.field({ type: [DeploymentStateEnum], description: 'Reported states.' }),
   derivedStates: t.field({ type: [DeploymentStateEnum], description: 'States derived from the components.' }),
   convergence: t.field({ type: [ConvergenceEnum], description: 'Convergence with the desired state.' }),
   readiness: t.field({ type: [ReadinessEnum], description: 'Readiness. No index serves `UNKNOWN`.' }),
-  components: t.stringList({
-    description: 'Component names. The deployment has at least one of them. No index serves it.',
-  }),
+  components: t.stringList(withoutIndex('Component names. The deployment has at least one of them.')),
   errorCodes: t.stringList({ description: 'Error codes, of the deployment or of one of its components.' }),
   labels: t.field({
     type: [LabelInput],
@@ -48,21 +47,17 @@ export const deploymentConditions = (t: InputFields) => ({
   connectivity: t.field({ type: [ConnectivityEnum], description: 'Connectivity of the target.' }),
   lastHeardBefore: t.field({
     type: 'DateTime',
-    description: 'The target was last heard before this time, or never. No index serves it.',
+    ...withoutIndex('The target was last heard before this time, or never.'),
   }),
-  lastHeardAfter: t.field({
-    type: 'DateTime',
-    description: 'The target was last heard after this time. No index serves it.',
-  }),
-  vendors: t.stringList({ description: 'Vendors of the device, as its capabilities say. No index serves it.' }),
-  models: t.stringList({ description: 'Model numbers of the device, as its capabilities say. No index serves it.' }),
+  lastHeardAfter: t.field({ type: 'DateTime', ...withoutIndex('The target was last heard after this time.') }),
+  vendors: t.stringList(withoutIndex('Vendors of the device, as its capabilities say.')),
+  models: t.stringList(withoutIndex('Model numbers of the device, as its capabilities say.')),
   consistent: t.boolean({ description: 'Whether the reported state agrees with the components.' }),
   stalled: t.boolean({ description: 'Whether the deployment is stalled.' }),
   hasError: t.boolean({ description: 'Whether the deployment or one of its components has an error.' }),
-  text: t.string({
-    description:
-      'A substring of the deployment ID, device, reporter, application or error. Case-insensitive. No index serves it.',
-  }),
+  text: t.string(
+    withoutIndex('A substring of the deployment ID, device, reporter, application or error. Case-insensitive.'),
+  ),
   changedAfter: t.field({ type: 'DateTime', description: 'Last changed after this time.' }),
   changedBefore: t.field({ type: 'DateTime', description: 'Last changed before this time.' }),
 })

@@ -9,6 +9,7 @@ import {
   selectorProblem,
 } from '../../../domain/selectors/selector.ts'
 import { builder } from '../../builder.ts'
+import { withoutIndex } from '../../guards/unindexed.ts'
 import { givenFields } from '../../mutations/input.ts'
 
 type InputTypeOptions = Parameters<typeof builder.inputType>[1]
@@ -69,9 +70,7 @@ export const LabelConditionInput = builder.inputType('LabelCondition', {
     key: t.string({ required: true, description: 'The key, such as `site`.' }),
     equals: t.string({ description: 'The value is this.' }),
     in: t.stringList({ description: 'The value is one of these.' }),
-    notIn: t.stringList({
-      description: 'The value is none of these. Also true without the label. No index serves it.',
-    }),
+    notIn: t.stringList(withoutIndex('The value is none of these. Also true without the label.')),
     exists: t.boolean({ description: 'Whether the label exists. No index serves `false`.' }),
     prefix: t.string({ description: 'The value begins with this. The index finds the key only.' }),
   }),
