@@ -1,6 +1,5 @@
 /** The program: environment → configuration → database → app. The only reader of process.env. */
 import { randomUUID } from 'node:crypto'
-import { createApp } from './app.ts'
 import { commandOf, exitCodes, parseFlags, UsageError } from './cli/arguments.ts'
 import { ConfigError, parseConfig, variables } from './config.ts'
 import { misspelled } from './config-names.ts'
@@ -8,7 +7,6 @@ import { DomainError } from './domain/errors.ts'
 import { firstSteps } from './first-steps.ts'
 import { createLog } from './log.ts'
 import type { Database } from './store/database.ts'
-import { openDatabase } from './store/open.ts'
 
 const usage = `Usage: ${commandOf('serve')} [options]
 
@@ -27,6 +25,8 @@ async function main(): Promise<void> {
   const log = createLog({ level: config.logLevel })
   for (const { name, meant } of misspelled(process.env, variables))
     log.warn({ name, meant }, `unknown environment variable ${name}: did you mean ${meant}?`)
+  // Loading the server takes ten times as long as reading the configuration, so a mistake in the latter is reported first.
+  const [{ createApp }, { openDatabase }] = await Promise.all([import('./app.ts'), import('./store/open.ts')])
   const { store, server } = config
   console.log(store.url === null ? `Opening ${store.dataDir} …` : 'Connecting to PostgreSQL …')
   const database = await openDatabase(store).catch(
