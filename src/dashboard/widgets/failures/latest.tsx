@@ -26,7 +26,7 @@ export const latestFragment = graphql(`
 
 type Data = FragmentOf<typeof latestFragment>
 
-/** Nothing if nobody has changed anything. */
+/** Nothing if there is no such change. */
 export function Latest({ of: { declared, released, acted } }: { readonly of: Data }) {
   const declarations = declared.nodes
     .flatMap((change) => {
