@@ -2,9 +2,10 @@
  * The README is executed: each `sh` block against a running server, in order; the `json` block after it is its whole answer, and a
  * `text` block is what the latest stream (curl -N) goes on with. "…" stands for what differs from time to time.
  */
-import { existsSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { variables } from '../src/config.ts'
 import { type RunningApp, startApp } from './support/app.ts'
 import { startNode } from './support/child.ts'
@@ -29,10 +30,26 @@ describe('the commands of the README', () => {
     expect(readme.indexOf('npm ci && npm test')).toBeLessThan(readme.indexOf('\n## '))
   })
 
-  it.skipIf(!hasCurl && process.env.ROLLCALL_REQUIRE_POSTGRES !== '1')('answer what it says', async () => {
-    const streams = await execute(blocks, { url: server.url, skip: (command) => recursing.includes(command) })
-    expect(streams).toBe(1)
-  })
+  it.skipIf(!hasCurl && process.env.ROLLCALL_REQUIRE_POSTGRES !== '1')(
+    'answer what it says, from the first start in a new checkout on',
+    async () => {
+      const checkout = mkdtempSync(join(tmpdir(), 'rollcall-checkout-'))
+      onTestFinished(() => rmSync(checkout, { recursive: true, force: true }))
+      const own = ['node_modules', '.git', 'data', 'dist']
+      for (const name of readdirSync(root))
+        if (!own.includes(name)) cpSync(join(root, name), join(checkout, name), { recursive: true })
+      // `npm ci` is what CI has done before.
+      symlinkSync(join(root, 'node_modules'), join(checkout, 'node_modules'))
+      const [program = '', ...args] = JSON.parse(readPage('package.json')).scripts.start.split(' ')
+      expect(program).toBe('node')
+      const started = startNode(args, { PORT: '0' }, process.execPath, checkout)
+      const url = (await started.said(/^Rollcall listens on http/)).split(' ').at(-1) ?? ''
+      const streams = await execute(blocks, { url, skip: (command) => recursing.includes(command) })
+      expect(streams).toBe(1)
+      const page = await (await fetch(url, { headers: { accept: 'text/html' } })).text()
+      expect(page).toContain('<title>Rollcall</title>')
+    },
+  )
 
   it('have a frontend that goes on from its answer', async () => {
     const [program = ''] = blocksOf(readme).flatMap(({ language, text }) => (language === 'ts' ? [text] : []))

@@ -27,14 +27,15 @@ export function startChild(script: string, env: Readonly<Record<string, string>>
   return startNode(['-e', script], env)
 }
 
-/** `program`: the Node.js that runs it. */
+/** `program`: the Node.js that runs it. `cwd`: its folder; absent, the project's. */
 export function startNode(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
   program = process.execPath,
+  cwd: string | URL = root,
 ): Child {
   const child = spawn(program, args, {
-    cwd: root,
+    cwd,
     // Another Node.js may not have the hooks.
     env: { ...childEnvironment(), ...(program === process.execPath ? {} : { NODE_OPTIONS: '' }), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
