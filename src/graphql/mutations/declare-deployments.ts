@@ -80,12 +80,8 @@ addMutation('declareDeployments', {
         desireOf(context, input.reason ?? null),
       ),
     )
-    const reader = await context.reader()
-    const [rollout, deployments] = await Promise.all([
-      rolloutKey === null ? null : reader.rollout(rolloutKey, null),
-      Promise.all(deploymentKeys.map(async (key) => required(await reader.deployment(key, null), 'deployment'))),
-    ])
-    return { revision, rollout: rollout ?? null, deployments }
+    const rollout = rolloutKey === null ? null : await (await context.reader()).rollout(rolloutKey, null)
+    return { revision, rollout: rollout ?? null, deploymentKeys }
   },
   success: {
     access: 'operator',
@@ -97,9 +93,16 @@ addMutation('declareDeployments', {
         nullable: true,
         description: 'The rollout. Null: the input named none.',
       }),
-      deployments: t.expose('deployments', {
+      // Read only if the operation asks for them: there may be 10,000.
+      deployments: t.field({
         type: [Deployment],
         description: 'The deployments, in the order of the input.',
+        resolve: async ({ deploymentKeys }, _, context) => {
+          const reader = await context.reader()
+          return Promise.all(
+            deploymentKeys.map(async (key) => required(await reader.deployment(key, null), 'deployment')),
+          )
+        },
       }),
     }),
   },
