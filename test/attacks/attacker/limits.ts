@@ -57,14 +57,20 @@ async function send(path: string, body: string): Promise<{ readonly status: numb
   return { status: response.status, size: (await response.arrayBuffer()).byteLength }
 }
 
+/** Looks without a change until what was sent counts as taken. One was not enough: between two large answers the server waits for the database. */
+const quietLooks = 6
+
 /** Not every limit is answered: waits until the server has taken what was sent. */
 async function settled(): Promise<Vitals> {
-  for (let last = await target.vitals(); ; ) {
+  let last = await target.vitals()
+  for (let quiet = 0; quiet < quietLooks; ) {
     await new Promise((resolve) => setTimeout(resolve, 500))
     const now = await target.vitals()
-    if (now.cpu - last.cpu < 5 && Math.abs(now.external - last.external) < 2 ** 20) return now
+    const isQuiet = now.cpu - last.cpu < 50 && Math.abs(now.external - last.external) < 2 ** 20
+    quiet = isQuiet ? quiet + 1 : 0
     last = now
   }
+  return last
 }
 
 function costOf(before: Vitals, after: Vitals): string {
