@@ -11,6 +11,7 @@ import { readLog } from '../../src/store/read/changes/changes.ts'
 import { resolvePast } from '../../src/store/read/past.ts'
 import { smallest } from '../../src/store/write/partition-bounds.ts'
 import { dividePartition, listPartitions, partitionedTables } from '../../src/store/write/partitions.ts'
+import { pruneHistory } from '../../src/store/write/retention.ts'
 import { change, closeAfterEach, cursors, open, takeUntil } from '../feed/harness.ts'
 import { startFleet } from '../support/fleet.ts'
 import { follow } from '../support/follow.ts'
@@ -190,6 +191,27 @@ describe.each(postgresStores)('a change of partitions on $name', (store) => {
     await expect.poll(() => follower.revisions()).toEqual(revisionsBetween(start, revision))
     await follower.leave()
     expect((await countsOf(database)).change_log?.every((count) => count > 0)).toBe(true)
+  })
+
+  it('is not all: rows that are removed one by one hold no writer up either', async () => {
+    const [road, other] = await open(store, {}, 2)
+    await change(road)
+    const locked = Promise.withResolvers<void>()
+    const release = Promise.withResolvers<void>()
+    const holding = other?.database.transaction(async ({ run }) => {
+      await run('select 1 from change_log for update')
+      locked.resolve()
+      await release.promise
+    })
+    await locked.promise
+    const pruning = pruneHistory(road.database, Date.now() + day, 100)
+    const waits = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%delete from change_log%'`
+    await expect.poll(() => road.database.session.run(waits), { interval: 5 }).not.toEqual([])
+    const revision = await change(road)
+    release.resolve()
+    await holding
+    expect(await pruning).toBeGreaterThan(0)
+    expect((await readHead(road.database.session)).tail).toBeLessThan(revision)
   })
 
   it('keeps a server of the version before from removing other reports than it means', async () => {
