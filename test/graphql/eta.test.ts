@@ -135,6 +135,43 @@ describe.each(stores)('a forecast on $name', (store) => {
     expect(then.rollout.outcomes.groups).toMatchObject([{ installed: 12, failed: 3 }])
   })
 
+  it('stands beside a comparison of rollouts, each from its own start', async () => {
+    const { rollouts } = await api.ask('{ rollouts(first: 5) { nodes { id name } } }')
+    const idOf = (name: string) => rollouts.nodes.find((one: { name: string }) => one.name === name)?.id
+    const ask = (names: readonly string[]) =>
+      api.query(
+        `query ($ids: [ID!]!) { compareRollouts(ids: $ids) { age isWorse pValue summary
+          rollouts { rollout { name } startedAt points { seconds counts { total installed failed } } } } }`,
+        { ids: names.map(idOf) },
+      )
+    const { data } = await ask(['second', 'first'])
+    expect(data.compareRollouts).toMatchObject({
+      age: 2,
+      isWorse: false,
+      pValue: 1,
+      summary:
+        'second is not worse than first 2 s after the start: 0 of 30 deployments failed, there 0 of 30, or the difference may be chance.',
+    })
+    const [young, old] = data.compareRollouts.rollouts
+    expect([young.rollout.name, old.rollout.name]).toEqual(['second', 'first'])
+    expect(old.points).toHaveLength(30)
+    expect(old.points.at(-1).counts).toEqual({ total: 30, installed: 24, failed: 6 })
+    expect(young.points.map(({ seconds }: { seconds: number }) => seconds)).toEqual(
+      old.points.map(({ seconds }: { seconds: number }) => seconds).slice(0, young.points.length),
+    )
+    await declare('third')
+    const of = (await api.query('{ rollout(key: {name: "third"}) { id } }')).data.rollout.id
+    rollouts.nodes.push({ id: of, name: 'third' })
+    expect((await ask(['third', 'first'])).errors?.[0]?.message).toContain('rollout third has not started')
+    for (let index = 0; index < size; index += 1) await report('third', index, 'FAILED')
+    const worse = (await ask(['third', 'first'])).data.compareRollouts
+    expect(worse.isWorse).toBe(true)
+    expect(worse.summary).toBe(
+      'third is worse than first 0 s after the start: 30 of 30 deployments failed, there 0 of 30.',
+    )
+    expect((await ask(['first'])).errors?.[0]?.message).toBe('ids must name 2 to 5 rollouts, but names 1')
+  })
+
   it('is hidden from a caller that sees a part of the rollout, and refuses other percentages', async () => {
     const answer = await api.query(
       `{ rollout(key: {name: "first"}) { eta { reason at } } }`,

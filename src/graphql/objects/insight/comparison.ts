@@ -1,0 +1,139 @@
+/** Rollouts side by side, each from its own start. */
+import { DomainError } from '../../../domain/errors.ts'
+import { hypergeometricTail, logFactorials } from '../../../domain/insight/exact-tail.ts'
+import type { StateCounts } from '../../../store/read/deployments.ts'
+import type { RolloutRow } from '../../../store/read/rollouts/rollouts.ts'
+import { builder } from '../../builder.ts'
+import type { Context } from '../../execution/context.ts'
+import type { Reader } from '../../execution/loaders.ts'
+import { DeploymentCounts } from '../counts.ts'
+import { decodeNodeId } from '../node.ts'
+import { Rollout } from '../refs.ts'
+import { momentsOf, type Point, pointsAt } from '../series/deployment-series.ts'
+
+const most = 5
+const shownPoints = 30
+/** The probability below which a difference of failures is not explained by chance. */
+const significance = 0.01
+
+interface Compared {
+  readonly rollout: RolloutRow
+  readonly start: number
+  readonly points: readonly Point[]
+}
+
+interface Comparison {
+  readonly rollouts: readonly Compared[]
+  /** Seconds. */
+  readonly age: number
+  readonly isWorse: boolean
+  readonly pValue: number
+  readonly summary: string
+}
+
+const ComparedPoint = builder.objectRef<Point & { readonly start: number }>('ComparedPoint').implement({
+  access: 'viewer',
+  description: 'The counts of a rollout at a moment after its start.',
+  fields: (t) => ({
+    seconds: t.float({ description: 'Seconds since its start.', resolve: ({ at, start }) => (at - start) / 1_000 }),
+    counts: t.expose('counts', { type: DeploymentCounts, description: 'Its deployments at that moment.' }),
+  }),
+})
+
+const ComparedRollout = builder.objectRef<Compared>('ComparedRollout').implement({
+  access: 'viewer',
+  description: 'A rollout in a comparison.',
+  fields: (t) => ({
+    rollout: t.expose('rollout', { type: Rollout, description: 'The rollout. `outcomes` has its durations.' }),
+    startedAt: t.expose('start', { type: 'DateTime', description: 'When it started: second 0 of its points.' }),
+    points: t.field({
+      type: [ComparedPoint],
+      description: `Its counts at ${shownPoints} moments, the same seconds after the start for all rollouts. Moments after the newest change of the fleet are left out.`,
+      resolve: ({ points, start }) => points.map((point) => ({ ...point, start })),
+    }),
+  }),
+})
+
+const RolloutComparison = builder.objectRef<Comparison>('RolloutComparison').implement({
+  access: 'viewer',
+  description: 'Rollouts side by side, each from its own start.',
+  fields: (t) => ({
+    rollouts: t.expose('rollouts', { type: [ComparedRollout], description: 'The rollouts, in the order of `ids`.' }),
+    age: t.exposeFloat('age', {
+      description: 'Seconds after the start at which the first two are compared: the age of the younger one.',
+    }),
+    isWorse: t.exposeBoolean('isWorse', {
+      description:
+        'Whether a larger part of the first one had failed than of the second one, beyond chance: `pValue` is at most 0.01.',
+    }),
+    pValue: t.exposeFloat('pValue', {
+      description:
+        'The probability of so many failed deployments of the first one, or more, if both were alike (Fisher, one-sided).',
+    }),
+    summary: t.exposeString('summary', { description: 'The comparison of the first two in words, with its numbers.' }),
+  }),
+})
+
+builder.queryFields((t) => ({
+  compareRollouts: t.field({
+    access: 'viewer',
+    type: RolloutComparison,
+    description: `Compares 2 to ${most} rollouts, each from its own start: the one in question first, the one before it second. All must have started.`,
+    args: { ids: t.arg.idList({ required: true, description: 'The node IDs of the rollouts.' }) },
+    resolve: async (_, { ids }, context) => compare(ids.map(String), context),
+  }),
+}))
+
+async function compare(ids: readonly string[], context: Context): Promise<Comparison> {
+  if (ids.length < 2 || ids.length > most)
+    throw new DomainError('BAD_USER_INPUT', `ids must name 2 to ${most} rollouts, but names ${ids.length}`)
+  const reader = await context.reader()
+  const rows = await Promise.all(ids.map((id) => startedRollout(reader, id)))
+  const now = (await reader.head).at
+  const horizon = Math.max(...rows.map(({ start }) => now - start))
+  const age = Math.min(...rows.slice(0, 2).map(({ start }) => now - start))
+  const seen = await Promise.all(
+    rows.map(async ({ rollout, start }) => {
+      const moments = momentsOf(start, start + horizon, { points: shownPoints }).filter((at) => at <= now)
+      const of = { of: 'rollout', key: rollout.key } as const
+      const [points, [atAge]] = await Promise.all([
+        pointsAt(reader, of, {}, moments),
+        pointsAt(reader, of, {}, [start + age]),
+      ])
+      return { rollout, start, points, atAge: atAge?.counts }
+    }),
+  )
+  const [first, second] = seen
+  return { rollouts: seen, age: age / 1_000, ...judge(first, second, age) }
+}
+
+async function startedRollout(reader: Reader, id: string) {
+  const found = decodeNodeId(id)
+  const rollout = found?.type === 'Rollout' ? await reader.rollout(found.key, null) : undefined
+  if (!rollout) throw new DomainError('BAD_USER_INPUT', `there is no rollout ${id}`)
+  const start = rollout.life.started?.at ?? null
+  if (start === null)
+    throw new DomainError('BAD_USER_INPUT', `rollout ${rollout.name} has not started, or not all of it is visible`)
+  return { rollout, start }
+}
+
+type Side = { readonly rollout: RolloutRow; readonly atAge: StateCounts | undefined } | undefined
+
+function judge(first: Side, second: Side, age: number): Pick<Comparison, 'isWorse' | 'pValue' | 'summary'> {
+  const [one, other] = [tally(first), tally(second)]
+  const all = one.total + other.total
+  const sizes = { all, marked: one.failed + other.failed, drawn: one.total }
+  const pValue = hypergeometricTail(logFactorials(all), sizes, one.failed)
+  const isWorse = pValue <= significance
+  const numbers = `${one.failed} of ${one.total} deployments failed, there ${other.failed} of ${other.total}`
+  const verdict = isWorse ? 'is worse than' : 'is not worse than'
+  const chance = isWorse ? '' : ', or the difference may be chance'
+  const summary = `${one.name} ${verdict} ${other.name} ${Math.round(age / 1_000)} s after the start: ${numbers}${chance}.`
+  return { isWorse, pValue, summary }
+}
+
+function tally(side: Side) {
+  const { pending = 0, installing = 0, installed = 0, failed = 0, removing = 0, removed = 0 } = side?.atAge ?? {}
+  const total = pending + installing + installed + failed + removing + removed
+  return { name: side?.rollout.name ?? '', failed, total }
+}
