@@ -11,6 +11,8 @@ const create = `mutation ($input: CreateWebhookInput!) {
   }
 }`
 
+const deeper = (levels: number): object => (levels === 0 ? { to: ['FAILED'] } : { not: deeper(levels - 1) })
+
 describe.each(stores)('webhooks on $name', (store) => {
   let server: RunningApp
   let receiver: Receiver
@@ -59,6 +61,30 @@ describe.each(stores)('webhooks on $name', (store) => {
       .update(`${headers['webhook-id']}.${headers['webhook-timestamp']}.${text}`)
       .digest('base64')
     expect(headers['webhook-signature']).toBe(`v1,${signature}`)
+  })
+
+  it('post the changes that a selector wants, and no others', async () => {
+    const south = { key: 'site', value: 'south' }
+    const register = `mutation { registerDevices(input: { devices: [
+      { deviceId: "s-1", labels: [{ key: "site", value: "south" }] }, { deviceId: "n-1", labels: [{ key: "site", value: "north" }] }
+    ] }) { __typename } }`
+    await server.query(register)
+    const where = {
+      and: [{ label: { key: south.key, equals: south.value } }, { not: { to: ['INSTALLING'] } }],
+      or: [{ deviceIds: ['n-1'] }, { kinds: ['DEPLOYMENT_STATE_CHANGED'] }],
+    }
+    await webhook({ filter: { where } })
+    for (const state of ['pending', 'installing', 'installed'])
+      for (const device of ['n-1', 's-1', 'other']) await report(device, state)
+    const received = await receiver.until((all) => all.some(({ body }) => body.data.to === 'INSTALLED'))
+    expect(received.map(({ body }) => [body.data.target.name, body.data.to])).toEqual([
+      ['s-1', 'PENDING'],
+      ['s-1', 'INSTALLED'],
+    ])
+    const { createWebhook } = await server.query(create, {
+      input: { name: 'deep', url: `${receiver.url}/deep`, filter: { where: deeper(8) } },
+    })
+    expect(createWebhook.message ?? '').toMatch(/where is \d+ levels deep/)
   })
 
   it('post of resources only those of the kinds that are wanted, and of everything else all', async () => {
