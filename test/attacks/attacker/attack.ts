@@ -81,7 +81,8 @@ export async function attack(options: AttackOptions): Promise<Findings> {
   const sender = createSender(target.url, connections)
   const random = createRandom(seed)
   const until = performance.now() + options.time
-  const warmAt = Math.min(inputs, 50_000) / 5
+  // Until then the caches of parsed documents fill.
+  const warmAt = Math.min(inputs, 150_000) / 5
 
   async function look(question?: 'collect'): Promise<Memory> {
     const vitals = await target.vitals(question)
