@@ -85,6 +85,23 @@ describe.runIf(findChromium())('the set-up in the page', () => {
     await page.getByText(/^Heard /).waitFor()
   })
 
+  it('works by keyboard alone', async () => {
+    const { page } = await signIn(adminKey, 'setup')
+    const field = page.getByLabel('Device ID')
+    await field.waitFor()
+    const isAt = (): Promise<boolean> => field.evaluate((element) => element === document.activeElement)
+    for (let steps = 0; steps < 40 && !(await isAt()); steps += 1) await page.keyboard.press('Tab')
+    expect(await isAt()).toBe(true)
+    await page.keyboard.type('press-k')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'press-k is registered' }).waitFor()
+    // Commands that scroll are reached, too.
+    const command = page.getByRole('figure').filter({ hasText: 'Its first report' }).locator('pre')
+    const isOnCommand = (): Promise<boolean> => command.evaluate((element) => element === document.activeElement)
+    for (let steps = 0; steps < 40 && !(await isOnCommand()); steps += 1) await page.keyboard.press('Tab')
+    expect(await isOnCommand()).toBe(true)
+  })
+
   it('adds a webhook, shows its secret, tests it, and says why a test is not accepted', async () => {
     const receiver = await startReceiver()
     onTestFinished(() => receiver.close())
