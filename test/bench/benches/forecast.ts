@@ -15,8 +15,11 @@ export const forecast: Bench = {
     const notes: string[] = ['devices | percent | cases | silent | held | too early | too late | width ÷ truth']
     const claims: Claim[] = []
     for (const devices of sizes) {
-      // Not the seeds with which the method was tuned.
-      const seeds = Array.from({ length: devices > 500 ? Math.ceil(fleets / 2) : fleets }, (_, index) => 1_001 + index)
+      // Seeds that had no part in the method. The index of the tail was chosen after results with the seeds from 1,001 were known.
+      const seeds = Array.from(
+        { length: devices > 500 ? Math.ceil(fleets / 2) : fleets },
+        (_, index) => 700_001 + index,
+      )
       const cases = backTest(devices, seeds, seenAt, percents)
       for (const percent of percents) {
         const line = lineOf(devices, percent, cases)
