@@ -134,7 +134,7 @@ const isClosed = closedWith(sql`${onTarget.retiredAt} <= ${d.forgottenAt}`)
 function isClosedAt(revision: Revision): SQL {
   const entry = (kind: 'DEVICE_RETIRED' | 'DEVICE_REINSTATED', condition: SQL): SQL =>
     sql`exists (select 1 from ${changeLog} where ${changeLog.targetKey} = ${onTarget.key} and ${changeLog.deploymentKey} is null
-      and ${changeLog.changes}::text like ${`%"${kind}"%`} and ${condition})`
+      and ${changeLog.changes} -> 0 ->> 'kind' = ${kind} and ${condition})`
   const then = sql`${changeLog.firstRevision} <= ${revision}::bigint`
   return closedWith(
     either([

@@ -54,7 +54,7 @@ const ends = ['DEVICE_RETIRED', 'DEVICE_REINSTATED'] as const
 
 /** Entries about the target itself have one change each. */
 function ofTarget(kinds: readonly string[]): SQL {
-  const isKind = kinds.map((kind) => sql`${entry.changes}::text like ${`%"${kind}"%`}`)
+  const isKind = kinds.map((kind) => sql`${entry.changes} -> 0 ->> 'kind' = ${kind}`)
   return sql`from ${changeLog} ${entry} where ${entry.targetKey} = ${t.key} and ${entry.deploymentKey} is null
     and (${sql.join(isKind, sql` or `)})`
 }

@@ -75,6 +75,31 @@ const conditionsOf = (rolloutKeys: readonly number[]): fc.Arbitrary<DeviceCondit
   )
 
 describe.each(stores)('targets in the past on $name', (store) => {
+  it('are found by the kinds of changes, not by a reason that has the name of a kind', async () => {
+    const empty = await store.create()
+    const database = await empty.open()
+    const { session } = database
+    const { submit, tick } = liveBy(database, Math.max((await readHead(session)).at + 1_000, Date.now()))
+    const device = { deviceId: 'edge-1', name: null, labels: [], parent: null, expectedInterval: null }
+    await submit(registerDevices([{ ...device, tokenHash: 'hash' }]))
+    await submit(setConnectivity({ kind: 'DEVICE', provider: '', name: 'edge-1' }, 'ONLINE'))
+    const { revision: online } = await readHead(session)
+    const retire = (reason: string) =>
+      submit(retireDevices([{ deviceId: 'edge-1', replacedBy: null }], { reason, withChildren: true, desire }))
+    tick(1_000)
+    await retire('CONNECTIVITY_CHANGED')
+    tick(1_000)
+    await retire('DEVICE_REINSTATED')
+    const { revision: retired } = await readHead(session)
+    const then = await targetByName(session, 'DEVICE', '', 'edge-1', online)
+    expect(then).toMatchObject({ connectivity: 'ONLINE', retiredAt: null })
+    const since = await targetByName(session, 'DEVICE', '', 'edge-1', retired)
+    const now = await targetByName(session, 'DEVICE', '', 'edge-1')
+    expect(since).toMatchObject({ retiredAt: now?.retiredAt, retiredReason: 'DEVICE_REINSTATED' })
+    await database.close()
+    await empty.drop()
+  })
+
   it('are as they were', async () => {
     const empty = await store.create()
     const database = await empty.open()
