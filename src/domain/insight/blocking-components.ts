@@ -1,6 +1,6 @@
 /** Which components hold their deployments back, compared with the other components of the same deployments. */
 import { binomialTail } from './exact-tail.ts'
-import { type DiagnosisLimits, type Found, lift, type Observation, type Row, sizeOf } from './observed.ts'
+import { type DiagnosisLimits, type Found, lift, type Observation, type Row } from './observed.ts'
 
 /** How often a component is affected, and how often it would be if all components of a deployment were alike. */
 export interface Part<Trait> {
@@ -16,25 +16,36 @@ export interface Part<Trait> {
   readonly least: (table: Float64Array) => number
 }
 
+/** One component in `n` deployments that have `all` components, of which `hit` are affected. */
+interface Share {
+  readonly n: number
+  readonly own: 0 | 1
+  readonly hit: number
+  readonly all: number
+}
+
+/** Reads each component of each deployment a fixed number of times: fleets may have components with names of their own on each device. */
 export function partsOf<Trait>(
   affected: readonly Observation<Trait>[],
   component: (name: string) => Trait,
 ): Part<Trait>[] {
-  const mixed = affected.filter(
-    ({ components }) =>
-      components.some(({ isAffected }) => isAffected) && components.some(({ isAffected }) => !isAffected),
-  )
-  const names = new Set(mixed.flatMap(({ components }) => components.map(({ name }) => name)))
-  return [...names].map((name) => {
-    const has = mixed.filter(({ components }) => components.some((one) => one.name === name))
-    const trials = sizeOf(has)
-    let [count, expected, othersSize, othersCount] = [0, 0, 0, 0]
-    for (const { n, components } of has) {
-      const hit = components.filter(({ isAffected }) => isAffected).length
-      const own = components.some((one) => one.name === name && one.isAffected) ? 1 : 0
+  const parts = new Map<string, Share[]>()
+  for (const row of affected) {
+    const hit = row.components.filter(({ isAffected }) => isAffected).length
+    if (hit === 0 || hit === row.components.length) continue
+    for (const { name, isAffected } of row.components) {
+      const shares = parts.get(name) ?? []
+      if (shares.length === 0) parts.set(name, shares)
+      shares.push({ n: row.n, own: isAffected ? 1 : 0, hit, all: row.components.length })
+    }
+  }
+  return [...parts].map(([name, shares]) => {
+    let [trials, count, expected, othersSize, othersCount] = [0, 0, 0, 0, 0]
+    for (const { n, own, hit, all } of shares) {
+      trials += n
       count += own * n
-      expected += (n * hit) / components.length
-      othersSize += n * (components.length - 1)
+      expected += (n * hit) / all
+      othersSize += n * (all - 1)
       othersCount += n * (hit - own)
     }
     const others = { count: othersCount, size: othersSize }

@@ -63,6 +63,27 @@ describe('a diagnosis', () => {
     }
   })
 
+  it('reads each component as often in a large fleet as in a small one', () => {
+    const readsOf = (size: number): number => {
+      let reads = 0
+      const part = (name: string, isAffected: boolean) => ({
+        get name() {
+          reads += 1
+          return name
+        },
+        isAffected,
+      })
+      const components = (index: number) => [part(`web-${index}`, true), part(`db-${index}`, false)]
+      const rows = Array.from(
+        { length: size },
+        (_, index): Row => ({ n: 1, problem: 'FAILED', traits: [], error: null, components: components(index) }),
+      )
+      diagnose(rows, traits)
+      return reads
+    }
+    expect(readsOf(400)).toBeLessThanOrEqual(2 * readsOf(200))
+  })
+
   it('finds a component', () => {
     let others = 0
     for (const random of seedsOf('component')) {
