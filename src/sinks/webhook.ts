@@ -5,7 +5,7 @@
 import { createHmac } from 'node:crypto'
 import { type Change, type ChangeFilter, matchesChange } from '../domain/change.ts'
 import type { Millis, Revision } from '../domain/values.ts'
-import { readRange } from '../store/connection/log-head.ts'
+import { readHead } from '../store/connection/log-head.ts'
 import type { Database, Session } from '../store/database.ts'
 import { visibleChanges, withScope } from '../store/read/access-scope.ts'
 import { readLog } from '../store/read/changes/changes.ts'
@@ -63,15 +63,19 @@ export function createWebhookDeliver(deps: WebhookDeps): Deliver {
       if (error) return end(sink.cursor, error)
     }
     let cursor = sink.cursor
-    const range = await readRange(database.session)
-    if (cursor < range.tail) {
-      const error = await push(resetEvent(deps, sink, cursor, range.tail))
-      if (error) return end(cursor, error)
-      cursor = range.tail
-    }
     for (let step = fewest; cursor < head && !isOver(); ) {
       const changes = await readLog(database.session, cursor, step)
-      const last = changes.at(-1)
+      const [first, last] = [changes[0], changes.at(-1)]
+      // A gap: another epoch has begun, or retention has removed what follows the cursor. A round may take longer than that.
+      if (first?.revision !== cursor + 1) {
+        const { tail } = await readHead(database.session)
+        if (cursor < tail) {
+          const error = await push(resetEvent(deps, sink, cursor, tail))
+          if (error) return end(cursor, error)
+          cursor = tail
+          continue
+        }
+      }
       if (!last) return end(Math.max(cursor, head), null)
       const wanted = await select(deps, sink, changes)
       for (const event of await toEvents(deps, wanted)) {

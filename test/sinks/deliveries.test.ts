@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest'
+import { readHead } from '../../src/store/connection/log-head.ts'
 import { readLog } from '../../src/store/read/changes/changes.ts'
 import { instanceById } from '../../src/store/read/instances.ts'
 import { createSink, listSinks, sinksByKey } from '../../src/store/sinks/sinks.ts'
 import { pruneHistory } from '../../src/store/write/retention.ts'
-import { startReceiver } from '../support/receiver.ts'
+import { type Received, startReceiver } from '../support/receiver.ts'
 import type { Road } from '../support/road.ts'
 import { stores } from '../support/stores.ts'
 import { fleet, labelOf, show, tailOf, tell, useSinks } from './harness.ts'
@@ -94,6 +95,30 @@ describe.each(stores)('sinks on $name', (store) => {
     expect(receiver.received.find(({ body }) => body.type === 'rollcall.reset')?.body.data).toMatchObject({
       reason: 'CURSOR_EXPIRED',
     })
+  })
+
+  it('get a reset if the history that they still need is removed while they are sent what was before', async () => {
+    const receiver = await use(startReceiver())
+    const { road, outgoing } = await start(await startStore())
+    await fleet(road, 250)
+    let goOn = (): void => undefined
+    receiver.answer((_, response) => {
+      goOn = () => {
+        receiver.answer(200)
+        response.writeHead(200).end()
+      }
+    })
+    const after = await tailOf(road)
+    const wanted = { kinds: ['INSTANCE_STATUS_CHANGED'] } as const
+    await outgoing.manager.createWebhook({ name: 'slow', url: receiver.url, secret: null, filter: wanted, after })
+    await receiver.until((all) => all.length > 0)
+    expect(await pruneHistory(road.database, Date.now() + 1_000, 1_000)).toBeGreaterThan(0)
+    goOn()
+    const { revision } = await readHead(road.database.session)
+    const isReset = ({ body }: Received): boolean => body.type === 'rollcall.reset'
+    await tell(road, 'after')
+    const all = await receiver.until((received) => received.some(({ body }) => body.subject === 'after'))
+    expect(all.filter(isReset).map(({ body }) => body.data.to)).toEqual([String(revision)])
   })
 
   it('that fail for longer than configured are paused, and continue when they are resumed', async () => {
