@@ -144,6 +144,51 @@ describe.each(stores)('desired state on $name', (store) => {
     expect(now.desiredHistory).toHaveLength(100)
   })
 
+  it('has its versions and documents in pages, forwards and backwards, without an end at 100', async () => {
+    const all = 103
+    await put('paged', 'other', documentOf('0', 'b'))
+    for (let n = 1; n < all; n += 1) await put('paged', 'paged', documentOf(String(n), 'a'))
+    const lists = {
+      documentHistory: ['deployment(deploymentId: "paged")', 'fromManifestVersion', all - 1],
+      manifestHistory: ['device(deviceId: "paged")', 'version changes { deploymentId }', all],
+    } as const
+    for (const [list, [parent, shown, total]] of Object.entries(lists)) {
+      const walk = async (size: 'first' | 'last', from: 'after' | 'before', end: 'endCursor' | 'startCursor') => {
+        const pages: object[][] = []
+        for (let cursor: string | null = null; ; ) {
+          const { of } = await api().ask(
+            `query ($cursor: String) { of: ${parent} { ${list}(${size}: 40, ${from}: $cursor) {
+              totalCount nodes { ${shown} } pageInfo { hasNextPage hasPreviousPage ${end} } } } }`,
+            { cursor },
+          )
+          const { totalCount, nodes, pageInfo } = of[list]
+          expect(totalCount).toBe(total)
+          pages.push(nodes)
+          expect(pageInfo[size === 'first' ? 'hasPreviousPage' : 'hasNextPage']).toBe(cursor !== null)
+          if (!pageInfo[size === 'first' ? 'hasNextPage' : 'hasPreviousPage']) return pages
+          cursor = pageInfo[end]
+        }
+      }
+      const forwards = (await walk('first', 'after', 'endCursor')).flat()
+      const versions = forwards.map((one) => Number(Object.values(one)[0]))
+      expect(versions).toEqual(Array.from({ length: total }, (_, index) => all + 1 - index))
+      expect((await walk('last', 'before', 'startCursor')).toReversed().flat()).toEqual(forwards)
+    }
+  })
+
+  it('is read for any number of devices and deployments by the same statements', async () => {
+    const asked = `query ($first: Int!) { devices(first: $first) { nodes { manifestHistory(first: 2) { totalCount nodes { version changes { digest } } } } }
+      deployments(first: $first) { nodes { desired { digest } documentHistory(first: 2) { totalCount nodes { digest } } } } }`
+    for (let n = 0; n < 4; n += 1) await put(`many-${n}`, `many-${n}`, documentOf(String(n), 'a'))
+    const cost = async (first: number) => {
+      api().statements()
+      await api().ask(asked, { first })
+      return api().statements()
+    }
+    const [few, many] = [await cost(1), await cost(100)]
+    expect([few, many]).toEqual([8, 8])
+  })
+
   it('is removed, and converges when the device has removed it', async () => {
     const { id } = await put('leaver', 'leaving', documentOf('1', 'a'), 'in')
     await say('leaver', 'leaving', 'INSTALLED', '2')

@@ -38,9 +38,11 @@ const moved: Command[] = [
   { do: 'declare', device: 'gw/1', id: 'd-1', project: 'q' },
 ]
 
+const page = 'pageInfo { hasPreviousPage hasNextPage }'
 const state = `{ deployments(first: 100) { nodes { id deploymentId target { name } rollout { project }
-    desiredHistory { digest fromManifestVersion untilManifestVersion } } }
-  device(deviceId: "gw") { manifestVersion manifests { version changes { deploymentId digest } } } }`
+    desiredHistory { digest fromManifestVersion untilManifestVersion } documentHistory(last: 1) { totalCount ${page} nodes { digest } } } }
+  device(deviceId: "gw") { manifestVersion manifests { version changes { deploymentId digest } }
+    manifestHistory(last: 1) { totalCount ${page} nodes { version changes { deploymentId digest } } } } }`
 
 interface Place {
   readonly device: string
@@ -133,7 +135,7 @@ async function play(store: Store, commands: readonly Command[]): Promise<void> {
     const shown: Answered = await api.ask(state, {}, name)
     const after = (version: number): number => moments.findIndex((moment) => moment.version >= version)
     const seenAt = (deployment: string, index: number): boolean => sees(moments[index]?.places.get(deployment))
-    for (const { id, desiredHistory } of shown.deployments.nodes) {
+    for (const { id, desiredHistory, documentHistory } of shown.deployments.nodes) {
       const whole: Answered = all.deployments.nodes.find((one: Answered) => one.id === id)
       const expected = whole.desiredHistory.flatMap((stay: Answered) => {
         const { untilManifestVersion: until } = stay
@@ -143,6 +145,7 @@ async function play(store: Store, commands: readonly Command[]): Promise<void> {
         return isSeen ? [{ ...stay, untilManifestVersion: until !== null && seenAt(id, end - 1) ? until : null }] : []
       })
       expect(desiredHistory).toEqual(expected)
+      expect(documentHistory).toEqual(oldestOf(expected.map(({ digest }: Answered) => ({ digest }))))
     }
     if (shown.device === null) return
     const expected = all.device.manifests.flatMap(({ version, changes }: Answered) => {
@@ -154,8 +157,16 @@ async function play(store: Store, commands: readonly Command[]): Promise<void> {
       return own.length > 0 ? [{ version, changes: own }] : []
     })
     expect(shown.device.manifests).toEqual(expected)
+    expect(shown.device.manifestHistory).toEqual(oldestOf(expected))
   }
 }
+
+/** The last page, of one row. */
+const oldestOf = (all: readonly Answered[]) => ({
+  totalCount: all.length,
+  pageInfo: { hasPreviousPage: all.length > 1, hasNextPage: false },
+  nodes: all.slice(-1),
+})
 
 const bundle = (documents: readonly object[]) => {
   const text = JSON.stringify(documents)

@@ -151,6 +151,22 @@ describe.each(stores)('webhooks on $name', (store) => {
     )
     const again = await receiver.until((received) => received.length > before)
     expect(again.at(-1)?.headers['webhook-id']).toBe(newest.eventId)
+
+    const page = async (args: string) =>
+      (
+        await server.query(
+          `query ($id: ID!) { sink(id: $id) { deliveries { id } older: deliveries(before: "${newest.id}") { id }
+            deliveryHistory(${args}) { totalCount nodes { id } pageInfo { hasNextPage hasPreviousPage endCursor } } } }`,
+          { id: sink.id },
+        )
+      ).sink
+    const { deliveries: listed, older, deliveryHistory: first } = await page('first: 2')
+    expect(listed).toHaveLength(3)
+    expect(older).toEqual(listed.slice(1))
+    expect(first).toMatchObject({ totalCount: 3, nodes: listed.slice(0, 2), pageInfo: { hasNextPage: true } })
+    const { deliveryHistory: second } = await page(`first: 2, after: "${first.pageInfo.endCursor}"`)
+    expect(second).toMatchObject({ nodes: listed.slice(2), pageInfo: { hasNextPage: false, hasPreviousPage: true } })
+    expect((await page('last: 1')).deliveryHistory.nodes).toEqual(listed.slice(2))
   })
 
   it('are tested with a signed message of their own, paused or not, and keep their position', async () => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { recordReport } from '../../src/ingest/commands/report.ts'
 import { beginEpoch } from '../../src/store/connection/epoch.ts'
 import { readHead } from '../../src/store/connection/log-head.ts'
-import { deliveriesOf, noteDelivery, wantDelivery } from '../../src/store/sinks/deliveries.ts'
+import { noteDelivery, pageDeliveries, wantDelivery } from '../../src/store/sinks/deliveries.ts'
 import { marksOf, writeMarks } from '../../src/store/sinks/sink-marks.ts'
 import { changeSink, createSink, deleteSink, lagsOf, listSinkStates } from '../../src/store/sinks/sinks.ts'
 import { report } from '../support/reports.ts'
@@ -25,15 +25,17 @@ describe.each(stores)('sinks on $name', (store) => {
     const outcome = { revision: n, body: '{}', lastStatus: 200, lastError: null }
     return noteDelivery(session(), { sinkKey, eventId: `event-${n}`, ...outcome }, Date.now(), kept)
   }
-  const sent = async (sinkKey: number) =>
-    (await deliveriesOf(session(), sinkKey, 100, null)).map(({ eventId }) => eventId)
+  const whole = { size: 100, after: null, before: null, backward: false }
+  const kept = async (sinkKey: number) =>
+    (await pageDeliveries(session(), [sinkKey], whole)).get(sinkKey)?.edges.map(({ node }) => node) ?? []
+  const sent = async (sinkKey: number) => (await kept(sinkKey)).map(({ eventId }) => eventId)
 
   it('keep their newest deliveries, and those that somebody wants again', async () => {
     const [one, other] = [await make('one'), await make('other')]
     await send(other, 1, 3)
     for (let n = 1; n <= 4; n += 1) await send(one, n, 3)
     expect(await sent(one)).toEqual(['event-4', 'event-3', 'event-2'])
-    const [, , oldest] = await deliveriesOf(session(), one, 100, null)
+    const [, , oldest] = await kept(one)
     await wantDelivery(session(), oldest?.key ?? 0)
     for (let n = 5; n <= 8; n += 1) await send(one, n, 3)
     expect(await sent(one)).toEqual(['event-8', 'event-7', 'event-6', 'event-2'])

@@ -24,7 +24,7 @@ const deviceDocument = graphql(
         retirement { at reason replacedBy { deviceId name } }
         expectedInterval manifestVersion repository onboardedAt
         capabilities { vendor modelNumber serialNumber reportedAt document }
-        manifests { version at caller reason changes { deploymentId digest } }
+        manifestHistory(first: 100) { totalCount nodes { version at caller reason changes { deploymentId digest } } }
         children(first: 100) { totalCount nodes { ...DeviceRow } }
         retiredChildren: children(first: 100, filter: { retired: true }) { totalCount nodes { ...DeviceRow } }
       }
@@ -140,7 +140,7 @@ export function DevicePage({ steps: [deviceId = ''] }: { readonly steps: readonl
               </dd>
             </div>
           )}
-          {(device.manifests.length > 0 || device.manifestVersion === null) && (
+          {(device.manifestHistory.totalCount > 0 || device.manifestVersion === null) && (
             <div>
               <dt>Manifest version</dt>
               <dd class="number">{device.manifestVersion ?? 'fetched by its gateway'}</dd>
@@ -172,8 +172,13 @@ export function DevicePage({ steps: [deviceId = ''] }: { readonly steps: readonl
       )}
       <h2>{isRetired ? 'Closed deployments' : 'Deployments'}</h2>
       <FilteredDeployments scope={scope} label="Deployments of this device" />
-      {device.manifests.length > 0 && (
-        <Manifests deviceId={deviceId} manifests={device.manifests} repository={device.repository} />
+      {device.manifestHistory.totalCount > 0 && (
+        <Manifests
+          deviceId={deviceId}
+          manifests={device.manifestHistory.nodes}
+          total={device.manifestHistory.totalCount}
+          repository={device.repository}
+        />
       )}
       <Deviations deviations={device.deviations} />
       {device.capabilities && (

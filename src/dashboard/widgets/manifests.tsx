@@ -14,8 +14,10 @@ interface ManifestVersion {
 
 interface ManifestsProps {
   readonly deviceId: string
-  /** Newest first. */
+  /** The newest 100, newest first. */
   readonly manifests: readonly ManifestVersion[]
+  /** The number of all versions. */
+  readonly total: number
   /** The address of the Git repository: a URL, or a path on this server. Null: none. */
   readonly repository: string | null
 }
@@ -23,12 +25,12 @@ interface ManifestsProps {
 /** The number of versions that are shown at first, and the number of deployments that are shown for each version. */
 const [first, most] = [8, 6]
 
-export function Manifests({ deviceId, manifests, repository }: ManifestsProps) {
+export function Manifests({ deviceId, manifests, total, repository }: ManifestsProps) {
   const [isAll, setIsAll] = useState(false)
   return (
     <section class="panel" aria-labelledby="manifests">
       <h2 id="manifests">
-        Manifest versions <small class="muted number">{formatNumber(manifests.length)}, newest first</small>
+        Manifest versions <small class="muted number">{formatNumber(total)}, newest first</small>
       </h2>
       {repository !== null && (
         <p class="muted repository">

@@ -4,9 +4,8 @@
  */
 import { type AccessScope, accessScopeKey } from '../../domain/access-scope.ts'
 import type { Change, ChangeFilter } from '../../domain/change.ts'
-import type { Digest } from '../../domain/desired.ts'
 import type { Target, TargetKind } from '../../domain/target.ts'
-import type { Digits, Millis, Revision } from '../../domain/values.ts'
+import type { Millis, Revision } from '../../domain/values.ts'
 import type { Snapshot } from '../../store/database.ts'
 import { visibleChanges, withScope } from '../../store/read/access-scope.ts'
 import { audit } from '../../store/read/audit.ts'
@@ -25,7 +24,6 @@ import {
   pageDeployments,
   type Scope,
 } from '../../store/read/deployments.ts'
-import { contentsOf, documentsOf, lastManifestVersions, newestManifests } from '../../store/read/desired.ts'
 import { countDeviations, deviationsOf } from '../../store/read/deviations.ts'
 import type { ResourceFilter } from '../../store/read/filters/resource-filter.ts'
 import type { GroupedBy } from '../../store/read/groups/grouping.ts'
@@ -44,10 +42,10 @@ import { countResources, detailsOf, pageResources, resourcesByKey, sumOfReadines
 import { type SearchKind, search } from '../../store/read/search.ts'
 import { type StalledDeployment, stallsOf } from '../../store/read/stalls.ts'
 import { targetByName, targetsByKey } from '../../store/read/targets.ts'
-import { lagsOf } from '../../store/sinks/sinks.ts'
 import type { PageRequest } from '../../store/sql/order.ts'
 import { createAlertReads } from './alert-reads.ts'
 import { batched, remembered } from './batching.ts'
+import { desiredLoaders } from './desired-loaders.ts'
 import { deviceLoaders } from './device-loaders.ts'
 import { listLoaders } from './list-loaders.ts'
 import {
@@ -62,12 +60,10 @@ import {
 } from './parents.ts'
 import { reportLoaders } from './report-loaders.ts'
 import { rolloutLoaders } from './rollout-loaders.ts'
+import { sinkLoaders } from './sink-loaders.ts'
 
 /** `asOf`: the revision that it reflects (store/read/past-targets.ts). Null: the present. */
 export type TargetNode = Target & { readonly asOf: Revision | null }
-
-/** Number of manifest versions or documents returned. Their history never expires. */
-export const shownVersions = 100
 
 export type Reader = ReturnType<typeof createReader>
 
@@ -261,24 +257,14 @@ function createReader(s: Snapshot) {
     profile: batched((keys: readonly number[]) => profilesOf(s, keys)),
     deviations: batched((keys: readonly number[]) => deviationsOf(s, keys)),
     deviationCounts: remembered(() => countDeviations(s)),
-    manifest: batched((keys: readonly number[]) => newestManifests(s, keys)),
-    /** The newest versions, newest first. */
-    manifestVersions: remembered((targetKey: number) => lastManifestVersions(s, targetKey, shownVersions)),
-    /** Newest first. */
-    documentsOf: batched((keys: readonly number[], limit: number, upTo: Digits | null) =>
-      documentsOf(s, keys, limit, upTo),
-    ),
-    documentContent: batched(
-      (digests: readonly Digest[]) => contentsOf(s, digests),
-      (_, index) => index,
-    ),
+    ...desiredLoaders(s),
     ...reportLoaders(s),
     stall: batched(
       (stalled: readonly StalledDeployment[], asOf: Revision | null) => stallsOf(s, stalled, asOf),
       ({ key }) => key,
     ),
     search: remembered((text: string, kinds: readonly SearchKind[], limit: number) => search(s, text, kinds, limit)),
-    sinkLag: batched((keys: readonly number[]) => lagsOf(s, keys)),
+    ...sinkLoaders(s),
     drift: remembered(() => audit(s)),
   }
 }

@@ -67,6 +67,11 @@ export function connect<T>(
   }
 }
 
+/** The rows of the page, for fields that are lists. */
+export async function rowsOf<T>(list: Connection<T>): Promise<readonly T[]> {
+  return (await list.page()).edges.map(({ node }) => node)
+}
+
 /** For `first: 0`: one row was read to learn whether rows follow. */
 function withoutEdges<T>(page: Page<T>, backward: boolean): Page<T> {
   const isThere = page.edges.length > 0

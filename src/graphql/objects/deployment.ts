@@ -3,14 +3,15 @@ import { DomainError } from '../../domain/errors.ts'
 import type { DeploymentRow } from '../../store/read/deployments.ts'
 import { builder } from '../builder.ts'
 import type { Context } from '../execution/context.ts'
-import { type Reader, shownVersions, type TargetNode } from '../execution/loaders.ts'
+import type { Reader, TargetNode } from '../execution/loaders.ts'
 import { required } from '../execution/required.ts'
+import { maxPageSize } from '../guards/page-size.ts'
 import { StatusError } from '../mutations/status-error.ts'
 import { ChangeConnection, changesOf } from './changes/change-list.ts'
-import { type Gather, pageArgs, revisionPageArgs } from './connection.ts'
+import { type Gather, pageArgs, revisionPageArgs, rowsOf } from './connection.ts'
 import { DeploymentStall, stallOf } from './deployments/stall.ts'
 import { Node } from './interfaces.ts'
-import { DesiredDocument } from './manifest.ts'
+import { DesiredDocument, DesiredDocumentConnection, documentsOf } from './manifest.ts'
 import { pastArgs, resolvePastArgs } from './past.ts'
 import { Component, type ComponentNode, Deployment, Device, Rollout, RolloutInstance, Target } from './refs.ts'
 import { ReportConnection, reportsOf } from './report.ts'
@@ -120,30 +121,33 @@ Deployment.implement({
       type: DesiredDocument,
       nullable: true,
       description: 'The document that the device should apply. Null: none was declared, or it was removed.',
-      resolve: async ({ key, documentDigest, targetManifestVersion, asOf }, _, { reader }) => {
-        if (documentDigest === null) return null
-        // In the present it is the newest document, so one statement reads it for many deployments.
-        const upTo = asOf === null ? null : targetManifestVersion
-        const [document = null] = (await (await reader()).documentsOf(key, 1, upTo)) ?? []
+      resolve: async (deployment, _, context) => {
+        if (deployment.documentDigest === null) return null
+        const [document = null] = await rowsOf(documentsOf(context, deployment, { first: 1 }))
         return document
       },
     }),
+    documentHistory: t.field({
+      type: DesiredDocumentConnection,
+      description: 'The current and former documents of this deployment, newest first.',
+      args: pageArgs(),
+      resolve: (deployment, args, context) => documentsOf(context, deployment, args),
+    }),
     desiredHistory: t.field({
       type: [DesiredDocument],
-      description: 'The current and former documents of this deployment, newest first. At most 100.',
-      resolve: async ({ key, asOf, targetManifestVersion }, _, { reader }) => {
-        const upTo = asOf === null ? null : (targetManifestVersion ?? '0')
-        return (await (await reader()).documentsOf(key, shownVersions, upTo)) ?? []
-      },
+      description: 'The newest 100 of `documentHistory`.',
+      deprecationReason: 'Use `documentHistory`, which has pages.',
+      resolve: (deployment, _, context) => rowsOf(documentsOf(context, deployment, { first: maxPageSize })),
     }),
     desiredDocument: t.field({
       type: DesiredDocument,
       nullable: true,
-      description: 'The newest document in `desiredHistory` with this digest. Null: there is none.',
+      description: 'The newest of all documents of this deployment with this digest. Null: there is none.',
       args: { digest: t.arg.string({ required: true, description: '`sha256:` and the hash of the exact bytes.' }) },
-      resolve: async ({ key }, { digest }, { reader }) => {
-        const documents = (await (await reader()).documentsOf(key, shownVersions, null)) ?? []
-        return documents.find((document) => document.digest === digest) ?? null
+      resolve: async (deployment, { digest }, context) => {
+        const present = { ...deployment, asOf: null }
+        const [document = null] = await rowsOf(documentsOf(context, present, { first: 1 }, digest))
+        return document
       },
     }),
     convergence: t.expose('convergence', {

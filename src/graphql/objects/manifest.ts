@@ -1,8 +1,11 @@
 /** The desired state of devices, present and past: manifest versions and their documents. */
-import { firstManifestVersion, type Manifest as ManifestRow } from '../../domain/desired.ts'
+import { type Digest, firstManifestVersion, type Manifest as ManifestRow } from '../../domain/desired.ts'
+import type { DeploymentRow } from '../../store/read/deployments.ts'
 import type { DocumentStay, ManifestVersion } from '../../store/read/desired.ts'
 import { builder } from '../builder.ts'
+import type { Context } from '../execution/context.ts'
 import { required } from '../execution/required.ts'
+import { type Connection, connect, implementConnection, type PageArguments } from './connection.ts'
 
 export const DesiredDocument = builder.objectRef<DocumentStay>('DesiredDocument').implement({
   access: 'viewer',
@@ -73,4 +76,43 @@ export const ManifestVersionRef = builder.objectRef<ManifestVersion>('ManifestVe
 
 export function versionOf(manifest: ManifestRow | undefined): string {
   return String(manifest?.version ?? firstManifestVersion)
+}
+
+export const DesiredDocumentConnection = implementConnection(
+  'DesiredDocument',
+  () => DesiredDocument,
+  'desired documents, newest first',
+)
+export const ManifestVersionConnection = implementConnection(
+  'ManifestVersion',
+  () => ManifestVersionRef,
+  'manifest versions, newest first',
+)
+
+/** The documents of a deployment. In the past: without later versions. */
+export function documentsOf(
+  { reader }: Pick<Context, 'reader'>,
+  { key, asOf, targetManifestVersion }: Pick<DeploymentRow, 'key' | 'asOf' | 'targetManifestVersion'>,
+  args: PageArguments,
+  digest: Digest | null = null,
+): Connection<DocumentStay> {
+  // In the present it is the whole list, so one statement reads it for many deployments.
+  const selection = { upTo: asOf === null ? null : (targetManifestVersion ?? '0'), digest }
+  return connect(
+    args,
+    async (page) => (await reader()).documents(key, page, selection),
+    async () => (await reader()).documentCount(key, selection),
+  )
+}
+
+export function manifestsOf(
+  { reader }: Pick<Context, 'reader'>,
+  targetKey: number,
+  args: PageArguments,
+): Connection<ManifestVersion> {
+  return connect(
+    args,
+    async (page) => (await reader()).manifests(targetKey, page),
+    async () => (await reader()).manifestCount(targetKey),
+  )
 }

@@ -1,8 +1,11 @@
 /** Sinks as operators see them. The API never returns a sink's secret. */
 import type { InstanceRow } from '../../store/read/instances.ts'
-import { type Delivery as DeliveryRow, deliveriesOf } from '../../store/sinks/deliveries.ts'
+import { cursorOfDelivery, type Delivery as DeliveryRow } from '../../store/sinks/deliveries.ts'
 import { listSinks, type Sink as SinkRow, sinkKinds, sinksByKey } from '../../store/sinks/sinks.ts'
 import { builder } from '../builder.ts'
+import type { Context } from '../execution/context.ts'
+import { defaultPageSize, maxPageSize } from '../guards/page-size.ts'
+import { type Connection, connect, implementConnection, type PageArguments, pageArgs, rowsOf } from './connection.ts'
 import { RolloutInstance } from './refs.ts'
 import { SinkKindEnum } from './vocabulary.ts'
 
@@ -35,6 +38,20 @@ export const Delivery = builder.objectRef<DeliveryRow>('Delivery').implement({
   }),
 })
 
+const DeliveryConnection = implementConnection('Delivery', () => Delivery, 'deliveries, newest first')
+
+function deliveriesOf(
+  { reader }: Pick<Context, 'reader'>,
+  sinkKey: number,
+  args: PageArguments,
+): Connection<DeliveryRow> {
+  return connect(
+    args,
+    async (page) => (await reader()).deliveries(sinkKey, page),
+    async () => (await reader()).deliveryCount(sinkKey),
+  )
+}
+
 export const Sink = builder.objectRef<SinkRow>('Sink').implement({
   access: 'operator of all',
   description: 'A receiver of notifications with a durable position in the change log.',
@@ -65,20 +82,26 @@ export const Sink = builder.objectRef<SinkRow>('Sink').implement({
     succeededAt: t.expose('succeededAt', { type: 'DateTime', nullable: true, description: 'The last success.' }),
     nextAttemptAt: t.expose('nextAt', { type: 'DateTime', nullable: true, description: 'The earliest next attempt.' }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
+    deliveryHistory: t.field({
+      type: DeliveryConnection,
+      description: 'The deliveries of a webhook, newest first. The last 1,000 are retained.',
+      args: pageArgs(),
+      resolve: ({ key }, args, context) => deliveriesOf(context, key, args),
+    }),
     deliveries: t.field({
       type: [Delivery],
-      description: 'The deliveries of a webhook, newest first. The last 1,000 are retained.',
+      description: 'The same as `deliveryHistory`, without its cursors.',
+      deprecationReason: 'Use `deliveryHistory`, which has pages.',
       args: {
         first: t.arg.int({ defaultValue: 20, description: 'Number of deliveries: 0 to 100.' }),
         before: t.arg.id({ description: 'Return only deliveries older than this one.' }),
       },
-      resolve: async ({ key }, { first, before }, { session }) =>
-        deliveriesOf(
-          await session(),
-          key,
-          Math.min(Math.max(first ?? 20, 0), 100),
-          before === null || before === undefined ? null : (decodeSinkId('Delivery', before) ?? -1),
-        ),
+      resolve: ({ key }, { first, before }, context) => {
+        const older = before === null || before === undefined ? null : (decodeSinkId('Delivery', before) ?? -1)
+        const after = older === null ? null : cursorOfDelivery(older)
+        const size = Math.min(Math.max(first ?? defaultPageSize, 0), maxPageSize)
+        return rowsOf(deliveriesOf(context, key, { first: size, after }))
+      },
     }),
   }),
 })

@@ -4,14 +4,15 @@ import type { Millis, Revision } from '../../domain/values.ts'
 import { builder } from '../builder.ts'
 import type { Context } from '../execution/context.ts'
 import type { TargetNode } from '../execution/loaders.ts'
+import { maxPageSize } from '../guards/page-size.ts'
 import { DeviceCapabilities } from './capabilities.ts'
-import { type Connection, connect, implementConnection, mapPage, pageArgs } from './connection.ts'
+import { type Connection, connect, implementConnection, mapPage, pageArgs, rowsOf } from './connection.ts'
 import { DeploymentCounts, loadCounts } from './counts.ts'
 import { DeploymentConnection, deploymentListArgs, deploymentsOf } from './deployment-list.ts'
 import { DeviceDeviationRef } from './deviation.ts'
 import { Node } from './interfaces.ts'
 import { Label } from './label.ts'
-import { ManifestVersionRef, versionOf } from './manifest.ts'
+import { ManifestVersionConnection, ManifestVersionRef, manifestsOf, versionOf } from './manifest.ts'
 import { encodeNodeId } from './node.ts'
 import { type PastArguments, pastArgs, pastOf } from './past.ts'
 import { Cluster, Device, Target } from './refs.ts'
@@ -142,8 +143,15 @@ Device.implement({
     }),
     manifests: t.field({
       type: [ManifestVersionRef],
-      description: 'The versions of its manifest, newest first. At most 100.',
-      resolve: async ({ key }, _, { reader }) => (await reader()).manifestVersions(key),
+      description: 'The newest 100 of `manifestHistory`.',
+      deprecationReason: 'Use `manifestHistory`, which has pages.',
+      resolve: ({ key }, _, context) => rowsOf(manifestsOf(context, key, { first: maxPageSize })),
+    }),
+    manifestHistory: t.field({
+      type: ManifestVersionConnection,
+      description: 'The versions of its manifest, newest first. The first, empty version is not listed.',
+      args: pageArgs(),
+      resolve: ({ key }, args, context) => manifestsOf(context, key, args),
     }),
     repository: t.string({
       nullable: true,

@@ -2,18 +2,18 @@
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
 import { type Digest, firstManifestVersion, type Manifest, type ManifestEntry } from '../../domain/desired.ts'
-import type { Digits, Millis } from '../../domain/values.ts'
+import type { Millis } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
-import { all, isAnyOf } from '../sql/parameters.ts'
+import { all, isAnyOf, listParameter } from '../sql/parameters.ts'
 import { fieldsBut, type RowOf, rowMapper } from '../sql/row-mapping.ts'
 import { desiredDocuments, manifestEntries, manifests } from '../tables/schema.ts'
-import { visibleAddition, visibleRemoval, visibleStay } from './desired-scope.ts'
+import { visibleAddition, visibleRemoval } from './desired-scope.ts'
 
 const gone = alias(manifestEntries, 'gone')
 const made = alias(manifests, 'made')
 
-type ManifestRecord = RowOf<typeof manifests>
-const toManifest: (row: ManifestRecord) => Manifest = rowMapper(manifests, fieldsBut(manifests))
+export type ManifestRecord = RowOf<typeof manifests>
+export const toManifest: (row: ManifestRecord) => Manifest = rowMapper(manifests, fieldsBut(manifests))
 
 type EntryRecord = RowOf<typeof manifestEntries>
 const toEntry: (row: EntryRecord) => ManifestEntry = rowMapper(manifestEntries, fieldsBut(manifestEntries))
@@ -89,7 +89,7 @@ export interface ManifestVersion<Change = DocumentChange> extends Manifest {
 }
 
 /** The versions after `after`, in order, with their changes. A restricted reader gets the changes that it may see, and no versions without any. */
-export async function manifestVersions(
+async function manifestVersions(
   session: Session,
   targetKey: number,
   after: number,
@@ -102,47 +102,59 @@ export async function manifestVersions(
   )
   const last = rows.at(-1)?.version
   if (last === undefined) return []
-  const own = sql`${manifestEntries.targetKey} = ${targetKey}::bigint`
-  const timeOf = (version: SQLWrapper): SQL => timeOfVersion(sql`${targetKey}::bigint`, version)
+  const changes = await changesWithin(session, [{ targetKey, from: after + 1, to: last }])
+  return rows
+    .map((row) => ({ ...toManifest(row), changes: changes(targetKey, row.version) }))
+    .filter((version) => !session.accessScope || version.changes.length > 0)
+}
+
+interface Span {
+  readonly targetKey: number
+  /** The first and the last version. */
+  readonly from: number
+  readonly to: number
+}
+
+/** The visible changes of the versions in these spans, by deploymentId. */
+export async function changesWithin(
+  session: Session,
+  spans: readonly Span[],
+): Promise<(targetKey: number, version: number) => readonly DocumentChange[]> {
+  if (spans.length === 0) return () => []
+  const own = manifestEntries
+  const span = sql`unnest(${listParameter(
+    spans.map(({ targetKey }) => targetKey),
+    'bigint',
+  )}, ${listParameter(
+    spans.map(({ from }) => from),
+    'bigint',
+  )}, ${listParameter(
+    spans.map(({ to }) => to),
+    'bigint',
+  )}) as span (target_key, low, high)`
   const changes = await session.rows<{
+    target_key: number
     version: number
     deployment_id: string
     digest: Digest | null
     size: number
   }>(
-    sql`select ${manifestEntries.since} as version, ${manifestEntries.deploymentId}, ${manifestEntries.digest}, ${manifestEntries.size}
-        from ${manifestEntries}
-        where ${all([own, ...visibleAddition(session, manifestEntries.deploymentKey, timeOf(manifestEntries.since))])}
-          and ${manifestEntries.since} > ${after}::bigint and ${manifestEntries.since} <= ${last}::bigint
+    sql`select ${own.targetKey}, ${own.since} as version, ${own.deploymentId}, ${own.digest}, ${own.size}
+        from ${span} join ${own} on ${own.targetKey} = span.target_key and ${own.since} between span.low and span.high
+        where ${all(visibleAddition(session, own.deploymentKey, timeOfVersion(own.targetKey, own.since)))}
       union all
-      select ${gone.until}, ${gone.deploymentId}, null, 0 from ${manifestEntries} ${gone}
-        where ${all([sql`${gone.targetKey} = ${targetKey}::bigint`, ...visibleRemoval(session, gone.deploymentKey, timeOf(gone.until))])}
-          and ${gone.until} > ${after}::bigint and ${gone.until} <= ${last}::bigint
-          and not exists (select 1 from ${manifestEntries} where ${own}
-            and ${manifestEntries.deploymentId} = ${gone.deploymentId} and ${manifestEntries.since} = ${gone.until})`,
+      select ${gone.targetKey}, ${gone.until}, ${gone.deploymentId}, null, 0
+        from ${span} join ${manifestEntries} ${gone} on ${gone.targetKey} = span.target_key and ${gone.until} between span.low and span.high
+        where ${all(visibleRemoval(session, gone.deploymentKey, timeOfVersion(gone.targetKey, gone.until)))}
+          and not exists (select 1 from ${own} where ${own.targetKey} = ${gone.targetKey}
+            and ${own.deploymentId} = ${gone.deploymentId} and ${own.since} = ${gone.until})`,
   )
-  const byVersion = Map.groupBy(changes, ({ version }) => version)
-  return rows
-    .filter(({ version }) => !session.accessScope || byVersion.has(version))
-    .map((row) => ({
-      ...toManifest(row),
-      changes: (byVersion.get(row.version) ?? [])
-        .map(({ deployment_id: deploymentId, digest, size }) => ({ deploymentId, digest, size }))
-        .toSorted((a, b) => (a.deploymentId < b.deploymentId ? -1 : 1)),
-    }))
-}
-
-/** The last `limit` versions, newest first. Numbers have gaps: a restored database continues with much higher ones. */
-export async function lastManifestVersions(
-  session: Session,
-  targetKey: number,
-  limit: number,
-): Promise<ManifestVersion[]> {
-  const [before] = await session.rows<{ version: number }>(
-    sql`select ${manifests.version} as version from ${manifests} where ${manifests.targetKey} = ${targetKey}::bigint
-      order by ${manifests.version} desc offset ${limit} limit 1`,
-  )
-  return (await manifestVersions(session, targetKey, before?.version ?? firstManifestVersion, limit)).toReversed()
+  const nameOf = (targetKey: number, version: number): string => `${targetKey} ${version}`
+  const byVersion = Map.groupBy(changes, (change) => nameOf(change.target_key, change.version))
+  return (targetKey, version) =>
+    (byVersion.get(nameOf(targetKey, version)) ?? [])
+      .map(({ deployment_id: deploymentId, digest, size }) => ({ deploymentId, digest, size }))
+      .toSorted((a, b) => (a.deploymentId < b.deploymentId ? -1 : 1))
 }
 
 /** The same with the documents: at most `limit` versions, and at most `bytes` of documents. */
@@ -183,34 +195,17 @@ export interface DocumentStay extends ManifestEntry {
   readonly why: string
 }
 
-/**
- * By deployment: its last `limit` desired documents, newest first, in the manifest of any device. `upTo`: without later versions. A restricted
- * reader gets the end of a document only if it may see that, too.
- */
-export async function documentsOf(
-  session: Session,
-  deploymentKeys: readonly number[],
-  limit: number,
-  upTo: Digits | null,
-): Promise<Map<number, DocumentStay[]>> {
-  const e = manifestEntries
-  const end = timeOfVersion(e.targetKey, e.until)
-  const stay = { deploymentKey: e.deploymentKey, from: manifests.at, until: end }
-  const rows = await session.rows<EntryRecord & { at: Millis; who: string; why: string; is_end_seen: boolean }>(
-    sql`select * from (
-        select ${e}.*, ${manifests.at}, ${manifests.caller}, ${manifests.why},
-          ${all(visibleRemoval(session, e.deploymentKey, end))} as is_end_seen,
-          row_number() over (partition by ${e.deploymentKey} order by ${manifests.at} desc, ${e.since} desc) as place
-        from ${e} join ${manifests} on ${manifests.targetKey} = ${e.targetKey} and ${manifests.version} = ${e.since}
-        where ${all([isAnyOf(e.deploymentKey, deploymentKeys, 'bigint'), ...visibleStay(session, stay)])}
-          and ${upTo === null ? sql`true` : sql`${e.since} <= ${upTo}::bigint`}) as stay
-      where stay.place <= ${limit} order by stay.deployment_key, stay.place`,
-  )
-  const stays = rows.map((row) => {
-    const { until, ...entry } = toEntry(row)
-    return { ...entry, until: row.is_end_seen ? until : null, at: row.at, caller: row.who, why: row.why }
-  })
-  return Map.groupBy(stays, ({ deploymentKey }) => deploymentKey)
+export type StayRecord = EntryRecord & {
+  readonly at: Millis
+  readonly who: string
+  readonly why: string
+  /** Whether the reader may see that the document was replaced or removed. */
+  readonly is_end_seen: boolean
+}
+
+export function toStay(row: StayRecord): DocumentStay {
+  const { until, ...entry } = toEntry(row)
+  return { ...entry, until: row.is_end_seen ? until : null, at: row.at, caller: row.who, why: row.why }
 }
 
 /** By the index of the digest in the list. */
@@ -225,7 +220,7 @@ export async function contentsOf(session: Session, digests: readonly Digest[]): 
 }
 
 /** When a version was made. Null: there is none. */
-function timeOfVersion(targetKey: SQLWrapper, version: SQLWrapper): SQL {
+export function timeOfVersion(targetKey: SQLWrapper, version: SQLWrapper): SQL {
   return sql`(select ${made.at} from ${manifests} ${made} where ${made.targetKey} = ${targetKey} and ${made.version} = ${version})`
 }
 

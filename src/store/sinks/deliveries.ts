@@ -2,7 +2,10 @@
 import { sql } from 'drizzle-orm'
 import type { Millis } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
-import { isAnyOf } from '../sql/parameters.ts'
+import { writeCursor } from '../sql/cursor.ts'
+import type { Order, Page, PageRequest } from '../sql/order.ts'
+import { pageOf, sorted, within } from '../sql/page.ts'
+import { all, isAnyOf } from '../sql/parameters.ts'
 import { iso } from '../sql/record-set.ts'
 import { fieldsBut, type ObjectOf, type RowOf, rowMapper } from '../sql/row-mapping.ts'
 import { deliveries } from '../tables/schema.ts'
@@ -34,19 +37,46 @@ export async function noteDelivery(
   )
 }
 
-/** Newest first. */
-export async function deliveriesOf(
+const newestFirst: Order<Pick<Delivery, 'key'>> = {
+  name: 'DELIVERY_DESC',
+  keys: [{ by: deliveries.key, type: 'bigint', descending: true, of: ({ key }) => key }],
+}
+
+/** The cursor of a delivery in pages of its sink. */
+export const cursorOfDelivery = (key: number): string => writeCursor(newestFirst, { key })
+
+/** By sink, newest first. */
+export function pageDeliveries(
   session: Session,
-  sinkKey: number,
-  limit: number,
-  before: number | null,
-): Promise<Delivery[]> {
-  const older = before === null ? sql`true` : sql`${deliveries.key} < ${before}::bigint`
-  const rows = await session.rows<DeliveryRecord>(
-    sql`select ${deliveries}.* from ${deliveries} where ${deliveries.sinkKey} = ${sinkKey}::bigint and ${older}
-      order by ${deliveries.key} desc limit ${limit}::int`,
+  sinkKeys: readonly number[],
+  page: PageRequest,
+): Promise<Map<number, Page<Delivery>>> {
+  return pageOf<Delivery, DeliveryRecord>(session, {
+    parents: [...new Set(sinkKeys)],
+    order: newestFirst,
+    page,
+    select: (stretch) =>
+      sql`select ${deliveries}.* from ${deliveries}
+        where ${all([sql`${deliveries.sinkKey} = parent.key`, ...within(newestFirst, stretch)])} ${sorted(newestFirst, stretch)}`,
+    toNode: toDelivery,
+  })
+}
+
+/** By sink. A sink without deliveries is absent. */
+export async function countDeliveries(session: Session, sinkKeys: readonly number[]): Promise<Map<number, number>> {
+  const rows = await session.rows<{ sink_key: number; n: number }>(
+    sql`select ${deliveries.sinkKey}, count(*)::int as n from ${deliveries}
+      where ${isAnyOf(deliveries.sinkKey, sinkKeys, 'bigint')} group by ${deliveries.sinkKey}`,
   )
-  return rows.map(toDelivery)
+  return new Map(rows.map((row) => [row.sink_key, row.n]))
+}
+
+/** By key. */
+export async function deliveriesByKey(session: Session, keys: readonly number[]): Promise<Map<number, Delivery>> {
+  const rows = await session.rows<DeliveryRecord>(
+    sql`select ${deliveries}.* from ${deliveries} where ${isAnyOf(deliveries.key, keys, 'bigint')}`,
+  )
+  return new Map(rows.map((row) => [row.key, toDelivery(row)]))
 }
 
 /** Requests that it is sent again. Null: it does not exist. */

@@ -30,7 +30,7 @@ const redeliverDocument = graphql(`
 `)
 const deliveriesDocument = graphql(`
   query Deliveries($id: ID!) {
-    sink(id: $id) { deliveries(first: 5) { id eventId attempts createdAt deliveredAt lastStatus lastError } }
+    sink(id: $id) { deliveryHistory(first: 5) { nodes { id eventId attempts createdAt deliveredAt lastStatus lastError } } }
   }
 `)
 
@@ -134,7 +134,7 @@ function Deliveries({ of: id }: { readonly of: string }) {
   const [isOpen, setIsOpen] = useState(false)
   const [version, setVersion] = useState(0)
   const { data } = useAnswer(deliveriesDocument, { id }, { version, isOff: !isOpen })
-  const deliveries = data?.sink?.deliveries
+  const deliveries = data?.sink?.deliveryHistory.nodes
   const again = async (deliveryId: string): Promise<void> => {
     await ask(redeliverDocument, { input: { deliveryId } })
     setVersion((current) => current + 1)
