@@ -1,6 +1,6 @@
 /** Which components hold their deployments back, compared with the other components of the same deployments. */
 import { binomialTail } from './exact-tail.ts'
-import { type DiagnosisLimits, type Found, lift, type Observation, type Row } from './observed.ts'
+import { type DiagnosisLimits, type Found, lift, type Observation, type Row, type Steps } from './observed.ts'
 
 /** How often a component is affected, and how often it would be if all components of a deployment were alike. */
 export interface Part<Trait> {
@@ -25,12 +25,13 @@ interface Share {
 }
 
 /** Reads each component of each deployment a fixed number of times: fleets may have components with names of their own on each device. */
-export function partsOf<Trait>(
+export function* partsOf<Trait>(
   affected: readonly Observation<Trait>[],
   component: (name: string) => Trait,
-): Part<Trait>[] {
+): Steps<Part<Trait>[]> {
   const parts = new Map<string, Share[]>()
   for (const row of affected) {
+    yield
     const hit = row.components.filter(({ isAffected }) => isAffected).length
     if (hit === 0 || hit === row.components.length) continue
     for (const { name, isAffected } of row.components) {

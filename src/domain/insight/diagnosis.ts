@@ -7,6 +7,9 @@
  *
  * Alternatives: a fixed ratio was rejected, because in a small group any ratio arises by chance. Sampling was rejected, because a cause of few
  * failures would be missed.
+ *
+ * A device may have 100 labels that no other device has. So the steps are a generator, which pauses after each deployment and after each
+ * compared trait: the caller decides how many of them one turn of the event loop takes.
  */
 import { judgeParts, type Part, partsOf } from './blocking-components.ts'
 import { hypergeometricTail, logFactorials } from './exact-tail.ts'
@@ -20,36 +23,39 @@ import {
   type Problem,
   problems,
   type Row,
+  type Steps,
   sizeOf,
   type Tally,
 } from './observed.ts'
 
 /** `nameOf` identifies a trait. `component` makes the trait of a component. */
-export function diagnose<Trait>(
+export function* diagnose<Trait>(
   rows: readonly Observation<Trait>[],
   { nameOf, component }: { readonly nameOf: (trait: Trait) => string; readonly component: (name: string) => Trait },
   limits: DiagnosisLimits = diagnosisLimits,
-): readonly DiagnosedProblem<Trait>[] {
+): Steps<readonly DiagnosedProblem<Trait>[]> {
   const table = logFactorials(sizeOf(rows))
-  const groups = groupsOf(rows, nameOf)
+  const groups = yield* groupsOf(rows, nameOf)
   const present = problems.filter((problem) => rows.some((row) => row.problem === problem))
   // Each problem has an equal part of the error.
   const significance = limits.significance / present.length
-  return present.map((problem) => {
+  const diagnosed: DiagnosedProblem<Trait>[] = []
+  for (const problem of present) {
     const affected = rows.filter((row) => row.problem === problem)
-    const byPart = problem === 'WAITING' ? [] : partsOf(affected, component)
-    const places = findPlaces(rows, groups, problem, byPart, table, { ...limits, significance })
+    const byPart = problem === 'WAITING' ? [] : yield* partsOf(affected, component)
+    const places = yield* findPlaces(rows, groups, problem, byPart, table, { ...limits, significance })
     const parts = judgeParts(byPart, sizeOf(affected), places.compared, table, { ...limits, significance })
     const causes = [...places.causes, ...parts].sort((a, b) => b.cause.count - a.cause.count)
     const explained = affected.filter((row) => causes.some(({ has }) => has(row)))
-    return {
+    diagnosed.push({
       problem,
       count: sizeOf(affected),
       causes: causes.slice(0, limits.mostCauses).map(({ cause }) => cause),
       explained: sizeOf(explained) / sizeOf(affected),
       errors: errorsOf(affected, nameOf),
-    }
-  })
+    })
+  }
+  return diagnosed
 }
 
 interface Group<Trait> {
@@ -57,27 +63,42 @@ interface Group<Trait> {
   readonly rows: readonly Observation<Trait>[]
 }
 
-function groupsOf<Trait>(rows: readonly Observation<Trait>[], nameOf: (trait: Trait) => string): Group<Trait>[] {
+function* groupsOf<Trait>(
+  rows: readonly Observation<Trait>[],
+  nameOf: (trait: Trait) => string,
+): Steps<Group<Trait>[]> {
   const groups = new Map<string, { trait: Trait; rows: Observation<Trait>[] }>()
-  for (const row of rows)
+  for (const row of rows) {
     for (const trait of row.traits) {
       const name = nameOf(trait)
       const group = groups.get(name) ?? { trait, rows: [] }
       groups.set(name, group)
       group.rows.push(row)
     }
+    yield
+  }
   return [...groups.values()]
 }
 
+interface Candidate<Trait> {
+  readonly group: Group<Trait>
+  /** Its deployments that no other cause explains. */
+  readonly own: readonly Observation<Trait>[]
+  readonly drawn: number
+  readonly count: number
+  /** The smallest probability that a group of this size can have. */
+  readonly least: number
+}
+
 /** The traits that explain the problem, each without the deployments of those before it. */
-function findPlaces<Trait>(
+function* findPlaces<Trait>(
   rows: readonly Observation<Trait>[],
   groups: readonly Group<Trait>[],
   problem: Problem,
   parts: readonly Part<Trait>[],
   table: Float64Array,
   limits: DiagnosisLimits,
-): { readonly causes: readonly Found<Trait>[]; readonly compared: number } {
+): Steps<{ readonly causes: readonly Found<Trait>[]; readonly compared: number }> {
   const whole = tally(rows, problem)
   // A group that is smaller than the least share cannot be a cause, whatever its outcomes: it is not compared.
   const eligible = groups.filter((group) => sizeOf(group.rows) >= limits.leastShare * whole.marked)
@@ -88,26 +109,34 @@ function findPlaces<Trait>(
     const left = rows.filter((row) => !apart.has(row))
     const { all, marked } = tally(left, problem)
     if (marked === 0) break
-    const candidates = eligible.flatMap((group) => {
+    const candidates: Candidate<Trait>[] = []
+    for (const group of eligible) {
+      yield
       const own = group.rows.filter((row) => !apart.has(row))
       const { all: drawn, marked: count } = tally(own, problem)
       // A group of all or of none differs from nothing.
-      if (drawn === 0 || drawn === all) return []
+      if (drawn === 0 || drawn === all) continue
       const least = hypergeometricTail(table, { all, marked, drawn }, Math.min(drawn, marked))
-      return [{ group, own, drawn, count, least }]
-    })
-    const tests = [...candidates.map(({ least }) => least), ...parts.map(({ least }) => least(table))]
+      candidates.push({ group, own, drawn, count, least })
+    }
+    const tests = candidates.map(({ least }) => least)
+    for (const part of parts) {
+      yield
+      tests.push(part.least(table))
+    }
     const number = comparisons(tests, limits.significance)
     if (causes.length === 0) compared = number
-    const found = candidates
-      .flatMap(({ group, own, drawn, count }) => {
-        const ratio = lift(count / drawn, (marked - count) / (all - drawn))
-        const isLarge = count >= limits.leastShare * whole.marked && (ratio === null || ratio >= limits.leastLift)
-        if (count === 0 || !isLarge) return []
-        const pValue = hypergeometricTail(table, { all, marked, drawn }, count) * number
-        return pValue > limits.significance ? [] : [{ group, own, pValue }]
-      })
-      .sort((a, b) => a.pValue - b.pValue)
+    const found: (Candidate<Trait> & { readonly pValue: number })[] = []
+    for (const candidate of candidates) {
+      const { drawn, count } = candidate
+      const ratio = lift(count / drawn, (marked - count) / (all - drawn))
+      const isLarge = count >= limits.leastShare * whole.marked && (ratio === null || ratio >= limits.leastLift)
+      if (count === 0 || !isLarge) continue
+      yield
+      const pValue = hypergeometricTail(table, { all, marked, drawn }, count) * number
+      if (pValue <= limits.significance) found.push({ ...candidate, pValue })
+    }
+    found.sort((a, b) => a.pValue - b.pValue)
     const [best] = found
     if (!best) break
     const alike = found.filter(({ group }) => group !== best.group && isSame(group.rows, best.group.rows))
@@ -138,7 +167,7 @@ function findPlaces<Trait>(
  * single devices.
  */
 function comparisons(smallest: readonly number[], significance: number): number {
-  const ascending = smallest.toSorted((a, b) => a - b)
+  const ascending = Float64Array.from(smallest).sort()
   let number = 1
   while ((ascending[number] ?? Number.POSITIVE_INFINITY) * number <= significance) number += 1
   return number

@@ -2,6 +2,9 @@
 export const problems = ['FAILED', 'STALLED', 'WAITING'] as const
 export type Problem = (typeof problems)[number]
 
+/** Work that may pause where it yields (limits/pace.ts). */
+export type Steps<Result> = Generator<undefined, Result, undefined>
+
 /** Deployments that are equal in everything below. */
 export interface Observation<Trait> {
   readonly n: number

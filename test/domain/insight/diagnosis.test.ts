@@ -1,8 +1,9 @@
 /** Planted causes are found in random fleets, and nothing is claimed where there is none. */
 import { describe, expect, it } from 'vitest'
-import { diagnose } from '../../../src/domain/insight/diagnosis.ts'
+import { diagnose as stepsOf } from '../../../src/domain/insight/diagnosis.ts'
 import { binomialTail, hypergeometricTail, logFactorials } from '../../../src/domain/insight/exact-tail.ts'
 import type { Observation, Problem } from '../../../src/domain/insight/observed.ts'
+import { atOnce } from '../../../src/limits/pace.ts'
 import { createRandom, type Random } from '../../../src/simulate/random.ts'
 
 type Row = Observation<string>
@@ -49,7 +50,8 @@ function fleet(
 
 const many = 200
 const seedsOf = (test: string) => Array.from({ length: many }, (_, seed) => createRandom(`${test} ${seed}`))
-const failed = (rows: readonly Row[]) => diagnose(rows, traits).find(({ problem }) => problem === 'FAILED')
+const diagnose = (rows: readonly Row[], of = traits) => atOnce(stepsOf(rows, of))
+const failed = (rows: readonly Row[]) => diagnose(rows).find(({ problem }) => problem === 'FAILED')
 
 describe('a diagnosis', () => {
   it.each([
@@ -78,7 +80,7 @@ describe('a diagnosis', () => {
         { length: size },
         (_, index): Row => ({ n: 1, problem: 'FAILED', traits: [], error: null, components: components(index) }),
       )
-      diagnose(rows, traits)
+      diagnose(rows)
       return reads
     }
     expect(readsOf(400)).toBeLessThanOrEqual(2 * readsOf(200))
@@ -158,6 +160,26 @@ describe('a diagnosis', () => {
         traits,
       ),
     ).toEqual([])
+  })
+})
+
+describe('a diagnosis of deployments that share nothing', () => {
+  const size = 200
+  const row = (index: number): Row => ({
+    ...{ n: 1, problem: 'FAILED', error: null },
+    traits: Array.from({ length: 10 }, (_, key) => `label ${key} of ${index}`),
+    components: [`web-${index}`, `db-${index}`].map((name, at) => ({ name, isAffected: at === 0 })),
+  })
+
+  it('pauses after each of them, and after each trait that it compares', () => {
+    const steps = stepsOf(
+      Array.from({ length: size }, (_, index) => row(index)),
+      traits,
+    )
+    const count = [...steps].length
+    expect(count).toBeGreaterThanOrEqual(2 * size)
+    const eligible = [...stepsOf([row(1), row(2)], traits)].length
+    expect(eligible).toBeGreaterThanOrEqual(2 * 2 + 2 * 10)
   })
 })
 

@@ -4,6 +4,8 @@ import { DomainError } from '../../../domain/errors.ts'
 import { diagnose } from '../../../domain/insight/diagnosis.ts'
 import type { DiagnosedProblem, Observation, Problem } from '../../../domain/insight/observed.ts'
 import type { Revision } from '../../../domain/values.ts'
+import { type Paced, paced } from '../../../limits/pace.ts'
+import { sharedSlices } from '../../../limits/slices.ts'
 import type { Session } from '../../database.ts'
 import { asParents } from '../../sql/parameters.ts'
 import { deviceProfiles, targets } from '../../tables/schema.ts'
@@ -61,19 +63,29 @@ export async function diagnosesOf(
   asOf: Revision | null,
   most = mostDiagnosed,
 ): Promise<Map<number, Diagnosis>> {
-  const observed = await observationsOf(session, rolloutKeys, asOf, most)
-  const traits = { nameOf: groupKey, component: blockingComponent }
-  return new Map(
-    [...observed].map(([key, rows]) => [key, { examined: sizeOf(rows), problems: diagnose(rows, traits) }]),
-  )
+  const found = await rowsOf(session, rolloutKeys, asOf, most)
+  return paced(diagnoses(rolloutKeys, found), sharedSlices, 'diagnoses')
 }
 
-async function observationsOf(
+function* diagnoses(rolloutKeys: readonly number[], found: readonly Row[]): Paced<Map<number, Diagnosis>> {
+  const observed = new Map<number, Observation<GroupName>[]>(rolloutKeys.map((key) => [key, []]))
+  for (const row of found) {
+    observed.get(row.rollout)?.push(toObservation(row))
+    yield
+  }
+  const traits = { nameOf: groupKey, component: blockingComponent }
+  const diagnosed = new Map<number, Diagnosis>()
+  for (const [key, rows] of observed)
+    diagnosed.set(key, { examined: sizeOf(rows), problems: yield* diagnose(rows, traits) })
+  return diagnosed
+}
+
+async function rowsOf(
   session: Session,
   rolloutKeys: readonly number[],
   asOf: Revision | null,
   most: number,
-): Promise<Map<number, readonly Observation<GroupName>[]>> {
+): Promise<readonly Row[]> {
   const scope: Scope = { of: 'rollout', keys: rolloutKeys }
   const past = asOf === null ? null : await openPast(session, asOf)
   const rows = past
@@ -97,8 +109,7 @@ async function observationsOf(
       'BAD_USER_INPUT',
       `a diagnosis reads every deployment, at most ${most} in a request: these rollouts have more`,
     )
-  const byRollout = Map.groupBy(found, ({ rollout }) => rollout)
-  return new Map(rolloutKeys.map((key) => [key, (byRollout.get(key) ?? []).map(toObservation)]))
+  return found
 }
 
 function toObservation({ n, problem, version, change, gateway, error, labels, components, blocking }: Row) {
