@@ -62,6 +62,9 @@ describe.skipIf(isMissing).each(stores)('Prometheus with deploy/monitoring, on $
     await ask(
       'mutation { declareDeployments(input: { rollout: { name: "spring" }, deployments: [{ deviceId: "edge-1", deploymentId: "d-1" }] }) { __typename } }',
     )
+    await ask(
+      'mutation { saveAlertRule(input: { name: "any failed", metric: FAILED, threshold: 1, severity: CRITICAL }) { __typename ... on UserError { message } } }',
+    )
     prometheus = await startPrometheus(`127.0.0.1:${server.port}`, createApiKey.key)
   })
   afterAll(async () => {
@@ -86,6 +89,14 @@ describe.skipIf(isMissing).each(stores)('Prometheus with deploy/monitoring, on $
     expect(await value('sum(rollcall:in_service)')).toBe(1)
     await expect.poll(async () => (await prometheus.alerts()).get('RolloutFailing')).toBe('pending')
     expect((await prometheus.alerts()).get('RollcallDown')).toBe('inactive')
+  })
+
+  it("shows the alerts of Rollcall's own rules, and raises one for each rule", async () => {
+    const firing = 'max by (rule, severity) (rollcall_alerts_firing)'
+    await expect
+      .poll(() => prometheus.query(firing))
+      .toMatchObject([{ metric: { rule: 'any failed', severity: 'critical' }, value: 1 }])
+    await expect.poll(async () => (await prometheus.alerts()).get('RollcallAlertFiring')).toBe('firing')
   })
 
   it('can draw every panel of the dashboard', async () => {
