@@ -72,6 +72,8 @@ describe.runIf(findChromium())('the set-up in the page', () => {
 
   it('registers a device with a key, and shows how its reports are signed', async () => {
     const { page } = await signIn(adminKey, 'setup/devices')
+    // The clock of the browser is an hour ahead of the server's.
+    await page.clock.setFixedTime(Date.now() + 3_600_000)
     await page.getByLabel('Device ID').fill('press-9')
     await page.getByLabel('Credential').selectOption('signature')
     const publicKey = await run(await shown(page, 'Make a key'))

@@ -13,7 +13,7 @@ import { StateMark } from '../../widgets/state-mark.tsx'
 const registerDocument = graphql(`
   mutation Register($input: RegisterDevicesInput!) {
     registerDevices(input: $input) {
-      ... on RegisterDevicesSuccess { results { token device { deviceId } } }
+      ... on RegisterDevicesSuccess { results { token device { lastHeardAt } } }
       ... on UserError { message }
     }
   }
@@ -41,7 +41,8 @@ interface Registered {
   readonly method: Method
   /** Null: the device was registered before. */
   readonly token: string | null
-  readonly since: string
+  /** The last contact before. The clock of the browser may differ from the server's, so it is not compared with that. */
+  readonly heardBefore: string | null
 }
 
 export function RegisterDevice() {
@@ -55,7 +56,6 @@ export function RegisterDevice() {
     const labels = labelsOf(values, 'labels')
     const publicKey = textOf(values, 'publicKey')
     const spiffeId = textOf(values, 'spiffeId')
-    const since = new Date().toISOString()
     const device = {
       ...{ deviceId, name: textOf(values, 'name'), parent: textOf(values, 'parent') },
       ...(labels.length > 0 && { labels }),
@@ -64,7 +64,8 @@ export function RegisterDevice() {
     }
     const { registerDevices: result } = await ask(registerDocument, { input: { devices: [device] } })
     if ('message' in result) return result.message
-    setRegistered({ deviceId, method, since, token: result.results[0]?.token ?? null })
+    const [{ token, device: found } = { token: null, device: null }] = result.results
+    setRegistered({ deviceId, method, token, heardBefore: found?.lastHeardAt ?? null })
     return null
   }
 
@@ -118,7 +119,7 @@ export function RegisterDevice() {
         </Form>
       </section>
       {registered ? (
-        <Result key={registered.since} of={registered} />
+        <Result key={`${registered.deviceId} ${registered.token}`} of={registered} />
       ) : (
         <section class="panel" aria-labelledby="what">
           <h2 id="what">What registration does</h2>
@@ -133,14 +134,17 @@ export function RegisterDevice() {
   )
 }
 
-function Result({ of: { deviceId, method, token: issued, since } }: { readonly of: Registered }) {
+function Result({ of: { deviceId, method, token: issued, heardBefore } }: { readonly of: Registered }) {
   const [rotated, setRotated] = useState<string | null>(null)
   const [problem, setProblem] = useState<string | null>(null)
   const { data } = useLiveAnswer(heardDocument, { deviceId }, { deviceIds: [deviceId] })
   const heardAt = data?.device?.lastHeardAt ?? null
   const token = rotated ?? issued
   const rotate = async (): Promise<void> => {
-    const { rotateDeviceToken: result } = await ask(rotateDocument, { input: { deviceId } })
+    const result = await ask(rotateDocument, { input: { deviceId } }).then(
+      ({ rotateDeviceToken }) => rotateDeviceToken,
+      (error: unknown) => ({ message: String(error) }),
+    )
     if ('message' in result) setProblem(result.message)
     else setRotated(result.token)
   }
@@ -168,7 +172,7 @@ function Result({ of: { deviceId, method, token: issued, since } }: { readonly o
         {method === 'signature' ? signedReportCommand(deviceId) : reportCommand(deviceId, credentialOf(method, token))}
       </Command>
       <p role="status" class="heard">
-        {heardAt !== null && heardAt >= since ? (
+        {heardAt !== null && heardAt !== heardBefore ? (
           <>
             <StateMark of="ONLINE">{`Heard ${formatAge(heardAt, now.value)}.`}</StateMark>{' '}
             <a href={href(['device', deviceId])}>Open the device</a>
