@@ -104,7 +104,7 @@ describe('the schema', () => {
 
 /** What a description says a number counts or measures. The values of alerts have the unit of their rule's kind. */
 const unit =
-  /number|seconds|bytes|percent|HTTP status|deployments|^(Alert|AlertRaised|AlertRule|SaveAlertRuleInput)\.(value|resolvedValue|threshold|resolveThreshold)\b/i
+  /\bnumber of\b|seconds|bytes|percent|HTTP status|from 0 to 1\b|probability|^(Alert|AlertRaised|AlertRule|SaveAlertRuleInput)\.(value|resolvedValue|threshold|resolveThreshold)\b/i
 
 function numbersOf(of: GraphQLSchema): { readonly name: string; readonly text: string }[] {
   const isNumber = (type: GraphQLType): boolean => ['Int', 'Float'].includes(getNamedType(type).name)

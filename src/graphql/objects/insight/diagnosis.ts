@@ -83,7 +83,7 @@ const DiagnosisCause = builder.objectRef<CauseNode>('DiagnosisCause').implement(
     }),
     restRate: t.exposeFloat('restRate', {
       description:
-        'The same of the other deployments of the rollout. For BLOCKING_COMPONENT: of the other components of the same deployments.',
+        'The same of the other deployments of the rollout, from 0 to 1. For BLOCKING_COMPONENT: of the other components of the same deployments.',
     }),
     lift: t.exposeFloat('lift', {
       nullable: true,
@@ -142,7 +142,7 @@ const DiagnosisProblem = builder.objectRef<ProblemNode>('DiagnosisProblem').impl
     }),
     explained: t.exposeFloat('explained', {
       description:
-        'The deployments with the problem and at least one of the causes, as a part of those with the problem.',
+        'The deployments with the problem and at least one of the causes, as a part of those with the problem, from 0 to 1.',
     }),
     errors: t.field({
       type: [DiagnosisError],
