@@ -104,7 +104,9 @@ async function compare(ids: readonly string[], context: Context): Promise<Compar
     }),
   )
   const [first, second] = seen
-  return { rollouts: seen, age: age / 1_000, ...judge(first, second, age) }
+  // Milliseconds for 100,000 deployments, and a document has up to 100 aliases.
+  const judgement = await reader.inTurn(() => judge(first, second, age))
+  return { rollouts: seen, age: age / 1_000, ...judgement }
 }
 
 async function startedRollout(reader: Reader, id: string) {
