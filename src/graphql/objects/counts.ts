@@ -42,7 +42,8 @@ async function countFact(
   return total(await (await reader()).deploymentCounts(of.parent, narrow, asOf))
 }
 
-const ofGroups = 'Null in a group: ask `deploymentCounts` with the filter `group`. Exact, also in the past.'
+const ofGroups =
+  'Null in a group: ask `deploymentCounts` with the filter `group`. Exact, also in the past. In a series, it costs a count for each moment.'
 
 const ConvergenceCountsRef = builder.objectRef<ConvergenceCounts>('ConvergenceCounts').implement({
   access: 'viewer',

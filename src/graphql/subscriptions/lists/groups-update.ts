@@ -73,7 +73,7 @@ builder.subscriptionField('deploymentGroups', (t) =>
     access: 'viewer',
     type: DeploymentGroupsUpdate,
     description:
-      'The first groups of `deploymentGroups`, live: all of them first, then what changes. The server spends at most a fifth of the time on reading them again.',
+      'The first groups of `deploymentGroups`, live: all of them first, then what changes. Each subscription spends at most a fifth of the time on reading them again; subscriptions of equal arguments and rights read together.',
     args: {
       ...groupArgs(),
       first: t.arg.int({

@@ -14,7 +14,7 @@ import { fromPresent, fromThen, isListed, type Scope } from '../deployment-scope
 import { type Grouping, type GroupName, partsOf } from '../groups/grouping.ts'
 import { openPast } from '../past.ts'
 
-/** Deployments that one request for diagnoses reads. The comparison of more would keep other callers waiting. */
+/** Deployments that one request for diagnoses reads. With many labels, the comparison of these takes seconds. */
 export const mostDiagnosed = 20_000
 
 interface Row {
