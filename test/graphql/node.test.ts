@@ -1,7 +1,9 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { decodeNodeId, encodeNodeId } from '../../src/graphql/objects/node.ts'
+import { createSink } from '../../src/store/sinks/sinks.ts'
 import { type Api, startApi } from './harness.ts'
+import { namedAuth } from './principals.ts'
 
 const number = fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER })
 
@@ -110,5 +112,36 @@ describe('node and nodes', () => {
     })
     expect(data.nodes).toEqual([null, { id: deployment?.id }])
     expect(errors).toMatchObject([{ path: ['nodes', 0], extensions: { code: 'HISTORY_EXPIRED' } }])
+  })
+})
+
+describe('node for what administrators manage', () => {
+  let api: Api
+  beforeAll(async () => {
+    api = await startApi({ graphql: { auth: namedAuth } })
+  })
+  afterAll(() => api.close())
+
+  it('returns it to callers that may see it, and null to all others', async () => {
+    const { createApiKey } = await api.ask(
+      'mutation { createApiKey(input: { name: "k", roles: [VIEWER] }) { ... on CreateApiKeySuccess { apiKey { id } } } }',
+      {},
+      'admin',
+    )
+    const target = { kind: 'WEBHOOK', name: 'w', instanceKey: null, url: 'https://hook.example', secret: null } as const
+    const { key } = await api.road.database.transaction((session) =>
+      createSink(session, { ...target, filter: {}, settings: {}, cursor: 0 }, Date.now()),
+    )
+    const ids = [createApiKey.apiKey.id, encodeNodeId('Sink', key, null)]
+    const shown = async (as: string) =>
+      (await api.ask('query ($ids: [ID!]!) { nodes(ids: $ids) { __typename id } }', { ids }, as)).nodes
+    const [apiKey, sink] = [
+      { __typename: 'ApiKey', id: ids[0] },
+      { __typename: 'Sink', id: ids[1] },
+    ]
+    expect(await shown('admin')).toEqual([apiKey, sink])
+    expect(await shown('operator')).toEqual([null, sink])
+    for (const as of ['viewer', 'operator/project:x', 'admin/label:site=a'])
+      expect([as, await shown(as)]).toEqual([as, [null, null]])
   })
 })

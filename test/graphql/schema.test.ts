@@ -57,12 +57,12 @@ describe('the schema', () => {
     expect(validate(schema, parse(`{ changes { nodes { ${selections.join(' ')} } } }`))).toEqual([])
   })
 
-  it('has no ID without a node, except what administrators manage', () => {
+  it('has no ID without a node', () => {
     const withId = Object.values(schema.getTypeMap()).filter(
       (type) =>
         isObjectType(type) && 'id' in type.getFields() && !type.getInterfaces().some(({ name }) => name === 'Node'),
     )
-    expect(withId.map(({ name }) => name)).toEqual(['ApiKey', 'Delivery', 'Sink'])
+    expect(withId.map(({ name }) => name)).toEqual([])
   })
 
   it('names a unit for every number', () => {

@@ -160,6 +160,15 @@ describe.each(stores)('webhooks on $name', (store) => {
           { id: sink.id },
         )
       ).sink
+    const ofNode =
+      'query ($ids: [ID!]!) { nodes(ids: $ids) { __typename id ... on Sink { name } ... on Delivery { eventId } } }'
+    expect(await server.query(ofNode, { ids: [sink.id, newest.id] })).toEqual({
+      nodes: [
+        { __typename: 'Sink', id: sink.id, name: expect.any(String) },
+        { __typename: 'Delivery', id: newest.id, eventId: newest.eventId },
+      ],
+    })
+
     const { deliveries: listed, older, deliveryHistory: first } = await page('first: 2')
     expect(listed).toHaveLength(3)
     expect(older).toEqual(listed.slice(1))

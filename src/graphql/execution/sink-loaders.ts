@@ -1,12 +1,14 @@
-/** The reads of sinks of one snapshot (loaders.ts). */
+/** The reads of sinks and API keys of one snapshot (loaders.ts). */
 import type { Snapshot } from '../../store/database.ts'
+import { findApiKey } from '../../store/read/api-access.ts'
 import { countDeliveries, deliveriesByKey, pageDeliveries } from '../../store/sinks/deliveries.ts'
 import { lagsOf, sinksByKey } from '../../store/sinks/sinks.ts'
 import type { PageRequest } from '../../store/sql/order.ts'
-import { batched } from './batching.ts'
+import { batched, remembered } from './batching.ts'
 
 export function sinkLoaders(s: Snapshot) {
   return {
+    apiKey: remembered((id: string) => findApiKey(s, id)),
     sink: batched((keys: readonly number[]) => sinksByKey(s, keys)),
     sinkLag: batched((keys: readonly number[]) => lagsOf(s, keys)),
     delivery: batched((keys: readonly number[]) => deliveriesByKey(s, keys)),

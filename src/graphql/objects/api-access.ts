@@ -10,6 +10,7 @@ import {
 import { builder } from '../builder.ts'
 import { givenFields } from '../mutations/input.ts'
 import { connect, implementConnection, pageArgs } from './connection.ts'
+import { Node } from './interfaces.ts'
 
 const roleDescriptions: Record<(typeof roles)[number], string> = {
   viewer: "Can read everything in the caller's access scope.",
@@ -28,8 +29,13 @@ export const RoleEnum = builder.enumType('Role', {
 export const ApiKey = builder.objectRef<ApiKeyRow>('ApiKey').implement({
   access: 'admin of all',
   description: 'An API key. The server stores only a hash of its text.',
+  interfaces: [Node],
   fields: (t) => ({
-    id: t.exposeID('id', { description: "The key's ID, which `revokeApiKey` takes. It is not secret." }),
+    id: t.id({
+      access: 'viewer',
+      description: "The key's ID, which `revokeApiKey` takes. It is not secret.",
+      resolve: ({ id }) => id,
+    }),
     name: t.exposeString('name', { description: "The owner's name, as the audit log shows it." }),
     roles: t.field({
       type: [RoleEnum],

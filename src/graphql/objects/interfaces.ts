@@ -1,9 +1,12 @@
 /** Interfaces that types in several files share. */
 import type { AlertRow } from '../../store/alerts/alerts.ts'
+import type { ApiKeyRow } from '../../store/read/api-access.ts'
 import type { DeploymentRow } from '../../store/read/deployments.ts'
 import type { InstanceRow } from '../../store/read/instances.ts'
 import type { ResourceRow } from '../../store/read/resources.ts'
 import type { RolloutRow } from '../../store/read/rollouts/rollouts.ts'
+import type { Delivery as DeliveryRow } from '../../store/sinks/deliveries.ts'
+import type { Sink as SinkRow } from '../../store/sinks/sinks.ts'
 import type { ReportRow } from '../../store/sql/rows.ts'
 import { builder } from '../builder.ts'
 import type { TargetNode } from '../execution/loaders.ts'
@@ -19,11 +22,14 @@ export type NodeObject =
   | ResourceRow
   | TargetNode
   | ReportRow
+  | SinkRow
+  | DeliveryRow
+  | ApiKeyRow
 
 export const Node = builder.interfaceRef<NodeObject>('Node').implement({
   access: 'viewer',
   description: 'An object that can be fetched by its ID alone.',
-  resolveType: nodeType,
+  resolveType: (node) => ('createdBy' in node ? 'ApiKey' : nodeType(node)),
   fields: (t) => ({
     id: t.id({
       description: 'An opaque ID that never changes. An object as of a past revision has its own ID.',
@@ -33,13 +39,18 @@ export const Node = builder.interfaceRef<NodeObject>('Node').implement({
 })
 
 export function idOf(node: NodeObject): string {
+  // The ID of an API key is random, so it needs no type.
+  if ('createdBy' in node) return node.id
   const type = nodeType(node)
+  if ('eventId' in node || 'nextAt' in node) return encodeNodeId(type, node.key, null)
   if ('deployment' in node) return encodeNodeId(type, node.deployment.key, node.deployment.asOf, node.name)
   if ('verdict' in node) return encodeNodeId(type, node.deploymentKey, null, String(node.key))
   return encodeNodeId(type, node.key, node.asOf)
 }
 
-function nodeType(node: NodeObject): NodeType {
+function nodeType(node: Exclude<NodeObject, ApiKeyRow>): NodeType {
+  if ('eventId' in node) return 'Delivery'
+  if ('nextAt' in node) return 'Sink'
   if ('deployment' in node) return 'Component'
   if ('verdict' in node) return 'Report'
   if ('deploymentId' in node) return 'Deployment'

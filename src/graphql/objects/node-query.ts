@@ -1,6 +1,7 @@
 import { DomainError } from '../../domain/errors.ts'
+import { may } from '../../domain/principal.ts'
 import { builder } from '../builder.ts'
-import type { Reader } from '../execution/loaders.ts'
+import type { Context } from '../execution/context.ts'
 import { maxPageSize } from '../guards/page-size.ts'
 import { Node, type NodeObject } from './interfaces.ts'
 import { decodeNodeId } from './node.ts'
@@ -12,7 +13,7 @@ builder.queryFields((t) => ({
     nullable: true,
     description: 'The object with this ID. Null if there is none.',
     args: { id: t.arg.id({ required: true, description: 'A node ID.' }) },
-    resolve: async (_, { id }, context) => findNode(await context.reader(), id),
+    resolve: async (_, { id }, context) => findNode(context, id),
   }),
   nodes: t.field({
     access: 'viewer',
@@ -23,15 +24,18 @@ builder.queryFields((t) => ({
     resolve: async (_, { ids }, context) => {
       if (ids.length > maxPageSize)
         throw new DomainError('BAD_USER_INPUT', `ids has ${ids.length} elements; at most ${maxPageSize} are allowed`)
-      const reader = await context.reader()
-      return ids.map((id) => findNode(reader, id))
+      return ids.map((id) => findNode(context, id))
     },
   }),
 }))
 
-async function findNode(reader: Reader, id: string): Promise<NodeObject | null> {
+const apiKeyId = /^[\w-]{12}$/
+
+/** A caller that may not see an object gets null, as for an ID without an object. */
+async function findNode({ reader: open, principal }: Context, id: string): Promise<NodeObject | null> {
   const decoded = decodeNodeId(id)
-  if (!decoded) return null
+  const reader = await open()
+  if (!decoded) return apiKeyId.test(id) && may(principal, 'admin of all') ? ((await reader.apiKey(id)) ?? null) : null
   const { type, key, name } = decoded
   const asOf = decoded.asOf === null ? null : await reader.past(null, decoded.asOf)
   switch (type) {
@@ -51,6 +55,10 @@ async function findNode(reader: Reader, id: string): Promise<NodeObject | null> 
       return (await reader.resource(key, asOf)) ?? null
     case 'RolloutInstance':
       return (await reader.instance(key, asOf)) ?? null
+    case 'Sink':
+      return may(principal, 'operator of all') ? ((await reader.sink(key)) ?? null) : null
+    case 'Delivery':
+      return may(principal, 'operator of all') ? ((await reader.delivery(key)) ?? null) : null
     case 'Alert':
       return (await reader.alert(key, asOf)) ?? null
     case 'Rollout':

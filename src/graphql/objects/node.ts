@@ -14,6 +14,8 @@ export type NodeType =
   | 'RolloutInstance'
   | 'Report'
   | 'Alert'
+  | 'Sink'
+  | 'Delivery'
 
 export interface NodeId {
   readonly type: NodeType
@@ -30,7 +32,9 @@ export function encodeNodeId(type: NodeType, key: number, asOf: Revision | null,
 }
 
 const form =
-  /^(Deployment|RolloutInstance|Rollout|Resource|Device|Cluster|Component|Report|Alert):(\d{1,16})(?:@(\d{1,16}))?(?::(.*))?$/s
+  /^(Deployment|RolloutInstance|Rollout|Resource|Device|Cluster|Component|Report|Alert|Sink|Delivery):(\d{1,16})(?:@(\d{1,16}))?(?::(.*))?$/s
+
+const withoutPast: ReadonlySet<NodeType> = new Set(['Report', 'Sink', 'Delivery'])
 
 /** Null: the server never issued this ID. */
 export function decodeNodeId(id: string): NodeId | null {
@@ -43,8 +47,7 @@ export function decodeNodeId(id: string): NodeId | null {
     name: name ?? null,
   }
   const isPart = decoded.type === 'Component' || decoded.type === 'Report'
-  // A report has no past.
-  const isWhole = isPart === (decoded.name !== null) && !(decoded.type === 'Report' && decoded.asOf !== null)
+  const isWhole = isPart === (decoded.name !== null) && !(withoutPast.has(decoded.type) && decoded.asOf !== null)
   return isWhole && encodeNodeId(decoded.type, decoded.key, decoded.asOf, decoded.name) === id ? decoded : null
 }
 

@@ -6,17 +6,18 @@ import { builder } from '../builder.ts'
 import type { Context } from '../execution/context.ts'
 import { defaultPageSize, maxPageSize } from '../guards/page-size.ts'
 import { type Connection, connect, implementConnection, type PageArguments, pageArgs, rowsOf } from './connection.ts'
+import { idOf, Node } from './interfaces.ts'
+import { decodeNodeId } from './node.ts'
 import { RolloutInstance } from './refs.ts'
 import { SinkKindEnum } from './vocabulary.ts'
 
 export const Delivery = builder.objectRef<DeliveryRow>('Delivery').implement({
   access: 'operator of all',
   description: 'An event that was sent to a webhook, or that could not be sent.',
+  interfaces: [Node],
   fields: (t) => ({
-    id: t.id({
-      description: "The delivery's ID, which `redeliver` takes.",
-      resolve: ({ key }) => encodeSinkId('Delivery', key),
-    }),
+    // The ID has the access of Node.id: `node` returns an object only to a caller that may see it.
+    id: t.id({ access: 'viewer', description: "The delivery's ID, which `redeliver` takes.", resolve: idOf }),
     eventId: t.exposeString('eventId', {
       description: "The event's ID. It stays the same when the event is sent again.",
     }),
@@ -55,11 +56,9 @@ function deliveriesOf(
 export const Sink = builder.objectRef<SinkRow>('Sink').implement({
   access: 'operator of all',
   description: 'A receiver of notifications with a durable position in the change log.',
+  interfaces: [Node],
   fields: (t) => ({
-    id: t.id({
-      description: "The sink's ID, which the mutations take.",
-      resolve: ({ key }) => encodeSinkId('Sink', key),
-    }),
+    id: t.id({ access: 'viewer', description: "The sink's ID, which the mutations take.", resolve: idOf }),
     kind: t.expose('kind', { type: SinkKindEnum, description: 'The kind of sink.' }),
     name: t.exposeString('name', { description: 'The name that its owner gave it.' }),
     url: t.exposeString('url', {
@@ -153,12 +152,8 @@ builder.queryFields((t) => ({
   }),
 }))
 
-export function encodeSinkId(type: 'Sink' | 'Delivery', key: number): string {
-  return Buffer.from(`${type}:${key}`).toString('base64url')
-}
-
 /** Null: the server never issued this ID. */
 export function decodeSinkId(type: 'Sink' | 'Delivery', id: string): number | null {
-  const [, named, key] = /^(Sink|Delivery):(\d{1,15})$/.exec(Buffer.from(id, 'base64url').toString()) ?? []
-  return named === type && key !== undefined ? Number(key) : null
+  const node = decodeNodeId(id)
+  return node?.type === type ? node.key : null
 }
