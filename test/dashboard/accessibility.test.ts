@@ -1,23 +1,11 @@
 /** Every page, by axe: light and dark, wide and narrow, full and empty. */
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import type { Browser, Page } from 'playwright-core'
+import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type RunningApp, startApp } from '../support/app.ts'
 import { findChromium, openPage, sharedBrowser } from '../support/browser.ts'
 import { declare, documentOf, remove } from '../support/desired.ts'
 import { newContext, newGroup, shownDeployment } from '../support/emco.ts'
-
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-
-interface Finding {
-  readonly id: string
-  readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[]
-}
-
-interface Axe {
-  readonly axe: { run(options: object): Promise<{ violations: readonly Finding[] }> }
-}
+import { axe, judge } from './judge.ts'
 
 /** So many lines that nothing changes in that they are folded. */
 const padding = '# the same\n'.repeat(12)
@@ -26,7 +14,7 @@ const padding = '# the same\n'.repeat(12)
 const pages: readonly (readonly [string, string])[] = [
   ['#/', '.trend'],
   ['#/rollouts', '.rollouts li'],
-  ['#/rollout/ROLLOUT', '.table .row'],
+  ['#/rollout/ROLLOUT', '.forecast b'],
   ['#/rollout/GROUP', '.matrix .app'],
   ['#/deployments', '.table .row'],
   ['#/deployment/p%2Bedge01/CONTEXT', '.resources .row'],
@@ -194,13 +182,3 @@ it.runIf(findChromium()).each(['light', 'dark'] as const)('the sign-in is clean 
   await page.addScriptTag({ content: axe })
   expect(await judge(page)).toEqual([])
 })
-
-async function judge(page: Page): Promise<readonly object[]> {
-  const { violations } = await page.evaluate(() =>
-    (globalThis as unknown as Axe).axe.run({ resultTypes: ['violations'] }),
-  )
-  return violations.map(({ id, nodes }) => ({
-    id,
-    nodes: nodes.map(({ html, failureSummary }) => ({ html, failureSummary })),
-  }))
-}

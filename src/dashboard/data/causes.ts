@@ -47,23 +47,47 @@ const groupDocument = graphql(
 type Filter = NonNullable<VariablesOf<typeof groupDocument>['filter']>
 export type Group = NonNullable<Filter['group']>
 
-export const writeGroup = ({ by, key = null, detail = null }: Group): string => JSON.stringify([by, key, detail])
+/** The key of the label comes last: addresses without it are older than it. */
+export const writeGroup = ({ by, key = null, detail = null, labelKey = null }: Group): string =>
+  JSON.stringify([by, key, detail, ...(labelKey === null ? [] : [labelKey])])
 
-const groupings: readonly Group['by'][] = ['APPLICATION', 'ERROR']
+const groupings: readonly Group['by'][] = [
+  'APPLICATION',
+  'APPLICATION_VERSION',
+  'BLOCKING_COMPONENT',
+  'DESIRED_CHANGE',
+  'ERROR',
+  'GATEWAY',
+  'LABEL',
+]
 
 /** Null: not a group of these. */
 export function readGroup(text: string | null): Group | null {
   try {
-    const [name, key = null, detail = null]: (string | null)[] = JSON.parse(text ?? '')
+    const [name, key = null, detail = null, labelKey = null]: (string | null)[] = JSON.parse(text ?? '')
     const by = groupings.find((each) => each === name)
-    return by ? { by, key, detail } : null
+    return by && (by === 'LABEL') === (labelKey !== null) ? { by, key, detail, labelKey } : null
   } catch {
     return null
   }
 }
 
 /** `Error 507: disk full` */
-export function describeGroup({ by, key = null, detail = null }: Group): string {
-  if (by === 'APPLICATION') return key === null ? 'No application declared' : `Application ${key}`
-  return key === null ? 'No error reported' : `Error ${[key, detail].filter(Boolean).join(': ')}`
+export function describeGroup({ by, key = null, detail = null, labelKey = null }: Group): string {
+  switch (by) {
+    case 'APPLICATION':
+      return key === null ? 'No application declared' : `Application ${key}`
+    case 'APPLICATION_VERSION':
+      return key === null ? 'No version declared' : `Version ${[key, detail].filter(Boolean).join(' of ')}`
+    case 'BLOCKING_COMPONENT':
+      return `Component ${key ?? 'unknown'}`
+    case 'DESIRED_CHANGE':
+      return `Change ${[key === null ? null : `“${key}”`, detail].filter(Boolean).join(' by ')}`
+    case 'GATEWAY':
+      return key === null ? 'No gateway' : `Gateway ${key}`
+    case 'LABEL':
+      return key === null ? `No ${labelKey}` : `${labelKey}: ${key}`
+    default:
+      return key === null ? 'No error reported' : `Error ${[key, detail].filter(Boolean).join(': ')}`
+  }
 }

@@ -39,7 +39,7 @@ interface FilteredProps {
 }
 
 export function FilteredDeployments({ scope, label, empty = <p class="empty">No deployments.</p> }: FilteredProps) {
-  const { one, set } = useFilters()
+  const { one, isSet, set } = useFilters()
   const { filter, orderBy } = useDeploymentFilter(scope)
   const source = useDeploymentRows({ filter, orderBy, asOf: at.value })
   const code = one('code')
@@ -49,7 +49,7 @@ export function FilteredDeployments({ scope, label, empty = <p class="empty">No 
       <div
         class="filters"
         role="search"
-        data-filters="text state convergence stalled offline error broken retired code group label"
+        data-filters="text state convergence stalled waiting offline error broken retired code group label"
         aria-label="Filter deployments"
       >
         <SearchField label="ID, device, app, error" />
@@ -60,6 +60,7 @@ export function FilteredDeployments({ scope, label, empty = <p class="empty">No 
         <Toggle name="error">Has error</Toggle>
         <Toggle name="broken">Not working</Toggle>
         {!scope.retired && <Toggle name="retired">On retired devices</Toggle>}
+        {isSet('waiting') && <FilterChip name="waiting">Waiting</FilterChip>}
         {code !== null && <FilterChip name="code">{`Error ${code}`}</FilterChip>}
         {filter.group && <FilterChip name="group">{describeGroup(filter.group)}</FilterChip>}
         {filter.labels?.map(({ key, value }) => (
@@ -89,6 +90,14 @@ const stateOptions = Object.fromEntries(deploymentStates.map((state) => [state, 
   Record<DeploymentState, string>
 >
 
+/** Neither failed nor stalled: it has not begun, or the device has not picked up the desired state. A diagnosis counts it so. */
+const waiting: DeploymentFilter = {
+  stalled: false,
+  where: {
+    and: [{ not: { states: ['FAILED'] } }, { or: [{ states: ['PENDING'] }, { convergence: ['STALE'] }] }],
+  },
+}
+
 function useDeploymentFilter(scope: DeploymentFilter): {
   readonly filter: DeploymentFilter
   readonly orderBy: DeploymentOrder
@@ -107,6 +116,7 @@ function useDeploymentFilter(scope: DeploymentFilter): {
     ...(convergence.length > 0 ? { convergence } : {}),
     ...(search ? { text: search } : {}),
     ...(isSet('stalled') ? { stalled: true } : {}),
+    ...(isSet('waiting') ? waiting : {}),
     ...(isSet('offline') ? { connectivity: ['OFFLINE'] } : {}),
     ...(isSet('error') ? { hasError: true } : {}),
     ...(isSet('broken') ? { readiness: ['FAILED', 'PENDING'] } : {}),

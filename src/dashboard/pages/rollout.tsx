@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useMemo } from 'preact/hooks'
 import { causesFragment } from '../data/causes.ts'
 import { graphql, type ResultOf } from '../data/graphql.ts'
+import { type Insight, useInsight } from '../data/insight.ts'
 import { type Counts, formatStatus } from '../data/labels.ts'
 import { chooseStep, usePoints } from '../data/past-points.ts'
 import { useResources } from '../data/resource-rows.ts'
@@ -16,7 +17,9 @@ import { CountsBar, CountsLegend } from '../widgets/counts-bar.tsx'
 import { ErrorMessage } from '../widgets/error-message.tsx'
 import { Alerts, alertsFragment } from '../widgets/failures/alerts.tsx'
 import { Causes } from '../widgets/failures/causes.tsx'
+import { Diagnosis } from '../widgets/failures/diagnosis.tsx'
 import { useObjectCauses } from '../widgets/failures/object-causes.tsx'
+import { Forecast } from '../widgets/forecast.tsx'
 import { Matrix } from '../widgets/matrix.tsx'
 import { ResourceList, useResourceFilter } from '../widgets/resources.tsx'
 import { Actions, RunList, useRuns } from '../widgets/runs.tsx'
@@ -54,13 +57,22 @@ export function RolloutPage({ steps: [id = ''] }: { readonly steps: readonly str
     { id, rolloutIds: [id], instanceIds: null, asOf },
     asOf === null ? { rolloutIds: [id] } : null,
   )
+  const insight = useInsight(id, data && subjectOf(data))
   useTitle(data?.rollout?.name ?? null)
   if (error && !data) return <ErrorMessage error={error} />
   if (!data) return <h1 aria-busy="true">Rollout</h1>
   const { rollout } = data
   if (!rollout) return <Gone />
+  if (!insight.isSettled) return <h1 aria-busy="true">Rollout</h1>
   const View = isOrchestrated(rollout) ? Orchestrated : Rollout
-  return <View id={id} rollout={rollout} data={data} />
+  return <View id={id} rollout={rollout} data={data} insight={insight} />
+}
+
+function subjectOf({ revision, rollout, first }: Data) {
+  if (!rollout) return null
+  const { deploymentCounts: counts, stalled } = rollout
+  const hasProblems = counts.failed + counts.pending + counts.convergence.stale + stalled.total > 0
+  return { revision, since: first.nodes[0]?.at ?? null, hasProblems }
 }
 
 interface RolloutProps {
@@ -68,10 +80,11 @@ interface RolloutProps {
   readonly id: string
   readonly rollout: RolloutProgress
   readonly data: Data
+  readonly insight: Insight
 }
 
 /** A rollout with runs. The page shows the clusters, applications and resources of one run. */
-function Orchestrated({ id, rollout, data }: RolloutProps) {
+function Orchestrated({ id, rollout, data, insight }: RolloutProps) {
   const runs = useRuns(id)
   const { chosen } = runs
   const resources = useResources(runs.rollout && { of: 'rollout', id, run: chosen }, useResourceFilter(), at.value)
@@ -80,6 +93,7 @@ function Orchestrated({ id, rollout, data }: RolloutProps) {
       id={id}
       rollout={rollout}
       data={data}
+      insight={insight}
       objects={useObjectCauses(id, chosen)}
       beside={
         <>
@@ -102,7 +116,7 @@ interface RolloutViewProps extends RolloutProps {
   readonly children?: ComponentChildren
 }
 
-function Rollout({ id, rollout, data, objects = [], beside, matrix, children }: RolloutViewProps) {
+function Rollout({ id, rollout, data, insight, objects = [], beside, matrix, children }: RolloutViewProps) {
   const { deploymentCounts: counts, status } = rollout
   const standing = { counts, broken: rollout.broken.total }
   const scope = useMemo(() => ({ rolloutIds: [id] }), [id])
@@ -142,6 +156,7 @@ function Rollout({ id, rollout, data, objects = [], beside, matrix, children }: 
           to={(convergence) => to({ convergence })}
         />
       </section>
+      <Forecast of={insight} />
       <div class="columns">
         <div>
           <Progress
@@ -156,6 +171,7 @@ function Rollout({ id, rollout, data, objects = [], beside, matrix, children }: 
         <div>
           <Alerts of={data.firing} />
           <Causes title="What is blocking" data={data} scope={scope} to={to} objects={objects} />
+          <Diagnosis of={insight} to={to} />
           {beside}
         </div>
       </div>

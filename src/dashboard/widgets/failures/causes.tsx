@@ -33,7 +33,7 @@ export function Causes({ title, data, scope, to, objects = [] }: CausesProps) {
       <h2 id="causes">{title}</h2>
       {known === 0 && objects?.length === 0 && (
         <p class="empty good">
-          <StateMark of="INSTALLED">Nothing is failing, waiting or stalled.</StateMark>
+          <StateMark of="INSTALLED">Nothing is failing or stalled.</StateMark>
         </p>
       )}
       {known === 0 && objects === null && <p class="empty">Loading…</p>}

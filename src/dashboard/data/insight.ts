@@ -1,0 +1,125 @@
+/**
+ * What the API concludes about a rollout: when it is done, how fast it goes, and what its problems have in common.
+ *
+ * It is not part of the query of the page. That query is repeated twice a second while deployments change, and a diagnosis of 20,000
+ * deployments takes about as long as two such intervals: the counts would never arrive.
+ */
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { ApiError } from '../../client/client.ts'
+import { at } from '../route.ts'
+import { type FragmentOf, graphql } from './graphql.ts'
+import { now } from './time.ts'
+import { useAnswer } from './use-query.ts'
+
+const etaFragment = graphql(`fragment Eta on RolloutEta { at low high basis reason }`)
+
+const doneFragment = graphql(`fragment Done on DeploymentCounts { installed failed removed }`)
+
+const traitFragment = graphql(`fragment Trait on DiagnosisTrait { by labelKey key detail }`)
+
+const problemFragment = graphql(
+  `
+    fragment Problem on DiagnosisProblem {
+      problem count explained
+      causes { trait { ...Trait } alike { ...Trait } count size share lift summary }
+    }
+  `,
+  [traitFragment],
+)
+
+export type Problem = FragmentOf<typeof problemFragment>
+
+const insightDocument = graphql(
+  `
+    query Insight($id: ID!, $asOf: DateTime, $before: DateTime!, $isDiagnosed: Boolean!) {
+      revision
+      rollout(id: $id, asOf: $asOf) {
+        startedAt finishedAt
+        eta { ...Eta }
+        most: timeTo(percent: 95) { ...Eta }
+        done: deploymentCounts { ...Done }
+        diagnosis @include(if: $isDiagnosed) { examined problems { ...Problem } }
+      }
+      before: rollout(id: $id, asOf: $before) { done: deploymentCounts { ...Done } }
+    }
+  `,
+  [etaFragment, doneFragment, problemFragment],
+)
+
+/** Milliseconds between two requests. */
+const calm = 5_000
+/** Milliseconds for which the first drawing of the page waits, so that nothing moves when the answer arrives. */
+const patience = 1_000
+/** Milliseconds of the past in which the pace is measured. */
+const paceWindow = 600_000
+
+interface Subject {
+  readonly revision: string
+  /** The first stored change. */
+  readonly since: string | null
+  /** At least one deployment fails, is stalled, or waits. */
+  readonly hasProblems: boolean
+}
+
+interface Pace {
+  /** The deployments that were finished. */
+  readonly done: number
+  /** Milliseconds. */
+  readonly span: number
+}
+
+type Done = FragmentOf<typeof doneFragment>
+type Eta = FragmentOf<typeof etaFragment>
+
+export interface Insight {
+  readonly isSettled: boolean
+  readonly error: ApiError | null
+  readonly eta: Eta | null
+  /** For 95 % of the deployments. */
+  readonly most: Eta | null
+  readonly pace: Pace | null
+  readonly startedAt: string | null
+  readonly finishedAt: string | null
+  /** Null: not known. */
+  readonly diagnosis: { readonly examined: number; readonly problems: readonly Problem[] } | null
+  /** Why the API compares nothing. */
+  readonly refusal: string | null
+}
+
+/** `subject` null: the rollout is not known yet, or does not exist. */
+export function useInsight(id: string, subject: Subject | null): Insight {
+  const asOf = at.value
+  const [refused, setRefused] = useState<{ readonly id: string; readonly message: string } | null>(null)
+  const refusal = refused?.id === id ? refused.message : null
+  const asked = useRef({ revision: '', time: 0 })
+  if (subject && subject.revision !== asked.current.revision && now.value - asked.current.time >= calm)
+    asked.current = { revision: subject.revision, time: now.value }
+  const to = asOf === null ? asked.current.time : Date.parse(asOf)
+  const from = Math.max(to - paceWindow, Math.min(Date.parse(subject?.since ?? '') || 0, to))
+  const isDiagnosed = refusal === null && subject !== null && subject.hasProblems
+  const { data, error } = useAnswer(
+    insightDocument,
+    { id, asOf, before: new Date(from).toISOString(), isDiagnosed },
+    { version: asked.current.revision, isOff: subject === null },
+  )
+  useEffect(() => {
+    // The rest is still answered without the diagnosis.
+    if (isDiagnosed && error?.code === 'BAD_USER_INPUT') setRefused({ id, message: error.message })
+  }, [error])
+  const rollout = data?.rollout
+  return {
+    isSettled: data !== null || error !== null || now.value - asked.current.time > patience,
+    error,
+    eta: rollout?.eta ?? null,
+    most: rollout?.most ?? null,
+    pace: rollout ? { done: Math.max(sum(rollout.done) - sum(data.before?.done), 0), span: to - from } : null,
+    startedAt: rollout?.startedAt ?? null,
+    finishedAt: rollout?.finishedAt ?? null,
+    diagnosis: rollout?.diagnosis ?? null,
+    refusal,
+  }
+}
+
+function sum(done: Done | undefined): number {
+  return done ? done.installed + done.failed + done.removed : 0
+}

@@ -1,0 +1,125 @@
+/** When a rollout is done, and how fast it goes; or why there is no forecast. */
+import type { ComponentChildren } from 'preact'
+import type { Insight } from '../data/insight.ts'
+import { formatNumber } from '../data/labels.ts'
+import { formatFull, formatMinute, formatSpan } from '../data/time.ts'
+import { moment } from '../route.ts'
+
+type Eta = NonNullable<Insight['eta']>
+
+const basisWords: Readonly<Record<NonNullable<Eta['basis']>, string>> = {
+  OWN: 'from its own steps',
+  PEERS: 'from earlier rollouts of the application',
+  BOTH: 'from its own steps and earlier rollouts',
+}
+
+const reasonWords: Readonly<Record<NonNullable<Eta['reason']>, string>> = {
+  DONE: 'No deployment is in progress.',
+  NOT_STARTED: 'No deployment has started, and there are too few earlier rollouts of the application.',
+  TOO_FEW: 'Fewer than 10 steps have ended, here and in earlier rollouts of the application.',
+  NO_END: 'It may take longer than 400 days.',
+  EXPIRED: 'The stored history does not reach back to where open steps began.',
+  TOO_LARGE: 'The rollout has more than 100,000 changes of state, too many to read.',
+  HIDDEN: 'You do not see the whole rollout.',
+}
+
+/** Its height does not depend on what it shows. */
+export function Forecast({ of }: { readonly of: Insight }) {
+  const { eta, most, pace, error } = of
+  const isDone = eta?.reason === 'DONE'
+  return (
+    <section class="panel" aria-labelledby="forecast">
+      <h2 id="forecast">
+        {isDone ? 'Outcome' : 'Forecast'} {eta?.basis && <small class="muted">{basisWords[eta.basis]}</small>}
+      </h2>
+      <dl class="forecast">
+        {eta?.at ? (
+          <>
+            <Moment term="All done" at={eta.at} />
+            <Value term="Likely between" note="80 % probability">
+              {formatRange(eta)}
+            </Value>
+          </>
+        ) : isDone ? (
+          <Finished of={of} />
+        ) : (
+          <Value term="All done" note={eta?.reason ? reasonWords[eta.reason] : (error?.message ?? '')} isWide>
+            {eta || error ? 'No forecast' : '…'}
+          </Value>
+        )}
+        {most?.at ? (
+          <Moment term="95 % done" at={most.at} />
+        ) : (
+          eta?.at &&
+          most && (
+            <Value term="95 % done" note={most.reason === 'DONE' ? 'Already.' : reasonOf(most)}>
+              {most.reason === 'DONE' ? 'Done' : 'No forecast'}
+            </Value>
+          )
+        )}
+        {pace && !isDone && (
+          <Value term="Pace" note={`in the last ${formatSpan(pace.span)}`}>
+            {`${formatNumber(pace.done)} done`}
+          </Value>
+        )}
+      </dl>
+    </section>
+  )
+}
+
+const reasonOf = ({ reason }: Eta): string => (reason ? reasonWords[reason] : '')
+
+function Finished({ of: { startedAt, finishedAt } }: { readonly of: Insight }) {
+  if (finishedAt === null)
+    return (
+      <Value term="All done" note={reasonWords.DONE} isWide>
+        Done
+      </Value>
+    )
+  return (
+    <>
+      <Value term="All done" note={`${formatSpan(moment.value - Date.parse(finishedAt))} ago`}>
+        <time dateTime={finishedAt} title={formatFull(finishedAt)}>
+          {formatMinute(Date.parse(finishedAt))}
+        </time>
+      </Value>
+      {startedAt !== null && (
+        <Value term="Took" note="from the first start to the last end">
+          {formatSpan(Date.parse(finishedAt) - Date.parse(startedAt))}
+        </Value>
+      )}
+    </>
+  )
+}
+
+function Moment({ term, at }: { readonly term: string; readonly at: string }) {
+  const left = Date.parse(at) - moment.value
+  return (
+    <Value term={term} note={left > 0 ? `in ${formatSpan(left)}` : `expected ${formatSpan(left)} ago`}>
+      <time dateTime={at} title={formatFull(at)}>
+        {formatMinute(Date.parse(at))}
+      </time>
+    </Value>
+  )
+}
+
+function formatRange({ low, high }: Eta): string {
+  const [from, to] = [low, high].map((time) => (time === null ? '' : formatMinute(Date.parse(time))))
+  return from === to ? `${from}` : `${from} – ${to}`
+}
+
+interface ValueProps {
+  readonly term: string
+  readonly note: string
+  readonly isWide?: boolean
+  readonly children: ComponentChildren
+}
+
+const Value = ({ term, note, isWide = false, children }: ValueProps) => (
+  <div class={isWide ? 'wide' : undefined}>
+    <dt>{term}</dt>
+    <dd>
+      <b class="number">{children}</b> <small class="muted number">{note}</small>
+    </dd>
+  </div>
+)

@@ -1,0 +1,198 @@
+/** The page of a rollout: what its problems have in common, the way to the deployments, and when it is done. */
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { type RunningApp, startApp } from '../support/app.ts'
+import { findChromium, openPage, sharedBrowser } from '../support/browser.ts'
+import { openPooledPglite } from '../support/pglite-pool.ts'
+import { minute, shifts, watchShifts } from './harness.ts'
+import { axe, judge } from './judge.ts'
+
+const gateways = ['gw-0', 'gw-1', 'gw-2', 'gw-3']
+const devices = Array.from({ length: 80 }, (_, index) => {
+  const parent = gateways[Math.floor(index / 20)]
+  return {
+    deviceId: `${parent}/press-${index}`,
+    parent,
+    labels: [{ key: 'line', value: index < 40 ? 'north' : 'south' }],
+  }
+})
+
+// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
+describe.runIf(findChromium())('the insight into a rollout', () => {
+  let browser: Browser
+  let server: RunningApp
+  let offset = -15 * minute
+  let halfway = ''
+  const ids: Record<string, string> = {}
+
+  /** The devices from one to another. */
+  const report = async (from: number, to: number, state: string, error?: object) => {
+    const reports = devices.slice(from, to).map(({ deviceId }) => ({
+      deviceId,
+      deploymentId: `pump-${deviceId.replace('/', '-')}`,
+      status: { state, ...(error ? { error } : {}) },
+      components: [],
+    }))
+    expect((await server.post('/reports', { reports })).ok).toBe(true)
+    offset += minute / 4
+  }
+  const declare = async (rollout: string, application: string, some: readonly { readonly deviceId: string }[]) => {
+    const { declareDeployments } = await server.query(
+      `mutation ($rollout: String!, $deployments: [DeploymentDeclaration!]!) {
+        declareDeployments(input: { rollout: { name: $rollout }, deployments: $deployments }) {
+          ... on DeclareDeploymentsSuccess { rollout { id } }
+        }
+      }`,
+      {
+        rollout,
+        deployments: some.map(({ deviceId }) => ({
+          deviceId,
+          deploymentId: `${rollout}-${deviceId.replace('/', '-')}`,
+          application,
+          applicationVersion: '2.0',
+        })),
+      },
+    )
+    ids[rollout] = declareDeployments.rollout.id
+  }
+
+  beforeAll(async () => {
+    browser = await sharedBrowser()
+    const clock = (): number => Date.now() + offset
+    const on = { config: { url: null, dataDir: 'memory' }, open: () => openPooledPglite(clock), drop: async () => {} }
+    server = await startApp({ clock, on, env: { STALLED_FACTOR: 'off' } })
+    await server.query(
+      `mutation ($devices: [DeviceInput!]!) { registerDevices(input: { devices: $devices }) { __typename } }`,
+      { devices: [...gateways.map((deviceId) => ({ deviceId })), ...devices] },
+    )
+    await declare('pump', 'pump', devices)
+    await declare('valve', 'valve', devices.slice(0, 3))
+    await declare('lamp', 'lamp', devices.slice(0, 1))
+    for (const state of ['installing', 'installed'])
+      expect(
+        (
+          await server.post('/reports', {
+            reports: [
+              { deviceId: 'gw-0/press-0', deploymentId: 'lamp-gw-0-press-0', status: { state }, components: [] },
+            ],
+          })
+        ).ok,
+      ).toBe(true)
+    for (let from = 0; from < 60; from += 5) {
+      if (from === 40) halfway = new Date(Date.now() + offset).toISOString()
+      await report(from, from + 5, 'installing')
+      const error = { code: '507', message: 'disk full' }
+      if (from >= 40) await report(from, from + 5, 'failed', error)
+      else await report(from, from + (from === 20 ? 4 : 5), 'installed')
+    }
+    await report(60, 70, 'installing')
+    offset = 0
+  })
+  afterAll(() => server?.stop())
+
+  async function visit(rollout: string, width = 1440, query = '', colorScheme: 'light' | 'dark' = 'light') {
+    const viewport = { width, height: 900 }
+    const address = `${server.url}/rollout/${ids[rollout]}${query}`
+    const { page, complaints, close } = await openPage(browser, address, {
+      viewport,
+      colorScheme,
+      reducedMotion: 'reduce',
+      bypassCSP: true,
+    })
+    onTestFinished(async () => {
+      expect(complaints).toEqual([])
+      await close()
+    })
+    return page
+  }
+
+  it('names planted causes in words, with their numbers, and opens their deployments', async () => {
+    const page = await visit('pump')
+    const causes = page.getByRole('region', { name: 'Likely causes' })
+    const cause = causes.getByRole('listitem').filter({ hasText: 'failed' })
+    await cause.getByRole('link', { name: 'Gateway gw-2' }).waitFor()
+    expect(await causes.getByRole('heading', { level: 2 }).textContent()).toBe('Likely causes 80 deployments compared')
+    expect(await cause.textContent()).toContain('20 deployments')
+    expect(await cause.textContent()).toContain('100 % of the failed ones')
+    expect(await cause.textContent()).toContain('only there')
+    expect(await cause.textContent()).toContain(
+      '20 of 20 failed deployments: gateway gw-2. Of the 20 deployments with it 100 % are failed, of the others 0 %.',
+    )
+    await cause.getByRole('link').click()
+    await page.getByText('20 deployments', { exact: true }).last().waitFor()
+    await page.getByRole('button', { name: 'Gateway gw-2 ✕' }).waitFor()
+
+    await causes.getByRole('link', { name: 'Gateway gw-3' }).click()
+    await page.getByRole('button', { name: 'Waiting ✕' }).waitFor()
+    await page.getByText('10 deployments', { exact: true }).last().waitFor()
+    await page.getByRole('button', { name: 'Gateway gw-3 ✕' }).waitFor()
+  })
+
+  it('says when it is done and how fast it goes, or why it cannot, now and in the past', async () => {
+    const { rollout } = await server.query(`query ($id: ID!) { rollout(id: $id) { eta { at low high } } }`, {
+      id: ids.pump,
+    })
+    const page = await visit('pump')
+    const forecast = page.getByRole('region', { name: 'Forecast' })
+    await forecast.getByText('from its own steps').waitFor()
+    expect(await forecast.locator('dt').allTextContents()).toEqual(['All done', 'Likely between', '95 % done', 'Pace'])
+    expect(await forecast.locator('time').first().getAttribute('datetime')).toBe(rollout.eta.at)
+    const words = (time: string) => time.slice(11, 16)
+    expect(await forecast.locator('b').nth(1).textContent()).toBe(
+      `${words(rollout.eta.low)} – ${words(rollout.eta.high)}`,
+    )
+    expect(await forecast.locator('dd').last().textContent()).toMatch(/^\d+ done in the last 10 min$/)
+
+    const early = await visit('valve')
+    await early.getByText('No deployment has started, and there are too few earlier rollouts').waitFor()
+    const done = await visit('lamp')
+    await done.getByRole('region', { name: 'Outcome' }).getByText('Took').waitFor()
+
+    const past = await visit('pump', 1440, `?at=${halfway}`)
+    await past.getByText('Showing the state at').waitFor()
+    await past.getByRole('region', { name: 'Forecast' }).getByText('95 % done').waitFor()
+    expect(await past.getByRole('link', { name: 'Gateway gw-2' }).count()).toBe(0)
+  })
+
+  it.each([
+    ['light', 1440],
+    ['dark', 375],
+  ] as const)('is clean to axe in %s colours, complete and still, %i pixels wide', async (colorScheme, width) => {
+    const page = await visit('pump', width, '', colorScheme)
+    await page.getByRole('link', { name: 'Gateway gw-3' }).waitFor()
+    await page.waitForLoadState('networkidle')
+    await page.addScriptTag({ content: axe })
+    expect(await judge(page)).toEqual([])
+    const cut = await page
+      .locator('.forecast *, .diagnosis *')
+      .evaluateAll((all) =>
+        all
+          .filter((one) => one.scrollWidth > one.clientWidth + 1 && one.clientWidth > 0)
+          .map(({ outerHTML }) => outerHTML),
+      )
+    expect(cut).toEqual([])
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(width)
+    await watchShifts(page)
+    const heightOf = () => page.locator('.forecast').evaluate(({ clientHeight }) => clientHeight)
+    const before = await heightOf()
+    const answered = page.waitForResponse(
+      (response) => response.request().postData()?.includes('query Insight') ?? false,
+    )
+    await report(0, 1, 'installed', { code: '1', message: `a note for ${width}` })
+    await answered
+    expect(await heightOf()).toBe(before)
+    expect(await shifts(page)).toEqual([])
+  })
+
+  it('takes one request more, and few bytes', async () => {
+    const { page, close } = await openPage(browser, 'about:blank')
+    onTestFinished(close)
+    const asked: string[] = []
+    page.on('request', (request) => asked.push(`${request.url()} ${request.postData() ?? ''}`))
+    await page.goto(`${server.url}/rollout/${ids.pump}`)
+    await page.getByRole('link', { name: 'Gateway gw-3' }).waitFor()
+    await page.waitForLoadState('networkidle')
+    expect(asked.filter((text) => text.includes('query Insight'))).toHaveLength(1)
+    expect(asked.length).toBeLessThanOrEqual(15)
+  })
+})
