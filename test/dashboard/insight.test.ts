@@ -184,7 +184,7 @@ describe.runIf(findChromium())('the insight into a rollout', () => {
     expect(await shifts(page)).toEqual([])
   })
 
-  it('takes one request more, and few bytes', async () => {
+  it('takes one request more', async () => {
     const { page, close } = await openPage(browser, 'about:blank')
     onTestFinished(close)
     const asked: string[] = []

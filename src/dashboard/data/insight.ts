@@ -49,7 +49,7 @@ const insightDocument = graphql(
 /** Milliseconds between two requests. */
 const calm = 5_000
 /** Milliseconds for which the first drawing of the page waits, so that nothing moves when the answer arrives. */
-const patience = 1_000
+const patience = 400
 /** Milliseconds of the past in which the pace is measured. */
 const paceWindow = 600_000
 
@@ -102,13 +102,19 @@ export function useInsight(id: string, subject: Subject | null): Insight {
     { id, asOf, before: new Date(from).toISOString(), isDiagnosed },
     { version: asked.current.revision, isOff: subject === null },
   )
+  const [isPatient, setPatient] = useState(true)
+  useEffect(() => {
+    if (subject === null) return
+    const timer = setTimeout(() => setPatient(false), patience)
+    return () => clearTimeout(timer)
+  }, [subject === null])
   useEffect(() => {
     // The rest is still answered without the diagnosis.
     if (isDiagnosed && error?.code === 'BAD_USER_INPUT') setRefused({ id, message: error.message })
   }, [error])
   const rollout = data?.rollout
   return {
-    isSettled: data !== null || error !== null || now.value - asked.current.time > patience,
+    isSettled: data !== null || error !== null || !isPatient,
     error,
     eta: rollout?.eta ?? null,
     most: rollout?.most ?? null,
