@@ -79,4 +79,11 @@ describe('the partitions of a table', () => {
     const bound = nextBound(ranges, { head: leapt + 10, first, now: day, rows: 1_500_000, kept: day })
     expect(bound).toBe(leapt + 10 + smallest)
   })
+
+  it('end within the reach of the fleet, although the first row is of a clock that was ahead', () => {
+    const growth = { head: 2 * smallest, first: { key: 1, at: day }, now: day / 2, rows: 2 * smallest, kept: 30 * day }
+    const bound = nextBound([{ from: null, to: null }], growth) ?? Number.POSITIVE_INFINITY
+    expect(bound).toBeGreaterThan(2 * smallest)
+    expect(bound).toBeLessThan(1_000 * smallest)
+  })
 })

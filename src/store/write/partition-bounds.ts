@@ -54,6 +54,9 @@ export function nextBound(ranges: readonly PartitionRange[], growth: Growth): nu
   return head < (from + last.from) / 2 ? null : last.from + spanOf(growth, first)
 }
 
+/** Milliseconds. A rate of a shorter time says little. */
+const shortestSpan = 600_000
+
 /** The keys of a partition that begins where the writes have not been. */
 function spanOf(growth: Growth, first: First): number {
   const { rows, kept } = growth
@@ -69,6 +72,7 @@ function dayOf(growth: Growth, first: First): number {
   return Math.max(smallest, Math.ceil(rateOf(growth, first) * 86_400_000))
 }
 
+/** Keys a millisecond. After a clock that was ahead, the first row may seem to be of the future. */
 function rateOf({ head, now }: Growth, first: First): number {
-  return (head - first.key) / Math.max(now - first.at, 1)
+  return (head - first.key) / Math.max(now - first.at, shortestSpan)
 }
