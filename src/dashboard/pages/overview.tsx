@@ -13,7 +13,7 @@ import { CountsBar, CountsLegend } from '../widgets/counts-bar.tsx'
 import { ErrorMessage } from '../widgets/error-message.tsx'
 import { Alerts, alertsFragment } from '../widgets/failures/alerts.tsx'
 import { Causes } from '../widgets/failures/causes.tsx'
-import { Latest, latestFragment } from '../widgets/failures/latest.tsx'
+import { Latest } from '../widgets/failures/latest.tsx'
 import { GroupLines, groupsFragment } from '../widgets/group-lines.tsx'
 import { countOfReadiness, ReadinessBar, ReadinessMark } from '../widgets/readiness.tsx'
 import { FirstReport } from '../widgets/setup/first-report.tsx'
@@ -37,10 +37,9 @@ const overviewDocument = graphql(
       then: deploymentGroups(by: ROLLOUT, orderBy: FAILED_DESC, first: 6, asOf: $asOf) @skip(if: $isPresent) { ...GroupLines }
       ...Alerts
       ...Causes
-      ...Latest
     }
   `,
-  [countsFragment, installedFragment, rolloutFragment, groupsFragment, alertsFragment, causesFragment, latestFragment],
+  [countsFragment, installedFragment, rolloutFragment, groupsFragment, alertsFragment, causesFragment],
 )
 
 export function OverviewPage() {
@@ -109,7 +108,7 @@ export function OverviewPage() {
 
       <Alerts of={data.firing} />
       <Causes title="Failures by cause" data={data} scope={fleet} to={to} />
-      <Latest of={data} />
+      <Latest />
 
       <section class="panel trend" aria-labelledby="trend">
         <h2 id="trend">Last {windowWords[name]}</h2>

@@ -1,17 +1,19 @@
 /** What people changed last, which is often why something fails now: a declaration, a release, an action of an orchestrator. */
 import type { ComponentChildren } from 'preact'
-import { type FragmentOf, graphql } from '../../data/graphql.ts'
+import { graphql } from '../../data/graphql.ts'
 import { formatStatus } from '../../data/labels.ts'
-import { formatAge, formatFull } from '../../data/time.ts'
-import { href, moment } from '../../route.ts'
+import { formatAge, formatFull, now } from '../../data/time.ts'
+import { useAnswer } from '../../data/use-query.ts'
+import { at, href, moment } from '../../route.ts'
 import { Name } from '../name.tsx'
 
 /**
- * With the variable $asOf. A declaration changes the convergence of its deployments, when it is made and when a device has picked it up,
+ * A request of its own, at most once a minute: in a large log it may read many entries, or be refused because these changes are rare, and then
+ * the rest of the page must still show. A declaration changes the convergence of its deployments, when it is made and when a device has picked it up,
  * so the newest declaration is among those of the latest such changes.
  */
-export const latestFragment = graphql(`
-  fragment Latest on Query {
+const latestDocument = graphql(`
+  query Latest($asOf: DateTime) {
     declared: changes(filter: { kinds: [CONVERGENCE_CHANGED], before: $asOf }, last: 20) {
       nodes { ... on ConvergenceChanged { rollout { id name } deployment { desired { declaredAt declaredBy reason } } } }
     }
@@ -24,10 +26,14 @@ export const latestFragment = graphql(`
   }
 `)
 
-type Data = FragmentOf<typeof latestFragment>
+/** Milliseconds between two requests. */
+const calm = 60_000
 
-/** Nothing if there is no such change. */
-export function Latest({ of: { declared, released, acted } }: { readonly of: Data }) {
+/** Nothing if there is no such change, or none that is found soon. */
+export function Latest() {
+  const { data } = useAnswer(latestDocument, { asOf: at.value }, { version: Math.floor(now.value / calm) })
+  if (!data) return null
+  const { declared, released, acted } = data
   const declarations = declared.nodes
     .flatMap((change) => {
       const desired = 'deployment' in change ? change.deployment.desired : null
