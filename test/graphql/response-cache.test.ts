@@ -1,12 +1,8 @@
 /** A cached response always equals the response of an execution, for every caller. */
-import { PgDialect } from 'drizzle-orm/pg-core'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { headText } from '../../src/store/connection/log-head.ts'
-import type { Database, Session } from '../../src/store/database.ts'
 import { changeSink, createSink } from '../../src/store/sinks/sinks.ts'
-import { startApp } from '../support/app.ts'
-import { postgresStores, stores } from '../support/stores.ts'
+import { stores } from '../support/stores.ts'
 import { type Api, startApi } from './harness.ts'
 import { namedAuth } from './principals.ts'
 
@@ -256,65 +252,5 @@ describe.each(stores)('responses on $name', (store) => {
     expect(JSON.parse((await asked(query, 'viewer/label:site=a')).text).data.devices.nodes).toEqual([])
     expect((await asked(query, 'nobody')).status).toBe(401)
     expect(JSON.parse((await asked(query, 'reporter')).text).errors[0].extensions.code).toBe('FORBIDDEN')
-  })
-})
-
-describe.each(stores)('cached responses to an API key on $name', (store) => {
-  it('cost the one statement that looks up the key, and end when it is revoked', async () => {
-    const empty = await store.create()
-    const sent: string[] = []
-    const open = async (): Promise<Database> => {
-      const database = await empty.open()
-      const { session } = database
-      const run: Session['run'] = (text, parameters) => {
-        sent.push(text)
-        return session.run(text, parameters)
-      }
-      const rows: Session['rows'] = (query) => {
-        sent.push(new PgDialect().sqlToQuery(query).sql)
-        return session.rows(query)
-      }
-      return { ...database, session: { ...session, run, rows } }
-    }
-    const admin = { authorization: 'Bearer an-admin-key-for-tests-only' }
-    const env = { API_AUTH: 'key', API_ADMIN_KEY: 'an-admin-key-for-tests-only' }
-    const server = await startApp({ on: { ...empty, open }, env })
-    const manage = async (query: string) => (await (await server.post('/graphql', { query }, admin)).json()).data
-    const { createApiKey } = await manage(`mutation { createApiKey(input: { name: "k", roles: [VIEWER] }) {
-      ... on CreateApiKeySuccess { key apiKey { id } } } }`)
-    const headers = { authorization: `Bearer ${createApiKey.key}` }
-    const ask = async () => (await server.post('/graphql', { query: '{ deploymentCounts { total } }' }, headers)).status
-    for (let n = 0; n < 3; n += 1) expect(await ask()).toBe(200)
-    sent.length = 0
-    const asks = 30
-    for (let n = 0; n < asks; n += 1) expect(await ask()).toBe(200)
-    expect(sent.filter((text) => text.includes('"api_keys"'))).toHaveLength(asks)
-    // Duties look at the head, too.
-    expect(sent.filter((text) => text === headText).length).toBeLessThan(asks / 2)
-    await manage(`mutation { revokeApiKey(input: { id: "${createApiKey.apiKey.id}" }) { __typename } }`)
-    expect(await ask()).toBe(401)
-    await server.stop()
-    await empty.drop()
-  })
-})
-
-describe.each(postgresStores)('responses of two servers on one $name', (store) => {
-  it('reflect what the other server has acknowledged', async () => {
-    const on = await store.create()
-    const [a, b] = [await startApp({ on }), await startApp({ on })]
-    const query = '{ revision deploymentCounts { total installed } }'
-    for (let n = 0; n < 10; n += 1) {
-      const told = await a.post(`/device/e-${n}/deployment/d/status`, {
-        deploymentId: 'd',
-        status: { state: 'installed' },
-        components: [],
-      })
-      const { revision } = (await told.json()) as { revision: string }
-      const answer = await b.query(query)
-      expect(Number(answer.revision)).toBeGreaterThanOrEqual(Number(revision))
-      expect(answer.deploymentCounts.total).toBe(n + 1)
-    }
-    await Promise.all([a.stop(), b.stop()])
-    await on.drop()
   })
 })

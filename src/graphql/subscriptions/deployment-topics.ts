@@ -37,11 +37,11 @@ export function hasHistory(filter: DeploymentFilter): boolean {
 function mentions({ where, ...own }: DeploymentFilter, fields: readonly (keyof DeploymentCondition)[]): boolean {
   const isOneOf = (leaf: DeploymentCondition): boolean => fields.some((field) => leaf[field] !== undefined)
   if (isOneOf(own) || !where) return isOneOf(own)
-  const any = (parts: readonly boolean[]): boolean => parts.includes(true)
+  const isAny = (parts: readonly boolean[]): boolean => parts.includes(true)
   return foldSelector<DeploymentCondition, boolean>(where, {
     leaf: (leaf) => [isOneOf(leaf)],
-    all: any,
-    any,
+    all: isAny,
+    any: isAny,
     not: (part) => part,
   })
 }
