@@ -148,6 +148,19 @@ describe.each(stores)('lists and counts of deployments on $name', (store) => {
     )
   })
 
+  it('filter by the time of the last change, to the millisecond', async () => {
+    const page = { size: 100, after: null, before: null, backward: false }
+    const times = fc.sample(fc.constantFrom(...present.map(({ changedAt }) => changedAt)), { numRuns: 8, seed: 1 })
+    for (const time of [...new Set(times)].flatMap((at) => [at - 1, at, at + 1]))
+      for (const filter of [{ changedAfter: time }, { where: { and: [{ changedBefore: time }] } }])
+        for (const some of limits.slice(1)) {
+          const question: Question = { ...whole, filter, order: 'CHANGED_ASC', limits: some }
+          const expected = answer(question, 0).map(({ key }) => key)
+          const found = (await ask(question, 0, page)).edges.map(({ node }) => node.key)
+          expect({ filter, some, found }).toEqual({ filter, some, found: expected })
+        }
+  })
+
   it('filter by each field alone', async () => {
     const one = { size: 100, after: null, before: null, backward: false }
     const keys = present.map(({ key }) => key)
