@@ -1,4 +1,4 @@
-/** Cached responses of whole servers: what one costs with an API key, and that it reflects what another server has stored. */
+/** Cached responses of whole servers: what one costs with an API key or a session, and that it reflects what another server has stored. */
 import { PgDialect } from 'drizzle-orm/pg-core'
 import { describe, expect, it } from 'vitest'
 import { headText } from '../../src/store/connection/log-head.ts'
@@ -6,8 +6,8 @@ import type { Database, Session } from '../../src/store/database.ts'
 import { startApp } from '../support/app.ts'
 import { postgresStores, stores } from '../support/stores.ts'
 
-describe.each(stores)('cached responses to an API key on $name', (store) => {
-  it('cost the one statement that looks up the key, and end when it is revoked', async () => {
+describe.each(stores)('cached responses to an API key, and to a session of it, on $name', (store) => {
+  it('cost the one statement that looks up the credential, and end when the key is revoked', async () => {
     const empty = await store.create()
     const sent: string[] = []
     const open = async (): Promise<Database> => {
@@ -29,17 +29,22 @@ describe.each(stores)('cached responses to an API key on $name', (store) => {
     const manage = async (query: string) => (await (await server.post('/graphql', { query }, admin)).json()).data
     const { createApiKey } = await manage(`mutation { createApiKey(input: { name: "k", roles: [VIEWER] }) {
       ... on CreateApiKeySuccess { key apiKey { id } } } }`)
-    const headers = { authorization: `Bearer ${createApiKey.key}` }
-    const ask = async () => (await server.post('/graphql', { query: '{ deploymentCounts { total } }' }, headers)).status
-    for (let n = 0; n < 3; n += 1) expect(await ask()).toBe(200)
-    sent.length = 0
+    const bearer = { authorization: `Bearer ${createApiKey.key}` }
+    const signedIn = await server.post('/session', {}, bearer)
+    const cookie = signedIn.headers.get('set-cookie')?.split(';')[0] ?? ''
+    const ask = async (headers: Record<string, string>) =>
+      (await server.post('/graphql', { query: '{ deploymentCounts { total } }' }, headers)).status
     const asks = 30
-    for (let n = 0; n < asks; n += 1) expect(await ask()).toBe(200)
-    expect(sent.filter((text) => text.includes('"api_keys"'))).toHaveLength(asks)
-    // Duties look at the head, too.
-    expect(sent.filter((text) => text === headText).length).toBeLessThan(asks / 2)
+    for (const headers of [bearer, { cookie }]) {
+      for (let n = 0; n < 3; n += 1) expect(await ask(headers)).toBe(200)
+      sent.length = 0
+      for (let n = 0; n < asks; n += 1) expect(await ask(headers)).toBe(200)
+      expect(sent.filter((text) => text.includes('"api_keys"'))).toHaveLength(asks)
+      // Duties look at the head, too.
+      expect(sent.filter((text) => text === headText).length).toBeLessThan(asks / 2)
+    }
     await manage(`mutation { revokeApiKey(input: { id: "${createApiKey.apiKey.id}" }) { __typename } }`)
-    expect(await ask()).toBe(401)
+    for (const headers of [bearer, { cookie }]) expect(await ask(headers)).toBe(401)
     await server.stop()
     await empty.drop()
   })

@@ -8,7 +8,7 @@
  *   API_AUTH has open? ──▶ everyone, or refused
  *
  * Credentials are not cached: a credential that any replica revokes is refused from the next request on (../devices/lookup.ts has the cost).
- * The statement that looks up an API key also reads the log's head, which tells the response cache whether its response is current.
+ * The statement that looks up an API key or a session also reads the log's head, which tells the response cache whether its response is current.
  * An open connection ends when its credential becomes invalid: at the doorbell between replicas, or within a second if the doorbell is lost.
  */
 
@@ -113,7 +113,9 @@ export function createApiAuth(deps: ApiAuthDeps): ApiAuth {
     if (token !== null) return ofToken(token, seen)
     if (cookie !== null) {
       const hash = hashOf(cookie)
-      const principal = principalOfSession(await findSession(hash))
+      const found = await findSession(hash)
+      const principal = principalOfSession(found)
+      if (found) seen(found.head)
       if (principal) return principal
       if (!methods.includes('open')) throw unauthenticated('the session is over: sign in again')
     }

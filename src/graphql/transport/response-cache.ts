@@ -6,7 +6,7 @@
  *                                           │no                  │no
  *                                           └────────────────────┴──▶ execute; cache it if allowed and requested before
  *
- * The head is read for each request, by one statement for all waiting requests or with the caller's API key, so no
+ * The head is read for each request, by one statement for all waiting requests or with the caller's API key or session, so no
  * response is older than its request. Equal concurrent requests are executed once. Responses with data that is written outside of batches are
  * never cached.
  */

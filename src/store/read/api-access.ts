@@ -43,34 +43,59 @@ export async function findApiKey(session: Session, id: string): Promise<ApiKeyRo
   return (await findApiKeys(session, [id])).get(id) ?? null
 }
 
-/** A key, and the log's head at the moment at which it was read. */
-export interface ReadApiKey extends ApiKeyRow {
-  readonly head: LogHead
+/** With the log's head at the moment at which the row was read. */
+export type ReadWithHead<Row> = Row & { readonly head: LogHead }
+
+const withHead = sql`cross join (${sql.raw(headText)}) as head`
+
+function splitHead<Row extends LogHead>({ epochBase, revision, tail, tailAt, at, writes, ...row }: Row) {
+  return { ...row, head: { epochBase, revision, tail, tailAt, at, writes } }
 }
 
-export async function findApiKeysByHash(session: Session, hashes: readonly string[]): Promise<Map<string, ReadApiKey>> {
+export async function findApiKeysByHash(
+  session: Session,
+  hashes: readonly string[],
+): Promise<Map<string, ReadWithHead<ApiKeyRow>>> {
   const rows = await session.rows<ApiKeyRow & LogHead & { readonly hash: string }>(
-    sql`select ${apiKeys.hash}, ${key}, head.* from ${apiKeys} cross join (${sql.raw(headText)}) as head
-      where ${isAnyOf(apiKeys.hash, hashes, 'text')}`,
+    sql`select ${apiKeys.hash}, ${key}, head.* from ${apiKeys} ${withHead} where ${isAnyOf(apiKeys.hash, hashes, 'text')}`,
   )
-  return new Map(
-    rows.map(({ hash, epochBase, revision, tail, tailAt, at, writes, ...row }) => [
-      hash,
-      { ...row, head: { epochBase, revision, tail, tailAt, at, writes } },
-    ]),
-  )
+  return new Map(rows.map(({ hash, ...row }) => [hash, splitHead(row)]))
+}
+
+interface KeyOfSession {
+  readonly keyName: string | null
+  readonly keyRoles: readonly string[]
+  readonly keyScopes: readonly string[]
+  readonly keyCreatedAt: Millis
+  readonly keyCreatedBy: string
+  readonly keyExpiresAt: Millis | null
+  readonly keyRevokedAt: Millis | null
 }
 
 /** By hash. Sessions that have ended are absent. */
-export async function findSessions(session: Session, hashes: readonly string[]): Promise<Map<string, SessionRow>> {
-  const rows = await session.rows<Omit<SessionRow, 'key'>>(
+export async function findSessions(
+  session: Session,
+  hashes: readonly string[],
+): Promise<Map<string, ReadWithHead<SessionRow>>> {
+  const rows = await session.rows<Omit<SessionRow, 'key'> & KeyOfSession & LogHead>(
     sql`select ${apiSessions.hash}, ${apiSessions.credential}, ${apiSessions.credentialId} as "credentialId", ${apiSessions.name},
-        ${apiSessions.roles}, ${apiSessions.scopes}, ${apiSessions.expiresAt} as "expiresAt"
-      from ${apiSessions} where ${isAnyOf(apiSessions.hash, hashes, 'text')}`,
+        ${apiSessions.roles}, ${apiSessions.scopes}, ${apiSessions.expiresAt} as "expiresAt", ${apiKeys.name} as "keyName",
+        ${apiKeys.roles} as "keyRoles", ${apiKeys.scopes} as "keyScopes", ${apiKeys.createdAt} as "keyCreatedAt",
+        ${apiKeys.createdBy} as "keyCreatedBy", ${apiKeys.expiresAt} as "keyExpiresAt", ${apiKeys.revokedAt} as "keyRevokedAt",
+        head.*
+      from ${apiSessions} ${withHead}
+      left join ${apiKeys} on ${apiSessions.credential} = 'key' and ${apiKeys.id} = ${apiSessions.credentialId}
+      where ${isAnyOf(apiSessions.hash, hashes, 'text')}`,
   )
-  const ofKeys = rows.filter(({ credential }) => credential === 'key').map(({ credentialId }) => credentialId)
-  const keys = await findApiKeys(session, ofKeys)
-  return new Map(rows.map((row) => [row.hash, { ...row, key: keys.get(row.credentialId) ?? null }]))
+  return new Map(rows.map((row) => [row.hash, toSession(splitHead(row))]))
+}
+
+function toSession(row: ReadWithHead<Omit<SessionRow, 'key'> & KeyOfSession>): ReadWithHead<SessionRow> {
+  const { keyName, keyRoles, keyScopes, keyCreatedAt, keyCreatedBy, keyExpiresAt, keyRevokedAt, ...session } = row
+  if (keyName === null) return { ...session, key: null }
+  const times = { createdAt: keyCreatedAt, expiresAt: keyExpiresAt, revokedAt: keyRevokedAt }
+  const access = { name: keyName, roles: keyRoles, scopes: keyScopes, createdBy: keyCreatedBy }
+  return { ...session, key: { id: session.credentialId, ...access, ...times } }
 }
 
 export async function findApiKeys(session: Session, ids: readonly string[]): Promise<Map<string, ApiKeyRow>> {
