@@ -181,6 +181,17 @@ describe.runIf(findChromium())('the set-up in the page', () => {
     await page.getByRole('button', { name: 'Delete rate' }).click()
     await page.getByRole('button', { name: 'Delete the rule rate' }).click()
     await page.getByText('Success rate').first().waitFor({ state: 'hidden' })
+    await page.getByLabel('Name').fill('late')
+    await page.getByLabel('Deployments that are').selectOption('Unfinished, by delay')
+    await page.getByLabel('Deadline').fill('2040-05-01T06:30:15')
+    await page.getByLabel('Alert from').fill('600')
+    await page.getByRole('button', { name: 'Create rule' }).click()
+    await page.getByText(/Unfinished, by delay: from 10 min, after .*2040.*, for each rollout/).waitFor()
+    await page.getByRole('button', { name: 'Edit late' }).click()
+    expect(await page.getByLabel('Deadline').inputValue()).toBe('2040-05-01T06:30:15')
+    await page.getByRole('button', { name: 'Save rule' }).click()
+    const late = (await ask('{ alertRules { name deadline perRollout } }')).alertRules[0]
+    expect(late).toMatchObject({ name: 'late', perRollout: true, deadline: expect.stringMatching(/:30:15/) })
     expect(complaints.slice(news)).toEqual([])
   })
 

@@ -144,6 +144,24 @@ describe('a rule', () => {
     ])
   })
 
+  it('with a forecast is for whole rollouts, and with a deadline for DELAY only', async () => {
+    const wrong = async (fields: string): Promise<string> => {
+      const text = `rules: [{ name: a, threshold: 1, ${fields} }]`
+      return readRuleFile(await file(text), schema).then(
+        ([given]) => JSON.stringify(given?.rule.deadline ?? null),
+        (error: Error) => error.message.replace(/^.*?: /, ''),
+      )
+    }
+    const deadline = 'deadline: "2026-12-01T06:00:00Z"'
+    expect(await wrong(`metric: DELAY, perRollout: true, ${deadline}, resolveThreshold: -60`)).toBe('1796104800000')
+    expect(await wrong('metric: TIME_LEFT, perRollout: true')).toBe('null')
+    expect(await wrong('metric: DELAY, perRollout: true')).toBe('rules[0].deadline is required for DELAY')
+    expect(await wrong(`metric: FAILED, ${deadline}`)).toBe('rules[0].deadline is for DELAY only')
+    expect(await wrong('metric: TIME_LEFT, selector: { states: [FAILED], rolloutIds: [] }')).toBe(
+      'rules[0].perRollout must be true for TIME_LEFT; rules[0].selector.states cannot be part of a rule with TIME_LEFT: it compares whole rollouts',
+    )
+  })
+
   it('of a file is refused with the name of its field', async () => {
     const wrong = async (text: string): Promise<string> =>
       readRuleFile(await file(text), schema).then(String, (error: Error) => error.message)

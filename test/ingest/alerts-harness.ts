@@ -20,6 +20,7 @@ export interface AlertFleet {
   readonly database: Database
   /** One round of all duties. */
   tick(): Promise<boolean>
+  now(): number
   /** Seconds. */
   pass(seconds: number): void
   rule(name: string, rule: Partial<AlertRule>, filter?: DeploymentFilter): Promise<void>
@@ -77,6 +78,7 @@ export async function openAlertFleet(database: Database, time = { now: Date.now(
       if (failures.length > 0) throw failures[0]
       return isHeld
     },
+    now: clock,
     pass(seconds) {
       time.now += seconds * 1_000
     },

@@ -23,6 +23,8 @@ const variants: readonly Variant[] = [
   { metric: 'SUCCESS_RATE', threshold: 50, resolveThreshold: 60, perRollout: true },
   { metric: 'FAILED', threshold: 1, perRollout: true, filter: { deviceIds: ['a', 'b'] } },
   { metric: 'FAILED', unit: 'PERCENT', threshold: 40, resolveThreshold: 30, filter: { deviceIds: ['b', 'c'] } },
+  // The deadline has passed, and the steps are too few for a forecast: what is unfinished is late.
+  { metric: 'DELAY', threshold: 0, deadline: 0, perRollout: true },
 ]
 const names = ['one', 'two']
 
@@ -122,12 +124,21 @@ function measureAt(states: readonly LoggedState[], revision: number, variant: Va
   for (const { device, app: own, state } of latest.values())
     if ((app === null || own === app) && (variant.filter?.deviceIds?.includes(device) ?? true))
       counters[state.toLowerCase() as Lowercase<(typeof deploymentStates)[number]>] += 1
-  return { ...nothingMeasured, counters }
+  return { ...nothingMeasured, counters, end: counters.installing > 0 ? ('UNKNOWN' as const) : null }
 }
 
 function conditionOf(variant: Variant) {
   const { metric = 'FAILED', unit = 'COUNT', threshold = 1, resolveThreshold = threshold } = variant
-  return { metric, unit, threshold, resolveThreshold, forSeconds: 0, minimum: 1 }
+  const { deadline } = variant
+  return {
+    metric,
+    unit,
+    threshold,
+    resolveThreshold,
+    forSeconds: 0,
+    minimum: 1,
+    ...(deadline !== undefined && { deadline }),
+  }
 }
 
 async function check(fleet: AlertFleet, history: readonly InForce[]): Promise<void> {
@@ -155,7 +166,8 @@ async function check(fleet: AlertFleet, history: readonly InForce[]): Promise<vo
         conditionOf(inForce?.variant ?? {}),
         measure,
         { isFiring: false, breachedSince: null },
-        0,
+        // A delay is counted from the time of the evaluation.
+        inForce?.variant?.metric === 'DELAY' ? change.value * 1_000 : 0,
       )
       expect({ value, act }).toEqual({ value: change.value, act: 'RAISE' })
     }

@@ -36,6 +36,7 @@ const measure: fc.Arbitrary<Measure> = fc.record({
   stalled: few,
   offline: few,
   changedAt: fc.option(few.map((seconds) => now - seconds * 1_000)),
+  end: fc.constant(null),
 })
 const rule = fc.record({
   metric: fc.constantFrom(...alertMetrics),
@@ -65,7 +66,7 @@ describe('the index of alert rules', () => {
     const rules = Array.from({ length: 1_000 }, (_, key) => stored(key, { threshold: key + 1 }))
     const index = createRuleIndex(rules)
     const failed = (count: number): Measure => ({
-      ...{ stalled: 0, offline: 0, changedAt: now },
+      ...{ stalled: 0, offline: 0, changedAt: now, end: null },
       counters: { ...zeroCounters(), failed: count },
     })
     const keysOf = (numbers: Measure, standing: readonly number[]): number[] =>

@@ -6,6 +6,14 @@
 import type { Counters } from '../counters.ts'
 import type { Label } from '../target.ts'
 import type { Millis, Revision } from '../values.ts'
+import {
+  type Ending,
+  type ForecastMetric,
+  forecastMetrics,
+  isForecastMetric,
+  nextForecast,
+  secondsOf,
+} from './ending.ts'
 
 export const alertMetrics = [
   'FAILED',
@@ -15,6 +23,7 @@ export const alertMetrics = [
   'NOT_CONVERGED',
   'NO_PROGRESS',
   'SUCCESS_RATE',
+  ...forecastMetrics,
 ] as const
 export type AlertMetric = (typeof alertMetrics)[number]
 
@@ -34,7 +43,7 @@ export type Resolution = (typeof resolutions)[number]
 /** What a rule compares. */
 export interface AlertCondition {
   readonly metric: AlertMetric
-  /** Of counts. NO_PROGRESS is in seconds, SUCCESS_RATE in percent. */
+  /** Of counts. NO_PROGRESS, TIME_LEFT and DELAY are in seconds, SUCCESS_RATE in percent. */
   readonly unit: AlertUnit
   readonly threshold: number
   readonly resolveThreshold: number
@@ -42,6 +51,8 @@ export interface AlertCondition {
   readonly forSeconds: number
   /** Percentages of fewer deployments are not compared. */
   readonly minimum: number
+  /** What DELAY counts from. */
+  readonly deadline?: Millis
 }
 
 /** A rule without the deployments that it selects. */
@@ -61,6 +72,7 @@ export interface Measure {
   readonly offline: number
   /** The newest change of a deployment. Null: there is none. */
   readonly changedAt: Millis | null
+  readonly end: Ending
 }
 
 export interface Alert {
@@ -116,12 +128,16 @@ export function evaluate(
   now: Millis,
 ): Evaluation {
   const value = measuredValue(condition, measure, now)
-  const rest: Evaluation = { act: null, value, breachedSince: null, dueAt: null }
+  const rest: Evaluation = { act: null, value, breachedSince: null, dueAt: forecastAt(condition, measure, now) }
+  // Without a forecast, an unfinished rollout is neither late nor in time.
+  if (value === null && measure.end === 'UNKNOWN' && isForecastMetric(condition.metric))
+    return { ...rest, breachedSince }
   if (isFiring) return isRecovered(condition, value) ? { ...rest, act: 'RESOLVE' } : rest
-  if (!isBreached(condition, value)) return { ...rest, dueAt: dueOf(condition, measure, value) }
+  if (!isBreached(condition, value)) return { ...rest, dueAt: rest.dueAt ?? dueOf(condition, measure, value) }
   const since = breachedSince ?? now
   const dueAt = since + condition.forSeconds * 1_000
-  return now >= dueAt ? { ...rest, act: 'RAISE' } : { ...rest, breachedSince: since, dueAt }
+  if (now >= dueAt) return { ...rest, act: 'RAISE' }
+  return { ...rest, breachedSince: since, dueAt: Math.min(dueAt, rest.dueAt ?? dueAt) }
 }
 
 /** Null: there is nothing to compare. */
@@ -134,6 +150,10 @@ export function measuredValue(condition: AlertCondition, measure: Measure, now: 
     }
     case 'SUCCESS_RATE':
       return percentOf(counters.installed, counters.installed + counters.failed, condition.minimum)
+    case 'TIME_LEFT':
+      return secondsOf(undefined, measure.end, now)
+    case 'DELAY':
+      return secondsOf(condition.deadline ?? 0, measure.end, now)
     default: {
       const count = countOf(condition.metric, measure)
       return condition.unit === 'COUNT' ? count : percentOf(count, totalOf(counters), condition.minimum)
@@ -141,7 +161,10 @@ export function measuredValue(condition: AlertCondition, measure: Measure, now: 
   }
 }
 
-function countOf(metric: Exclude<AlertMetric, 'NO_PROGRESS' | 'SUCCESS_RATE'>, measure: Measure): number {
+function countOf(
+  metric: Exclude<AlertMetric, 'NO_PROGRESS' | 'SUCCESS_RATE' | ForecastMetric>,
+  measure: Measure,
+): number {
   const { counters, stalled, offline } = measure
   switch (metric) {
     case 'FAILED':
@@ -186,6 +209,10 @@ function dueOf({ metric, threshold }: AlertCondition, { changedAt }: Measure, va
   return dueAt <= lastMoment ? dueAt : null
 }
 
+function forecastAt(condition: AlertCondition, { end, changedAt }: Measure, now: Millis): Millis | null {
+  return end === null || !isForecastMetric(condition.metric) ? null : nextForecast(condition, changedAt, now)
+}
+
 /** The alert as of a revision at which it was raised already. */
 export function alertAt(alert: Alert, revision: Revision): Alert {
   const isResolved = alert.resolvedRevision !== null && alert.resolvedRevision <= revision
@@ -212,6 +239,7 @@ export function summarize({
   const name = metric.charAt(0) + metric.slice(1).toLowerCase().replaceAll('_', ' ')
   const shown = Math.round(value * 10) / 10
   if (metric === 'NO_PROGRESS') return `${name} for ${shown} s (threshold ${threshold} s)`
+  if (isForecastMetric(metric)) return `${name}: ${shown} s (threshold ${threshold} s)`
   const isPercent = metric === 'SUCCESS_RATE' || unit === 'PERCENT'
   return isPercent ? `${name}: ${shown} % (threshold ${threshold} %)` : `${name}: ${shown} (threshold ${threshold})`
 }

@@ -46,7 +46,7 @@ export type Forecast =
 const samples = 100
 const heaviest = 1.7
 /** Beyond this there is no statement. */
-const farthest = 400 * 86_400_000
+export const farthest = 400 * 86_400_000
 
 /** `percent`: of the deployments. `next`: random numbers in [0, 1). */
 export function forecast(progress: Progress, percent: number, next: () => number): Forecast {

@@ -1,5 +1,6 @@
 /** Alert rules, by mutation and as a file, and the acknowledgement of alerts. */
 import type { AlertMetric } from '../../domain/alerts/alert.ts'
+import { isForecastMetric } from '../../domain/alerts/ending.ts'
 import { deleteAlertRule, type GivenRule, saveAlertRule } from '../../ingest/commands/alert-rules.ts'
 import { acknowledgeAlert } from '../../ingest/commands/alerts.ts'
 import type { StoredRule } from '../../store/alerts/rows.ts'
@@ -31,6 +32,7 @@ export interface RuleInput {
   readonly perRollout?: boolean | null | undefined
   readonly unit?: 'COUNT' | 'PERCENT' | null | undefined
   readonly resolveThreshold?: number | null | undefined
+  readonly deadline?: number | null | undefined
   readonly forSeconds?: number | null | undefined
   readonly minimum?: number | null | undefined
   readonly severity?: 'CRITICAL' | 'WARNING' | 'INFO' | null | undefined
@@ -56,16 +58,22 @@ addMutation('saveAlertRule', {
       selector: t.field({ type: DeploymentFilterRef, description: 'Selects the deployments to count. Absent: all.' }),
       perRollout: t.boolean({
         defaultValue: false,
-        description: 'True: one alert for each rollout. False: one for all selected deployments.',
+        description:
+          'True: one alert for each rollout. False: one for all selected deployments. TIME_LEFT and DELAY: only true.',
       }),
       unit: t.field({
         type: AlertUnitEnum,
         defaultValue: 'COUNT',
-        description: 'The unit of the thresholds. NO_PROGRESS is always in seconds, SUCCESS_RATE in percent.',
+        description:
+          'The unit of the thresholds. NO_PROGRESS, TIME_LEFT and DELAY are always in seconds, SUCCESS_RATE in percent.',
       }),
       resolveThreshold: t.float({
         description:
           'The value below which an alert is resolved. SUCCESS_RATE: the value from which it is resolved. Absent: the threshold.',
+      }),
+      deadline: t.field({
+        type: 'DateTime',
+        description: 'What DELAY counts from. Required for DELAY, refused for the others.',
       }),
       forSeconds: t.int({
         defaultValue: 0,
@@ -140,22 +148,24 @@ export function checkRule(input: RuleInput, check: InputCheck): void {
   const { name, metric, threshold, unit, resolveThreshold, forSeconds, minimum, labels, description, runbookUrl } =
     input
   check.name(['name'], name)
-  const isPercent = metric === 'SUCCESS_RATE' || (metric !== 'NO_PROGRESS' && unit === 'PERCENT')
+  const isTime = metric === 'NO_PROGRESS' || isForecastMetric(metric)
+  const isPercent = metric === 'SUCCESS_RATE' || (!isTime && unit === 'PERCENT')
   const checkValue = (path: string, value: number, least: number): void => {
     if (value < least) check.add([path], `must be at least ${least}`)
     if (isPercent && value > 100) check.add([path], 'is a percentage: at most 100')
   }
-  checkValue('threshold', threshold, metric === 'SUCCESS_RATE' || isPercent ? 0 : 1)
+  checkValue('threshold', threshold, isPercent || metric === 'DELAY' ? 0 : 1)
   if (isPercent && threshold === 0) check.add(['threshold'], 'must be greater than 0')
   if (resolveThreshold !== null && resolveThreshold !== undefined) {
-    checkValue('resolveThreshold', resolveThreshold, 0)
+    if (metric !== 'DELAY') checkValue('resolveThreshold', resolveThreshold, 0)
     if (metric === 'SUCCESS_RATE' && resolveThreshold < threshold)
       check.add(['resolveThreshold'], 'must not be less than threshold for SUCCESS_RATE')
     if (metric !== 'SUCCESS_RATE' && resolveThreshold > threshold)
       check.add(['resolveThreshold'], 'must not be greater than threshold')
-    if (metric !== 'SUCCESS_RATE' && resolveThreshold === 0)
+    if (metric !== 'SUCCESS_RATE' && metric !== 'DELAY' && resolveThreshold === 0)
       check.add(['resolveThreshold'], 'must be greater than 0: no value is below it')
   }
+  checkForecast(input, check)
   if ((forSeconds ?? 0) < 0 || (forSeconds ?? 0) > longestFor)
     check.add(['forSeconds'], `must be from 0 to ${longestFor}`)
   if ((minimum ?? 1) < 1) check.add(['minimum'], 'must be at least 1')
@@ -175,6 +185,18 @@ export function checkRule(input: RuleInput, check: InputCheck): void {
   if (runbookUrl && !/^https?:\/\//i.test(runbookUrl)) check.add(['runbookUrl'], 'must be an http or https URL')
 }
 
+/** A forecast is that of a whole rollout. */
+function checkForecast({ metric, perRollout, selector, deadline }: RuleInput, check: InputCheck): void {
+  const hasDeadline = (deadline ?? null) !== null
+  if (metric === 'DELAY' && !hasDeadline) check.add(['deadline'], 'is required for DELAY')
+  if (metric !== 'DELAY' && hasDeadline) check.add(['deadline'], 'is for DELAY only')
+  if (!isForecastMetric(metric)) return
+  if (!perRollout) check.add(['perRollout'], `must be true for ${metric}`)
+  for (const [field, value] of Object.entries(selector ?? {}))
+    if (field !== 'rolloutIds' && (value ?? null) !== null)
+      check.add(['selector', field], `cannot be part of a rule with ${metric}: it compares whole rollouts`)
+}
+
 function momentaryFields(part: unknown, path: readonly string[]): (readonly string[])[] {
   if (typeof part !== 'object' || part === null) return []
   return Object.entries(part).flatMap(([name, value]) => {
@@ -184,7 +206,7 @@ function momentaryFields(part: unknown, path: readonly string[]): (readonly stri
 }
 
 export function toGivenRule(input: RuleInput): GivenRule {
-  const { name, metric, threshold, selector, unit, labels, description, runbookUrl } = input
+  const { name, metric, threshold, selector, unit, deadline, labels, description, runbookUrl } = input
   const given = Object.fromEntries(Object.entries(selector ?? {}).filter(([, value]) => (value ?? null) !== null))
   return {
     name,
@@ -195,6 +217,8 @@ export function toGivenRule(input: RuleInput): GivenRule {
       ...{ metric, threshold, unit: unit ?? 'COUNT', resolveThreshold: input.resolveThreshold ?? threshold },
       ...{ perRollout: input.perRollout ?? false, forSeconds: input.forSeconds ?? 0, minimum: input.minimum ?? 1 },
       ...{ severity: input.severity ?? 'WARNING', description: description || null, runbookUrl: runbookUrl || null },
+      // Absent from other rules, so that those saved before the field existed are equal.
+      ...(deadline !== null && deadline !== undefined && { deadline }),
       labels: (labels ?? []).map(({ key, value }) => ({ key, value })),
     },
   }

@@ -3,11 +3,13 @@
  *
  *   stored counters answer (the fleet, a rollout)   evaluated with the entries, for all such rules from one reading
  *   a filter selects                                a check is owed: evaluated after the entries, within its own budget of time
+ *   a forecast is compared                          likewise, once a minute for an unfinished rollout (forecasts.ts)
  *   time decides (`for`, no progress, a new rule)   a check has a due time
  *
  * Values, decisions and the cursor's move are one unit (store/alerts/checks.ts): they count only if no other replica moved the cursor meanwhile.
  */
-import { type AlertMetric, type Evaluation, evaluate, fleetScope, type Measure } from '../../domain/alerts/alert.ts'
+import { type Evaluation, evaluate, fleetScope, type Measure } from '../../domain/alerts/alert.ts'
+import { isForecastMetric } from '../../domain/alerts/ending.ts'
 import type { Millis, Revision } from '../../domain/values.ts'
 import {
   type Check,
@@ -26,7 +28,6 @@ import {
   settle,
 } from '../../store/alerts/checks.ts'
 import {
-  isCounted,
   type Measured,
   measureFiltered,
   measureScopes,
@@ -39,7 +40,8 @@ import type { DeploymentFilter } from '../../store/read/deployment-filter.ts'
 import { type AlertDecision, recordAlerts } from '../commands/alerts.ts'
 import type { Duty, Turn } from '../duties.ts'
 import type { Writer } from '../writer.ts'
-import { createRuleIndex, type RuleIndex } from './rule-index.ts'
+import { measureForecast, owedForecasts } from './forecasts.ts'
+import { isCountedRule, knownRules, selects, wantedBy } from './known-rules.ts'
 
 /** Entries of the log in one step. Values are those of the present, so a step evaluates each scope once for any number of entries. */
 const mostEntries = 20_000
@@ -66,17 +68,7 @@ interface RuleInScope {
   readonly rolloutKey: number
 }
 
-/** The rules of a version. */
-interface KnownRules {
-  readonly version: number
-  readonly all: readonly StoredRule[]
-  /** Those that stored counters answer, of the fleet and of each rollout. */
-  readonly ofFleet: RuleIndex
-  readonly ofRollouts: RuleIndex
-  readonly counted: readonly StoredRule[]
-  /** The others. */
-  readonly filtered: readonly StoredRule[]
-}
+type DueCheck = Check & RuleInScope
 
 const noResults = (): Results => ({ decisions: [], kept: [], dropped: [], owed: [] })
 
@@ -118,7 +110,7 @@ export function createAlertEvaluation(database: Pick<Database, 'session'>, write
       return place.newest
     }
     // Without filters and times, a scope costs the rules that it concerns.
-    const each = 1 + known.ofRollouts.timed + known.filtered.length
+    const each = 1 + known.ofRollouts.timed + known.filtered.length + known.forecasts.length
     while (cursor < place.newest) {
       let touched = await readTouched(session, cursor, place.newest, mostEntries)
       if (touched.rollouts.length * each > mostJudged)
@@ -142,10 +134,10 @@ export function createAlertEvaluation(database: Pick<Database, 'session'>, write
     for (const rule of known.filtered)
       for (const rolloutKey of scopesOf(rule, rollouts, first, size))
         results.owed.push({ ruleKey: rule.key, rolloutKey, dueAt: now, version: rule.version })
-    const { ofFleet, ofRollouts } = known
+    const { ofFleet, ofRollouts, forecasts } = known
     const keys = [
       ...(first === 0 && rollouts.length > 0 && ofFleet.size > 0 ? [fleetScope] : []),
-      ...(ofRollouts.size > 0 ? rollouts.slice(first, first + size) : []),
+      ...(ofRollouts.size > 0 || forecasts.length > 0 ? rollouts.slice(first, first + size) : []),
     ]
     if (keys.length === 0) return { results, revision: 0 }
     const standings = await readStandings(session, keys)
@@ -156,6 +148,7 @@ export function createAlertEvaluation(database: Pick<Database, 'session'>, write
       const measure = measured.measures.get(key) ?? nothingMeasured
       for (const rule of index.concerned(measure, standing.get(key) ?? [], now))
         if (selects(rule, key)) judge(results, rule, key, standings, measured, now)
+      if (key !== fleetScope) results.owed.push(...owedForecasts(forecasts, key, measure, standings, now))
     }
     return { results, revision: measured.revision }
   }
@@ -189,13 +182,27 @@ export function createAlertEvaluation(database: Pick<Database, 'session'>, write
         const revision = await evaluateCounted(results, counted, turn.now)
         if (!(await conclude(cursor, cursor, results, revision))) return false
       }
-      for (const one of found.filter((other) => !counted.includes(other))) {
+      // Rules that compare the forecast of a rollout share it.
+      const others = found.filter((one) => !counted.includes(one))
+      const shared = Map.groupBy(others, (one) => (isForecast(one) ? one.rolloutKey : one))
+      for (const [one, ...more] of shared.values()) {
         if (turn.isOver()) return false
-        const { results, revision } = await evaluateCheck(one.rule, one, turn.now)
+        if (!one) continue
+        const { results, revision } = isForecast(one)
+          ? await evaluateForecast([one, ...more], turn.now)
+          : await evaluateCheck(one.rule, one, turn.now)
         if (!(await conclude(cursor, cursor, results, revision))) return false
         if (performance.now() - counting > countingBudget) return true
       }
     }
+  }
+
+  async function evaluateForecast([first, ...others]: readonly [DueCheck, ...DueCheck[]], now: Millis) {
+    const results = noResults()
+    const standings = await readStandings(session, [first.rolloutKey])
+    const measured = await measureForecast(session, first.rolloutKey, now)
+    for (const { rule, rolloutKey } of [first, ...others]) judge(results, rule, rolloutKey, standings, measured, now)
+    return { results, revision: measured.revision }
   }
 
   async function evaluateCheck(rule: StoredRule, { rolloutKey, sweptTo }: Check, now: Millis) {
@@ -210,6 +217,12 @@ export function createAlertEvaluation(database: Pick<Database, 'session'>, write
     }
     if (keys.length === 0) return { results, revision: 0 }
     const standings = await readStandings(session, keys)
+    if (isForecastMetric(rule.rule.metric)) {
+      const { measures, revision } = await measureScopes(session, keys, wantedBy([]))
+      for (const key of keys)
+        results.owed.push(...owedForecasts([rule], key, measures.get(key) ?? nothingMeasured, standings, now))
+      return { results, revision }
+    }
     const measured = await measure(rule, filter, keys)
     for (const key of keys) judge(results, rule, key, standings, measured, now)
     return { results, revision: measured.revision }
@@ -231,6 +244,10 @@ export function createAlertEvaluation(database: Pick<Database, 'session'>, write
       return rules.length === 0 || check(new Map(rules.map((rule) => [rule.key, rule])), cursor, turn)
     },
   }
+}
+
+function isForecast({ rule, sweptTo }: DueCheck): boolean {
+  return sweptTo === null && isForecastMetric(rule.rule.metric)
 }
 
 const nothingSettled = { kept: [], dropped: [], owed: [] }
@@ -264,30 +281,4 @@ function scopesOf(rule: StoredRule, rollouts: readonly number[], first: number, 
   const isTouched = (key: number): boolean => selects(rule, key)
   if (rule.rule.perRollout) return rollouts.slice(first, first + size).filter(isTouched)
   return first === 0 && rollouts.some(isTouched) ? [fleetScope] : []
-}
-
-/** Whether the rule's selector admits the rollout. A rule of the fleet that counters answer has no selector. */
-function selects({ selector }: StoredRule, rolloutKey: number): boolean {
-  return (selector.filter as DeploymentFilter).rolloutKeys?.includes(rolloutKey) ?? true
-}
-
-function knownRules(version: number, all: readonly StoredRule[]): KnownRules {
-  const counted = all.filter(isCountedRule)
-  return {
-    version,
-    all,
-    ofFleet: createRuleIndex(counted.filter(({ rule }) => !rule.perRollout)),
-    ofRollouts: createRuleIndex(counted.filter(({ rule }) => rule.perRollout)),
-    counted,
-    filtered: all.filter((rule) => !isCountedRule(rule)),
-  }
-}
-
-function isCountedRule({ rule, selector }: StoredRule): boolean {
-  return isCounted(selector.filter as DeploymentFilter, rule.perRollout)
-}
-
-function wantedBy(rules: readonly StoredRule[]) {
-  const uses = (metric: AlertMetric): boolean => rules.some(({ rule }) => rule.metric === metric)
-  return { stalled: uses('STALLED'), offline: uses('OFFLINE'), changedAt: uses('NO_PROGRESS') }
 }

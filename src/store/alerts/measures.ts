@@ -32,7 +32,7 @@ interface Extras {
   readonly last_changed: Millis | null
 }
 
-export const nothingMeasured: Measure = { counters: zeroCounters(), stalled: 0, offline: 0, changedAt: null }
+export const nothingMeasured: Measure = { counters: zeroCounters(), stalled: 0, offline: 0, changedAt: null, end: null }
 
 /** Whether stored counters answer for the scopes of a rule with this selector. */
 export function isCounted(filter: DeploymentFilter, perRollout: boolean): boolean {
@@ -60,7 +60,9 @@ export async function measureScopes(session: Session, keys: readonly number[], w
   const rows = await session.rows<Extras & CountersRecord>(sql.join(parts, sql` union all `))
   return {
     revision: rows[0]?.head ?? 0,
-    measures: new Map(rows.map((row) => [row.scope, { counters: toCounters(row), ...toExtras(row) }])),
+    measures: new Map(
+      rows.map((row) => [row.scope, { ...nothingMeasured, counters: toCounters(row), ...toExtras(row) }]),
+    ),
   }
 }
 
@@ -95,6 +97,7 @@ export async function measureFiltered(
     counters[convergenceCounter(convergence)] += n
     const more = toExtras(row)
     measures.set(row.scope, {
+      ...known,
       counters,
       stalled: known.stalled + more.stalled,
       offline: known.offline + more.offline,
@@ -144,6 +147,6 @@ function extrasOf({ stalled, offline, changedAt }: Wanted, own: SQL): SQL {
     ${changedAt ? newest : sql`null::timestamptz`} as last_changed`
 }
 
-function toExtras({ stalled, offline, last_changed: changedAt }: Extras): Omit<Measure, 'counters'> {
+function toExtras({ stalled, offline, last_changed: changedAt }: Extras): Omit<Measure, 'counters' | 'end'> {
   return { stalled, offline, changedAt }
 }

@@ -132,10 +132,13 @@ function nodeId(random: Random): string {
 function rule(random: Random): object {
   return {
     name: random.choose(['r-1', 'r-2', 'r-3', '__proto__', 'constructor']),
-    metric: random.choose(['FAILED', 'STALLED', 'OFFLINE', 'NOT_CONVERGED', 'NO_PROGRESS', 'SUCCESS_RATE']),
+    metric: random.choose(['FAILED', 'STALLED', 'OFFLINE', 'NOT_CONVERGED', 'NO_PROGRESS', 'SUCCESS_RATE', 'DELAY']),
     unit: random.choose(['COUNT', 'COUNT', 'PERCENT']),
     threshold: random.choose(numbers),
     perRollout: random.chance(40),
+    ...(random.chance(10) && {
+      deadline: random.choose(['2026-01-01T00:00:00Z', '9999-12-31T23:59:59Z', '0001-01-01']),
+    }),
     ...(random.chance(30) && { resolveThreshold: random.choose(numbers), minimum: random.choose(whole) }),
     ...(random.chance(40) && { selector: filter(random) }),
     ...(random.chance(20) && { labels: [{ key: random.choose(['__proto__', 'team', 'a b']), value: 'x\n' }] }),

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import { ask } from '../../data/api.ts'
 import { graphql } from '../../data/graphql.ts'
 import { formatNumber, plural } from '../../data/labels.ts'
-import { formatSpan } from '../../data/time.ts'
+import { formatSpan, formatTime } from '../../data/time.ts'
 import { useLiveAnswer } from '../../data/use-query.ts'
 import { ErrorMessage } from '../../widgets/error-message.tsx'
 import { severityMarks } from '../../widgets/failures/alerts.tsx'
@@ -149,14 +149,15 @@ function inputOf({ firingCount: _, origin: __, ...rule }: ListedRule): RuleInput
 }
 
 /** `Failed: from 5, for 1 min, for each rollout` */
-function describe({ metric, unit, threshold, forSeconds, perRollout, selector }: ListedRule): string {
-  const isTime = metric === 'NO_PROGRESS'
+function describe({ metric, unit, threshold, deadline, forSeconds, perRollout, selector }: ListedRule): string {
+  const isTime = metric === 'NO_PROGRESS' || metric === 'TIME_LEFT' || metric === 'DELAY'
   const isRate = metric === 'SUCCESS_RATE'
   const value = isTime
     ? formatSpan(threshold * 1_000)
     : `${formatNumber(threshold)}${isRate || unit === 'PERCENT' ? ' %' : ''}`
   return [
     `${metricWords[metric]}: ${isRate ? 'below' : 'from'} ${value}`,
+    deadline !== null && `after ${formatTime(deadline)}`,
     forSeconds > 0 && `for ${formatSpan(forSeconds * 1_000)}`,
     perRollout ? 'for each rollout' : 'all together',
     Object.keys(selector as object).length > 0 && 'of selected deployments',

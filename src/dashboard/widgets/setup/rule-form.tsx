@@ -5,7 +5,7 @@ import { Check, Field, Form, labelsOf, numberOf, Select, TextArea, textOf, write
 
 export const ruleFragment = graphql(`
   fragment ListedRule on AlertRule {
-    name description metric unit threshold resolveThreshold forSeconds perRollout minimum severity runbookUrl enabled
+    name description metric unit threshold resolveThreshold deadline forSeconds perRollout minimum severity runbookUrl enabled
     selector firingCount origin labels { key value }
   }
 `)
@@ -26,9 +26,22 @@ export const metricWords: Readonly<Record<Metric, string>> = {
   STALE: 'Stale',
   SUCCESS_RATE: 'Success rate',
   NO_PROGRESS: 'Without progress',
+  TIME_LEFT: 'Unfinished, by time left',
+  DELAY: 'Unfinished, by delay',
 }
 
+const timeHints: Readonly<Partial<Record<Metric, string>>> = {
+  NO_PROGRESS: 'seconds',
+  TIME_LEFT: 'seconds until the forecast end',
+  DELAY: 'seconds from the deadline to the forecast end',
+}
 const units = { COUNT: 'deployments', PERCENT: '% of the deployments' }
+/** As an input of the type datetime-local has it. */
+const localTime = (time: string): string => {
+  const date = new Date(time)
+  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 19)
+}
+
 const severities = { CRITICAL: 'Critical', WARNING: 'Warning', INFO: 'Info' }
 
 interface RuleFormProps {
@@ -41,17 +54,21 @@ interface RuleFormProps {
 export function RuleForm({ of: rule, save, cancel }: RuleFormProps) {
   const [metric, setMetric] = useState<Metric>(rule?.metric ?? 'FAILED')
   const [unit, setUnit] = useState(rule?.unit ?? 'COUNT')
-  const hasUnit = metric !== 'NO_PROGRESS' && metric !== 'SUCCESS_RATE'
-  const word = metric === 'NO_PROGRESS' ? 'seconds' : metric === 'SUCCESS_RATE' ? '%' : units[unit]
+  const isForecast = metric === 'TIME_LEFT' || metric === 'DELAY'
+  const isTime = isForecast || metric === 'NO_PROGRESS'
+  const hasUnit = !isTime && metric !== 'SUCCESS_RATE'
+  const word = isTime ? timeHints[metric] : metric === 'SUCCESS_RATE' ? '%' : units[unit]
   const kept = (rule?.selector ?? {}) as NonNullable<RuleInput['selector']>
   const submit = (values: FormData): Promise<string | null> => {
     const only = labelsOf(values, 'only')
+    const deadline = textOf(values, 'deadline')
     const { labels: _, ...others } = kept
     return save({
       ...{ name: textOf(values, 'name') ?? '', metric, ...(hasUnit && { unit }) },
       ...{ threshold: numberOf(values, 'threshold') ?? 0, resolveThreshold: numberOf(values, 'resolveThreshold') },
       ...{ forSeconds: numberOf(values, 'forSeconds') ?? 0, minimum: numberOf(values, 'minimum') ?? 1 },
-      ...{ perRollout: values.has('perRollout'), enabled: rule?.enabled ?? true },
+      ...(metric === 'DELAY' && deadline && { deadline: new Date(deadline).toISOString() }),
+      ...{ perRollout: isForecast || values.has('perRollout'), enabled: rule?.enabled ?? true },
       ...{ severity: textOf(values, 'severity') as ListedRule['severity'], labels: labelsOf(values, 'labels') },
       ...{ runbookUrl: textOf(values, 'runbookUrl'), description: textOf(values, 'description') },
       selector: { ...others, ...(only.length > 0 && { labels: only }) },
@@ -90,6 +107,16 @@ export function RuleForm({ of: rule, save, cancel }: RuleFormProps) {
           chosen={(value) => setUnit(value as typeof unit)}
         />
       )}
+      {metric === 'DELAY' && (
+        <Field
+          label="Deadline"
+          name="deadline"
+          type="datetime-local"
+          step={1}
+          required
+          defaultValue={rule?.deadline ? localTime(rule.deadline) : ''}
+        />
+      )}
       <Field
         label={metric === 'SUCCESS_RATE' ? 'Alert below' : 'Alert from'}
         name="threshold"
@@ -105,7 +132,7 @@ export function RuleForm({ of: rule, save, cancel }: RuleFormProps) {
         name="resolveThreshold"
         type="number"
         step="any"
-        min={0}
+        min={metric === 'DELAY' ? undefined : 0}
         defaultValue={rule ? String(rule.resolveThreshold) : ''}
         hint="None: the same value."
       />
@@ -125,12 +152,14 @@ export function RuleForm({ of: rule, save, cancel }: RuleFormProps) {
         defaultValue={String(rule?.minimum ?? 1)}
         hint="deployments, if a percentage is compared"
       />
-      <Field
-        label="Only on devices labelled (optional)"
-        name="only"
-        placeholder="site=munich"
-        defaultValue={writeLabels(kept.labels ?? [])}
-      />
+      {!isForecast && (
+        <Field
+          label="Only on devices labelled (optional)"
+          name="only"
+          placeholder="site=munich"
+          defaultValue={writeLabels(kept.labels ?? [])}
+        />
+      )}
       <Field
         label="Labels of the alert (optional)"
         name="labels"
@@ -144,9 +173,11 @@ export function RuleForm({ of: rule, save, cancel }: RuleFormProps) {
         placeholder="https://…"
         defaultValue={rule?.runbookUrl ?? ''}
       />
-      <div class="field">
-        <Check name="perRollout" defaultChecked={rule?.perRollout ?? false} label="One alert for each rollout" />
-      </div>
+      {!isForecast && (
+        <div class="field">
+          <Check name="perRollout" defaultChecked={rule?.perRollout ?? false} label="One alert for each rollout" />
+        </div>
+      )}
       <TextArea
         label="What it means and what to do (optional)"
         name="description"

@@ -37,7 +37,8 @@ export const AlertRule = builder.objectRef<StoredRule>('AlertRule').implement({
     metric: t.field({ type: AlertMetricEnum, description: 'What it compares.', resolve: ({ rule }) => rule.metric }),
     unit: t.field({
       type: AlertUnitEnum,
-      description: 'The unit of the thresholds. NO_PROGRESS is in seconds, SUCCESS_RATE in percent.',
+      description:
+        'The unit of the thresholds. NO_PROGRESS, TIME_LEFT and DELAY are in seconds, SUCCESS_RATE in percent.',
       resolve: ({ rule }) => rule.unit,
     }),
     threshold: t.float({
@@ -47,6 +48,12 @@ export const AlertRule = builder.objectRef<StoredRule>('AlertRule').implement({
     resolveThreshold: t.float({
       description: 'The value below which an alert is resolved. SUCCESS_RATE: the value from which it is resolved.',
       resolve: ({ rule }) => rule.resolveThreshold,
+    }),
+    deadline: t.field({
+      type: 'DateTime',
+      nullable: true,
+      description: 'What DELAY counts from. Null: the metric is another.',
+      resolve: ({ rule }) => rule.deadline ?? null,
     }),
     forSeconds: t.int({
       description: 'Seconds that the threshold must be exceeded before an alert is raised.',

@@ -67,7 +67,8 @@ Alert.implement({
     metric: t.expose('metric', { type: AlertMetricEnum, description: 'What the rule compares.' }),
     unit: t.expose('unit', {
       type: AlertUnitEnum,
-      description: 'The unit of value and threshold. NO_PROGRESS is in seconds, SUCCESS_RATE in percent.',
+      description:
+        'The unit of value and threshold. NO_PROGRESS, TIME_LEFT and DELAY are in seconds, SUCCESS_RATE in percent.',
     }),
     threshold: t.exposeFloat('threshold', { description: 'The threshold.' }),
     value: t.exposeFloat('value', { description: 'The value when the alert was raised.' }),

@@ -19,6 +19,8 @@ export const AlertMetricEnum = builder.enumType('AlertMetric', {
     SUCCESS_RATE: {
       description: 'Percentage of INSTALLED among INSTALLED and FAILED. The alert is raised below the threshold.',
     },
+    TIME_LEFT: { description: 'Seconds until a rollout is done, as its forecast `eta` says: the median.' },
+    DELAY: { description: 'Seconds from `deadline` to the forecast end of a rollout. Negative: it is done before.' },
   } satisfies Described<AlertMetric>,
 })
 

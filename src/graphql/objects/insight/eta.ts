@@ -1,7 +1,8 @@
 /** When a rollout will be done. domain/insight/forecast.ts has the method. */
 import { DomainError } from '../../../domain/errors.ts'
-import { type ForecastBasis, type ForecastReason, forecast } from '../../../domain/insight/forecast.ts'
+import type { ForecastBasis, ForecastReason } from '../../../domain/insight/forecast.ts'
 import { randomFrom } from '../../../domain/insight/random.ts'
+import { forecastRollout } from '../../../domain/insight/rollout-forecast.ts'
 import type { Millis } from '../../../domain/values.ts'
 import type { RolloutRow } from '../../../store/read/rollouts/rollouts.ts'
 import { builder } from '../../builder.ts'
@@ -113,15 +114,11 @@ async function etaOf(row: RolloutRow, percent: number, { reader, budget }: Conte
   const open = await reader()
   const steps = await open.rolloutSteps(key, asOf)
   if (!steps) return { percent, from: null, found: { reason: 'HIDDEN' } }
-  const { now, revision, isTooLarge, own, peers, starts } = steps
+  const { now, revision } = steps
   const counts = row.counters ?? (await open.deploymentCounts({ of: 'rollout', key }, {}, asOf))
   const none = (reason: Reason): Eta => ({ percent, from: now, found: { reason } })
-  if (!counts || isTooLarge) return none('TOO_LARGE')
-  const unfinished = counts.pending + counts.installing + counts.removing
-  const total = unfinished + counts.installed + counts.failed + counts.removed
-  const known = [...own.waits, ...own.runs].reduce((sum, { n, isOpen }) => sum + (isOpen ? n : 0), 0)
-  if (known !== unfinished) return none('EXPIRED')
-  const found = await open.inTurn(() => forecast({ total, own, peers, starts }, percent, randomFrom(key + revision)))
+  if (!counts) return none('TOO_LARGE')
+  const found = await open.inTurn(() => forecastRollout(steps, counts, percent, randomFrom(key + revision)))
   if ('reason' in found) return none(found.reason)
   const { at, low, high, basis } = found
   return { percent, from: now, found: { at: now + at, low: now + low, high: now + high, basis } }

@@ -5,6 +5,7 @@ import type { Durations } from '../../../domain/insight/survival.ts'
 import type { Millis, Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
 import { asParents } from '../../sql/parameters.ts'
+import { iso } from '../../sql/record-set.ts'
 import { changeLog, deployments, logHead, rollouts } from '../../tables/schema.ts'
 import { seesWholeRollouts } from '../rollouts/rollout-life.ts'
 
@@ -37,16 +38,21 @@ interface Row {
   readonly millis: number
 }
 
-/** By rollout. Empty for a reader that labels restrict: it does not see whole rollouts. */
+/**
+ * By rollout. Empty for a reader that labels restrict: it does not see whole rollouts. `at`: open steps have lasted up to then, and not only
+ * to the newest change.
+ */
 export async function stepsOf(
   session: Session,
   rolloutKeys: readonly number[],
   asOf: Revision | null,
   most = mostPassages,
+  at: Millis | null = null,
 ): Promise<Map<number, StepsAt>> {
   if (!seesWholeRollouts(session)) return new Map()
-  const [head] = await session.rows<{ now: Millis; revision: Revision }>(momentOf(asOf))
+  const [head] = await session.rows<{ now: Millis; revision: Revision }>(momentOf(asOf, at))
   if (!head) return new Map()
+  const moment = momentOf(asOf, at)
   const rows = await session.rows<Row>(sql`
     with members as materialized (
       select parent.key as owner, parent.key as member, ${most}::int as most from ${asParents(rolloutKeys)}
@@ -60,12 +66,12 @@ export async function stepsOf(
     ), steps as (
       select owner, member, case when to_state = 'PENDING' then 'wait' else 'run' end as kind, ended_at is null as is_open,
         greatest(extract(epoch from coalesce(ended_at, moment.now) - at) * 1000, 1)::float8 as millis
-      from passages cross join (${momentOf(asOf)}) as moment
+      from passages cross join (${moment}) as moment
       where to_state in ('PENDING', 'INSTALLING', 'REMOVING') and read <= most and (ended_at is null or next_state is not null)
     ), started as (
       select owner, member, greatest(extract(epoch from moment.now - ended_at) * 1000, 1)::float8 as millis,
         row_number() over (partition by owner order by ended_at desc) as place
-      from passages cross join (${momentOf(asOf)}) as moment
+      from passages cross join (${moment}) as moment
       where to_state = 'PENDING' and next_state = 'INSTALLING' and owner = member and read <= most
     )
     select owner, member, kind, is_open, count(*)::int as n, avg(millis)::float8 as millis from steps
@@ -99,7 +105,9 @@ function stepsIn(rows: readonly Row[]): Steps {
 }
 
 /** One row: the revision, and the time of its change. */
-function momentOf(asOf: Revision | null): SQL {
+function momentOf(asOf: Revision | null, at: Millis | null): SQL {
+  const revision = asOf === null ? logHead.revision : sql`${asOf}::bigint`
+  if (at !== null) return sql`select ${revision} as revision, ${iso(at)}::timestamptz as now from ${logHead}`
   if (asOf === null) return sql`select ${logHead.revision}, ${logHead.at} as now from ${logHead}`
   return sql`select ${asOf}::bigint as revision, coalesce((select ${changeLog.at} from ${changeLog}
     where ${changeLog.firstRevision} <= ${asOf}::bigint order by ${changeLog.firstRevision} desc limit 1), ${logHead.tailAt}) as now from ${logHead}`
