@@ -75,6 +75,48 @@ describe.runIf(findChromium())('a list of the dashboard', () => {
     expect(complaints).toEqual([])
   })
 
+  it('of deployments has rows that leave, return and enter, also many at once', async () => {
+    const { url } = server()
+    const error = { code: 'FLAP', message: 'no' }
+    for (const index of [1, 2]) await send(url, `flap-${index}`, `flapping-${index}`, 'failed', error)
+    const { page, complaints } = await visit('deployments?code=FLAP')
+    const names = async () => page.locator('.rows .row .main a').allInnerTexts()
+    await expect.poll(names).toEqual(['flapping-2', 'flapping-1'])
+    await send(url, 'flap-2', 'flapping-2', 'installed')
+    await expect.poll(names).toEqual(['flapping-1'])
+    await send(url, 'flap-2', 'flapping-2', 'failed', error)
+    await expect.poll(names).toEqual(['flapping-2', 'flapping-1'])
+    await send(url, 'flap-3', 'flapping-3', 'failed', error)
+    await expect.poll(names).toEqual(['flapping-3', 'flapping-2', 'flapping-1'])
+    // A row that entered is live too. It keeps its place until the list is sorted again.
+    await send(url, 'flap-1', 'flapping-1', 'failed', { code: 'FLAP', message: 'a new reason' })
+    await page
+      .getByRole('row', { name: /flapping-1/ })
+      .getByText('a new reason')
+      .waitFor()
+    await send(url, 'flap-3', 'flapping-3', 'installed')
+    await expect.poll(names).toEqual(['flapping-2', 'flapping-1'])
+    await page.getByRole('button', { name: '1 row changed. Sort again' }).click()
+    await expect.poll(names).toEqual(['flapping-1', 'flapping-2'])
+    const reports = Array.from({ length: 130 }, (_, index) => ({
+      deviceId: `burst-${index}`,
+      deploymentId: `burst-${index}`,
+      status: { state: 'failed', error },
+      components: [],
+    }))
+    expect((await server().post('/reports', { reports })).ok).toBe(true)
+    await page.getByText('132 deployments', { exact: true }).waitFor()
+    await expect
+      .poll(async () => {
+        await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight))
+        return (await names()).at(-1)
+      })
+      .toBe('flapping-2')
+    expect(await page.getByRole('table').getAttribute('aria-rowcount')).toBe('133')
+    expect(await page.locator('.rows > .row').last().getAttribute('aria-rowindex')).toBe('133')
+    expect(complaints).toEqual([])
+  })
+
   it('of devices is ordered and filtered by the server', async () => {
     await server().query(`mutation { registerDevices(input: { devices: [
       { deviceId: "sort-a", labels: [{ key: "site", value: "bonn" }] }

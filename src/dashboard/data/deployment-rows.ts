@@ -1,18 +1,19 @@
 /**
  * A live list of deployments, also while thousands change:
  *
- *   pages, as they scroll into view ──▸ rows ◂── queried by id with the same filter ◂── changed ids ◂── changes(after:)
+ *   pages, as they scroll into view ──▸ rows ◂── live list of the deployments of each page
+ *                                        ▲
+ *                                        └── live list of those that enter ◂── IDs ◂── live list of the latest changes
  *
- * The server decides whether a changed deployment still matches: the query has the list's own filter. The same answer counts the
- * whole list. Only a list of the latest changes puts rows of other pages on top; a button sorts it again.
+ * The server decides whether a changed deployment still matches. It sends only what changed after the page's revision. Only a list of the
+ * latest changes puts rows of other pages on top; a button sorts it again.
  */
 import { signal } from '@preact/signals'
-import { ask } from './api.ts'
+import { ask, follow } from './api.ts'
 import { type FragmentOf, graphql, type VariablesOf } from './graphql.ts'
 import type { Counts } from './labels.ts'
 import { createLiveList } from './live-list.ts'
 import { throttle } from './throttle.ts'
-import { followChanges } from './use-query.ts'
 
 export const rowFragment = graphql(`
   fragment Row on Deployment {
@@ -46,29 +47,36 @@ const pageDocument = graphql(
   [rowFragment, listCounts],
 )
 
-const touchedRows = graphql(
+/** A list of the latest changes: `after` is a revision that the page has shown. */
+const liveRows = graphql(
   `
-    query TouchedDeployments($filter: DeploymentFilter, $whole: DeploymentFilter) {
-      counts: deploymentCounts(filter: $whole) { ...ListCounts }
-      deployments(filter: $filter, first: 100) { nodes { ...Row } }
+    subscription LiveDeployments($filter: DeploymentFilter, $first: Int!, $after: Revision) {
+      deployments(filter: $filter, first: $first, after: $after) {
+        cursor isSnapshot removed
+        rows { deployment { ...Row } }
+      }
     }
   `,
-  [rowFragment, listCounts],
+  [rowFragment],
 )
 
-const touchedDocument = graphql(`
-  subscription Touched($after: Revision, $filter: ChangeFilter) {
-    changes(after: $after, filter: $filter) {
+const latestRows = graphql(`
+  subscription LatestDeployments($filter: DeploymentFilter, $first: Int!, $after: Revision) {
+    deployments(filter: $filter, first: $first, after: $after) {
       cursor
-      reset { reason }
-      change {
-        __typename
-        ... on DeploymentChange { deployment { id } }
-        ... on ResourceStatusChanged { resource { deployment { id } } }
-      }
+      rows { deployment { id revision } }
     }
   }
 `)
+
+const countsDocument = graphql(
+  `
+    subscription ListCounts($filter: DeploymentFilter) {
+      deploymentCounts(filter: $filter) { counts { ...ListCounts } }
+    }
+  `,
+  [listCounts],
+)
 
 export type DeploymentFilter = NonNullable<VariablesOf<typeof pageDocument>['filter']>
 export type DeploymentOrder = NonNullable<VariablesOf<typeof pageDocument>['orderBy']>
@@ -80,10 +88,19 @@ export interface ListOf {
   readonly asOf: string | null
 }
 
+/** Rows that have entered and whose live list is extended as others enter. */
+interface Entering {
+  readonly ids: ReadonlySet<string>
+  /** The revision before they entered. Null: there are none. */
+  readonly since: string | null
+  readonly leave: () => void
+}
+
+const noneEntering: Entering = { ids: new Set(), since: null, leave: () => undefined }
+
 /** More than a screen, and little to send. */
 const pageSize = 60
-/** The API's largest page. */
-const mostTouched = 100
+/** Milliseconds between two extensions of the live list of new rows. */
 const calm = 300
 
 export function createDeploymentRows({ filter, orderBy, asOf }: ListOf) {
@@ -91,12 +108,11 @@ export function createDeploymentRows({ filter, orderBy, asOf }: ListOf) {
   const moved = signal<ReadonlySet<string>>(new Set())
   /** All rows of all pages. */
   const counts = signal<Counts | null>(null)
-  let touched = new Set<string>()
-  const flush = throttle(calm, () => void askTouched())
-  const scope = {
-    ...(filter.rolloutIds ? { rolloutIds: filter.rolloutIds } : {}),
-    ...(filter.deploymentIds ? { deploymentIds: filter.deploymentIds } : {}),
-  }
+  /** The live lists of the pages, and of the rows that have entered since. */
+  let followed: (() => void)[] = []
+  let live = new Set<string>()
+  let entering: Entering = noneEntering
+  const flush = throttle(calm, () => followEntering())
 
   const list = createLiveList({
     newRows: orderBy === 'CHANGED_DESC' ? 'first' : 'asked',
@@ -106,60 +122,102 @@ export function createDeploymentRows({ filter, orderBy, asOf }: ListOf) {
       counts.value = answer.counts ?? counts.value
       return { revision: answer.revision, page: { totalCount: answer.counts?.total ?? null, ...answer.deployments } }
     },
-    follow(revision, expired) {
-      touched = new Set()
+    follow(revision) {
       moved.value = new Set()
       if (asOf !== null) return () => undefined
-      return followChanges(touchedDocument, revision, { ...scope, kinds: [...aboutDeployments] }, expired, (change) => {
-        const subject = 'resource' in change ? change.resource : change
-        if (!('deployment' in subject)) return
-        touched.add(subject.deployment.id)
-        flush()
-      })
+      followed = [followLatest(revision), followCounts()]
+      live = new Set()
+      entering = noneEntering
+      return () => {
+        flush.cancel()
+        for (const leave of [...followed, entering.leave]) leave()
+      }
+    },
+    followPage(revision, rows) {
+      const ids = rows.map(({ id }) => id).filter((id) => !live.has(id))
+      if (asOf === null && ids.length > 0) followed.push(followRows(revision, ids))
     },
   })
 
-  /** One request at a time: an answer that arrives late would restore an old state. */
-  let asking: Promise<void> | null = null
-  function askTouched(): Promise<void> {
-    asking ??= drain().finally(() => {
-      asking = null
-      if (touched.size > 0) flush()
+  /** Keeps the rows up to date, also those that leave the list and come back. */
+  function followRows(after: string, ids: readonly string[]): () => void {
+    for (const id of ids) live.add(id)
+    const variables = { filter: { ...filter, ids: [...ids] }, first: ids.length, after }
+    return follow(liveRows, variables, {
+      next({ deployments: { isSnapshot, rows, removed } }) {
+        const found = rows.map(({ deployment }) => deployment)
+        const left = isSnapshot ? new Set(ids).difference(new Set(found.map(({ id }) => id))) : new Set(removed)
+        take(found, left)
+      },
+      resume: ({ deployments: { cursor } }) => ({ after: cursor }),
     })
-    return asking
   }
 
-  async function drain(): Promise<void> {
-    while (touched.size > 0 && !list.signal.aborted) {
-      // The other rows are on pages that are not loaded. One of them is enough to count the list again.
-      const mayShow = orderBy === 'CHANGED_DESC' || list.rows.value.isComplete
-      const shown = mayShow ? [...touched] : [...touched].filter((id) => list.get(id))
-      const ids = (shown.length > 0 ? shown : [...touched].slice(0, 1)).slice(0, mostTouched)
-      touched = new Set(shown).difference(new Set(ids))
-      try {
-        const answer = await ask(touchedRows, { filter: { ...filter, ids }, whole: filter }, list.signal)
-        counts.value = answer.counts
-        list.count(answer.counts.total)
-        take(ids, answer.deployments.nodes)
-      } catch {
-        for (const id of ids) touched.add(id)
-        return
-      }
-    }
+  /** Finds the rows that enter the list. Each becomes the latest when it does. */
+  function followLatest(revision: string): () => void {
+    let cursor = revision
+    return follow(
+      latestRows,
+      { filter, first: pageSize, after: revision },
+      {
+        next({ deployments: { cursor: next, rows } }) {
+          const since = cursor
+          cursor = next
+          const changed = rows.filter(({ deployment }) => BigInt(deployment.revision) > BigInt(since))
+          const ids = changed.map(({ deployment }) => deployment.id).filter((id) => !live.has(id))
+          if (ids.length === 0 || !(orderBy === 'CHANGED_DESC' || list.isComplete())) return
+          // More rows may have entered than the update has.
+          if (changed.length === pageSize) return list.size() > pageSize ? markMoved(ids) : list.reload()
+          entering = { ...entering, ids: entering.ids.union(new Set(ids)), since: entering.since ?? since }
+          flush()
+        },
+        resume: ({ deployments }) => ({ after: deployments.cursor }),
+      },
+    )
   }
 
-  function take(ids: readonly string[], found: readonly Row[]): void {
-    const gone = new Set(ids)
+  function followEntering(): void {
+    const { ids, since, leave } = entering
+    leave()
+    if (since === null) return
+    const all = [...ids]
+    const rest = all.splice(all.length - (all.length % pageSize))
+    for (let from = 0; from < all.length; from += pageSize)
+      followed.push(followRows(since, all.slice(from, from + pageSize)))
+    entering = rest.length === 0 ? noneEntering : { ids: new Set(rest), since, leave: followRows(since, rest) }
+  }
+
+  function markMoved(ids: readonly string[]): void {
+    moved.value = moved.value.union(new Set(ids))
+  }
+
+  function followCounts(): () => void {
+    return follow(
+      countsDocument,
+      { filter },
+      {
+        next({ deploymentCounts }) {
+          counts.value = deploymentCounts.counts
+          list.count(deploymentCounts.counts.total)
+        },
+      },
+    )
+  }
+
+  function take(found: readonly Row[], left: ReadonlySet<string>): void {
     const outdated = new Set(moved.value)
-    for (const row of found) {
-      gone.delete(row.id)
+    // The latest is put on top last.
+    for (const row of found.toReversed()) {
       const known = list.get(row.id)
-      if (known && (orderBy === 'CHANGED_DESC' || (orderBy === 'STATE' && known.state !== row.state)))
-        outdated.add(row.id)
+      const isElsewhere =
+        orderBy === 'CHANGED_DESC'
+          ? known?.revision !== row.revision
+          : orderBy === 'STATE' && known?.state !== row.state
+      if (known && isElsewhere) outdated.add(row.id)
       list.put(row)
     }
-    if (gone.size > 0) list.remove(gone)
-    moved.value = outdated.difference(gone)
+    if (left.size > 0) list.remove(left)
+    moved.value = outdated.difference(left)
   }
 
   return {
@@ -169,21 +227,6 @@ export function createDeploymentRows({ filter, orderBy, asOf }: ListOf) {
     more: list.more,
     pages: list.pages,
     sortAgain: list.reload,
-    stop() {
-      list.stop()
-      flush.cancel()
-    },
+    stop: list.stop,
   }
 }
-
-const aboutDeployments = [
-  'DEPLOYMENT_STATE_CHANGED',
-  'COMPONENT_STATE_CHANGED',
-  'COMPONENT_REMOVED',
-  'DEPLOYMENT_MOVED',
-  'DEPLOYMENT_REVISED',
-  'DEPLOYMENT_FORGOTTEN',
-  'DEPLOYMENT_STALLED',
-  'CONVERGENCE_CHANGED',
-  'RESOURCE_STATUS_CHANGED',
-] as const

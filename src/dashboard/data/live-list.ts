@@ -40,11 +40,13 @@ interface LiveListOptions<Row> {
   ): Promise<{ readonly revision: string; readonly page: Page<Row> | null }>
   /** Follows the changes after a revision, until what it returns is called. A list of the past follows none. */
   follow(revision: string, expired: () => void): () => void
+  /** Follows the rows of a page after its revision, until the list is left or loaded again. */
+  followPage?(revision: string, rows: readonly Row[]): void
 }
 
 export const noRows: LiveRows<never> = { list: [], total: null, isComplete: false, error: null }
 
-export function createLiveList<Row extends Listed>({ newRows, askPage, follow }: LiveListOptions<Row>) {
+export function createLiveList<Row extends Listed>({ newRows, askPage, follow, followPage }: LiveListOptions<Row>) {
   const rows = signal<LiveRows<Row>>(noRows)
   const abort = new AbortController()
   let shown = new Map<string, Row>()
@@ -75,6 +77,7 @@ export function createLiveList<Row extends Listed>({ newRows, askPage, follow }:
         leave()
         leave = follow(revision, () => void load(null))
       }
+      followPage?.(revision, page?.nodes ?? [])
       const known = shown
       if (after === null) shown = new Map()
       for (const row of page?.nodes ?? []) {
@@ -99,6 +102,8 @@ export function createLiveList<Row extends Listed>({ newRows, askPage, follow }:
     rows,
     signal: abort.signal,
     get: (id: string): Row | undefined => shown.get(id),
+    isComplete: (): boolean => isComplete,
+    size: (): number => order.length,
     /** Loads the first page again. */
     reload: (): void => void load(null),
     /** Loads the next page, if there is one and none is under way. */

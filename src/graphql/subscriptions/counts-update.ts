@@ -44,12 +44,17 @@ function streamCounts<Counts>(
   watch: WatchOptions,
   load: (reader: Reader) => Promise<{ readonly counts: Counts; readonly numbers: unknown }>,
 ): Source<CountsUpdate<Counts>> {
-  return streamState<CountsUpdate<Counts>, string>(context, key, watch, async (reader, event, { memory: sent }) => {
-    const { counts, numbers } = await load(reader)
-    const shown = JSON.stringify(numbers)
-    if (shown === sent) return { skip: true }
-    return { send: { cursor: event.cursor, coalesced: event.coalesced, counts }, memory: shown }
-  })
+  return streamState<CountsUpdate<Counts>, string>(
+    context,
+    key,
+    { ...watch, isPaced: true },
+    async (reader, event, { memory: sent }) => {
+      const { counts, numbers } = await load(reader)
+      const shown = JSON.stringify(numbers)
+      if (shown === sent) return { skip: true }
+      return { send: { cursor: event.cursor, coalesced: event.coalesced, counts }, memory: shown }
+    },
+  )
 }
 
 const DeploymentCountsUpdate = implementUpdate('DeploymentCountsUpdate', 'deployments', DeploymentCounts)
