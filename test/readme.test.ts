@@ -2,7 +2,8 @@
  * The README is executed: each `sh` block against a running server, in order; the `json` block after it is its whole answer, and a
  * `text` block is what the latest stream (curl -N) goes on with. "…" stands for what differs from time to time.
  */
-import { cpSync, existsSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { cpSync, existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
@@ -15,6 +16,15 @@ const readme = readPage('README.md')
 const blocks = blocksOf(readme).filter(({ language }) => ['sh', 'json', 'text'].includes(language))
 /** They would run this test again, or a server that runs for ever. */
 const recursing = ['npm ci && npm start\n', 'npm ci && npm test\n']
+
+/** What a clone of this checkout has, and what is not committed yet: nothing that Git ignores. */
+function filesOfClone(): readonly string[] {
+  const listed = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: root })
+  return listed
+    .toString()
+    .split('\0')
+    .filter((name) => name !== '' && existsSync(join(root, name)))
+}
 
 describe('the commands of the README', () => {
   let server: RunningApp
@@ -35,9 +45,7 @@ describe('the commands of the README', () => {
     async () => {
       const checkout = mkdtempSync(join(tmpdir(), 'rollcall-checkout-'))
       onTestFinished(() => rmSync(checkout, { recursive: true, force: true }))
-      const own = ['node_modules', '.git', 'data', 'dist']
-      for (const name of readdirSync(root))
-        if (!own.includes(name)) cpSync(join(root, name), join(checkout, name), { recursive: true })
+      for (const name of filesOfClone()) cpSync(join(root, name), join(checkout, name))
       // `npm ci` is what CI has done before.
       symlinkSync(join(root, 'node_modules'), join(checkout, 'node_modules'))
       const [program = '', ...args] = JSON.parse(readPage('package.json')).scripts.start.split(' ')

@@ -3,6 +3,7 @@ import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { findChromium } from '../support/browser.ts'
 import { declare, documentOf } from '../support/desired.ts'
+import { type Emco, newContext, newGroup, shownDeployment } from '../support/emco.ts'
 import { send, shifts, useDashboard, watchShifts } from './harness.ts'
 
 const fleet = Array.from({ length: 12 }, (_, index) => ({ deviceId: `oven-${index}`, deploymentId: `vision-${index}` }))
@@ -11,7 +12,10 @@ const states = ['installing', 'failed', 'installed', 'pending'] as const
 // Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 describe.runIf(findChromium())('every page of the dashboard', () => {
   const { server, visit } = useDashboard()
-  let rollout = ''
+  let emco: Emco
+  const context = newContext()
+  /** Identifiers that addresses contain. */
+  const ids: Record<string, string> = { CONTEXT: context }
   let turn = 0
 
   beforeAll(async () => {
@@ -28,8 +32,16 @@ describe.runIf(findChromium())('every page of the dashboard', () => {
         deployments: fleet,
       },
     )
-    rollout = declareDeployments.rollout.id
+    ids.ROLLOUT = declareDeployments.rollout.id
+    emco = newGroup(server())
+    await emco.act('Created', 'Approved', `Instantiated ${context}`)
+    await emco.apply(
+      context,
+      ['p+bonn', 'p+kiel'].map((cluster) => ({ name: 'sink', cluster })),
+    )
     await pour(8)
+    const { resources } = await server().query('{ resources { nodes { instance { rollout { id } } } } }')
+    ids.GROUP = resources.nodes[0].instance.rollout.id
     await declare(
       server(),
       [{ deviceId: 'oven-0', deploymentId: 'meant', document: documentOf('meant', '1') }],
@@ -37,10 +49,13 @@ describe.runIf(findChromium())('every page of the dashboard', () => {
     )
   })
 
-  /** Every deployment changes in each round. */
+  const addressOf = (address: string): string => address.replace(/[A-Z]+$/, (name) => ids[name] ?? name)
+
+  /** Every deployment of a device changes in each round, and one of a cluster. */
   async function pour(rounds: number): Promise<void> {
     for (let round = 0; round < rounds; round += 1) {
       turn += 1
+      await emco.show(context, { deploymentStatuses: [shownDeployment('sink', turn % 2 === 0)] }, { cluster: 'p+bonn' })
       await Promise.all(
         fleet.map(({ deviceId, deploymentId }, index) =>
           send(server().url, deviceId, deploymentId, states[(index + turn) % states.length] ?? '', {
@@ -56,23 +71,26 @@ describe.runIf(findChromium())('every page of the dashboard', () => {
     ['', '.causes li'],
     ['rollouts', '.rollouts li'],
     ['rollout/ROLLOUT', '.table .row'],
+    ['rollout/GROUP', '.matrix .app'],
     ['deployments', '.table .row'],
     ['deployment/oven-0/vision-0', '.swimlanes svg'],
     ['deployment/oven-0/meant', '.beside'],
     ['devices', '.table .row'],
     ['device/oven-0', '.changes li'],
-    ['resources', 'main .empty'],
+    ['deployment/p%2Bbonn/CONTEXT', '.resources .row'],
+    ['resources', '.table .row'],
+    ['feed', '.table .row'],
     ['setup', '.setup-form'],
     ['setup/alert-rules', '.setup-list li'],
     ['setup/notifications', '.empty'],
     ['setup/api-keys', '.empty'],
   ]
 
-  it.each([1440, 375])('moves nothing while reports pour in, %i pixels wide', async (width) => {
+  it.each([1440, 768, 375])('moves nothing while reports pour in, %i pixels wide', async (width) => {
     const { page, complaints } = await visit('')
     await page.setViewportSize({ width, height: 900 })
     for (const [address, drawn] of pages) {
-      await page.goto(`${server().url}/${address.replace('ROLLOUT', rollout)}`)
+      await page.goto(`${server().url}/${addressOf(address)}`)
       await page.locator(drawn).first().waitFor()
       await page.waitForLoadState('networkidle')
       await watchShifts(page)
@@ -122,68 +140,111 @@ describe.runIf(findChromium())('every page of the dashboard', () => {
     for (const part of ['.version', '.when', '.where', '.state']) expect(await row.locator(part).isVisible()).toBe(true)
   })
 
-  it.each([
-    ['', '.hero .bar', {}],
-    ['rollouts', '.rollout-line .bar', { rollout: true }],
-    ['rollout/ROLLOUT', '.hero .bar', { rollout: true }],
-    ['device/oven-0', '.hero .bar', { device: 'oven-0' }],
-    ['devices?text=oven-0', '.table .row .bar', { device: 'oven-0' }],
-  ])('shows at /%s only numbers that the API gave at one revision', async (address, bar, scope) => {
-    const filter = {
-      ...('rollout' in scope ? { rolloutIds: [rollout] } : {}),
-      ...('device' in scope ? { deviceIds: [scope.device] } : {}),
-    }
-    const { page } = await visit(address.replace('ROLLOUT', rollout))
-    await page.locator(bar).first().waitFor()
+  it.each(cards)('shows at /%s only what the API answered at one revision: %s', async (address, part, expected) => {
+    const selector = part.replace('ROLLOUT', encodeURIComponent(ids.ROLLOUT ?? ''))
+    const { page } = await visit(addressOf(address))
+    await page.locator(selector).first().waitFor()
     const first = Number((await server().query('{ revision }')).revision)
     await page.evaluate((selector) => {
       const shown = new Set<string>()
       const look = (): void => {
-        const label = document.querySelector(selector)?.getAttribute('aria-label') ?? ''
+        const element = document.querySelector(selector)
+        const text = element?.getAttribute('aria-label') ?? element?.textContent ?? ''
         // A Set keeps the order of additions: the last is what is shown now.
-        shown.delete(label)
-        shown.add(label)
+        shown.delete(text)
+        shown.add(text)
         requestAnimationFrame(look)
       }
       requestAnimationFrame(look)
       Object.assign(globalThis, { shown })
-    }, bar)
+    }, selector)
     await pour(4)
     const last = Number((await server().query('{ revision }')).revision)
-    const possible = new Set<string>()
-    for (let revision = first; revision <= last; revision += 40) {
-      const until = Math.min(revision + 39, last)
-      const parts = Array.from({ length: until - revision + 1 }, (_, index) => revision + index)
-      const counts = await server().query(
-        `query ($filter: DeploymentFilter) { ${parts
-          .map((each) => `r${each}: deploymentCounts(atRevision: "${each}", filter: $filter) { ${fields} }`)
-          .join('\n')} }`,
-        { filter },
-      )
-      for (const each of Object.values<Record<string, number>>(counts)) possible.add(describeCounts(each))
-    }
-    const { now } = await server().query(
-      `query ($filter: DeploymentFilter) { now: deploymentCounts(filter: $filter) { ${fields} } }`,
-      { filter },
-    )
-    await expect.poll(async () => numbersOf(await shown(page)).at(-1)).toBe(describeCounts(now))
-    expect(numbersOf(await shown(page)).filter((numbers) => !possible.has(numbers))).toEqual([])
+    const answers = await answersAt(first, last)
+    const possible = new Set(answers.map(expected))
+    await expect.poll(async () => (await shown(page)).at(-1)).toBe(expected(answers.at(-1) as Answer))
+    expect((await shown(page)).filter((text) => text !== '' && !possible.has(text))).toEqual([])
   })
+
+  /** What the API answers at each of these revisions. */
+  async function answersAt(first: number, last: number): Promise<readonly Answer[]> {
+    const answers: Answer[] = []
+    for (let revision = first; revision <= last; revision += 10) {
+      const revisions = Array.from({ length: Math.min(10, last + 1 - revision) }, (_, index) => revision + index)
+      const variables = { rollouts: [ids.ROLLOUT] }
+      const answer = await server().query(
+        `query ($rollouts: [ID!]) { ${revisions.map((each) => questionAt(each)).join('\n')} }`,
+        variables,
+      )
+      for (const each of revisions)
+        answers.push(Object.fromEntries(names.map((name) => [name, answer[`${name}${each}`]])) as Answer)
+    }
+    return answers
+  }
 })
 
-const fields = 'installed installing failed pending'
+const counted = '{ installed installing failed pending }'
 
-/** As the bar names them: a state without deployments is left out. */
-const describeCounts = (counts: Record<string, number>): string =>
-  fields
-    .split(' ')
-    .filter((name) => (counts[name] ?? 0) > 0)
-    .map((name) => `${counts[name]} ${name}`)
+/** What is asked as of one revision. */
+const questions = {
+  fleet: (at: number) => `deploymentCounts(atRevision: "${at}") ${counted}`,
+  broken: (at: number) =>
+    `deploymentCounts(filter: { states: [INSTALLED], readiness: [FAILED, PENDING] }, atRevision: "${at}") { total }`,
+  rollout: (at: number) => `deploymentCounts(filter: { rolloutIds: $rollouts }, atRevision: "${at}") ${counted}`,
+  device: (at: number) => `deploymentCounts(filter: { deviceIds: ["oven-0"] }, atRevision: "${at}") ${counted}`,
+  one: (at: number) => `deployment(deploymentId: "vision-0", deviceId: "oven-0", atRevision: "${at}") { state }`,
+  ready: (at: number) => `resourceCounts(atRevision: "${at}") { total readiness { ready } }`,
+} as const
+
+type Name = keyof typeof questions
+// biome-ignore lint/suspicious/noExplicitAny: answers are checked by what they print.
+type Answer = Readonly<Record<Name, any>>
+
+const names = Object.keys(questions) as readonly Name[]
+const questionAt = (at: number): string => names.map((name) => `${name}${at}: ${questions[name](at)}`).join('\n')
+
+type Counts = Readonly<Record<'installed' | 'installing' | 'failed' | 'pending', number>>
+
+/** As a bar names them: a state without deployments is left out. */
+const partsOf = ({ installed, installing, failed, pending }: Counts, broken = 0): string =>
+  [
+    [installed - broken, 'installed'],
+    [broken, 'installed, not working'],
+    [installing, 'installing'],
+    [failed, 'failed'],
+    [pending, 'pending'],
+  ]
+    .flatMap(([count, word]) => (count === 0 ? [] : [`${count} ${word}`]))
     .join(', ') || 'none'
+
+const sumOf = ({ installed, installing, failed, pending }: Counts): number => installed + installing + failed + pending
+
+function headlineOf(counts: Counts, words: string, broken = 0): string {
+  const [part, whole] = [counts.installed - broken, sumOf(counts)]
+  const share = Math.floor((part / whole) * 1_000) / 10
+  return `${part} of ${whole} deployments ${words}${share >= 10 ? Math.floor(share) : share} %`
+}
+
+/** An address, an element of its page, and what it shows if the API has these answers. */
+const cards: readonly (readonly [string, string, (answer: Answer) => string])[] = [
+  ['', '.hero .bar', ({ fleet, broken }) => `Deployments by state: ${partsOf(fleet, broken.total)}`],
+  ['', '.hero h1', ({ fleet, broken }) => headlineOf(fleet, 'installed and working', broken.total)],
+  ['', '.facts li:first-child b', ({ fleet }) => `${fleet.failed}`],
+  ['rollouts', '.rollouts li:has([href*="ROLLOUT"]) .bar', ({ rollout }) => `vision: ${partsOf(rollout)}`],
+  ['rollout/ROLLOUT', '.hero .bar', ({ rollout }) => `Deployments by state: ${partsOf(rollout)}`],
+  ['rollout/ROLLOUT', '.headline', ({ rollout }) => headlineOf(rollout, 'installed')],
+  ['deployments?state=FAILED', '.table-bar [role=status]', ({ fleet }) => plural(fleet.failed, 'deployment')],
+  ['device/oven-0', '.hero .bar', ({ device }) => `Deployments by state: ${partsOf(device)}`],
+  ['devices?text=oven-0', '.table .row .bar', ({ device }) => `Deployments of oven-0: ${partsOf(device)}`],
+  ['deployment/oven-0/vision-0', '.headline .mark', ({ one }) => `${one.state[0]}${one.state.slice(1).toLowerCase()}`],
+  [
+    'resources?readiness=READY',
+    '.table-bar [role=status]',
+    ({ ready }) => `${ready.readiness.ready} of ${plural(ready.total, 'resource')}`,
+  ],
+]
+
+const plural = (count: number, word: string): string => `${count} ${word}${count === 1 ? '' : 's'}`
 
 const shown = (page: Page): Promise<readonly string[]> =>
   page.evaluate(() => [...(globalThis as unknown as { readonly shown: ReadonlySet<string> }).shown])
-
-/** The label of a bar without its subject. */
-const numbersOf = (labels: readonly string[]): readonly string[] =>
-  labels.filter((label) => label !== '').map((label) => label.slice(label.lastIndexOf(': ') + 2))

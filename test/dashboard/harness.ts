@@ -38,15 +38,21 @@ export async function slideTo(page: Page, time: number): Promise<void> {
   }, time)
 }
 
-/** Records each layout shift from now on, except that of a bar's parts. */
+/**
+ * Records each layout shift from now on, except that of a bar's parts, of entries below a newer one, and of text that is aligned at its end: it
+ * begins earlier if it gets longer.
+ */
 export async function watchShifts(page: Page): Promise<void> {
   await page.evaluate(() => {
     const shifts: string[] = []
+    const isAtEnd = (node: Node | null): boolean =>
+      node instanceof Text && node.parentElement !== null && getComputedStyle(node.parentElement).textAlign === 'end'
     Object.assign(globalThis, { shifts })
     const observer = new PerformanceObserver((list) => {
       for (const entry of list.getEntries() as unknown as readonly Shift[])
         for (const { node } of entry.sources)
-          if (!node?.parentElement?.closest('.bar')) shifts.push(node?.parentElement?.outerHTML ?? 'something')
+          if (!node?.parentElement?.closest('.bar, .changes') && !isAtEnd(node))
+            shifts.push(node?.parentElement?.outerHTML ?? 'something')
     })
     observer.observe({ type: 'layout-shift' })
   })

@@ -20,11 +20,11 @@ import { FirstReport } from '../widgets/setup/first-report.tsx'
 import { countsFragment, Headline, installedFragment } from '../widgets/standing.tsx'
 import { StateMark } from '../widgets/state-mark.tsx'
 import { describeBegin, useWindow, windowWords } from '../widgets/time-bar.tsx'
-import { namedKinds, RolloutLine, rolloutFragment } from './rollouts.tsx'
+import { namedKinds, orchestratedKinds, RolloutLine, rolloutFragment } from './rollouts.tsx'
 
 const overviewDocument = graphql(
   `
-    query Overview($asOf: DateTime, $isPresent: Boolean!, $kinds: [RolloutKind!], $rolloutIds: [ID!], $instanceIds: [String!]) {
+    query Overview($asOf: DateTime, $isPresent: Boolean!, $kinds: [RolloutKind!], $orchestrated: [RolloutKind!], $rolloutIds: [ID!], $instanceIds: [String!]) {
       revision
       counts: deploymentCounts(asOf: $asOf) { ...Counts }
       done: deploymentCounts(filter: { states: [INSTALLED] }, asOf: $asOf) { ...Installed }
@@ -33,6 +33,7 @@ const overviewDocument = graphql(
       waiting: deploymentCounts(filter: { states: [PENDING], hasError: true }, asOf: $asOf) { total }
       offline: devices(filter: { connectivity: [OFFLINE] }, first: 0) @include(if: $isPresent) { totalCount }
       rollouts(filter: { kinds: $kinds }, first: 6) @include(if: $isPresent) { totalCount nodes { ...RolloutSummary } }
+      orchestrated: rollouts(filter: { kinds: $orchestrated }, first: 0) { totalCount }
       applications: deploymentGroups(by: APPLICATION, first: 6) @include(if: $isPresent) { ...GroupLines }
       then: deploymentGroups(by: ROLLOUT, orderBy: FAILED_DESC, first: 6, asOf: $asOf) @skip(if: $isPresent) { ...GroupLines }
       ...Alerts
@@ -46,7 +47,14 @@ export function OverviewPage() {
   const asOf = at.value
   const { data, error } = useLiveAnswer(
     overviewDocument,
-    { asOf, isPresent: asOf === null, kinds: [...namedKinds], rolloutIds: null, instanceIds: null },
+    {
+      asOf,
+      isPresent: asOf === null,
+      kinds: [...namedKinds],
+      orchestrated: [...orchestratedKinds],
+      rolloutIds: null,
+      instanceIds: null,
+    },
     asOf === null ? {} : null,
   )
   const { name } = useWindow()
@@ -55,18 +63,19 @@ export function OverviewPage() {
   const { counts } = data
   const standing = { counts, broken: data.broken.total }
   const isEmpty = asOf === null && counts.total === 0
+  const isObserved = standing.broken > 0 || data.orchestrated.totalCount > 0
   const to = (parameters: Parameters): string => href(['deployments'], parameters)
   return (
     <div class="overview">
       <section class="hero" aria-labelledby="fleet">
         <h1 id="fleet">
-          <Headline of={standing} />
+          <Headline of={standing} isObserved={isObserved} />
         </h1>
         <CountsBar {...standing} old={data.done.convergence.stale} label="Deployments by state" />
         <CountsLegend
           counts={counts}
           to={(state) => to({ state })}
-          broken={{ count: standing.broken, to: to({ state: 'INSTALLED', broken: 'true' }) }}
+          broken={isObserved ? { count: standing.broken, to: to({ state: 'INSTALLED', broken: 'true' }) } : undefined}
           retired={{ count: data.retired.total, to: to({ retired: 'true' }) }}
         />
         <ConvergenceSummary

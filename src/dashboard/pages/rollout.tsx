@@ -148,7 +148,11 @@ function Rollout({ id, rollout, data, insight, objects = [], beside, matrix, chi
         <CountsLegend
           counts={counts}
           to={(state) => to({ state })}
-          broken={{ count: standing.broken, to: to({ state: 'INSTALLED', broken: 'true' }) }}
+          broken={
+            isOrchestrated(rollout)
+              ? { count: standing.broken, to: to({ state: 'INSTALLED', broken: 'true' }) }
+              : undefined
+          }
         />
         <ConvergenceSummary
           counts={counts.convergence}

@@ -54,7 +54,9 @@ export const rolloutKinds: Readonly<Record<Kind, string>> = {
 }
 
 /** A rollout that only a deployment ID names is one deployment, or few. A fleet can have as many of them as deployments. */
-export const namedKinds = ['DECLARED', 'DEPLOYMENT_INTENT_GROUP', 'CLUSTER_INTENTS', 'RESOURCE_BUNDLE'] as const
+/** Clusters report whether their deployments work. */
+export const orchestratedKinds = ['DEPLOYMENT_INTENT_GROUP', 'CLUSTER_INTENTS', 'RESOURCE_BUNDLE'] as const
+export const namedKinds = ['DECLARED', ...orchestratedKinds] as const
 
 export function RolloutsPage() {
   const { text, many, one } = useFilters()
@@ -142,7 +144,7 @@ export const hasFailedRun = ({ status }: Pick<RolloutSummary, 'status'>): boolea
 
 /** Clusters report whether its deployments work. */
 export const isOrchestrated = ({ kind }: Pick<RolloutSummary, 'kind'>): boolean =>
-  kind !== 'DECLARED' && kind !== 'MARGO_DEPLOYMENT'
+  orchestratedKinds.some((each) => each === kind)
 
 export function RolloutLine({ rollout }: { readonly rollout: RolloutSummary }) {
   const { deploymentCounts: counts } = rollout

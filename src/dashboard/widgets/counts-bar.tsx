@@ -52,7 +52,8 @@ export function CountsBar({ counts, broken = 0, old = 0, label }: BarProps) {
 interface LegendProps {
   readonly counts: Counts
   readonly to: (state: DeploymentState) => string
-  readonly broken?: { readonly count: number; readonly to: string }
+  /** Absent: no cluster reports whether deployments work. */
+  readonly broken?: { readonly count: number; readonly to: string } | undefined
   /** Deployments on retired devices. */
   readonly retired?: { readonly count: number; readonly to: string }
 }
@@ -70,9 +71,9 @@ export function CountsLegend({ counts, to, broken, retired }: LegendProps) {
   return (
     <ul class="legend">
       {deploymentStates.filter((state) => !outsideStates.has(state)).map(entry)}
-      {broken && broken.count > 0 && (
+      {broken && (
         <li>
-          <a href={broken.to}>
+          <a href={broken.to} class={broken.count === 0 ? 'none' : undefined}>
             <StateMark of="BROKEN" />
             <b class="number">{formatNumber(broken.count)}</b>
           </a>

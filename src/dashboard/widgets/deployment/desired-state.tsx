@@ -100,16 +100,15 @@ export function DesiredState({ deployment }: { readonly deployment: Desired }) {
 function DocumentFacts({ document }: { readonly document: Document }) {
   return (
     <p class="muted">
-      declared{' '}
-      <time dateTime={document.declaredAt} title={formatFull(document.declaredAt)}>
-        {formatAge(document.declaredAt, moment.value)}
-      </time>{' '}
-      by {document.declaredBy}
+      declared by {document.declaredBy}
       {document.reason && <q>{document.reason}</q>}
       <code class="digest" title={document.digest}>
         {shorten(document.digest)}
       </code>{' '}
-      {plural(document.sizeBytes, 'byte')}
+      {plural(document.sizeBytes, 'byte')} {/* Last, because its length changes while time passes. */}
+      <time dateTime={document.declaredAt} title={formatFull(document.declaredAt)}>
+        {formatAge(document.declaredAt, moment.value)}
+      </time>
     </p>
   )
 }
