@@ -26,10 +26,10 @@ describe.runIf(findChromium())('the insight into a rollout', () => {
   const ids: Record<string, string> = {}
 
   /** The devices from one to another. */
-  const report = async (from: number, to: number, state: string, error?: object) => {
+  const report = async (from: number, to: number, state: string, error?: object, rollout = 'pump') => {
     const reports = devices.slice(from, to).map(({ deviceId }) => ({
       deviceId,
-      deploymentId: `pump-${deviceId.replace('/', '-')}`,
+      deploymentId: `${rollout}-${deviceId.replace('/', '-')}`,
       status: { state, ...(error ? { error } : {}) },
       components: [],
     }))
@@ -78,6 +78,12 @@ describe.runIf(findChromium())('the insight into a rollout', () => {
           })
         ).ok,
       ).toBe(true)
+    for (const fan of ['fan-1', 'fan-2']) {
+      await declare(fan, 'fan', devices.slice(0, 20))
+      await report(0, 20, 'installing', undefined, fan)
+      await report(0, fan === 'fan-1' ? 20 : 8, 'installed', undefined, fan)
+      if (fan === 'fan-2') await report(8, 20, 'failed', { code: '9', message: 'no disk' }, fan)
+    }
     for (let from = 0; from < 60; from += 5) {
       if (from === 40) halfway = new Date(Date.now() + offset).toISOString()
       await report(from, from + 5, 'installing')
@@ -152,6 +158,27 @@ describe.runIf(findChromium())('the insight into a rollout', () => {
     await past.getByText('Showing the state at').waitFor()
     await past.getByRole('region', { name: 'Forecast' }).getByText('95 % done').waitFor()
     expect(await past.getByRole('link', { name: 'Gateway gw-2' }).count()).toBe(0)
+  })
+
+  it('says in words that it is worse than the last one, and draws both from their starts', async () => {
+    const page = await visit('fan-2')
+    const comparison = page.getByRole('region', { name: 'Comparison' })
+    await comparison.getByText('Worse than the last one').waitFor()
+    expect(await comparison.getByRole('status').textContent()).toMatch(
+      /fan-2 is worse than fan-1 \d+ s after the start: 12 of 20 deployments failed, there 0 of 20\.$/,
+    )
+    const failed = comparison.getByRole('img', { name: /^Failed, as a part/ })
+    expect(await failed.getAttribute('aria-label')).toContain('At the end fan-2 60 %, fan-1 0 %.')
+    expect(await failed.locator('polyline').count()).toBe(2)
+    await comparison.getByRole('checkbox', { name: 'fan-1' }).uncheck()
+    await comparison.getByText('No rollout is chosen.').waitFor()
+    await comparison.getByRole('checkbox', { name: 'fan-1' }).check()
+    await comparison.getByRole('img', { name: /^Installed/ }).waitFor()
+    await page.addScriptTag({ content: axe })
+    expect(await judge(page)).toEqual([])
+    const first = await visit('fan-1')
+    await first.getByRole('region', { name: 'Outcome' }).getByText('Took').waitFor()
+    expect(await first.getByRole('region', { name: 'Comparison' }).count()).toBe(0)
   })
 
   it.each([

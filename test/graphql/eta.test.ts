@@ -162,7 +162,9 @@ describe.each(stores)('a forecast on $name', (store) => {
     await declare('third')
     const of = (await api.query('{ rollout(key: {name: "third"}) { id } }')).data.rollout.id
     rollouts.nodes.push({ id: of, name: 'third' })
-    expect((await ask(['third', 'first'])).errors?.[0]?.message).toContain('rollout third has not started')
+    expect((await ask(['third', 'first'])).errors?.[0]?.message).toContain(
+      'ids names third: this rollout has not started',
+    )
     for (let index = 0; index < size; index += 1) await report('third', index, 'FAILED')
     const worse = (await ask(['third', 'first'])).data.compareRollouts
     expect(worse.isWorse).toBe(true)
@@ -170,6 +172,16 @@ describe.each(stores)('a forecast on $name', (store) => {
       'third is worse than first 0 s after the start: 30 of 30 deployments failed, there 0 of 30.',
     )
     expect((await ask(['first'])).errors?.[0]?.message).toBe('ids must name 2 to 5 rollouts, but names 1')
+    expect((await ask(['third', 'first', 'third'])).errors?.[0]?.message).toBe(
+      'ids must name different rollouts, but names third twice',
+    )
+    const earlier = '{ rollout(key: {name: "third"}) { earlier { name earlier { name } } } }'
+    expect((await api.query(earlier)).data.rollout.earlier).toEqual([
+      { name: 'second', earlier: [{ name: 'first' }] },
+      { name: 'first', earlier: [] },
+    ])
+    const seen = (await api.query(earlier, {}, 'viewer/label:site=bonn')).data.rollout?.earlier ?? []
+    expect(seen).toEqual([])
   })
 
   it('is hidden from a caller that sees a part of the rollout, and refuses other percentages', async () => {

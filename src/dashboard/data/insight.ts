@@ -35,6 +35,7 @@ const insightDocument = graphql(
       revision
       rollout(id: $id, asOf: $asOf) {
         startedAt finishedAt
+        earlier { id name startedAt }
         eta { ...Eta }
         most: timeTo(percent: 95) { ...Eta }
         done: deploymentCounts { ...Done }
@@ -80,6 +81,8 @@ export interface Insight {
   readonly pace: Pace | null
   readonly startedAt: string | null
   readonly finishedAt: string | null
+  /** Rollouts of the same application, the newest first. */
+  readonly earlier: readonly { readonly id: string; readonly name: string; readonly startedAt: string | null }[]
   /** Null: not known. */
   readonly diagnosis: { readonly examined: number; readonly problems: readonly Problem[] } | null
   /** Why the API compares nothing. */
@@ -121,6 +124,7 @@ export function useInsight(id: string, subject: Subject | null): Insight {
     pace: rollout ? { done: Math.max(sum(rollout.done) - sum(data.before?.done), 0), span: to - from } : null,
     startedAt: rollout?.startedAt ?? null,
     finishedAt: rollout?.finishedAt ?? null,
+    earlier: rollout?.earlier ?? [],
     diagnosis: rollout?.diagnosis ?? null,
     refusal,
   }

@@ -19,7 +19,8 @@ import { Alerts, alertsFragment } from '../widgets/failures/alerts.tsx'
 import { Causes } from '../widgets/failures/causes.tsx'
 import { Diagnosis } from '../widgets/failures/diagnosis.tsx'
 import { useObjectCauses } from '../widgets/failures/object-causes.tsx'
-import { Forecast } from '../widgets/forecast.tsx'
+import { Comparison } from '../widgets/insight/comparison.tsx'
+import { Forecast } from '../widgets/insight/forecast.tsx'
 import { Matrix } from '../widgets/matrix.tsx'
 import { ResourceList, useResourceFilter } from '../widgets/resources.tsx'
 import { Actions, RunList, useRuns } from '../widgets/runs.tsx'
@@ -171,6 +172,7 @@ function Rollout({ id, rollout, data, insight, objects = [], beside, matrix, chi
           />
           {/* The matrix shows the components of clusters, and whether they work. */}
           {!isOrchestrated(rollout) && <ComponentCounts of={rollout.components} />}
+          <Comparison key={id} id={id} name={rollout.name} of={insight} />
         </div>
         <div>
           <Alerts of={data.firing} />

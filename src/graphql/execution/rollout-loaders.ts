@@ -5,7 +5,7 @@ import type { Snapshot } from '../../store/database.ts'
 
 import { diagnosesOf } from '../../store/read/insight/observations.ts'
 import { type OutcomeGrouping, outcomesOf } from '../../store/read/insight/outcomes.ts'
-import { stepsOf } from '../../store/read/insight/progress.ts'
+import { earlierRollouts, stepsOf } from '../../store/read/insight/progress.ts'
 import type { RolloutFilter } from '../../store/read/rollouts/rollout-filter.ts'
 import { changedBefore } from '../../store/read/rollouts/rollout-life.ts'
 import type { RolloutOrder } from '../../store/read/rollouts/rollout-order.ts'
@@ -27,6 +27,7 @@ export function rolloutLoaders(s: Snapshot) {
     ),
     diagnosis: batched((keys: readonly number[], asOf: Revision | null) => diagnosesOf(s, keys, asOf)),
     rolloutSteps: batched((keys: readonly number[], asOf: Revision | null) => stepsOf(s, keys, asOf)),
+    earlierRollouts: batched((keys: readonly number[]) => earlierRollouts(s, keys)),
     inTurn: createTurns(),
     outcomes: batched((keys: readonly number[], by: OutcomeGrouping, asOf: Revision | null) =>
       outcomesOf(s, keys, by, asOf),

@@ -74,6 +74,20 @@ const RolloutComparison = builder.objectRef<Comparison>('RolloutComparison').imp
   }),
 })
 
+builder.objectField(Rollout, 'earlier', (t) =>
+  t.field({
+    type: [Rollout],
+    description:
+      'Up to 5 rollouts of the same application before it, the newest first, to compare with. Empty for callers whose access scope has labels.',
+    resolve: async ({ key, asOf }, _, context) => {
+      const reader = await context.reader()
+      const keys = (await reader.earlierRollouts(key)) ?? []
+      const rows = await Promise.all(keys.map((earlier) => reader.rollout(earlier, asOf)))
+      return rows.flatMap((row) => row ?? [])
+    },
+  }),
+)
+
 builder.queryFields((t) => ({
   compareRollouts: t.field({
     access: 'viewer',
@@ -89,6 +103,9 @@ async function compare(ids: readonly string[], context: Context): Promise<Compar
     throw new DomainError('BAD_USER_INPUT', `ids must name 2 to ${most} rollouts, but names ${ids.length}`)
   const reader = await context.reader()
   const rows = await Promise.all(ids.map((id) => startedRollout(reader, id)))
+  const twice = rows.find(({ rollout }, index) => rows.findIndex((row) => row.rollout.key === rollout.key) < index)
+  if (twice)
+    throw new DomainError('BAD_USER_INPUT', `ids must name different rollouts, but names ${twice.rollout.name} twice`)
   const now = (await reader.head).at
   const horizon = Math.max(...rows.map(({ start }) => now - start))
   const age = Math.min(...rows.slice(0, 2).map(({ start }) => now - start))
@@ -112,10 +129,13 @@ async function compare(ids: readonly string[], context: Context): Promise<Compar
 async function startedRollout(reader: Reader, id: string) {
   const found = decodeNodeId(id)
   const rollout = found?.type === 'Rollout' ? await reader.rollout(found.key, null) : undefined
-  if (!rollout) throw new DomainError('BAD_USER_INPUT', `there is no rollout ${id}`)
+  if (!rollout) throw new DomainError('BAD_USER_INPUT', `ids names ${id}, but there is no such rollout`)
   const start = rollout.life.started?.at ?? null
   if (start === null)
-    throw new DomainError('BAD_USER_INPUT', `rollout ${rollout.name} has not started, or not all of it is visible`)
+    throw new DomainError(
+      'BAD_USER_INPUT',
+      `ids names ${rollout.name}: this rollout has not started, or not all of it is visible`,
+    )
   return { rollout, start }
 }
 

@@ -98,6 +98,18 @@ export async function stepsOf(
   )
 }
 
+/** The newest rollouts of the same application before each rollout, the newest first. Empty for a reader that labels restrict. */
+export async function earlierRollouts(
+  session: Session,
+  rolloutKeys: readonly number[],
+): Promise<Map<number, number[]>> {
+  if (!seesWholeRollouts(session)) return new Map()
+  const rows = await session.rows<{ owner: number; key: number }>(sql`
+    select parent.key as owner, peer.key from ${asParents(rolloutKeys)} cross join lateral (${peersOf}) as peer order by peer.key desc`)
+  const byOwner = Map.groupBy(rows, ({ owner }) => owner)
+  return new Map([...byOwner].map(([owner, peers]) => [owner, peers.map(({ key }) => key)]))
+}
+
 function stepsIn(rows: readonly Row[]): Steps {
   const of = (wanted: Row['kind']): Durations[] =>
     rows.flatMap(({ kind, is_open, n, millis }) => (kind === wanted ? [{ n, millis, isOpen: is_open }] : []))

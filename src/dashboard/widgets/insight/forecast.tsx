@@ -1,9 +1,9 @@
 /** When a rollout is done, and how fast it goes; or why there is no forecast. */
 import type { ComponentChildren } from 'preact'
-import type { Insight } from '../data/insight.ts'
-import { formatNumber } from '../data/labels.ts'
-import { formatFull, formatMinute, formatSpan } from '../data/time.ts'
-import { moment } from '../route.ts'
+import type { Insight } from '../../data/insight.ts'
+import { formatNumber } from '../../data/labels.ts'
+import { formatFull, formatMinute, formatSpan } from '../../data/time.ts'
+import { moment } from '../../route.ts'
 
 type Eta = NonNullable<Insight['eta']>
 
