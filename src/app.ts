@@ -10,6 +10,7 @@ import { createAuditTrail } from './auth/audit-trail.ts'
 import { createDeviceAuth } from './auth/devices/device-auth.ts'
 import { createClusters } from './clusters/clusters.ts'
 import type { Config } from './config.ts'
+import { exportRoutes } from './export/routes.ts'
 import { createFeed } from './feed/feed.ts'
 import { createGit } from './git/git.ts'
 import { createHistory } from './git/history.ts'
@@ -224,8 +225,10 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
       if (trail.refused(refusal)) log.warn({ method, reason, address, path }, `refused: ${message.slice(0, 200)}`)
     },
   })
+  const deadline = () => createDeadline(config.limits.operation.time, admission.refuse)
   const server = createHttpServer({
     tls,
+    routes: exportRoutes({ database, deadline, admission, auth }),
     devices,
     git,
     database,
@@ -237,7 +240,7 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     admission,
     publicUrl,
     heartbeats: createHeartbeats({ writer, offlineAfter: config.offlineAfter, clock }),
-    deadline: () => createDeadline(config.limits.operation.time, admission.refuse),
+    deadline,
     log,
     newestRevision: () => feed.hub.last,
     graphql: graphql.handle,

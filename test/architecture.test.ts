@@ -21,6 +21,8 @@ const allowed: Record<string, readonly string[]> = {
   graphql: ['domain', 'limits', 'dialects', 'store', 'feed', 'ingest', 'sinks', 'auth'],
   // Serves the page, and bundles its documents.
   rest: ['domain', 'limits', 'store', 'ingest', 'dialects', 'graphql', 'sinks', 'auth', 'git', 'dashboard'],
+  // Reads what GraphQL shows, with the same filters, and answers as the other routes do.
+  export: ['domain', 'limits', 'store', 'graphql', 'sinks', 'auth', 'rest'],
   // Runs in browsers too.
   client: [],
   cli: ['client', 'domain', 'store', 'root'],

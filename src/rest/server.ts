@@ -50,6 +50,8 @@ export interface ServerDeps
   readonly publicUrl: string | null
   readonly repositoryOf: IntroduceDeps['repositoryOf']
   readonly timeouts?: Timeouts | undefined
+  /** Further routes, by template. */
+  readonly routes?: Readonly<Record<string, Methods>>
   /** Null: plain HTTP. */
   readonly tls?: TlsWatch | null
   /** `headers`: additional headers of the response. */
@@ -102,7 +104,7 @@ export function createHttpServer(deps: ServerDeps): Server {
     ...handledBy(deviceRoutes, (device) => deviceMethods(deps, device)),
     ...handledBy(k8spluginRoutes, (k8splugin) => k8spluginMethods(deps, k8splugin)),
     ...handledBy(emcoRoutes, (emco) => emcoMethods(deps, emco)),
-    ...Object.entries(routes).map(([template, methods]) => ({ template, read: () => methods })),
+    ...Object.entries({ ...routes, ...deps.routes }).map(([template, methods]) => ({ template, read: () => methods })),
     { template: '/git/*', read: (_, path) => gitMethods(fetching, path) },
   ])
 

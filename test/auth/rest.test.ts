@@ -8,7 +8,7 @@ const cluster = '/v2/cluster-providers/p/clusters/c'
 
 /** What each route asks for, once more. */
 const routes: readonly (readonly [
-  need: 'public' | 'device' | 'viewer' | 'viewer of a part' | 'reporter' | 'operator',
+  need: 'public' | 'device' | 'viewer' | 'viewer of a part' | 'reporter' | 'operator' | 'admin',
   method: string,
   path: string,
 ])[] = [
@@ -28,6 +28,13 @@ const routes: readonly (readonly [
   ['device', 'PUT', '/api/v1/capabilities/edge'],
   ['device', 'DELETE', '/api/v1/capabilities/edge'],
   ['viewer', 'GET', '/metrics'],
+  ['viewer of a part', 'GET', '/export/changes'],
+  ['viewer of a part', 'GET', '/export/changes/manifest'],
+  ['viewer of a part', 'GET', '/export/reports'],
+  ['viewer of a part', 'GET', '/export/deployments'],
+  ['viewer of a part', 'GET', '/export/devices'],
+  ['admin', 'GET', '/export/audit'],
+  ['admin', 'GET', '/export/audit/manifest'],
   ['viewer', 'GET', `${group}/status`],
   ['viewer', 'GET', `${cluster}/status`],
   ['reporter', 'POST', `${group}/actions`],
@@ -51,7 +58,7 @@ const may: Readonly<Record<string, readonly string[]>> = {
   VIEWER: ['viewer'],
   REPORTER: ['reporter'],
   OPERATOR: ['viewer', 'reporter', 'operator'],
-  ADMIN: ['viewer', 'reporter', 'operator'],
+  ADMIN: ['viewer', 'reporter', 'operator', 'admin'],
 }
 
 describe('REST', () => {

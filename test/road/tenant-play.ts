@@ -1,5 +1,7 @@
 /** Plays moves, relabelling, forgetting and returning on a served road, and compares what each tenant is told with the model. */
 import { expect } from 'vitest'
+import { type AccessScope, parseScopes } from '../../src/domain/access-scope.ts'
+import type { KindName } from '../../src/export/kinds/kind.ts'
 import { declareDeployments, forgetDeployments } from '../../src/ingest/commands/declare.ts'
 import { registerDevices } from '../../src/ingest/commands/device.ts'
 import { createAddressRule } from '../../src/sinks/address-rule.ts'
@@ -7,6 +9,7 @@ import { createSend } from '../../src/sinks/send.ts'
 import { createSinks } from '../../src/sinks/sinks.ts'
 import { createWebhookDeliver } from '../../src/sinks/webhook.ts'
 import { createSink } from '../../src/store/sinks/sinks.ts'
+import { exportRows } from '../export/rows.ts'
 import { type Stream, transports } from '../graphql/clients.ts'
 import { type Api, startApi } from '../graphql/harness.ts'
 import { namedAuth } from '../graphql/principals.ts'
@@ -17,8 +20,9 @@ import { createModel } from './reference-model.ts'
 import { toError } from './reference-shown.ts'
 import type { Command } from './tenant-commands.ts'
 import { createTenantModel, type Tenant, type ToldChange, tenants } from './tenant-model.ts'
-import { type Answered, documents, showChange, showDeployment, showImage } from './tenant-shown.ts'
+import { type Answered, documents, showChange, showDeployment, showExported, showImage } from './tenant-shown.ts'
 
+const scopeOf = (tenant: Tenant): AccessScope => parseScopes([`label:site=${tenant}`]) as AccessScope
 const viewer = (tenant: Tenant): string => `viewer/label:site=${tenant}`
 const filterOf = (devices: readonly string[] | null): object => (devices === null ? {} : { deviceIds: devices })
 /** All changes, and those of one device and of what is told last. */
@@ -161,6 +165,9 @@ export async function play(store: Store, commands: readonly Command[]): Promise<
         expect(told().filter((change) => !allowed.has(JSON.stringify(change)))).toEqual([])
     }
 
+    const exportOf = (tenant: Tenant, kind: KindName, parameters: Record<string, string>) =>
+      exportRows(database, kind, parameters, scopeOf(tenant))
+
     for (const next of commands) await run(next)
     await settle()
     for (const tenant of tenants) {
@@ -169,6 +176,9 @@ export async function play(store: Store, commands: readonly Command[]): Promise<
         const { changes } = await api.ask(documents.log, { filter: filterOf(devices) }, viewer(tenant))
         expect(changes.nodes.map(showChange)).toEqual(expected)
         expect(changes.totalCount).toBe(expected.length)
+        const where = JSON.stringify(filterOf(devices))
+        const exported = await exportOf(tenant, 'changes', { afterRevision: String(base), where })
+        expect(exported.map(showExported).map(showChange)).toEqual(expected)
       }
       for (const at of [null, ...model.past.keys()]) await expectState(tenant, at)
       await Promise.all([...model.past.keys()].map((after) => expectResumed(tenant, after)))
@@ -189,6 +199,20 @@ export async function play(store: Store, commands: readonly Command[]): Promise<
       }))
       expect(byRevision(shown)).toEqual(byRevision(expected))
       expect([deployments.totalCount, deploymentCounts.total]).toEqual([expected.length, expected.length])
+      const then: Record<string, string> = at === null ? {} : { atRevision: String(at) }
+      const rows = await exportOf(tenant, 'deployments', then)
+      const ofList = expected.map(({ reports: _, history: __, ...image }) => image)
+      expect(byRevision(rows.map(showExported).map(showDeployment))).toEqual(byRevision(ofList))
+      const reports = await exportOf(tenant, 'reports', { ...then, afterRevision: String(base) })
+      for (const { target } of reports) expect(tenantModel.owners.get(String(target))).toBe(tenant)
+      // Beside those of listed deployments there are those of forgotten ones.
+      const left = reports.map(({ deploymentId, verdict, state }) => JSON.stringify([deploymentId, verdict, state]))
+      for (const { deploymentId, reports: own } of deployments.nodes)
+        for (const { verdict, state } of own.nodes) {
+          const place = left.indexOf(JSON.stringify([deploymentId, verdict, state]))
+          expect([deploymentId, verdict, state, place]).not.toContain(-1)
+          left.splice(place, 1)
+        }
     }
 
     async function expectResumed(tenant: Tenant, after: number): Promise<void> {

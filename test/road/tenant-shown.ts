@@ -57,6 +57,13 @@ export function showChange(change: Answered): ToldChange {
   return { revision: Number(revision), id: deploymentId ?? deployment.deploymentId, kind, what: whatOf(change) }
 }
 
+/** A row of an export in the form of an answer. */
+export function showExported(row: Answered): Answered {
+  const { errorCode: code, errorMessage: message, details, target, revision, ...rest } = row
+  const error = code === null ? null : { code, message }
+  return { ...rest, ...details, revision: String(revision), error, target: { name: target }, forgottenAt: null }
+}
+
 function whatOf(change: Answered): string {
   const { kind, from, to, component, error } = change
   switch (kind) {

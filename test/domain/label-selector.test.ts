@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { parseLabelSelector } from '../../src/cli/label-selector.ts'
+import { parseLabelSelector } from '../../src/domain/selectors/label-selector.ts'
 
 describe('--selector', () => {
   it('means what it means for kubectl', () => {

@@ -1,5 +1,5 @@
 /** `--selector`, as of kubectl: conditions on labels, separated by commas, all of which must hold. */
-import type { LabelCondition } from '../domain/selectors/label-condition.ts'
+import type { LabelCondition } from './label-condition.ts'
 
 const condition =
   /^(?:(?<absent>![^\s!=,()]+)|(?<key>[^\s!=,()]+)(?:\s*(?<operator>==?|!=)\s*(?<value>[^,()]*)|\s+(?<list>in|notin)\s*\((?<values>[^()]*)\))?)$/

@@ -1,0 +1,67 @@
+/**
+ * `selector` and `where`: the conditions of the command line and of GraphQL. Both become the input of a GraphQL filter and go through the
+ * same functions, so an export selects what a query selects.
+ */
+import { coerceInputValue, type GraphQLInputType, isInputType, validateInputValue } from 'graphql'
+import type { ChangeFilter } from '../domain/change.ts'
+import { parseLabelSelector } from '../domain/selectors/label-selector.ts'
+import { toChangeFilter } from '../graphql/objects/changes/change-list.ts'
+import { toDeploymentFilter } from '../graphql/objects/selectors/deployment-filter.ts'
+import { toDeviceFilter } from '../graphql/objects/selectors/device-filter.ts'
+import { schema } from '../graphql/schema.ts'
+import type { DeploymentFilter } from '../store/read/deployment-filter.ts'
+import type { DeviceFilter } from '../store/read/targets.ts'
+import { givenIn, type Query, refused } from './query.ts'
+
+export const conditionParameters = ['selector', 'where'] as const
+
+export const changeFilterOf = (query: Query): ChangeFilter => toChangeFilter(inputOf(query, 'ChangeFilter'))
+export const deploymentFilterOf = (query: Query): DeploymentFilter =>
+  toDeploymentFilter(inputOf(query, 'DeploymentFilter'))
+export const deviceFilterOf = (query: Query): DeviceFilter => toDeviceFilter(inputOf(query, 'DeviceFilter'))
+
+/** The parameters as they were given. */
+export function conditionsOf(query: Query): Readonly<Record<string, string>> {
+  return givenIn(query, conditionParameters)
+}
+
+/** The value of an input type of the schema, as its resolvers receive it. */
+function inputOf<Input extends object>(query: Query, typeName: string): Input | null {
+  const where = query.get('where')
+  const selector = query.get('selector')
+  if (where === undefined && selector === undefined) return null
+  const parts = [
+    ...(where === undefined ? [] : [parseJson(where)]),
+    ...(selector === undefined ? [] : labelsOf(selector).map((label) => ({ label }))),
+  ]
+  const type = schema.getType(typeName)
+  if (!isInputType(type)) throw new Error(`the schema has no input type ${typeName}`)
+  const input = { where: parts.length === 1 ? parts[0] : { and: parts } }
+  const problem = problemIn(input, type)
+  if (problem !== null) throw refused(where === undefined ? 'selector' : 'where', `is refused: ${problem}`)
+  return coerceInputValue(input, type) as Input
+}
+
+function problemIn(input: unknown, type: GraphQLInputType): string | null {
+  let found: string | null = null
+  validateInputValue(input, type, (error) => {
+    found ??= error.message.slice(0, 500)
+  })
+  return found
+}
+
+function labelsOf(selector: string) {
+  const labels = parseLabelSelector(selector)
+  if (labels) return labels
+  throw refused('selector', `must be conditions such as site=munich,env!=dev, but is ${shown(selector)}`)
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw refused('where', `must be JSON, as the argument where of GraphQL, but is ${shown(text)}`)
+  }
+}
+
+const shown = (text: string): string => JSON.stringify(text.slice(0, 100))

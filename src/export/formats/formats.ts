@@ -1,0 +1,42 @@
+/** The format of an export: by `format`, or else by `Accept`. */
+import { DomainError } from '../../domain/errors.ts'
+import { type Query, refused } from '../query.ts'
+import { csv } from './csv.ts'
+import type { Format } from './format.ts'
+import { ndjson } from './ndjson.ts'
+
+const formats: readonly Format[] = [ndjson, csv]
+
+export function formatOf(query: Query, accept: string | undefined): Format {
+  const name = query.get('format')
+  if (name !== undefined) {
+    const named = formats.find((format) => format.name === name)
+    if (named) return named
+    throw refused('format', `must be one of ${formats.map((format) => format.name).join(', ')}`)
+  }
+  for (const type of acceptedTypes(accept ?? '*/*')) {
+    const found = formats.find(({ mediaTypes }) => mediaTypes.some((own) => matches(type, own)))
+    if (found) return found
+  }
+  const known = formats.map(({ mediaTypes: [first] }) => first).join(', ')
+  throw new DomainError('NOT_ACCEPTABLE', `Accept must allow one of ${known}`, {
+    problems: [{ field: 'Accept', message: `must allow one of ${known}` }],
+  })
+}
+
+/** The best first. */
+function acceptedTypes(accept: string): string[] {
+  const ranges = accept.split(',').map((range) => {
+    const [type = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase())
+    const weight = parameters.find((parameter) => parameter.startsWith('q='))
+    return { type, weight: weight === undefined ? 1 : Number(weight.slice(2)) }
+  })
+  return ranges
+    .filter(({ weight }) => weight > 0)
+    .toSorted((a, b) => b.weight - a.weight)
+    .map(({ type }) => type)
+}
+
+function matches(range: string, type: string): boolean {
+  return range === '*/*' || range === type || (range.endsWith('/*') && type.startsWith(range.slice(0, -1)))
+}

@@ -1,0 +1,104 @@
+/** The stored reports. */
+import { rolloutNames, targetNames } from '../../store/read/export/names.ts'
+import {
+  type ExportedReport,
+  type ReportExtent,
+  type ReportPlace,
+  readReports,
+  timeOf,
+} from '../../store/read/export/reports.ts'
+import { requireRetained } from '../../store/read/past.ts'
+import { columnsOf, type Row, rolloutColumns, targetColumns } from '../columns.ts'
+import { conditionParameters, conditionsOf, deploymentFilterOf } from '../conditions.ts'
+import { cursorNumbers, givenIn, timeIn } from '../query.ts'
+import { momentParameters, rangeOf } from './bounds.ts'
+import type { Kind, Sessions } from './kind.ts'
+import { inRollout, onTarget } from './places.ts'
+
+const columns = columnsOf({
+  deploymentId: 'text',
+  ...targetColumns,
+  ...rolloutColumns,
+  verdict: 'text',
+  staleBy: 'text',
+  state: 'text',
+  errorCode: 'text',
+  errorMessage: 'text',
+  reportedAt: 'time',
+  receivedAt: 'time',
+  sequence: 'text',
+  adoptedManifestVersion: 'text',
+  revision: 'revision',
+  dialect: 'text',
+  cursor: 'text',
+})
+
+/** Rows of a part. */
+const size = 500
+
+export const reports: Kind = {
+  columns,
+  accepts: [...momentParameters, 'afterRevision', 'since', 'before', ...conditionParameters],
+  async open({ whole }, query) {
+    const { from, to } = await rangeOf(whole, query)
+    const extent: ReportExtent = {
+      // Revision 0 is before everything, also before reports of a clock that was behind.
+      from: from === 0 ? null : from,
+      to,
+      fromAt: await timeOf(whole, from),
+      toAt: await timeOf(whole, to),
+      since: timeIn(query, 'since'),
+      before: timeIn(query, 'before'),
+      filter: deploymentFilterOf(query),
+    }
+    return {
+      revision: to,
+      parameters: {
+        afterRevision: String(from),
+        atRevision: String(to),
+        ...givenIn(query, ['since', 'before']),
+        ...conditionsOf(query),
+      },
+      async read(sessions, after) {
+        await requireRetained(sessions.whole, to)
+        const { rows, next } = await readReports(sessions.scoped, extent, placeOf(after), size)
+        return { rows: await rowsOf(sessions, rows), next: next && cursorOf(next) }
+      },
+    }
+  },
+}
+
+const cursorOf = ({ deploymentKey, key }: ReportPlace): string => `${deploymentKey}.${key}`
+
+function placeOf(cursor: string | null): ReportPlace {
+  const [deploymentKey = 0, key = 0] = cursor === null ? [] : cursorNumbers(cursor, 2)
+  return { deploymentKey, key }
+}
+
+async function rowsOf({ whole }: Sessions, found: readonly ExportedReport[]): Promise<Row[]> {
+  const targets = await targetNames(
+    whole,
+    found.flatMap(({ placeTarget }) => placeTarget ?? []),
+  )
+  const rollouts = await rolloutNames(
+    whole,
+    found.flatMap(({ placeRollout }) => placeRollout ?? []),
+  )
+  return found.map((row) => ({
+    deploymentId: row.deploymentId,
+    ...onTarget(targets.get(row.placeTarget ?? 0)),
+    ...inRollout(rollouts.get(row.placeRollout ?? 0)),
+    verdict: row.verdict,
+    staleBy: row.staleBy,
+    state: row.state,
+    errorCode: row.errorCode,
+    errorMessage: row.errorMessage,
+    reportedAt: row.reportedAt,
+    receivedAt: row.receivedAt,
+    sequence: row.seq,
+    adoptedManifestVersion: row.adoptedManifestVersion,
+    revision: row.revision,
+    dialect: row.dialect,
+    cursor: cursorOf(row),
+  }))
+}

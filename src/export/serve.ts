@@ -1,0 +1,110 @@
+/**
+ * Answers GET /export/<kind> and GET /export/<kind>/manifest. The first part is read before the headers are sent, so that most errors are
+ * problems of a whole response. A later error ends the connection: a client does not take what it has for the whole.
+ */
+import type { ServerResponse } from 'node:http'
+import type { ApiAuth } from '../auth/api/api-auth.ts'
+import type { Principal } from '../domain/principal.ts'
+import type { Admission } from '../limits/admission.ts'
+import { answer, type Exchange } from '../rest/exchange.ts'
+import { type ReadingDeps, reading } from '../rest/reading.ts'
+import { withScope } from '../store/read/access-scope.ts'
+import { bodyOf, type ReadPart } from './body.ts'
+import { formatOf } from './formats/formats.ts'
+import type { Extent, KindName, Sessions } from './kinds/kind.ts'
+import { kinds } from './kinds/kinds.ts'
+import { readQuery } from './query.ts'
+import { createTally } from './tally.ts'
+
+export interface ExportDeps extends ReadingDeps {
+  readonly admission: Pick<Admission, 'enter' | 'callerOf' | 'openStream'>
+  readonly auth: Pick<ApiAuth, 'follow'>
+}
+
+export async function serveExport(
+  deps: ExportDeps,
+  exchange: Exchange,
+  principal: Principal,
+  name: KindName,
+  isManifest: boolean,
+): Promise<void> {
+  const { request, response } = exchange
+  const kind = kinds[name]
+  const query = readQuery(request.url ?? '', kind.accepts)
+  const format = formatOf(query, isManifest ? undefined : request.headers.accept)
+  const within = <T>(work: (sessions: Sessions) => Promise<T>): Promise<T> =>
+    reading(deps, request, principal, (snapshot) =>
+      work({ scoped: withScope(snapshot, principal.accessScope), whole: snapshot }),
+    )
+  const close = deps.admission.openStream(deps.admission.callerOf(principal, request))
+  const leave = deps.auth.follow(principal, () => response.destroy())
+  try {
+    const after = query.get('after') ?? null
+    const { extent, first } = await within(async (sessions) => {
+      const opened = await kind.open(sessions, query)
+      return { extent: opened, first: await opened.read(sessions, after) }
+    })
+    const read: ReadPart = (cursor) => within((sessions) => extent.read(sessions, cursor))
+    const location = locationOf(name, format.name, extent)
+    const tally = createTally(kind.columns)
+    const body = bodyOf(first, read, await format.encode(kind.columns, after !== null), tally)
+    if (isManifest) {
+      for await (const _ of body) if (response.destroyed) return
+      const figures = tally.figures()
+      const manifest = { kind: name, format: format.name, location, revision: textOf(extent.revision), ...figures }
+      answer(exchange, 200, 'application/json', JSON.stringify({ ...manifest, columns: kind.columns }), privately)
+      return
+    }
+    // HTTP/1.0, which proxies may use, has none.
+    const hasTrailers = exchange.method === 'GET' && request.httpVersion !== '1.0'
+    response.writeHead(200, {
+      ...privately,
+      ...(extent.revision !== null && { 'rollcall-revision': String(extent.revision) }),
+      'content-type': format.mediaTypes[0],
+      'content-disposition': `attachment; filename="${name}-${extent.revision ?? extent.parameters.upTo}.${format.extension}"`,
+      'content-location': location,
+      vary: 'accept',
+      ...(hasTrailers && { trailer: 'rollcall-rows, rollcall-sha256, rollcall-cursor' }),
+    })
+    if (exchange.method === 'HEAD') {
+      response.end()
+      return
+    }
+    for await (const bytes of body) if (!(await send(response, bytes))) return
+    const { rows, sha256, cursor } = tally.figures()
+    const trailers = { 'rollcall-rows': String(rows), 'rollcall-sha256': sha256, 'rollcall-cursor': cursor ?? '' }
+    if (hasTrailers) response.addTrailers(trailers)
+    response.end()
+  } finally {
+    leave()
+    close()
+  }
+}
+
+const privately = { 'cache-control': 'private, no-store' } as const
+
+/** The address of exactly this export, however the log grows. */
+function locationOf(name: KindName, format: string, { parameters }: Extent): string {
+  return `/export/${name}?${new URLSearchParams({ format, ...parameters })}`
+}
+
+const textOf = (revision: number | null): string | null => (revision === null ? null : String(revision))
+
+/** Waits while the client reads slowly. False: the client is gone. */
+async function send(response: ServerResponse, bytes: Buffer): Promise<boolean> {
+  if (response.destroyed) return false
+  // Where few rows match, nothing is sent for long. The connection is not idle.
+  if (bytes.length === 0) response.socket?.setTimeout(response.socket.timeout ?? 0)
+  else if (!response.write(bytes)) await drained(response)
+  return !response.destroyed
+}
+
+function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const go = (): void => {
+      response.off('drain', go).off('close', go)
+      resolve()
+    }
+    response.on('drain', go).on('close', go)
+  })
+}

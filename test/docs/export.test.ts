@@ -1,0 +1,34 @@
+/** docs/export.md: its commands answer what it says, and its table has the parameters of each kind. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { kindNames } from '../../src/export/kinds/kind.ts'
+import { kinds } from '../../src/export/kinds/kinds.ts'
+import { type RunningApp, startApp } from '../support/app.ts'
+import { blocksOf, execute, hasCurl, readPage } from '../support/documentation.ts'
+
+const page = readPage('docs/export.md')
+
+let server: RunningApp
+beforeAll(async () => {
+  server = await startApp()
+})
+afterAll(() => server.stop())
+
+describe('docs/export.md', () => {
+  it.skipIf(!hasCurl && process.env.ROLLCALL_REQUIRE_POSTGRES !== '1')('answers what it says', async () => {
+    await execute(blocksOf(page), { url: server.url })
+  })
+
+  it('has the parameters of each kind', () => {
+    const rows = [...page.matchAll(/^\| (`[^|]+`) \| ([^|]+) \| [^|]+ \|$/gm)]
+    const documented = rows.flatMap(([, names = '', scope = '']) => {
+      const isExcluded = scope.startsWith('all')
+      const named = kindNames.filter((kind) => scope.includes(`\`${kind}\``))
+      const meant = isExcluded ? kindNames.filter((kind) => !named.includes(kind)) : named
+      return [...names.matchAll(/`(\w+)`/g)].flatMap(([, name]) => meant.map((kind) => `${kind} ${name}`))
+    })
+    const actual = kindNames.flatMap((kind) =>
+      ['format', 'after', ...kinds[kind].accepts].map((name) => `${kind} ${name}`),
+    )
+    expect(documented.filter((each) => / \w+$/.test(each)).toSorted()).toEqual(actual.toSorted())
+  })
+})

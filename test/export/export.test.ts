@@ -1,0 +1,255 @@
+/** GET /export over real sockets: the rows, how an export is continued and verified, and refusals. */
+import { createHash } from 'node:crypto'
+import { type IncomingMessage, request } from 'node:http'
+import { connect } from 'node:net'
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type RunningApp, startApp } from '../support/app.ts'
+import { stores } from '../support/stores.ts'
+
+interface Line {
+  readonly cursor: string
+  readonly revision: string
+  readonly [column: string]: unknown
+}
+
+const linesOf = (text: string): Line[] =>
+  text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line))
+
+describe.each(stores)('GET /export on $name', (store) => {
+  let server: RunningApp
+  beforeAll(async () => {
+    server = await startApp({ store })
+    for (const [index, state] of ['installing', 'failed', 'installing', 'installed'].entries())
+      for (const device of ['edge-1', 'edge-2', '=edge'])
+        await report(device, 'shop', state, [{ name: 'web', state: index === 1 ? 'failed' : 'installing' }])
+  }, 60_000)
+  afterAll(() => server.stop())
+
+  async function report(device: string, deployment: string, state: string, components: readonly object[]) {
+    const error = state === 'failed' ? { error: { code: '507', message: '=cmd|"calc"\n, and more' } } : {}
+    const body = { deploymentId: deployment, status: { state, ...error }, components }
+    const answer = await server.post(`/device/${encodeURIComponent(device)}/deployment/${deployment}/status`, body)
+    expect(answer.status).toBeLessThan(300)
+  }
+  const get = (path: string, headers: Record<string, string> = {}) => fetch(`${server.url}${path}`, { headers })
+  const text = async (path: string) => (await get(path)).text()
+  const problem = async (path: string, headers: Record<string, string> = {}) => {
+    const answer = await get(path, headers)
+    const { code, errors } = (await answer.json()) as { code: string; errors: { field: string }[] }
+    return [answer.status, answer.headers.get('content-type'), code, errors.map(({ field }) => field)]
+  }
+
+  it('has the changes that the API has', async () => {
+    const { changes } = await server.query('{ changes(first: 100) { nodes { revision kind at } } }')
+    const lines = linesOf(await text('/export/changes'))
+    expect(lines.map(({ revision, kind, at }) => ({ revision, kind, at }))).toEqual(changes.nodes)
+  })
+
+  it('has every value of a change', async () => {
+    const lines = linesOf(await text('/export/changes'))
+    const failed = lines.find(({ to, component, target }) => to === 'FAILED' && !component && target === 'edge-1')
+    expect(failed).toEqual({
+      ...{ revision: expect.any(String), at: expect.any(String), observedAt: null, cursor: failed?.revision },
+      ...{ kind: 'DEPLOYMENT_STATE_CHANGED', deploymentId: 'shop', targetKind: 'DEVICE', targetProvider: null },
+      ...{ target: 'edge-1', rolloutKind: 'MARGO_DEPLOYMENT', rollout: 'shop', project: null, compositeApp: null },
+      ...{
+        compositeAppVersion: null,
+        provider: null,
+        instanceId: null,
+        component: null,
+        from: 'INSTALLING',
+        to: 'FAILED',
+      },
+      ...{ errorCode: '507', errorMessage: '=cmd|"calc"\n, and more', resource: null },
+      details: { failureStage: expect.anything(), attempt: 1, adoptedManifestVersion: null },
+    })
+  })
+
+  it('shows the deployments as they were at each revision', async () => {
+    const revisions = linesOf(await text('/export/changes')).map(({ revision }) => revision)
+    for (const revision of revisions) {
+      const { deployments } = await server.query(
+        `query ($at: Revision) { deployments(first: 100, atRevision: $at) { nodes {
+          deploymentId reporter state attempt revision changedAt target { name } components { name } } } }`,
+        { at: revision },
+      )
+      const lines = linesOf(await text(`/export/deployments?atRevision=${revision}`))
+      const shown = lines.map(
+        ({ deploymentId, reporter, state, attempt, revision: own, changedAt, target, components }) => ({
+          ...{ deploymentId, reporter, state, attempt, revision: own, changedAt, target: { name: target } },
+          components: (components as { name: string }[]).map(({ name }) => ({ name })),
+        }),
+      )
+      expect(shown).toHaveLength(deployments.nodes.length)
+      expect(shown).toEqual(expect.arrayContaining(deployments.nodes))
+    }
+  })
+
+  it('has the reports and the devices', async () => {
+    const reports = linesOf(await text('/export/reports'))
+    expect(reports).toHaveLength(12)
+    expect(new Set(reports.map(({ target }) => target))).toEqual(new Set(['edge-1', 'edge-2', '=edge']))
+    const devices = linesOf(await text('/export/devices'))
+    expect(devices.map(({ deviceId }) => deviceId).toSorted()).toEqual(['=edge', 'edge-1', 'edge-2'])
+  })
+
+  it('selects as GraphQL and the command line do', async () => {
+    const where = encodeURIComponent(JSON.stringify({ deviceIds: ['edge-1'], not: { states: ['FAILED'] } }))
+    expect(linesOf(await text(`/export/deployments?where=${where}`)).map(({ target }) => target)).toEqual(['edge-1'])
+    expect(linesOf(await text('/export/deployments?selector=site%3Dmunich'))).toEqual([])
+    expect(linesOf(await text('/export/deployments?selector=!site'))).toHaveLength(3)
+    expect(linesOf(await text(`/export/reports?where=${where}`))).toHaveLength(4)
+    const kinds = encodeURIComponent(JSON.stringify({ kinds: ['COMPONENT_STATE_CHANGED'] }))
+    const lines = linesOf(await text(`/export/changes?where=${kinds}`))
+    expect(new Set(lines.map(({ kind }) => kind))).toEqual(new Set(['COMPONENT_STATE_CHANGED']))
+  })
+
+  it('is bounded by revisions and by times', async () => {
+    const all = linesOf(await text('/export/changes'))
+    const [a, b] = [all[4], all[9]]
+    const some = linesOf(await text(`/export/changes?afterRevision=${a?.revision}&atRevision=${b?.revision}`))
+    expect(some).toEqual(all.slice(5, 10))
+    const later = linesOf(await text(`/export/changes?since=${encodeURIComponent(String(b?.at))}`))
+    expect(later).toEqual(all.filter(({ at }) => String(at) >= String(b?.at)))
+    const earlier = linesOf(await text(`/export/reports?before=${encodeURIComponent(String(a?.at))}`))
+    expect(earlier.every(({ receivedAt }) => String(receivedAt) < String(a?.at))).toBe(true)
+  })
+
+  it.each(['changes', 'reports', 'deployments', 'devices', 'audit'])('%s: continues after each row', async (kind) => {
+    if (kind === 'audit')
+      await server.query('mutation { createApiKey(input: { name: "k", roles: [VIEWER] }) { __typename } }')
+    for (const format of ['ndjson', 'csv']) {
+      const whole = await get(`/export/${kind}?format=${format}`)
+      const location = whole.headers.get('content-location') ?? ''
+      const body = await whole.text()
+      const cursors = linesOf(await text(location.replace('format=csv', 'format=ndjson'))).map(({ cursor }) => cursor)
+      expect(cursors.length).toBeGreaterThan(0)
+      for (const cursor of cursors) {
+        const rest = await text(`${location}&after=${cursor}`)
+        expect(body.endsWith(rest)).toBe(true)
+        expect(format === 'csv' || linesOf(rest).length === cursors.length - cursors.indexOf(cursor) - 1).toBe(true)
+      }
+    }
+  })
+
+  it('sends its figures in trailers, and the same in the manifest', async () => {
+    const { response, body } = await new Promise<{ response: IncomingMessage; body: Buffer }>((resolve, reject) => {
+      request(`${server.url}/export/changes?format=csv`, (answer) => {
+        const chunks: Buffer[] = []
+        answer.on('data', (chunk: Buffer) => chunks.push(chunk))
+        answer.on('end', () => resolve({ response: answer, body: Buffer.concat(chunks) }))
+      })
+        .on('error', reject)
+        .end()
+    })
+    const sha256 = createHash('sha256').update(body).digest('hex')
+    const all = linesOf(await text('/export/changes'))
+    const [first, last] = [all[0]?.revision, all.at(-1)?.revision]
+    expect(response.trailers).toEqual({
+      'rollcall-rows': String(all.length),
+      'rollcall-sha256': sha256,
+      'rollcall-cursor': last,
+    })
+    const location = String(response.headers['content-location'])
+    expect(response.headers['rollcall-revision']).toBe(last)
+    await report('edge-9', 'later', 'installing', [])
+    const manifest = await (await get(location.replace('/export/changes', '/export/changes/manifest'))).json()
+    expect(manifest).toMatchObject({
+      ...{ kind: 'changes', format: 'csv', location, revision: last, rows: all.length, bytes: body.length, sha256 },
+      ...{ firstRevision: first, lastRevision: last, cursor: last },
+    })
+  })
+
+  it('writes CSV that no spreadsheet runs', async () => {
+    const csv = await text('/export/deployments?format=csv')
+    const [header, ...lines] = csv.split('\r\n')
+    expect(header?.startsWith('"deploymentId","reporter",')).toBe(true)
+    expect(lines.at(-1)).toBe('')
+    expect(csv).toContain('"\'=edge"')
+    const changes = await text('/export/changes?format=csv')
+    expect(changes).toContain('"\'=cmd|""calc""\n, and more"')
+    expect(changes).not.toMatch(/(^|,)"[=+@]/m)
+  })
+
+  it('chooses the format by Accept', async () => {
+    const typeOf = async (accept: string) => (await get('/export/devices', { accept })).headers.get('content-type')
+    expect(await typeOf('*/*')).toBe('application/x-ndjson')
+    expect(await typeOf('application/jsonl;q=0.5, text/csv')).toBe('text/csv')
+    expect(await problem('/export/devices', { accept: 'image/png' })).toEqual([
+      ...[406, 'application/problem+json', 'NOT_ACCEPTABLE', ['Accept']],
+    ])
+  })
+
+  it('answers clients of HTTP/1.0, which has no trailers', async () => {
+    const socket = connect(server.port, '127.0.0.1')
+    socket.write('GET /export/devices?format=csv HTTP/1.0\r\n\r\n')
+    const answer = (await socket.setEncoding('utf8').toArray()).join('')
+    expect(answer.split('\r\n\r\n')[1]).toBe(await text('/export/devices?format=csv'))
+  })
+
+  it('answers HEAD without rows', async () => {
+    const answer = await fetch(`${server.url}/export/changes`, { method: 'HEAD' })
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/x-ndjson'])
+  })
+
+  it.each([
+    ['changes?formatt=csv&limit=1', ['formatt', 'limit']],
+    ['changes?after=1&after=2', ['after']],
+    ['changes?format=xml', ['format']],
+    ['changes?after=x', ['after']],
+    ['reports?after=5', ['after']],
+    ['devices?after=x', ['after']],
+    ['devices?after=service.x', ['after']],
+    ['changes?where=%7B', ['where']],
+    ['changes?where=%7B%22states%22%3A%5B%5D%7D', ['where']],
+    ['changes?selector=%3D', ['selector']],
+    ['changes?since=yesterday', ['since']],
+    ['changes?atRevision=x', ['atRevision']],
+    ['changes?atRevision=1&asOf=2026-01-01T00%3A00%3A00Z', ['atRevision']],
+    ['deployments?since=2026-01-01T00%3A00%3A00Z', ['since']],
+    ['audit?where=%7B%7D', ['where']],
+  ])('names what is wrong in %s', async (path, fields) => {
+    expect(await problem(`/export/${path}`)).toEqual([400, 'application/problem+json', 'BAD_USER_INPUT', fields])
+  })
+
+  it('names a range that ends before it begins', async () => {
+    const [first, second] = linesOf(await text('/export/changes')).map(({ revision }) => revision)
+    expect(await problem(`/export/changes?afterRevision=${second}&atRevision=${first}`)).toEqual([
+      ...[400, 'application/problem+json', 'BAD_USER_INPUT', ['afterRevision']],
+    ])
+  })
+
+  it('refuses what is not part of the history', async () => {
+    expect(await problem('/export/changes?atRevision=999999')).toEqual([
+      ...[410, 'application/problem+json', 'HISTORY_EXPIRED', []],
+    ])
+  })
+
+  it('is continued by the live changes without a gap', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.nat(3), { minLength: 1, maxLength: 6 }), fc.nat(5), async (devices, at) => {
+        const sent = (async () => {
+          for (const [index, device] of devices.entries())
+            await report(`busy-${device}`, 'shop', index % 2 === 0 ? 'installing' : 'installed', [])
+        })()
+        for (let turn = 0; turn < at; turn += 1) await new Promise(setImmediate)
+        const exported = linesOf(await text('/export/changes')).map(({ revision }) => revision)
+        await sent
+        const after = exported.at(-1)
+        const { changes, revision } = await server.query(
+          'query ($after: Revision) { changes(first: 100, after: $after) { nodes { revision } } revision }',
+          { after },
+        )
+        const all = [...exported, ...changes.nodes.map((node: Line) => node.revision)].map(Number)
+        const first = all[0] ?? 0
+        expect(all).toEqual(all.map((_, index) => first + index))
+        expect(all.at(-1)).toBe(Number(revision))
+      }),
+      { numRuns: 8 },
+    )
+  })
+})
