@@ -116,4 +116,29 @@ describe.each(transports)('a subscriber with an access scope over $name', (trans
       removed: [expect.any(String), expect.any(String)],
     })
   })
+  it('sees a list of devices without the others, which is not read for their changes', async () => {
+    for (const name of ['d-1', 'd-2']) await register(api, name, 'munich')
+    const query = `subscription { devices(filter: { deviceIds: ["d-1", "d-2", "hidden-1"] }) {
+      cursor reset { reason } isSnapshot removed rows { change device { id deviceId deploymentCounts { total } } } } }`
+    const own = watch(query, munich)
+    const { devices: first } = await own.data()
+    expect(first.rows).toMatchObject([{ device: { deviceId: 'd-1' } }, { device: { deviceId: 'd-2' } }])
+    await api.report({ reporter: 'hidden-1', deploymentId: 'hidden-device', state: 'FAILED' })
+    await api.report({ reporter: 'd-1', deploymentId: 'own-device', state: 'FAILED' })
+    const { devices: second } = await own.data()
+    expect(second).toMatchObject({
+      removed: [],
+      rows: [{ device: { deviceId: 'd-1', deploymentCounts: { total: 1 } } }],
+    })
+    // A device of another tenant leaves with the next change that the caller sees.
+    await register(api, 'd-2', 'oslo')
+    await api.report({ reporter: 'd-1', deploymentId: 'own-device', state: 'INSTALLED' })
+    expect((await own.data()).devices.removed).toEqual([first.rows[1].device.id])
+    // What it no longer sees is unknown in the past, too: a caller that resumes begins anew.
+    const resumed = watch(query.replace('devices(', `devices(after: "${second.cursor}", `), munich)
+    expect((await resumed.data()).devices).toMatchObject({
+      ...{ isSnapshot: true, reset: null },
+      rows: [{ device: { deviceId: 'd-1' } }],
+    })
+  })
 })

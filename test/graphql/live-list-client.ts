@@ -28,3 +28,34 @@ export function applyUpdate(list: readonly ListedRow[], { isSnapshot, removed, r
   for (const { position, deployment } of rows) next.splice(position, 0, deployment)
   return next
 }
+
+/** A live list of any kind, and the query that it equals. `fields`: of a row, without its ID. */
+export function liveListOf(name: 'devices' | 'resources', fields: string) {
+  const [type, row] = { devices: ['Device', 'device'], resources: ['Resource', 'resource'] }[name] as [string, string]
+  const order = type === 'Device' ? 'TargetOrder' : 'ResourceOrder'
+  const variables = `$filter: ${type}Filter, $orderBy: ${order}, $first: Int`
+  const given = 'filter: $filter, orderBy: $orderBy, first: $first'
+  return {
+    subscription: `subscription (${variables}, $after: Revision) { list: ${name}(${given}, after: $after) {
+      cursor isSnapshot reset { reason } removed hasNextPage rows { change position row: ${row} { id ${fields} } } } }`,
+    query: `query (${variables}, $at: Revision) { list: ${name}(${given}, atRevision: $at) {
+      nodes { ${fields} } pageInfo { hasNextPage } } }`,
+  }
+}
+
+interface AnyRow {
+  readonly id: string
+}
+
+export interface AnyUpdate extends Omit<ListUpdate, 'rows'> {
+  readonly rows: readonly { readonly position: number; readonly row: AnyRow }[]
+}
+
+export function applyAny(list: readonly AnyRow[], { isSnapshot, removed, rows }: AnyUpdate): AnyRow[] {
+  const gone = new Set([...removed, ...rows.map(({ row }) => row.id)])
+  const next = isSnapshot ? [] : list.filter(({ id }) => !gone.has(id))
+  for (const { position, row } of rows) next.splice(position, 0, row)
+  return next
+}
+
+export const withoutIds = (rows: readonly AnyRow[]): object[] => rows.map(({ id: _, ...row }) => row)

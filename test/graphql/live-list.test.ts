@@ -2,11 +2,11 @@ import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { registerDevices } from '../../src/ingest/commands/device.ts'
 import { markSilent } from '../../src/ingest/commands/silence.ts'
-import { live } from '../store/reads/history.ts'
+import { devices, live } from '../store/reads/history.ts'
 import { stores } from '../support/stores.ts'
 import { type Stream, transports } from './clients.ts'
 import { type Api, startApi } from './harness.ts'
-import { applyUpdate, type ListedRow, listSubscription } from './live-list-client.ts'
+import { applyAny, applyUpdate, type ListedRow, listSubscription, liveListOf, withoutIds } from './live-list-client.ts'
 
 const query = `query ($filter: DeploymentFilter, $orderBy: DeploymentOrder, $first: Int, $at: Revision) {
   deployments(filter: $filter, orderBy: $orderBy, first: $first, atRevision: $at) {
@@ -37,9 +37,9 @@ describe.each(stores)('a live list of deployments on $name', (store) => {
   })
   const api = (number = 0): Api => apis[number % apis.length] ?? expect.unreachable()
 
-  function watch(variables: object, { number = 0 } = {}): Stream {
+  function watch(variables: object, { number = 0, document = listSubscription } = {}): Stream {
     const transport = transports[number % transports.length] ?? expect.unreachable()
-    const stream = transport.watch(api(number >> 1).url, listSubscription, { ...variables })
+    const stream = transport.watch(api(number >> 1).url, document, { ...variables })
     open.push(stream)
     return stream
   }
@@ -101,6 +101,85 @@ describe.each(stores)('a live list of deployments on $name', (store) => {
       ),
       { numRuns: 6 },
     )
+  })
+
+  it('of devices equals the query at each cursor, also after it resumes, is behind, or goes on with another server', async () => {
+    for (const reporter of devices) await api().report({ reporter, deploymentId: 'web' })
+    const fields = 'deviceId connectivity retirement { reason } deploymentCounts { total failed installed }'
+    const documents = liveListOf('devices', fields)
+    const part = fc.oneof(
+      fc.record({ deviceIds: fc.subarray([...devices]) }),
+      fc.record({ failing: fc.boolean() }),
+      fc.record({ connectivity: fc.subarray(['ONLINE', 'OFFLINE', 'UNKNOWN']) }),
+    )
+    const deviceFilters = fc.oneof(
+      fc.constant({}),
+      part,
+      part.map((not) => ({ where: { not } })),
+    )
+    const deviceOrders = fc.record({
+      field: fc.constantFrom('NAME', 'CONNECTIVITY'),
+      direction: fc.constantFrom('ASC', 'DESC'),
+    })
+    await fc.assert(
+      fc.asyncProperty(
+        deviceFilters,
+        deviceOrders,
+        fc.integer({ min: 1, max: 7 }),
+        fc.integer({ min: 1, max: 1_000_000 }),
+        fc.array(fc.nat({ max: 7 }), { minLength: 1, maxLength: 3 }),
+        async (filter, orderBy, first, seed, servers) => {
+          const list = { filter, orderBy, first }
+          let rows: readonly { readonly id: string }[] = []
+          let after: string | undefined
+          for (const [turn, number] of servers.entries()) {
+            const stream = watch({ ...list, after }, { number, document: documents.subscription })
+            const following = (async () => {
+              for (;;) {
+                const { list: update } = await stream.data()
+                expect([update.isSnapshot, update.reset]).toEqual([after === undefined, null])
+                after = String(update.cursor)
+                rows = applyAny(rows, update)
+                const { list: queried } = await api().ask(documents.query, { ...list, at: after })
+                expect(withoutIds(rows)).toEqual(queried.nodes)
+                expect(update.hasNextPage).toBe(queried.pageInfo.hasNextPage)
+              }
+            })()
+            const ended = following.catch((error: unknown) => error)
+            await live(api().road.database, seed + turn, 8)
+            const { list: queried } = await api().ask(documents.query, list)
+            await expect.poll(() => (after === undefined ? null : withoutIds(rows))).toEqual(queried.nodes)
+            await stream.close()
+            expect(await ended).toMatchObject({ message: 'the stream is complete' })
+            // What happens while nothing is connected.
+            await live(api().road.database, seed - turn, 3)
+          }
+        },
+      ),
+      { numRuns: 4 },
+    )
+  })
+
+  it('of devices has what no change says with the next change', async () => {
+    const documents = liveListOf('devices', 'deviceId name')
+    const stream = watch(
+      { filter: { text: 'named-' }, orderBy: { field: 'LAST_HEARD' }, first: 5 },
+      { document: documents.subscription },
+    )
+    expect((await stream.data()).list).toMatchObject({ isSnapshot: true, rows: [] })
+    const device = { name: 'one', labels: null, parent: null, expectedInterval: null, tokenHash: 'hash of named' }
+    await api().road.writer.submit(registerDevices([{ ...device, deviceId: 'named-1' }]))
+    await api().report({ reporter: 'other', deploymentId: 'x' })
+    expect((await stream.data()).list).toMatchObject({ rows: [{ change: 'INSERTED', row: { name: 'one' } }] })
+    await api().road.writer.submit(registerDevices([{ ...device, deviceId: 'named-1', name: 'two' }]))
+    await api().report({ reporter: 'other', deploymentId: 'y' })
+    const { list: update } = await stream.data()
+    expect(update).toMatchObject({ rows: [{ change: 'UPDATED', row: { name: 'two' } }] })
+    const again = watch(
+      { filter: { text: 'named-' }, first: 5, after: update.cursor },
+      { document: documents.subscription },
+    )
+    expect((await again.data()).list).toMatchObject({ isSnapshot: true, reset: null, rows: [{}] })
   })
 
   it('costs a commit the same statements for one subscriber as for many, and as many as are needed', async () => {

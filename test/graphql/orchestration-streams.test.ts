@@ -4,6 +4,7 @@ import { type RunningApp, startApp } from '../support/app.ts'
 import { type Answer, type Emco, newContext, newGroup, shownDeployment } from '../support/emco.ts'
 import { stores } from '../support/stores.ts'
 import { type Stream, transports } from './clients.ts'
+import { applyAny, liveListOf, withoutIds } from './live-list-client.ts'
 
 const changes = `subscription ($filter: ChangeFilter, $after: Revision) { changes(filter: $filter, after: $after) { cursor change {
   __typename revision at observedAt kind
@@ -188,6 +189,64 @@ describe.each(stores)('a subscriber of an orchestrator on $name', (store) => {
     expect(seen.length).toBeGreaterThan(0)
     const [latest] = (await until(idle, 'rollout', (update) => update.rollout.resourceCounts.total === 41)).slice(-1)
     expect(latest.cursor).toBe(seen.at(-1)?.cursor)
+  })
+
+  it('has a live list that equals the query at each cursor, also after it resumes and through instances', async () => {
+    const documents = liveListOf('resources', 'name component sync presence readiness reason revision')
+    const context = await start('a', 'b', 'c')
+    const filter = { deploymentIds: [context] }
+    const ofGroup = { where: { or: [filter, { reasons: ['CrashLoopBackOff'] }] }, sync: ['APPLIED', 'FAILED'] }
+    const b = newContext()
+    const lists = [
+      { filter, orderBy: { field: 'READINESS', direction: 'DESC' }, first: 2 },
+      { filter: { apps: ['sink'] }, orderBy: { field: 'CHANGED', direction: 'DESC' }, first: 4 },
+      { filter: ofGroup, orderBy: { field: 'NAME' }, first: 3 },
+      { filter: { where: { or: [filter, { deploymentIds: [b] }] } }, first: 3 },
+    ]
+    const states = lists.map((list) => ({ list, rows: [] as readonly { readonly id: string }[], after: '' }))
+    const phases = [
+      async () => {
+        await emco.show(context, { deploymentStatuses: [shownDeployment('b'), shownDeployment('c', false)] })
+        await emco.apply(context, [{ name: 'd' }, { name: 'a', status: 'Failed' }, { name: 'other', app: 'source' }])
+      },
+      async () => {
+        await emco.apply(context, [{ name: 'b', status: 'Deleted' }, { name: 'e' }])
+        await emco.show(context, { deploymentStatuses: [shownDeployment('c'), shownDeployment('d')] })
+      },
+      async () => {
+        await emco.act('Terminated', `Instantiated ${b}`)
+        await emco.apply(b, [{ name: 'a' }, { name: 'z' }])
+      },
+    ]
+    for (const [turn, phase] of phases.entries()) {
+      const streams = states.map((state) => {
+        const stream = watch(documents.subscription, { ...state.list, after: state.after || undefined })
+        const following = (async () => {
+          for (;;) {
+            const { list: update } = await stream.data()
+            expect([update.isSnapshot, update.reset]).toEqual([state.after === '', null])
+            state.after = String(update.cursor)
+            state.rows = applyAny(state.rows, update)
+            const { list: queried } = await server.query(documents.query, { ...state.list, at: state.after })
+            expect(withoutIds(state.rows)).toEqual(queried.nodes)
+            expect(update.hasNextPage).toBe(queried.pageInfo.hasNextPage)
+          }
+        })()
+        return { stream, ended: following.catch((error: unknown) => error) }
+      })
+      await phase()
+      for (const state of states) {
+        const { list: queried } = await server.query(documents.query, state.list)
+        await expect.poll(() => (state.after === '' ? null : withoutIds(state.rows))).toEqual(queried.nodes)
+        if (turn < 2) expect(queried.nodes.length).toBeGreaterThan(1)
+      }
+      for (const { stream, ended } of streams) {
+        await stream.close()
+        expect(await ended).toMatchObject({ message: 'the stream is complete' })
+      }
+      // What happens while nothing is connected.
+      await emco.apply(turn === 2 ? b : context, [{ name: `between-${turn}` }])
+    }
   })
 
   it('gets changes of a cluster’s connectivity', async () => {

@@ -4,7 +4,11 @@ import type { Snapshot } from '../../store/database.ts'
 import type { DeploymentFilter } from '../../store/read/deployment-filter.ts'
 import type { DeploymentOrder } from '../../store/read/deployments.ts'
 import { type Candidates, placesOf, withChangedResources } from '../../store/read/filters/listed-places.ts'
+import type { ResourceFilter } from '../../store/read/filters/resource-filter.ts'
+import type { ResourceOrder } from '../../store/read/orders/resource-order.ts'
 import { revisionsAt } from '../../store/read/past.ts'
+import { resourcePlaces } from '../../store/read/resources.ts'
+import { withChangedDeployments } from '../../store/read/targets.ts'
 
 export function listLoaders(s: Snapshot) {
   return {
@@ -17,8 +21,16 @@ export function listLoaders(s: Snapshot) {
       upTo: string | null,
       limit: number,
     ) => placesOf(s, candidates, filter, order, upTo, limit),
+    resourcePlaces: (
+      keys: readonly number[],
+      filter: ResourceFilter,
+      order: ResourceOrder,
+      upTo: string | null,
+      limit: number,
+    ) => resourcePlaces(s, keys, filter, order, upTo, limit),
     /** The newest revision at or before each time. Throws HISTORY_EXPIRED for a time before the retained history. */
     revisionsAt: (times: readonly Millis[]) => revisionsAt(s, times),
     withChangedResources: (keys: readonly number[], after: Revision) => withChangedResources(s, keys, after),
+    withChangedDeployments: (keys: readonly number[], after: Revision) => withChangedDeployments(s, keys, after),
   }
 }

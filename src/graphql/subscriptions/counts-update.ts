@@ -150,7 +150,7 @@ function resourceWatch(filter: ResourceFilter): WatchOptions {
   }
 }
 
-function resourceTopics({ instanceIds, rolloutKeys }: ResourceFilter): readonly Topic[] {
+export function resourceTopics({ instanceIds, rolloutKeys }: ResourceFilter): readonly Topic[] {
   // A superseded instance leaves the counts by a change of its successor, so only the filter's own IDs are safe.
   if (instanceIds) return instanceIds.map((id): Topic => `instance:${id}`)
   if (rolloutKeys) return rolloutKeys.map((key): Topic => `rollout:${key}`)

@@ -1,5 +1,5 @@
 /** Which changes concern the deployments that a filter selects. */
-import { foldSelector } from '../../domain/selectors/selector.ts'
+import { foldSelector, type Selector } from '../../domain/selectors/selector.ts'
 import type { Topic } from '../../feed/hub.ts'
 import type { DeploymentCondition, DeploymentFilter } from '../../store/read/deployment-filter.ts'
 
@@ -15,7 +15,7 @@ export function deploymentTopics(filter: DeploymentFilter): readonly Topic[] {
 
 /** Whether a change of a target alone may change what matches. */
 export function dependsOnTargets(filter: DeploymentFilter): boolean {
-  return filter.retired !== undefined || mentions(filter, ['connectivity'])
+  return filter.retired !== undefined || mentions<DeploymentCondition>(filter, ['connectivity'])
 }
 
 /** Fields whose values have no history: the log does not have their changes. */
@@ -31,14 +31,22 @@ const withoutHistory = [
 ] as const satisfies readonly (keyof DeploymentCondition)[]
 
 export function hasHistory(filter: DeploymentFilter): boolean {
-  return filter.retired === undefined && filter.group?.by !== 'LABEL' && !mentions(filter, withoutHistory)
+  return (
+    filter.retired === undefined &&
+    filter.group?.by !== 'LABEL' &&
+    !mentions<DeploymentCondition>(filter, withoutHistory)
+  )
 }
 
-function mentions({ where, ...own }: DeploymentFilter, fields: readonly (keyof DeploymentCondition)[]): boolean {
-  const isOneOf = (leaf: DeploymentCondition): boolean => fields.some((field) => leaf[field] !== undefined)
-  if (isOneOf(own) || !where) return isOneOf(own)
+/** Whether the filter or a part of its selector has one of the fields. */
+export function mentions<Condition extends object>(
+  { where, ...own }: Condition & { readonly where?: Selector<Condition> },
+  fields: readonly (keyof Condition)[],
+): boolean {
+  const isOneOf = (leaf: Partial<Condition>): boolean => fields.some((field) => leaf[field] !== undefined)
+  if (isOneOf(own as Partial<Condition>) || !where) return isOneOf(own as Partial<Condition>)
   const isAny = (parts: readonly boolean[]): boolean => parts.includes(true)
-  return foldSelector<DeploymentCondition, boolean>(where, {
+  return foldSelector<Condition, boolean>(where, {
     leaf: (leaf) => [isOneOf(leaf)],
     all: isAny,
     any: isAny,

@@ -41,9 +41,20 @@ export function fromListed(
   asOf: Revision | null,
   bounds: readonly SQL[],
 ): SQL {
+  if (asOf === null) return sql`from ${resources} ${r} where ${all(isListed(reader, scope, filter, bounds))}`
   const conditions = [sql`${r.goneAt} is null`, ...visiblePlace(reader, r), ...matchesResource(filter), ...bounds]
-  if (asOf !== null) return sql`${fromRows(asOf, all(ownedBy(present, scope, filter, asOf)))} and ${all(conditions)}`
-  return sql`from ${resources} ${r} where ${all([...ownedBy(r, scope, filter, null), ...conditions])}`
+  return sql`${fromRows(asOf, all(ownedBy(present, scope, filter, asOf)))} and ${all(conditions)}`
+}
+
+/** The conditions of a present row `r` of parent.key, or of the fleet, that matches the filter. */
+export function isListed(
+  reader: Session,
+  scope: ResourceScope,
+  filter: ResourceFilter,
+  bounds: readonly SQL[],
+): readonly SQL[] {
+  const conditions = [sql`${r.goneAt} is null`, ...visiblePlace(reader, r), ...matchesResource(filter), ...bounds]
+  return [...ownedBy(r, scope, filter, null), ...conditions]
 }
 
 /** The condition on the parent. It never changes for a resource. */

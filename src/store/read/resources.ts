@@ -6,9 +6,10 @@ import { type SQL, sql } from 'drizzle-orm'
 import type { ListedResource, Presence, Resource, SyncStatus } from '../../domain/resource.ts'
 import type { Readiness, Revision } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
+import { readCursor, writeCursor } from '../sql/cursor.ts'
 import type { Page, PageRequest } from '../sql/order.ts'
 import { pageOf, sorted, within } from '../sql/page.ts'
-import { all, asParents, isAnyOf } from '../sql/parameters.ts'
+import { all, asParents, isAnyOf, listParameter } from '../sql/parameters.ts'
 import { type ResourceRecord, toResource } from '../sql/rows-orchestration.ts'
 import { resourceDetails, resources, resourceTallies, targets } from '../tables/schema.ts'
 import { visiblePlace } from './access-scope.ts'
@@ -18,6 +19,7 @@ import {
   fromListed,
   fromRows,
   fromTallies,
+  isListed,
   parentsOf,
   present,
   type ResourceScope,
@@ -62,6 +64,36 @@ export function pageResources(
     select: (stretch) =>
       sql`select ${r}.* ${fromListed(session, scope, filter, asOf, within(order, stretch))} ${sorted(order, stretch)}`,
     toNode: (row) => ({ ...toResource(row), asOf }),
+  })
+}
+
+/**
+ * The listed ones of some resources of the fleet, in the order of the list, at most `limit`. `upTo`: the last place that counts; null: all
+ * count. Each is looked up by its key: the planner cannot choose the index of the order instead.
+ */
+export async function resourcePlaces(
+  session: Session,
+  keys: readonly number[],
+  filter: ResourceFilter,
+  orderBy: ResourceOrder,
+  upTo: string | null,
+  limit: number,
+): Promise<{ readonly key: number; readonly revision: Revision; readonly cursor: string }[]> {
+  const order = resourceOrder(orderBy)
+  const place = upTo === null ? null : readCursor(order, upTo, 'after')
+  const stretch = {
+    bounds: place ? [{ side: 'upTo', place } as const] : [],
+    reversed: false,
+    limit: sql`${limit}`,
+  }
+  const rows = await session.rows<ResourceRecord>(
+    sql`select ${r}.* from (select distinct unnest(${listParameter(keys, 'bigint')}) as key offset 0) as place
+      cross join lateral (select ${r}.* from ${resources} ${r} where ${r.key} = place.key offset 0) as ${r}
+      where ${all(isListed(session, { of: 'fleet' }, filter, within(order, stretch)))} ${sorted(order, stretch)}`,
+  )
+  return rows.map((row) => {
+    const resource = toResource(row)
+    return { key: resource.key, revision: resource.revision, cursor: writeCursor(order, resource) }
   })
 }
 

@@ -1,4 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm'
+import { alias } from 'drizzle-orm/pg-core'
 import type { DeviationKind } from '../../domain/deviation.ts'
 import type { Selector } from '../../domain/selectors/selector.ts'
 import { type Connectivity, inService, type Target, type TargetKind } from '../../domain/target.ts'
@@ -7,16 +8,18 @@ import type { Revision } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
 import type { Page, PageRequest } from '../sql/order.ts'
 import { pageOf, sorted, within } from '../sql/page.ts'
-import { all, asParents, containsText, isAnyOf, selectorCondition } from '../sql/parameters.ts'
+import { all, asParents, containsText, isAnyOf, listParameter, selectorCondition } from '../sql/parameters.ts'
 import { type TargetRecord, toTarget } from '../sql/rows.ts'
-import { deviceDeviations, targets } from '../tables/schema.ts'
-import { visibleTarget } from './access-scope.ts'
+import { changeLog, deployments, deviceDeviations, targets } from '../tables/schema.ts'
+import { sawOrigin, visiblePlace, visibleTarget } from './access-scope.ts'
 import { type DeploymentFilter, d, matchesDeployment, presentFields } from './deployment-filter.ts'
 import { fromPresent, fromThen, isListed, type Scope } from './deployment-scope.ts'
 import { parentRow, type TargetCondition, type TargetRow, targetConditions } from './filters/target-filter.ts'
 import { byName, type TargetOrder, targetOrder } from './orders/target-order.ts'
 import { openPast, type Past } from './past.ts'
 import { targetsAt } from './past-targets.ts'
+
+const moved = alias(deployments, 'moved')
 
 /** Any value within a field, and all fields together. An absent field matches everything, an empty list nothing. */
 export interface DeviceFilter extends DeviceCondition {
@@ -194,4 +197,24 @@ function hasDeployment(reader: Session, past: Past | null, scope: Scope, filter:
 function hasDeviated(kinds: readonly DeviationKind[]): SQL {
   return sql`exists (select 1 from ${deviceDeviations}
     where ${deviceDeviations.targetKey} = ${targets.key} and ${isAnyOf(deviceDeviations.kind, kinds, 'text')})`
+}
+
+/** Those of the targets of which an own value, or a deployment that the reader sees, has changed after a revision. */
+export async function withChangedDeployments(
+  session: Session,
+  keys: readonly number[],
+  after: Revision,
+): Promise<ReadonlySet<number>> {
+  if (keys.length === 0) return new Set()
+  const since = sql`${after}::bigint`
+  const rows = await session.rows<{ readonly key: number }>(
+    sql`select listed.key from unnest(${listParameter(keys, 'bigint')}) as listed(key) where exists (
+        select 1 from ${changeLog} where ${changeLog.targetKey} = listed.key and ${changeLog.deploymentKey} is null
+          and ${changeLog.firstRevision} > ${since} offset 0)
+      or exists (select 1 from ${deployments} ${moved} where ${moved.targetKey} = listed.key and ${moved.revision} > ${since}
+          and ${all(visiblePlace(session, moved))} offset 0)
+      or exists (select 1 from ${changeLog} where ${changeLog.fromTargetKey} = listed.key
+          and ${changeLog.firstRevision} > ${since} and ${all(sawOrigin(session, changeLog))} offset 0)`,
+  )
+  return new Set(rows.map(({ key }) => key))
 }

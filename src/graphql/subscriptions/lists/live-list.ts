@@ -17,18 +17,24 @@ import { required } from '../../execution/required.ts'
 import type { React, Reaction as StateReaction } from '../state-stream.ts'
 import { type Difference, difference, type ListedRow, type RowChange } from './difference.ts'
 
+/** Its revision, or what else differs if the row has changed. */
+export type Version = Revision | string
+
 /** `cursor`: the place of a row in the list. */
-export interface ListedPlace extends ListedRow {
+export interface ListedPlace extends ListedRow<number, Version> {
   readonly cursor: string
 }
 
 export interface ListReads<Row, Candidates> {
   /** Null: the present. */
-  page(reader: Reader, page: PageRequest, asOf: Revision | null): Promise<Page<Row> | undefined>
+  page(reader: Reader, page: PageRequest, asOf: Revision | null): Promise<Page<ListedRow<number, Version>> | undefined>
   /** What the changes touch. Null: too much, so it is cheaper to read the list again. */
   touched(changes: readonly Change[]): Candidates | null
-  /** The candidates and the known rows that are listed, in order, not behind `upTo`, at most `limit`. */
-  places(
+  /**
+   * The candidates and the known rows that are listed, in order, not behind `upTo`, at most `limit`. Absent: rows enter the list without a
+   * change, so it is read again.
+   */
+  places?(
     reader: Reader,
     candidates: Candidates,
     known: readonly number[],
@@ -56,14 +62,14 @@ export interface ListUpdate<Row> {
 
 /** The first rows of the list, in order. JSON. */
 export interface ListState {
-  readonly rows: readonly (readonly [key: number, revision: Revision])[]
+  readonly rows: readonly (readonly [key: number, version: Version])[]
   /** The place of the last row. Null: these are all rows. */
   readonly end: string | null
 }
 
 type Reaction<Row> = StateReaction<ListUpdate<Row>, ListState>
 
-export function reactToList<Row extends ListedRow, Candidates>(
+export function reactToList<Row, Candidates>(
   reads: ListReads<Row, Candidates>,
   first: number,
   after: Revision | null,
@@ -88,6 +94,7 @@ export function reactToList<Row extends ListedRow, Candidates>(
   }
 
   async function readTouched(reader: Reader, { rows, end }: ListState, candidates: Candidates): Promise<ListState> {
+    if (!reads.places) return readFrom(reader, null, [])
     const known = rows.map(([key]) => key)
     const places = await reads.places(reader, candidates, known, end, size)
     const present = places.map(({ key, revision }) => [key, revision] as const)
@@ -155,7 +162,7 @@ export function reactToList<Row extends ListedRow, Candidates>(
     return { send: { ...sent, difference: nameOf(opening, changed) }, memory, resumeFrom: cursor }
   }
 
-  function shown({ rows }: ListState): ListedRow[] {
+  function shown({ rows }: ListState): ListedRow<number, Version>[] {
     return rows.slice(0, first).map(([key, revision]) => ({ key, revision }))
   }
 
