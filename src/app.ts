@@ -19,7 +19,6 @@ import { readPersistedDocuments } from './graphql/guards/persisted-documents.ts'
 import { readRuleFile } from './graphql/mutations/alert-rule-file.ts'
 import { schema } from './graphql/schema.ts'
 import { acceptUpgrades } from './graphql/transport/upgrade.ts'
-import { createHeadGauges } from './head-gauges.ts'
 import { applyRuleFile } from './ingest/commands/alert-rules.ts'
 import { createHeartbeats } from './ingest/heartbeats.ts'
 import { createMaintenance } from './ingest/maintenance.ts'
@@ -29,11 +28,11 @@ import { createDeadline } from './limits/deadline.ts'
 import type { Log } from './log.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { createOutage } from './outage.ts'
+import { createNoteRefused } from './refused-credentials.ts'
 import { repositoryPath } from './rest/git.ts'
 import { defaultTimeouts, type Timeouts } from './rest/guard.ts'
 import { readPageDocuments } from './rest/page-documents.ts'
 import { createHttpServer } from './rest/server.ts'
-import { templateOf } from './rest/template.ts'
 import { watchTls } from './rest/tls-watch.ts'
 import { createOutgoing } from './sinks/compose.ts'
 import { logStandbys } from './standbys.ts'
@@ -41,8 +40,7 @@ import { createDatabaseClock } from './store/connection/clock.ts'
 import { ensureEpoch, restartEpoch } from './store/connection/epoch.ts'
 import { isTransient } from './store/connection/failure.ts'
 import type { Database } from './store/database.ts'
-import { ageOf, listDuties } from './store/read/duties.ts'
-import { listSinkStates } from './store/sinks/sinks.ts'
+import { createStoredGauges } from './stored-gauges.ts'
 import { within } from './within.ts'
 
 export interface App {
@@ -198,18 +196,14 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     queued: () => writer.queued,
     head: () => feed.hub.last,
     subscribers: () => feed.subscribers,
-    ...createHeadGauges(database, feed.hub, clock),
-    sinks: () => listSinkStates(database).catch(() => []),
+    ...createStoredGauges(database, feed.hub, clock),
     unannounced: () => outgoing.manager.countUnannounced().catch(() => Number.NaN),
     clusters: clusters.states,
-    duties: async () => {
-      const duties = await listDuties(database.session).catch(() => [])
-      return duties.map((duty) => ({ ...duty, ageSeconds: ageOf(duty.succeededAt, clock()) }))
-    },
     standbys: database.standbys,
     certificates: () => tls?.daysLeft() ?? [],
     fleet: { database, rollouts: config.metricsRollouts, clock },
   })
+  const refused = createNoteRefused({ metrics, trail, log, addressOf: admission.addresses.of })
   const devices = createDeviceAuth({
     config: config.auth.device,
     database,
@@ -217,15 +211,15 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     publicUrl,
     isTrusted: admission.addresses.isTrusted,
     clock,
-    refused({ method, reason, message, device, request }) {
-      metrics.credentialRefused({ method, reason })
-      const path = templateOf(request.url ?? '')
-      const address = admission.addresses.of(request)
-      const refusal = { caller: device ?? '', credential: `device ${method}`, address, action: path, outcome: message }
-      if (trail.refused(refusal)) log.warn({ method, reason, address, path }, `refused: ${message.slice(0, 200)}`)
-    },
+    refused,
   })
   const deadline = () => createDeadline(config.limits.operation.time, admission.refuse)
+  const deviceAuth = config.auth.device
+  const mqtt =
+    config.mqtt &&
+    (await import('./mqtt/mqtt.ts')).createMqtt({
+      ...{ config: config.mqtt, deviceAuth, database, writer, admission, metrics, refused, log, clock },
+    })
   const server = createHttpServer({
     tls,
     routes: exportRoutes({ database, deadline, admission, auth }),
@@ -265,6 +259,7 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     await within(closeTimeout, clusters.stop())
     await within(closeTimeout, trail.close())
     await within(closeTimeout, outgoing.stop())
+    if (mqtt) await within(closeTimeout, mqtt.stop())
     await graphql.dispose()
     feed.close()
     await within(closeTimeout, writer.drain())

@@ -11,6 +11,7 @@ export function contradictionsIn(given: Environment): string[] {
     ...missingForStandbys(given),
     ...missingForTls(given),
     ...missingForProxies(given),
+    ...missingForMqtt(given),
     ...missingForApi(given, listOf(given.API_AUTH ?? '')),
     ...missingForDevices(given, listOf(given.DEVICE_AUTH ?? '')),
   ]
@@ -88,6 +89,13 @@ function missingForProxies({ TRUSTED_PROXIES: proxies, CLIENT_CERT_HEADER: heade
 function missingForStandbys({ DATABASE_URL: primary, DATABASE_READ_URL: standbys, ...given }: Environment): string[] {
   if (standbys === undefined) return ineffective(given, 'DATABASE_READ_LAG', 'without DATABASE_READ_URL')
   return primary === undefined ? ['DATABASE_READ_URL requires DATABASE_URL: the primary of these standbys'] : []
+}
+
+function missingForMqtt(given: Environment): string[] {
+  if (given.MQTT_URL === undefined) return ineffective(given, 'MQTT_', 'without MQTT_URL')
+  return (given.MQTT_CERT === undefined) === (given.MQTT_KEY === undefined)
+    ? []
+    : ['MQTT_CERT and MQTT_KEY require each other: set both']
 }
 
 function missingForTls(given: Environment): string[] {

@@ -129,13 +129,18 @@ export function secret(length: number) {
   return z.string().refine((text) => text.length >= length, { error: `must have at least ${length} characters` })
 }
 
-function setting<T>(expected: string, parse: (text: string) => T | null) {
+export function setting<T>(expected: string, parse: (text: string) => T | null) {
   return z.string().transform((text, context): T => {
     const value = parse(text)
     if (value !== null) return value
     context.addIssue(`must be ${expected}, but is ${JSON.stringify(text)}`)
     return z.NEVER
   })
+}
+
+export function freeze<T extends object>(value: T): T {
+  for (const part of Object.values(value)) if (typeof part === 'object' && part !== null) freeze(part)
+  return Object.freeze(value)
 }
 
 export function numberUnlessOff(text: string): number | null {

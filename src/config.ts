@@ -4,6 +4,7 @@ import { z } from 'zod'
 import type { ApiAuthConfig } from './auth/api/api-auth.ts'
 import type { DeviceAuthConfig } from './auth/devices/device-auth.ts'
 import type { ClustersConfig } from './clusters/clusters.ts'
+import { mqttConfig, mqttVariables } from './config-mqtt.ts'
 import { contradictionsIn, type Environment, isLoopback } from './config-rules.ts'
 import {
   aaiVersion,
@@ -18,6 +19,7 @@ import {
   depth,
   factor,
   flag,
+  freeze,
   type LogLevel,
   listOf,
   logLevel,
@@ -42,6 +44,7 @@ import {
 } from './config-values.ts'
 import type { GitConfig } from './git/git.ts'
 import { defaultLimits, type LimitsConfig } from './limits/limits.ts'
+import type { MqttConfig } from './mqtt/connection.ts'
 import type { AaiConfig } from './sinks/aai.ts'
 import type { StoreConfig } from './store/open.ts'
 
@@ -85,6 +88,8 @@ export interface Config {
   }
   readonly clusters: ClustersConfig
   readonly git: GitConfig
+  /** Null: no MQTT. */
+  readonly mqtt: MqttConfig | null
   readonly logLevel: LogLevel
   readonly auth: { readonly device: DeviceAuthConfig; readonly api: ApiAuthConfig }
 }
@@ -155,6 +160,7 @@ const environment = z.object({
   GIT: z.string().default('git'),
   GIT_DIRECTORY: z.string().nullable().default(null),
   GIT_PROCESSES: processes.default(defaultLimits.git.processes),
+  ...mqttVariables,
   LOG_LEVEL: logLevel.default('info'),
   DEVICE_AUTH: anyOf(['open', 'token', 'signature', 'mtls']).optional(),
   DEVICE_PROVISION: flag.default(false),
@@ -250,6 +256,7 @@ export function parseConfig(env: Environment): Config {
       kubeconfig: v.KUBECONFIG?.split(delimiter).filter((file) => file !== '') ?? null,
     },
     git: { program: v.GIT === 'off' ? null : v.GIT, path: env.PATH ?? '', directory: v.GIT_DIRECTORY },
+    mqtt: mqttConfig(v),
     logLevel: v.LOG_LEVEL,
     auth: {
       device: {
@@ -289,9 +296,4 @@ export function parseConfig(env: Environment): Config {
       },
     },
   })
-}
-
-function freeze<T extends object>(value: T): T {
-  for (const part of Object.values(value)) if (typeof part === 'object' && part !== null) freeze(part)
-  return Object.freeze(value)
 }

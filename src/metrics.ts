@@ -60,6 +60,8 @@ export interface Metrics {
     certificates(): readonly { readonly file: string; readonly days: number }[]
     readonly fleet: Omit<FleetMetricsDeps, 'registry'>
   }): void
+  /** For metrics of parts that are loaded only where they are configured. */
+  readonly registry: Registry
   readonly contentType: string
   print(): Promise<string>
 }
@@ -291,6 +293,7 @@ export function createMetrics(): Metrics {
         'Custom resources of each cluster that this process holds whose instance is not known yet.',
       )
     },
+    registry,
     contentType: registry.contentType,
     print: () => registry.metrics(),
   }

@@ -23,6 +23,8 @@ const allowed: Record<string, readonly string[]> = {
   rest: ['domain', 'limits', 'store', 'ingest', 'dialects', 'graphql', 'sinks', 'auth', 'git', 'dashboard'],
   // Reads what GraphQL shows, with the same filters, and answers as the other routes do.
   export: ['domain', 'limits', 'store', 'graphql', 'sinks', 'auth', 'rest'],
+  // What is the same for a report over HTTP and over MQTT is in rest/.
+  mqtt: ['domain', 'limits', 'store', 'feed', 'ingest', 'dialects', 'sinks', 'auth', 'rest'],
   // Runs in browsers too.
   client: [],
   cli: ['client', 'domain', 'store', 'root'],

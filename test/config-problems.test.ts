@@ -35,6 +35,12 @@ describe('a configuration with problems', () => {
       AAI_VERSION: '11',
       CLUSTERS: 'telco+edge-1=a,telco+edge-1=b',
       GIT_PROCESSES: '0',
+      MQTT_URL: 'mqtt://rollcall:secret@broker.example',
+      MQTT_CERT: './rollcall.pem',
+      MQTT_CLIENT_ID: 'a/b',
+      MQTT_GROUP: '#',
+      MQTT_PREFIX: '/fleet',
+      MQTT_SESSIONS: '0',
       LOG_LEVEL: 'loud',
       DEVICE_PROVISION: 'perhaps',
       DEVICE_JWT_JWKS_URL: 'ftp://x',
@@ -54,7 +60,7 @@ describe('a configuration with problems', () => {
     })
     const named = new Set(error.problems.map((problem) => problem.split(' ')[0]))
     const anything = [
-      ...['ALERT_RULES', 'HOST', 'DATA_DIR'],
+      ...['ALERT_RULES', 'HOST', 'DATA_DIR', 'MQTT_USER', 'MQTT_PASSWORD', 'MQTT_CA', 'MQTT_KEY'],
       'AAI_USER',
       'AAI_PASSWORD',
       'AAI_APP_ID',
@@ -76,9 +82,10 @@ describe('a configuration with problems', () => {
     expect(error.message).toContain('PORT must be a port from 0 to 65535 (0 picks a free port), but is "65536"')
   })
 
-  it('does not print the address of a database, which may hold a password', () => {
+  it('does not print the address of a database or a broker, which may hold a password', () => {
     for (const name of ['DATABASE_URL', 'DATABASE_READ_URL'])
       expect(refusalOf({ [name]: 'mysql://root:secret@db/x' }).message).not.toContain('secret')
+    expect(refusalOf({ MQTT_URL: 'mqtt://root:secret@broker' }).message).not.toContain('secret')
   })
 })
 

@@ -32,6 +32,7 @@ describe('the configuration', () => {
       sinks: { allow: [], giveUpAfter: null, aai: null },
       clusters: { watched: [], kubeconfig: null },
       git: { program: 'git', path: '', directory: null },
+      mqtt: null,
       logLevel: 'info',
       auth: {
         device: {
@@ -92,6 +93,16 @@ describe('the configuration', () => {
       GIT: '/opt/git/bin/git',
       GIT_DIRECTORY: '/var/cache/rollcall',
       GIT_PROCESSES: '3',
+      MQTT_URL: 'mqtts://broker.example:8883',
+      MQTT_USER: 'rollcall',
+      MQTT_PASSWORD: 'secret',
+      MQTT_CA: './ca.pem',
+      MQTT_CERT: './rollcall.pem',
+      MQTT_KEY: './rollcall.key',
+      MQTT_CLIENT_ID: 'plant-1',
+      MQTT_GROUP: 'servers',
+      MQTT_PREFIX: 'plant/fleet',
+      MQTT_SESSIONS: '4',
       LOG_LEVEL: 'debug',
       DEVICE_AUTH: 'open,token,signature,mtls',
       DEVICE_PROVISION: 'true',
@@ -165,6 +176,16 @@ describe('the configuration', () => {
         kubeconfig: ['/etc/edge-1', '/etc/edge-2'],
       },
       git: { program: '/opt/git/bin/git', path: '', directory: '/var/cache/rollcall' },
+      mqtt: {
+        url: 'mqtts://broker.example:8883',
+        user: 'rollcall',
+        password: 'secret',
+        files: { ca: './ca.pem', cert: './rollcall.pem', key: './rollcall.key' },
+        clientId: 'plant-1',
+        group: 'servers',
+        prefix: 'plant/fleet',
+        sessions: 4,
+      },
       logLevel: 'debug',
       auth: {
         device: {

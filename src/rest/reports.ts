@@ -2,26 +2,21 @@
  * Reports of devices: Margo's seven routes, and a backlog in one request. Credentials are checked before the body is read. For several
  * errors, the response has the first in the order of docs/wire.md §1.3 (body, fields, credential, device), if the body is small.
  */
-import type { DeviceAuth, DeviceIdentity } from '../auth/devices/device-auth.ts'
+import type { DeviceIdentity } from '../auth/devices/device-auth.ts'
 import { acknowledgement } from '../dialects/margo/acknowledge.ts'
 import { type BacklogItem, backlogMediaTypes, largestReport, parseBacklog } from '../dialects/margo/backlog.ts'
-import { deviationsOf, deviationsOfRefusal } from '../dialects/margo/deviations.ts'
-import { anonymous, nonConforming, parseMargoBody, parseReportText, reportMediaTypes } from '../dialects/margo/parse.ts'
+import { reportMediaTypes } from '../dialects/margo/parse.ts'
 import type { MargoRoute } from '../dialects/margo/routes.ts'
 import { DomainError, errorCodes } from '../domain/errors.ts'
-import type { ReportOutcome, StatusReport } from '../domain/report.ts'
 import type { Revision } from '../domain/values.ts'
-import { spend, spending } from '../ingest/commands/device.ts'
-import { countDeviations, hearDevice, recordReport } from '../ingest/commands/report.ts'
-import type { Writer } from '../ingest/writer.ts'
-import type { Admission } from '../limits/admission.ts'
+import { spend } from '../ingest/commands/device.ts'
+import { hearDevice } from '../ingest/commands/report.ts'
 import { paced } from '../limits/pace.ts'
 import type { Log } from '../log.ts'
-import type { Metrics } from '../metrics.ts'
-import type { Proof } from '../store/signature-claims.ts'
 import { authenticate, claim } from './device-caller.ts'
 import { answer, type Exchange, lazyBody, type ReadBody, requireMediaType } from './exchange.ts'
 import { problemMembers } from './problem.ts'
+import { admit, type Caller, noteRefusal, type RecordDeps, record, requireIdentity, takeBody } from './record-report.ts'
 
 /** Bytes of the reports that a device collected while it was offline. */
 const backlogLimit = 32 << 20
@@ -31,12 +26,8 @@ const refusedLimit = 64 << 10
 /** Reports of a backlog that are written at a time, and bytes of their text. Reports of other devices run between the steps. */
 const backlogStep = { items: 500, size: 1 << 20 }
 
-export interface ReportDeps {
-  readonly writer: Writer
-  readonly metrics: Metrics
+export interface ReportDeps extends RecordDeps {
   readonly log: Log
-  readonly admission: Pick<Admission, 'admitDevice'>
-  readonly devices: DeviceAuth
   /** The newest revision, for the response to a backlog without changes. */
   readonly newestRevision: () => Revision
 }
@@ -44,26 +35,10 @@ export interface ReportDeps {
 export async function takeReport(deps: ReportDeps, exchange: Exchange, route: MargoRoute): Promise<void> {
   requireMediaType(exchange.request, reportMediaTypes)
   const { caller, body } = await receive(deps, exchange, largestReport)
-  const take = () =>
-    hearing(deps, caller, route.reporter, async () => {
-      const report = parseMargoBody(await parseReportText(body, exchange.request.headers['content-type']), {
-        ...route,
-        reporter: route.reporter ?? caller.device,
-      })
-      const identity = requireIdentity(caller)
-      admit(deps, identity, [report.reporter])
-      return record(deps, exchange, identity, report, identity.proof)
-    })
+  const take = () => takeBody(deps, exchange.request, caller, body, route)
   const outcome = await ('refusal' in caller ? take() : claim(deps, exchange, caller, take))
   answer(exchange, route.success, 'application/json', JSON.stringify(acknowledgement(outcome)))
 }
-
-/** A caller whose credential was refused. The refusal is thrown later, because errors of the body take precedence. */
-interface RefusedCaller {
-  readonly device: null
-  readonly refusal: unknown
-}
-type Caller = DeviceIdentity | RefusedCaller
 
 async function receive(deps: ReportDeps, exchange: Exchange, limit: number): Promise<{ caller: Caller; body: Buffer }> {
   const read = lazyBody(exchange, limit)
@@ -82,36 +57,6 @@ async function identify(deps: ReportDeps, exchange: Exchange, read: ReadBody): P
     if (!(refusal instanceof DomainError) || refusal.code === 'INVALID_REQUEST') throw refusal
     return { device: null, refusal }
   }
-}
-
-function requireIdentity(caller: Caller): DeviceIdentity {
-  if ('refusal' in caller) throw caller.refusal
-  return caller
-}
-
-/** Runs `work`, and records a refused report as a sign of life of its authenticated device. */
-async function hearing<T>(
-  deps: ReportDeps,
-  caller: Caller,
-  reporter: string | null,
-  work: () => Promise<T>,
-): Promise<T> {
-  try {
-    return await work()
-  } catch (error) {
-    if (!(error instanceof DomainError) || errorCodes[error.code].retryable || 'refusal' in caller) throw error
-    await noteRefusal(deps, caller.device ?? reporter, error)
-    if (caller.device !== null)
-      await deps.writer.submit(spending(hearDevice(caller.device), caller.proof)).catch(() => undefined)
-    throw error
-  }
-}
-
-async function noteRefusal({ writer, metrics }: ReportDeps, device: string | null, error: DomainError): Promise<void> {
-  const deviations = deviationsOfRefusal(error.problems)
-  for (const { kind } of deviations) metrics.deviated(kind)
-  if (device === null || deviations.length === 0) return
-  await writer.submit(countDeviations(device, deviations)).catch(() => undefined)
 }
 
 /**
@@ -187,7 +132,7 @@ async function takeItem(
   const { id } = exchange
   try {
     if (!item.ok) throw item.error
-    const outcome = await record(deps, exchange, identity, item.read(), null)
+    const outcome = await record(deps, exchange.request, identity, item.read(), null)
     const { acknowledgement: _, ...members } = acknowledgement(outcome)
     return { isTaken: true, revision: outcome.revision, members }
   } catch (error) {
@@ -199,38 +144,4 @@ async function takeItem(
     deps.metrics.reportRefused(members.status)
     return { isTaken: false, revision: 0, members: { verdict: 'REFUSED', ...members } }
   }
-}
-
-/**
- * Counts the request for the rate of its device. An authenticated device uses only its own rate. Anonymous reporters are not counted: they
- * would share one rate. A backlog counts once for each reporter, regardless of its number of reports.
- */
-function admit({ admission }: ReportDeps, { device }: DeviceIdentity, reporters: readonly string[]): void {
-  const names = device === null ? new Set(reporters) : [device]
-  for (const name of names) if (name !== anonymous) admission.admitDevice(name)
-}
-
-async function record(
-  { writer, metrics, devices }: ReportDeps,
-  { request }: Exchange,
-  identity: DeviceIdentity,
-  report: StatusReport,
-  proof: Proof | null,
-): Promise<ReportOutcome> {
-  const deviations = deviationsOf(report)
-  const command = spending(recordReport(report, identity.device, deviations), proof)
-  const outcome = await writer.submit(command).catch((error: unknown) => {
-    if (identity.device !== null && error instanceof DomainError && error.code === 'FORBIDDEN')
-      devices.noteStranger(identity, request, error.message)
-    throw error
-  })
-  const { dialect, reporter } = report
-  metrics.reportRecorded({
-    verdict: outcome.verdict,
-    dialect,
-    reporter,
-    isNonConforming: nonConforming(report),
-    deviations: deviations.map(({ kind }) => kind),
-  })
-  return outcome
 }

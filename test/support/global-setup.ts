@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { TestProject } from 'vitest/node'
 import { findChromium } from './browser.ts'
+import { findMosquitto } from './mosquitto.ts'
 import { findNginx } from './nginx.ts'
 import { administer, makeTemplate } from './postgres-admin.ts'
 import { findPostgres, startPostgres } from './postgres-server.ts'
@@ -25,6 +26,8 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     throw new Error('ROLLCALL_REQUIRE_CHROMIUM is set, and there is no Chromium on the PATH')
   if (!findNginx() && process.env.ROLLCALL_REQUIRE_NGINX === '1')
     throw new Error('ROLLCALL_REQUIRE_NGINX is set, and there is no nginx on the PATH or in /usr/sbin')
+  if (!findMosquitto() && process.env.ROLLCALL_REQUIRE_MOSQUITTO === '1')
+    throw new Error('ROLLCALL_REQUIRE_MOSQUITTO is set, and there is no mosquitto on the PATH or in /usr/sbin')
   if (!findNginx()) console.log('deploy/nginx.conf is not tested: no nginx was found')
   if (!findChromium()) console.log('the dashboard is not tested: no Chromium was found')
   const which = given ? 'DATABASE_URL' : 'started for the tests'

@@ -1,4 +1,4 @@
-/** Reads for watching clusters: which clusters this replica watches, and what was last seen there. */
+/** Leases of replicas, and reads for watching clusters: which clusters this replica watches, and what was last seen there. */
 
 import type { LifecycleRolloutName } from '../../domain/rollout.ts'
 import { storableJson } from '../../domain/text.ts'
@@ -36,6 +36,16 @@ export async function releaseLeases(session: Session, names: readonly string[], 
     `delete from leases where holder = $2::text and name in (select json_array_elements_text($1::text::json))`,
     [storableJson(names), holder],
   )
+}
+
+/** Holders of leases whose names begin with `prefix`. Removes leases that have expired: each server has a name of its own. */
+export async function countLeaseHolders(session: Session, prefix: string, now: Millis): Promise<number> {
+  const [row] = await session.run<{ n: number }>(
+    `with gone as (delete from leases where starts_with(name, $1) and until < $2::timestamptz)
+     select count(distinct holder)::int as n from leases where starts_with(name, $1) and until >= $2::timestamptz`,
+    [prefix, iso(now)],
+  )
+  return row?.n ?? 0
 }
 
 /** A component that a cluster has shown and still shows, as far as is known. Instances with the same status context share it. */

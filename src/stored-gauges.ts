@@ -1,17 +1,22 @@
-/** The gauges that are read from the log's head: how far the hub lags behind it, and how far its time is ahead. */
+/** The gauges that are read from the database: how far the hub lags behind the log's head, how far its time is ahead, sinks and duties. */
 import type { Hub } from './feed/hub.ts'
+import type { DutyMetrics, SinkState } from './metrics.ts'
 import { readHead, secondsAhead } from './store/connection/log-head.ts'
 import type { Database, LogHead } from './store/database.ts'
+import { ageOf, listDuties } from './store/read/duties.ts'
+import { listSinkStates } from './store/sinks/sinks.ts'
 import { within } from './within.ts'
 
-export interface HeadGauges {
+export interface StoredGauges {
   /** Revisions. */
   lag(): Promise<number>
   /** Seconds. */
   logAhead(): Promise<number>
+  sinks(): Promise<readonly SinkState[]>
+  duties(): Promise<readonly DutyMetrics[]>
 }
 
-export function createHeadGauges(database: Database, hub: Hub, clock: () => number): HeadGauges {
+export function createStoredGauges(database: Database, hub: Hub, clock: () => number): StoredGauges {
   /** NaN: the database does not answer in time. `value` is called immediately after the answer, so later commits do not count. */
   async function measure(value: (head: LogHead) => number): Promise<number> {
     let measured = Number.NaN
@@ -28,5 +33,10 @@ export function createHeadGauges(database: Database, hub: Hub, clock: () => numb
   return {
     lag: () => measure(({ revision }) => Math.max(revision - hub.last, 0)),
     logAhead: () => measure((head) => secondsAhead(head, clock())),
+    sinks: () => listSinkStates(database).catch(() => []),
+    async duties() {
+      const duties = await listDuties(database.session).catch(() => [])
+      return duties.map((duty) => ({ ...duty, ageSeconds: ageOf(duty.succeededAt, clock()) }))
+    },
   }
 }

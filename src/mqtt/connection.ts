@@ -1,0 +1,104 @@
+/** One connection to the broker. It reconnects by itself, and publishes no more at a time than the broker accepts. */
+import { readFileSync } from 'node:fs'
+import { connect, type IClientPublishOptions, type MqttClient } from 'mqtt'
+import type { Log } from '../log.ts'
+
+export interface MqttConfig {
+  readonly url: string
+  readonly user: string | null
+  readonly password: string | null
+  /** Paths of files in PEM. */
+  readonly files: { readonly ca: string | null; readonly cert: string | null; readonly key: string | null }
+  /** The beginning of the client IDs. */
+  readonly clientId: string
+  /** The name of the shared subscription. */
+  readonly group: string
+  /** The first levels of all topics. */
+  readonly prefix: string
+  /** Sessions of the shared subscription, over all servers. */
+  readonly sessions: number
+}
+
+export interface Connection {
+  readonly client: MqttClient
+  /** Waits until the broker accepts one more message. `acknowledged` resolves when the broker has it. */
+  publish(
+    topic: string,
+    payload: string,
+    options?: Pick<IClientPublishOptions, 'retain' | 'properties'>,
+  ): Promise<{ readonly acknowledged: Promise<void> }>
+  /** False: drops the connection without a farewell, so that the broker keeps what was not acknowledged. */
+  close(isOrderly: boolean): Promise<void>
+}
+
+/** Messages of a session that are received and not acknowledged. */
+export const receiveMaximum = 256
+/** Bytes. A broker drops larger messages, so a report that is somewhat too large still gets an answer. */
+const largestPacket = 2 << 20
+/** Seconds that a broker keeps the session of a server that is gone. */
+const sessionExpiry = 7 * 86_400
+/** Milliseconds between attempts to connect. */
+const retryInterval = 1_000
+
+export function openConnection(config: MqttConfig, name: string, log: Log): Connection {
+  const { url, user, password, files, clientId } = config
+  const { ca, cert, key } = files
+  const client = connect(url, {
+    protocolVersion: 5,
+    clientId: `${clientId}-${name}`,
+    clean: false,
+    // Subscriptions are made after each connection, because a broker may have lost the session.
+    resubscribe: false,
+    reconnectPeriod: retryInterval,
+    reconnectOnConnackError: true,
+    properties: { sessionExpiryInterval: sessionExpiry, receiveMaximum, maximumPacketSize: largestPacket },
+    ...(user !== null && { username: user }),
+    ...(password !== null && { password }),
+    ...(ca !== null && { ca: readFileSync(ca) }),
+    ...(cert !== null && { cert: readFileSync(cert) }),
+    ...(key !== null && { key: readFileSync(key) }),
+  })
+  const waiting: (() => void)[] = []
+  let unacknowledged = 0
+  let isTroubled = false
+
+  client.on('connect', () => {
+    isTroubled = false
+    log.info({ session: name }, 'connected to the MQTT broker')
+  })
+  // One line for each loss, not for each attempt.
+  const trouble = (error: unknown, text: string): void => {
+    if (!isTroubled) log.warn({ session: name, error }, text)
+    isTroubled = true
+  }
+  client.on('error', (error) => trouble(error, 'the MQTT broker cannot be reached, or refuses the connection'))
+  client.on('offline', () => trouble(null, 'the connection to the MQTT broker was lost'))
+  client.on('disconnect', ({ reasonCode }) =>
+    log.warn({ session: name, reasonCode }, 'the MQTT broker ended the connection'),
+  )
+
+  async function takePlace(): Promise<void> {
+    while (unacknowledged >= (client.serverProperties?.receiveMaximum ?? 65_535))
+      await new Promise<void>((resolve) => waiting.push(resolve))
+    unacknowledged += 1
+  }
+
+  return {
+    client,
+    async publish(topic, payload, options = {}) {
+      await takePlace()
+      const acknowledged = client.publishAsync(topic, payload, { qos: 1, ...options }).then(() => {})
+      const leave = (): void => {
+        unacknowledged -= 1
+        waiting.shift()?.()
+      }
+      acknowledged.then(leave, leave)
+      return { acknowledged }
+    },
+    async close(isOrderly) {
+      const ended = client.endAsync(!isOrderly)
+      for (const resume of waiting.splice(0)) resume()
+      await ended
+    },
+  }
+}

@@ -1,0 +1,127 @@
+/**
+ * Receives the messages of one session.
+ *
+ *   PUBLISH → its device's lane → committed → answer → PUBACK         in the order of arrival, as MQTT requires
+ *
+ * The client library acknowledges a message when `handleMessage` calls back, and handles no other message until then: one report a
+ * transaction. If `handleMessage` calls back with an error, the library sends nothing and goes on. So each message ends that way, and the
+ * acknowledgement is written here after COMMIT. What was not acknowledged when a connection or a process ended is delivered again.
+ */
+import { generate, type IPublishPacket } from 'mqtt-packet'
+import type { Connection } from './connection.ts'
+import type { Lanes } from './lanes.ts'
+
+export interface Message {
+  readonly topic: string
+  readonly payload: Buffer
+  readonly properties: NonNullable<IPublishPacket['properties']>
+}
+
+export interface Intake {
+  /** Messages that are not acknowledged. */
+  size(): number
+  /** Takes no further message, and resolves when those that were taken are acknowledged. */
+  finish(): Promise<void>
+}
+
+export interface IntakeOptions {
+  readonly connection: Connection
+  readonly lanes: Lanes
+  /** Rejects only if the message must be delivered again. */
+  readonly take: (message: Message) => Promise<void>
+  /** A message without an acknowledgement was dropped because too many were waiting. */
+  readonly dropped: () => void
+  /** Bytes of messages in memory. Above, the connection is not read. */
+  readonly mostBytes?: number
+}
+
+interface Entry {
+  readonly message: Message
+  readonly work: Promise<void>
+  isDone: boolean
+}
+
+/** Messages without an acknowledgement (QoS 0) that wait. The broker limits the others (receive maximum). */
+const mostUnacknowledged = 256
+
+const later = new Error('acknowledged after COMMIT')
+
+export function createIntake({ connection, lanes, take, dropped, mostBytes = 32 << 20 }: IntakeOptions): Intake {
+  const { client } = connection
+  /** By packet ID. They outlive the connection: a message that is delivered again joins its work instead of being taken twice. */
+  const entries = new Map<number, Entry>()
+  let acknowledgements: { readonly id: number; readonly entry: Entry }[] = []
+  const works = new Set<Promise<void>>()
+  let bytes = 0
+  let resume: (() => void)[] = []
+  let isFinishing = false
+
+  function begin({ topic, payload, properties = {} }: IPublishPacket): Entry {
+    const body = typeof payload === 'string' ? Buffer.from(payload) : payload
+    const message = { topic, payload: body, properties }
+    bytes += body.length
+    const work = lanes.run(topic, () => take(message))
+    const entry: Entry = { message, work, isDone: false }
+    const settled = work
+      .then(
+        () => {
+          entry.isDone = true
+        },
+        () => undefined,
+      )
+      .finally(() => {
+        works.delete(settled)
+        bytes -= body.length
+        acknowledge()
+        if (bytes > mostBytes) return
+        for (const next of resume.splice(0)) next()
+      })
+    works.add(settled)
+    return entry
+  }
+
+  function acknowledge(): void {
+    while (acknowledgements[0]?.entry.isDone) {
+      const { id, entry } = acknowledgements[0]
+      acknowledgements.shift()
+      if (entries.get(id) === entry) entries.delete(id)
+      client.stream.write(generate({ cmd: 'puback', messageId: id, reasonCode: 0 }, { protocolVersion: 5 }))
+    }
+  }
+
+  client.handleMessage = (packet, done) => {
+    if (isFinishing) return
+    const { messageId: id } = packet
+    if (packet.qos === 0 || id === undefined) {
+      if (works.size < 2 * mostUnacknowledged) begin(packet)
+      else dropped()
+    } else {
+      const known = entries.get(id)
+      const entry = known && packet.dup && isSame(known.message, packet) ? known : begin(packet)
+      entries.set(id, entry)
+      acknowledgements.push({ id, entry })
+      acknowledge()
+    }
+    if (bytes > mostBytes) resume.push(() => done(later))
+    else done(later)
+  }
+  client.on('close', () => {
+    acknowledgements = []
+    resume = []
+  })
+  client.on('connect', ({ sessionPresent }) => {
+    if (!sessionPresent) entries.clear()
+  })
+
+  return {
+    size: () => works.size,
+    async finish() {
+      isFinishing = true
+      while (works.size > 0) await Promise.all(works)
+    },
+  }
+}
+
+function isSame({ topic, payload }: Message, packet: IPublishPacket): boolean {
+  return topic === packet.topic && payload.equals(Buffer.from(packet.payload))
+}

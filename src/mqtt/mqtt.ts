@@ -1,0 +1,131 @@
+/**
+ * MQTT 5: devices report through a broker. This folder is loaded only where MQTT_URL is set.
+ *
+ *   sessions.ts    which sessions of the shared subscription this server holds
+ *   intake.ts      receives, and acknowledges after COMMIT
+ *   take.ts        one report: the parsers, credentials, limits and writer of HTTP
+ */
+import { createDeviceAuth, type DeviceAuthConfig, type DeviceAuthDeps } from '../auth/devices/device-auth.ts'
+import type { Writer } from '../ingest/writer.ts'
+import type { Admission } from '../limits/admission.ts'
+import { createRequestIds, type Log } from '../log.ts'
+import type { Metrics } from '../metrics.ts'
+import type { Database } from '../store/database.ts'
+import { type MqttConfig, openConnection } from './connection.ts'
+import { createIntake, type Message } from './intake.ts'
+import { createLanes } from './lanes.ts'
+import { createMqttMetrics } from './metrics.ts'
+import { createSessions, type Session } from './sessions.ts'
+import { type Answer, takeMessage } from './take.ts'
+import { filtersOf, mayAnswer, type Subject, subjectOf } from './topics.ts'
+
+export interface Mqtt {
+  stop(): Promise<void>
+}
+
+export interface MqttDeps {
+  readonly config: MqttConfig
+  readonly deviceAuth: DeviceAuthConfig
+  readonly database: Database
+  readonly writer: Writer
+  readonly admission: Pick<Admission, 'admitDevice'>
+  readonly metrics: Metrics
+  /** Receives every refused credential. */
+  readonly refused: NonNullable<DeviceAuthDeps['refused']>
+  readonly log: Log
+  readonly clock: () => number
+  /** Milliseconds between renewals of leases. */
+  readonly interval?: number
+}
+
+export function createMqtt(deps: MqttDeps): Mqtt {
+  const { config, database, writer, metrics, log, clock, interval = 2_500 } = deps
+  const { prefix, group } = config
+  const requestIds = createRequestIds()
+  let isStopped = false
+  const counted = createMqttMetrics(metrics.registry, {
+    sessions: () => {
+      const held = sessions.held()
+      return { held: held.length, connected: held.filter((session) => session.isConnected()).length }
+    },
+    unacknowledged: () => sessions.held().reduce((sum, session) => sum + session.size(), 0),
+  })
+  const taking = {
+    ...deps,
+    prefix,
+    devices: createDeviceAuth({
+      config: { ...deps.deviceAuth, methods: methodsOf(deps.deviceAuth.methods) },
+      database,
+      writer,
+      publicUrl: `mqtt://${prefix}`,
+      clock,
+      refused: deps.refused,
+    }),
+    nextId: () => requestIds(undefined),
+    isStopped: () => isStopped,
+  }
+  // Shared by all sessions: the messages of one device may arrive on several.
+  const lanes = createLanes((topic) => subjectOf(prefix, topic)?.device ?? '')
+
+  function open(index: number): Session {
+    const connection = openConnection(config, `in-${index}`, log)
+    const { client } = connection
+
+    async function answer(subject: Subject, { properties }: Message, { contentType, body }: Answer): Promise<void> {
+      const { responseTopic, correlationData } = properties
+      if (responseTopic === undefined) return
+      if (!mayAnswer(prefix, subject, responseTopic)) return counted.answerDropped()
+      const more = correlationData === undefined ? {} : { correlationData }
+      const { acknowledged } = await connection.publish(responseTopic, body, { properties: { contentType, ...more } })
+      // The device sends a report again if it gets no answer.
+      acknowledged.catch(() => undefined)
+    }
+
+    const intake = createIntake({
+      connection,
+      lanes,
+      async take(message) {
+        const subject = subjectOf(prefix, message.topic)
+        if (subject === null) return
+        const taken = await takeMessage(taking, subject, message)
+        counted.messageTaken(subject.kind, taken.status === 200 ? 'taken' : 'refused')
+        // Before the acknowledgement: a message whose answer did not reach the broker is delivered again.
+        await answer(subject, message, taken)
+      },
+      dropped: () => counted.messageTaken('report', 'dropped'),
+    })
+    let isSubscribed = false
+    client.on('close', () => {
+      isSubscribed = false
+    })
+    client.on('connect', () => {
+      client.subscribe(filtersOf(prefix, group), { qos: 1 }, (error) => {
+        isSubscribed = error === null
+        if (isSubscribed) log.info({ session: index }, 'reports are received by MQTT')
+        else if (!isStopped) log.error({ session: index, error }, 'the MQTT broker refused the subscription')
+      })
+    })
+    return {
+      size: intake.size,
+      isConnected: () => isSubscribed,
+      async stop() {
+        await intake.finish()
+        await connection.close(client.connected)
+      },
+      drop: () => connection.close(false),
+    }
+  }
+
+  const sessions = createSessions({ database, count: config.sessions, open, log, clock, interval })
+  return {
+    async stop() {
+      isStopped = true
+      await sessions.stop()
+    },
+  }
+}
+
+/** The broker checks certificates, so a certificate is proved by the topic that it may publish to. */
+function methodsOf(methods: DeviceAuthConfig['methods']): DeviceAuthConfig['methods'] {
+  return [...new Set(methods.map((method) => (method === 'mtls' ? 'open' : method)))]
+}

@@ -1,0 +1,38 @@
+/** A message as an HTTP request, so that the methods of DEVICE_AUTH read credentials from its user properties as from headers. */
+import { IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
+import { DomainError } from '../domain/errors.ts'
+import type { Message } from './intake.ts'
+
+/** Characters of all user properties. HTTP limits headers to the same. */
+const longestProperties = 16 << 10
+
+/** It is never connected, so no method finds a certificate or an address. */
+const nowhere = new Socket()
+
+/** The target URI of the request is `mqtt://` and the topic. Throws LIMIT_EXCEEDED. */
+export function toRequest(prefix: string, { topic, properties }: Message): IncomingMessage {
+  const request = new IncomingMessage(nowhere)
+  // A method that HTTP does not know: no signature of an HTTP request is valid for a message, and none of a message for HTTP.
+  request.method = 'PUBLISH'
+  request.url = topic.slice(prefix.length)
+  const { userProperties = {}, contentType } = properties
+  const headers: Record<string, string[]> = {}
+  let size = 0
+  for (const [name, values] of Object.entries(userProperties)) {
+    const list = [values].flat()
+    headers[name.toLowerCase()] = [...(headers[name.toLowerCase()] ?? []), ...list]
+    for (const value of list) size += name.length + value.length
+  }
+  if (size > longestProperties)
+    throw new DomainError(
+      'LIMIT_EXCEEDED',
+      `the user properties have ${size} characters: at most ${longestProperties} are read`,
+    )
+  // Another name for the same property would not be what the broker and other clients see.
+  delete headers['content-type']
+  if (contentType !== undefined) headers['content-type'] = [contentType]
+  request.headersDistinct = headers
+  request.headers = Object.fromEntries(Object.entries(headers).map(([name, values]) => [name, values.join(', ')]))
+  return request
+}

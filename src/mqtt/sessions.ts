@@ -1,0 +1,117 @@
+/**
+ * The sessions of the shared subscription. A broker keeps the unacknowledged and the queued messages of a session until its client returns.
+ * So a session must not belong to a server that may not return: the servers hold them by leases, like clusters, and a server takes over the
+ * sessions of one that is gone.
+ *
+ *   count the servers → give back what exceeds the share → take free sessions up to the share
+ */
+import { randomUUID } from 'node:crypto'
+import type { Millis } from '../domain/values.ts'
+import type { Log } from '../log.ts'
+import type { Database } from '../store/database.ts'
+import { countLeaseHolders, holdLeases, releaseLeases } from '../store/read/cluster-watch.ts'
+
+/** One open session. */
+export interface Session {
+  /** Messages that are not acknowledged. */
+  size(): number
+  isConnected(): boolean
+  /** Takes no further message, and ends the connection. The session stays at the broker. */
+  stop(): Promise<void>
+  /** Drops the connection: another server may hold the session already. */
+  drop(): Promise<void>
+}
+
+export interface SessionsOptions {
+  readonly database: Pick<Database, 'session'>
+  readonly count: number
+  readonly open: (index: number) => Session
+  readonly log: Log
+  readonly clock: () => Millis
+  /** Milliseconds between renewals. A lease lasts six of them. */
+  readonly interval: number
+}
+
+export interface Sessions {
+  held(): readonly Session[]
+  stop(): Promise<void>
+}
+
+const sessionName = (index: number): string => `mqtt:session:${index}`
+const serverPrefix = 'mqtt:server:'
+
+export function createSessions({ database, count, open, log, clock, interval }: SessionsOptions): Sessions {
+  const { session: db } = database
+  const holder = randomUUID()
+  const term = 6 * interval
+  const held = new Map<string, Session>()
+  const all = Array.from({ length: count }, (_, index) => ({ index, name: sessionName(index) }))
+  /** A time of performance.now(), because the wall clock can be set. The lease begins no earlier than its request was sent. */
+  let heldUntil = 0
+  let isStopped = false
+  let round: Promise<void> | null = null
+
+  async function renew(): Promise<void> {
+    const asked = performance.now()
+    try {
+      const own = `${serverPrefix}${holder}`
+      await holdLeases(db, { names: [own, ...held.keys()], holder, now: clock(), term })
+      const servers = await countLeaseHolders(db, serverPrefix, clock())
+      const share = Math.ceil(count / Math.max(servers, 1))
+      await giveBack([...held.keys()].slice(share))
+      const free = shuffled(all.map(({ name }) => name).filter((name) => !held.has(name)))
+      const names = [...held.keys(), ...free.slice(0, Math.max(share - held.size, 0))]
+      const mine = await holdLeases(db, { names, holder, now: clock(), term })
+      heldUntil = asked + term
+      await Promise.all([...held].filter(([name]) => !mine.has(name)).map(([name, session]) => lose(name, session)))
+      if (!isStopped)
+        for (const { index, name } of all) if (mine.has(name) && !held.has(name)) held.set(name, open(index))
+    } catch (error) {
+      log.warn({ error }, 'the leases of MQTT sessions were not renewed: trying again')
+      if (performance.now() + interval < heldUntil) return
+      await Promise.all([...held].map(([name, session]) => lose(name, session)))
+    }
+  }
+
+  async function lose(name: string, session: Session): Promise<void> {
+    held.delete(name)
+    await session.drop()
+  }
+
+  async function giveBack(names: readonly string[]): Promise<void> {
+    if (names.length === 0) return
+    await Promise.all(names.map((name) => held.get(name)?.stop()))
+    for (const name of names) held.delete(name)
+    await releaseLeases(db, names, holder)
+  }
+
+  const tick = (): void => {
+    round ??= renew().finally(() => {
+      round = null
+    })
+  }
+  const timer = setInterval(tick, interval)
+  tick()
+
+  return {
+    held: () => [...held.values()],
+    async stop() {
+      isStopped = true
+      clearInterval(timer)
+      await round
+      await Promise.all([...held.values()].map((session) => session.stop()))
+      const names = [...held.keys(), `${serverPrefix}${holder}`]
+      await releaseLeases(db, names, holder).catch((error: unknown) =>
+        log.debug({ error }, 'the leases of MQTT sessions were not released'),
+      )
+    },
+  }
+}
+
+/** Servers that start together take different sessions. */
+function shuffled(names: readonly string[]): string[] {
+  return names
+    .map((name) => ({ name, order: Math.random() }))
+    .toSorted((a, b) => a.order - b.order)
+    .map(({ name }) => name)
+}

@@ -1,0 +1,104 @@
+/** Mosquitto, a broker of MQTT, on a port and in a folder of its own. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { connect, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+export interface Mosquitto {
+  readonly url: string
+  readonly port: number
+  /** Starts it again, on the same port. */
+  start(): Promise<void>
+  /** SIGTERM: it writes its sessions and retained messages, if it keeps them. SIGKILL: it does not. */
+  stop(signal?: 'SIGTERM' | 'SIGKILL'): Promise<void>
+  dispose(): Promise<void>
+}
+
+export interface MosquittoOptions {
+  /** Whether sessions and retained messages outlive an orderly end. */
+  readonly isPersistent?: boolean
+  /** Lines of its topic rules. Clients then need a user name, and any is accepted. */
+  readonly rules?: readonly string[]
+}
+
+/** The program; null where there is none. */
+export function findMosquitto(): string | null {
+  const folders = [...(process.env.PATH ?? '').split(':'), '/usr/sbin']
+  return folders.map((folder) => join(folder, 'mosquitto')).find((file) => existsSync(file)) ?? null
+}
+
+export async function startMosquitto({ isPersistent = false, rules }: MosquittoOptions = {}): Promise<Mosquitto> {
+  const program = findMosquitto()
+  if (!program) throw new Error('there is no mosquitto on this machine')
+  const folder = mkdtempSync(join(tmpdir(), 'rollcall-mosquitto-'))
+  const port = await freePort()
+  const configuration = join(folder, 'mosquitto.conf')
+  if (rules) writeFileSync(join(folder, 'rules'), `${rules.join('\n')}\n`, { mode: 0o700 })
+  writeFileSync(
+    configuration,
+    [
+      `listener ${port} 127.0.0.1`,
+      'allow_anonymous true',
+      'max_queued_messages 0',
+      // It changes to another user otherwise, who may not write to the folder of a test.
+      ...(process.getuid?.() === 0 ? ['user root'] : []),
+      ...(isPersistent ? ['persistence true', `persistence_location ${folder}/`] : ['persistence false']),
+      ...(rules ? [`acl_file ${join(folder, 'rules')}`] : []),
+    ].join('\n'),
+  )
+  let child: ChildProcess | null = null
+  let said = ''
+
+  async function start(): Promise<void> {
+    const started = spawn(program ?? '', ['-c', configuration], { stdio: ['ignore', 'ignore', 'pipe'] })
+    child = started
+    started.stderr.setEncoding('utf8').on('data', (text: string) => {
+      said += text
+    })
+    while (!(await answers(port))) {
+      if (isOver(started)) throw new Error(`mosquitto does not start: ${said}`)
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+  }
+
+  async function stop(signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> {
+    if (!child || isOver(child)) return
+    const ended = once(child, 'close')
+    child.kill(signal)
+    await ended
+  }
+
+  await start()
+  return {
+    url: `mqtt://127.0.0.1:${port}`,
+    port,
+    start,
+    stop,
+    async dispose() {
+      await stop('SIGKILL')
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+function isOver({ exitCode, signalCode }: ChildProcess): boolean {
+  return exitCode !== null || signalCode !== null
+}
+
+function answers(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1')
+  return new Promise<boolean>((resolve) => {
+    socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
+  }).finally(() => socket.destroy())
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  await new Promise((resolve) => server.close(resolve))
+  if (typeof address !== 'object' || !address) throw new Error('there is no free port')
+  return address.port
+}
