@@ -17,6 +17,7 @@ import { markSilent } from './commands/silence.ts'
 import { markStalled } from './commands/stall.ts'
 import { createDuties, type Duty } from './duties.ts'
 import { createPartitioning, createRetention } from './history.ts'
+import { createSearchIndex } from './search-index.ts'
 import type { Writer } from './writer.ts'
 
 export interface Maintenance {
@@ -127,6 +128,7 @@ function dutiesOf(options: MaintenanceOptions, signal: AbortSignal): readonly Du
     createStandstill(options),
     createAlertEvaluation(database, writer),
     createCheckpoints(database),
+    createSearchIndex(database),
   ]
   if (database.kind === 'pglite')
     duties.push({

@@ -80,6 +80,11 @@ export const targets = pgTable(
     index('targets_retired').on(t.name).where(sql`retired_at is not null`),
     index('targets_connectivity').on(t.connectivity).where(sql`kind = 'DEVICE' and retired_at is null`),
     index('targets_labels').using('gin', sql`labels jsonb_path_ops`),
+    // Heartbeats change no name, so they stay HOT updates.
+    index('targets_display_name')
+      .using('gin', sql`text_trigrams(lower(display_name)) collate "C"`)
+      .with({ fastupdate: false })
+      .where(sql`display_name is not null`),
   ],
 )
 

@@ -16,7 +16,11 @@ export const deviceProfiles = pgTable(
     /** Labels that the device gives itself. Access scopes ignore them: otherwise a device could choose who sees it. */
     labels: jsonb('labels').notNull().default([]),
   },
-  () => [index('device_profiles_labels').using('gin', sql`labels jsonb_path_ops`)],
+  () => [
+    index('device_profiles_labels').using('gin', sql`labels jsonb_path_ops`),
+    index('device_profiles_vendor').using('hash', sql`device_capability(capabilities, 'vendor')`),
+    index('device_profiles_model').using('hash', sql`device_capability(capabilities, 'modelNumber')`),
+  ],
 )
 
 /** Desired documents, byte for byte, by digest (`sha256:` and the hash). They are never removed: they are the record of what was desired. */

@@ -1,4 +1,5 @@
-/** What background duties keep: how each of them goes, and what is needed to find standstills (store/write/standstill.ts). */
+/** What background duties keep: how each of them goes, and what they derive from the log and from the deployments. */
+import { sql } from 'drizzle-orm'
 import { bigint, boolean, doublePrecision, index, integer, pgTable, primaryKey, text } from 'drizzle-orm/pg-core'
 import { deploymentState, instant, key, revision } from './columns.ts'
 
@@ -65,5 +66,27 @@ export const stepsInProgress = pgTable(
     primaryKey({ columns: [t.deploymentKey, t.component] }),
     index('steps_in_progress_step').on(t.rolloutKey, t.component, t.state, t.since),
     index('steps_in_progress_since').on(t.hasPeers, t.since),
+  ],
+)
+
+/**
+ * What filters of deployments look for and what seldom changes: an inverted index beside the deployments (store/write/search-entries.ts). Indexes of
+ * the deployments themselves were rejected: each report writes its row anew, and so pays for every index.
+ */
+export const deploymentSearch = pgTable(
+  'deployment_search',
+  {
+    deploymentKey: key('deployment_key').primaryKey(),
+    /** `a:` and the application, `v:` and its version, `c:` and the name of each component. */
+    terms: text('terms').array().notNull(),
+    /** What the filter `text` looks into, in lower case. Null: it is too long for an index. */
+    text: text('text'),
+  },
+  (t) => [
+    // The collation "C" compares bytes. Another would make each entry several times dearer.
+    index('deployment_search_parts')
+      .using('gin', sql`terms collate "C"`, sql`text_trigrams(text) collate "C"`)
+      .with({ fastupdate: false }),
+    index('deployment_search_long').on(t.deploymentKey).where(sql`text is null`),
   ],
 )

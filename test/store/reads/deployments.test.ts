@@ -2,9 +2,9 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Deployment } from '../../../src/domain/deployment.ts'
 import type { Target } from '../../../src/domain/target.ts'
-import type { Revision } from '../../../src/domain/values.ts'
+import type { DeploymentState, Revision } from '../../../src/domain/values.ts'
 import type { Database } from '../../../src/store/database.ts'
-import type { DeploymentFilter } from '../../../src/store/read/deployment-filter.ts'
+import type { DeploymentCondition, DeploymentFilter } from '../../../src/store/read/deployment-filter.ts'
 import {
   countDeployments,
   type DeploymentOrder,
@@ -16,9 +16,10 @@ import { type SourceLimits, sourceLimits } from '../../../src/store/read/filters
 import { targetsByKey } from '../../../src/store/read/targets.ts'
 import type { Page, PageRequest } from '../../../src/store/sql/order.ts'
 import type { ShownDeployment } from '../../../src/store/sql/rows.ts'
+import { indexChanged, readIndexed } from '../../../src/store/write/search-entries.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
-import { type Life, live } from './history.ts'
-import { comparisons, countsOf, filters, matches } from './reference.ts'
+import { componentNames, type Life, live } from './history.ts'
+import { comparisons, countsOf, filters, matches, some } from './reference.ts'
 
 interface Question {
   readonly scope: Scope
@@ -46,7 +47,10 @@ describe.each(stores)('lists and counts of deployments on $name', (store) => {
   beforeAll(async () => {
     empty = await store.create()
     database = await empty.open()
-    life = await live(database, 5, 90)
+    // The search index has entries that are out of date, and none of what is new.
+    life = await live(database, 5, 90, async (step) => {
+      if (step % 25 === 24) await indexChanged(database.session, await readIndexed(database.session), 1_000)
+    })
     present = life.moments.at(-1)?.deployments ?? []
     const targetKeys = present.map(({ targetKey }) => targetKey)
     targets = await targetsByKey(database.session, targetKeys)
@@ -245,6 +249,44 @@ describe.each(stores)('lists and counts of deployments on $name', (store) => {
     }
   })
 
+  it('find the same through the search index, however far it has come', async () => {
+    const { session } = database
+    const entries = async () => {
+      return session.run('select deployment_key as key, terms::text, text from deployment_search order by 1')
+    }
+    const follow = async (limit: number, stops: () => Promise<void>): Promise<void> => {
+      for (let read = await indexChanged(session, await readIndexed(session), limit); read; ) {
+        await stops()
+        read = await indexChanged(session, read.cursor, limit)
+      }
+    }
+    const searches = fc.sample(
+      fc.record({
+        filter: searched,
+        order: fc.constantFrom(...deploymentOrders),
+        limits: fc.constantFrom(...limits.slice(1)),
+      }),
+      { numRuns: 25, seed: 2 },
+    )
+    const compare = async (): Promise<void> => {
+      for (const { filter, order, limits } of searches) {
+        const question: Question = { ...whole, filter, order, limits }
+        const page = await ask(question, 0, { size: 100, after: null, before: null, backward: false })
+        const found = page.edges.map(({ node }) => node.key)
+        expect({ filter, found }).toEqual({ filter, found: answer(question, 0).map(({ key }) => key) })
+        const counts = await countDeployments(session, question.scope, filter, null, limits)
+        expect([filter, counts.get(0)]).toEqual([filter, countsOf(answer(question, 0))])
+      }
+    }
+    await follow(1_000, compare)
+    const followed = await entries()
+    expect(followed.length).toBe(visible().length)
+    await session.run('delete from deployment_search')
+    await session.run("update duties set cursor = 0 where name = 'search'")
+    await follow(Math.ceil(present.length / 2), compare)
+    expect(await entries()).toEqual(followed)
+  })
+
   const visible = (): readonly Deployment[] => present.filter(({ forgottenAt }) => forgottenAt === null)
 
   /** The whole list, as it should be. */
@@ -269,6 +311,24 @@ describe.each(stores)('lists and counts of deployments on $name', (store) => {
     return found
   }
 })
+
+/** Conditions that the search index serves, alone and together, with characters that JSON and SQL write in other ways. */
+const leaf: fc.Arbitrary<DeploymentCondition> = fc.record(
+  {
+    applications: some(['shop', 'Till%', '\0', 'nothing']),
+    applicationVersions: some(['1.0', '1.1']),
+    components: some([...componentNames, 'nothing']),
+    text: fc.constantFrom('press', 'PRESS "', 'till%', 'al', 'gw/', 'eta', 'full', 'nothing-like-it', '\0ab'),
+    states: some<DeploymentState>(['FAILED', 'INSTALLED']),
+  },
+  { requiredKeys: [] },
+)
+const searched: fc.Arbitrary<DeploymentFilter> = fc.oneof(
+  leaf,
+  fc.tuple(leaf, leaf).map(([a, b]) => ({ ...a, where: { and: [b] } })),
+  fc.tuple(leaf, leaf).map(([a, b]) => ({ where: { or: [a, b] } })),
+  fc.tuple(leaf, leaf).map(([a, b]) => ({ ...a, where: { not: b } })),
+)
 
 const whole: Question = { scope: { of: 'fleet' }, filter: {}, order: 'NAME', asOf: null, limits: sourceLimits }
 

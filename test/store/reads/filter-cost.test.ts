@@ -9,6 +9,7 @@ import { countDeployments, deploymentOrders, pageDeployments } from '../../../sr
 import type { SourceLimits } from '../../../src/store/read/filters/deployment-source.ts'
 import type { PageRequest } from '../../../src/store/sql/order.ts'
 import { writeCheckpoints } from '../../../src/store/write/checkpoints.ts'
+import { indexChanged, readIndexed } from '../../../src/store/write/search-entries.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
 import { readPlans } from './plan.ts'
 
@@ -38,8 +39,12 @@ const filters: Readonly<Record<string, readonly [rare: DeploymentFilter, common:
     { where: { or: [{ hasError: true }, { label: { key: 'site', equals: 'large' } }] } },
   ],
   not: [{ where: { not: { consistent: true }, consistent: false } }, { where: { not: { hasError: true } } }],
-  components: [{ components: ['ui'], errorCodes: ['E_RARE'] }, { components: ['api'] }],
-  text: [{ text: 'dep-777' }, { text: 'dep' }],
+  components: [{ components: ['rare'] }, { components: ['api'] }],
+  applications: [{ applications: ['rare'] }, { applications: ['app'], applicationVersions: ['1'] }],
+  text: [{ text: '-7777' }, { text: 'dep' }],
+  names: [{ text: 'Press 1' }, { text: 'press' }],
+  connectivity: [{ connectivity: ['OFFLINE'] }, { connectivity: ['ONLINE'] }],
+  models: [{ models: ['rare'] }, { vendors: ['common'] }],
   changed: [{ changedBefore: began + 3_500 }, { where: { and: [{ changedAfter: began + 5_000_000 }] } }],
 }
 
@@ -51,6 +56,7 @@ describe.each(stores)('filtered reads on $name', (store) => {
     empty = await store.create()
     database = await empty.open()
     await database.transaction(fill)
+    while (await indexChanged(database.session, await readIndexed(database.session), size - 3));
     await database.session.run('analyze')
     // As the duty does.
     await writeCheckpoints(database, (await readHead(database.session)).revision, [0])
@@ -63,7 +69,7 @@ describe.each(stores)('filtered reads on $name', (store) => {
   it('read few rows for every filter, alone and in pairs, or refuse', async () => {
     const dear: object[] = []
     const alone = Object.entries(filters).flatMap(([name, [rare, common]]) => [
-      { name: `rare ${name}`, filter: rare, isRare: name !== 'text' },
+      { name: `rare ${name}`, filter: rare, isRare: true },
       { name: `common ${name}`, filter: common, isRare: false },
     ])
     const pairs = alone.flatMap((a, i) =>
@@ -115,22 +121,28 @@ async function fill(session: Session): Promise<void> {
   const rare = 'i <= 3'
   const changedAt = sql`${new Date(began).toISOString()}::timestamptz + make_interval(secs => i)`
   const error = (code: SQL): SQL => sql`json_build_object('code', ${code}, 'message', 'disk full')::text`
-  await session.rows(sql`insert into targets (key, kind, name, labels)
-    select i, 'DEVICE', 'device-' || i, case when ${sql.raw(rare)} then '[{"key":"site","value":"small"},{"key":"ring","value":"0"}]'::jsonb
+  await session.rows(sql`insert into targets (key, kind, name, display_name, connectivity, labels)
+    select i, 'DEVICE', 'device-' || i, case when ${sql.raw(rare)} then 'Press ' || i end,
+      case when ${sql.raw(rare)} then 'OFFLINE' else 'ONLINE' end::connectivity, case when ${sql.raw(rare)} then '[{"key":"site","value":"small"},{"key":"ring","value":"0"}]'::jsonb
       when i % 2 = 0 then '[{"key":"site","value":"large"}]' else '[]' end from generate_series(1, ${size}) i`)
-  await session.rows(sql`insert into deployments (key, deployment_id, reporter, target_key, rollout_key, state, derived_state, consistent,
+  await session.rows(sql`insert into device_profiles (target_key, capabilities)
+    select i, json_build_object('properties', json_build_object('vendor', 'common', 'modelNumber', case when ${sql.raw(rare)} then 'rare' end))::text
+    from generate_series(1, ${size}, 2) i`)
+  await session.rows(sql`insert into deployments (key, deployment_id, reporter, target_key, rollout_key, application, application_version, state, derived_state, consistent,
       convergence, readiness, error, components, claimed, attempt, received_at, changed_at, revision, marks)
-    select i, 'dep-' || i, 'device-' || i, i, i, case when ${sql.raw(rare)} then 'FAILED' else 'INSTALLED' end::deployment_state,
+    select i, 'dep-' || i, 'device-' || i, i, i, case when ${sql.raw(rare)} then 'rare' else 'app' end, '1', case when ${sql.raw(rare)} then 'FAILED' else 'INSTALLED' end::deployment_state,
       case when ${sql.raw(rare)} then 'FAILED' else 'INSTALLED' end::deployment_state, i > 3,
       case when ${sql.raw(rare)} then 'STALE' else 'CONVERGED' end::convergence,
       case when ${sql.raw(rare)} then 'PENDING' when i % 2 = 0 then 'READY' else 'UNKNOWN' end::readiness,
       case when ${sql.raw(rare)} then ${error(sql`'E_RARE'::text`)}::json when i % 2 = 0 then ${error(sql`'E_COMMON'::text`)}::json end,
-      '[{"name":"api","state":"INSTALLED","error":null,"changedAt":1,"revision":1},{"name":"ui","state":"INSTALLED","error":null,"changedAt":1,"revision":1}]',
+      json_build_array(json_build_object('name', 'api', 'state', 'INSTALLED', 'error', null, 'changedAt', 1, 'revision', 1),
+        json_build_object('name', case when ${sql.raw(rare)} then 'rare' else 'ui' end, 'state', 'INSTALLED', 'error', null, 'changedAt', 1, 'revision', 1)),
       true, 1, ${changedAt}, ${changedAt}, ${base}::bigint + i, '{}' from generate_series(1, ${size}) i`)
   await session.rows(sql`insert into change_log (first_revision, last_revision, at, deployment_key, target_key, rollout_key, changes)
     select ${base}::bigint + i, ${base}::bigint + i, ${changedAt}, i, i, i, '[]' from generate_series(1, ${size}) i`)
   // As autovacuum does.
-  await session.run(`select gin_clean_pending_list('targets_labels'::regclass)`)
+  for (const index of ['targets_labels', 'device_profiles_labels'])
+    await session.run(`select gin_clean_pending_list('${index}'::regclass)`)
   await session.rows(sql`update log_head set revision = ${base + size}::bigint, installed = ${size - 3}, failed = 3,
     tail_at = ${new Date(began).toISOString()}::timestamptz, at = now()`)
   await session.rows(sql`update epochs set began_at = ${new Date(began).toISOString()}::timestamptz`)

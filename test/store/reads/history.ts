@@ -49,7 +49,12 @@ export function liveBy(
   }
 }
 
-export async function live(database: Database, seed: number, steps: number): Promise<Life> {
+export async function live(
+  database: Database,
+  seed: number,
+  steps: number,
+  after: (step: number) => Promise<unknown> = async () => {},
+): Promise<Life> {
   const pick = pickerOf(seed)
   // The log's time never decreases: begin where it is.
   const { at } = await readHead(database.session)
@@ -61,6 +66,7 @@ export async function live(database: Database, seed: number, steps: number): Pro
     const commands = Array.from({ length: 1 + pick.number(3) }, () => randomAct(pick, known))
     await Promise.all(commands.map((act) => act(submit)))
     moments.push(await readMoment(database.session))
+    await after(step)
   }
   return { moments, submit }
 }

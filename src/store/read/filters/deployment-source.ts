@@ -9,12 +9,11 @@
  * where statistics are missing or values correlate, and then a list reads the fleet for seconds.
  */
 import { type SQL, sql } from 'drizzle-orm'
-import type { PgColumn } from 'drizzle-orm/pg-core'
 import { DomainError } from '../../../domain/errors.ts'
 import { readHead } from '../../connection/log-head.ts'
 import type { Session } from '../../database.ts'
-import { all, isAnyOf, type ListType, listParameter } from '../../sql/parameters.ts'
-import { deployments, logHead, rollouts } from '../../tables/schema.ts'
+import { all, isAnyOf } from '../../sql/parameters.ts'
+import { logHead, rollouts } from '../../tables/schema.ts'
 import { rangeOfTimes } from '../changes/time-range.ts'
 import {
   type DeploymentCondition,
@@ -28,6 +27,8 @@ import {
   presentFields,
 } from '../deployment-filter.ts'
 import type { Scope } from '../deployment-scope.ts'
+import { searchRanges } from './search-range.ts'
+import { beside, byRevision, countUpTo, listed, own, type Range, type Ranges, rowsIn, run } from './source-range.ts'
 import { targetsByIndex } from './target-filter.ts'
 
 export interface SourceLimits {
@@ -49,12 +50,6 @@ export type Source =
   | { readonly of: 'candidates'; readonly rows: SQL }
   /** `changed`: conditions on the revision that all rows match, because the filter has a time. */
   | { readonly of: 'walk'; readonly walked: number; readonly changed: readonly SQL[] }
-
-/** `from … where …` of rows `d` that an index finds, at most as many as its argument says. */
-type Range = (most: number) => SQL
-
-/** Their union. */
-type Ranges = readonly Range[]
 
 export async function sourceOfPage(
   session: Session,
@@ -114,7 +109,7 @@ async function estimate(
   if (!isWorthwhile(session, scope, filter)) return unserved
   const changed = await changedRevisions(session, filter)
   const choices = [
-    ...rangesOf(filter, filter),
+    ...choicesOf(filter, filter),
     ...scopeRanges(session, scope),
     ...(changed.length > 0 ? [[own(all(changed), byRevision)]] : []),
   ]
@@ -176,25 +171,36 @@ function conjuncts(selector: DeploymentSelector): readonly DeploymentCondition[]
   return [selector, ...(selector.and ?? []).flatMap(conjuncts)]
 }
 
+/** Each element is enough: its ranges have all rows that match. `within`: the filter as a whole. */
+function choicesOf(
+  { where, ...selector }: DeploymentFilter & DeploymentSelector,
+  within: DeploymentFilter,
+): readonly Ranges[] {
+  return [
+    ...searchRanges([...conjuncts(selector), ...(where ? conjuncts(where) : [])]),
+    ...rangesOfSelector(selector, within),
+    ...(where ? rangesOfSelector(where, within) : []),
+  ]
+}
+
 /** The rows that a scope or an access scope leaves. */
 function scopeRanges({ accessScope }: Session, scope: Scope): readonly Ranges[] {
-  const labels = accessScope?.labels ? (rangesOnTargets({ labels: accessScope.labels }) ?? []) : []
+  const labels = accessScope?.labels ? rangesOnTargets({ labels: accessScope.labels }) : []
   const ofProject = isAnyOf(rollouts.project, accessScope?.projects ?? [], 'text')
   return [
     ...(scope.of === 'rollout' ? [[ofRollouts(listed(scope.keys, 'bigint'))]] : []),
-    ...(labels.length > 0 ? [labels] : []),
+    ...labels,
     ...(accessScope?.projects
       ? [[ofRollouts(sql`select ${rollouts.key} as key from ${rollouts} where ${ofProject}`)]]
       : []),
   ]
 }
 
-/** Each element is enough: its ranges have all rows that match the filter. `within`: the filter as a whole. */
-function rangesOf(leaf: DeploymentFilter | DeploymentCondition, within: DeploymentFilter): readonly Ranges[] {
+function rangesOf(leaf: DeploymentCondition, within: DeploymentFilter): readonly Ranges[] {
   const { keys, deploymentIds, reporters, rolloutKeys, instanceIds, states, derivedStates, convergence } = leaf
   const { readiness, errorCodes, consistent, hasError: isWrong, stalled } = leaf
   const choices: (Ranges | null | false | undefined)[] = [
-    rangesOnTargets(leaf),
+    ...rangesOnTargets(leaf),
     keys && [beside(listed(keys, 'bigint'), sql`${d.key} = place.key`)],
     deploymentIds && [beside(listed(deploymentIds, 'text'), sql`${d.deploymentId} = place.key`)],
     reporters && [
@@ -219,74 +225,20 @@ function rangesOf(leaf: DeploymentFilter | DeploymentCondition, within: Deployme
     consistent === false && [own(sql`not ${d.consistent}`, byRevision)],
     stalled && !within.instanceIds && [own(sql`${d.stalled} and ${d.isCurrent}`, sql`order by ${d.rolloutKey}`)],
   ]
-  const where = 'where' in leaf && leaf.where ? rangesOfSelector(leaf.where, within) : []
-  return [...choices.filter((choice) => choice !== undefined && choice !== null && choice !== false), ...where]
+  return choices.filter((choice) => choice !== undefined && choice !== null && choice !== false)
 }
 
 function rangesOfSelector({ and, or, not, ...leaf }: DeploymentSelector, within: DeploymentFilter): readonly Ranges[] {
-  const ofParts = or?.map((part) => rangesOfSelector(part, within))
+  const ofParts = or?.map((part) => choicesOf(part, within))
   // One choice of each part, the first: their union has all rows.
   const union = ofParts?.every((choices) => choices.length > 0) ? [ofParts.flatMap(([first]) => first ?? [])] : []
   return [...rangesOf(leaf, within), ...(and ?? []).flatMap((part) => rangesOfSelector(part, within)), ...union]
 }
 
-function rangesOnTargets(leaf: Parameters<typeof targetsByIndex>[1]): Ranges | null {
-  const found = targetsByIndex(onTarget, leaf)
-  return found && [beside(found, sql`${d.targetKey} = place.key`)]
+function rangesOnTargets(leaf: Parameters<typeof targetsByIndex>[1]): readonly Ranges[] {
+  return targetsByIndex(onTarget, leaf).map((found) => [beside(found, sql`${d.targetKey} = place.key`)])
 }
 
 function ofRollouts(keys: SQL): Range {
   return beside(keys, sql`${d.rolloutKey} = place.key`, byRevision)
-}
-
-const isListed = sql`${d.forgottenAt} is null`
-
-/** The order of an index makes the planner use it, also where it expects to find some rows soon without. */
-const byRevision = sql`order by ${d.revision}`
-
-function own(condition: SQL, inOrder: SQL = sql``): Range {
-  return (most) =>
-    sql`from (select ${d}.* from ${deployments} ${d} where ${isListed} and ${condition} ${inOrder} limit ${most}) as ${d}`
-}
-
-/**
- * The rows with that value in a column that an index has before the revision. The row comparisons force the planner to use this index, as in
- * deployment-order.ts.
- */
-function run(column: PgColumn, value: string, condition: SQL = sql`true`): Range {
-  const of = sql`${value}::${sql.raw(column.getSQLType())}`
-  const place = sql`(${column}, ${d.revision})`
-  return own(
-    sql`${condition} and ${place} > (${of}, 0) and ${place} < (${of}, ${Number.MAX_SAFE_INTEGER}::bigint)`,
-    sql`order by ${column}, ${d.revision}`,
-  )
-}
-
-function listed(values: readonly (string | number)[], type: ListType): SQL {
-  return sql`select unnest(${listParameter([...new Set(values)], type)}) as key`
-}
-
-/**
- * The deployments of each `place.key`, by lookups: a planner without statistics would read all deployments. The limit counts listed ones only:
- * if it counted forgotten ones, a count could miss deployments that exist.
- */
-function beside(keys: SQL, condition: SQL, inOrder: SQL = sql``): Range {
-  return (most) => sql`from (${keys} offset 0) as place cross join lateral (
-    select ${d}.* from ${deployments} ${d} where ${isListed} and ${condition} ${inOrder} limit ${most}) as ${d}`
-}
-
-function countUpTo(ranges: Ranges, most: number): SQL {
-  if (ranges.length === 0) return sql`0`
-  const parts = ranges.map((range) => sql`(select 1 ${range(most)} limit ${most})`)
-  return sql`(select count(*)::int from (${sql.join(parts, sql` union all `)}) as entry)`
-}
-
-/** Rows in two ranges appear once. */
-function rowsIn(ranges: Ranges, most: number): SQL {
-  const [only] = ranges
-  if (!only) return sql`select ${d}.* from ${deployments} ${d} where false`
-  if (ranges.length === 1) return sql`select ${d}.* ${only(most)}`
-  const keys = ranges.map((range) => sql`select ${d.key} ${range(most)}`)
-  return sql`select ${d}.* from (${sql.join(keys, sql` union `)}) as found cross join lateral (
-    select ${d}.* from ${deployments} ${d} where ${d.key} = found.key offset 0) as ${d}`
 }

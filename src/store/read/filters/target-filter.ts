@@ -82,26 +82,44 @@ function hasEffectiveLabel(t: TargetRow, condition: LabelCondition): SQL {
 }
 
 function hasCapability(t: TargetRow, name: 'vendor' | 'modelNumber', values: readonly string[]): SQL {
-  return sql`${t.key} in (select ${deviceProfiles.targetKey} from ${deviceProfiles} where ${isAnyOf(capability(name), values, 'text')})`
+  return sql`exists (select 1 from ${deviceProfiles} where ${deviceProfiles.targetKey} = ${t.key} and ${isAnyOf(capability(name), values, 'text')})`
 }
 
+function withCapability(name: 'vendor' | 'modelNumber', values: readonly string[]): SQL {
+  return sql`select ${deviceProfiles.targetKey} as key from ${deviceProfiles} where ${isAnyOf(capability(name), values, 'text')}`
+}
+
+/** The same text as in the indexes (tables/desired.ts). */
 const capability = (name: 'vendor' | 'modelNumber'): SQLWrapper =>
-  sql`(${deviceProfiles.capabilities}::json #>> ${sql.raw(`'{properties,${name}}'`)})`
+  sql`device_capability(${deviceProfiles.capabilities}, ${sql.raw(`'${name}'`)})`
 
 /**
- * Keys of targets that may match, by an index. Null: no index finds them. The labels that devices give themselves have an index of
- * their own.
+ * Selects of the keys of targets that may match, each by a part of the condition. An index finds them, except those by the time of the last report:
+ * an index of it would make each heartbeat dearer, and there are fewer targets than deployments. The labels that devices give themselves
+ * have an index of their own.
  */
-export function targetsByIndex(t: TargetRow, condition: TargetCondition): SQL | null {
-  const { deviceIds, clusters, labels, label } = condition
+export function targetsByIndex(t: TargetRow, condition: TargetCondition): readonly SQL[] {
+  const { deviceIds, clusters, labels, label, vendors, models, connectivity, lastHeardAfter, lastHeardBefore } =
+    condition
   const from = (where: SQL): SQL => sql`select ${t.key} as key from ${targets} ${t} where ${where}`
   const conditions = targetConditions(t, [])
-  if (deviceIds) return from(conditions.deviceIds(deviceIds))
-  if (clusters) return from(conditions.clusters(clusters))
-  if (labels) return labelled(t, (row) => hasAnyLabel(row, labels))
-  if (!label || label.exists === false) return null
-  const { key, equals, in: some, notIn, exists, prefix } = label
+  const choices = [
+    deviceIds && from(conditions.deviceIds(deviceIds)),
+    clusters && from(conditions.clusters(clusters)),
+    labels && labelled(t, (row) => hasAnyLabel(row, labels)),
+    label && withLabel(t, label),
+    vendors && withCapability('vendor', vendors),
+    models && withCapability('modelNumber', models),
+    connectivity && byConnectivity(t, conditions.connectivity(connectivity)),
+    lastHeardAfter !== undefined && from(conditions.lastHeardAfter(lastHeardAfter)),
+    lastHeardBefore !== undefined && from(conditions.lastHeardBefore(lastHeardBefore)),
+  ]
+  return choices.filter((choice) => choice !== undefined && choice !== false && choice !== null)
+}
+
+function withLabel(t: TargetRow, { key, equals, in: some, notIn, exists, prefix }: LabelCondition): SQL | null {
   const values = equals === undefined ? some : [equals]
+  if (exists === false) return null
   if (values)
     return labelled(t, (row) =>
       hasAnyLabel(
@@ -111,6 +129,19 @@ export function targetsByIndex(t: TargetRow, condition: TargetCondition): SQL | 
     )
   if (notIn && exists === undefined && prefix === undefined) return null
   return labelled(t, (row) => hasLabelWhere(row, { key, exists: true }))
+}
+
+/** The index has the devices in service. Few targets are others. */
+function byConnectivity(t: TargetRow, condition: SQL): SQL {
+  const parts = [
+    sql`${t.kind} = 'DEVICE' and ${t.retiredAt} is null`,
+    sql`${t.kind} = 'DEVICE' and ${t.retiredAt} is not null`,
+    sql`${t.kind} in ('CLUSTER', 'CLOUD_REGION')`,
+  ]
+  return sql.join(
+    parts.map((part) => sql`(select ${t.key} as key from ${targets} ${t} where ${part} and ${condition})`),
+    sql` union all `,
+  )
 }
 
 /** Without duplicates, and row by row: a limit ends it early. */

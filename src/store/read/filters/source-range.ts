@@ -1,0 +1,85 @@
+/** Ranges of deployments that an index finds: how to read them, and how to count them up to a limit. */
+import { type SQL, sql } from 'drizzle-orm'
+import type { PgColumn } from 'drizzle-orm/pg-core'
+import { type ListType, listParameter } from '../../sql/parameters.ts'
+import { deployments } from '../../tables/schema.ts'
+import { d } from '../deployment-filter.ts'
+
+export interface Range {
+  /** `from … where …` of rows `d`, at most as many as its argument says. */
+  rows(most: number): SQL
+  /** What is counted instead. Absent: the rows. */
+  counted?(most: number): SQL
+}
+
+/** Their union. */
+export type Ranges = readonly Range[]
+
+const isListed = sql`${d.forgottenAt} is null`
+
+/** The order of an index makes the planner use it, also where it expects to find some rows soon without. */
+export const byRevision = sql`order by ${d.revision}`
+
+export function own(condition: SQL, inOrder: SQL = sql``): Range {
+  return {
+    rows: (most) =>
+      sql`from (select ${d}.* from ${deployments} ${d} where ${isListed} and ${condition} ${inOrder} limit ${most}) as ${d}`,
+  }
+}
+
+/**
+ * The rows with that value in a column that an index has before the revision. The row comparisons force the planner to use this index, as in
+ * deployment-order.ts.
+ */
+export function run(column: PgColumn, value: string, condition: SQL = sql`true`): Range {
+  const of = sql`${value}::${sql.raw(column.getSQLType())}`
+  const place = sql`(${column}, ${d.revision})`
+  return own(
+    sql`${condition} and ${place} > (${of}, 0) and ${place} < (${of}, ${Number.MAX_SAFE_INTEGER}::bigint)`,
+    sql`order by ${column}, ${d.revision}`,
+  )
+}
+
+export function listed(values: readonly (string | number)[], type: ListType): SQL {
+  return sql`select unnest(${listParameter([...new Set(values)], type)}) as key`
+}
+
+/**
+ * The deployments of each `place.key`, by lookups: a planner without statistics would read all deployments. The limit counts listed ones only:
+ * if it counted forgotten ones, a count could miss deployments that exist.
+ */
+export function beside(keys: SQL, condition: SQL, inOrder: SQL = sql``): Range {
+  return {
+    rows: (most) => sql`from (${keys} offset 0) as place cross join lateral (
+      select ${d}.* from ${deployments} ${d} where ${isListed} and ${condition} ${inOrder} limit ${most}) as ${d}`,
+  }
+}
+
+/**
+ * The deployments of the keys of an index beside them. The keys are counted, because to look each deployment up would cost as much as to read the
+ * page.
+ */
+export function keyed(keys: SQL): Range {
+  const found = (most: number): SQL => sql`(${keys} limit ${most}) as place`
+  return {
+    rows: (most) => sql`from (select * from ${found(most)} offset 0) as place cross join lateral (
+      select ${d}.* from ${deployments} ${d} where ${d.key} = place.key and ${isListed} offset 0) as ${d}`,
+    counted: (most) => sql`from ${found(most)}`,
+  }
+}
+
+export function countUpTo(ranges: Ranges, most: number): SQL {
+  if (ranges.length === 0) return sql`0`
+  const parts = ranges.map((range) => sql`(select 1 ${(range.counted ?? range.rows)(most)} limit ${most})`)
+  return sql`(select count(*)::int from (${sql.join(parts, sql` union all `)}) as entry)`
+}
+
+/** Rows in two ranges appear once. */
+export function rowsIn(ranges: Ranges, most: number): SQL {
+  const [only] = ranges
+  if (!only) return sql`select ${d}.* from ${deployments} ${d} where false`
+  if (ranges.length === 1) return sql`select ${d}.* ${only.rows(most)}`
+  const keys = ranges.map((range) => sql`select ${d.key} ${range.rows(most)}`)
+  return sql`select ${d}.* from (${sql.join(keys, sql` union `)}) as found cross join lateral (
+    select ${d}.* from ${deployments} ${d} where ${d.key} = found.key offset 0) as ${d}`
+}
