@@ -1,5 +1,5 @@
 /** Metrics of the server for Prometheus. Labels have fixed sets of values: no device or deployment becomes a time series. */
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry, type RegistryContentType } from 'prom-client'
 import { deviceAuthMethods, refusalReasons } from './auth/devices/refusal.ts'
 import { margoDialects } from './dialects/margo/parse.ts'
 import { type DeviationKind, deviationKinds } from './domain/deviation.ts'
@@ -7,13 +7,14 @@ import { errorCodes } from './domain/errors.ts'
 import { type Verdict, verdicts } from './domain/report.ts'
 import { type FleetMetricsDeps, registerFleetMetrics, shared } from './fleet-metrics.ts'
 import { type LimitName, limitNames } from './limits/limits.ts'
+import { printOpenMetrics } from './open-metrics.ts'
+import { registerStaleRuns } from './stale-runs.ts'
 import { registerStandbyMetrics } from './standbys.ts'
 import type { Standbys } from './store/database.ts'
 import { sinkKinds } from './store/tables/columns.ts'
 
-/** So many consecutive STALE reports from one reporter are a run: its clock or its counter is wrong. */
-const runLength = 10
-const mostReporters = 50_000
+/** OpenMetrics allows 128 characters for all labels of an exemplar. */
+const longestExemplar = 100
 /** prom-client's sums of gauges: Prometheus reserves the suffix for counters. The gauges by type remain. */
 const misnamed = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total']
 /** What became of a custom resource that a cluster showed. */
@@ -42,7 +43,7 @@ export interface Metrics {
     readonly verdict: (typeof pictureVerdicts)[number]
     readonly count: number
   }): void
-  batchCommitted(batch: { readonly size: number; readonly seconds: number }): void
+  batchCommitted(batch: { readonly size: number; readonly seconds: number; readonly revision: number }): void
   /** Read at each scrape. */
   observe(state: {
     queued(): number
@@ -64,6 +65,9 @@ export interface Metrics {
   readonly registry: Registry
   readonly contentType: string
   print(): Promise<string>
+  readonly openMetricsType: string
+  /** With exemplars. */
+  printOpenMetrics(): Promise<string>
 }
 
 /** One sink, from the view of this process. */
@@ -98,13 +102,22 @@ export interface ClusterState {
 }
 
 export function createMetrics(): Metrics {
+  // prom-client refuses exemplars in a registry of the text format at that moment, although the text format only leaves them out.
   const registry = new Registry()
+  const format = registry as Registry<RegistryContentType>
+  format.setContentType(Registry.OPENMETRICS_CONTENT_TYPE)
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
   for (const name of misnamed) registry.removeSingleMetric(name)
   const counter = <Label extends string>(name: string, help: string, ...labelNames: Label[]): Counter<Label> =>
     new Counter({ name, help, labelNames, registers })
-  const reports = counter('rollcall_reports_total', 'Acknowledged reports.', 'verdict', 'dialect')
+  const reports = new Counter<'verdict' | 'dialect' | 'reporter'>({
+    ...{
+      name: 'rollcall_reports_total',
+      help: 'Acknowledged reports. Exemplar: the reporter of the latest STALE one.',
+    },
+    ...{ labelNames: ['verdict', 'dialect'], enableExemplars: true, registers },
+  })
   const refused = counter('rollcall_reports_refused_total', 'Refused reports, by HTTP status.', 'status')
   const limited = counter('rollcall_limited_total', 'What was refused because it was too much, by limit.', 'limit')
   const rejections = counter(
@@ -123,24 +136,17 @@ export function createMetrics(): Metrics {
     'kind',
   )
   const nonConforming = counter('rollcall_reports_nonconforming_total', 'Reports that said FAILED without an error.')
-  const staleRuns = counter(
-    'rollcall_stale_runs_total',
-    `Times that a reporter has sent ${runLength} STALE reports on end.`,
-  )
-  const staleReporters = new Gauge({
-    name: 'rollcall_stale_reporters',
-    help: `Reporters whose last ${runLength} reports or more were all STALE.`,
-    registers,
-  })
+  const countRun = registerStaleRuns(registers)
   const batchSize = new Histogram({
     name: 'rollcall_batch_size',
     help: 'Reports and other commands in one transaction.',
     buckets: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000],
     registers,
   })
-  const commitSeconds = new Histogram({
+  const commitSeconds = new Histogram<'revision'>({
     name: 'rollcall_commit_seconds',
-    help: 'From the begin of a transaction to the end of its COMMIT.',
+    help: 'From the begin of a transaction to the end of its COMMIT. Exemplars: the revision of the log after it.',
+    enableExemplars: true,
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5],
     registers,
   })
@@ -156,10 +162,12 @@ export function createMetrics(): Metrics {
     'cluster',
     'verdict',
   )
-  const runs = new Map<string, number>()
+
+  format.setContentType(Registry.PROMETHEUS_CONTENT_TYPE)
 
   // Every label from the start: a rate over a series that begins with 1 misses the first event.
-  for (const verdict of verdicts) for (const dialect of margoDialects) reports.inc({ verdict, dialect }, 0)
+  for (const verdict of verdicts)
+    for (const dialect of margoDialects) reports.inc({ labels: { verdict, dialect }, value: 0 })
   for (const status of new Set([500, ...Object.values(errorCodes).map((code) => code.status)]))
     refused.inc({ status: String(status) }, 0)
   for (const limit of limitNames) limited.inc({ limit }, 0)
@@ -167,24 +175,14 @@ export function createMetrics(): Metrics {
   for (const kind of deviationKinds) deviating.inc({ kind }, 0)
   for (const kind of sinkKinds) for (const outcome of ['sent', 'failed']) notifications.inc({ kind, outcome }, 0)
 
-  function countRun(reporter: string, verdict: Verdict): void {
-    const length = verdict === 'STALE' ? (runs.get(reporter) ?? 0) + 1 : 0
-    if (length === runLength) {
-      staleRuns.inc()
-      staleReporters.inc()
-    }
-    if (length === 0) {
-      if ((runs.get(reporter) ?? 0) >= runLength) staleReporters.dec()
-      runs.delete(reporter)
-    } else if (runs.size < mostReporters || runs.has(reporter)) runs.set(reporter, length)
-  }
-
   return {
     reportRecorded({ verdict, dialect, reporter, isNonConforming, deviations }) {
-      reports.inc({ verdict, dialect })
+      const labels = { verdict, dialect }
+      if (verdict === 'STALE') reports.inc({ labels, exemplarLabels: { reporter: reporter.slice(0, longestExemplar) } })
+      else reports.inc({ labels })
       if (isNonConforming) nonConforming.inc()
       for (const kind of deviations) deviating.inc({ kind })
-      if (verdict === 'STALE' || runs.size > 0) countRun(reporter, verdict)
+      countRun(reporter, verdict)
     },
     deviated: (kind) => deviating.inc({ kind }),
     reportRefused: (status) => refused.inc({ status: String(status) }),
@@ -193,9 +191,9 @@ export function createMetrics(): Metrics {
     credentialRefused: ({ method, reason }) => credentials.inc({ method, reason }),
     notified: ({ kind, isFailed }) => notifications.inc({ kind, outcome: isFailed ? 'failed' : 'sent' }),
     clusterShown: ({ cluster, verdict, count }) => stateSnapshots.inc({ cluster, verdict }, count),
-    batchCommitted({ size, seconds }) {
+    batchCommitted({ size, seconds, revision }) {
       batchSize.observe(size)
-      commitSeconds.observe(seconds)
+      commitSeconds.observe({ value: seconds, exemplarLabels: { revision: String(revision) } })
     },
     observe(state) {
       registerFleetMetrics({ registry, ...state.fleet })
@@ -296,5 +294,7 @@ export function createMetrics(): Metrics {
     registry,
     contentType: registry.contentType,
     print: () => registry.metrics(),
+    openMetricsType: Registry.OPENMETRICS_CONTENT_TYPE,
+    printOpenMetrics: () => printOpenMetrics(registry),
   }
 }

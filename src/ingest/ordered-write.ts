@@ -65,7 +65,8 @@ export function createOrderedWrite(
   function conclude(batch: Batch, written: Written, began: number): void {
     settle(batch.waiting, written.outcomes)
     written.announce()
-    options.observe?.({ size: sizeOf(batch), seconds: (performance.now() - began) / 1000 })
+    const seconds = (performance.now() - began) / 1000
+    options.observe?.({ size: sizeOf(batch), seconds, revision: state.newestSeen })
   }
 
   async function write(

@@ -14,7 +14,8 @@ export interface WriterOptions {
   readonly isTransient: (error: unknown) => boolean
   /** Runs at the beginning of a connection's first transaction, to check that the database is the same. */
   readonly checkIdentity: (session: Session, newestSeen: number) => Promise<void>
-  readonly observe?: (batch: { readonly size: number; readonly seconds: number }) => void
+  /** `revision`: that of the log after the batch. */
+  readonly observe?: (batch: { readonly size: number; readonly seconds: number; readonly revision: Revision }) => void
   readonly clock: () => Millis
   /** Seconds; see UnitOfWork. */
   readonly offlineAfter?: number | null

@@ -128,7 +128,7 @@ export function createWriter(options: WriterOptions): Writer {
   function answered(waiting: readonly Waiting[], { revision = 0, outcomes }: BatchRecord, began: number): void {
     state.newestSeen = Math.max(state.newestSeen, revision)
     settle(waiting, outcomes as readonly Outcome[])
-    options.observe?.({ size: waiting.length, seconds: (performance.now() - began) / 1000 })
+    options.observe?.({ size: waiting.length, seconds: (performance.now() - began) / 1000, revision })
   }
 
   return {

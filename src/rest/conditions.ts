@@ -16,6 +16,15 @@ export function accepts(accept: string | undefined, mediaType: string): boolean 
   return quality > 0
 }
 
+/** Whether `Accept` names this type, and prefers it to the other one or to any type. */
+export function prefers(accept: string | undefined, mediaType: string, other: string): boolean {
+  const ranges = (accept ?? '').split(',').map(readRange)
+  const best = (names: readonly string[]): number =>
+    Math.max(0, ...ranges.filter(([range]) => names.includes(range)).map(([, quality]) => quality))
+  const quality = best([mediaType])
+  return quality > 0 && quality >= best([other, '*/*'])
+}
+
 function readRange(text: string): [range: string, quality: number] {
   const [range = '', ...parameters] = text.split(';').map((part) => part.trim().toLowerCase())
   const quality = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2)

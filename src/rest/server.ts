@@ -17,6 +17,7 @@ import { createRequestIds, type Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import { isTransient } from '../store/connection/failure.ts'
 import { findTips } from '../store/read/manifest-tips.ts'
+import { prefers } from './conditions.ts'
 import { createDesired } from './desired.ts'
 import { emcoMethods } from './emco.ts'
 import { answer, type Exchange, type Methods } from './exchange.ts'
@@ -65,7 +66,13 @@ export interface ServerDeps
 export function createHttpServer(deps: ServerDeps): Server {
   const { log, metrics, admission, timeouts = defaultTimeouts, tls = null } = deps
   const requestId = createRequestIds()
-  const sendMetrics = async (exchange: Exchange) => answer(exchange, 200, metrics.contentType, await metrics.print())
+  const sendMetrics = async (exchange: Exchange) => {
+    const isOpen = prefers(exchange.request.headers.accept, 'application/openmetrics-text', 'text/plain')
+    const [type, text] = isOpen
+      ? [metrics.openMetricsType, await metrics.printOpenMetrics()]
+      : [metrics.contentType, await metrics.print()]
+    answer(exchange, 200, type, text, { vary: 'accept' })
+  }
   const page = createPage()
   const findTip = createLookup((names) => findTips(deps.database.session, names))
   const fetching = { ...deps, findTip }

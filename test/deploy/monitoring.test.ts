@@ -111,4 +111,33 @@ describe.skipIf(isMissing).each(stores)('Prometheus with deploy/monitoring, on $
     for (const [title, expression] of expressions)
       expect([title, (await prometheus.query(expression)).length > 0]).toEqual([title, true])
   })
+
+  it('is OpenMetrics with exemplars for a client that prefers it, and the text format for others', async () => {
+    const ask = (accept: string) =>
+      fetch(`${server.url}/metrics`, { headers: { authorization: `Bearer ${adminKey}`, accept } })
+    const send = (adoptedManifestVersion: number) =>
+      server.post('/device/edge-9/deployment/d-9/status', {
+        ...{ deploymentId: 'd-9', adoptedManifestVersion, status: { state: 'installing' }, components: [] },
+      })
+    for (const version of [2, 1]) await send(version)
+    const open = await ask('application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1')
+    expect(open.headers.get('content-type')).toBe('application/openmetrics-text; version=1.0.0; charset=utf-8')
+    const printed = await open.text()
+    expect(printed).toMatch(/# EOF\n$/)
+    expect(printed).toContain('# TYPE rollcall_reports counter\n')
+    expect(printed).toMatch(
+      /^rollcall_reports_total\{verdict="STALE",dialect="margo\/1\.0"\} 1 # \{reporter="edge-9"\} 1 [\d.]+$/m,
+    )
+    expect(printed).toMatch(/^rollcall_commit_seconds_bucket\{le="[^"]+"\} \d+ # \{revision="\d+"\} [\d.e-]+ [\d.]+$/m)
+    for (const accept of ['*/*', 'text/plain', 'application/openmetrics-text;q=0.1, text/plain', 'application/json']) {
+      const text = await ask(accept)
+      expect([accept, text.headers.get('content-type')]).toEqual([accept, 'text/plain; version=0.0.4; charset=utf-8'])
+      expect(await text.text()).toMatch(/^rollcall_reports_total\{verdict="STALE",dialect="margo\/1\.0"\} 1$/m)
+    }
+  })
+
+  it('keeps the exemplars', async () => {
+    const exemplars = () => prometheus.exemplars('rollcall_reports_total')
+    await expect.poll(exemplars).toContainEqual({ reporter: 'edge-9' })
+  })
 })

@@ -17,6 +17,8 @@ export interface Prometheus {
   query(expression: string): Promise<readonly Sample[]>
   /** By name, whether it fires or not. */
   alerts(): Promise<ReadonlyMap<string, 'inactive' | 'pending' | 'firing'>>
+  /** The labels of the exemplars of the last hour. */
+  exemplars(expression: string): Promise<readonly Readonly<Record<string, string>>[]>
   dispose(): Promise<void>
 }
 
@@ -50,6 +52,7 @@ export async function startPrometheus(target: string, key: string): Promise<Prom
       `--storage.tsdb.path=${join(folder, 'data')}`,
       '--web.listen-address=127.0.0.1:0',
       '--log.format=json',
+      '--enable-feature=exemplar-storage',
     ],
     { stdio: ['ignore', 'ignore', 'pipe'] },
   )
@@ -88,6 +91,13 @@ export async function startPrometheus(target: string, key: string): Promise<Prom
         result: { metric: Record<string, string>; value: [number, string] }[]
       }
       return data.result.map(({ metric, value }) => ({ metric, value: Number(value[1]) }))
+    },
+    async exemplars(expression) {
+      const [end, query] = [Math.ceil(Date.now() / 1_000), encodeURIComponent(expression)]
+      const found = (await ask(`query_exemplars?query=${query}&start=${end - 3_600}&end=${end + 1}`)) as {
+        exemplars: { labels: Record<string, string> }[]
+      }[]
+      return found.flatMap(({ exemplars }) => exemplars.map(({ labels }) => labels))
     },
     async alerts() {
       const { groups } = (await ask('rules?type=alert')) as {
