@@ -1,6 +1,6 @@
 /** 10,000 deployments that no rollout names: each page shows its content with few requests and few bytes. */
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type RunningApp, startApp } from '../support/app.ts'
 import { findChromium, openPage, sharedBrowser } from '../support/browser.ts'
 
@@ -38,7 +38,17 @@ describe.runIf(findChromium())('the dashboard of a fleet that declares no rollou
     ['#/resources', '0 resources'],
     ['#/feed', '0 changes since this page opened'],
   ])('%s needs few requests, and looks into no past', async (hash, content) => {
+    const { asked, complaints } = await load(hash, content)
+    expect(asked.filter((text) => text.includes('"asOf":"'))).toEqual([])
+    // Only the chart has a series. The slider gets one when it is touched.
+    if (hash !== '#/') expect(asked.filter((text) => text.includes('OverTime'))).toEqual([])
+    expect(complaints).toEqual([])
+  })
+
+  /** Loads a page, and checks what that takes. */
+  async function load(hash: string, content: string) {
     const { page, complaints, close } = await openPage(browser, 'about:blank')
+    onTestFinished(close)
     let bytes = 0
     const asked: string[] = []
     const session = await page.context().newCDPSession(page)
@@ -55,12 +65,8 @@ describe.runIf(findChromium())('the dashboard of a fleet that declares no rollou
     await page.waitForLoadState('networkidle')
     expect(asked.length).toBeLessThanOrEqual(most.requests)
     expect(bytes).toBeLessThanOrEqual(most.bytes)
-    expect(asked.filter((text) => text.includes('"asOf":"'))).toEqual([])
-    // Only the chart has a series. The slider gets one when it is touched.
-    if (hash !== '#/') expect(asked.filter((text) => text.includes('OverTime'))).toEqual([])
-    expect(complaints).toEqual([])
-    await close()
-  })
+    return { asked, complaints }
+  }
 
   it('loads more of a list as it is scrolled', async () => {
     const { page, close } = await openPage(browser, `${server.url}/#/deployments?order=NAME`)
@@ -72,5 +78,22 @@ describe.runIf(findChromium())('the dashboard of a fleet that declares no rollou
     }
     await expect.poll(scroll, { timeout: 30_000 }).toBe(1)
     await close()
+  })
+
+  it('needs few requests for a large rollout, which was declared, too', async () => {
+    const deployments = Array.from({ length: 1_000 }, (_, index) => ({
+      ...{ deviceId: `d-${index % 100}`, deploymentId: `single-${index}`, application: 'single' },
+      applicationVersion: `${index % 7}.0`,
+    }))
+    const { declareDeployments } = await server.query(
+      `mutation ($deployments: [DeploymentDeclaration!]!) {
+        declareDeployments(input: { rollout: { name: "large" }, deployments: $deployments }) {
+          ... on DeclareDeploymentsSuccess { rollout { id } }
+        }
+      }`,
+      { deployments },
+    )
+    const { complaints } = await load(`rollout/${declareDeployments.rollout.id}`, 'of 1,000 deployments installed')
+    expect(complaints).toEqual([])
   })
 })

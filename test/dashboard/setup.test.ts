@@ -49,6 +49,19 @@ describe.runIf(findChromium())('the set-up in the page', () => {
     return ((await response.json()) as { data: any }).data
   }
 
+  it('shows commands that work where there is nothing yet', async () => {
+    const empty = await startApp()
+    onTestFinished(() => empty.stop())
+    const { page, complaints, close } = await openPage(await sharedBrowser(), `${empty.url}/resources`)
+    onTestFinished(() => close())
+    await run(await shown(page, 'Report an object and its state'))
+    await page.goto(`${empty.url}/resources`)
+    await page.getByRole('row', { name: /^web/ }).getByText('Not ready').waitFor()
+    await page.goto(`${empty.url}/feed?kind=device`)
+    await page.getByText('No changes match these filters.').waitFor()
+    expect(complaints).toEqual([])
+  })
+
   it('registers a device, shows its token and a command, and says when the device is heard', async () => {
     const { page, complaints, news } = await signIn(adminKey, 'setup')
     await page.getByLabel('Device ID').fill("press 7's")

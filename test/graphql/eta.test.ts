@@ -79,6 +79,22 @@ describe.each(stores)('a forecast on $name', (store) => {
     expect(await etaOf('first', 'eta', `, atRevision: "${halfway}"`)).toEqual(eta)
   })
 
+  it('stands beside the pace, which counts from the creation of the rollout at the earliest', async () => {
+    const paceSince = async (since: number, past = '') => {
+      const time = new Date(since).toISOString()
+      const { rollout } = await api.ask(
+        `{ rollout(key: {name: "first"}${past}) { pace(since: "${time}") { done since } } }`,
+      )
+      return [rollout.pace.done, Date.parse(rollout.pace.since) - begin]
+    }
+    const then = `, atRevision: "${halfway}"`
+    expect(await paceSince(begin + 20_000, then)).toEqual([5, 20_000])
+    expect(await paceSince(begin - 60_000, then)).toEqual([15, 0])
+    expect(await paceSince(begin + 30_000, then)).toEqual([0, 30_000])
+    expect(await paceSince(begin + 30_000)).toEqual([10, 30_000])
+    expect(await paceSince(now + 1_000)).toEqual([0, now + 1_000 - begin])
+  })
+
   it('follows from earlier rollouts of the application where its own steps are too few', async () => {
     await declare('second')
     await play('second', 0, 3)

@@ -75,4 +75,18 @@ export const declareCommand = (): string =>
     deployments: [{ deviceId: "edge-1", deploymentId: "hello", application: "web", applicationVersion: "1.0" }]
   }) { __typename ... on UserError { message } } }`)}`
 
+/** An instance of k8splugin with one object, and the state of this object. */
+export const instanceCommand = (): string => {
+  const deployment = { Group: 'apps', Version: 'v1', Kind: 'Deployment' }
+  const put = (path: string, body: object): string =>
+    `curl -X PUT ${quote(`${server}/v1/instance/hello${path}`)}${callerHeader(null)} \\
+  -H 'Content-Type: application/json' -d ${quote(JSON.stringify(body))}`
+  const instance = put('', {
+    request: { 'rb-name': 'hello', 'rb-version': 'v1', 'profile-name': 'default', 'cloud-region': 'east' },
+    resources: [{ GVK: deployment, Name: 'web' }],
+  })
+  const status = { replicas: 1, updatedReplicas: 1, readyReplicas: 0, availableReplicas: 0 }
+  return `${instance}\n${put('/status', { resourcesStatus: [{ name: 'web', GVK: deployment, status }] })}`
+}
+
 export const simulateCommand = (): string => `npm run simulate -- --url ${quote(server)}`

@@ -13,8 +13,6 @@ import { useAnswer } from './use-query.ts'
 
 const etaFragment = graphql(`fragment Eta on RolloutEta { at low high basis reason }`)
 
-const doneFragment = graphql(`fragment Done on DeploymentCounts { installed failed removed }`)
-
 const traitFragment = graphql(`fragment Trait on DiagnosisTrait { by labelKey key detail }`)
 
 const problemFragment = graphql(
@@ -31,20 +29,19 @@ export type Problem = FragmentOf<typeof problemFragment>
 
 const insightDocument = graphql(
   `
-    query Insight($id: ID!, $asOf: DateTime, $before: DateTime!, $isDiagnosed: Boolean!) {
+    query Insight($id: ID!, $asOf: DateTime, $since: DateTime!, $isDiagnosed: Boolean!) {
       revision
       rollout(id: $id, asOf: $asOf) {
         startedAt finishedAt
         earlier { id name startedAt }
         eta { ...Eta }
         most: timeTo(percent: 95) { ...Eta }
-        done: deploymentCounts { ...Done }
+        pace(since: $since) { done since }
         diagnosis @include(if: $isDiagnosed) { examined problems { ...Problem } }
       }
-      before: rollout(id: $id, asOf: $before) { done: deploymentCounts { ...Done } }
     }
   `,
-  [etaFragment, doneFragment, problemFragment],
+  [etaFragment, problemFragment],
 )
 
 /** Milliseconds between two requests. */
@@ -56,8 +53,6 @@ const paceWindow = 600_000
 
 interface Subject {
   readonly revision: string
-  /** The first stored change. */
-  readonly since: string | null
   /** At least one deployment fails, is stalled, or waits. */
   readonly hasProblems: boolean
 }
@@ -69,7 +64,6 @@ interface Pace {
   readonly span: number
 }
 
-type Done = FragmentOf<typeof doneFragment>
 type Eta = FragmentOf<typeof etaFragment>
 
 export interface Insight {
@@ -98,11 +92,10 @@ export function useInsight(id: string, subject: Subject | null): Insight {
   if (subject && subject.revision !== asked.current.revision && now.value - asked.current.time >= calm)
     asked.current = { revision: subject.revision, time: now.value }
   const to = asOf === null ? asked.current.time : Date.parse(asOf)
-  const from = Math.max(to - paceWindow, Math.min(Date.parse(subject?.since ?? '') || 0, to))
   const isDiagnosed = refusal === null && subject !== null && subject.hasProblems
   const { data, error } = useAnswer(
     insightDocument,
-    { id, asOf, before: new Date(from).toISOString(), isDiagnosed },
+    { id, asOf, since: new Date(to - paceWindow).toISOString(), isDiagnosed },
     { version: asked.current.revision, isOff: subject === null },
   )
   const [isPatient, setPatient] = useState(true)
@@ -121,15 +114,11 @@ export function useInsight(id: string, subject: Subject | null): Insight {
     error,
     eta: rollout?.eta ?? null,
     most: rollout?.most ?? null,
-    pace: rollout ? { done: Math.max(sum(rollout.done) - sum(data.before?.done), 0), span: to - from } : null,
+    pace: rollout ? { done: rollout.pace.done, span: Math.max(to - Date.parse(rollout.pace.since), 0) } : null,
     startedAt: rollout?.startedAt ?? null,
     finishedAt: rollout?.finishedAt ?? null,
     earlier: rollout?.earlier ?? [],
     diagnosis: rollout?.diagnosis ?? null,
     refusal,
   }
-}
-
-function sum(done: Done | undefined): number {
-  return done ? done.installed + done.failed + done.removed : 0
 }

@@ -108,7 +108,7 @@ function InstanceResources({ deployment: { deploymentId, reporter, target }, run
   return (
     <>
       <h2>Resources</h2>
-      <ResourceList source={source} label="Resources of this deployment" empty="No resources match these filters." />
+      <ResourceList source={source} label="Resources of this deployment" />
     </>
   )
 }

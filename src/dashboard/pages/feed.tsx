@@ -11,6 +11,7 @@ import { ErrorMessage } from '../widgets/error-message.tsx'
 import { Choice, FilterChip, useFilters } from '../widgets/filters.tsx'
 import { changeColumns } from '../widgets/lists/change-columns.ts'
 import { ExportButtons } from '../widgets/lists/export-buttons.tsx'
+import { FirstReport } from '../widgets/setup/first-report.tsx'
 import { useIsMedium } from '../widgets/theme.ts'
 import { Cell, VirtualList } from '../widgets/virtual-list.tsx'
 
@@ -177,9 +178,13 @@ function Feed({ filter }: { readonly filter: ChangeFilter }) {
       </div>
       {note.value && <p class="note">{note.value}</p>}
       {error && <ErrorMessage error={error} />}
-      {isAnswered && shown.value.length === 0 && (
-        <p class="empty">No changes match these filters. New ones appear here automatically.</p>
-      )}
+      {isAnswered &&
+        shown.value.length === 0 &&
+        (Object.keys(filter).length === 0 ? (
+          <FirstReport />
+        ) : (
+          <p class="empty">No changes match these filters. New ones appear here automatically.</p>
+        ))}
       {shown.value.length > 0 && (
         <VirtualList
           rows={shown.value}

@@ -1,13 +1,14 @@
 /** All resources of the fleet, filtered by problem. */
 import { useResources } from '../data/resource-rows.ts'
 import { ResourceList, useResourceFilter } from '../widgets/resources.tsx'
+import { FirstResource } from '../widgets/setup/first-report.tsx'
 
 export function ResourcesPage() {
   const source = useResources({ of: 'fleet' }, useResourceFilter(), null)
   return (
     <>
       <h1>Resources</h1>
-      <ResourceList source={source} label="Resources" empty="No resources match these filters." />
+      <ResourceList source={source} label="Resources" empty={source.all === 0 ? <FirstResource /> : undefined} />
     </>
   )
 }

@@ -69,11 +69,11 @@ export function RolloutPage({ steps: [id = ''] }: { readonly steps: readonly str
   return <View id={id} rollout={rollout} data={data} insight={insight} />
 }
 
-function subjectOf({ revision, rollout, first }: Data) {
+function subjectOf({ revision, rollout }: Data) {
   if (!rollout) return null
   const { deploymentCounts: counts, stalled } = rollout
   const hasProblems = counts.failed + counts.pending + counts.convergence.stale + stalled.total > 0
-  return { revision, since: first.nodes[0]?.at ?? null, hasProblems }
+  return { revision, hasProblems }
 }
 
 interface RolloutProps {
@@ -105,7 +105,7 @@ function Orchestrated({ id, rollout, data, insight }: RolloutProps) {
       matrix={runs.rollout && <Matrix id={id} run={chosen} />}
     >
       <h2>Resources</h2>
-      <ResourceList source={resources} label="Resources of this rollout" empty="No resources match these filters." />
+      <ResourceList source={resources} label="Resources of this rollout" />
     </Rollout>
   )
 }

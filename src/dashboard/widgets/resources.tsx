@@ -1,4 +1,5 @@
 /** Kubernetes objects: whether they are applied, whether they work, and the reason if not. */
+import type { VNode } from 'preact'
 import { useEffect, useMemo } from 'preact/hooks'
 import type { Columns } from '../data/export.ts'
 import { formatNumber, plural, readinessOrder, readinessWords, type SyncStatus, syncWords } from '../data/labels.ts'
@@ -30,14 +31,17 @@ export function useResourceFilter(): ResourceFilter {
 interface ResourceListProps {
   readonly source: Resources
   readonly label: string
-  readonly empty: string
+  /** What an empty list says. */
+  readonly empty?: VNode | undefined
 }
 
 /** The number of matches that fill the view, and the most rows that are searched for them. */
 const [enough, mostSearched] = [40, 2_000]
 
+const noMatches = <p class="empty">No resources match these filters.</p>
+
 /** Filtered by the address. The server knows no search and no cluster: pages are loaded until matches fill the view. */
-export function ResourceList({ source, label, empty }: ResourceListProps) {
+export function ResourceList({ source, label, empty = noMatches }: ResourceListProps) {
   const { list, total, all, isComplete, error, more } = source
   const { text, one, set } = useFilters()
   const filter = useResourceFilter()
@@ -107,7 +111,7 @@ export function ResourceList({ source, label, empty }: ResourceListProps) {
           Searched the first {formatNumber(mostSearched)} resources. Choose a filter to search others.
         </p>
       )}
-      {isComplete && shown.length === 0 && !error && <p class="empty">{empty}</p>}
+      {isComplete && shown.length === 0 && !error && empty}
     </section>
   )
 }

@@ -1,5 +1,12 @@
 /** What an empty server shows: commands that work here. */
-import { declareCommand, isOpenToDevices, reportCommand, simulateCommand, watchCommand } from '../../data/commands.ts'
+import {
+  declareCommand,
+  instanceCommand,
+  isOpenToDevices,
+  reportCommand,
+  simulateCommand,
+  watchCommand,
+} from '../../data/commands.ts'
 import { isOperator } from '../../data/viewer.ts'
 import { href } from '../../route.ts'
 import { Command } from './command.tsx'
@@ -29,6 +36,17 @@ export function FirstRollout() {
     <section class="panel empty" aria-label="Get started">
       <p>No rollouts yet. Declare which deployments should run on which devices:</p>
       <Command label="Declare">{declareCommand()}</Command>
+    </section>
+  )
+}
+
+/** Resources are reported by orchestrators, and by the clusters that Rollcall watches. */
+export function FirstResource() {
+  return (
+    <section class="panel empty" aria-label="Get started">
+      <p>No resources yet. Orchestrators report the Kubernetes objects that they apply, and clusters their state:</p>
+      <Command label="Report an object and its state">{instanceCommand()}</Command>
+      <Command label="Or simulate a whole fleet, in a checkout of Rollcall">{simulateCommand()}</Command>
     </section>
   )
 }
