@@ -5,7 +5,7 @@ import type { LifecycleState } from './lifecycle.ts'
 import type { Presence, SyncStatus } from './resource.ts'
 import { type LabelCondition, matchesLabel } from './selectors/label-condition.ts'
 import { matchesSelector, type Selector } from './selectors/selector.ts'
-import type { Connectivity, Label, TargetKind } from './target.ts'
+import type { Connectivity, ConnectivitySource, Label, TargetKind } from './target.ts'
 import type { DeploymentState, Digits, FailureStage, Millis, Readiness, Revision, StatusError } from './values.ts'
 
 /** The content of a change, as the log stores it. `from` is null for the first state. */
@@ -50,7 +50,13 @@ export type ChangeBody =
       readonly targetManifestVersion: Digits | null
       readonly documentDigest: Digest | null
     }
-  | { readonly kind: 'CONNECTIVITY_CHANGED'; readonly from: Connectivity | null; readonly to: Connectivity }
+  | {
+      readonly kind: 'CONNECTIVITY_CHANGED'
+      readonly from: Connectivity | null
+      readonly to: Connectivity
+      /** Absent: the change was written before it had a source. */
+      readonly source?: ConnectivitySource
+    }
   | { readonly kind: 'DEVICE_RETIRED'; readonly reason: string; readonly replacedByKey: number | null }
   | { readonly kind: 'DEVICE_REINSTATED' }
   | {

@@ -4,10 +4,13 @@ import { acknowledgement } from '../dialects/margo/acknowledge.ts'
 import { largestReport } from '../dialects/margo/backlog.ts'
 import { reportMediaTypes } from '../dialects/margo/parse.ts'
 import { DomainError, errorCodes } from '../domain/errors.ts'
+import type { ReportOutcome } from '../domain/report.ts'
+import { spending } from '../ingest/commands/device.ts'
+import { recordConnection } from '../ingest/commands/report.ts'
 import type { Log } from '../log.ts'
 import { requireMediaType } from '../rest/exchange.ts'
 import { toProblem } from '../rest/problem.ts'
-import { type Caller, type RecordDeps, takeBody } from '../rest/record-report.ts'
+import { type Caller, type RecordDeps, requireIdentity, takeBody } from '../rest/record-report.ts'
 import { isTransient } from '../store/connection/failure.ts'
 import type { Message } from './intake.ts'
 import { toRequest } from './request.ts'
@@ -44,11 +47,14 @@ export async function takeMessage(deps: TakeDeps, subject: Subject, message: Mes
     const { payload } = message
     if (payload.length > largestReport)
       throw new DomainError('TOO_LARGE', `the body is larger than the limit of ${largestReport} bytes`)
-    requireMediaType(request, reportMediaTypes)
+    if (subject.kind === 'report') requireMediaType(request, reportMediaTypes)
     const caller = await untilAvailable(deps, () => identify(deps, request, payload, deviceId))
     if ('refusal' in caller && payload.length > refusedLimit) throw caller.refusal
     const route = { deploymentId, reporter: deviceId, requiresVersion: false }
-    const take = () => takeBody(deps, request, caller, payload, route)
+    const take =
+      subject.kind === 'report'
+        ? () => takeBody(deps, request, caller, payload, route)
+        : () => takeConnection(deps, caller, payload, deviceId)
     const outcome = await untilAvailable(deps, () =>
       'refusal' in caller ? take() : deps.devices.claim(caller, request, take),
     )
@@ -62,6 +68,30 @@ export async function takeMessage(deps: TakeDeps, subject: Subject, message: Mes
     return { contentType: 'application/problem+json', body, status }
   }
 }
+
+/** Throws SEMANTIC_ERROR. */
+async function takeConnection(
+  deps: TakeDeps,
+  caller: Caller,
+  payload: Buffer,
+  deviceId: string,
+): Promise<ReportOutcome> {
+  const to = connections.get(payload.subarray(0, longestConnection).toString().trim().toLowerCase())
+  if (to === undefined || payload.length > longestConnection)
+    throw new DomainError('SEMANTIC_ERROR', 'The connection is refused: it must be online or offline.', {
+      problems: [{ field: '', message: 'must be online or offline' }],
+    })
+  const { device, proof } = requireIdentity(caller)
+  deps.admission.admitDevice(device ?? deviceId)
+  return deps.writer.submit(spending(recordConnection(deviceId, to, device ?? deviceId), proof))
+}
+
+const connections: ReadonlyMap<string, 'ONLINE' | 'OFFLINE'> = new Map([
+  ['online', 'ONLINE'],
+  ['offline', 'OFFLINE'],
+])
+/** Bytes. */
+const longestConnection = 16
 
 /**
  * The device of the credential. Without one, where DEVICE_AUTH allows that, the topic names the device: the broker's topic rules decide who

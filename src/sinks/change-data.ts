@@ -96,7 +96,7 @@ function ownFields(change: Change, targetOf: (key: number) => object | undefined
       return { fromConvergence: from, toConvergence: to, targetManifestVersion, documentDigest }
     }
     case 'CONNECTIVITY_CHANGED':
-      return { fromConnectivity: change.from, toConnectivity: change.to }
+      return { fromConnectivity: change.from, toConnectivity: change.to, connectivitySource: change.source ?? null }
     case 'DEVICE_RETIRED':
       return { reason: change.reason, replacedBy: targetOf(change.replacedByKey ?? 0) ?? null }
     case 'DEVICE_REINSTATED':

@@ -125,6 +125,34 @@ describe.skipIf(isMissing).each(stores)('reports by MQTT on $name', (store) => {
     expect(states).toEqual([...Array.from({ length: 30 }, () => ['INSTALLING', 'FAILED']).flat(), 'INSTALLED'])
   })
 
+  it("stand beside the broker's word: a birth makes a device ONLINE, a last will OFFLINE", async () => {
+    const connectivities = async (deviceId: string): Promise<unknown> => {
+      const { device, changes } = await server.query(
+        `query ($id: String!) { device(deviceId: $id) { connectivity }
+          changes(filter: { deviceIds: [$id], kinds: [CONNECTIVITY_CHANGED] }, last: 9) {
+            nodes { ... on ConnectivityChanged { toConnectivity connectivitySource } } } }`,
+        { id: deviceId },
+      )
+      const told = changes.nodes.map((node: Record<string, string>) => Object.values(node).join(' '))
+      return [device?.connectivity, ...told]
+    }
+    const topic = 'rollcall/edge-9/connection'
+    const will = { topic, payload: Buffer.from('offline'), qos: 1 } as const
+    expect((await device.send('rollcall/edge-1/connection', 'away')).body).toMatchObject({ status: 422 })
+    const first = await connectDevice(broker.url, 'edge-9', { will, reconnectPeriod: 0 })
+    expect((await first.send(topic, 'offline')).body.verdict).toBe('UNCHANGED')
+    expect(await connectivities('edge-9')).toEqual([undefined])
+    expect((await first.send(topic, 'online')).body.verdict).toBe('APPLIED')
+    expect((await first.send(topic, 'online')).body.verdict).toBe('UNCHANGED')
+    first.client.stream.destroy()
+    const gone = ['OFFLINE', 'ONLINE BROKER', 'OFFLINE BROKER']
+    await expect.poll(() => connectivities('edge-9')).toEqual(gone)
+    const second = await connectDevice(broker.url, 'edge-9')
+    await second.report('d-9', 'installed')
+    expect(await connectivities('edge-9')).toEqual(['ONLINE', ...gone.slice(1), 'ONLINE REPORT'])
+    await Promise.all([first.close(), second.close()])
+  })
+
   it('without an acknowledgement (QoS 0) are taken too, and a flood of them is bounded', async () => {
     const count = 3_000
     for (let n = 0; n < count; n += 1)

@@ -4,7 +4,7 @@ import type { Convergence } from '../../domain/desired.ts'
 import type { Verdict } from '../../domain/report.ts'
 import type { Presence, SyncStatus } from '../../domain/resource.ts'
 import type { RolloutKind } from '../../domain/rollout.ts'
-import type { Connectivity, TargetKind } from '../../domain/target.ts'
+import type { Connectivity, ConnectivitySource, TargetKind } from '../../domain/target.ts'
 import type { DeploymentState, FailureStage, Readiness } from '../../domain/values.ts'
 import type { DeploymentOrder } from '../../store/read/deployments.ts'
 import type { SinkKind } from '../../store/sinks/sinks.ts'
@@ -102,6 +102,17 @@ export const PresenceEnum = builder.enumType('Presence', {
     NOT_PRESENT: { description: 'It does not exist in the cluster.' },
     PRESENT: { description: 'It exists in the cluster.' },
   } satisfies Described<Presence>,
+})
+
+export const ConnectivitySourceEnum = builder.enumType('ConnectivitySource', {
+  description: 'What the connectivity of a target follows from.',
+  values: {
+    REPORT: { description: 'A report of the device, or another sign of life.' },
+    GATEWAY: { description: 'A report of its gateway: the error 102, or a report without it.' },
+    SILENCE: { description: 'The device was silent for longer than it may be.' },
+    BROKER: { description: 'Its MQTT broker: its birth message or its last will.' },
+    ORCHESTRATOR: { description: 'The orchestrator of the cluster.' },
+  } satisfies Described<ConnectivitySource>,
 })
 
 export const ConnectivityEnum = builder.enumType('Connectivity', {

@@ -4,7 +4,7 @@ import type { Deviation } from '../../domain/deviation.ts'
 import { DomainError } from '../../domain/errors.ts'
 import type { OrderKey, ReportOutcome, StatusReport } from '../../domain/report.ts'
 import { implicitRollout } from '../../domain/rollout.ts'
-import type { Target } from '../../domain/target.ts'
+import type { ConnectivitySource, Target } from '../../domain/target.ts'
 import { applyReport } from '../../domain/transition.ts'
 import type { Placement } from '../../domain/transition-result.ts'
 import type { Millis } from '../../domain/values.ts'
@@ -134,7 +134,7 @@ function hear(work: UnitOfWork, reporterKey: number, observedAt: Millis | null):
   work.putTarget(device, 'heard')
   const isExpected = device.expectedInterval !== null || work.offlineAfter !== null
   if (device.connectivity === 'OFFLINE' || (isExpected && device.connectivity === 'UNKNOWN'))
-    setConnectivity(work, device, 'ONLINE', observedAt)
+    setConnectivity(work, device, 'ONLINE', 'REPORT', observedAt)
 }
 
 function keep(work: UnitOfWork, report: StatusReport, place: Placement, staleBy: OrderKey | null): void {
@@ -148,12 +148,39 @@ function noteChild(work: UnitOfWork, targetKey: number, reporterKey: number, rep
   if (targetKey === reporterKey) return
   const target = work.targetByKey(targetKey)
   const codes = [report.error, ...report.components.map((component) => component.error)].map((error) => error?.code)
-  if (codes.includes(childUnreachable)) setConnectivity(work, target, 'OFFLINE', report.observedAt)
-  else if (target.connectivity === 'OFFLINE') setConnectivity(work, target, 'ONLINE', report.observedAt)
+  if (codes.includes(childUnreachable)) setConnectivity(work, target, 'OFFLINE', 'GATEWAY', report.observedAt)
+  else if (target.connectivity === 'OFFLINE') setConnectivity(work, target, 'ONLINE', 'GATEWAY', report.observedAt)
 }
 
-function setConnectivity(work: UnitOfWork, target: Target, to: 'ONLINE' | 'OFFLINE', observedAt: Millis | null): void {
+/** A broker's word on a device: its birth ends an absence, its last will begins one. A will creates no device. */
+export function recordConnection(name: string, to: 'ONLINE' | 'OFFLINE', caller: string): Command<ReportOutcome> {
+  return {
+    needs: {
+      devices: [name, ...(caller === name ? [] : [caller])],
+      ...(!isNamedBehind(name, caller) && { ancestors: true }),
+    },
+    decide(work) {
+      refuseStrangers(work, caller, [name])
+      refuseEnded(work.device(name), work.device(caller))
+      const before = work.revision()
+      const device = to === 'ONLINE' ? work.ensureDevice(name) : work.device(name)
+      if (device) {
+        if (to === 'ONLINE') work.putTarget({ ...device, lastHeardAt: work.now }, 'heard')
+        setConnectivity(work, work.targetByKey(device.key), to, 'BROKER', null)
+      }
+      return { verdict: work.revision() === before ? 'UNCHANGED' : 'APPLIED', revision: work.revision() }
+    },
+  }
+}
+
+function setConnectivity(
+  work: UnitOfWork,
+  target: Target,
+  to: 'ONLINE' | 'OFFLINE',
+  source: ConnectivitySource,
+  observedAt: Millis | null,
+): void {
   if (target.connectivity === to) return
-  const change = { kind: 'CONNECTIVITY_CHANGED', from: target.connectivity, to } as const
+  const change = { kind: 'CONNECTIVITY_CHANGED', from: target.connectivity, to, source } as const
   work.recordTarget({ ...target, connectivity: to }, change, observedAt)
 }

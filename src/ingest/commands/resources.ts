@@ -100,7 +100,7 @@ export function setConnectivity(
       const heard = { ...known, lastHeardAt: to === 'ONLINE' ? work.now : known.lastHeardAt }
       if (known.connectivity === to) work.putTarget(heard, 'heard')
       else {
-        const change = { kind: 'CONNECTIVITY_CHANGED', from: known.connectivity, to } as const
+        const change = { kind: 'CONNECTIVITY_CHANGED', from: known.connectivity, to, source: 'ORCHESTRATOR' } as const
         work.recordTarget({ ...heard, connectivity: to }, change, null)
       }
       const verdict = work.revision() > before ? 'APPLIED' : 'UNCHANGED'

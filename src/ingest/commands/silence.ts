@@ -14,7 +14,12 @@ export function markSilent(deviceIds: readonly string[], listeningSince: Millis)
         if (!device || seconds === null || device.lastHeardAt === null || device.connectivity === 'OFFLINE') continue
         if (device.retiredAt !== null) continue
         if (work.now - Math.max(device.lastHeardAt, listeningSince) <= seconds * 1000) continue
-        const change = { kind: 'CONNECTIVITY_CHANGED', from: device.connectivity, to: 'OFFLINE' } as const
+        const change = {
+          kind: 'CONNECTIVITY_CHANGED',
+          from: device.connectivity,
+          to: 'OFFLINE',
+          source: 'SILENCE',
+        } as const
         work.recordTarget({ ...device, connectivity: 'OFFLINE' }, change, null)
         marked += 1
       }

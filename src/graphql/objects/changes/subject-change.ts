@@ -3,13 +3,24 @@ import type { Change as ChangeRow } from '../../../domain/change.ts'
 import type { Context } from '../../execution/context.ts'
 import { required } from '../../execution/required.ts'
 import { Device, LifecycleAction, Resource, Rollout, RolloutInstance, Target } from '../refs.ts'
-import { ConnectivityEnum, InstanceStatusEnum, PresenceEnum, ReadinessEnum, SyncStatusEnum } from '../vocabulary.ts'
+import {
+  ConnectivityEnum,
+  ConnectivitySourceEnum,
+  InstanceStatusEnum,
+  PresenceEnum,
+  ReadinessEnum,
+  SyncStatusEnum,
+} from '../vocabulary.ts'
 import { implementChange, nullable } from './change.ts'
 
 implementChange('CONNECTIVITY_CHANGED', 'The connectivity of a target changed.', (t) => ({
   target: t.field({ type: Target, description: 'The target in its present state.', resolve: targetNow }),
   fromConnectivity: t.expose('from', { type: ConnectivityEnum, ...nullable('The previous connectivity.') }),
   toConnectivity: t.expose('to', { type: ConnectivityEnum, description: 'The new connectivity.' }),
+  connectivitySource: t.expose('source', {
+    type: ConnectivitySourceEnum,
+    ...nullable('What it follows from. Null: the change was recorded by an earlier version.'),
+  }),
 }))
 
 implementChange(
