@@ -6,6 +6,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type RunningApp, startApp } from '../support/app.ts'
 import { stores } from '../support/stores.ts'
+import { type Duck, openDuck } from './duckdb.ts'
 
 interface Line {
   readonly cursor: string
@@ -21,13 +22,18 @@ const linesOf = (text: string): Line[] =>
 
 describe.each(stores)('GET /export on $name', (store) => {
   let server: RunningApp
+  let duck: Duck
   beforeAll(async () => {
+    duck = await openDuck()
     server = await startApp({ store })
     for (const [index, state] of ['installing', 'failed', 'installing', 'installed'].entries())
       for (const device of ['edge-1', 'edge-2', '=edge'])
         await report(device, 'shop', state, [{ name: 'web', state: index === 1 ? 'failed' : 'installing' }])
   }, 60_000)
-  afterAll(() => server.stop())
+  afterAll(async () => {
+    await duck.close()
+    await server.stop()
+  })
 
   async function report(device: string, deployment: string, state: string, components: readonly object[]) {
     const error = state === 'failed' ? { error: { code: '507', message: '=cmd|"calc"\n, and more' } } : {}
@@ -174,6 +180,29 @@ describe.each(stores)('GET /export on $name', (store) => {
     expect(changes).toContain('"\'=cmd|""calc""\n, and more"')
     expect(changes).not.toMatch(/(^|,)"[=+@]/m)
   })
+
+  it.each(['changes', 'reports', 'deployments', 'devices', 'audit'])(
+    '%s: has the same rows in Parquet',
+    async (kind) => {
+      const answer = await get(`/export/${kind}`, { accept: 'application/vnd.apache.parquet' })
+      expect(answer.headers.get('content-type')).toBe('application/vnd.apache.parquet')
+      const found = await duck.ask(await answer.bytes(), 'select * from read_parquet(FILE)')
+      const lines = linesOf(await text((answer.headers.get('content-location') ?? '').replace('parquet', 'ndjson')))
+      const json = (value: unknown) => (typeof value === 'object' && value !== null ? JSON.stringify(value) : value)
+      const time = (value: unknown) =>
+        String(value)
+          .replace(' ', 'T')
+          .replace(/(\.\d*?)?0*\+00$/, '$1')
+      expect(found).toHaveLength(lines.length)
+      for (const [index, row] of found.entries())
+        for (const [name, value] of Object.entries(row)) {
+          const expected = json(lines[index]?.[name])
+          if (/At$|^at$/.test(name) && value !== null)
+            expect(Date.parse(`${time(value)}Z`)).toBe(Date.parse(String(expected)))
+          else expect([name, String(value)]).toEqual([name, String(expected)])
+        }
+    },
+  )
 
   it('chooses the format by Accept', async () => {
     const typeOf = async (accept: string) => (await get('/export/devices', { accept })).headers.get('content-type')

@@ -4,8 +4,9 @@ import { type Query, refused } from '../query.ts'
 import { csv } from './csv.ts'
 import type { Format } from './format.ts'
 import { ndjson } from './ndjson.ts'
+import { parquet } from './parquet.ts'
 
-const formats: readonly Format[] = [ndjson, csv]
+const formats: readonly Format[] = [ndjson, csv, parquet]
 
 export function formatOf(query: Query, accept: string | undefined): Format {
   const name = query.get('format')
