@@ -44,6 +44,17 @@ export interface Decided extends DecidedBatch {
   readonly outcomes: readonly Outcome[]
 }
 
+/** The next commands of the queue. A divided command has a batch of its own; `mayBeDivided`: nothing else is in this batch. */
+export function takeNext(queue: Waiting[], limit: number, mayBeDivided: boolean): Waiting[] {
+  const next = queue.slice(0, limit).findIndex(({ command }) => command.divided)
+  if (next === 0) return mayBeDivided ? queue.splice(0, 1) : []
+  return queue.splice(0, next > 0 ? next : limit)
+}
+
+export function isDivided({ waiting }: Pick<Batch, 'waiting'>): boolean {
+  return waiting.some(({ command }) => command.divided)
+}
+
 export function sizeOf({ waiting, handed }: Batch): number {
   return handed.reduce((size, { commands }) => size + commands.length, waiting.length)
 }

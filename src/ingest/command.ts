@@ -19,6 +19,25 @@ export interface Command<Result> {
   readonly proof?: Proof
   /** The command in serialized form, for another server. Absent: only this server can execute it. */
   readonly portable?: Portable
+  /** Writes a command of many items in parts. It may run again from its beginning. Present: `needs` and `decide` are not used. */
+  readonly divided?: (write: WritePart) => Promise<Result>
+}
+
+/** Loads, decides and saves a part, in the transaction of the whole command. */
+export type WritePart = <Part>(part: Command<Part>) => Promise<Part>
+
+/** Items of one part. One part takes some megabytes, and each part costs a few statements. */
+export const partSize = 500
+
+/** Its transaction loads, decides and saves one part after the other, so the rows of only one part are in memory. A refused part undoes all. */
+export function inParts<Result>(divided: (write: WritePart) => Promise<Result>): Command<Result> {
+  return {
+    needs: {},
+    decide() {
+      throw new Error('a divided command is decided in parts')
+    },
+    divided,
+  }
 }
 
 /** A command that decides at once. */

@@ -2,6 +2,7 @@
  * The third file of the writer: a batch in one transaction, under the lock of the log's head.
  *
  *   lock head · load · decide each command in order · save · NOTIFY · COMMIT → answer, then the feed
+ *               └── for each part of a divided command (divided-write.ts) ──┘
  *
  *   the transaction …                 what follows
  *   commits                           each command's own answer (a DomainError is one)
@@ -28,6 +29,7 @@ import {
   unreachable,
 } from './batch.ts'
 import { changesOf } from './changes.ts'
+import { writeInParts } from './divided-write.ts'
 import type { HandOver } from './hand-over.ts'
 import { createUnitOfWork } from './unit-of-work.ts'
 import { forget, type WriterOptions, type WriterState } from './writer-state.ts'
@@ -127,6 +129,21 @@ export function createOrderedWrite(
       attempt.isUncertain = false
       const isNew = ({ name }: HandedBatch): boolean => (records.get(name.writer)?.batch ?? 0) < name.batch
       const left = batch.handed.length === 0 ? batch : { ...batch, handed: batch.handed.filter(isNew) }
+      const [only] = batch.waiting
+      if (only?.command.divided) {
+        state.batchNumber += 1
+        attempt.number = state.batchNumber
+        const name = { writer, batch: state.batchNumber }
+        const { result, head } = await writeInParts(session, before, only.command, name, state)
+        attempt.outcomes = [{ ok: result }]
+        const announce = (): void => {
+          forget(state)
+          state.newestSeen = head.revision
+          // The feed reads the log in pages: the changes of all parts are not kept in memory.
+          options.committed(head.revision, [], head.at)
+        }
+        return { connection, outcomes: attempt.outcomes, announce }
+      }
       const isAlone = before.stamp === stampOf({ writer, batch: state.batchNumber })
       rowCache.checkUnchanged(before.writes)
       const recalled = rowCache.recall(needsOf(left))

@@ -10,7 +10,16 @@
  */
 import type { Revision } from '../domain/values.ts'
 import type { BatchRecord } from '../store/write/batches.ts'
-import { type Batch, type HandedBatch, type Outcome, settle, unavailable, type Waiting } from './batch.ts'
+import {
+  type Batch,
+  type HandedBatch,
+  isDivided,
+  type Outcome,
+  settle,
+  takeNext,
+  unavailable,
+  type Waiting,
+} from './batch.ts'
 import type { Command } from './command.ts'
 import { createHandOver } from './hand-over.ts'
 import { createPipeline } from './optimistic-pipeline.ts'
@@ -73,9 +82,10 @@ export function createWriter(options: WriterOptions): Writer {
         continue
       }
       const batch = nextBatch()
-      if (pipeline.send(batch)) continue
+      const mayBeSent = !isDivided(batch)
+      if (mayBeSent && pipeline.send(batch)) continue
       await pipeline.drain()
-      if (await pipeline.loadAndSend(batch)) continue
+      if (mayBeSent && (await pipeline.loadAndSend(batch))) continue
       await ordered.write(batch)
     }
     work = null
@@ -100,7 +110,7 @@ export function createWriter(options: WriterOptions): Writer {
       taken.push(batch)
       size += batch.commands.length
     }
-    return { waiting: queue.splice(0, Math.max(limit - size, 0)), handed: taken }
+    return { waiting: takeNext(queue, Math.max(limit - size, 0), taken.length === 0), handed: taken }
   }
 
   /** Another server writes: hands over the commands that can be handed over, and writes the rest here. Commands keep their order. */
@@ -110,7 +120,7 @@ export function createWriter(options: WriterOptions): Writer {
     const commands = handOver.pack(queue)
     if (commands.length === 0) {
       const next = queue.findIndex(({ command }) => command.portable)
-      const waiting = queue.splice(0, Math.min(next > 0 ? next : queue.length, batchSize))
+      const waiting = takeNext(queue, Math.min(next > 0 ? next : queue.length, batchSize), true)
       if (waiting.length > 0) await ordered.write({ waiting, handed: [] })
       return
     }

@@ -4,7 +4,7 @@
  * such objects contain.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { forgetDeployments } from '../../src/ingest/commands/declare.ts'
+import { forgetDeployments } from '../../src/ingest/commands/remove.ts'
 import { documentOf } from '../support/desired.ts'
 import { stores } from '../support/stores.ts'
 import { alpha, both, declare, munich, register } from './access-scope-fleet.ts'

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { deploymentIntentGroup, type LifecycleRolloutName } from '../../src/domain/rollout.ts'
 import { recordActions } from '../../src/ingest/commands/act.ts'
-import { forgetDeployments } from '../../src/ingest/commands/declare.ts'
+import { forgetDeployments } from '../../src/ingest/commands/remove.ts'
 import { reportResources } from '../../src/ingest/commands/resources.ts'
 import { stores } from '../support/stores.ts'
 import { alpha, both, declare, munich, register } from './access-scope-fleet.ts'

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { decodeNodeId } from '../../src/graphql/objects/node.ts'
-import { declareDeployments, forgetDeployments } from '../../src/ingest/commands/declare.ts'
+import { declareDeployments } from '../../src/ingest/commands/declare.ts'
 import { registerDevices } from '../../src/ingest/commands/device.ts'
+import { forgetDeployments } from '../../src/ingest/commands/remove.ts'
 import { transports } from './clients.ts'
 import { useSubscriptions } from './subscribing.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ReportOutcome, StatusReport } from '../../src/domain/report.ts'
-import { declareDeployments, forgetDeployments } from '../../src/ingest/commands/declare.ts'
+import { declareDeployments } from '../../src/ingest/commands/declare.ts'
 import {
   type DeviceRegistration,
   registerDevices,
@@ -8,6 +8,7 @@ import {
   revokeDevice,
   rotateToken,
 } from '../../src/ingest/commands/device.ts'
+import { forgetDeployments } from '../../src/ingest/commands/remove.ts'
 import { recordReport } from '../../src/ingest/commands/report.ts'
 import { readHead } from '../../src/store/connection/log-head.ts'
 import { audit } from '../../src/store/read/audit.ts'

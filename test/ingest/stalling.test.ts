@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import type { DeploymentState } from '../../src/domain/values.ts'
-import { declareDeployments, forgetDeployments } from '../../src/ingest/commands/declare.ts'
+import { declareDeployments } from '../../src/ingest/commands/declare.ts'
+import { forgetDeployments } from '../../src/ingest/commands/remove.ts'
 import { recordReport } from '../../src/ingest/commands/report.ts'
 import { markStalled } from '../../src/ingest/commands/stall.ts'
 import { createMaintenance, type Maintenance } from '../../src/ingest/maintenance.ts'

@@ -1,8 +1,9 @@
 /** Plays commands on a road and on the reference model, and compares what both make of them. */
 import { expect } from 'vitest'
 import { DomainError } from '../../src/domain/errors.ts'
-import { declareDeployments, forgetDeployments } from '../../src/ingest/commands/declare.ts'
+import { declareDeployments } from '../../src/ingest/commands/declare.ts'
 import { registerDevices, resetReporterOrder } from '../../src/ingest/commands/device.ts'
+import { forgetDeployments } from '../../src/ingest/commands/remove.ts'
 import { recordReport } from '../../src/ingest/commands/report.ts'
 import { retireDevices } from '../../src/ingest/commands/retire.ts'
 import { markStalled } from '../../src/ingest/commands/stall.ts'

@@ -1,5 +1,5 @@
 /** `forgetDeployments` and `removeDeployments`, which name their deployments by node IDs. */
-import { forgetDeployments, removeDeployments } from '../../ingest/commands/declare.ts'
+import { forgetDeployments, removeDeployments } from '../../ingest/commands/remove.ts'
 import type { DeploymentRow } from '../../store/read/deployments.ts'
 import type { Context } from '../execution/context.ts'
 import { required } from '../execution/required.ts'

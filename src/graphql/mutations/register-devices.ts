@@ -5,7 +5,6 @@ import { registerDevices } from '../../ingest/commands/device.ts'
 import { newDeviceToken } from '../../ingest/device-token.ts'
 import { eachPaced, type Paced, paced } from '../../limits/pace.ts'
 import { builder } from '../builder.ts'
-import type { TargetNode } from '../execution/loaders.ts'
 import { required } from '../execution/required.ts'
 import { LabelInput } from '../objects/label.ts'
 import { Device } from '../objects/refs.ts'
@@ -40,7 +39,7 @@ const DeviceInput = builder.inputType('DeviceInput', {
 })
 
 interface RegisteredRow {
-  readonly device: TargetNode
+  readonly key: number
   readonly token: string | null
 }
 
@@ -48,7 +47,12 @@ const RegisteredDevice = builder.objectRef<RegisteredRow>('RegisteredDevice').im
   access: 'operator',
   description: 'A registered device and its token.',
   fields: (t) => ({
-    device: t.expose('device', { type: Device, description: 'The device.' }),
+    // Read only if the operation asks for it: there may be 10,000.
+    device: t.field({
+      type: Device,
+      description: 'The device.',
+      resolve: async ({ key }, _, context) => required(await (await context.reader()).target(key, null), 'device'),
+    }),
     token: t.exposeString('token', {
       nullable: true,
       description:
@@ -89,13 +93,10 @@ addMutation('registerDevices', {
         })),
       ),
     )
-    const reader = await context.reader()
-    const results = await Promise.all(
-      registered.map(async ({ key, isNew }, index) => ({
-        device: required(await reader.target(key, null), 'device'),
-        token: isNew ? (devices[index]?.token.text ?? null) : null,
-      })),
-    )
+    const results = registered.map(({ key, isNew }, index) => ({
+      key,
+      token: isNew ? (devices[index]?.token.text ?? null) : null,
+    }))
     return { results }
   },
   success: {

@@ -1,6 +1,5 @@
 import { retireDevices } from '../../ingest/commands/retire.ts'
 import { builder } from '../builder.ts'
-import type { TargetNode } from '../execution/loaders.ts'
 import { required } from '../execution/required.ts'
 import { Device } from '../objects/refs.ts'
 import { desireOf } from './authorship.ts'
@@ -15,7 +14,7 @@ const RetiringDeviceInput = builder.inputType('RetiringDeviceInput', {
 })
 
 interface RetiredRow {
-  readonly device: TargetNode
+  readonly key: number
   readonly isChanged: boolean
   readonly children: number
   readonly deployments: number
@@ -25,7 +24,12 @@ const RetiredDevice = builder.objectRef<RetiredRow>('RetiredDevice').implement({
   access: 'operator',
   description: 'A retired device.',
   fields: (t) => ({
-    device: t.expose('device', { type: Device, description: 'The device.' }),
+    // Read only if the operation asks for it: there may be 10,000.
+    device: t.field({
+      type: Device,
+      description: 'The device.',
+      resolve: async ({ key }, _, context) => required(await (await context.reader()).target(key, null), 'device'),
+    }),
     changed: t.exposeBoolean('isChanged', {
       description:
         'Whether this call changed the device. False: it was already retired with the same reason and replacement.',
@@ -81,14 +85,7 @@ addMutation('retireDevices', {
         { reason, withChildren: withChildren ?? false, desire: desireOf(context, `retired: ${reason}`) },
       ),
     )
-    const reader = await context.reader()
-    const rows = await Promise.all(
-      results.map(async ({ key, ...result }) => ({
-        device: required(await reader.target(key, null), 'device'),
-        ...result,
-      })),
-    )
-    return { revision, results: rows }
+    return { revision, results }
   },
   success: {
     access: 'operator',

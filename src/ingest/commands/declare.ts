@@ -1,14 +1,14 @@
-/** Declares, removes and forgets deployments. */
+/** Declares deployments. */
 
 import { applyDeclaration } from '../../domain/declaration.ts'
 import type { Deployment } from '../../domain/deployment.ts'
 import { type Digest, largestManifest, type ManifestEntry, manifestOwner } from '../../domain/desired.ts'
 import { DomainError } from '../../domain/errors.ts'
 import { declaredRollout, implicitRollout } from '../../domain/rollout.ts'
-import { desireDocument, forgetDeployment } from '../../domain/transition.ts'
-import type { Digits, Millis, Revision } from '../../domain/values.ts'
+import { desireDocument } from '../../domain/transition.ts'
+import type { Digits, Revision } from '../../domain/values.ts'
 import { eachPaced, type Paced } from '../../limits/pace.ts'
-import type { Command } from '../command.ts'
+import { type Command, inParts, partSize } from '../command.ts'
 import type { Cause, DesiredDocument, DigestBundle } from '../desired.ts'
 import { ensureChild, newParent, parentName } from '../devices.ts'
 import type { UnitOfWork } from '../unit-of-work.ts'
@@ -40,6 +40,44 @@ export function declareDeployments(
   rollout: { readonly name: string; readonly project: string | null } | null,
   deployments: readonly DeploymentDeclaration[],
   desire: Desire | null = null,
+): Command<Declared> {
+  const all = deployments.map((declaration, index) => ({ ...declaration, index }))
+  if (all.length <= partSize) return declarePart(rollout, all, desire)
+  return inParts(async (write) => {
+    const deploymentKeys: number[] = []
+    let [revision, rolloutKey]: [Revision, number | null] = [0, null]
+    for (const part of partsOf(all)) {
+      const declared = await write(declarePart(rollout, part, desire))
+      part.forEach(({ index }, n) => {
+        deploymentKeys[index] = declared.deploymentKeys[n] ?? 0
+      })
+      revision = declared.revision
+      rolloutKey = declared.rolloutKey
+    }
+    return { revision, rolloutKey, deploymentKeys }
+  })
+}
+
+/** With the place in the command. */
+type Listed = DeploymentDeclaration & { readonly index: number }
+
+/** In order. With documents, all declarations for one manifest are in one part: a command creates one version of a manifest. */
+function partsOf(all: readonly Listed[]): Listed[][] {
+  const isOrdered = !all.some(({ document }) => document)
+  const groups = isOrdered ? all.map((one) => [one]) : Map.groupBy(all, (one) => manifestOwner(one.deviceId)).values()
+  const parts: Listed[][] = []
+  for (const group of groups) {
+    const last = parts.at(-1)
+    if (last && last.length + group.length <= partSize) last.push(...group)
+    else parts.push([...group])
+  }
+  return parts
+}
+
+function declarePart(
+  rollout: { readonly name: string; readonly project: string | null } | null,
+  deployments: readonly Listed[],
+  desire: Desire | null,
 ): Command<Declared> {
   const named = rollout ? declaredRollout(rollout.name, rollout.project) : null
   const documented = deployments.filter(({ document }) => document)
@@ -78,8 +116,8 @@ export function declareDeployments(
 }
 
 /** Refuses retired devices: the deployment would count as not yet reported for ever. */
-function* refuseRetired(work: UnitOfWork, deployments: readonly DeploymentDeclaration[]): Paced<void> {
-  yield* eachPaced(deployments, ({ deviceId, document }, index) => {
+function* refuseRetired(work: UnitOfWork, deployments: readonly Listed[]): Paced<void> {
+  yield* eachPaced(deployments, ({ deviceId, document, index }) => {
     const parent = parentName(deviceId)
     const involved = [
       work.device(deviceId),
@@ -193,96 +231,7 @@ function* desireDocuments(work: UnitOfWork, declared: readonly OneDeclared[], { 
   }
 }
 
-function setDesired(work: UnitOfWork, key: number, version: Digits, digest: Digest | null): void {
+export function setDesired(work: UnitOfWork, key: number, version: Digits, digest: Digest | null): void {
   const known = work.deploymentByKey(key)
   if (known) work.apply(known, desireDocument(known, version, digest, work.moment()), null)
-}
-
-/** Removes the documents from the manifests of their devices. The deployments stay in all lists until they are forgotten. */
-export function removeDeployments(keys: readonly number[], desire: Desire): Command<{ readonly revision: Revision }> {
-  return {
-    needs: { deploymentKeys: keys, manifestsOf: keys },
-    *decide(work) {
-      const known = yield* eachPaced(keys, (key, index) => {
-        const deployment = work.deploymentByKey(key)
-        if (!deployment) throw refusal('NOT_FOUND', 'there is no such deployment', index, 'names no deployment')
-        if (deployment.targetManifestVersion === null)
-          throw refusal(
-            'INVALID_REQUEST',
-            'only a deployment with a document can be removed: use forgetDeployments for others',
-            index,
-            'was not declared with a document',
-          )
-        return deployment
-      })
-      yield* withdraw(work, known, desire)
-      return { revision: work.revision() }
-    },
-  }
-}
-
-/** Removes the documents from the manifests that list them. Creates one new version for each of these devices. */
-export function* withdraw(
-  work: UnitOfWork,
-  deployments: readonly Deployment[],
-  { cause, bundle }: Desire,
-): Paced<void> {
-  const listed = deployments.flatMap(({ key }) => work.desired.entryOf(key) ?? [])
-  for (const [ownerKey, entries] of Map.groupBy(listed, ({ targetKey }) => targetKey)) {
-    const drop = entries.map(({ deploymentId }) => deploymentId)
-    const version = String(work.desired.change(ownerKey, { put: [], drop }, cause, bundle))
-    yield* eachPaced(entries, ({ deploymentKey }) => setDesired(work, deploymentKey, version, null))
-  }
-}
-
-export function forgetDeployments(keys: readonly number[]): Command<{ readonly revision: Revision }> {
-  return {
-    needs: { deploymentKeys: keys },
-    *decide(work) {
-      yield* eachPaced(keys, (key, index) => {
-        const known = work.deploymentByKey(key)
-        if (!known) throw refusal('NOT_FOUND', 'there is no such deployment', index, 'names no deployment')
-        if (known.instanceKey !== null)
-          throw refusal(
-            'INVALID_REQUEST',
-            'a deployment of an orchestrator cannot be forgotten: terminate its rollout',
-            index,
-            'is run by an orchestrator',
-          )
-        if (known.documentDigest !== null)
-          throw refusal(
-            'INVALID_REQUEST',
-            'a desired deployment cannot be forgotten: remove it first',
-            index,
-            'is desired: the manifest of its device lists it until removeDeployments withdraws it',
-          )
-      })
-      yield* eachPaced(keys, (key) => forget(work, key))
-      return { revision: work.revision() }
-    },
-  }
-}
-
-/** The form for retention: forgets only deployments that have been REMOVED since before `before`. */
-export function forgetRemoved(keys: readonly number[], before: Millis): Command<{ readonly revision: Revision }> {
-  return {
-    needs: { deploymentKeys: keys },
-    *decide(work) {
-      for (const key of keys) {
-        yield
-        const known = work.deploymentByKey(key)
-        if (known?.state === 'REMOVED' && known.documentDigest === null && known.changedAt < before) forget(work, key)
-      }
-      return { revision: work.revision() }
-    },
-  }
-}
-
-export function forget(work: UnitOfWork, key: number): void {
-  const known = work.deploymentByKey(key)
-  if (known) work.apply(known, forgetDeployment(known, work.moment()), null)
-}
-
-function refusal(code: 'NOT_FOUND' | 'INVALID_REQUEST', message: string, index: number, problem: string): DomainError {
-  return new DomainError(code, message, { problems: [{ field: `ids[${index}]`, message: problem }] })
 }

@@ -14,9 +14,10 @@ import {
   replaceIdentities,
   withdrawTokens,
 } from '../../store/write/tokens.ts'
-import type { Command } from '../command.ts'
+import { type Command, inParts, partSize } from '../command.ts'
 import { ensureChild, newParent, parentName, refuseEnded, requireDevice } from '../devices.ts'
 import type { UnitOfWork } from '../unit-of-work.ts'
+import { parentsOf, refuseCycles, refuseRetiredParents } from './parents.ts'
 
 export interface DeviceRegistration {
   readonly deviceId: string
@@ -37,6 +38,24 @@ export interface DeviceRegistration {
 export type Registered = readonly { readonly key: number; readonly isNew: boolean; readonly wasEnded: boolean }[]
 
 export function registerDevices(devices: readonly DeviceRegistration[]): Command<Registered> {
+  const all = { parents: parentsOf(devices), names: new Set(devices.map(({ deviceId }) => deviceId)) }
+  if (devices.length <= partSize) return registerPart(devices, 0, all)
+  return inParts(async (write) => {
+    const registered: Registered[number][] = []
+    for (let first = 0; first < devices.length; first += partSize)
+      registered.push(...(await write(registerPart(devices.slice(first, first + partSize), first, all))))
+    return registered
+  })
+}
+
+/** All devices of a command, of which a part is registered. */
+interface AllRegistered {
+  readonly parents: ReadonlyMap<string, string>
+  readonly names: ReadonlySet<string>
+}
+
+/** `first`: the place of the first device in the command. */
+function registerPart(devices: readonly DeviceRegistration[], first: number, all: AllRegistered): Command<Registered> {
   return {
     needs: {
       devices: devices.flatMap(({ deviceId, parent }) => [
@@ -49,9 +68,9 @@ export function registerDevices(devices: readonly DeviceRegistration[]): Command
       identities: devices.flatMap(identitiesOf),
     },
     *decide(work) {
-      yield* refuseCycles(work, devices)
-      yield* refuseRetiredParents(work, devices)
-      const holders = yield* assignIdentities(work, devices)
+      yield* refuseCycles(work, devices, first, all.parents)
+      yield* refuseRetiredParents(work, devices, first)
+      const holders = yield* assignIdentities(work, devices, first, all)
       const registered = yield* eachPaced(devices, (device) => register(work, device))
       for (const [id, name] of holders) work.giveIdentity(id, name === null ? null : work.device(name))
       return registered
@@ -99,9 +118,10 @@ function identitiesOf({ publicKeys, spiffeIds }: DeviceRegistration): string[] {
 function* assignIdentities(
   work: UnitOfWork,
   devices: readonly DeviceRegistration[],
+  first: number,
+  { names: returning }: AllRegistered,
 ): Paced<ReadonlyMap<string, string | null>> {
   const before = Map.groupBy(devices.flatMap(identitiesOf), (id) => work.holderOf(id)?.name)
-  const returning = new Set(devices.map(({ deviceId }) => deviceId))
   const holders = new Map<string, string | null>()
   yield* eachPaced(devices, (device, index) => {
     const { deviceId } = device
@@ -113,7 +133,7 @@ function* assignIdentities(
       const holder = holders.get(id) === undefined ? (work.holderOf(id)?.name ?? null) : (holders.get(id) ?? null)
       // A replacement may take the identities of a retired device.
       const isTaken = holder !== null && (returning.has(holder) || (work.device(holder)?.retiredAt ?? null) === null)
-      if (isTaken && holder !== deviceId) throw heldByAnother(id, holder, `devices[${index}]`)
+      if (isTaken && holder !== deviceId) throw heldByAnother(id, holder, `devices[${first + index}]`)
       holders.set(id, deviceId)
     }
   })
@@ -177,44 +197,6 @@ function register(work: UnitOfWork, registration: DeviceRegistration): Registere
   else work.putTarget(next, 'changed')
   clearMarks(work, deviceId)
   return { key: known.key, isNew, wasEnded }
-}
-
-function* refuseCycles(work: UnitOfWork, devices: readonly DeviceRegistration[]): Paced<void> {
-  const parents = new Map(devices.flatMap(({ deviceId, parent }) => (parent ? [[deviceId, parent]] : [])))
-  /** Devices above which there is no cycle. Without them, a chain of devices would be walked once for each device. */
-  const cleared = new Set<string>()
-  for (const [index, { deviceId, parent }] of devices.entries()) {
-    const seen = new Set([deviceId])
-    for (let at = parent; at && !cleared.has(at); at = parents.get(at) ?? knownParent(work, at)) {
-      if (seen.has(at)) {
-        const message = `${parent} is below ${deviceId}, so it cannot be its parent`
-        throw new DomainError('CONFLICT', message, { problems: [{ field: `devices[${index}].parent`, message }] })
-      }
-      seen.add(at)
-      yield
-    }
-    for (const name of seen) cleared.add(name)
-    yield
-  }
-}
-
-/** Every device below a retired device is retired too (retire.ts). */
-function* refuseRetiredParents(work: UnitOfWork, devices: readonly DeviceRegistration[]): Paced<void> {
-  const returning = new Set<string>()
-  for (const [index, { deviceId, parent }] of devices.entries()) {
-    yield
-    const name = parent ?? knownParent(work, deviceId) ?? parentName(deviceId)
-    const above = name === null ? null : work.device(name)
-    returning.add(deviceId)
-    if (!above || above.retiredAt === null || returning.has(above.name)) continue
-    const message = `${above.name}, which ${deviceId} would be behind, is retired: register it before, or name another parent`
-    throw new DomainError('CONFLICT', message, { problems: [{ field: `devices[${index}].parent`, message }] })
-  }
-}
-
-function knownParent(work: UnitOfWork, name: string): string | null {
-  const parentKey = work.device(name)?.parentKey ?? null
-  return parentKey === null ? null : (work.findTarget(parentKey)?.name ?? null)
 }
 
 function ancestors(deviceId: string): string[] {

@@ -20,7 +20,8 @@ import type { Revision } from '../../domain/values.ts'
 import { eachPaced, type Paced } from '../../limits/pace.ts'
 import type { Command } from '../command.ts'
 import type { UnitOfWork } from '../unit-of-work.ts'
-import { type Desire, forget, withdraw } from './declare.ts'
+import type { Desire } from './declare.ts'
+import { forget, withdraw } from './remove.ts'
 
 export interface Retirement {
   readonly deviceId: string

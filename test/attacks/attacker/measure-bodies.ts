@@ -1,6 +1,7 @@
 /**
  * `node test/attacks/attacker/measure-bodies.ts [part of a title]`: what the largest body of each route costs: the longest stall of the event loop in
- * processor time, and how much the process grew, as a multiple of the body.
+ * processor time, how much the process grew, and how much of that was live, both as a multiple of the body. The process also grows by garbage that
+ * is not collected yet: `live` is what is left when it is collected while the body is handled.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { startPostgres } from '../../support/postgres-server.ts'
@@ -31,8 +32,26 @@ async function send(target: Target, line: string, type: string, body: string): P
   return response.status
 }
 
+/** Milliseconds between two looks: without them, the body would be handled between two collections. */
+const pause = 30
+
+async function liveWith(target: Target, work: () => Promise<unknown>): Promise<number> {
+  const before = await target.vitals('collect')
+  let most = before.heap
+  let isOver = false
+  const working = work().finally(() => {
+    isOver = true
+  })
+  while (!isOver) {
+    most = Math.max(most, (await target.vitals('live')).heap)
+    await new Promise((resolve) => setTimeout(resolve, pause))
+  }
+  await working
+  return most - before.heap
+}
+
 async function measure(name: string, env: Readonly<Record<string, string>>): Promise<void> {
-  console.log(`${name}\n| body | bytes | status | stall, ms | all, ms | memory / body | first |`)
+  console.log(`${name}\n| body | bytes | status | stall, ms | all, ms | memory / body | first | live / body, MiB |`)
   for (const { title, line, body, first: before, type = 'application/json', status } of [
     ...validBodies,
     ...hostileBodies,
@@ -59,11 +78,12 @@ async function measure(name: string, env: Readonly<Record<string, string>>): Pro
         const after = await target.vitals()
         runs.push({ stall, cpu: after.cpu - before.cpu, memory: (peak - before.rss) / text.length, status: answered })
       }
+      const live = await liveWith(target, () => send(target, line, type, text))
       const [first, second] = runs
       const odd = second?.status === status ? '' : ` (${status})`
       const shown = (value = 0): string => value.toFixed(value < 10 ? 1 : 0)
       console.log(
-        `| ${title}: ${line.slice(0, 40)} | ${text.length} | ${second?.status}${odd} | ${shown(second?.stall)} | ${shown(second?.cpu)} | ${shown(second?.memory)} | ${shown(first?.stall)}; ${shown(first?.memory)} |`,
+        `| ${title}: ${line.slice(0, 40)} | ${text.length} | ${second?.status}${odd} | ${shown(second?.stall)} | ${shown(second?.cpu)} | ${shown(second?.memory)} | ${shown(first?.stall)}; ${shown(first?.memory)} | ${shown(live / text.length)}; ${shown(live / 2 ** 20)} |`,
       )
     } finally {
       await target.stop()

@@ -34,6 +34,8 @@ const threshold = 20
 const collectGarbage = (globalThis as { gc?: (options: object) => void }).gc
 /** A last resort also gives pages back that are nearly empty. */
 const thoroughly = { type: 'major', execution: 'sync', flavor: 'last-resort' }
+/** Fast enough to look several times while one request is answered. */
+const once = { type: 'major', execution: 'sync', flavor: 'regular' }
 
 let rejections = 0
 process.on('unhandledRejection', () => {
@@ -56,8 +58,8 @@ setInterval(() => {
 }, interval).unref()
 
 process.on('message', (question) => {
-  if (question === 'collect') {
-    collectGarbage?.(thoroughly)
+  if (question === 'collect' || question === 'live') {
+    collectGarbage?.(question === 'collect' ? thoroughly : once)
     // It was asked for, so it is no stall of the server's.
     last = { at: performance.now(), cpu: cpuTime() }
   }

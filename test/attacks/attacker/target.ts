@@ -11,8 +11,8 @@ export interface Target {
   readonly pid: number
   /** Null while it lives; afterwards how it ended, with its last words. */
   end(): string | null
-  /** `collect`: after collecting garbage. */
-  vitals(question?: 'tell' | 'collect'): Promise<Vitals>
+  /** `collect`: after collecting garbage. `live`: the same in less time, but some of the garbage may stay. */
+  vitals(question?: 'tell' | 'collect' | 'live'): Promise<Vitals>
   /** What it logged as an error. */
   errors(): readonly string[]
   stop(): Promise<void>

@@ -1,0 +1,110 @@
+/** Removes deployments from the manifests of their devices, and forgets deployments. */
+import type { Deployment } from '../../domain/deployment.ts'
+import { DomainError } from '../../domain/errors.ts'
+import { forgetDeployment } from '../../domain/transition.ts'
+import type { Millis, Revision } from '../../domain/values.ts'
+import { eachPaced, type Paced } from '../../limits/pace.ts'
+import { type Command, inParts, partSize } from '../command.ts'
+import type { UnitOfWork } from '../unit-of-work.ts'
+import { type Desire, setDesired } from './declare.ts'
+
+/** Removes the documents from the manifests of their devices. The deployments stay in all lists until they are forgotten. */
+export function removeDeployments(keys: readonly number[], desire: Desire): Command<{ readonly revision: Revision }> {
+  return {
+    needs: { deploymentKeys: keys, manifestsOf: keys },
+    *decide(work) {
+      const known = yield* eachPaced(keys, (key, index) => {
+        const deployment = work.deploymentByKey(key)
+        if (!deployment) throw refusal('NOT_FOUND', 'there is no such deployment', index, 'names no deployment')
+        if (deployment.targetManifestVersion === null)
+          throw refusal(
+            'INVALID_REQUEST',
+            'only a deployment with a document can be removed: use forgetDeployments for others',
+            index,
+            'was not declared with a document',
+          )
+        return deployment
+      })
+      yield* withdraw(work, known, desire)
+      return { revision: work.revision() }
+    },
+  }
+}
+
+/** Removes the documents from the manifests that list them. Creates one new version for each of these devices. */
+export function* withdraw(
+  work: UnitOfWork,
+  deployments: readonly Deployment[],
+  { cause, bundle }: Desire,
+): Paced<void> {
+  const listed = deployments.flatMap(({ key }) => work.desired.entryOf(key) ?? [])
+  for (const [ownerKey, entries] of Map.groupBy(listed, ({ targetKey }) => targetKey)) {
+    const drop = entries.map(({ deploymentId }) => deploymentId)
+    const version = String(work.desired.change(ownerKey, { put: [], drop }, cause, bundle))
+    yield* eachPaced(entries, ({ deploymentKey }) => setDesired(work, deploymentKey, version, null))
+  }
+}
+
+export function forgetDeployments(keys: readonly number[]): Command<{ readonly revision: Revision }> {
+  if (keys.length <= partSize) return forgetPart(keys, 0)
+  return inParts(async (write) => {
+    let revision = 0
+    for (let first = 0; first < keys.length; first += partSize)
+      revision = (await write(forgetPart(keys.slice(first, first + partSize), first))).revision
+    return { revision }
+  })
+}
+
+/** `first`: the place of the first key in the command. */
+function forgetPart(keys: readonly number[], first: number): Command<{ readonly revision: Revision }> {
+  return {
+    needs: { deploymentKeys: keys },
+    *decide(work) {
+      yield* eachPaced(keys, (key, n) => {
+        const index = first + n
+        const known = work.deploymentByKey(key)
+        if (!known) throw refusal('NOT_FOUND', 'there is no such deployment', index, 'names no deployment')
+        if (known.instanceKey !== null)
+          throw refusal(
+            'INVALID_REQUEST',
+            'a deployment of an orchestrator cannot be forgotten: terminate its rollout',
+            index,
+            'is run by an orchestrator',
+          )
+        if (known.documentDigest !== null)
+          throw refusal(
+            'INVALID_REQUEST',
+            'a desired deployment cannot be forgotten: remove it first',
+            index,
+            'is desired: the manifest of its device lists it until removeDeployments withdraws it',
+          )
+      })
+      yield* eachPaced(keys, (key) => forget(work, key))
+      return { revision: work.revision() }
+    },
+  }
+}
+
+/** The form for retention: forgets only deployments that have been REMOVED since before `before`. */
+export function forgetRemoved(keys: readonly number[], before: Millis): Command<{ readonly revision: Revision }> {
+  return {
+    needs: { deploymentKeys: keys },
+    *decide(work) {
+      for (const key of keys) {
+        yield
+        const known = work.deploymentByKey(key)
+        if (known?.state === 'REMOVED' && known.documentDigest === null && known.changedAt < before) forget(work, key)
+      }
+      return { revision: work.revision() }
+    },
+  }
+}
+
+export function forget(work: UnitOfWork, key: number): void {
+  const known = work.deploymentByKey(key)
+  if (known) work.apply(known, forgetDeployment(known, work.moment()), null)
+}
+
+function refusal(code: 'NOT_FOUND' | 'INVALID_REQUEST', message: string, index: number, problem: string): DomainError {
+  return new DomainError(code, message, { problems: [{ field: `ids[${index}]`, message: problem }] })
+}

@@ -1,0 +1,169 @@
+/** A command of thousands of items is one transaction in parts: the rows of one part are in memory, and all parts are committed or none. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { digestOf } from '../../src/dialects/margo/digest.ts'
+import { DomainError } from '../../src/domain/errors.ts'
+import { type Command, partSize } from '../../src/ingest/command.ts'
+import { type DeploymentDeclaration, declareDeployments } from '../../src/ingest/commands/declare.ts'
+import { type DeviceRegistration, registerDevices } from '../../src/ingest/commands/device.ts'
+import { forgetDeployments } from '../../src/ingest/commands/remove.ts'
+import { retireDevices } from '../../src/ingest/commands/retire.ts'
+import { readHead } from '../../src/store/connection/log-head.ts'
+import type { Database } from '../../src/store/database.ts'
+import { audit } from '../../src/store/read/audit.ts'
+import { readLog } from '../../src/store/read/changes/changes.ts'
+import { targetByName } from '../../src/store/read/targets.ts'
+import { createRoad, type Road } from '../support/road.ts'
+import { type EmptyStore, stores } from '../support/stores.ts'
+import { desire } from './desired-model.ts'
+
+const count = 2 * partSize + 7
+const declaration = (deviceId: string, deploymentId: string, text?: string): DeploymentDeclaration => ({
+  ...{ deviceId, deploymentId, application: null, applicationVersion: null, components: null },
+  ...(text !== undefined && { document: { content: text, digest: digestOf(text), size: text.length } }),
+})
+const registration = (deviceId: string, more: Partial<DeviceRegistration> = {}): DeviceRegistration => ({
+  ...{ deviceId, name: null, labels: null, parent: null, expectedInterval: null, tokenHash: `of ${deviceId}`, ...more },
+})
+const many = <T>(make: (index: number) => T): T[] => Array.from({ length: count }, (_, n) => make(n))
+
+describe.each(stores)('divided commands on $name', (store) => {
+  let empty: EmptyStore
+  let road: Road
+  /** The characters of the largest parameter of a writing statement since it was set to 0. */
+  let largest = 0
+  beforeAll(async () => {
+    empty = await store.create()
+    const database = await empty.open()
+    const transaction: Database['transaction'] = (work) =>
+      database.transaction((session) =>
+        work({
+          ...session,
+          run(text, parameters = []) {
+            for (const one of parameters) largest = Math.max(largest, String(one).length)
+            return session.run(text, parameters)
+          },
+        }),
+      )
+    road = await createRoad({ ...database, transaction })
+  })
+  afterAll(async () => {
+    expect(await audit(road.database.session)).toEqual([])
+    await road.close()
+    await empty.drop()
+  })
+  const submit = <Result>(command: Command<Result>): Promise<Result> => road.writer.submit(command)
+  const head = async () => (await readHead(road.database.session)).revision
+  const device = (name: string) => targetByName(road.database.session, 'DEVICE', '', name)
+  const rowsOf = <Row extends object>(text: string) => road.database.session.run<Row>(text)
+
+  it('hold the rows of one part, for any number of items', async () => {
+    const declare = (prefix: string, items: number) =>
+      submit(declareDeployments(null, many((n) => declaration(`${prefix}${n}`, 'x')).slice(0, items)))
+    const register = (prefix: string, items: number) =>
+      submit(registerDevices(many((n) => registration(`${prefix}${n}`)).slice(0, items)))
+    for (const [write, prefix] of [
+      [declare, 'd'],
+      [register, 'r'],
+    ] as const) {
+      largest = 0
+      await write(`${prefix}-a-`, partSize)
+      const ofOnePart = largest
+      largest = 0
+      await write(`${prefix}-b-`, count)
+      expect(largest).toBeLessThan(1.1 * ofOnePart)
+    }
+  })
+
+  it('answer in the order of their items, with a revision for each change, and are told to those who follow', async () => {
+    const before = await head()
+    const followed = road.changes({ filter: {}, after: before })
+    const items = many((n) => declaration(`o-${n % 3}`, `o-${n}`))
+    const { deploymentKeys, revision, rolloutKey } = await submit(
+      declareDeployments({ name: 'of parts', project: null }, items),
+    )
+    const stored = await rowsOf<{ key: number; id: string }>(
+      `select key, deployment_id as id from deployments where rollout_key = ${rolloutKey}`,
+    )
+    expect(new Map(stored.map(({ id, key }) => [id, key]))).toEqual(
+      new Map(items.map(({ deploymentId }, n) => [deploymentId, deploymentKeys[n]])),
+    )
+    expect(revision).toBe(await head())
+    const changes = await readLog(road.database.session, before, 2 * count)
+    expect(changes.map((one) => one.revision)).toEqual(many((n) => before + n + 1))
+    for (const change of changes) {
+      const { value } = await followed.next()
+      expect(value).toMatchObject({ change: { revision: change.revision } })
+    }
+    await followed.return?.()
+    expect(await submit(forgetDeployments(deploymentKeys))).toEqual({ revision: revision + count })
+  })
+
+  it('make one version of each manifest, wherever its documents are in the list', async () => {
+    const items = many((n) => declaration(`m-${n % 5}`, `m-${n}`, `text ${n % 7}`))
+    await submit(declareDeployments(null, items, desire))
+    const versions = await rowsOf<{ name: string; n: number; entries: number }>(
+      `select t.name, count(*)::int as n, (select count(*)::int from manifest_entries e where e.target_key = t.key) as entries
+        from manifests m join targets t on t.key = m.target_key where t.name like 'm-%' group by t.key, t.name`,
+    )
+    expect(versions).toHaveLength(5)
+    for (const { n } of versions) expect(n).toBe(1)
+    expect(versions.reduce((sum, { entries }) => sum + entries, 0)).toBe(count)
+  })
+
+  it('are refused as a whole by an item of a later part, which is named by its place', async () => {
+    await submit(registerDevices([registration('gone'), registration('held', { spiffeIds: ['spiffe://x/held'] })]))
+    await submit(retireDevices([{ deviceId: 'gone', replacedBy: null }], { reason: 'x', withChildren: false, desire }))
+    const last = count - 1
+    const before = [await head(), await rowsOf('select count(*) from targets')]
+    const one = (n: number) => (n === last ? 'gone' : `n-${n}`)
+    const refusals = [
+      [
+        declareDeployments(
+          null,
+          many((n) => declaration(one(n), 'x')),
+        ),
+        `deployments[${last}].deviceId`,
+      ],
+      [
+        registerDevices(many((n) => registration(`n-${n}`, n === last ? { spiffeIds: ['spiffe://x/held'] } : {}))),
+        `devices[${last}].spiffeIds`,
+      ],
+      [
+        registerDevices(many((n) => registration(`n-${n}`, n === last ? { parent: 'gone' } : {}))),
+        `devices[${last}].parent`,
+      ],
+      [
+        registerDevices(many((n) => registration(`n-${n}`, { parent: `n-${(n + 1) % count}` }))),
+        expect.stringMatching(/^devices\[\d+\]\.parent$/),
+      ],
+      [forgetDeployments(many((n) => -n - 1)), 'ids[0]'],
+    ] as const
+    for (const [command, field] of refusals) {
+      const refused = await submit<unknown>(command).catch((error: unknown) => error)
+      expect(refused).toBeInstanceOf(DomainError)
+      expect(refused).toMatchObject({ problems: [{ field }] })
+      expect([await head(), await rowsOf('select count(*) from targets')]).toEqual(before)
+    }
+    expect(await device('n-0')).toBeNull()
+    await submit(declareDeployments(null, [declaration('n-0', 'x')]))
+  })
+
+  it('are written between the commands before and after them', async () => {
+    const order: string[] = []
+    const small = (name: string) =>
+      submit(declareDeployments(null, [declaration(name, 'w')])).then(({ revision }) =>
+        order.push(`${name} ${revision}`),
+      )
+    const before = await head()
+    const large = submit(
+      declareDeployments(
+        null,
+        many((n) => declaration(`w-${n}`, 'w')),
+      ),
+    ).then(({ revision }) => order.push(`large ${revision}`))
+    await Promise.all([small('w-before'), large, small('w-after')])
+    expect(order).toContain(`large ${before + count}`)
+    expect(order).toContain(`w-before ${before + count + 1}`)
+    expect(order).toContain(`w-after ${before + count + 2}`)
+  })
+})
