@@ -30,9 +30,8 @@ export function applyUpdate(list: readonly ListedRow[], { isSnapshot, removed, r
 }
 
 /** A live list of any kind, and the query that it equals. `fields`: of a row, without its ID. */
-export function liveListOf(name: 'devices' | 'resources', fields: string) {
-  const [type, row] = { devices: ['Device', 'device'], resources: ['Resource', 'resource'] }[name] as [string, string]
-  const order = type === 'Device' ? 'TargetOrder' : 'ResourceOrder'
+export function liveListOf(name: keyof typeof kindsOfLists, fields: string) {
+  const { type, row, order } = kindsOfLists[name]
   const variables = `$filter: ${type}Filter, $orderBy: ${order}, $first: Int`
   const given = 'filter: $filter, orderBy: $orderBy, first: $first'
   return {
@@ -42,6 +41,12 @@ export function liveListOf(name: 'devices' | 'resources', fields: string) {
       nodes { ${fields} } pageInfo { hasNextPage } } }`,
   }
 }
+
+const kindsOfLists = {
+  deployments: { type: 'Deployment', row: 'deployment', order: 'DeploymentOrder' },
+  devices: { type: 'Device', row: 'device', order: 'TargetOrder' },
+  resources: { type: 'Resource', row: 'resource', order: 'ResourceOrder' },
+} as const
 
 interface AnyRow {
   readonly id: string
