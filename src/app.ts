@@ -4,10 +4,7 @@
  *   close: not ready (503) → no new connections → streams end (1001) → queued reports are written → connections end → database
  */
 import type { AddressInfo } from 'node:net'
-import { createApiAuth } from './auth/api/api-auth.ts'
-import { createCredentials } from './auth/api/credentials.ts'
-import { createAuditTrail } from './auth/audit-trail.ts'
-import { createDeviceAuth } from './auth/devices/device-auth.ts'
+import { createAuthentication } from './authentication.ts'
 import { createClusters } from './clusters/clusters.ts'
 import type { Config } from './config.ts'
 import { exportRoutes } from './export/routes.ts'
@@ -28,7 +25,6 @@ import { createDeadline } from './limits/deadline.ts'
 import type { Log } from './log.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { createOutage } from './outage.ts'
-import { createNoteRefused } from './refused-credentials.ts'
 import { repositoryPath } from './rest/git.ts'
 import { defaultTimeouts, type Timeouts } from './rest/guard.ts'
 import { readPageDocuments } from './rest/page-documents.ts'
@@ -131,27 +127,6 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     observe: metrics.clusterShown,
     clock,
   })
-  const trail = createAuditTrail({
-    writer,
-    clock,
-    failed: warn('refused credentials were not written to the audit log'),
-  })
-  const auth = createApiAuth({
-    config: config.auth.api,
-    database,
-    writer,
-    clock,
-    refused({ token, address }, outcome) {
-      trail.refused({
-        caller: '',
-        credential: token === null ? 'session' : 'token',
-        address,
-        action: 'the API',
-        outcome,
-      })
-    },
-  })
-  database.onAccessChange(() => void auth.recheck().catch(() => undefined))
   const admission = createAdmission({
     limits: config.limits,
     bodyTimeout: timeouts.body,
@@ -159,10 +134,15 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     observe: metrics.limited,
     clock,
   })
-  const credentials = createCredentials({
-    addresses: admission.addresses,
-    publicUrl,
-    origins: config.server.corsOrigins,
+  const { auth, credentials, devices, refused, trail, oidc } = await createAuthentication({
+    config,
+    database,
+    writer,
+    admission,
+    metrics,
+    log,
+    warn,
+    clock,
   })
   const git = await createGit({
     config: config.git,
@@ -203,16 +183,6 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     certificates: () => tls?.daysLeft() ?? [],
     fleet: { database, rollouts: config.metricsRollouts, clock },
   })
-  const refused = createNoteRefused({ metrics, trail, log, addressOf: admission.addresses.of })
-  const devices = createDeviceAuth({
-    config: config.auth.device,
-    database,
-    writer,
-    publicUrl,
-    isTrusted: admission.addresses.isTrusted,
-    clock,
-    refused,
-  })
   const deadline = () => createDeadline(config.limits.operation.time, admission.refuse)
   const deviceAuth = config.auth.device
   const mqtt =
@@ -222,7 +192,7 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     })
   const server = createHttpServer({
     tls,
-    routes: exportRoutes({ database, deadline, admission, auth }),
+    routes: { ...exportRoutes({ database, deadline, admission, auth }), ...oidc?.routes },
     devices,
     git,
     database,
@@ -230,6 +200,7 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     metrics,
     auth,
     credentials,
+    oidc,
     authMethods: { api: config.auth.api.methods, device: config.auth.device.methods },
     admission,
     publicUrl,
@@ -255,6 +226,7 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     tls?.close()
     const stopped = new Promise<void>((resolve) => server.close(() => resolve()))
     auth.close()
+    await oidc?.close()
     await maintenance.stop()
     await within(closeTimeout, clusters.stop())
     await within(closeTimeout, trail.close())

@@ -13,6 +13,7 @@ export function contradictionsIn(given: Environment): string[] {
     ...missingForProxies(given),
     ...missingForMqtt(given),
     ...missingForApi(given, listOf(given.API_AUTH ?? '')),
+    ...missingForOidc(given),
     ...missingForDevices(given, listOf(given.DEVICE_AUTH ?? '')),
   ]
 }
@@ -28,7 +29,7 @@ function missingChoices(host: string, given: Environment): string[] {
     ['DEVICE_AUTH', 'report'],
     ['API_AUTH', 'query and change'],
   ].flatMap(([name = '', deed]) =>
-    given[name] === undefined
+    given[name] === undefined && !(name === 'API_AUTH' && given.OIDC_ISSUER !== undefined)
       ? [
           `${name} must be set when HOST (${host}) is not a loopback address: "open" lets every client that reaches it ${deed}`,
         ]
@@ -45,6 +46,17 @@ function missingForApi(given: Environment, methods: readonly string[]): string[]
   if (given.API_JWT_JWKS_URL === undefined && given.API_JWT_SECRET === undefined)
     problems.push('API_AUTH has "jwt": set either API_JWT_JWKS_URL or API_JWT_SECRET')
   return [...problems, ...missingForTokens(given, 'API_JWT_')]
+}
+
+function missingForOidc(given: Environment): string[] {
+  if (given.OIDC_ISSUER === undefined) return ineffective(given, 'OIDC_', 'without OIDC_ISSUER')
+  const problems = ['OIDC_CLIENT_ID', 'OIDC_ROLES'].flatMap((name) =>
+    given[name] === undefined ? [`${name} is required by OIDC_ISSUER`] : [],
+  )
+  // The issuer sends browsers back to this address, so a request must not choose it.
+  if (given.PUBLIC_URL === undefined && !isLoopback(given.HOST ?? '127.0.0.1'))
+    problems.push('PUBLIC_URL is required by OIDC_ISSUER: the issuer sends browsers back to it')
+  return problems
 }
 
 /** The same for DEVICE_AUTH. */

@@ -46,6 +46,17 @@ export const publicUrl = setting(
     return url && isWeb(url) && url.search === '' && url.hash === '' ? url.href.replace(/\/+$/, '') : null
   },
 )
+/** As the issuer writes it: a slash at its end belongs to its name. */
+export const secureUrl = setting('an https URL without query or fragment, or http on a loopback address', (text) => {
+  const url = URL.parse(text)
+  const isPlain = url?.protocol === 'http:' && /^(localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname)
+  return url && (url.protocol === 'https:' || isPlain) && url.search === '' && url.hash === '' ? text : null
+})
+export const oidcScopes = setting('scopes separated by spaces, with openid', (text) =>
+  /^[\x21\x23-\x5b\x5d-\x7e]+( +[\x21\x23-\x5b\x5d-\x7e]+)*$/.test(text) && text.split(' ').includes('openid')
+    ? text
+    : null,
+)
 export const origins = setting('origins such as https://board.example, separated by commas, or *', (text) => {
   const list = listOf(text)
   return list.every((origin) => origin === '*' || isOrigin(origin)) ? list : null

@@ -3,7 +3,9 @@ import { delimiter } from 'node:path'
 import { z } from 'zod'
 import type { ApiAuthConfig } from './auth/api/api-auth.ts'
 import type { DeviceAuthConfig } from './auth/devices/device-auth.ts'
+import type { OidcConfig } from './auth/oidc/config.ts'
 import type { ClustersConfig } from './clusters/clusters.ts'
+import { apiAuthOf, apiMethodsOf, apiVariables, oidcOf } from './config-api.ts'
 import { mqttConfig, mqttVariables } from './config-mqtt.ts'
 import { contradictionsIn, type Environment, isLoopback } from './config-rules.ts'
 import {
@@ -91,7 +93,12 @@ export interface Config {
   /** Null: no MQTT. */
   readonly mqtt: MqttConfig | null
   readonly logLevel: LogLevel
-  readonly auth: { readonly device: DeviceAuthConfig; readonly api: ApiAuthConfig }
+  readonly auth: {
+    readonly device: DeviceAuthConfig
+    readonly api: ApiAuthConfig
+    /** Null: no sign-in with an OIDC issuer. */
+    readonly oidc: OidcConfig | null
+  }
 }
 
 /** Paths of files in PEM. */
@@ -172,15 +179,7 @@ const environment = z.object({
   DEVICE_JWT_CLAIM: z.string().default('sub'),
   SIGNATURE_WINDOW: signatureWindow.default(300),
   SPIFFE_TRUST_DOMAIN: trustDomains.default([]),
-  API_AUTH: anyOf(['open', 'key', 'jwt']).optional(),
-  API_ADMIN_KEY: secret(24).nullable().default(null),
-  API_JWT_JWKS_URL: publicUrl.nullable().default(null),
-  API_JWT_SECRET: secret(32).nullable().default(null),
-  API_JWT_ISSUER: z.string().nullable().default(null),
-  API_JWT_AUDIENCE: z.string().nullable().default(null),
-  API_JWT_CLOCK_SKEW: skew.default(30),
-  API_JWT_ROLES_CLAIM: z.string().default('roles'),
-  API_JWT_SCOPES_CLAIM: z.string().default('rollcall_scopes'),
+  ...apiVariables,
 })
 
 /** Every variable; a test compares the tables in README.md and docs/configuration.md with it. */
@@ -197,7 +196,7 @@ export function parseConfig(env: Environment): Config {
   const graphiql = v.GRAPHIQL ?? isLoopback(v.HOST)
   const isOpen = (methods: readonly string[] = ['open']): boolean => methods.includes('open')
   // On the developer's own machine there are no rate limits.
-  const isLocalAndOpen = isLoopback(v.HOST) && isOpen(v.DEVICE_AUTH) && isOpen(v.API_AUTH)
+  const isLocalAndOpen = isLoopback(v.HOST) && isOpen(v.DEVICE_AUTH) && isOpen(apiMethodsOf(v))
   return freeze({
     server: {
       host: v.HOST,
@@ -279,21 +278,8 @@ export function parseConfig(env: Environment): Config {
           isOverwritten: v.CLIENT_CERT_HEADER === 'overwritten',
         },
       },
-      api: {
-        methods: v.API_AUTH ?? ['open'],
-        adminKey: v.API_ADMIN_KEY,
-        jwt: v.API_AUTH?.includes('jwt')
-          ? {
-              jwksUrl: v.API_JWT_JWKS_URL,
-              secret: v.API_JWT_SECRET,
-              issuer: v.API_JWT_ISSUER,
-              audience: v.API_JWT_AUDIENCE,
-              clockSkew: v.API_JWT_CLOCK_SKEW,
-              rolesClaim: v.API_JWT_ROLES_CLAIM,
-              scopesClaim: v.API_JWT_SCOPES_CLAIM,
-            }
-          : null,
-      },
+      api: apiAuthOf(v),
+      oidc: oidcOf(v),
     },
   })
 }

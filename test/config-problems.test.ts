@@ -57,6 +57,11 @@ describe('a configuration with problems', () => {
       API_JWT_JWKS_URL: 'ftp://x',
       API_JWT_SECRET: 'short',
       API_JWT_CLOCK_SKEW: '1h',
+      OIDC_ISSUER: 'http://id.example',
+      OIDC_NAME: 'a'.repeat(101),
+      OIDC_CLIENT_SECRET: 'short',
+      OIDC_SCOPES: 'profile',
+      OIDC_ROLES: '{"admins":"owner"}',
     })
     const named = new Set(error.problems.map((problem) => problem.split(' ')[0]))
     const anything = [
@@ -73,6 +78,7 @@ describe('a configuration with problems', () => {
       'API_JWT_AUDIENCE',
       'API_JWT_ROLES_CLAIM',
       'API_JWT_SCOPES_CLAIM',
+      'OIDC_GROUPS_CLAIM',
       'PERSISTED_DOCUMENTS',
       'TLS_KEY',
       'TLS_CLIENT_CA',

@@ -42,7 +42,8 @@ describe('the configuration', () => {
           signature: { window: 300 },
           certificate: { trustDomains: [], isOverwritten: false },
         },
-        api: { methods: ['open'], adminKey: null, jwt: null },
+        api: { methods: ['open'], adminKey: null, jwt: null, oidcIssuer: null },
+        oidc: null,
       },
     })
   })
@@ -121,6 +122,13 @@ describe('the configuration', () => {
       API_JWT_CLOCK_SKEW: '5',
       API_JWT_ROLES_CLAIM: 'realm_access.roles',
       API_JWT_SCOPES_CLAIM: 'scope',
+      OIDC_ISSUER: 'https://id.example/',
+      OIDC_NAME: 'the plant',
+      OIDC_CLIENT_ID: 'rollcall',
+      OIDC_CLIENT_SECRET: 'a-client-secret-for-tests-only',
+      OIDC_SCOPES: 'openid offline_access',
+      OIDC_GROUPS_CLAIM: 'realm_access.roles',
+      OIDC_ROLES: '{"admins":"admin"}',
     }
     // Where the keys are published, there is no secret.
     expect([...Object.keys(given), 'API_JWT_SECRET', 'DEVICE_JWT_SECRET'].toSorted()).toEqual([...variables].toSorted())
@@ -203,8 +211,9 @@ describe('the configuration', () => {
           certificate: { trustDomains: ['fleet.example', 'edge.example'], isOverwritten: true },
         },
         api: {
-          methods: ['key', 'jwt'],
+          methods: ['key', 'jwt', 'oidc'],
           adminKey: 'an-admin-key-for-tests-only',
+          oidcIssuer: 'https://id.example/',
           jwt: {
             jwksUrl: 'https://issuer.example/keys',
             secret: null,
@@ -214,6 +223,15 @@ describe('the configuration', () => {
             rolesClaim: 'realm_access.roles',
             scopesClaim: 'scope',
           },
+        },
+        oidc: {
+          issuer: 'https://id.example/',
+          name: 'the plant',
+          clientId: 'rollcall',
+          clientSecret: 'a-client-secret-for-tests-only',
+          scopes: 'openid offline_access',
+          groupsClaim: 'realm_access.roles',
+          roles: [{ group: 'admins', role: 'admin', scopes: [] }],
         },
       },
     })

@@ -23,7 +23,7 @@ export type Credential =
   | { readonly kind: 'adminKey' }
   | { readonly kind: 'key'; readonly id: string }
   | { readonly kind: 'jwt'; readonly text: string }
-  | { readonly kind: 'session'; readonly hash: string; readonly of: 'adminKey' | 'key' | 'jwt' }
+  | { readonly kind: 'session'; readonly hash: string; readonly of: 'adminKey' | 'key' | 'jwt' | 'oidc' }
 
 export interface Principal {
   /** For the audit log: the key's name, the token's subject. */

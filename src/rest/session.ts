@@ -1,6 +1,7 @@
 /** `/session`: a browser signs in with a key or a token and receives a cookie that no script can read. */
 import type { ApiAuth } from '../auth/api/api-auth.ts'
-import { type Credentials, cookieName } from '../auth/api/credentials.ts'
+import type { Credentials } from '../auth/api/credentials.ts'
+import type { Oidc } from '../auth/oidc/oidc.ts'
 import { scopesOf } from '../domain/access-scope.ts'
 import { DomainError } from '../domain/errors.ts'
 import { answer, type Exchange, type Methods, readBody, requireMediaType } from './exchange.ts'
@@ -10,17 +11,23 @@ export interface SessionDeps {
   readonly credentials: Credentials
   /** The methods of API_AUTH and DEVICE_AUTH: which credentials callers and devices need. */
   readonly authMethods: { readonly api: readonly string[]; readonly device: readonly string[] }
+  /** Where persons sign in without a key. Null: nowhere. */
+  readonly oidc: Pick<Oidc, 'name'> | null
 }
 
 const most = 16_384
 
-export function sessionMethods({ auth, credentials, authMethods }: SessionDeps): Methods {
+export function sessionMethods({ auth, credentials, authMethods, oidc }: SessionDeps): Methods {
   const presentedBy = ({ request }: Exchange) => credentials.of(request)
 
+  /** The refusal says where to sign in. */
+  function offer(error: unknown): never {
+    if (oidc === null || !(error instanceof DomainError) || error.code !== 'UNAUTHENTICATED') throw error
+    throw new DomainError(error.code, error.message, { facts: { signIn: { name: oidc.name } } })
+  }
+
   function cookieOf({ request }: Exchange, value: string, seconds: number): Record<string, string> {
-    const secure = credentials.isSecure(request)
-    const attributes = ['Path=/', 'HttpOnly', 'SameSite=Strict', `Max-Age=${seconds}`, ...(secure ? ['Secure'] : [])]
-    return { 'set-cookie': [`${cookieName(secure)}=${value}`, ...attributes].join('; '), 'cache-control': 'no-store' }
+    return { 'set-cookie': credentials.setSession(request, value, seconds), 'cache-control': 'no-store' }
   }
 
   return {
@@ -28,12 +35,13 @@ export function sessionMethods({ auth, credentials, authMethods }: SessionDeps):
     GET: {
       access: 'public',
       async handle(exchange) {
-        const { name, roles, accessScope, credential } = await auth.identify(presentedBy(exchange))
+        const { name, roles, accessScope, credential } = await auth.identify(presentedBy(exchange)).catch(offer)
         const body = JSON.stringify({
           name,
           roles,
           scopes: scopesOf(accessScope),
           isSession: credential.kind === 'session',
+          ...(credential.kind === 'session' && credential.of === 'oidc' ? { signedInWith: 'oidc' } : {}),
           apiAuth: authMethods.api,
           deviceAuth: authMethods.device,
         })

@@ -14,7 +14,7 @@
 
 import { parseScopes, scopesOf } from '../../domain/access-scope.ts'
 import { DomainError } from '../../domain/errors.ts'
-import { everyone, type Principal, type Role, roles } from '../../domain/principal.ts'
+import { everyone, type Principal, type Role, rightsKey, roles } from '../../domain/principal.ts'
 import type { Millis } from '../../domain/values.ts'
 import { audited, closeSession, openSession } from '../../ingest/commands/api-access.ts'
 import type { Writer } from '../../ingest/writer.ts'
@@ -31,9 +31,9 @@ import { createLookup } from '../devices/lookup.ts'
 import { looksLikeJwt } from '../signed-token.ts'
 import type { Presented } from './credentials.ts'
 import { createJwtVerifier, type JwtConfig } from './jwt.ts'
-import { hashOf, isSameHash, looksLikeApiKey, newCookie } from './keys.ts'
+import { hashOf, isSameHash, looksLikeApiKey, looksLikeTerminalToken, newCookie } from './keys.ts'
 
-export type ApiAuthMethod = 'open' | 'key' | 'jwt'
+export type ApiAuthMethod = 'open' | 'key' | 'jwt' | 'oidc'
 
 export interface ApiAuthConfig {
   readonly methods: readonly ApiAuthMethod[]
@@ -41,6 +41,8 @@ export interface ApiAuthConfig {
   readonly adminKey: string | null
   /** Null unless `jwt` is a method. */
   readonly jwt: JwtConfig | null
+  /** The issuer whose sessions are accepted. Null unless `oidc` is a method. */
+  readonly oidcIssuer: string | null
 }
 
 export interface ApiAuth {
@@ -112,10 +114,7 @@ export function createApiAuth(deps: ApiAuthDeps): ApiAuth {
   async function find({ token, cookie }: Presented, seen: (head: LogHead) => void): Promise<Principal> {
     if (token !== null) return ofToken(token, seen)
     if (cookie !== null) {
-      const hash = hashOf(cookie)
-      const found = await findSession(hash)
-      const principal = principalOfSession(found)
-      if (found) seen(found.head)
+      const principal = await ofSession(cookie, seen)
       if (principal) return principal
       if (!methods.includes('open')) throw unauthenticated('the session is over: sign in again')
     }
@@ -123,7 +122,18 @@ export function createApiAuth(deps: ApiAuthDeps): ApiAuth {
     throw unauthenticated('a credential is needed: send Authorization: Bearer, or X-API-Key')
   }
 
+  async function ofSession(text: string, seen: (head: LogHead) => void): Promise<Principal | null> {
+    const found = await findSession(hashOf(text))
+    if (found) seen(found.head)
+    return principalOfSession(found)
+  }
+
   async function ofToken(token: string, seen: (head: LogHead) => void): Promise<Principal> {
+    if (looksLikeTerminalToken(token)) {
+      const principal = await ofSession(token, seen)
+      if (principal) return principal
+      throw unauthenticated('the session is over: sign in again')
+    }
     if (verifyJwt && looksLikeJwt(token)) return verifyJwt(token, clock())
     if (!methods.includes('key')) throw unauthenticated('the token is refused: it is not a JWT')
     const hash = hashOf(token)
@@ -142,11 +152,12 @@ export function createApiAuth(deps: ApiAuthDeps): ApiAuth {
       const key = methods.includes('key') ? principalOfKey(session.key) : null
       return key && { ...key, credential, expiresAt: Math.min(session.expiresAt, key.expiresAt ?? session.expiresAt) }
     }
-    const isGood =
-      session.credential === 'adminKey'
-        ? adminHash !== null && isSameHash(session.credentialId, adminHash)
-        : methods.includes('jwt')
-    return isGood ? { ...principalOf(session), credential, expiresAt: session.expiresAt } : null
+    return isVouchedFor(session) ? { ...principalOf(session), credential, expiresAt: session.expiresAt } : null
+  }
+
+  function isVouchedFor({ credential, credentialId }: SessionRow): boolean {
+    if (credential === 'adminKey') return adminHash !== null && isSameHash(credentialId, adminHash)
+    return credential === 'oidc' ? credentialId === config.oidcIssuer : methods.includes('jwt')
   }
 
   function principalOfKey(key: ApiKeyRow | null): Principal | null {
@@ -161,7 +172,13 @@ export function createApiAuth(deps: ApiAuthDeps): ApiAuth {
   async function checkFollowers(): Promise<void> {
     if (followers.size === 0) return
     const now = clock()
-    end([...followers].filter(({ principal }) => principal.expiresAt !== null && principal.expiresAt <= now))
+    // A session may have been extended.
+    end(
+      [...followers].filter(
+        ({ principal: { expiresAt, credential } }) =>
+          expiresAt !== null && expiresAt <= now && credential.kind !== 'session',
+      ),
+    )
     const present = [...followers]
     const credentials = present.map(({ principal }) => principal.credential)
     const ids = credentials.flatMap((one) => (one.kind === 'key' ? [one.id] : []))
@@ -170,9 +187,13 @@ export function createApiAuth(deps: ApiAuthDeps): ApiAuth {
     const sessions = hashes.length > 0 ? await findSessions(database.session, [...new Set(hashes)]) : new Map()
     const withdrawn = await withdrawnTokens(present, now)
     end(
-      present.filter(({ principal: { credential } }) => {
+      present.filter(({ principal }) => {
+        const { credential } = principal
         if (credential.kind === 'key') return !principalOfKey(keys.get(credential.id) ?? null)
-        if (credential.kind === 'session') return !principalOfSession(sessions.get(credential.hash) ?? null)
+        if (credential.kind === 'session') {
+          const current = principalOfSession(sessions.get(credential.hash) ?? null)
+          return !current || rightsKey(current) !== rightsKey(principal)
+        }
         return credential.kind === 'jwt' && withdrawn.has(credential.text)
       }),
     )
@@ -228,9 +249,10 @@ export function createApiAuth(deps: ApiAuthDeps): ApiAuth {
       await writer.submit(audited(opened, entry('SIGN_IN', principal, address, now)))
       return { principal, cookie: cookie.text, seconds: Math.floor((ends - now) / 1000) }
     },
-    async signOut({ cookie, address }) {
-      if (cookie === null) return
-      const hash = hashOf(cookie)
+    async signOut({ cookie, token, address }) {
+      const text = token !== null && looksLikeTerminalToken(token) ? token : cookie
+      if (text === null) return
+      const hash = hashOf(text)
       const principal = principalOfSession(await findSession(hash))
       const closed = closeSession(hash)
       await writer.submit(principal ? audited(closed, entry('SIGN_OUT', principal, address, clock())) : closed)

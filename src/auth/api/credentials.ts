@@ -33,6 +33,10 @@ export interface Credentials {
   mayAsk(request: Asking): boolean
   /** Throws FORBIDDEN for a page of another site: it must neither open nor end a session. */
   requireOwnPage(request: Asking): void
+  /** For the audit log. */
+  addressOf(request: Asking): string
+  /** The header that gives a browser its session. 0 seconds end it. */
+  setSession(request: Asking, value: string, seconds: number): string
   /** Whether the browser's connection uses https, as far as the server can detect. */
   isSecure(request: Asking): boolean
 }
@@ -79,11 +83,16 @@ export function createCredentials({ addresses, publicUrl, origins }: Credentials
 
   return {
     isSecure,
+    addressOf: (request) => addresses.of(request),
+    setSession(request, value, seconds) {
+      const secure = isSecure(request)
+      return setCookie(cookieName(secure), value, { seconds, isSecure: secure, sameSite: 'Strict' })
+    },
     mayAsk: (request) => request.headers.origin === undefined || origins.includes('*') || isOwnPage(request),
     requireOwnPage,
     of(request, payload) {
       const token = readToken(ofPayload(payload)) ?? tokenOf(request)
-      const cookie = readCookie(request.headers.cookie ?? '', cookieName(isSecure(request)))
+      const cookie = cookieOf(request, cookieName(isSecure(request)))
       if (cookie !== null && token === null) requireOwnPage(request)
       return { token, cookie: isOwnPage(request) ? cookie : null, address: addresses.of(request) }
     },
@@ -92,6 +101,16 @@ export function createCredentials({ addresses, publicUrl, origins }: Credentials
 
 export function cookieName(isSecure: boolean): string {
   return isSecure ? '__Host-rollcall' : 'rollcall'
+}
+
+/** A header that sets a cookie which no script can read. */
+export function setCookie(
+  name: string,
+  value: string,
+  { seconds, isSecure, sameSite }: { seconds: number; isSecure: boolean; sameSite: 'Strict' | 'Lax' },
+): string {
+  const attributes = ['Path=/', 'HttpOnly', `SameSite=${sameSite}`, `Max-Age=${seconds}`]
+  return [`${name}=${value}`, ...attributes, ...(isSecure ? ['Secure'] : [])].join('; ')
 }
 
 export function tokenOf({ headers }: Pick<Asking, 'headers'>): string | null {
@@ -111,8 +130,8 @@ function ofPayload(payload: unknown): (name: string) => unknown {
 }
 
 /** Null for several cookies of one name: another site set one of them, and the order does not show which. */
-function readCookie(header: string, name: string): string | null {
-  const values = header.split(';').flatMap((part) => {
+export function cookieOf({ headers }: Pick<Asking, 'headers'>, name: string): string | null {
+  const values = (headers.cookie ?? '').split(';').flatMap((part) => {
     const cut = part.indexOf('=')
     return cut > 0 && part.slice(0, cut).trim() === name ? [part.slice(cut + 1).trim()] : []
   })

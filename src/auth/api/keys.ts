@@ -26,6 +26,18 @@ export function newCookie(): { readonly text: string; readonly hash: string } {
   return { text, hash: hashOf(text) }
 }
 
+const terminalPrefix = 'rollcall_session_'
+
+/** The session of a terminal, which sends it as a bearer token. The prefix keeps cookies from being used that way. */
+export function newTerminalToken(): { readonly text: string; readonly hash: string } {
+  const text = `${terminalPrefix}${random(32)}`
+  return { text, hash: hashOf(text) }
+}
+
+export function looksLikeTerminalToken(text: string): boolean {
+  return text.startsWith(terminalPrefix)
+}
+
 export function hashOf(text: string): string {
   return createHash('sha256').update(text).digest('base64url')
 }

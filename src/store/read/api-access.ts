@@ -21,7 +21,7 @@ export interface ApiKeyRow {
 
 export interface SessionRow {
   readonly hash: string
-  readonly credential: 'adminKey' | 'key' | 'jwt'
+  readonly credential: 'adminKey' | 'key' | 'jwt' | 'oidc'
   readonly credentialId: string
   readonly name: string
   readonly roles: readonly string[]

@@ -25,7 +25,7 @@ const sessions = insertOf(apiSessions)
 const entries = insertOf(auditLog, { except: ['key'] })
 
 /** Notifies the other servers after COMMIT. */
-const notifyWithdrawal: Statement = { text: `select pg_notify('${accessChannel}', '')`, parameters: [] }
+export const notifyWithdrawal: Statement = { text: `select pg_notify('${accessChannel}', '')`, parameters: [] }
 
 export function insertApiKey(key: NewApiKey): Statement {
   return { text: keys.text, parameters: keys.parameters([key]) }

@@ -1,0 +1,46 @@
+/**
+ * Sign-in of a terminal (OAuth 2.0 Device Authorization Grant, RFC 8628). The server asks the issuer with its own credentials, so the
+ * terminal needs nothing but the address of the server. The terminal keeps the device code, encrypted; the server keeps nothing.
+ */
+import { DomainError } from '../../domain/errors.ts'
+import type { Millis } from '../../domain/values.ts'
+import type { DeviceCodes, Issuer } from './issuer.ts'
+import type { Seal } from './seal.ts'
+import type { OidcSessions, OpenedSession } from './sessions.ts'
+
+export interface DeviceSignIn {
+  begin(): Promise<Omit<DeviceCodes, 'deviceCode'> & { readonly handle: string }>
+  /** Null: the person has not answered yet. Throws UNAUTHENTICATED, FORBIDDEN or UNAVAILABLE. */
+  end(handle: string, address: string): Promise<OpenedSession | null>
+}
+
+export interface DeviceSignInDeps {
+  readonly issuer: Pick<Issuer, 'beginDevice' | 'redeemDevice'>
+  readonly sessions: Pick<OidcSessions, 'open'>
+  readonly seal: Seal
+  readonly clock: () => Millis
+}
+
+interface DeviceRecord {
+  readonly deviceCode: string
+  readonly until: Millis
+}
+
+const purpose = 'device'
+
+export function createDeviceSignIn({ issuer, sessions, seal, clock }: DeviceSignInDeps): DeviceSignIn {
+  return {
+    async begin() {
+      const { deviceCode, ...shown } = await issuer.beginDevice()
+      const record: DeviceRecord = { deviceCode, until: clock() + shown.expiresIn * 1000 }
+      return { ...shown, handle: seal.close(purpose, record) }
+    },
+    async end(handle, address) {
+      const record = seal.open<DeviceRecord>(purpose, handle)
+      if (!record || record.until <= clock())
+        throw new DomainError('UNAUTHENTICATED', 'the sign-in is refused: it began too long ago, or at another server')
+      const grant = await issuer.redeemDevice(record.deviceCode)
+      return grant && sessions.open(grant, 'terminal', address)
+    },
+  }
+}

@@ -1,0 +1,77 @@
+/** OIDC sign-in, composed. Only this folder loads openid-client, and only a server with OIDC_ISSUER loads this folder. */
+import type { Log } from '../../log.ts'
+import type { Credentials } from '../api/credentials.ts'
+import type { OidcConfig } from './config.ts'
+import { createDeviceSignIn } from './device.ts'
+import { createIssuer } from './issuer.ts'
+import { acceptLogoutToken } from './logout-token.ts'
+import { createOidcRoutes, type OidcRoutes } from './routes.ts'
+import { createSeal } from './seal.ts'
+import { createOidcSessions, type OidcSessionDeps } from './sessions.ts'
+import { createSignIn } from './sign-in.ts'
+
+export interface Oidc {
+  /** What the page calls the issuer. */
+  readonly name: string
+  readonly routes: OidcRoutes
+  close(): Promise<void>
+}
+
+export interface OidcDeps extends Pick<OidcSessionDeps, 'database' | 'writer' | 'auth' | 'clock'> {
+  readonly config: OidcConfig
+  readonly credentials: Credentials
+  readonly publicUrl: string | null
+  readonly log: Log
+  /** Receives each refused sign-in. */
+  readonly refused: (address: string, why: string) => void
+}
+
+/** Milliseconds between looks for sessions that are due for a refresh. */
+const interval = 1_000
+
+export function createOidc(deps: OidcDeps): Oidc {
+  const { config, database, clock, log, credentials, publicUrl, refused } = deps
+  const issuer = createIssuer(config, clock)
+  const seal = createSeal(config.clientSecret)
+  const failed = (error: unknown): void =>
+    log.warn({ error }, 'a session of OIDC was not refreshed: trying again until it expires')
+  const sessions = createOidcSessions({ ...deps, issuer, seal, failed })
+  const signIn = createSignIn({ issuer, sessions, seal, database, clock })
+  const device = createDeviceSignIn({ issuer, sessions, seal, clock })
+
+  async function signOut(cookie: string, address: string, returnTo: string): Promise<string | null> {
+    const idToken = await sessions.signOut(cookie, address)
+    // The session has ended here even if its issuer is unreachable.
+    return issuer.endSessionUrl(idToken, returnTo).catch(() => null)
+  }
+
+  let working: Promise<void> | null = null
+  const timer = setInterval(() => {
+    working ??= sessions
+      .refreshDue()
+      .catch(failed)
+      .finally(() => {
+        working = null
+      })
+  }, interval)
+
+  const routes = createOidcRoutes({
+    issuer: config.issuer,
+    name: config.name,
+    credentials,
+    publicUrl,
+    signIn,
+    device,
+    signOut,
+    acceptLogoutToken: (token, address) => acceptLogoutToken({ issuer, sessions, database, clock }, token, address),
+    refused,
+  })
+  return {
+    name: config.name,
+    routes,
+    async close() {
+      clearInterval(timer)
+      await working
+    },
+  }
+}

@@ -1,0 +1,77 @@
+/** Who is there, composed: callers of the API, devices, sign-in, and the audit log of refused credentials. */
+import { createApiAuth } from './auth/api/api-auth.ts'
+import { createCredentials } from './auth/api/credentials.ts'
+import { createAuditTrail } from './auth/audit-trail.ts'
+import { createDeviceAuth } from './auth/devices/device-auth.ts'
+import type { Oidc, OidcDeps } from './auth/oidc/oidc.ts'
+import type { Config } from './config.ts'
+import type { Writer } from './ingest/writer.ts'
+import type { Admission } from './limits/admission.ts'
+import type { Log } from './log.ts'
+import type { Metrics } from './metrics.ts'
+import type { Outage } from './outage.ts'
+import { createNoteRefused } from './refused-credentials.ts'
+import type { Database } from './store/database.ts'
+
+export interface AuthenticationDeps {
+  readonly config: Config
+  readonly database: Database
+  readonly writer: Writer
+  readonly admission: Admission
+  readonly metrics: Metrics
+  readonly log: Log
+  readonly warn: Outage['note']
+  readonly clock: () => number
+}
+
+export async function createAuthentication(deps: AuthenticationDeps) {
+  const { config, database, writer, admission, metrics, log, warn, clock } = deps
+  const { publicUrl, corsOrigins: origins } = config.server
+  const trail = createAuditTrail({
+    writer,
+    clock,
+    failed: warn('refused credentials were not written to the audit log'),
+  })
+  const auth = createApiAuth({
+    config: config.auth.api,
+    database,
+    writer,
+    clock,
+    refused({ token, address }, outcome) {
+      trail.refused({
+        caller: '',
+        credential: token === null ? 'session' : 'token',
+        address,
+        action: 'the API',
+        outcome,
+      })
+    },
+  })
+  database.onAccessChange(() => void auth.recheck().catch(() => undefined))
+  const credentials = createCredentials({ addresses: admission.addresses, publicUrl, origins })
+  const refused = createNoteRefused({ metrics, trail, log, addressOf: admission.addresses.of })
+  const devices = createDeviceAuth({
+    config: config.auth.device,
+    database,
+    writer,
+    publicUrl,
+    isTrusted: admission.addresses.isTrusted,
+    clock,
+    refused,
+  })
+  const oidc = await loadOidc(config, {
+    ...{ database, writer, auth, credentials, publicUrl, log, clock },
+    refused(address, outcome) {
+      const refusal = { caller: '', credential: 'oidc', address, action: 'signIn', outcome }
+      if (trail.refused(refusal)) log.warn({ address }, `refused: ${outcome}`)
+    },
+  })
+  return { auth, credentials, devices, refused, trail, oidc }
+}
+
+/** Without OIDC_ISSUER, nothing of it and of openid-client is loaded. */
+async function loadOidc(config: Config, deps: Omit<OidcDeps, 'config'>): Promise<Oidc | null> {
+  if (config.auth.oidc === null) return null
+  const { createOidc } = await import('./auth/oidc/oidc.ts')
+  return createOidc({ ...deps, config: config.auth.oidc })
+}

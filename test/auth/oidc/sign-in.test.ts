@@ -1,0 +1,250 @@
+/** Sign-in with a real issuer: what a person may do, until when, and how it ends on every server. */
+import { createClient } from 'graphql-ws'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { WebSocket } from 'ws'
+import { type RunningApp, startApp } from '../../support/app.ts'
+import { createPerson, type Issuer, type Person, startIssuer } from '../../support/issuer.ts'
+import { postgresStores, stores } from '../../support/stores.ts'
+
+const adminKey = 'an-admin-key-for-tests-only'
+const minute = 60_000
+
+/** `ended`: its close code. */
+function openSocketAt(url: string, person: Person) {
+  const { promise: ended, resolve: end } = Promise.withResolvers<number>()
+  const { promise: isOpen, resolve: opened } = Promise.withResolvers<void>()
+  class OwnSocket extends WebSocket {
+    constructor(address: string, protocol: string) {
+      super(address, protocol, { headers: { cookie: `rollcall=${person.cookie('rollcall')}`, origin: url } })
+    }
+  }
+  const client = createClient({
+    url: `${url.replace('http', 'ws')}/graphql`,
+    webSocketImpl: OwnSocket,
+    retryAttempts: 0,
+    on: { closed: (event) => end((event as { code: number }).code) },
+  })
+  client.subscribe(
+    { query: 'subscription { deploymentCounts { cursor } }' },
+    { next: () => opened(), error: () => {}, complete: () => {} },
+  )
+  return { ended, isOpen }
+}
+
+describe.each(stores)('sign-in on $name', (store) => {
+  let issuer: Issuer
+  let server: RunningApp
+  let now = Date.now()
+
+  beforeAll(async () => {
+    issuer = await startIssuer()
+    const env = { ...issuer.env, API_AUTH: 'key', API_ADMIN_KEY: adminKey }
+    server = await startApp({ store, env, clock: () => now })
+    issuer.serve(server.url)
+  })
+  afterAll(async () => {
+    await server.stop()
+    await issuer.stop()
+  })
+
+  async function signIn(subject: string, groups: readonly string[]): Promise<Person> {
+    issuer.groups.set(subject, groups)
+    const person = createPerson(subject)
+    const response = await person.open(`${server.url}/session/oidc/login?returnTo=/%3Fsigned-in`)
+    expect([response.status, response.headers.get('location')]).toEqual([302, '/?signed-in'])
+    return person
+  }
+  const session = async (person: Person) => {
+    const response = await person.send(`${server.url}/session`)
+    return { status: response.status, ...((await response.json()) as Record<string, unknown>) }
+  }
+  const audit = async (subject: string): Promise<readonly Record<string, unknown>[]> => {
+    const query = '{ auditLog(first: 100) { nodes { kind caller credential address action outcome detail } } }'
+    const answer = await server.post('/graphql', { query }, { authorization: `Bearer ${adminKey}` })
+    const { data } = (await answer.json()) as { data: { auditLog: { nodes: { caller: string }[] } } }
+    return data.auditLog.nodes.filter(({ caller }) => caller.includes(`(${subject})`))
+  }
+  const openSocket = (person: Person) => openSocketAt(server.url, person)
+
+  it('gives a person the role of a group, and names the person in the audit log', async () => {
+    const person = await signIn('ada', ['operators', 'others'])
+    expect(await session(person)).toMatchObject({
+      name: 'ada.name (ada)',
+      roles: ['operator'],
+      scopes: [],
+      signedInWith: 'oidc',
+    })
+    expect(await audit('ada')).toMatchObject([
+      { kind: 'SIGN_IN', credential: 'oidc', address: '127.0.0.1', action: 'signIn', outcome: 'done' },
+    ])
+  })
+
+  it('gives the scopes of a group, and the highest of several roles', async () => {
+    expect(await session(await signIn('alice', ['alpha']))).toMatchObject({
+      roles: ['viewer'],
+      scopes: ['project:alpha'],
+    })
+    expect(await session(await signIn('boss', ['alpha', 'admins']))).toMatchObject({ roles: ['admin'], scopes: [] })
+  })
+
+  it('refuses a person without a role, with a page that says so', async () => {
+    issuer.groups.set('mallory', ['visitors'])
+    const person = createPerson('mallory')
+    const response = await person.open(`${server.url}/session/oidc/login`)
+    expect(response.status).toBe(403)
+    expect(response.headers.get('content-type')).toContain('text/html')
+    expect(await response.text()).toContain('mallory.name (mallory) is in no group that has a role here')
+    expect(person.cookie('rollcall')).toBeNull()
+    expect(await session(person)).toMatchObject({ status: 401, signIn: { name: new URL(issuer.url).host } })
+  })
+
+  it('ends sessions, sockets and streams when the person logs out elsewhere', async () => {
+    const person = await signIn('bob', ['viewers'])
+    const other = await signIn('carol', ['viewers'])
+    const socket = openSocket(person)
+    await socket.isOpen
+    const events = await person.send(`${server.url}/graphql?query=subscription{deploymentCounts{cursor}}`, {
+      headers: { accept: 'text/event-stream' },
+    })
+    await person.open(`${issuer.url}/session/end`)
+    expect(await socket.ended).toBe(4403)
+    // The stream ends, or is cut: it is over.
+    await events.text().catch(() => '')
+    expect(await session(person)).toMatchObject({ status: 401 })
+    expect(await session(other)).toMatchObject({ status: 200 })
+    expect((await audit('bob'))[0]).toMatchObject({ kind: 'SIGN_OUT', action: 'backChannelLogout' })
+  })
+
+  it('logs out at the issuer too', async () => {
+    const person = await signIn('dave', ['viewers'])
+    const socket = openSocket(person)
+    await socket.isOpen
+    const answer = await person.send(`${server.url}/session/oidc/logout`, { method: 'POST' })
+    const { location } = (await answer.json()) as { location: string }
+    expect(person.cookie('rollcall')).toBeNull()
+    expect(await socket.ended).toBe(4403)
+    const back = await person.open(location)
+    expect(new URL(back.headers.get('location') ?? '').href).toBe(`${server.url}/`)
+    expect((await audit('dave'))[0]).toMatchObject({ kind: 'SIGN_OUT', action: 'signOut' })
+    // The issuer asks who it is.
+    const again = await person.send(
+      (await person.send(`${server.url}/session/oidc/login`)).headers.get('location') ?? '',
+    )
+    expect(again.headers.get('location')).toContain('/interaction/')
+  })
+
+  it('keeps tokens and secrets out of the log, and encrypts them in the database', async () => {
+    let tokens: Record<string, unknown> = {}
+    issuer.answerToken = async (body) => {
+      tokens = body
+      return body
+    }
+    await signIn('frank', ['viewers'])
+    issuer.answerToken = null
+    const secrets = [tokens.refresh_token, tokens.id_token, tokens.access_token, issuer.env.OIDC_CLIENT_SECRET]
+    const rows = await server.app.database.session.run(
+      'select o.*, s.* from oidc_sessions o join api_sessions s on s.hash = o.hash',
+    )
+    const kept = JSON.stringify([rows, server.logged])
+    expect(rows.length).toBeGreaterThan(0)
+    for (const secret of secrets) {
+      expect(secret).toEqual(expect.any(String))
+      expect(kept).not.toContain(secret)
+    }
+  })
+
+  it('narrows a session with open connections when the person loses a group, and ends it with the last one', async () => {
+    const person = await signIn('grace', ['operators', 'alpha'])
+    const unchanged = await signIn('heidi', ['viewers'])
+    const [socket, kept] = [openSocket(person), openSocket(unchanged)]
+    await Promise.all([socket.isOpen, kept.isOpen])
+    issuer.groups.set('grace', ['alpha'])
+    now += 7 * minute
+    expect(await socket.ended).toBe(4403)
+    expect(await session(person)).toMatchObject({ status: 200, roles: ['viewer'], scopes: ['project:alpha'] })
+    expect((await audit('grace'))[0]).toMatchObject({ action: 'refresh', detail: { roles: ['viewer'] } })
+    const narrow = openSocket(person)
+    await narrow.isOpen
+    issuer.groups.set('grace', [])
+    now += 7 * minute
+    expect(await narrow.ended).toBe(4403)
+    expect(await session(person)).toMatchObject({ status: 401 })
+    expect((await audit('grace'))[0]).toMatchObject({ kind: 'SIGN_OUT', action: 'refresh' })
+    // Fourteen minutes are longer than a token lasts.
+    expect(await session(unchanged)).toMatchObject({ status: 200 })
+    expect(await Promise.race([kept.ended, 'open'])).toBe('open')
+  })
+
+  it('ends sessions some minutes after their tokens while the issuer is unreachable, and works again afterwards', async () => {
+    const person = await signIn('ivan', ['viewers'])
+    const socket = openSocket(person)
+    await socket.isOpen
+    await issuer.stop()
+    now += 11 * minute
+    expect(await session(person)).toMatchObject({ status: 200 })
+    now += 5 * minute
+    expect(await socket.ended).toBe(4403)
+    expect(await session(person)).toMatchObject({ status: 401 })
+    await issuer.restart()
+    await signIn('ivan', ['viewers'])
+  })
+})
+
+describe('sign-in at a server whose issuer changes', () => {
+  it('answers 503 until the issuer is reachable, and accepts its new keys', async () => {
+    const issuer = await startIssuer({ groups: { ada: ['viewers'] } })
+    const server = await startApp({ env: issuer.env })
+    onTestFinished(async () => {
+      await server.stop()
+      await issuer.stop()
+    })
+    const person = createPerson('ada')
+    const refused = await person.send(`${server.url}/session/oidc/login`)
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '5'])
+    expect(await refused.text()).toContain('the issuer cannot be reached')
+    expect((await fetch(`${server.url}/readyz`)).status).toBe(200)
+    issuer.serve(server.url)
+    await expect.poll(async () => (await person.open(`${server.url}/session/oidc/login`)).status).toBe(302)
+    issuer.rotateKeys()
+    const attempt = () => createPerson('ada').open(`${server.url}/session/oidc/login`)
+    await expect.poll(async () => (await attempt()).status, { timeout: 20_000 }).toBe(302)
+    await person.open(`${server.url}/session/oidc/login`)
+    // The issuer is lost between the redirect and the callback.
+    const { headers } = await person.send(`${server.url}/session/oidc/login`)
+    let callback = await person.send(headers.get('location') ?? '')
+    expect(callback.headers.get('location')).toContain('/session/oidc/callback')
+    await issuer.stop()
+    callback = await person.send(callback.headers.get('location') ?? '')
+    expect(callback.status).toBe(503)
+    await issuer.restart()
+  })
+})
+
+describe.each(postgresStores)('sign-in at several servers on $name', (store) => {
+  it('ends sockets on every server when a person logs out, and is refreshed by any', async () => {
+    const on = await store.create()
+    const issuer = await startIssuer({ groups: { ada: ['operators'], bob: ['viewers'] } })
+    let now = Date.now()
+    const options = { on, env: issuer.env, clock: () => now }
+    const [one, two] = [await startApp(options), await startApp(options)]
+    onTestFinished(async () => {
+      await Promise.all([one.stop(), two.stop(), issuer.stop()])
+      await on.drop()
+    })
+    issuer.serve(one.url, two.url)
+    const [ada, bob] = [createPerson('ada'), createPerson('bob')]
+    for (const person of [ada, bob]) await person.open(`${one.url}/session/oidc/login`)
+    const open = (person: Person) => openSocketAt(two.url, person)
+    const [socket, other] = [open(ada), open(bob)]
+    await Promise.all([socket.isOpen, other.isOpen])
+    // The issuer tells the first server only.
+    await ada.open(`${issuer.url}/session/end`)
+    expect(await socket.ended).toBe(4403)
+    await one.stop()
+    issuer.groups.set('bob', ['alpha'])
+    now += 7 * minute
+    expect(await other.ended).toBe(4403)
+    const response = await bob.send(`${two.url}/session`)
+    expect(await response.json()).toMatchObject({ scopes: ['project:alpha'] })
+  })
+})
