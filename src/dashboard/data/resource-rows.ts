@@ -79,6 +79,10 @@ export interface ResourceFilter {
   readonly kinds: readonly string[]
   readonly readiness: readonly Resource['readiness'][]
   readonly sync: readonly NonNullable<Resource['sync']>[]
+  /** The name of a cluster or cloud region. Null: any. */
+  readonly cluster: string | null
+  /** Part of a name, reason or message; empty: any. */
+  readonly text: string
 }
 
 export type ResourcesOf =
@@ -175,7 +179,7 @@ interface PageArguments {
 
 async function askPage(
   what: ResourcesOf,
-  { apps, kinds, readiness, sync }: ResourceFilter,
+  { apps, kinds, readiness, sync, cluster, text }: ResourceFilter,
   asOf: string | null,
   page: PageArguments,
   signal: AbortSignal,
@@ -185,6 +189,8 @@ async function askPage(
     ...(kinds.length > 0 ? { kinds: [...kinds] } : {}),
     ...(readiness.length > 0 ? { readiness: [...readiness] } : {}),
     ...(sync.length > 0 ? { sync: [...sync] } : {}),
+    ...(cluster === null ? {} : { clusters: [`+${cluster}`, cluster] }),
+    ...(text === '' ? {} : { text }),
   }
   switch (what.of) {
     case 'rollout': {
@@ -220,8 +226,16 @@ function changesOf(what: ResourcesOf): ChangeFilter {
 const belongs = (what: ResourcesOf, resource: Resource): boolean =>
   what.of !== 'deployment' || resource.target.id === what.target
 
-const matchesFilter = ({ apps, kinds, readiness, sync }: ResourceFilter, resource: Resource): boolean =>
-  (apps.length === 0 || apps.includes(resource.component)) &&
-  (kinds.length === 0 || kinds.includes(resource.kind)) &&
-  (readiness.length === 0 || readiness.includes(resource.readiness)) &&
-  (sync.length === 0 || (resource.sync !== null && sync.includes(resource.sync)))
+function matchesFilter(filter: ResourceFilter, resource: Resource): boolean {
+  const { apps, kinds, readiness, sync, cluster } = filter
+  const { name, kind, namespace, component, reason, message, target } = resource
+  const text = filter.text.toLowerCase()
+  return (
+    (apps.length === 0 || apps.includes(component)) &&
+    (kinds.length === 0 || kinds.includes(kind)) &&
+    (readiness.length === 0 || readiness.includes(resource.readiness)) &&
+    (sync.length === 0 || (resource.sync !== null && sync.includes(resource.sync))) &&
+    (cluster === null || cluster === target.name) &&
+    [name, kind, namespace, component, reason, message, target.name].some((part) => part?.toLowerCase().includes(text))
+  )
+}

@@ -1,6 +1,6 @@
 /** Kubernetes objects: whether they are applied, whether they work, and the reason if not. */
 import type { VNode } from 'preact'
-import { useEffect, useMemo } from 'preact/hooks'
+import { useMemo } from 'preact/hooks'
 import type { Columns } from '../data/export.ts'
 import { formatNumber, plural, readinessOrder, readinessWords, type SyncStatus, syncWords } from '../data/labels.ts'
 import type { Resource, ResourceFilter, Resources } from '../data/resource-rows.ts'
@@ -17,7 +17,7 @@ import { Cell, VirtualList } from './virtual-list.tsx'
 
 /** The filter in the address. */
 export function useResourceFilter(): ResourceFilter {
-  const { many, one } = useFilters()
+  const { text, many, one } = useFilters()
   const kind = one('kind')
   const app = one('app')
   return {
@@ -25,6 +25,8 @@ export function useResourceFilter(): ResourceFilter {
     kinds: kind === null ? [] : [kind],
     readiness: many('readiness', readinessOrder),
     sync: many('sync', Object.keys(syncWords) as SyncStatus[]),
+    cluster: one('cluster'),
+    text: text('object').trim(),
   }
 }
 
@@ -35,28 +37,16 @@ interface ResourceListProps {
   readonly empty?: VNode | undefined
 }
 
-/** The number of matches that fill the view, and the most rows that are searched for them. */
-const [enough, mostSearched] = [40, 2_000]
-
 const noMatches = <p class="empty">No resources match these filters.</p>
 
-/** Filtered by the address. The server knows no search and no cluster: pages are loaded until matches fill the view. */
+/** Filtered by the address. */
 export function ResourceList({ source, label, empty = noMatches }: ResourceListProps) {
   const { list, total, all, isComplete, error, more } = source
-  const { text, one, set } = useFilters()
+  const { one, set } = useFilters()
   const filter = useResourceFilter()
   const isNarrow = useIsNarrow()
   const kinds = useMemo(() => [...new Set(list.map(({ kind }) => kind))].sort(), [list])
-  const [app, cluster, search] = [one('app'), one('cluster'), text('object').trim().toLowerCase()]
-  const shown = list.filter(
-    (resource) =>
-      (cluster === null || resource.target.name === cluster) &&
-      (search === '' || searchable(resource).includes(search)),
-  )
-  const matching = cluster === null && search === '' ? (total ?? 0) : shown.length
-  useEffect(() => {
-    if (shown.length < enough && list.length < mostSearched) more()
-  }, [list.length, shown.length])
+  const [app, cluster] = [one('app'), one('cluster')]
   return (
     <section aria-label={label}>
       <div
@@ -86,16 +76,16 @@ export function ResourceList({ source, label, empty = noMatches }: ResourceListP
         <p class="muted number" role="status">
           {total === null || all === null
             ? 'Loading…'
-            : matching === all
+            : total === all
               ? plural(all, 'resource')
-              : `${formatNumber(matching)} of ${plural(all, 'resource')}`}
+              : `${formatNumber(total)} of ${plural(all, 'resource')}`}
         </p>
         <ExportButtons name="resources" pages={source.pages} columns={columns} />
       </div>
       {error && <ErrorMessage error={error} />}
-      {shown.length > 0 && (
+      {list.length > 0 && (
         <VirtualList
-          rows={shown}
+          rows={list}
           keyOf={({ id }) => id}
           rowHeight={isNarrow ? 88 : 44}
           label={label}
@@ -106,12 +96,7 @@ export function ResourceList({ source, label, empty = noMatches }: ResourceListP
           {(resource) => <ResourceCells resource={resource} />}
         </VirtualList>
       )}
-      {matching === shown.length && !isComplete && list.length >= mostSearched && (
-        <p class="muted">
-          Searched the first {formatNumber(mostSearched)} resources. Choose a filter to search others.
-        </p>
-      )}
-      {isComplete && shown.length === 0 && !error && empty}
+      {isComplete && list.length === 0 && !error && empty}
     </section>
   )
 }
@@ -129,9 +114,6 @@ const columns: Columns<Resource> = {
   message: (row) => row.message,
   changedAt: (row) => row.changedAt,
 }
-
-const searchable = ({ name, kind, namespace, component, reason, message, target }: Resource): string =>
-  [name, kind, namespace, component, reason, message, target.name].join(' ').toLowerCase()
 
 function ResourceCells({ resource }: { readonly resource: Resource }) {
   const { id, kind, name, namespace, component, target, sync, readiness, reason, message, changedAt } = resource

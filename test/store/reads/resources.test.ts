@@ -36,7 +36,7 @@ function matches({ where, ...leaf }: ResourceFilter, row: Row, context: Context)
   const any = <T>(wanted: readonly T[] | undefined, value: T | null | undefined): boolean =>
     wanted === undefined || (value !== null && value !== undefined && wanted.includes(value))
   const { labels, label, text } = leaf
-  const texts = [row.name, row.namespace, row.kind, row.component, row.reason, row.message]
+  const texts = [row.name, row.namespace, row.kind, row.component, row.reason, row.message, target.name]
   return (
     any(leaf.rolloutKeys, row.rolloutKey) &&
     any(leaf.deploymentIds, context.instanceIds.get(row.instanceKey)) &&
@@ -78,7 +78,7 @@ const conditionsOf = (rolloutKeys: readonly number[], times: readonly Millis[]):
       presence: some(['PRESENT', 'NOT_PRESENT', 'UNKNOWN'] as const),
       readiness: some(readinesses),
       reasons: some(['NotPresent', 'CrashLoopBackOff']),
-      text: fc.constantFrom('', 'CRASH', 'back-off 5', 'default', '%', '\0'),
+      text: fc.constantFrom('', 'CRASH', 'back-off 5', 'default', 'EDGE02', '%', '\0'),
       changedAfter: fc.constantFrom(...times),
       changedBefore: fc.constantFrom(...times),
     },

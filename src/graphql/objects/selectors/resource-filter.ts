@@ -32,7 +32,8 @@ const resourceConditions = (t: InputFields) => ({
   readiness: t.field({ type: [ReadinessEnum], description: 'Readiness.' }),
   reasons: t.stringList({ description: 'Reasons why they are not ready, such as `CrashLoopBackOff`.' }),
   text: t.string({
-    description: 'A substring of the name, namespace, kind, component, reason or message. Case-insensitive.',
+    description:
+      'A substring of the name, namespace, kind, component, reason or message, or of the name of the cluster. Case-insensitive.',
   }),
   changedAfter: t.field({ type: 'DateTime', description: 'Last changed after this time.' }),
   changedBefore: t.field({ type: 'DateTime', description: 'Last changed before this time.' }),

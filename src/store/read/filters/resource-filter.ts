@@ -33,7 +33,7 @@ export interface ResourceCondition extends Pick<TargetCondition, 'clusters' | 'l
   readonly presence?: readonly Presence[]
   readonly readiness?: readonly Readiness[]
   readonly reasons?: readonly string[]
-  /** Part of the name, namespace, kind, component, reason or message. Case is ignored. */
+  /** Part of the name, namespace, kind, component, reason or message, or of the name of the cluster. Case is ignored. */
   readonly text?: string
   readonly changedAfter?: Millis
   readonly changedBefore?: Millis
@@ -68,7 +68,8 @@ const conditions: Conditions = {
   presence: (values) => isAnyOf(r.presence, values, 'presence'),
   readiness: (values) => isAnyOf(r.readiness, values, 'readiness'),
   reasons: (reasons) => isAnyOf(r.reason, reasons, 'text'),
-  text: (text) => containsText([r.name, r.namespace, r.kind, r.component, r.reason, r.message], text),
+  text: (text) =>
+    sql`(${containsText([r.name, r.namespace, r.kind, r.component, r.reason, r.message], text)} or ${isOn(containsText([onTarget.name], text))})`,
   changedAfter: (time) => sql`${r.changedAt} > ${timeParameter(time)}`,
   changedBefore: (time) => sql`${r.changedAt} < ${timeParameter(time)}`,
 }
