@@ -6,6 +6,7 @@ const programs: Readonly<Record<string, () => Promise<unknown>>> = {
   serve: () => import('./main.ts'),
   demo: () => import('./simulate/demo.ts'),
   simulate: () => import('./simulate/simulate.ts'),
+  export: () => import('./cli/export.ts'),
   'new-epoch': () => import('./cli/new-epoch.ts'),
 }
 

@@ -10,6 +10,7 @@ export const commands: readonly string[] = [
   'counts',
   'alerts',
   'wait',
+  'export',
   'serve',
   'demo',
   'simulate',

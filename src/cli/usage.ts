@@ -15,6 +15,7 @@ export const usage = `Usage: ${commandOf('rollcall')} <command> [options]
   counts                         count deployments by state
   alerts                         list the alerts that fire; with --all, resolved alerts too
   wait --for=<state>             wait until deployments reach a state
+  export <kind>                  write the log, reports, deployments, devices or the audit log to a file; has its own --help
   serve | demo | simulate        start a server, a server with a simulated fleet, or a fleet; each has its own --help
   new-epoch                      begin a new epoch in a restored database
   completion bash|zsh|fish       print a completion script for the shell

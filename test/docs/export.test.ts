@@ -1,4 +1,7 @@
 /** docs/export.md: its commands answer what it says, and its table has the parameters of each kind. */
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { kindNames } from '../../src/export/kinds/kind.ts'
 import { kinds } from '../../src/export/kinds/kinds.ts'
@@ -15,7 +18,10 @@ afterAll(() => server.stop())
 
 describe('docs/export.md', () => {
   it.skipIf(!hasCurl && process.env.ROLLCALL_REQUIRE_POSTGRES !== '1')('answers what it says', async () => {
-    await execute(blocksOf(page), { url: server.url })
+    const folder = await mkdtemp(join(tmpdir(), 'export-'))
+    await execute(blocksOf(page), { url: server.url, env: { FILES: folder } })
+    expect((await readdir(folder)).toSorted()).toEqual(['reports.csv', 'reports.csv.manifest.json'])
+    await rm(folder, { recursive: true })
   })
 
   it('has the parameters of each kind', () => {

@@ -1,0 +1,180 @@
+/** `rollcall export`: writes an export to a file, with a manifest beside it. Continues after an interruption, and checks what it has written. */
+import { setTimeout as wait } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { commandOf, exitCodes, UsageError } from './arguments.ts'
+import { exportFile, type Part } from './export-file.ts'
+
+const usage = `Usage: ${commandOf('rollcall')} export changes|reports|deployments|devices|audit [options]
+
+  -o, --output <file>          write <file> and <file>.manifest.json; without it, write the rows to the standard output
+  --format <format>            ndjson (default), csv or parquet
+  -l, --selector <conditions>  on labels: site=munich,env!=dev
+  --where <json>               the argument where of GraphQL
+  --at-revision <revision>     --as-of <time>           what the export reflects (default: the newest revision)
+  --after-revision <revision>  only changes and reports after it
+  --since <time>               --before <time>          when changes, reports and lines of the audit log were recorded
+  --up-to <cursor>             the last line of the audit log
+  --url <address>              address of the server (default: ROLLCALL_URL, or http://127.0.0.1:4000)
+  --token <token>              API key or token, if the API requires one (default: ROLLCALL_TOKEN)
+  --help, -h                   show this help
+
+An interrupted export leaves <file>.part. The same command continues it; Parquet begins anew.
+
+Exit codes: 0 written · 1 the file differs from the manifest, or the server refuses · 64 wrong command line · 69 server unreachable · 77 not allowed
+`
+
+const one = { type: 'string' } as const
+const parameters = {
+  format: one,
+  selector: { type: 'string', short: 'l' },
+  where: one,
+  'at-revision': one,
+  'as-of': one,
+  'after-revision': one,
+  since: one,
+  before: one,
+  'up-to': one,
+} as const
+const options = {
+  ...parameters,
+  output: { type: 'string', short: 'o' },
+  url: one,
+  token: one,
+  help: { type: 'boolean', short: 'h' },
+} as const
+
+/** The server refuses the export. `status` 0: it cannot be reached. */
+class ExportError extends Error {
+  readonly status: number
+
+  constructor(status: number, message: string) {
+    super(message)
+    this.name = 'ExportError'
+    this.status = status
+  }
+}
+
+/** Further attempts, with pauses of up to this many milliseconds. */
+const attempts = 5
+const longestPause = 5_000
+
+async function main(): Promise<number> {
+  const { values, positionals } = parse()
+  const [kind, ...rest] = positionals
+  if (values.help) {
+    console.log(usage)
+    return exitCodes.reached
+  }
+  if (kind === undefined || rest.length > 0) throw new UsageError('export needs one kind, such as changes')
+  const address = (values.url ?? process.env.ROLLCALL_URL ?? 'http://127.0.0.1:4000').replace(/\/+$/, '')
+  const token = values.token ?? process.env.ROLLCALL_TOKEN
+  const ask = createAsk(address, token ? { authorization: `Bearer ${token}` } : {})
+  const request = requestOf(kind, values)
+  // The reader of the rows is gone, as with `| head`.
+  process.stdout.on('error', () => process.exit(exitCodes.interrupted))
+  if (values.output === undefined) return print(await ask(request))
+  return save(ask, request, values.output)
+}
+
+function parse() {
+  try {
+    return parseArgs({ args: process.argv.slice(2), allowPositionals: true, options })
+  } catch (error) {
+    throw new UsageError((error as Error).message)
+  }
+}
+
+function requestOf(kind: string, values: ReturnType<typeof parse>['values']): string {
+  const query = new URLSearchParams({ format: 'ndjson' })
+  for (const name of Object.keys(parameters) as (keyof typeof parameters)[]) {
+    const value = values[name]
+    if (value !== undefined)
+      query.set(
+        name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase()),
+        value,
+      )
+  }
+  return `/export/${encodeURIComponent(kind)}?${query}`
+}
+
+type Ask = (path: string, method?: 'GET' | 'HEAD') => Promise<Response>
+
+function createAsk(address: string, headers: Readonly<Record<string, string>>): Ask {
+  return async (path, method = 'GET') => {
+    const response = await fetch(`${address}${path}`, { method, headers }).catch((error: Error) => {
+      throw new ExportError(
+        0,
+        `can't reach the server at ${address}: ${(error.cause as Error)?.message ?? error.message}`,
+      )
+    })
+    if (response.ok) return response
+    const problem = (await response.json().catch(() => ({}))) as { readonly detail?: string }
+    throw new ExportError(response.status, problem.detail ?? `the server answered with HTTP ${response.status}`)
+  }
+}
+
+async function print({ body }: Response): Promise<number> {
+  try {
+    for await (const bytes of body ?? [])
+      if (!process.stdout.write(bytes)) await new Promise((resolve) => process.stdout.once('drain', resolve))
+  } catch {
+    throw new ExportError(0, 'the connection was lost: the output is incomplete')
+  }
+  return exitCodes.reached
+}
+
+async function save(ask: Ask, request: string, output: string): Promise<number> {
+  const file = exportFile(output)
+  let part = (await file.find(request)) ?? (await begin())
+
+  async function begin(): Promise<Part> {
+    // A GET has a body that explains a refusal.
+    const answer = await ask(request, 'HEAD').catch(() => ask(request))
+    await answer.body?.cancel()
+    const location = answer.headers.get('content-location')
+    if (location === null) throw new ExportError(0, 'this server has no exports')
+    await file.begin(request, location)
+    return { location, cursor: null }
+  }
+
+  for (let failures = 0; ; ) {
+    try {
+      const after = part.cursor === null ? '' : `&after=${encodeURIComponent(part.cursor)}`
+      const { body } = await ask(part.location + after)
+      for await (const bytes of body ?? []) await file.append(bytes)
+      break
+    } catch (error) {
+      if (error instanceof ExportError && error.status !== 0 && error.status < 500 && error.status !== 429) throw error
+      failures += 1
+      if (failures > attempts)
+        throw error instanceof ExportError ? error : new ExportError(0, 'the connection was lost')
+      console.error(`the connection was lost: continuing ${output}`)
+      await wait(Math.min(200 * 2 ** failures, longestPause))
+      const found = await file.find(request)
+      if ((found?.cursor ?? null) !== part.cursor) failures = 0
+      part = found ?? part
+    }
+  }
+  const manifest = (await (await ask(part.location.replace('?', '/manifest?'))).json()) as Record<string, unknown>
+  const { bytes, sha256 } = await file.figures()
+  if (manifest.sha256 !== sha256 || manifest.bytes !== bytes) {
+    await file.discard()
+    throw new ExportError(409, `the file differs from what the server has now, so it was removed: export it again`)
+  }
+  await file.finish(manifest)
+  console.log(`${output}: ${manifest.rows} rows, ${bytes} bytes, sha256 ${sha256}`)
+  return exitCodes.reached
+}
+
+function explain(error: unknown): number {
+  if (error instanceof UsageError) {
+    console.error(`${error.message}\nFor all options: ${commandOf('rollcall')} export --help`)
+    return exitCodes.usage
+  }
+  if (!(error instanceof ExportError)) throw error
+  console.error(error.message)
+  if (error.status === 401 || error.status === 403) return exitCodes.refused
+  return error.status === 0 || error.status >= 500 || error.status === 429 ? exitCodes.unavailable : exitCodes.failed
+}
+
+process.exitCode = await main().catch(explain)
