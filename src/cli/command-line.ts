@@ -21,9 +21,12 @@ export type Task =
   | { readonly name: 'watch'; readonly selection: Selection; readonly after: string | null }
   | { readonly name: 'get deployments'; readonly selection: Selection; readonly limit: number }
   | { readonly name: 'get deployment'; readonly deploymentId: string; readonly deviceId: string | null }
-  | { readonly name: 'get rollouts'; readonly limit: number }
+  | {
+      readonly name: 'get rollouts' | 'get devices' | 'get resources'
+      readonly selection: Selection
+      readonly limit: number
+    }
   | { readonly name: 'get rollout'; readonly key: RolloutKey }
-  | { readonly name: 'get devices'; readonly limit: number }
   | { readonly name: 'get device'; readonly deviceId: string }
   | { readonly name: 'get clusters'; readonly limit: number }
   | { readonly name: 'completion'; readonly shell: Shell }
@@ -96,7 +99,7 @@ function parseGet(noun: string | undefined, id: string | null, selection: Select
     case 'deployments':
       return { name: 'get deployments', selection, limit }
     case 'rollouts':
-      return { name: 'get rollouts', limit }
+      return { name: 'get rollouts', selection, limit }
     case 'deployment': {
       const deploymentId = id ?? selection.deployments[0]
       if (deploymentId === undefined) throw new UsageError('missing deployment: use get deployment <id>')
@@ -108,9 +111,11 @@ function parseGet(noun: string | undefined, id: string | null, selection: Select
       return { name: 'get rollout', key }
     }
     case 'devices':
-      return { name: 'get devices', limit }
+      return { name: 'get devices', selection, limit }
     case 'clusters':
       return { name: 'get clusters', limit }
+    case 'resources':
+      return { name: 'get resources', selection, limit }
     case 'device': {
       const deviceId = id ?? selection.devices[0]
       if (deviceId === undefined) throw new UsageError('missing device: use get device <id>')

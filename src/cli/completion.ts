@@ -26,6 +26,7 @@ export const objects: readonly string[] = [
   'devices',
   'device',
   'clusters',
+  'resources',
 ]
 const states = deploymentStates.map((state) => state.toLowerCase())
 

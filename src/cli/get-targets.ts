@@ -1,7 +1,7 @@
-/** `rollcall get devices`, `get device` and `get clusters`: what deployments run on. */
+/** `rollcall get devices`, `get device`, `get clusters` and `get resources`: what deployments run on, and what they consist of. */
 import type { Api } from './api.ts'
 import { type Connection, type Output, pages } from './get.ts'
-import { NotThereError } from './selection.ts'
+import { labelFilter, NotThereError, type Selection } from './selection.ts'
 import { type CountData, countFields, describeCounts, momentOf, readCounts } from './show.ts'
 import { table } from './terminal.ts'
 
@@ -18,13 +18,19 @@ const deviceFields = `deviceId name connectivity lastHeardAt labels { key value 
 
 const moment = (at: string | null): string => (at === null ? 'never' : momentOf(at))
 
-export async function getDevices(api: Api, { terminal, isJson }: Output, limit: number): Promise<void> {
+export async function getDevices(
+  api: Api,
+  { terminal, isJson }: Output,
+  selection: Selection,
+  limit: number,
+): Promise<void> {
+  const filter = labelFilter(selection)
   const rows = [['DEVICE', 'CONNECTIVITY', 'LAST HEARD', 'DEPLOYMENTS']]
-  const document = `query List($first: Int!, $after: String) {
-    devices(first: $first, after: $after) { nodes { ${deviceFields} } pageInfo { hasNextPage endCursor } }
+  const document = `query List($filter: DeviceFilter, $first: Int!, $after: String) {
+    devices(filter: $filter, first: $first, after: $after) { nodes { ${deviceFields} } pageInfo { hasNextPage endCursor } }
   }`
   for await (const device of pages<ShownDevice>(limit, (page) =>
-    api.ask<{ devices: Connection<ShownDevice> }>(document, page).then((data) => data.devices),
+    api.ask<{ devices: Connection<ShownDevice> }>(document, { filter, ...page }).then((data) => data.devices),
   )) {
     const { deviceId, connectivity, lastHeardAt, deploymentCounts } = device
     if (isJson) terminal.write(`${JSON.stringify(device)}\n`)
@@ -76,6 +82,45 @@ export async function getClusters(api: Api, { terminal, isJson }: Output, limit:
     const { provider, name, connectivity } = cluster
     if (isJson) terminal.write(`${JSON.stringify(cluster)}\n`)
     else rows.push([provider ?? '-', name, connectivity.toLowerCase()])
+  }
+  if (!isJson) terminal.write(`${table(rows).join('\n')}\n`)
+}
+
+interface ShownResource {
+  readonly kind: string
+  readonly name: string
+  readonly namespace: string | null
+  readonly component: string
+  readonly readiness: string
+  readonly sync: string | null
+  readonly reason: string | null
+  readonly target: { readonly name: string }
+}
+
+export async function getResources(
+  api: Api,
+  { terminal, isJson }: Output,
+  selection: Selection,
+  limit: number,
+): Promise<void> {
+  const filter = labelFilter(selection)
+  const rows = [['KIND', 'NAME', 'NAMESPACE', 'COMPONENT', 'ON', 'READINESS', 'SYNC', 'REASON']]
+  const document = `query List($filter: ResourceFilter, $first: Int!, $after: String) {
+    resources(filter: $filter, first: $first, after: $after) {
+      nodes { id kind name namespace component readiness sync presence reason message target { name } }
+      pageInfo { hasNextPage endCursor }
+    }
+  }`
+  for await (const resource of pages<ShownResource>(limit, (page) =>
+    api.ask<{ resources: Connection<ShownResource> }>(document, { filter, ...page }).then((data) => data.resources),
+  )) {
+    const { kind, name, namespace, component, target, readiness, sync, reason } = resource
+    if (isJson) terminal.write(`${JSON.stringify(resource)}\n`)
+    else
+      rows.push([
+        ...[kind, name, namespace ?? '-', component, target.name],
+        ...[readiness.toLowerCase(), sync?.toLowerCase() ?? '-', reason ?? '-'],
+      ])
   }
   if (!isJson) terminal.write(`${table(rows).join('\n')}\n`)
 }

@@ -1,6 +1,13 @@
 /** `rollcall get` and `rollcall counts`: the present state. */
 import type { Api } from './api.ts'
-import { deploymentFilter, NotThereError, type RolloutKey, rolloutNotThere, type Selection } from './selection.ts'
+import {
+  deploymentFilter,
+  labelFilter,
+  NotThereError,
+  type RolloutKey,
+  rolloutNotThere,
+  type Selection,
+} from './selection.ts'
 import {
   type CountData,
   type Counts,
@@ -61,13 +68,14 @@ interface ShownRollout {
 
 const rolloutFields = `id kind name project compositeApp compositeAppVersion provider deploymentCounts { ${countFields} }`
 
-export async function getRollouts(api: Api, { terminal, isJson }: Output, limit: number) {
+export async function getRollouts(api: Api, { terminal, isJson }: Output, selection: Selection, limit: number) {
+  const filter = labelFilter(selection)
   const rows = [['ROLLOUT', 'PROJECT', 'KIND', 'DEPLOYMENTS']]
-  const document = `query List($first: Int!, $after: String) {
-    rollouts(first: $first, after: $after) { nodes { ${rolloutFields} } pageInfo { hasNextPage endCursor } }
+  const document = `query List($filter: RolloutFilter, $first: Int!, $after: String) {
+    rollouts(filter: $filter, first: $first, after: $after) { nodes { ${rolloutFields} } pageInfo { hasNextPage endCursor } }
   }`
   for await (const rollout of pages<ShownRollout>(limit, (page) =>
-    api.ask<{ rollouts: Connection<ShownRollout> }>(document, page).then((data) => data.rollouts),
+    api.ask<{ rollouts: Connection<ShownRollout> }>(document, { filter, ...page }).then((data) => data.rollouts),
   )) {
     const { name, project, kind, deploymentCounts } = rollout
     if (isJson) terminal.write(`${JSON.stringify(rollout)}\n`)

@@ -6,7 +6,7 @@ import { commandOf, exitCodes, UsageError } from './arguments.ts'
 import { parseCommandLine, type Task } from './command-line.ts'
 import { completionOf } from './completion.ts'
 import { getCounts, getDeployment, getDeployments, getRollout, getRollouts, type Output } from './get.ts'
-import { getClusters, getDevice, getDevices } from './get-targets.ts'
+import { getClusters, getDevice, getDevices, getResources } from './get-targets.ts'
 import { NotThereError } from './selection.ts'
 import { terminalOf } from './terminal.ts'
 import { options, usage } from './usage.ts'
@@ -44,15 +44,17 @@ async function show(api: Api, output: Output, task: Exclude<Task, { readonly nam
     case 'get deployment':
       return getDeployment(api, output, task.deploymentId, task.deviceId)
     case 'get rollouts':
-      return getRollouts(api, output, task.limit)
+      return getRollouts(api, output, task.selection, task.limit)
     case 'get rollout':
       return getRollout(api, output, task.key)
     case 'get devices':
-      return getDevices(api, output, task.limit)
+      return getDevices(api, output, task.selection, task.limit)
     case 'get device':
       return getDevice(api, output, task.deviceId)
     case 'get clusters':
       return getClusters(api, output, task.limit)
+    case 'get resources':
+      return getResources(api, output, task.selection, task.limit)
     case 'completion':
       return void process.stdout.write(completionOf(task.shell, Object.keys(options)))
     case 'counts':

@@ -69,6 +69,11 @@ export async function changeFilter(api: Api, selection: Selection): Promise<obje
   })
 }
 
+/** A filter of rollouts, devices or resources, which are selected only by labels. */
+export function labelFilter(selection: Selection): object {
+  return withoutEmpty({ labels: selection.labels, where: whereOf(selection) })
+}
+
 function whereOf({ selector }: Selection): object | null {
   return selector.length === 0 ? null : { and: selector.map((label) => ({ label })) }
 }

@@ -12,6 +12,7 @@ export const usage = `Usage: ${commandOf('rollcall')} <command> [options]
   get devices                    list devices
   get device <id>                show one device with its deployments
   get clusters                   list clusters
+  get resources                  list the resources of current instances on clusters
   counts                         count deployments by state
   alerts                         list the alerts that fire; with --all, resolved alerts too
   wait --for=<state>             wait until deployments reach a state
@@ -25,7 +26,8 @@ Select deployments (options marked * can be repeated, and match any of their val
   --deployment <id> *            --device <id> *           --label <key>=<value> *
   --state <state> *              --application <name> *    --component <name> *
   --error-code <code> *          --text <text>             --stalled
-  -l, --selector <conditions>    on labels, all of which must hold: site=munich,env!=dev,ring in (a,b),tier notin (x),spare,!old
+  -l, --selector <conditions>    on labels, all of which must hold: site=munich,env!=dev,ring in (a,b),tier notin (x),spare,!old;
+                                 --label and -l also select what get rollouts, devices and resources list
   --retired                      deployments on retired devices, which are hidden otherwise
   --convergence <value> *        converged, applying, failed, stale or unknown: compared with the target version
 
