@@ -12,13 +12,15 @@ const sliceTime = 10
 /** All bodies have the share of one caller, so operations wait for at most one slice, regardless of the number of bodies. */
 const shareOfBodies = 'paced work'
 
-/** `share`: the caller that the slices are charged to. */
+/** `share`: the caller that the slices are charged to. `signal`: ends the work before its next slice. */
 export async function paced<T>(
   work: Paced<T>,
   slices: Slices = sharedSlices,
   share: string = shareOfBodies,
+  signal?: AbortSignal,
 ): Promise<T> {
   for (;;) {
+    signal?.throwIfAborted()
     const until = performance.now() + sliceTime
     do {
       const { done, value } = work.next()

@@ -46,6 +46,8 @@ export interface Snapshot extends Session {
   isWanted(): boolean
   /** Whether a standby was lost while it was read, so the same work may succeed on the primary. Absent: it reads the primary. */
   readonly isStandbyLost?: () => boolean
+  /** Aborts when the operation that reads it has to end. Absent: several operations share it. */
+  readonly signal?: AbortSignal
   close(): Promise<void>
 }
 

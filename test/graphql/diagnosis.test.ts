@@ -122,6 +122,22 @@ describe.each(stores)('a diagnosis on $name', (store) => {
     expect((await diagnosesOf(session, keys, null, 120)).get(keys[0] ?? 0)?.examined).toBe(120)
   })
 
+  it('ends when the operation does, whatever is left to compare', async () => {
+    const { session } = api.road.database
+    const [row] = await session.run<{ key: number }>('select key from rollouts')
+    const over = new AbortController()
+    const late = {
+      ...session,
+      signal: over.signal,
+      rows: (async (query) => {
+        const rows = await session.rows(query)
+        over.abort(new Error('this took longer than 30 s'))
+        return rows
+      }) as typeof session.rows,
+    }
+    await expect(diagnosesOf(late, [row?.key ?? 0], null)).rejects.toThrow('this took longer than 30 s')
+  })
+
   it('compares only what the caller sees', async () => {
     const { data } = await api.query(`{ rollout(key: {name: "app"}) { ${diagnosis} } }`, {}, 'viewer/label:site=bonn')
     expect(data.rollout.diagnosis).toMatchObject({ examined: 60, problems: [{ count: 18 }] })

@@ -105,3 +105,14 @@ it('paced work uses up a turn for each of its slices, and operations come betwee
   await loop.turn()
   expect(done.slice(3).toSorted()).toEqual(['body 2', 'operation'])
 })
+
+it('ends paced work whose caller has left before its next slice', async () => {
+  const gone = new AbortController()
+  function* endless(): Generator<undefined, never, undefined> {
+    for (;;) {
+      gone.abort(new Error('too late'))
+      yield
+    }
+  }
+  await expect(paced(endless(), createSlices(), 'a', gone.signal)).rejects.toThrow('too late')
+})

@@ -9,7 +9,8 @@
  * failures would be missed.
  *
  * A device may have 100 labels that no other device has. So the steps are a generator, which pauses after each deployment and after each
- * compared trait: the caller decides how many of them one turn of the event loop takes.
+ * compared trait: the caller decides how many of them one turn of the event loop takes, and whether to go on. Each trait is counted once. A cause
+ * that is set aside is subtracted from the counts: to count all traits again for each cause took seconds.
  */
 import { judgeParts, type Part, partsOf } from './blocking-components.ts'
 import { hypergeometricTail, logFactorials } from './exact-tail.ts'
@@ -43,7 +44,7 @@ export function* diagnose<Trait>(
   for (const problem of present) {
     const affected = rows.filter((row) => row.problem === problem)
     const byPart = problem === 'WAITING' ? [] : yield* partsOf(affected, component)
-    const places = yield* findPlaces(rows, groups, problem, byPart, table, { ...limits, significance })
+    const places = yield* findPlaces({ rows, groups, problem }, byPart, table, { ...limits, significance })
     const parts = judgeParts(byPart, sizeOf(affected), places.compared, table, { ...limits, significance })
     const causes = [...places.causes, ...parts].sort((a, b) => b.cause.count - a.cause.count)
     const explained = affected.filter((row) => causes.some(({ has }) => has(row)))
@@ -58,80 +59,119 @@ export function* diagnose<Trait>(
   return diagnosed
 }
 
-interface Group<Trait> {
-  readonly trait: Trait
-  readonly rows: readonly Observation<Trait>[]
+/** Deployments by trait. A trait is a number: its place in `traits` and `sizes`. */
+interface Groups<Trait> {
+  readonly traits: readonly Trait[]
+  readonly sizes: readonly number[]
+  /** The traits of each row, in the order of the rows. */
+  readonly of: readonly (readonly number[])[]
 }
 
-function* groupsOf<Trait>(
-  rows: readonly Observation<Trait>[],
-  nameOf: (trait: Trait) => string,
-): Steps<Group<Trait>[]> {
-  const groups = new Map<string, { trait: Trait; rows: Observation<Trait>[] }>()
+function* groupsOf<Trait>(rows: readonly Observation<Trait>[], nameOf: (trait: Trait) => string): Steps<Groups<Trait>> {
+  const places = new Map<string, number>()
+  const traits: Trait[] = []
+  const sizes: number[] = []
+  const of: number[][] = []
   for (const row of rows) {
-    for (const trait of row.traits) {
-      const name = nameOf(trait)
-      const group = groups.get(name) ?? { trait, rows: [] }
-      groups.set(name, group)
-      group.rows.push(row)
-    }
+    const { n } = row
+    of.push(
+      row.traits.map((trait) => {
+        const name = nameOf(trait)
+        const known = places.get(name)
+        if (known !== undefined) {
+          sizes[known] = (sizes[known] ?? 0) + n
+          return known
+        }
+        places.set(name, sizes.push(n) - 1)
+        return traits.push(trait) - 1
+      }),
+    )
     yield
   }
-  return [...groups.values()]
+  return { traits, sizes, of }
 }
 
-interface Candidate<Trait> {
-  readonly group: Group<Trait>
-  /** Its deployments that no other cause explains. */
-  readonly own: readonly Observation<Trait>[]
+interface Candidate {
+  readonly place: number
   readonly drawn: number
   readonly count: number
-  /** The smallest probability that a group of this size can have. */
-  readonly least: number
+}
+
+interface Subject<Trait> {
+  readonly rows: readonly Observation<Trait>[]
+  readonly groups: Groups<Trait>
+  readonly problem: Problem
+}
+
+/** The deployments that no cause explains yet: all of them, those with the problem, and both for each trait. */
+function* countsOf<Trait>({ rows, groups, problem }: Subject<Trait>) {
+  const drawn = Float64Array.from(groups.sizes)
+  const marked = new Float64Array(groups.sizes.length)
+  const left = tally(rows, problem)
+  const apart = new Set<Row>()
+  const add = (counts: Float64Array, index: number, n: number): void => {
+    for (const place of groups.of[index] ?? []) counts[place] = (counts[place] ?? 0) + n
+  }
+  for (const [index, row] of rows.entries()) {
+    if (row.problem !== problem) continue
+    add(marked, index, row.n)
+    yield
+  }
+
+  function setAside(index: number, row: Row): void {
+    if (apart.has(row)) return
+    apart.add(row)
+    const { n, problem: own } = row
+    left.all -= n
+    add(drawn, index, -n)
+    if (own !== problem) return
+    left.marked -= n
+    add(marked, index, -n)
+  }
+  return { left, drawn, marked, setAside }
 }
 
 /** The traits that explain the problem, each without the deployments of those before it. */
 function* findPlaces<Trait>(
-  rows: readonly Observation<Trait>[],
-  groups: readonly Group<Trait>[],
-  problem: Problem,
+  subject: Subject<Trait>,
   parts: readonly Part<Trait>[],
   table: Float64Array,
   limits: DiagnosisLimits,
 ): Steps<{ readonly causes: readonly Found<Trait>[]; readonly compared: number }> {
+  const { rows, groups, problem } = subject
   const whole = tally(rows, problem)
+  const counts = yield* countsOf(subject)
+  const leastCount = limits.leastShare * whole.marked
   // A group that is smaller than the least share cannot be a cause, whatever its outcomes: it is not compared.
-  const eligible = groups.filter((group) => sizeOf(group.rows) >= limits.leastShare * whole.marked)
+  const eligible: number[] = []
+  for (const [place, size] of groups.sizes.entries()) if (size >= leastCount) eligible.push(place)
   const causes: Found<Trait>[] = []
-  const apart = new Set<Row>()
   let compared = 1
   while (causes.length < limits.mostCauses) {
-    const left = rows.filter((row) => !apart.has(row))
-    const { all, marked } = tally(left, problem)
+    const { all, marked } = counts.left
     if (marked === 0) break
-    const candidates: Candidate<Trait>[] = []
-    for (const group of eligible) {
+    const candidates: Candidate[] = []
+    const tests: number[] = []
+    for (const place of eligible) {
       yield
-      const own = group.rows.filter((row) => !apart.has(row))
-      const { all: drawn, marked: count } = tally(own, problem)
+      const [drawn = 0, count = 0] = [counts.drawn[place], counts.marked[place]]
       // A group of all or of none differs from nothing.
       if (drawn === 0 || drawn === all) continue
-      const least = hypergeometricTail(table, { all, marked, drawn }, Math.min(drawn, marked))
-      candidates.push({ group, own, drawn, count, least })
+      // The smallest probability that a group of this size can have.
+      tests.push(hypergeometricTail(table, { all, marked, drawn }, Math.min(drawn, marked)))
+      if (count > 0) candidates.push({ place, drawn, count })
     }
-    const tests = candidates.map(({ least }) => least)
     for (const part of parts) {
       yield
       tests.push(part.least(table))
     }
     const number = comparisons(tests, limits.significance)
     if (causes.length === 0) compared = number
-    const found: (Candidate<Trait> & { readonly pValue: number })[] = []
+    const found: (Candidate & { readonly pValue: number })[] = []
     for (const candidate of candidates) {
       const { drawn, count } = candidate
       const ratio = lift(count / drawn, (marked - count) / (all - drawn))
-      const isLarge = count >= limits.leastShare * whole.marked && (ratio === null || ratio >= limits.leastLift)
-      if (count === 0 || !isLarge) continue
+      if (count < leastCount || (ratio !== null && ratio < limits.leastLift)) continue
       yield
       const pValue = hypergeometricTail(table, { all, marked, drawn }, count) * number
       if (pValue <= limits.significance) found.push({ ...candidate, pValue })
@@ -139,24 +179,34 @@ function* findPlaces<Trait>(
     found.sort((a, b) => a.pValue - b.pValue)
     const [best] = found
     if (!best) break
-    const alike = found.filter(({ group }) => group !== best.group && isSame(group.rows, best.group.rows))
-    const { all: size, marked: count } = tally(best.group.rows, problem)
+    const members: number[] = []
+    for (const [index, places] of groups.of.entries()) if (places.includes(best.place)) members.push(index)
+    const alike: Trait[] = []
+    for (const { place } of found) {
+      yield
+      const trait = groups.traits[place]
+      if (place === best.place || trait === undefined || groups.sizes[place] !== groups.sizes[best.place]) continue
+      if (members.every((index) => groups.of[index]?.includes(place))) alike.push(trait)
+    }
+    const own = new Set<Row>()
+    for (const index of members) {
+      yield
+      const row = rows[index]
+      if (!row) continue
+      own.add(row)
+      counts.setAside(index, row)
+    }
+    const { all: size, marked: count } = tally([...own], problem)
     const rates = { rate: count / size, restRate: size === whole.all ? 0 : (whole.marked - count) / (whole.all - size) }
-    const members = new Set<Row>(best.group.rows)
+    const trait = groups.traits[best.place] as Trait
     causes.push({
       cause: {
-        trait: best.group.trait,
-        alike: alike.map(({ group }) => group.trait),
-        count,
-        size,
-        share: count / whole.marked,
-        ...rates,
+        ...{ trait, alike, count, size, share: count / whole.marked, ...rates },
         lift: lift(rates.rate, rates.restRate),
         pValue: Math.min(best.pValue, 1),
       },
-      has: (row) => members.has(row),
+      has: (row) => own.has(row),
     })
-    for (const row of best.own) apart.add(row)
   }
   return { causes, compared }
 }
@@ -190,15 +240,11 @@ function errorsOf<Trait>(affected: readonly Observation<Trait>[], nameOf: (trait
     .map(({ trait, count }) => ({ trait, count, share: count / whole }))
 }
 
-function tally(rows: readonly Row[], problem: Problem): { readonly all: number; readonly marked: number } {
+function tally(rows: readonly Row[], problem: Problem): { all: number; marked: number } {
   let [all, marked] = [0, 0]
   for (const row of rows) {
     all += row.n
     if (row.problem === problem) marked += row.n
   }
   return { all, marked }
-}
-
-function isSame(some: readonly Row[], others: readonly Row[]): boolean {
-  return some.length === others.length && some.every((row, index) => row === others[index])
 }

@@ -121,7 +121,7 @@ export function createContext(
     const leave = await enter?.(signal())
     try {
       const own = await deps.database.snapshot(signal(), freshness)
-      return leave ? { ...own, close: () => own.close().finally(leave) } : own
+      return { ...own, signal: signal(), ...(leave && { close: () => own.close().finally(leave) }) }
     } catch (error) {
       leave?.()
       throw error

@@ -183,6 +183,37 @@ describe('a diagnosis of deployments that share nothing', () => {
   })
 })
 
+describe('the cost of a diagnosis', () => {
+  it('grows with the labels of the devices once, and not again for each cause', () => {
+    const random = createRandom('cost')
+    let reads = 0
+    const count = <Value>(value: Value): Value => {
+      reads += 1
+      return value
+    }
+    const [size, labels] = [2_000, 100]
+    const rows = Array.from({ length: size }, (_, index): Row => {
+      const problem = random.chance(index % 4 === 0 ? 0.9 : index % 7 === 0 ? 0.7 : 0.05) ? 'FAILED' : null
+      const own = Array.from({ length: labels }, (_, label) => `l${label} ${random.index(8)}`)
+      return {
+        get n() {
+          return count(1)
+        },
+        get problem() {
+          return count(problem)
+        },
+        traits: [`site ${index % 4}`, `line ${index % 7}`, ...own],
+        error: null,
+        components: [],
+      }
+    })
+    const causes = failed(rows)?.causes ?? []
+    expect(causes.map(({ trait }) => trait)).toEqual(expect.arrayContaining(['site 0', 'line 0']))
+    // One reading of each label to count it, and one more for each deployment that has the problem or is set aside.
+    expect(reads).toBeLessThan(3 * size * labels)
+  })
+})
+
 describe('exact tails', () => {
   const table = logFactorials(200)
 

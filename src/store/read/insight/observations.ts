@@ -6,7 +6,7 @@ import type { DiagnosedProblem, Observation, Problem } from '../../../domain/ins
 import type { Revision } from '../../../domain/values.ts'
 import { type Paced, paced } from '../../../limits/pace.ts'
 import { sharedSlices } from '../../../limits/slices.ts'
-import type { Session } from '../../database.ts'
+import type { Session, Snapshot } from '../../database.ts'
 import { asParents } from '../../sql/parameters.ts'
 import { deviceProfiles, targets } from '../../tables/schema.ts'
 import { d } from '../deployment-filter.ts'
@@ -58,13 +58,13 @@ export interface Diagnosis {
 
 /** By rollout. Throws BAD_USER_INPUT if they have more deployments than one request reads. */
 export async function diagnosesOf(
-  session: Session,
+  session: Session & Pick<Snapshot, 'signal'>,
   rolloutKeys: readonly number[],
   asOf: Revision | null,
   most = mostDiagnosed,
 ): Promise<Map<number, Diagnosis>> {
   const found = await rowsOf(session, rolloutKeys, asOf, most)
-  return paced(diagnoses(rolloutKeys, found), sharedSlices, 'diagnoses')
+  return paced(diagnoses(rolloutKeys, found), sharedSlices, 'diagnoses', session.signal)
 }
 
 function* diagnoses(rolloutKeys: readonly number[], found: readonly Row[]): Paced<Map<number, Diagnosis>> {
@@ -138,7 +138,8 @@ function blockingComponent(name: string): GroupName {
 }
 
 function groupKey({ by, labelKey, value, detail }: GroupName): string {
-  return JSON.stringify([by, labelKey, value, detail])
+  // Stored text has no NUL. JSON takes several times as long.
+  return `${by}\0${labelKey ?? '\0'}\0${value ?? '\0'}\0${detail ?? '\0'}`
 }
 
 function sizeOf(rows: readonly { readonly n: number }[]): number {
