@@ -1,8 +1,29 @@
 /** The sign-in form, shown when API_AUTH requires a credential. */
 import { useSignal } from '@preact/signals'
-import { signIn } from './data/api.ts'
+import { useEffect } from 'preact/hooks'
+import { findSession, signIn, signInAddress, signInOffer } from './data/api.ts'
 
 export function SignIn() {
+  useEffect(() => {
+    if (signInOffer.value === undefined) void findSession()
+  }, [])
+  const offer = signInOffer.value
+  return (
+    <main class="sign-in">
+      <h1>Rollcall</h1>
+      {offer && (
+        <p>
+          <a class="primary" href={signInAddress()}>
+            Sign in with {offer.name}
+          </a>
+        </p>
+      )}
+      {(!offer || offer.takesKeys) && <KeyForm />}
+    </main>
+  )
+}
+
+function KeyForm() {
   const problem = useSignal<string | null>(null)
   const isBusy = useSignal(false)
   const submit = (event: SubmitEvent): void => {
@@ -15,29 +36,26 @@ export function SignIn() {
     })
   }
   return (
-    <main class="sign-in">
-      <h1>Rollcall</h1>
-      <form onSubmit={submit}>
-        <label for="credential">API key or token</label>
-        <input
-          id="credential"
-          name="credential"
-          type="password"
-          autocomplete="current-password"
-          required
-          aria-describedby="sign-in-problem"
-          aria-invalid={problem.value !== null}
-        />
-        <p id="sign-in-problem" class="trouble-text" role="alert">
-          {problem.value}
-        </p>
-        <button type="submit" class="primary" disabled={isBusy.value}>
-          Sign in
-        </button>
-        <p class="muted">
-          The operator of this server issues keys. The page keeps the key in a cookie that scripts can't read.
-        </p>
-      </form>
-    </main>
+    <form onSubmit={submit}>
+      <label for="credential">API key or token</label>
+      <input
+        id="credential"
+        name="credential"
+        type="password"
+        autocomplete="current-password"
+        required
+        aria-describedby="sign-in-problem"
+        aria-invalid={problem.value !== null}
+      />
+      <p id="sign-in-problem" class="trouble-text" role="alert">
+        {problem.value}
+      </p>
+      <button type="submit" class="primary" disabled={isBusy.value}>
+        Sign in
+      </button>
+      <p class="muted">
+        The operator of this server issues keys. The page keeps the key in a cookie that scripts can't read.
+      </p>
+    </form>
   )
 }

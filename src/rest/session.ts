@@ -20,10 +20,13 @@ const most = 16_384
 export function sessionMethods({ auth, credentials, authMethods, oidc }: SessionDeps): Methods {
   const presentedBy = ({ request }: Exchange) => credentials.of(request)
 
-  /** The refusal says where to sign in. */
+  /** Whether a key or a token opens a session too. */
+  const takesKeys = authMethods.api.some((method) => method === 'key' || method === 'jwt')
+
+  /** The refusal says with whom to sign in. */
   function offer(error: unknown): never {
     if (oidc === null || !(error instanceof DomainError) || error.code !== 'UNAUTHENTICATED') throw error
-    throw new DomainError(error.code, error.message, { facts: { signIn: { name: oidc.name } } })
+    throw new DomainError(error.code, error.message, { facts: { signIn: { name: oidc.name, takesKeys } } })
   }
 
   function cookieOf({ request }: Exchange, value: string, seconds: number): Record<string, string> {

@@ -3,6 +3,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { startApp } from '../support/app.ts'
 import { findChromium, openPage, sharedBrowser } from '../support/browser.ts'
 import { documentOf } from '../support/desired.ts'
+import { startIssuer } from '../support/issuer.ts'
 
 const key = 'an-admin-key-for-tests-only'
 
@@ -84,3 +85,67 @@ it.runIf(findChromium())('shows who may not read documents everything but them, 
     await close()
   }
 })
+
+// Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
+it.runIf(findChromium())(
+  'signs persons in with the issuer, follows their rights, and signs them out there too',
+  async () => {
+    const issuer = await startIssuer({ groups: { ada: ['operators', 'alpha'] } })
+    let now = Date.now()
+    const server = await startApp({ env: { ...issuer.env, OIDC_NAME: 'the plant' }, clock: () => now })
+    onTestFinished(async () => {
+      await server.stop()
+      await issuer.stop()
+    })
+    issuer.serve(server.url)
+    await server.post('/device/edge-1/deployment/secret/status', {
+      deploymentId: 'secret',
+      status: { state: 'installed' },
+      components: [],
+    })
+    const { page, close } = await openPage(await sharedBrowser(), `${server.url}/deployments?state=INSTALLED`)
+    onTestFinished(close)
+    // The pages of the issuer ask for fonts of the network.
+    await page.route(/googleapis/, (route) => route.abort())
+    const link = page.getByRole('link', { name: 'Sign in with the plant' })
+    await link.waitFor()
+    // Without API_AUTH, no key is accepted.
+    expect(await page.getByLabel('API key or token').count()).toBe(0)
+    expect(await page.getByText('secret').count()).toBe(0)
+    const signIn = async (isNew: boolean): Promise<void> => {
+      await link.click()
+      if (!isNew) return
+      await page.getByPlaceholder('Enter any login').fill('ada')
+      await page.getByPlaceholder('and password').fill('any')
+      await page.getByRole('button', { name: 'Sign-in' }).click()
+    }
+    await signIn(true)
+    const row = page.getByRole('row', { name: /secret/ })
+    await row.waitFor()
+    expect(page.url()).toBe(`${server.url}/deployments?state=INSTALLED`)
+    await page.getByText('Live', { exact: true }).waitFor()
+    expect(await page.evaluate(() => document.cookie)).toBe('')
+
+    // The person loses a group: what the page shows is outside the remaining scope.
+    issuer.groups.set('ada', ['alpha'])
+    now += 7 * 60_000
+    await row.waitFor({ state: 'detached' })
+    await page.getByText('Live', { exact: true }).waitFor()
+
+    // The person loses all groups.
+    issuer.groups.set('ada', [])
+    now += 7 * 60_000
+    await link.waitFor()
+    await signIn(false)
+    await page.getByRole('alert').getByText('is in no group that has a role here').waitFor()
+    issuer.groups.set('ada', ['viewers'])
+    await page.getByRole('link', { name: 'Back to Rollcall' }).click()
+    await signIn(false)
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('button', { name: 'Yes, sign me out' }).click()
+    await link.waitFor()
+    expect(new URL(page.url()).origin).toBe(server.url)
+    await link.click()
+    await page.getByPlaceholder('Enter any login').waitFor()
+  },
+)

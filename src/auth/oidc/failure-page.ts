@@ -11,7 +11,7 @@ function show(message: string): string {
 <title>Sign-in failed</title>
 <h1>Sign-in failed</h1>
 <p role="alert">${text}</p>
-<p><a href="/">Back to Rollcall</a></p>
+<p><a href="../../">Back to Rollcall</a></p>
 </html>
 `
 }

@@ -47,6 +47,8 @@ export interface Session {
   readonly scopes: readonly string[]
   /** The caller has signed in on this page. */
   readonly isSession: boolean
+  /** Absent: with a key or a token. */
+  readonly signedInWith?: 'oidc'
   /** The methods of API_AUTH and DEVICE_AUTH: `open` requires no credential. */
   readonly apiAuth: readonly string[]
   readonly deviceAuth: readonly string[]
@@ -55,16 +57,48 @@ export interface Session {
 /** Null: not known yet, or signed out. */
 export const session = signal<Session | null>(null)
 
+/** With whom persons sign in. */
+export interface SignInOffer {
+  readonly name: string
+  /** Whether keys and tokens are accepted too. */
+  readonly takesKeys: boolean
+}
+
+/** Undefined: not known yet. Null: only keys and tokens are accepted. */
+export const signInOffer = signal<SignInOffer | null | undefined>(undefined)
+
 /** Runs when the page opens, and after each reconnect. */
 export async function findSession(): Promise<void> {
   const response = await fetch(address('session')).catch(() => null)
-  if (response?.status === 401) isSignedOut.value = true
-  if (response) session.value = response.ok ? await response.json() : null
+  const body = response && (await response.json().catch(() => null))
+  if (response?.status === 401) {
+    signInOffer.value = body?.signIn ?? null
+    isSignedOut.value = true
+  }
+  if (response) session.value = response.ok ? body : null
+}
+
+/** The server has ended the connection: the session is over, or its rights have changed, and the page shows more than it may. */
+async function checkSession(): Promise<void> {
+  const before = JSON.stringify(session.value)
+  await findSession()
+  if (!isSignedOut.value && before !== 'null' && JSON.stringify(session.value) !== before) location.reload()
 }
 
 export async function signOut(): Promise<void> {
-  await fetch(address('session'), { method: 'DELETE' }).catch(() => null)
-  location.reload()
+  const isOidc = session.value?.signedInWith === 'oidc'
+  const [path, method] = isOidc ? ['session/oidc/logout', 'POST'] : ['session', 'DELETE']
+  const response = await fetch(address(path), { method }).catch(() => null)
+  const answer: { location?: string | null } | null =
+    isOidc && response ? await response.json().catch(() => null) : null
+  if (answer?.location) location.assign(answer.location)
+  else location.reload()
+}
+
+/** The address that leads to the issuer and back to this page. */
+export function signInAddress(): string {
+  const { pathname, search, hash } = location
+  return `${address('session/oidc/login')}?returnTo=${encodeURIComponent(pathname + search + hash)}`
 }
 
 /** The server sets an HttpOnly cookie, which the browser sends from now on. */
@@ -96,7 +130,7 @@ socket.on('message', () => {
   certainAt = Date.now()
 })
 socket.on('closed', (event) => {
-  if (isCloseEvent(event) && [4401, 4403].includes(event.code)) isSignedOut.value = true
+  if (isCloseEvent(event) && [4401, 4403].includes(event.code)) void checkSession()
   lose(null)
 })
 
