@@ -18,23 +18,28 @@
  *   does not answer in time             the batch is looked up under the lock, and written here if it is not there
  */
 import { largestMessage } from '../store/database.ts'
-import { type BatchRecord, inboxOf, readBatches, readStamp, toAscii, writerOf } from '../store/write/batches.ts'
-import type { HandedBatch, Waiting } from './batch.ts'
+import { type BatchRecord, inboxOf, readBatches, readStamp, writerOf } from '../store/write/batches.ts'
+import type { BatchName } from '../store/write/contract.ts'
+import type { HandedBatch } from './batch.ts'
 import type { Portable } from './command.ts'
 import { toCommand } from './portable.ts'
-import { hasInbox, type WriterOptions, type WriterState } from './writer-state.ts'
+import { hasInbox, lanesOf, type WriterOptions, type WriterState } from './writer-state.ts'
 
 export interface HandOver {
   /** The server that writes for this one; null: none. */
   leader(): string | null
   /** Called under the lock with the writer of the newest batch. */
   noteWriter(newest: string): void
-  /** The commands at the front of the queue that can be handed over at once, as text. */
-  pack(queue: readonly Waiting[]): readonly string[]
-  /** The record of the batch. 'refused': the leader did not write it. 'unknown': the leader may have written it. */
-  send(leader: string, number: number, commands: readonly string[]): Promise<BatchRecord | 'refused' | 'unknown'>
+  send(leader: string, name: BatchName, commands: readonly string[]): Sent
   /** Notifies the servers of these batches that they are not written. */
   giveBack(handed: readonly HandedBatch[]): void
+}
+
+export interface Sent {
+  /** Resolves when the messages are sent, or cannot be sent. */
+  readonly sent: Promise<void>
+  /** The record of the batch. 'refused': the leader did not write it. 'unknown': the leader may have written it. */
+  readonly answer: Promise<BatchRecord | 'refused' | 'unknown'>
 }
 
 type Answer = BatchRecord & { readonly refused?: true }
@@ -45,9 +50,6 @@ const longestSilence = 60_000
 const mostLimits = 4
 /** Milliseconds in which a leader that refused or did not answer is not followed. */
 const avoidedFor = { unknown: 5_000, refused: 1_000 }
-const mostCommands = 500
-/** Characters: a few dozen messages. */
-const largestBatch = 32 * largestMessage
 
 export function createHandOver(
   { database: { mail, session }, answerLimit = 1_000 }: WriterOptions,
@@ -58,7 +60,8 @@ export function createHandOver(
   let leader: string | null = null
   let heardAt = 0
   const avoided = new Map<string, number>()
-  let answered: (answer: Answer) => void = () => {}
+  /** The batches under way, by number. */
+  const expected = new Map<number, (answer: Answer) => void>()
   /** Messages of incomplete batches, by writer. */
   const arriving = new Map<string, { readonly number: number; readonly parts: string[] }>()
 
@@ -71,8 +74,12 @@ export function createHandOver(
   }
 
   function receive(message: string): void {
-    if (message.startsWith('{')) answered(JSON.parse(message) as Answer)
+    if (message.startsWith('{')) receiveAnswer(JSON.parse(message) as Answer)
     else receivePart(message)
+  }
+
+  function receiveAnswer(answer: Answer): void {
+    expected.get(answer.batch)?.(answer)
   }
 
   function receivePart(message: string): void {
@@ -99,10 +106,10 @@ export function createHandOver(
   }
 
   /** Reads an answer from the table if it was too long for a message. */
-  async function readAnswer(answer: Answer): Promise<BatchRecord | 'refused' | 'unknown'> {
+  async function readAnswer(lane: string, answer: Answer): Promise<BatchRecord | 'refused' | 'unknown'> {
     if (answer.refused) return 'refused'
     if (answer.outcomes) return answer
-    const record = (await readBatches(session, [writer]).catch(() => null))?.get(writer)
+    const record = (await readBatches(session, [lane]).catch(() => null))?.get(lane)
     return record?.batch === answer.batch && record.outcomes ? record : 'unknown'
   }
 
@@ -119,7 +126,7 @@ export function createHandOver(
     return { stop: () => clearInterval(timer) }
   }
 
-  mail?.receive(inboxOf(writer), receive)
+  for (const inbox of [writer, ...lanesOf(writer)]) mail?.receive(inboxOf(inbox), receive)
 
   return {
     leader() {
@@ -132,46 +139,36 @@ export function createHandOver(
       leader = isLeader ? newest : null
       heardAt = performance.now()
     },
-    pack(queue) {
-      const texts: string[] = []
-      let size = 0
-      for (const { command } of queue) {
-        if (!command.portable || texts.length >= mostCommands) break
-        const text = toAscii(JSON.stringify(command.portable))
-        size += text.length + 1
-        if (size > largestBatch) break
-        texts.push(text)
-      }
-      return texts
-    },
-    async send(to, number, commands) {
+    send(to, name, commands) {
       const { promise, resolve } = Promise.withResolvers<Answer | null>()
-      answered = (answer) => {
-        if (answer.batch === number) resolve(answer)
-      }
-      mail?.send(inboxOf(to), messagesOf(writer, number, commands)).catch(() => resolve(null))
+      expected.set(name.batch, resolve)
       const watch = watchLeader(to, () => resolve(null))
-      const answer = await promise
-      watch.stop()
-      heardAt = performance.now()
-      const outcome = answer ? await readAnswer(answer) : 'unknown'
-      if (typeof outcome === 'string') {
-        avoided.set(to, performance.now() + avoidedFor[outcome])
-        leader = null
+      return {
+        sent: mail?.send(inboxOf(to), messagesOf(name, commands)).catch(() => resolve(null)) ?? Promise.resolve(),
+        answer: promise.then(async (answer) => {
+          watch.stop()
+          expected.delete(name.batch)
+          heardAt = performance.now()
+          const outcome = answer ? await readAnswer(name.writer, answer) : 'unknown'
+          if (typeof outcome === 'string') {
+            avoided.set(to, performance.now() + avoidedFor[outcome])
+            leader = null
+          }
+          return outcome
+        }),
       }
-      return outcome
     },
     giveBack,
   }
 }
 
 /** Splits a list of commands into messages. */
-function messagesOf(writer: string, number: number, commands: readonly string[]): string[] {
+function messagesOf({ writer, batch }: BatchName, commands: readonly string[]): string[] {
   const text = `[${commands.join()}]`
   const size = largestMessage - 100
   const count = Math.ceil(text.length / size)
   return Array.from(
     { length: count },
-    (_, part) => `${writer} ${number} ${count} ${part}\n${text.slice(part * size, (part + 1) * size)}`,
+    (_, part) => `${writer} ${batch} ${count} ${part}\n${text.slice(part * size, (part + 1) * size)}`,
   )
 }

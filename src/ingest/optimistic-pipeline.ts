@@ -62,6 +62,9 @@ const nothing: Loaded = { deployments: [], targets: [], rollouts: [] }
 /** More in flight would make the batches smaller and the database no faster. */
 const mostInFlight = 2
 
+/** Milliseconds after a batch of another server. */
+const followedFor = 1_000
+
 export function createPipeline(options: WriterOptions, state: WriterState, ordered: OrderedWrite): Pipeline {
   const { database } = options
   const inFlight: InFlightBatch[] = []
@@ -87,16 +90,20 @@ export function createPipeline(options: WriterOptions, state: WriterState, order
     const began = performance.now()
     const name = { writer: state.writer, batch: state.batchNumber + 1 }
     const decided = decideAll(batch, before, loaded)
-    const statement = decided && saveOptimistically(before, loaded, decided, name)
-    if (!statement) return false
+    const hasFollowers = performance.now() - state.handedAt < followedFor
+    const statements = decided && saveOptimistically(before, loaded, decided, name, hasFollowers)
+    if (!statements) return false
     state.batchNumber += 1
     const { effects, outcomes } = decided
     state.head = headAfter(before, effects, name)
     state.rowCache.remember(read, effects, state.head.writes)
-    const sent = database.append(connection, statement.text, statement.parameters).then(
+    const { save, notify } = statements
+    const sent = database.append(connection, save.text, save.parameters).then(
       (rows): SendOutcome => (rows.length > 0 ? 'written' : 'not written'),
       (error: unknown): SendOutcome => (options.isTransient(error) ? 'unknown' : 'not written'),
     )
+    // If it is lost, followers look the batch up, and subscribers elsewhere wait for the next poll.
+    if (notify) database.append(connection, notify.text, notify.parameters).catch(() => undefined)
     const announce = (): void => {
       state.newestSeen = effects.revision
       options.committed(before.revision, changesOf(effects), effects.at)
@@ -128,10 +135,11 @@ export function createPipeline(options: WriterOptions, state: WriterState, order
     const all = inFlight.splice(0)
     const sendOutcomes = await Promise.all(all.map(({ sent }) => sent))
     let isRefuted = false
+    const { writer } = state
     for (const [index, { batch, number, outcomes }] of all.entries()) {
       const isUncertain = sendOutcomes[index] !== 'not written' && !isRefuted
       // A batch that was certainly not written must not be looked up by its number: a greater one has been written since.
-      const attempt: Attempt = { number: isUncertain ? number : state.batchNumber + 1, outcomes, isUncertain }
+      const attempt: Attempt = { writer, number: isUncertain ? number : state.batchNumber + 1, outcomes, isUncertain }
       if (!(await ordered.write(batch, attempt))) {
         // While one may still be committed, the later ones may be too.
         for (const later of all.slice(index + 1)) fail(later.batch, unreachable())

@@ -36,6 +36,8 @@ import { forget, type WriterOptions, type WriterState } from './writer-state.ts'
 
 /** The latest attempt to write a batch. */
 export interface Attempt {
+  /** Where it is recorded: this writer, or one of its lanes (follower.ts). */
+  readonly writer: string
   /** Each attempt has a number greater than all before it, so that a late statement is not mistaken for a later attempt. */
   number: number
   outcomes: readonly Outcome[]
@@ -71,10 +73,12 @@ export function createOrderedWrite(
     options.observe?.({ size: sizeOf(batch), seconds, revision: state.newestSeen })
   }
 
-  async function write(
-    batch: Batch,
-    attempt: Attempt = { number: state.batchNumber + 1, outcomes: [], isUncertain: false },
-  ): Promise<boolean> {
+  function freshAttempt(recordedBy: string): Attempt {
+    return { writer: recordedBy, number: state.batchNumber + 1, outcomes: [], isUncertain: false }
+  }
+
+  async function write(batch: Batch, attempt: Attempt = freshAttempt(writer)): Promise<boolean> {
+    if (attempt.writer !== writer) state.openLanes.add(attempt.writer)
     const began = performance.now()
     const deadline = began + (state.failure ? 0 : commitTimeout)
     for (let tries = 0; ; tries += 1) {
@@ -86,7 +90,7 @@ export function createOrderedWrite(
         forget(state)
         // A batch that may have been committed is not divided: its parts would have other numbers, and the lookup would miss them.
         if (!options.isTransient(error) && !attempt.isUncertain) {
-          await isolate(batch, error)
+          await isolate(batch, error, attempt.writer)
           return true
         }
         attempt.isUncertain = true
@@ -115,12 +119,13 @@ export function createOrderedWrite(
       }
       const before = await lockHead(session)
       noteWriter(writerOf(before.stamp))
-      const writers = [...(attempt.isUncertain ? [writer] : []), ...batch.handed.map(({ name }) => name.writer)]
+      const writers = [...(attempt.isUncertain ? [attempt.writer] : []), ...batch.handed.map(({ name }) => name.writer)]
       const records = await readBatches(session, writers)
-      const own = attempt.isUncertain ? records.get(writer) : undefined
+      const own = attempt.isUncertain ? records.get(attempt.writer) : undefined
       if (own && own.batch >= attempt.number) {
         // The batch was committed, but not published. The feed reads it from the log.
         const announce = (): void => {
+          state.openLanes.delete(attempt.writer)
           state.newestSeen = Math.max(state.newestSeen, before.revision)
           options.committed(before.revision, [], before.at)
         }
@@ -155,8 +160,13 @@ export function createOrderedWrite(
       attempt.number = state.batchNumber
       attempt.outcomes = outcomes
       const name = { writer, batch: state.batchNumber }
-      await saveBatch(session, before, decided, name)
+      const ended = [...state.openLanes].map((lane) => ({
+        name: { writer: lane, batch: name.batch },
+        outcomes: lane === attempt.writer ? outcomes : [],
+      }))
+      await saveBatch(session, before, { ...decided, answers: [...decided.answers, ...ended] }, name)
       const announce = (): void => {
+        state.openLanes.clear()
         rowCache.remember(loaded, effects, before.writes + 1)
         state.head = isAlone ? headAfter(before, effects, name) : null
         state.newestSeen = effects.revision
@@ -171,12 +181,12 @@ export function createOrderedWrite(
   }
 
   /** One command makes the whole batch fail: halve the batch until that command is alone. Other servers do the same with their commands. */
-  async function isolate({ waiting, handed }: Batch, error: unknown): Promise<void> {
+  async function isolate({ waiting, handed }: Batch, error: unknown, recordedBy: string): Promise<void> {
     giveBack(handed)
     if (handed.length === 0 && waiting.length <= 1) return fail({ waiting }, error)
     const half = handed.length > 0 ? waiting.length : Math.ceil(waiting.length / 2)
     for (const part of [waiting.slice(0, half), waiting.slice(half)])
-      if (part.length > 0) await write({ waiting: part, handed: [] })
+      if (part.length > 0) await write({ waiting: part, handed: [] }, freshAttempt(recordedBy))
   }
 
   return { write, conclude }

@@ -40,10 +40,14 @@ export interface WriterState {
   readonly offlineAfter: number | null
   batchNumber: number
   newestSeen: Revision
+  /** Lanes whose newest batch another server may still write, although it is settled here. The next ordered write ends that. */
+  readonly openLanes: Set<string>
   /** The connection whose database was checked. */
   connection: number | null
   /** The log's head once all batches in flight are committed; null: unknown, or other servers write too. */
   head: LockedHead | null
+  /** When the last batch of another server arrived (performance.now()). */
+  handedAt: number
   /** When the last batch was written in order (performance.now()). */
   wroteAt: number | null
   /** Why the last batch could not be written: until one succeeds, batches fail without a long wait. */
@@ -68,8 +72,10 @@ export function createWriterState({
     offlineAfter,
     batchNumber: 0,
     newestSeen: 0,
+    openLanes: new Set(),
     connection: null,
     head: null,
+    handedAt: Number.NEGATIVE_INFINITY,
     wroteAt: null,
     failure: null,
     isDraining: false,
@@ -78,6 +84,14 @@ export function createWriterState({
 
 export function hasInbox(writer: string): boolean {
   return writer.startsWith(inboxPrefix)
+}
+
+/** More would make the batches smaller: two are under way most of the time. */
+const laneCount = 4
+
+/** Names in `batches` for what this writer hands over (follower.ts). */
+export function lanesOf(writer: string): readonly string[] {
+  return Array.from({ length: laneCount }, (_, lane) => `${writer}.${lane}`)
 }
 
 /** Forgets the head and all cached rows. */

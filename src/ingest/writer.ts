@@ -2,25 +2,16 @@
  * The first file of the writer: the queue. One batch is one transaction. The commands that arrive while it is written are the next batch.
  *
  *   submit → queue → batch ─┬─ everything it needs is cached, no other server writes → optimistic-pipeline.ts: one statement
- *                           ├─ another server writes for this one                    → hand-over.ts: sent to that server
+ *                           ├─ another server writes for this one                    → follower.ts: handed over to that server
  *                           └─ otherwise                                             → ordered-write.ts: under the head's lock
  *                                                                                 → answers, then the feed
  *
  * Revisions are assigned by the server that moves log_head, so revision order = commit order across servers.
  */
 import type { Revision } from '../domain/values.ts'
-import type { BatchRecord } from '../store/write/batches.ts'
-import {
-  type Batch,
-  type HandedBatch,
-  isDivided,
-  type Outcome,
-  settle,
-  takeNext,
-  unavailable,
-  type Waiting,
-} from './batch.ts'
+import { type Batch, type HandedBatch, isDivided, takeNext, unavailable, type Waiting } from './batch.ts'
 import type { Command } from './command.ts'
+import { createFollower } from './follower.ts'
 import { createHandOver } from './hand-over.ts'
 import { createPipeline } from './optimistic-pipeline.ts'
 import { createOrderedWrite } from './ordered-write.ts'
@@ -47,17 +38,19 @@ export function createWriter(options: WriterOptions): Writer {
   const { capacity = 20_000, batchSize = 1_000 } = options
   const state = createWriterState(options)
   const queue: Waiting[] = []
-  /** Batches of other servers, at most one of each server. */
+  /** Batches of other servers, at most one of each of their lanes. */
   const handed = new Map<string, HandedBatch>()
   let work: Promise<void> | null = null
   let arrived = (): void => {}
 
   const handOver = createHandOver(options, state, (batch) => {
     handed.set(batch.name.writer, batch)
+    state.handedAt = performance.now()
     start()
   })
   const ordered = createOrderedWrite(options, state, handOver)
   const pipeline = createPipeline(options, state, ordered)
+  const follower = createFollower(options, state, handOver, ordered, () => arrived())
 
   function start(): void {
     arrived()
@@ -65,20 +58,23 @@ export function createWriter(options: WriterOptions): Writer {
   }
 
   async function run(): Promise<void> {
-    while (queue.length > 0 || handed.size > 0 || pipeline.size() > 0) {
+    while (queue.length > 0 || handed.size > 0 || pipeline.size() > 0 || follower.size() > 0) {
       if (pipeline.mustWait(waitingSize())) {
-        const arrival = new Promise<void>((resolve) => {
-          arrived = resolve
-        })
-        await pipeline.wait(arrival)
+        await pipeline.wait(nextArrival())
         continue
       }
       // Requests that are parsed in this turn of the event loop join the batch.
       await new Promise(setImmediate)
-      const leader = state.isDraining ? null : handOver.leader()
+      const leader = state.isDraining || follower.mustSettle() ? null : handOver.leader()
       if (leader !== null) {
         await pipeline.drain()
-        await followLeader(leader)
+        handOver.giveBack([...handed.values()])
+        handed.clear()
+        await follower.follow(leader, queue, nextArrival())
+        continue
+      }
+      if (follower.size() > 0) {
+        await follower.drain()
         continue
       }
       const batch = nextBatch()
@@ -89,6 +85,13 @@ export function createWriter(options: WriterOptions): Writer {
       await ordered.write(batch)
     }
     work = null
+  }
+
+  /** A command, or another event that `run` waits for. */
+  function nextArrival(): Promise<void> {
+    return new Promise((resolve) => {
+      arrived = resolve
+    })
   }
 
   function waitingSize(): number {
@@ -111,34 +114,6 @@ export function createWriter(options: WriterOptions): Writer {
       size += batch.commands.length
     }
     return { waiting: takeNext(queue, Math.max(limit - size, 0), taken.length === 0), handed: taken }
-  }
-
-  /** Another server writes: hands over the commands that can be handed over, and writes the rest here. Commands keep their order. */
-  async function followLeader(leader: string): Promise<void> {
-    handOver.giveBack([...handed.values()])
-    handed.clear()
-    const commands = handOver.pack(queue)
-    if (commands.length === 0) {
-      const next = queue.findIndex(({ command }) => command.portable)
-      const waiting = takeNext(queue, Math.min(next > 0 ? next : queue.length, batchSize), true)
-      if (waiting.length > 0) await ordered.write({ waiting, handed: [] })
-      return
-    }
-    const waiting = queue.splice(0, commands.length)
-    const began = performance.now()
-    state.batchNumber += 1
-    const number = state.batchNumber
-    const answer = await handOver.send(leader, number, commands)
-    if (typeof answer !== 'string') return answered(waiting, answer, began)
-    // First looks up a batch that may have been written.
-    const isUncertain = answer === 'unknown'
-    await ordered.write({ waiting, handed: [] }, { number, outcomes: [], isUncertain })
-  }
-
-  function answered(waiting: readonly Waiting[], { revision = 0, outcomes }: BatchRecord, began: number): void {
-    state.newestSeen = Math.max(state.newestSeen, revision)
-    settle(waiting, outcomes as readonly Outcome[])
-    options.observe?.({ size: waiting.length, seconds: (performance.now() - began) / 1000, revision })
   }
 
   return {

@@ -1,9 +1,11 @@
 /** Several servers on one database: one writes for the others. Whatever becomes of the messages between them, each report is written once. */
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import type { ReportOutcome } from '../../src/domain/report.ts'
 import type { Command } from '../../src/ingest/command.ts'
 import { hearDevice, recordReport } from '../../src/ingest/commands/report.ts'
 import type { WriterOptions } from '../../src/ingest/writer.ts'
+import { lost } from '../../src/store/connection/failure.ts'
 import { readHead } from '../../src/store/connection/log-head.ts'
 import type { Database, Mail } from '../../src/store/database.ts'
 import { startFleet } from '../support/fleet.ts'
@@ -30,8 +32,9 @@ async function openServer(
   name: string,
   meddle: Meddle = untouched,
   writer: Partial<WriterOptions> = {},
+  alter: (database: Database) => Database = (database) => database,
 ): Promise<Road> {
-  const database = await empty.open()
+  const database = alter(await empty.open())
   const mail = database.mail && meddle(database.mail)
   const road = await createRoad({ ...database, mail } satisfies Database, { writer: { name, ...writer } })
   onTestFinished(() => road.close())
@@ -186,6 +189,115 @@ describe.each(postgresStores)('a batch handed over on $name', (store) => {
     await leader.writer.submit(change('leader', 'INSTALLED'))
     expect((await readHead(server.database.session)).revision).toBe(revision + 4)
     expect(await keptReports(server, 'follower')).toBe(5)
+    await expectSound(server.database)
+  })
+
+  it('follows another before that is answered, except about the same device', async () => {
+    const empty = await openEmpty(store)
+    const held: (() => void)[] = []
+    let isHeld = false
+    const batches: string[] = []
+    const slow: Meddle = ({ send, receive }) => ({
+      send: (channel, messages) => {
+        if (messages.every(isBatch)) batches.push(messages.join())
+        return send(channel, messages)
+      },
+      receive: (channel, received) =>
+        receive(channel, (message) => void (isHeld ? held.push(() => received(message)) : received(message))),
+    })
+    const leader = await openServer(empty, 'a')
+    const server = await openServer(empty, 'b', slow, { answerLimit: 60_000 })
+    await meet(leader, server)
+    isHeld = true
+    batches.length = 0
+    const submit = (device: string, state: 'INSTALLING' | 'INSTALLED'): Promise<ReportOutcome> =>
+      server.writer.submit(change(device, state))
+    const outcomes = [submit('edge-1', 'INSTALLING')]
+    await expect.poll(() => held).toHaveLength(1)
+    outcomes.push(submit('edge-2', 'INSTALLING'))
+    await expect.poll(() => held).toHaveLength(2)
+    outcomes.push(submit('edge-1', 'INSTALLED'), submit('edge-3', 'INSTALLED'))
+    expect(new Set(batches.map((batch) => batch.split(' ')[0])).size).toBe(2)
+    isHeld = false
+    for (const deliver of held.toReversed()) deliver()
+    const { revision } = await readHead(server.database.session)
+    expect((await Promise.all(outcomes)).map((outcome) => outcome.verdict)).toEqual(Array(4).fill('APPLIED'))
+    expect((await outcomes[2])?.revision).toBe(revision + 1)
+    expect(batches).toHaveLength(3)
+    expect(await newestWriter(server)).toBe('inbox-a')
+    await expectSound(server.database)
+  })
+
+  it('and answered with UNAVAILABLE is not written after a later report of the device', async () => {
+    const empty = await openEmpty(store)
+    const late: (() => void)[] = []
+    let isCut = false
+    const slow: Meddle = ({ send, receive }) => ({
+      send,
+      receive: (channel, received) =>
+        receive(
+          channel,
+          (message) => void (isCut && isBatch(message) ? late.push(() => received(message)) : received(message)),
+        ),
+    })
+    const leader = await openServer(empty, 'a', slow)
+    const unreachable = (database: Database): Database => ({
+      ...database,
+      transaction: (work) => (isCut ? Promise.reject(lost()) : database.transaction(work)),
+    })
+    const server = await openServer(empty, 'b', untouched, { commitTimeout: 0 }, unreachable)
+    await meet(leader, server)
+    isCut = true
+    await expect(server.writer.submit(change('follower', 'INSTALLED'))).rejects.toMatchObject({ code: 'UNAVAILABLE' })
+    expect(late).toHaveLength(1)
+    isCut = false
+    const { revision } = await server.writer.submit(change('elsewhere', 'INSTALLED'))
+    for (const deliver of late) deliver()
+    await leader.writer.submit(change('leader', 'INSTALLING'))
+    expect((await readHead(server.database.session)).revision).toBe(revision + 1)
+    await expectSound(server.database)
+  })
+
+  it('is answered, and seen by all, when its server is lost between COMMIT and the notification', async () => {
+    const empty = await openEmpty(store)
+    const late: (() => Promise<unknown>)[] = []
+    let isCut = false
+    const interrupted = (database: Database): Database => ({
+      ...database,
+      append: async (connection, text, parameters) => {
+        if (!isCut || !text.includes('as answered')) return database.append(connection, text, parameters)
+        late.push(() => database.append(connection, text, parameters))
+        return []
+      },
+    })
+    const leader = await openServer(empty, 'a', untouched, {}, interrupted)
+    const answers: string[] = []
+    const heard: Meddle = ({ send, receive }) => ({
+      send,
+      receive: (channel, received) =>
+        receive(channel, (message) => {
+          answers.push(message)
+          received(message)
+        }),
+    })
+    const server = await openServer(empty, 'b', heard)
+    await meet(leader, server)
+    await leader.writer.submit(change('leader', 'INSTALLING'))
+    await leader.writer.submit(change('leader', 'INSTALLED'))
+    const follower = follow(server, (await readHead(server.database.session)).revision)
+    isCut = true
+    const { revision } = await server.writer.submit(change('follower', 'INSTALLED'))
+    await expect.poll(() => follower.revisions()).toEqual([revision])
+    expect(late).toHaveLength(1)
+    isCut = false
+    await leader.writer.submit(change('leader', 'INSTALLING'))
+    answers.length = 0
+    // The batch is no longer its server's newest.
+    for (const send of late) await send()
+    await leader.writer.submit(change('leader', 'INSTALLED'))
+    await expect.poll(() => follower.revisions()).toEqual(revisionsBetween(revision - 1, revision + 2))
+    expect(answers).toEqual([])
+    await follower.leave()
     await expectSound(server.database)
   })
 

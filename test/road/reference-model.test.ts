@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, it } from 'vitest'
 import { openDatabase } from '../../src/store/open.ts'
-import { type Store, stores } from '../support/stores.ts'
+import { postgresStores, type Store, stores } from '../support/stores.ts'
 import { type Command, command } from './reference-commands.ts'
 import { play } from './reference-play.ts'
 
@@ -30,12 +30,27 @@ describe.each(stores)('the road on $name', (store) => {
   )
 })
 
-async function playOn(store: Store, commands: readonly Command[]): Promise<void> {
+describe.each(postgresStores)('three servers on $name', (store) => {
+  it(
+    'say what the reference model says, whichever of them writes for the others',
+    async () => {
+      const commands = fc.array(command, { minLength: 10, maxLength: 40, size: 'max' })
+      const options = { numRuns: Math.ceil(runs / 3), interruptAfterTimeLimit: 240_000 + runs * 5_000 }
+      await fc.assert(
+        fc.asyncProperty(commands, (list) => playOn(store, list, 3)),
+        options,
+      )
+    },
+    600_000 + runs * 5_000,
+  )
+})
+
+async function playOn(store: Store, commands: readonly Command[], servers = 1): Promise<void> {
   const empty = await store.create()
   // In memory nothing outlives a restart.
   const dataDir = mkdtempSync(join(tmpdir(), 'rollcall-model-'))
   try {
-    await play(() => (store.name === 'PGlite' ? openDatabase({ url: null, dataDir }) : empty.open()), commands)
+    await play(() => (store.name === 'PGlite' ? openDatabase({ url: null, dataDir }) : empty.open()), commands, servers)
   } finally {
     await empty.drop()
     rmSync(dataDir, { recursive: true, force: true })

@@ -20,13 +20,15 @@ import { createFollower, createWatcher, type Listener } from './reference-follow
 import { createModel } from './reference-model.ts'
 import { readNames, toError } from './reference-shown.ts'
 
-/** `open`: the same database each time. */
-export async function play(open: () => Promise<Database>, commands: readonly Command[]): Promise<void> {
+/** `open`: the same database each time. The writes alternate between so many servers; everything else asks the first. */
+export async function play(open: () => Promise<Database>, commands: readonly Command[], servers = 1): Promise<void> {
   // Later than the database begins, so that its log's time is ours.
   let now = Date.now() + 3_600_000
   const clock = (): number => now
   const reopen = async () => createRoad(await open(), { writer: { clock } })
   let road = await reopen()
+  const others = await Promise.all(Array.from({ length: servers - 1 }, reopen))
+  let turn = 0
   const head = await readHead(road.database.session)
   const model = createModel(head.revision)
   let retained = { tail: head.tail, tailAt: head.tailAt }
@@ -39,6 +41,8 @@ export async function play(open: () => Promise<Database>, commands: readonly Com
       ({ key }) => key,
     )
     const revisions = model.all.map(({ image }) => image.revision)
+    turn += 1
+    const { writer } = others[turn % servers] ?? road
     const asked: Promise<unknown>[] = []
     const expected: unknown[] = []
     const submit = (answer: Promise<object>, said: unknown): void => {
@@ -47,7 +51,7 @@ export async function play(open: () => Promise<Database>, commands: readonly Com
     }
     const send = (r: ModelReport): void => {
       last = r
-      submit(road.writer.submit(recordReport(toReport(r))), model.report(r, now))
+      submit(writer.submit(recordReport(toReport(r))), model.report(r, now))
     }
     for (const next of writes) {
       switch (next.do) {
@@ -72,14 +76,14 @@ export async function play(open: () => Promise<Database>, commands: readonly Com
             components: parts,
           }))
           const command = declareDeployments(rollout === null ? null : { name: rollout, project: null }, declared)
-          submit(road.writer.submit(command), model.declare(rollout, list, now))
+          submit(writer.submit(command), model.declare(rollout, list, now))
           break
         }
         case 'forget': {
           // Only what was there before this batch has a name for those who ask.
           const numbers = next.numbers.map((number) => (number < keys.length ? number : -1))
           const command = forgetDeployments(numbers.map((number) => keys[number] ?? -1))
-          submit(road.writer.submit(command), model.forget(numbers, now))
+          submit(writer.submit(command), model.forget(numbers, now))
           break
         }
         case 'stall': {
@@ -88,19 +92,19 @@ export async function play(open: () => Promise<Database>, commands: readonly Com
             const [key, revision] = [keys[number], revisions[number]]
             return key === undefined || revision === undefined ? [] : [{ number, key, revision }]
           })
-          submit(road.writer.submit(markStalled(found)), model.stall(found, now))
+          submit(writer.submit(markStalled(found)), model.stall(found, now))
           break
         }
         case 'resetOrder':
-          submit(road.writer.submit(resetReporterOrder(next.device)), model.resetOrder(next.device, now))
+          submit(writer.submit(resetReporterOrder(next.device)), model.resetOrder(next.device, now))
           break
         case 'register':
-          submit(road.writer.submit(registerDevices([registration(next.device)])), model.register(next.device, now))
+          submit(writer.submit(registerDevices([registration(next.device)])), model.register(next.device, now))
           break
         case 'retire': {
           const { device: deviceId, withChildren, reason } = next
           const command = retireDevices([{ deviceId, replacedBy: null }], { reason, withChildren, desire })
-          submit(road.writer.submit(command), model.retire(deviceId, withChildren, reason, now))
+          submit(writer.submit(command), model.retire(deviceId, withChildren, reason, now))
           break
         }
       }
@@ -206,7 +210,7 @@ export async function play(open: () => Promise<Database>, commands: readonly Com
       (snapshot) => expectReports(snapshot, model),
     )
   } finally {
-    await road.close()
+    for (const each of [road, ...others]) await each.close()
   }
 }
 

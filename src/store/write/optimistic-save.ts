@@ -3,6 +3,9 @@
  * the head, and only if the head is where the batch began: its predecessor wrote last, and no other server since. Everything else is executed
  * only if the head moved: all of it, or none. So the statement need not wait for the answer to its predecessor, and is harmless if it is late
  * or sent twice.
+ *
+ * Where other servers hand batches over, a second statement notifies them. PostgreSQL holds one lock for all notifications from before COMMIT
+ * is on the disk until after it. In the same transaction, the messages of all other servers would wait for the disk.
  */
 import { getTableColumns } from 'drizzle-orm'
 import type { Deployment } from '../../domain/deployment.ts'
@@ -88,18 +91,28 @@ function buildText(writes: readonly Write<object>[], isHanded: boolean): string 
   })
   const [count, stamp, newest, handed] = [next, next + 1, next + 2, next + 3]
   const guard = isHanded ? ` and not ${isWrittenIn(handed)}` : ''
-  const answers = isHanded ? `, ${tellIn(handed + 2)} as answered` : ''
   return `with head as (${moveHead} and writes = $${count}::bigint and stamp = $${stamp}${guard} returning id), ${written.join(', ')}
-    select case when $${newest}::text is not null then pg_notify('${doorbellChannel}', $${newest}) end as told${answers} from head`
+    select case when $${newest}::text is not null then pg_notify('${doorbellChannel}', $${newest}) end as told from head`
 }
 
-/** Null: the batch has other writes. The statement returns one row if it was executed, and none if it was not. */
+/** One statement writes the batch, and the other notifies the servers. Null: the first does both. */
+export interface OptimisticSave {
+  readonly save: Statement
+  readonly notify: Statement | null
+}
+
+/** Notifies only if the statement before it on the connection wrote the batch: a later attempt has a greater number. */
+const notifyOf = `select case when $3::text is not null then pg_notify('${doorbellChannel}', $3) end as told, ${tellIn(4)} as answered
+  from batches where id = $1 and outcomes->>'batch' = $2`
+
+/** Null: the batch has other writes. The first statement returns one row if it was executed, and none if it was not. */
 export function saveOptimistically(
   before: LockedHead,
   loaded: Loaded,
   decided: DecidedBatch,
   name: BatchName,
-): Statement | null {
+  hasFollowers: boolean,
+): OptimisticSave | null {
   const { effects, answers, also, spent } = decided
   const isPlain =
     also.length === 0 &&
@@ -139,21 +152,22 @@ export function saveOptimistically(
     ...rare(spendSignatures, spent),
   ]
   const isHanded = answers.length > 0
+  const isApart = isHanded || hasFollowers
+  const newest = effects.revision > before.revision ? String(effects.revision) : null
   const parameters = [
     ...headRow(effects, stampOf(name)),
     ...parts.flatMap((part) => part.parameters),
     before.writes,
     before.stamp,
-    effects.revision > before.revision ? String(effects.revision) : null,
-    ...(isHanded ? [...namesIn(answers), ...messagesOf(answers, effects)] : []),
+    isApart ? null : newest,
+    ...(isHanded ? namesIn(answers) : []),
   ]
-  return {
-    text: textOf(
-      parts.map(({ write }) => write),
-      isHanded,
-    ),
-    parameters,
-  }
+  const text = textOf(
+    parts.map(({ write }) => write),
+    isHanded,
+  )
+  const toNotify = [name.writer, String(name.batch), newest, ...messagesOf(answers, effects)]
+  return { save: { text, parameters }, notify: isApart ? { text: notifyOf, parameters: toNotify } : null }
 }
 
 function isOnlyReported(before: Deployment | undefined, after: Deployment): boolean {
