@@ -43,19 +43,25 @@ describe('Rollcall-Cost', () => {
     expect(
       await unindexed('{ deployments(filter: { states: [FAILED], hasError: true }) { totalCount } }'),
     ).toBeUndefined()
-    expect(await unindexed('{ deployments(filter: { text: "a", vendors: null }) { totalCount } }')).toEqual([
-      'deployments.filter.text',
-    ])
+    const query =
+      '{ deployments(filter: { lastHeardAfter: "2026-01-01T00:00:00Z", lastHeardBefore: null }) { totalCount } }'
+    expect(await unindexed(query)).toEqual(['deployments.filter.lastHeardAfter'])
+    const time = '2026-01-01T00:00:00Z'
     const filter = {
       label: { key: 'site', notIn: ['a'] },
-      where: { and: [{ or: [{ models: ['x'] }, { not: { text: 'a' } }] }, { not: { text: 'b' } }] },
+      where: {
+        and: [
+          { or: [{ lastHeardBefore: time }, { not: { lastHeardAfter: time } }] },
+          { not: { lastHeardAfter: time } },
+        ],
+      },
     }
     const document =
       'query ($f: DeploymentFilter) { ...Counts } fragment Counts on Query { all: deploymentCounts(filter: $f) { total } }'
     expect(await unindexed(document, { f: filter })).toEqual([
       'deploymentCounts.filter.label.notIn',
-      'deploymentCounts.filter.where.models',
-      'deploymentCounts.filter.where.text',
+      'deploymentCounts.filter.where.lastHeardAfter',
+      'deploymentCounts.filter.where.lastHeardBefore',
     ])
     expect(await unindexed('{ changes(filter: { components: ["web"] }) { totalCount } }')).toEqual([
       'changes.filter.components',

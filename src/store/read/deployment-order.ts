@@ -1,7 +1,7 @@
 /** The orders of lists of deployments. Revisions are unique, so they are a total order. */
 import { type SQL, sql } from 'drizzle-orm'
 import type { Deployment } from '../../domain/deployment.ts'
-import type { DeploymentState } from '../../domain/values.ts'
+import { type DeploymentState, deploymentStates } from '../../domain/values.ts'
 import type { Order, SortKey } from '../sql/order.ts'
 import { type Select, type Stretch, sorted, within } from '../sql/page.ts'
 import { all, fixed, listParameter, nothing } from '../sql/parameters.ts'
@@ -49,7 +49,10 @@ export interface Walk {
 /**
  * The fleet's present rows of some states: one range of the index (state, revision) per state, of which a page reads the first rows. The
  * row comparisons force the planner to use this index: it cannot know that few deployments are FAILED. `within` are the conditions of the
- * range. With `walked`, a range reads that many rows to find those that match the others.
+ * range. With `walked`, the ranges read that many rows together to find those that match the others.
+ *
+ * In the order of states, the ranges follow each other, and the next is read only if the page is not full: PostgreSQL reads a lateral join lazily, in the
+ * order of its outer side.
  */
 export function walkByState(
   order: RunOrder,
@@ -58,6 +61,8 @@ export function walkByState(
   matches: readonly SQL[],
   walked: number | null,
 ): Walk {
+  const inTurn = order === 'STATE'
+  const eachWalked = walked === null || inTurn ? walked : Math.ceil(walked / Math.max(new Set(states).size, 1))
   const runs = (stretch: Stretch, rows: (inRun: SQL, sorted: SQL) => SQL): SQL => {
     const place = sql`(${d.state}, ${d.revision})`
     const limits = stretch.bounds.map((bound) => limitInRun(order, bound))
@@ -68,25 +73,41 @@ export function walkByState(
     ]
     const newestFirst = (order === 'CHANGED_ASC') === stretch.reversed
     const direction = newestFirst ? sql`desc` : sql`asc`
-    return sql`from unnest(${listParameter([...new Set(states)], 'deployment_state')}) as run(state) cross join lateral (${rows(
+    const wanted = deploymentStates.filter((state) => states.includes(state))
+    const listed = listParameter(stretch.reversed ? wanted.toReversed() : wanted, 'deployment_state')
+    return sql`from unnest(${listed}) as run(state) cross join lateral (${rows(
       all([...inRun, ...within]),
       sql`order by ${d.state} ${direction}, ${d.revision} ${direction}`,
     )}) as ${d}`
   }
+  const rowsIn = (inRun: SQL, inOrder: SQL, conditions: readonly SQL[], limit: SQL): SQL =>
+    sql`select ${d}.* from ${deployments} ${d} where ${all([inRun, ...conditions])} ${inOrder} limit ${limit}`
   const found = (inRun: SQL, inOrder: SQL, limit: SQL): SQL =>
-    walked === null
-      ? sql`select ${d}.* from ${deployments} ${d} where ${all([inRun, ...matches])} ${inOrder} limit ${limit}`
-      : sql`select ${d}.* from (select ${d}.* from ${deployments} ${d} where ${inRun} ${inOrder} limit ${walked}) as ${d}
-          where ${all(matches)} ${inOrder} limit ${limit}`
+    eachWalked === null
+      ? rowsIn(inRun, inOrder, matches, limit)
+      : sql`select ${d}.* from (${rowsIn(inRun, inOrder, [], sql`${eachWalked}`)}) as ${d} where ${all(matches)} ${inOrder} limit ${limit}`
+  const inSequence = (stretch: Stretch, limit: SQL): SQL =>
+    runs(stretch, (inRun, inOrder) => rowsIn(inRun, inOrder, [], limit))
   return {
-    select: (stretch) =>
-      sql`select ${d}.* ${runs(stretch, (inRun, inOrder) => found(inRun, inOrder, stretch.limit))} ${sorted(orders[order], stretch)}`,
+    select: (stretch) => {
+      const { limit } = stretch
+      if (!inTurn || walked === null) {
+        const rows = runs(stretch, (inRun, inOrder) => found(inRun, inOrder, limit))
+        return sql`select ${d}.* from (select ${d}.* ${rows} ${inTurn ? sql`limit ${limit}` : sql``}) as ${d} ${sorted(orders[order], stretch)}`
+      }
+      const rows = sql`select ${d}.* ${inSequence(stretch, sql`${walked}`)} limit ${walked}`
+      return sql`select ${d}.* from (select ${d}.* from (${rows}) as ${d} where ${all(matches)} limit ${limit}) as ${d} ${sorted(orders[order], stretch)}`
+    },
     isShort: (stretch, isFull) => {
+      if (inTurn)
+        return isFull
+          ? nothing
+          : sql`exists (select 1 ${inSequence(stretch, sql`${(walked ?? 0) + 1}`)} offset ${walked ?? 0})`
       const isShort = (inRun: SQL, inOrder: SQL): SQL => {
         // Rows of later states may fill a page that lacks rows of an earlier one.
         const isRunFull = sql`(select count(*) from (${found(inRun, inOrder, stretch.limit)}) as found) >= ${stretch.limit}`
         return sql`select 1 where ${isFull ? sql`not ${isRunFull}` : sql`true`}
-          and exists (select 1 from ${deployments} ${d} where ${inRun} ${inOrder} limit 1 offset ${walked ?? 0})`
+          and exists (select 1 from ${deployments} ${d} where ${inRun} ${inOrder} limit 1 offset ${eachWalked ?? 0})`
       }
       return sql`exists (select 1 ${runs(stretch, isShort)})`
     },

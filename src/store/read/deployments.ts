@@ -201,7 +201,7 @@ export async function pageDeployments(
     const [row] = await session.rows<{ is_short: boolean }>(
       sql`select ${walk.isShort(stretchOf(orders[order], page), isFull)} as is_short from ${asParents([parent])}`,
     )
-    if (row?.is_short) throw tooRare(limits)
+    if (row?.is_short) throw tooRare(source.walked)
   }
   return pages
 }

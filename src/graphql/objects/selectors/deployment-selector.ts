@@ -27,13 +27,13 @@ export const deploymentConditions = (t: InputFields) => ({
   reporters: t.stringList({ description: 'Names of their reporters.' }),
   rolloutIds: t.idList({ description: 'Node IDs of rollouts.' }),
   instanceIds: t.stringList({ description: 'Instance IDs of rollouts.' }),
-  applications: t.stringList(withoutIndex('Application names.')),
-  applicationVersions: t.stringList(withoutIndex('Application versions.')),
+  applications: t.stringList({ description: 'Application names.' }),
+  applicationVersions: t.stringList({ description: 'Application versions.' }),
   states: t.field({ type: [DeploymentStateEnum], description: 'Reported states.' }),
   derivedStates: t.field({ type: [DeploymentStateEnum], description: 'States derived from the components.' }),
   convergence: t.field({ type: [ConvergenceEnum], description: 'Convergence with the desired state.' }),
   readiness: t.field({ type: [ReadinessEnum], description: 'Readiness. No index serves `UNKNOWN`.' }),
-  components: t.stringList(withoutIndex('Component names. The deployment has at least one of them.')),
+  components: t.stringList({ description: 'Component names. The deployment has at least one of them.' }),
   errorCodes: t.stringList({ description: 'Error codes, of the deployment or of one of its components.' }),
   labels: t.field({
     type: [LabelInput],
@@ -50,14 +50,15 @@ export const deploymentConditions = (t: InputFields) => ({
     ...withoutIndex('The target was last heard before this time, or never.'),
   }),
   lastHeardAfter: t.field({ type: 'DateTime', ...withoutIndex('The target was last heard after this time.') }),
-  vendors: t.stringList(withoutIndex('Vendors of the device, as its capabilities say.')),
-  models: t.stringList(withoutIndex('Model numbers of the device, as its capabilities say.')),
+  vendors: t.stringList({ description: 'Vendors of the device, as its capabilities say.' }),
+  models: t.stringList({ description: 'Model numbers of the device, as its capabilities say.' }),
   consistent: t.boolean({ description: 'Whether the reported state agrees with the components.' }),
   stalled: t.boolean({ description: 'Whether the deployment is stalled.' }),
   hasError: t.boolean({ description: 'Whether the deployment or one of its components has an error.' }),
-  text: t.string(
-    withoutIndex('A substring of the deployment ID, device, reporter, application or error. Case-insensitive.'),
-  ),
+  text: t.string({
+    description:
+      'A substring of the deployment ID, device, reporter, application or error. Case-insensitive. No index serves fewer than three characters.',
+  }),
   changedAfter: t.field({ type: 'DateTime', description: 'Last changed after this time.' }),
   changedBefore: t.field({ type: 'DateTime', description: 'Last changed before this time.' }),
 })

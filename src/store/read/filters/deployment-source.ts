@@ -36,13 +36,14 @@ export interface SourceLimits {
   readonly small: number
   /** Rows that are read for a page. */
   readonly candidates: number
-  /** Rows that a page reads in its order. */
+  /** Rows that a page reads in its order, in a larger fleet or rollout than the next limit. */
   readonly walked: number
-  /** Rows that are read for a count. */
+  /** Rows that are read for a count. A fleet or a rollout of at most as many deployments is answered whatever the filter. */
   readonly counted: number
 }
 
-export const sourceLimits: SourceLimits = { small: 5_000, candidates: 20_000, walked: 100_000, counted: 400_000 }
+/** Each takes about 0.1 s of a processor. */
+export const sourceLimits: SourceLimits = { small: 5_000, candidates: 10_000, walked: 20_000, counted: 60_000 }
 
 export type Source =
   | { readonly of: 'index' }
@@ -57,9 +58,11 @@ export async function sourceOfPage(
   filter: DeploymentFilter,
   limits: SourceLimits,
 ): Promise<Source> {
+  if (!isWorthwhile(session, scope, filter)) return { of: 'index' }
   const { total, best, changed } = await estimate(session, scope, filter, limits.candidates, limits)
   if (total <= limits.small) return { of: 'index' }
-  return best ?? { of: 'walk', walked: limits.walked, changed }
+  const walked = total <= limits.counted ? Math.max(limits.counted, limits.walked) : limits.walked
+  return best ?? { of: 'walk', walked, changed }
 }
 
 /** Throws BAD_USER_INPUT if more rows may match than a count reads. */
@@ -69,6 +72,7 @@ export async function sourceOfCount(
   filter: DeploymentFilter,
   limits: SourceLimits,
 ): Promise<Source> {
+  if (!isWorthwhile(session, scope, filter)) return { of: 'index' }
   const few = await estimate(session, scope, filter, limits.candidates, limits)
   if (few.total <= limits.small) return { of: 'index' }
   if (few.best) return few.best
@@ -82,7 +86,7 @@ export async function sourceOfCount(
 }
 
 /** What a list throws that gave up. */
-export function tooRare({ walked }: SourceLimits): DomainError {
+export function tooRare(walked: number): DomainError {
   return new DomainError(
     'BAD_USER_INPUT',
     `this filter matches so rarely that more than ${walked} deployments would have to be read: add conditions on devices, labels, rollouts, states or errors`,
@@ -97,8 +101,6 @@ interface Estimate {
   readonly changed: readonly SQL[]
 }
 
-const unserved: Estimate = { total: 0, best: null, changed: [] }
-
 async function estimate(
   session: Session,
   scope: Scope,
@@ -106,7 +108,6 @@ async function estimate(
   most: number,
   { small }: SourceLimits,
 ): Promise<Estimate> {
-  if (!isWorthwhile(session, scope, filter)) return unserved
   const changed = await changedRevisions(session, filter)
   const choices = [
     ...choicesOf(filter, filter),

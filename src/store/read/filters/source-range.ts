@@ -8,8 +8,8 @@ import { d } from '../deployment-filter.ts'
 export interface Range {
   /** `from … where …` of rows `d`, at most as many as its argument says. */
   rows(most: number): SQL
-  /** What is counted instead. Absent: the rows. */
-  counted?(most: number): SQL
+  /** `from … where …` of rows `place` with the keys of deployments, some of which may not be listed. Absent: the range has its rows only. */
+  keys?(most: number): SQL
 }
 
 /** Their union. */
@@ -64,13 +64,13 @@ export function keyed(keys: SQL): Range {
   return {
     rows: (most) => sql`from (select * from ${found(most)} offset 0) as place cross join lateral (
       select ${d}.* from ${deployments} ${d} where ${d.key} = place.key and ${isListed} offset 0) as ${d}`,
-    counted: (most) => sql`from ${found(most)}`,
+    keys: (most) => sql`from ${found(most)}`,
   }
 }
 
 export function countUpTo(ranges: Ranges, most: number): SQL {
   if (ranges.length === 0) return sql`0`
-  const parts = ranges.map((range) => sql`(select 1 ${(range.counted ?? range.rows)(most)} limit ${most})`)
+  const parts = ranges.map((range) => sql`(select 1 ${(range.keys ?? range.rows)(most)} limit ${most})`)
   return sql`(select count(*)::int from (${sql.join(parts, sql` union all `)}) as entry)`
 }
 
@@ -79,7 +79,9 @@ export function rowsIn(ranges: Ranges, most: number): SQL {
   const [only] = ranges
   if (!only) return sql`select ${d}.* from ${deployments} ${d} where false`
   if (ranges.length === 1) return sql`select ${d}.* ${only.rows(most)}`
-  const keys = ranges.map((range) => sql`select ${d.key} ${range.rows(most)}`)
+  const keys = ranges.map((range) =>
+    range.keys ? sql`select place.key ${range.keys(most)}` : sql`select ${d.key} ${range.rows(most)}`,
+  )
   return sql`select ${d}.* from (${sql.join(keys, sql` union `)}) as found cross join lateral (
-    select ${d}.* from ${deployments} ${d} where ${d.key} = found.key offset 0) as ${d}`
+    select ${d}.* from ${deployments} ${d} where ${d.key} = found.key and ${isListed} offset 0) as ${d}`
 }
