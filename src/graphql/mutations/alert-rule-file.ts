@@ -10,6 +10,9 @@ import type { GivenRule } from '../../ingest/commands/alert-rules.ts'
 import { checkInput } from './input-check.ts'
 import { checkRule, type RuleInput, toGivenRule } from './manage-alerts.ts'
 
+/** Problems in one message. */
+const mostProblems = 100
+
 /** Throws a message for the operator at startup, with every problem and the field that has it. */
 export async function readRuleFile(path: string, schema: GraphQLSchema): Promise<readonly GivenRule[]> {
   const invalid = (problems: readonly string[]): DomainError =>
@@ -24,6 +27,11 @@ export async function readRuleFile(path: string, schema: GraphQLSchema): Promise
   const rules = list.flatMap((value, index) => {
     const add = (field: readonly (string | number)[], message: string): void =>
       void problems.push(`${pathOf(['rules', index, ...field])} ${message}`)
+    const problem = value === null ? 'must not be empty' : containsItself(value) ? 'contains itself by an alias' : null
+    if (problem !== null) {
+      add([], problem)
+      return []
+    }
     const input = toRuleInput(value, schema, add)
     if (input === null) return []
     const check = checkInput()
@@ -31,19 +39,38 @@ export async function readRuleFile(path: string, schema: GraphQLSchema): Promise
     if (names.has(input.name)) check.add(['name'], 'is a duplicate')
     names.add(input.name)
     for (const { path: field, message } of check.problems) add(field, message)
-    return [toGivenRule(input)]
+    try {
+      return [toGivenRule(input)]
+    } catch (error) {
+      if (!(error instanceof DomainError)) throw error
+      add([], `is not valid: ${error.message}`)
+      return []
+    }
   })
+  if (problems.length > mostProblems)
+    problems.splice(mostProblems, problems.length, `and ${problems.length - mostProblems} more`)
   if (problems.length > 0) throw invalid(problems)
   return rules
 }
 
 function listIn(text: string): readonly unknown[] | string {
   try {
-    const { rules } = (parse(text) ?? {}) as { readonly rules?: unknown }
+    const { rules } = (parse(text, { logLevel: 'error' }) ?? {}) as { readonly rules?: unknown }
     return Array.isArray(rules) ? rules : 'must be YAML with a list `rules`'
   } catch (error) {
     return `is not YAML: ${error instanceof Error ? (error.message.split('\n')[0] ?? '') : ''}`
   }
+}
+
+/** An alias may name what contains it. Validation would follow it until the stack is full. `above`: the values around this one. */
+function containsItself(value: unknown, above = new Set<unknown>(), done = new Set<unknown>()): boolean {
+  if (typeof value !== 'object' || value === null || done.has(value)) return false
+  if (above.has(value)) return true
+  above.add(value)
+  const found = Object.values(value).some((part) => containsItself(part, above, done))
+  above.delete(value)
+  done.add(value)
+  return found
 }
 
 function toRuleInput(
