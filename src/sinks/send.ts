@@ -25,6 +25,8 @@ export type Send = (request: Outgoing) => Promise<Answered>
 export class SendError extends Error {}
 
 const answerLimit = 256 * 1024
+/** Of 1xx responses before the answer. Without a limit, a receiver could keep this server busy with them until the timeout. */
+const mostInterim = 10
 
 /** All addresses of a name. */
 export type Resolve = (
@@ -50,13 +52,27 @@ export function createSend(rule: AddressRule, timeout = 10_000, resolve: Resolve
       const request = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, options, (response) => {
         let received = ''
         response.setEncoding('utf8')
+        const finish = (): void =>
+          resolve({ status: response.statusCode ?? 0, headers: response.headers, body: received })
         response.on('data', (chunk: string) => {
-          if (received.length < answerLimit) received += chunk.slice(0, answerLimit - received.length)
+          received += chunk.slice(0, answerLimit - received.length)
+          if (received.length < answerLimit) return
+          // The rest of an answer without end would cost processor time until the timeout.
+          finish()
+          response.destroy()
         })
-        response.on('end', () =>
-          resolve({ status: response.statusCode ?? 0, headers: response.headers, body: received }),
-        )
+        response.on('end', finish)
         response.on('error', (error) => reject(toSendError(error, timeout)))
+      })
+      let interim = 0
+      request.on('information', () => {
+        interim += 1
+        if (interim > mostInterim) request.destroy(new SendError('it sends interim responses and no answer'))
+      })
+      // Without a listener, node closes the connection after a 101 and reports no error: the promise would never settle.
+      request.on('upgrade', (_, socket) => {
+        socket.destroy()
+        reject(new SendError('it changes the protocol (101), which was not requested'))
       })
       request.on('error', (error) => reject(toSendError(error, timeout)))
       request.end(body)

@@ -1,4 +1,6 @@
 /** What is sent goes nowhere inside, whatever a name resolves to, follows no redirect, and does not wait for ever. */
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createAddressRule } from '../../src/sinks/address-rule.ts'
 import { createSend, type Resolve } from '../../src/sinks/send.ts'
@@ -103,5 +105,47 @@ describe('a notification', () => {
     receiver.answer((_, response) => response.writeHead(200).end('x'.repeat(1_000_000)))
     const { body } = await post(receiver.url, ['127.0.0.1'])
     expect(body.length).toBe(256 * 1024)
+  })
+
+  const head = 'HTTP/1.1 200 OK\r\n'
+  /** Writes it again and again, as fast as it is read. */
+  const endlessly = (socket: Socket, text: string): void => {
+    while (!socket.destroyed && socket.write(text));
+    if (!socket.destroyed) socket.once('drain', () => endlessly(socket, text))
+  }
+  it.each<[name: string, meet: (socket: Socket) => void, outcome: unknown]>([
+    [
+      'a change of protocol',
+      (socket) => socket.write('HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n'),
+      /changes the protocol/,
+    ],
+    ['interim responses without end', (socket) => endlessly(socket, 'HTTP/1.1 103 X\r\n\r\n'), /interim responses/],
+    [
+      'a body without end',
+      (socket) => {
+        socket.write(`${head}\r\n`)
+        endlessly(socket, 'x'.repeat(1 << 16))
+      },
+      { status: 200 },
+    ],
+    ['too large headers', (socket) => socket.write(`${head}X: ${'x'.repeat(1 << 20)}\r\n\r\n`), /HEADER_OVERFLOW/],
+    ['a reset', (socket) => socket.resetAndDestroy(), /ECONNRESET/],
+    ['the begin of a body', (socket) => socket.end(`${head}Content-Length: 9\r\n\r\nx`), /ECONNRESET/],
+    ['two lengths', (socket) => socket.end(`${head}Content-Length: 1\r\nContent-Length: 2\r\n\r\nxx`), /HPE_/],
+    ['a chunk of no size', (socket) => socket.end(`${head}Transfer-Encoding: chunked\r\n\r\nzz\r\n`), /HPE_/],
+    ['something else than HTTP', (socket) => socket.end('SSH-2.0-x\r\n'), /HPE_/],
+    [
+      'a compressed body, which stays as it is',
+      (socket) => socket.end(`${head}Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\nxx`),
+      { status: 200, body: 'xx' },
+    ],
+  ])('settles when a receiver answers with %s', async (_, meet, outcome) => {
+    const hostile = createServer((socket) => socket.on('error', () => undefined).once('data', () => meet(socket)))
+    await once(hostile.listen(0, '127.0.0.1'), 'listening')
+    const { port: at } = hostile.address() as AddressInfo
+    const sent = post(`http://127.0.0.1:${at}/`, ['127.0.0.1'])
+    if (outcome instanceof RegExp) await expect(sent).rejects.toThrow(outcome)
+    else expect(await sent).toMatchObject(outcome as object)
+    hostile.close()
   })
 })
