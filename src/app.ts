@@ -188,7 +188,7 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
   const mqtt =
     config.mqtt &&
     (await import('./mqtt/mqtt.ts')).createMqtt({
-      ...{ config: config.mqtt, deviceAuth, database, writer, admission, metrics, refused, log, clock },
+      ...{ config: config.mqtt, deviceAuth, database, writer, hub: feed.hub, admission, metrics, refused, log, clock },
     })
   const server = createHttpServer({
     tls,

@@ -1,6 +1,7 @@
 /** The variables of MQTT. */
 import { z } from 'zod'
-import { setting } from './config-values.ts'
+import { listOf, setting } from './config-values.ts'
+import { parseScopes } from './domain/access-scope.ts'
 import type { MqttConfig } from './mqtt/connection.ts'
 
 /** The message does not quote the URL, which may hold a password. */
@@ -14,6 +15,12 @@ const name = setting('1 to 64 letters, digits, ".", "_" and "-"', (text) => (/^[
 const sessions = setting('a whole number from 1 to 64', (text) =>
   /^\d{1,2}$/.test(text) && Number(text) >= 1 && Number(text) <= 64 ? Number(text) : null,
 )
+const published = setting('off, all, or access scopes such as label:site=berlin, separated by commas', (text) => {
+  if (text === 'off') return { publish: null }
+  const scope = text === 'all' ? null : parseScopes(listOf(text))
+  return typeof scope === 'string' || (text !== 'all' && scope === null) ? null : { publish: { scope } }
+})
+
 export const mqttVariables = {
   MQTT_URL: brokerUrl.nullable().default(null),
   MQTT_USER: z.string().nullable().default(null),
@@ -25,6 +32,7 @@ export const mqttVariables = {
   MQTT_GROUP: name.default('rollcall'),
   MQTT_PREFIX: topicPrefix.default('rollcall'),
   MQTT_SESSIONS: sessions.default(1),
+  MQTT_PUBLISH: published.default({ publish: null }),
 }
 
 type Given = z.infer<z.ZodObject<typeof mqttVariables>>
@@ -40,6 +48,7 @@ export function mqttConfig(v: Given): MqttConfig | null {
     group: v.MQTT_GROUP,
     prefix: v.MQTT_PREFIX,
     sessions: v.MQTT_SESSIONS,
+    ...v.MQTT_PUBLISH,
   }
 }
 

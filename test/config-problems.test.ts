@@ -41,6 +41,7 @@ describe('a configuration with problems', () => {
       MQTT_GROUP: '#',
       MQTT_PREFIX: '/fleet',
       MQTT_SESSIONS: '0',
+      MQTT_PUBLISH: 'site=berlin',
       LOG_LEVEL: 'loud',
       DEVICE_PROVISION: 'perhaps',
       DEVICE_JWT_JWKS_URL: 'ftp://x',

@@ -104,6 +104,7 @@ describe('the configuration', () => {
       MQTT_GROUP: 'servers',
       MQTT_PREFIX: 'plant/fleet',
       MQTT_SESSIONS: '4',
+      MQTT_PUBLISH: 'label:site=berlin',
       LOG_LEVEL: 'debug',
       DEVICE_AUTH: 'open,token,signature,mtls',
       DEVICE_PROVISION: 'true',
@@ -193,6 +194,7 @@ describe('the configuration', () => {
         group: 'servers',
         prefix: 'plant/fleet',
         sessions: 4,
+        publish: { scope: { labels: [{ key: 'site', value: 'berlin' }], projects: null } },
       },
       logLevel: 'debug',
       auth: {

@@ -1,6 +1,7 @@
 /** One connection to the broker. It reconnects by itself, and publishes no more at a time than the broker accepts. */
 import { readFileSync } from 'node:fs'
 import { connect, type IClientPublishOptions, type MqttClient } from 'mqtt'
+import type { AccessScope } from '../domain/access-scope.ts'
 import type { Log } from '../log.ts'
 
 export interface MqttConfig {
@@ -17,6 +18,8 @@ export interface MqttConfig {
   readonly prefix: string
   /** Sessions of the shared subscription, over all servers. */
   readonly sessions: number
+  /** Whether the fleet is published, and the part of it. `scope` null: all of it. */
+  readonly publish: { readonly scope: AccessScope | null } | null
 }
 
 export interface Connection {
@@ -38,20 +41,36 @@ const largestPacket = 2 << 20
 /** Seconds that a broker keeps the session of a server that is gone. */
 const sessionExpiry = 7 * 86_400
 /** Milliseconds between attempts to connect. */
-const retryInterval = 1_000
+export const retryInterval = 1_000
 
-export function openConnection(config: MqttConfig, name: string, log: Log): Connection {
+export interface ConnectionOptions {
+  /** Whether the broker keeps the session, and the client connects again and sends again what was not acknowledged. */
+  readonly isLasting: boolean
+  /** Names of connections whose loss is in the log already. One line for each loss, not for each attempt. */
+  readonly troubled: Set<string>
+}
+
+export function openConnection(
+  config: MqttConfig,
+  name: string,
+  log: Log,
+  { isLasting, troubled }: ConnectionOptions,
+): Connection {
   const { url, user, password, files, clientId } = config
   const { ca, cert, key } = files
   const client = connect(url, {
     protocolVersion: 5,
     clientId: `${clientId}-${name}`,
-    clean: false,
+    clean: !isLasting,
     // Subscriptions are made after each connection, because a broker may have lost the session.
     resubscribe: false,
-    reconnectPeriod: retryInterval,
-    reconnectOnConnackError: true,
-    properties: { sessionExpiryInterval: sessionExpiry, receiveMaximum, maximumPacketSize: largestPacket },
+    reconnectPeriod: isLasting ? retryInterval : 0,
+    reconnectOnConnackError: isLasting,
+    properties: {
+      sessionExpiryInterval: isLasting ? sessionExpiry : 0,
+      receiveMaximum,
+      maximumPacketSize: largestPacket,
+    },
     ...(user !== null && { username: user }),
     ...(password !== null && { password }),
     ...(ca !== null && { ca: readFileSync(ca) }),
@@ -60,16 +79,15 @@ export function openConnection(config: MqttConfig, name: string, log: Log): Conn
   })
   const waiting: (() => void)[] = []
   let unacknowledged = 0
-  let isTroubled = false
+  let isClosed = false
 
   client.on('connect', () => {
-    isTroubled = false
+    troubled.delete(name)
     log.info({ session: name }, 'connected to the MQTT broker')
   })
-  // One line for each loss, not for each attempt.
   const trouble = (error: unknown, text: string): void => {
-    if (!isTroubled) log.warn({ session: name, error }, text)
-    isTroubled = true
+    if (!troubled.has(name)) log.warn({ session: name, error }, text)
+    troubled.add(name)
   }
   client.on('error', (error) => trouble(error, 'the MQTT broker cannot be reached, or refuses the connection'))
   client.on('offline', () => trouble(null, 'the connection to the MQTT broker was lost'))
@@ -87,6 +105,8 @@ export function openConnection(config: MqttConfig, name: string, log: Log): Conn
     client,
     async publish(topic, payload, options = {}) {
       await takePlace()
+      // The client would keep the message for a connection that never comes.
+      if (isClosed) throw new Error('the connection to the MQTT broker is closed')
       const acknowledged = client.publishAsync(topic, payload, { qos: 1, ...options }).then(() => {})
       const leave = (): void => {
         unacknowledged -= 1
@@ -96,6 +116,7 @@ export function openConnection(config: MqttConfig, name: string, log: Log): Conn
       return { acknowledged }
     },
     async close(isOrderly) {
+      isClosed = true
       const ended = client.endAsync(!isOrderly)
       for (const resume of waiting.splice(0)) resume()
       await ended

@@ -4,8 +4,11 @@
  *   sessions.ts    which sessions of the shared subscription this server holds
  *   intake.ts      receives, and acknowledges after COMMIT
  *   take.ts        one report: the parsers, credentials, limits and writer of HTTP
+ *   publisher.ts   the present and the changes of the fleet, to the broker
  */
 import { createDeviceAuth, type DeviceAuthConfig, type DeviceAuthDeps } from '../auth/devices/device-auth.ts'
+import type { AccessScope } from '../domain/access-scope.ts'
+import type { Hub } from '../feed/hub.ts'
 import type { Writer } from '../ingest/writer.ts'
 import type { Admission } from '../limits/admission.ts'
 import { createRequestIds, type Log } from '../log.ts'
@@ -15,6 +18,7 @@ import { type MqttConfig, openConnection } from './connection.ts'
 import { createIntake, type Message } from './intake.ts'
 import { createLanes } from './lanes.ts'
 import { createMqttMetrics } from './metrics.ts'
+import { createPublisher } from './publisher.ts'
 import { createSessions, type Session } from './sessions.ts'
 import { type Answer, takeMessage } from './take.ts'
 import { filtersOf, mayAnswer, type Subject, subjectOf } from './topics.ts'
@@ -28,6 +32,7 @@ export interface MqttDeps {
   readonly deviceAuth: DeviceAuthConfig
   readonly database: Database
   readonly writer: Writer
+  readonly hub: Pick<Hub, 'onMove'>
   readonly admission: Pick<Admission, 'admitDevice'>
   readonly metrics: Metrics
   /** Receives every refused credential. */
@@ -42,6 +47,7 @@ export function createMqtt(deps: MqttDeps): Mqtt {
   const { config, database, writer, metrics, log, clock, interval = 2_500 } = deps
   const { prefix, group } = config
   const requestIds = createRequestIds()
+  const troubled = new Set<string>()
   let isStopped = false
   const counted = createMqttMetrics(metrics.registry, {
     sessions: () => {
@@ -68,7 +74,7 @@ export function createMqtt(deps: MqttDeps): Mqtt {
   const lanes = createLanes((topic) => subjectOf(prefix, topic)?.device ?? '')
 
   function open(index: number): Session {
-    const connection = openConnection(config, `in-${index}`, log)
+    const connection = openConnection(config, `in-${index}`, log, { isLasting: true, troubled })
     const { client } = connection
 
     async function answer(subject: Subject, { properties }: Message, { contentType, body }: Answer): Promise<void> {
@@ -116,11 +122,25 @@ export function createMqtt(deps: MqttDeps): Mqtt {
     }
   }
 
-  const sessions = createSessions({ database, count: config.sessions, open, log, clock, interval })
+  const leasing = { database, log, clock, interval }
+  const sessions = createSessions({ ...leasing, count: config.sessions, name: 'mqtt:session', open })
+
+  function openPublisher(scope: AccessScope | null): Session {
+    const publisher = createPublisher({
+      ...{ database, hub: deps.hub, prefix, scope, log, clock },
+      open: () => openConnection(config, 'out', log, { isLasting: false, troubled }),
+    })
+    return { size: () => 0, isConnected: publisher.isConnected, stop: publisher.stop, drop: publisher.stop }
+  }
+
+  const { publish } = config
+  const publishers =
+    publish &&
+    createSessions({ ...leasing, count: 1, name: 'mqtt:publisher', open: () => openPublisher(publish.scope) })
   return {
     async stop() {
       isStopped = true
-      await sessions.stop()
+      await Promise.all([sessions.stop(), publishers?.stop()])
     },
   }
 }

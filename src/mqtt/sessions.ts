@@ -25,6 +25,8 @@ export interface Session {
 export interface SessionsOptions {
   readonly database: Pick<Database, 'session'>
   readonly count: number
+  /** The beginning of the names of the leases. */
+  readonly name: string
   readonly open: (index: number) => Session
   readonly log: Log
   readonly clock: () => Millis
@@ -37,15 +39,13 @@ export interface Sessions {
   stop(): Promise<void>
 }
 
-const sessionName = (index: number): string => `mqtt:session:${index}`
-const serverPrefix = 'mqtt:server:'
-
-export function createSessions({ database, count, open, log, clock, interval }: SessionsOptions): Sessions {
+export function createSessions({ database, count, name, open, log, clock, interval }: SessionsOptions): Sessions {
   const { session: db } = database
+  const serverPrefix = `${name}:server:`
   const holder = randomUUID()
   const term = 6 * interval
   const held = new Map<string, Session>()
-  const all = Array.from({ length: count }, (_, index) => ({ index, name: sessionName(index) }))
+  const all = Array.from({ length: count }, (_, index) => ({ index, name: `${name}:${index}` }))
   /** A time of performance.now(), because the wall clock can be set. The lease begins no earlier than its request was sent. */
   let heldUntil = 0
   let isStopped = false

@@ -14,8 +14,12 @@ describe.skipIf(isMissing)('docs/mqtt.md', () => {
   beforeAll(async () => {
     const rules = blocks.find(({ text }) => text.startsWith('pattern'))?.text.split('\n') ?? []
     // The commands of the page have no user. Rules before the first user are those of such clients.
-    broker = await startMosquitto({ rules: ['topic readwrite rollcall/edge-1/#', ...rules] })
-    server = await startApp({ env: { MQTT_URL: broker.url, MQTT_USER: 'rollcall-server', MQTT_PASSWORD: 'secret' } })
+    broker = await startMosquitto({
+      rules: ['topic readwrite rollcall/edge-1/#', 'topic read rollcall/present/#', ...rules],
+    })
+    server = await startApp({
+      env: { MQTT_URL: broker.url, MQTT_USER: 'rollcall-server', MQTT_PASSWORD: 'secret', MQTT_PUBLISH: 'all' },
+    })
     await receiving(server)
   })
   afterAll(async () => {
@@ -28,7 +32,21 @@ describe.skipIf(isMissing)('docs/mqtt.md', () => {
       language: language === 'text' ? 'rules' : language,
       text: text.replaceAll(/mosquitto_\w+ -V 5/g, `$& -p ${broker.port}`),
     }))
-    await execute(here, { url: server.url, skip: (command) => command.includes('npm start') })
+    const observer = await connectDevice(broker.url, 'edge-1')
+    let present = ''
+    observer.client.on('message', (_, payload) => {
+      present = payload.toString()
+    })
+    await observer.client.subscribeAsync('rollcall/present/deployments/hello/+', { qos: 1 })
+    await execute(here, {
+      url: server.url,
+      async skip(command) {
+        // What is published follows the report.
+        if (command.startsWith('mosquitto_sub')) await expect.poll(() => present).toContain('INSTALLED')
+        return command.includes('npm start')
+      },
+    })
+    await observer.close()
     const document = '{ deployment(deploymentId: "hello") { state reporter } }'
     await expect
       .poll(async () => (await server.query(document)).deployment)

@@ -1,36 +1,13 @@
 /** What the broker has of a device is committed once, whatever ends between its receipt and COMMIT: the server, the broker, the connection. */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openDatabase } from '../../src/store/open.ts'
 import { type RunningApp, startApp } from '../support/app.ts'
+import { lastingStores } from '../support/lasting-stores.ts'
 import { findMosquitto, type Mosquitto, startMosquitto } from '../support/mosquitto.ts'
 import { bodyOf, connectDevice, type MqttDevice, receiving } from '../support/mqtt-device.ts'
 import { type Program, startProgram } from '../support/program.ts'
 import { type EmptyStore, postgresStores } from '../support/stores.ts'
 
 const isMissing = process.env.ROLLCALL_REQUIRE_MOSQUITTO !== '1' && findMosquitto() === null
-
-/** A store that a program of its own opens. */
-const outside = [
-  {
-    name: 'PGlite',
-    async create(): Promise<{ readonly env: Record<string, string>; readonly on: EmptyStore }> {
-      const dataDir = mkdtempSync(join(tmpdir(), 'rollcall-mqtt-'))
-      const config = { url: null, dataDir }
-      const drop = async (): Promise<void> => rmSync(dataDir, { recursive: true, force: true })
-      return { env: { DATA_DIR: dataDir }, on: { config, open: () => openDatabase(config), drop } }
-    },
-  },
-  ...postgresStores.map((store) => ({
-    name: store.name,
-    async create() {
-      const on = await store.create()
-      return { env: { DATABASE_URL: on.config.url ?? '' }, on }
-    },
-  })),
-]
 
 /** Resolves when the program has subscribed. */
 async function subscribed(program: Program): Promise<void> {
@@ -45,7 +22,7 @@ async function deploymentsOf(server: RunningApp): Promise<number> {
 
 const statusOf = (deploymentId: string): string => `rollcall/edge-1/deployments/${deploymentId}/status`
 
-describe.skipIf(isMissing).each(outside)('a message of the broker, on $name', (store) => {
+describe.skipIf(isMissing).each(lastingStores)('a message of the broker, on $name', (store) => {
   let broker: Mosquitto
   let device: MqttDevice
   beforeAll(async () => {

@@ -1,7 +1,7 @@
 /** Mosquitto, a broker of MQTT, on a port and in a folder of its own. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,6 +13,8 @@ export interface Mosquitto {
   start(): Promise<void>
   /** SIGTERM: it writes its sessions and retained messages, if it keeps them. SIGKILL: it does not. */
   stop(signal?: 'SIGTERM' | 'SIGKILL'): Promise<void>
+  /** Writes sessions and retained messages now. */
+  save(): Promise<void>
   dispose(): Promise<void>
 }
 
@@ -76,6 +78,12 @@ export async function startMosquitto({ isPersistent = false, rules }: MosquittoO
     port,
     start,
     stop,
+    async save() {
+      const file = join(folder, 'mosquitto.db')
+      const before = existsSync(file) ? statSync(file).mtimeMs : 0
+      child?.kill('SIGUSR1')
+      while (!existsSync(file) || statSync(file).mtimeMs === before) await new Promise((next) => setTimeout(next, 10))
+    },
     async dispose() {
       await stop('SIGKILL')
       rmSync(folder, { recursive: true, force: true })

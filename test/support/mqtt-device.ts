@@ -50,7 +50,8 @@ export async function connectDevice(
   const responses = `${prefix}/${deviceId}/responses`
   const waiting = new Map<string, (answer: MqttAnswer) => void>()
   client.on('error', () => {})
-  client.on('message', (_, payload, { properties }) => {
+  client.on('message', (topic, payload, { properties }) => {
+    if (!topic.startsWith(responses)) return
     const id = properties?.correlationData?.toString() ?? ''
     waiting.get(id)?.({ contentType: properties?.contentType, body: JSON.parse(payload.toString()) })
     waiting.delete(id)

@@ -1,0 +1,247 @@
+/**
+ * Publishes the fleet to the broker: the present of each deployment and rollout as retained messages, and each change once.
+ *
+ *   connected → compare the broker's marker with the position → level → read the log → publish → acknowledged → marker → position
+ *
+ * The marker is a retained message with the revision that the retained messages have reached. A broker that is killed returns with what it had
+ * written last, and the marker with it. So the marker says where to continue: from an older revision the log is published again, and without
+ * a usable marker everything is. A flag in the database was rejected, because it cannot know what the broker has lost.
+ */
+import type { AccessScope } from '../domain/access-scope.ts'
+import type { Change } from '../domain/change.ts'
+import type { Millis, Revision } from '../domain/values.ts'
+import type { Hub } from '../feed/hub.ts'
+import type { Log } from '../log.ts'
+import { readHead } from '../store/connection/log-head.ts'
+import type { Database, LogHead } from '../store/database.ts'
+import { withScope } from '../store/read/access-scope.ts'
+import { readLog } from '../store/read/changes/changes.ts'
+import { deploymentsByKey } from '../store/read/deployments.ts'
+import { keysAfter, notePublished, readPublished } from '../store/sinks/published.ts'
+import { type Connection, retryInterval } from './connection.ts'
+import {
+  type DeploymentSubject,
+  describeVisible,
+  type Publication,
+  presentDeployments,
+  presentRollouts,
+} from './present.ts'
+import { readRetained } from './retained.ts'
+
+export interface PublisherOptions {
+  readonly database: Database
+  readonly hub: Pick<Hub, 'onMove'>
+  /** A connection that ends with its first loss: a message that an earlier connection could not send must not follow newer ones. */
+  readonly open: () => Connection
+  readonly prefix: string
+  /** Null: the whole fleet. */
+  readonly scope: AccessScope | null
+  readonly log: Log
+  readonly clock: () => Millis
+  /** Milliseconds between complete comparisons of a restricted scope, because a device's labels can change without a change in the log. */
+  readonly comparison?: number
+}
+
+export interface Publisher {
+  isConnected(): boolean
+  stop(): Promise<void>
+}
+
+/** What is known of the broker by one connection. */
+interface Link {
+  readonly connection: Connection
+  isLevel: boolean
+  isLost: boolean
+  levelledAt: Millis
+  epoch: Revision
+  /** Topics with a retained message, where the scope is restricted: no other topic is withdrawn, because its name would be shown. */
+  readonly shown: Set<string>
+}
+
+/** The name of the position. */
+const duty = 'mqtt'
+/** Entries of the log, or rows, that are read at a time. */
+const step = 500
+
+export function createPublisher(options: PublisherOptions): Publisher {
+  const { database, hub, open, prefix, scope, log, clock, comparison = 600_000 } = options
+  const { session } = database
+  const scoped = withScope(session, scope)
+  const markerTopic = `${prefix}/present/revision`
+  let link = connect()
+  let isStopped = false
+  let isWanted = false
+  let work: Promise<void> | null = null
+  let retry: NodeJS.Timeout | undefined
+
+  function connect(): Link {
+    const connection = open()
+    const made: Link = { connection, isLevel: false, isLost: false, levelledAt: 0, epoch: 0, shown: new Set() }
+    connection.client.on('connect', look)
+    connection.client.once('close', () => {
+      made.isLost = true
+      void connection.close(false)
+      retry = setTimeout(() => {
+        if (!isStopped) link = connect()
+      }, retryInterval)
+    })
+    return made
+  }
+
+  /** Resolves when the broker has all of them. Throws if the connection is lost before. */
+  async function publish(to: Link, publications: readonly Publication[]): Promise<void> {
+    const acknowledged: Promise<void>[] = []
+    for (const { topic, payload, isRetained, userProperties } of publications) {
+      if (isRetained && scope !== null && topic !== markerTopic) {
+        if (payload !== '') to.shown.add(topic)
+        else if (!to.shown.delete(topic)) continue
+      }
+      if (to.isLost || isStopped) throw lost()
+      const properties = { contentType: 'application/json', ...(userProperties && { userProperties }) }
+      const sent = await to.connection.publish(topic, payload, { retain: isRetained, ...(payload && { properties }) })
+      sent.acknowledged.catch(() => undefined)
+      acknowledged.push(sent.acknowledged)
+    }
+    await Promise.all(acknowledged)
+    if (to.isLost) throw lost()
+  }
+
+  /** The revision that the broker's retained messages have reached. Null: it has none that can be continued. */
+  async function readMarker(to: Link, head: LogHead): Promise<Revision | null> {
+    const found = await readRetained(to.connection, prefix, markerTopic)
+    if (found === null) throw lost()
+    const { revision, epoch } = parseMarker(found.get(markerTopic) ?? '')
+    const isUsable = epoch === String(head.epochBase) && revision >= head.tail && revision <= head.revision
+    return isUsable ? revision : null
+  }
+
+  /** Publishes everything, and removes what the broker has beyond it. */
+  async function publishAll(to: Link): Promise<void> {
+    const found = await readRetained(to.connection, prefix, `${prefix}/present/#`)
+    if (found === null) throw lost()
+    const strays = new Set(found.keys())
+    strays.delete(markerTopic)
+    const put = async (publications: readonly Publication[]): Promise<void> => {
+      const present = publications.filter(({ payload }) => payload !== '')
+      for (const { topic } of present) strays.delete(topic)
+      await publish(to, present)
+    }
+    for (let keys = await keysAfter(session, 'deployments', 0, step); keys.length > 0; ) {
+      const rows = await deploymentsByKey(scoped, keys, null)
+      await put(await presentDeployments(scoped, prefix, [...rows.values()]))
+      keys = await keysAfter(session, 'deployments', keys.at(-1) ?? 0, step)
+    }
+    for (let keys = await keysAfter(session, 'rollouts', 0, step); keys.length > 0; ) {
+      await put(await presentRollouts(scoped, prefix, keys))
+      keys = await keysAfter(session, 'rollouts', keys.at(-1) ?? 0, step)
+    }
+    for (const topic of strays) to.shown.add(topic)
+    await publish(
+      to,
+      [...strays].map((topic) => ({ topic, payload: '', isRetained: true })),
+    )
+  }
+
+  /** Returns the revision to continue from. */
+  async function level(to: Link, cursor: Revision, head: LogHead): Promise<Revision> {
+    const reached = await readMarker(to, head)
+    if (reached === null || scope !== null || cursor < head.tail) await publishAll(to)
+    if (cursor < head.tail) await publish(to, [reset(cursor, head.tail)])
+    to.isLevel = true
+    to.levelledAt = clock()
+    to.epoch = head.epochBase
+    return Math.max(Math.min(cursor, reached ?? cursor), head.tail)
+  }
+
+  /** Changes in between are no longer stored. */
+  function reset(from: Revision, until: Revision): Publication {
+    const payload = JSON.stringify({ reason: 'CURSOR_EXPIRED', from: String(from), to: String(until) })
+    return { topic: `${prefix}/changes/reset`, payload, isRetained: false, userProperties: { revision: String(until) } }
+  }
+
+  async function publishChanges(to: Link, changes: readonly Change[]): Promise<void> {
+    const deployments = new Map<number, DeploymentSubject>()
+    const rollouts = new Set<number>()
+    for (const { deploymentKey: key, deploymentId, rolloutKey, fromRolloutKey } of changes) {
+      if (key !== null && deploymentId !== null) deployments.set(key, { key, deploymentId })
+      for (const rollout of [rolloutKey, fromRolloutKey]) if (rollout !== null) rollouts.add(rollout)
+    }
+    await publish(to, await presentDeployments(scoped, prefix, [...deployments.values()]))
+    await publish(to, await presentRollouts(scoped, prefix, [...rollouts]))
+    await publish(to, await describeVisible(database, scoped, prefix, changes))
+  }
+
+  async function round(to: Link): Promise<void> {
+    const began = performance.now()
+    const head = await readHead(session)
+    const stored = await readPublished(session, duty)
+    let cursor = stored === null || stored > head.revision ? head.revision : stored
+    const isDue = scope !== null && clock() - to.levelledAt >= comparison
+    if (to.isLevel && to.epoch === head.epochBase && !isDue) {
+      if (cursor === head.revision) return
+    } else cursor = await level(to, cursor, head)
+    while (cursor < head.revision) {
+      const changes = await readLog(session, cursor, step, head.revision)
+      await publishChanges(to, changes)
+      cursor = changes.at(-1)?.revision ?? head.revision
+    }
+    const marker = JSON.stringify({ revision: String(cursor), epoch: String(head.epochBase) })
+    await publish(to, [{ topic: markerTopic, payload: marker, isRetained: true }])
+    await notePublished(session, { name: duty, at: clock(), seconds: (performance.now() - began) / 1_000, cursor })
+  }
+
+  async function run(): Promise<void> {
+    while (isWanted && !isStopped && link.connection.client.connected) {
+      isWanted = false
+      const to = link
+      try {
+        await round(to)
+      } catch (error) {
+        to.isLevel = false
+        if (isStopped) return
+        if (!to.isLost) log.warn({ error }, 'the fleet was not published by MQTT: trying again')
+        await notePublished(session, { name: duty, at: clock(), seconds: 0, cursor: null }).catch(() => undefined)
+        return
+      }
+    }
+  }
+
+  function look(): void {
+    isWanted = true
+    work ??= run().finally(() => {
+      work = null
+    })
+  }
+
+  const leave = hub.onMove(look)
+  const timer = setInterval(look, interval)
+
+  return {
+    isConnected: () => link.connection.client.connected,
+    async stop() {
+      isStopped = true
+      leave()
+      clearInterval(timer)
+      clearTimeout(retry)
+      await link.connection.close(false)
+      await work
+    },
+  }
+}
+
+/** Milliseconds. */
+const interval = 1_000
+
+function lost(): Error {
+  return new Error('the connection to the MQTT broker was lost')
+}
+
+/** Another client may have written there. */
+function parseMarker(text: string): { readonly revision: Revision; readonly epoch: unknown } {
+  try {
+    const { revision, epoch } = JSON.parse(text)
+    return { revision: Number(revision), epoch }
+  } catch {
+    return { revision: Number.NaN, epoch: null }
+  }
+}
