@@ -97,12 +97,16 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     clock,
   })
   if (rules !== null) await writer.submit(applyRuleFile(rules))
+  // What it needs is loaded only if it is configured.
+  const archive =
+    config.archive === null ? null : (await import('./export/archive/archive.ts')).openArchive(config.archive, database)
   const maintenance = createMaintenance({
     database,
     writer,
     offlineAfter: config.offlineAfter,
     stalling: config.stalling,
     ...config.retention,
+    archive,
     ...(timeouts.duties && { interval: timeouts.duties }),
     failed: (error, duty) => warn(`the background duty ${duty} failed: trying again`)(error),
     clock,

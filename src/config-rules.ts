@@ -8,6 +8,7 @@ export type Environment = Readonly<Record<string, string | undefined>>
 export function contradictionsIn(given: Environment): string[] {
   return [
     ...missingChoices(given.HOST ?? '127.0.0.1', given),
+    ...(given.HISTORY_DAYS === undefined ? ineffective(given, 'ARCHIVE', 'without HISTORY_DAYS') : []),
     ...missingForStandbys(given),
     ...missingForTls(given),
     ...missingForProxies(given),

@@ -22,7 +22,7 @@ const allowed: Record<string, readonly string[]> = {
   // Serves the page, and bundles its documents.
   rest: ['domain', 'limits', 'store', 'ingest', 'dialects', 'graphql', 'sinks', 'auth', 'git', 'dashboard'],
   // Reads what GraphQL shows, with the same filters, and answers as the other routes do.
-  export: ['domain', 'limits', 'store', 'graphql', 'sinks', 'auth', 'rest'],
+  export: ['domain', 'limits', 'store', 'ingest', 'graphql', 'sinks', 'auth', 'rest'],
   // What is the same for a report over HTTP and over MQTT is in rest/.
   mqtt: ['domain', 'limits', 'store', 'feed', 'ingest', 'dialects', 'sinks', 'auth', 'rest'],
   // Runs in browsers too.

@@ -24,6 +24,7 @@ describe('a configuration with problems', () => {
       DATABASE_READ_URL: 'postgres://db/x,mysql://root:secret@db/x',
       DATABASE_READ_LAG: '2',
       HISTORY_DAYS: '0',
+      ARCHIVE: 's3://bucket/rollcall',
       FORGET_REMOVED_DAYS: 'soon',
       OFFLINE_AFTER: '1.5',
       STALLED_FACTOR: '0.5',

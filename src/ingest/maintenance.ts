@@ -16,7 +16,7 @@ import { forgetRemoved } from './commands/remove.ts'
 import { markSilent } from './commands/silence.ts'
 import { markStalled } from './commands/stall.ts'
 import { createDuties, type Duty } from './duties.ts'
-import { createPartitioning, createRetention } from './history.ts'
+import { type Archive, createArchiving, createPartitioning, createRetention } from './history.ts'
 import { createSearchIndex } from './search-index.ts'
 import type { Writer } from './writer.ts'
 
@@ -34,6 +34,8 @@ export interface MaintenanceOptions {
   readonly stalling: StallLimits
   /** Null: keep everything. */
   readonly historyDays: number | null
+  /** Copies the history before it is removed. Null or absent: it is removed without a copy. */
+  readonly archive?: Archive | null
   /** Null: never. */
   readonly forgetRemovedDays: number | null
   readonly failed?: (error: unknown, duty: string) => void
@@ -98,7 +100,7 @@ export function createMaintenance(options: MaintenanceOptions): Maintenance {
 }
 
 function dutiesOf(options: MaintenanceOptions, signal: AbortSignal): readonly Duty[] {
-  const { database, writer, offlineAfter, forgetRemovedDays, historyDays } = options
+  const { database, writer, offlineAfter, forgetRemovedDays, historyDays, archive = null } = options
   const { session } = database
   const duties: Duty[] = [
     {
@@ -160,7 +162,11 @@ function dutiesOf(options: MaintenanceOptions, signal: AbortSignal): readonly Du
     })
   const history = { database, kept: historyDays === null ? null : historyDays * day, signal }
   duties.push(createPartitioning(history))
-  if (history.kept !== null) duties.push(createRetention({ ...history, kept: history.kept }))
+  if (history.kept !== null) {
+    const retention = { ...history, kept: history.kept, archive }
+    if (archive) duties.push(createArchiving(retention, archive))
+    duties.push(createRetention(retention))
+  }
   return duties
 }
 

@@ -89,7 +89,8 @@ function schemaOf({ name, type }: Column): SchemaElement {
   return { name, repetition_type: 'OPTIONAL', ...elements[type] }
 }
 
-function toParquet(type: ColumnType, value: unknown): string | number | bigint | boolean | null {
+/** A value as it is written. */
+export function toParquet(type: ColumnType, value: unknown): string | number | bigint | boolean | null {
   if (value === null || value === undefined) return null
   switch (type) {
     case 'text':

@@ -1,10 +1,11 @@
 /** The audit log. It has no revisions: the key of its newest line bounds an export. */
+import type { AuditLogRow } from '../../store/read/api-access.ts'
 import { newestAuditKey, readAuditLog } from '../../store/read/export/audit-log.ts'
-import { columnsOf } from '../columns.ts'
+import { columnsOf, type Row } from '../columns.ts'
 import { cursorNumbers, givenIn, timeIn } from '../query.ts'
 import type { Kind } from './kind.ts'
 
-const columns = columnsOf({
+export const auditColumns = columnsOf({
   at: 'time',
   kind: 'text',
   caller: 'text',
@@ -21,7 +22,7 @@ const columns = columnsOf({
 const size = 500
 
 export const audit: Kind = {
-  columns,
+  columns: auditColumns,
   accepts: ['upTo', 'since', 'before'],
   async open({ whole }, query) {
     const given = query.get('upTo')
@@ -33,10 +34,12 @@ export const audit: Kind = {
       async read({ scoped }, after) {
         const [key = 0] = after === null ? [] : cursorNumbers(after, 1)
         const found = await readAuditLog(scoped, extent, key, size)
-        const rows = found.map(({ key: line, ...row }) => ({ ...row, cursor: String(line) }))
-        const last = rows.at(-1)
-        return { rows, next: last && rows.length === size ? last.cursor : null }
+        return { rows: found.map(auditRow), next: found.length === size ? String(found.at(-1)?.key) : null }
       },
     }
   },
+}
+
+export function auditRow({ key, ...row }: AuditLogRow): Row {
+  return { ...row, cursor: String(key) }
 }

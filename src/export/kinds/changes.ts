@@ -15,7 +15,7 @@ import { momentParameters, rangeOf } from './bounds.ts'
 import type { Extent, Kind, Sessions } from './kind.ts'
 import { inRollout, onTarget } from './places.ts'
 
-const columns = columnsOf({
+export const changeColumns = columnsOf({
   revision: 'revision',
   at: 'time',
   observedAt: 'time',
@@ -50,7 +50,7 @@ const shared: ReadonlySet<string> = new Set([
 const entries = 400
 
 export const changes: Kind = {
-  columns,
+  columns: changeColumns,
   accepts: [...momentParameters, 'afterRevision', 'since', 'before', ...conditionParameters],
   async open({ whole }, query) {
     const range = await rangeOf(whole, query)
@@ -91,13 +91,17 @@ function createExtent({ from, to, first, last }: Bounds, filter: ChangeFilter, q
       if (start >= last) return { rows: [], next: null }
       const found = await readLog(sessions.whole, start, entries, last)
       const end = found.at(-1)?.revision ?? last
-      const rows = await rowsOf(sessions, filter, found)
+      const rows = await changeRows(sessions, filter, found)
       return { rows, next: end < last ? String(end) : null }
     },
   }
 }
 
-async function rowsOf({ scoped, whole }: Sessions, filter: ChangeFilter, found: readonly Change[]): Promise<Row[]> {
+export async function changeRows(
+  { scoped, whole }: Sessions,
+  filter: ChangeFilter,
+  found: readonly Change[],
+): Promise<Row[]> {
   const visible = (await visibleChanges(scoped, found)).flatMap(({ change }) => change ?? [])
   const matching = await withoutHiddenReplacements(
     scoped,

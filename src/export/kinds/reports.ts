@@ -15,7 +15,7 @@ import { momentParameters, rangeOf } from './bounds.ts'
 import type { Kind, Sessions } from './kind.ts'
 import { inRollout, onTarget } from './places.ts'
 
-const columns = columnsOf({
+export const reportColumns = columnsOf({
   deploymentId: 'text',
   ...targetColumns,
   ...rolloutColumns,
@@ -37,7 +37,7 @@ const columns = columnsOf({
 const size = 500
 
 export const reports: Kind = {
-  columns,
+  columns: reportColumns,
   accepts: [...momentParameters, 'afterRevision', 'since', 'before', ...conditionParameters],
   async open({ whole }, query) {
     const { from, to } = await rangeOf(whole, query)
@@ -62,20 +62,20 @@ export const reports: Kind = {
       async read(sessions, after) {
         await requireRetained(sessions.whole, to)
         const { rows, next } = await readReports(sessions.scoped, extent, placeOf(after), size)
-        return { rows: await rowsOf(sessions, rows), next: next && cursorOf(next) }
+        return { rows: await reportRows(sessions, rows), next: next && cursorOf(next) }
       },
     }
   },
 }
 
-const cursorOf = ({ deploymentKey, key }: ReportPlace): string => `${deploymentKey}.${key}`
+export const cursorOf = ({ deploymentKey, key }: ReportPlace): string => `${deploymentKey}.${key}`
 
-function placeOf(cursor: string | null): ReportPlace {
+export function placeOf(cursor: string | null): ReportPlace {
   const [deploymentKey = 0, key = 0] = cursor === null ? [] : cursorNumbers(cursor, 2)
   return { deploymentKey, key }
 }
 
-async function rowsOf({ whole }: Sessions, found: readonly ExportedReport[]): Promise<Row[]> {
+export async function reportRows({ whole }: Sessions, found: readonly ExportedReport[]): Promise<Row[]> {
   const targets = await targetNames(
     whole,
     found.flatMap(({ placeTarget }) => placeTarget ?? []),

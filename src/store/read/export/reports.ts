@@ -20,6 +20,8 @@ export interface ReportExtent {
   readonly toAt: Millis
   readonly since: Millis | null
   readonly before: Millis | null
+  /** Only reports with these keys. */
+  readonly keys?: { readonly after: number; readonly upTo: number }
   /** Of the deployments as of `to`. */
   readonly filter: DeploymentFilter
 }
@@ -100,13 +102,14 @@ export async function readReports(
   return { rows, next: last?.isFull ? { deploymentKey: last.key, key: Number.MAX_SAFE_INTEGER } : null }
 }
 
-function isWithin({ from, to, fromAt, toAt, since, before }: ReportExtent): SQL[] {
+function isWithin({ from, to, fromAt, toAt, since, before, keys }: ReportExtent): SQL[] {
   const later = from === null ? sql`true` : sql`${reports.revision} > ${from}::bigint`
   const heardLater = from === null ? sql`true` : sql`${reports.receivedAt} >= ${timeParameter(fromAt)}`
   return [
     // A later batch may have the same millisecond as `to`. To leave that millisecond out keeps the export of a revision the same.
     sql`case when ${reports.revision} is null then ${heardLater} and ${reports.receivedAt} < ${timeParameter(toAt)}
       else ${later} and ${reports.revision} <= ${to}::bigint end`,
+    ...(keys ? [sql`${reports.key} > ${keys.after}::bigint`, sql`${reports.key} <= ${keys.upTo}::bigint`] : []),
     ...(since === null ? [] : [sql`${reports.receivedAt} >= ${timeParameter(since)}`]),
     ...(before === null ? [] : [sql`${reports.receivedAt} < ${timeParameter(before)}`]),
   ]

@@ -1,0 +1,53 @@
+/** Files in a directory. A file has its name when all of it is on the disk, and not before: a partial file is never taken for a whole one. */
+import { randomUUID } from 'node:crypto'
+import { mkdir, open, readFile, rename, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+
+export interface Storage {
+  /** Replaces a file of that name. */
+  put(name: string, bytes: Uint8Array): Promise<void>
+  /** Null: there is no such file. */
+  get(name: string): Promise<Buffer | null>
+}
+
+export function createDirectory(root: string): Storage {
+  return {
+    async put(name, bytes) {
+      const path = join(root, name)
+      // Not the root: if it is missing, it is not the archive that the operator means.
+      await mkdir(dirname(path)).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== 'EEXIST') throw error
+      })
+      const temporary = `${path}.${randomUUID()}.tmp`
+      try {
+        const file = await open(temporary, 'wx')
+        try {
+          await file.writeFile(bytes)
+          await file.sync()
+        } finally {
+          await file.close()
+        }
+        await rename(temporary, path)
+      } catch (error) {
+        await rm(temporary, { force: true })
+        throw error
+      }
+      await syncFolder(dirname(path))
+    },
+    get: (name) =>
+      readFile(join(root, name)).catch((error: NodeJS.ErrnoException) => {
+        if (error.code === 'ENOENT') return null
+        throw error
+      }),
+  }
+}
+
+/** Otherwise a power cut could take the new name back. */
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r')
+  try {
+    await folder.sync()
+  } finally {
+    await folder.close()
+  }
+}
