@@ -57,6 +57,23 @@ describe.each(stores)('the past on $name', (store) => {
     }
   })
 
+  it('lists the rollouts of then', async () => {
+    const query = `query ($asOf: DateTime, $atRevision: Revision) {
+      rollouts(filter: { failing: false }, orderBy: { field: NAME, direction: ASC }, asOf: $asOf, atRevision: $atRevision) {
+        totalCount nodes { name deploymentCounts { total pending installing installed } }
+      } }`
+    for (const [index, { revision, time }] of moments.entries()) {
+      const counts = { total: 1, pending: 0, installing: 0, installed: 0 }
+      const now = { ...counts, [['pending', 'installing', 'installed'][index] ?? '']: 1 }
+      const { rollouts } = await api.ask(query, { atRevision: revision })
+      expect(rollouts).toEqual({
+        totalCount: 2,
+        nodes: ['d-1', 'd-2'].map((name) => ({ name, deploymentCounts: now })),
+      })
+      expect(await api.ask(query, { asOf: time })).toEqual({ rollouts })
+    }
+  })
+
   it('has a beginning, an end, and a revision for each time', async () => {
     const { history, revision } = await api.ask(
       '{ revision history { oldestRevision oldestTime newestRevision newestTime epoch } }',

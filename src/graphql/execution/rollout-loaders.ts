@@ -22,8 +22,8 @@ export function rolloutLoaders(s: Snapshot) {
       rolloutByKeyArgs(s, name, asOf),
     ),
     rolloutChangedBefore: batched((keys: readonly number[], asOf: Revision) => changedBefore(s, keys, asOf)),
-    rollouts: remembered((filter: RolloutFilter, page: PageRequest, order: RolloutOrder) =>
-      pageRollouts(s, filter, page, order),
+    rollouts: remembered((filter: RolloutFilter, page: PageRequest, order: RolloutOrder, asOf: Revision | null) =>
+      pageRollouts(s, filter, page, order, asOf),
     ),
     diagnosis: batched((keys: readonly number[], asOf: Revision | null) => diagnosesOf(s, keys, asOf)),
     rolloutSteps: batched((keys: readonly number[], asOf: Revision | null) => stepsOf(s, keys, asOf)),
@@ -33,6 +33,6 @@ export function rolloutLoaders(s: Snapshot) {
       outcomesOf(s, keys, by, asOf),
     ),
     stepDurations: batched((keys: readonly number[]) => stepDurationsOf(s, keys)),
-    rolloutCount: remembered((filter: RolloutFilter) => countRollouts(s, filter)),
+    rolloutCount: remembered((filter: RolloutFilter, asOf: Revision | null) => countRollouts(s, filter, asOf)),
   }
 }

@@ -150,7 +150,74 @@ describe.each(stores)('selectors of rollouts on $name', (store) => {
     await database.close()
     await empty.drop()
   })
+
+  it('find what the reference says as of any revision, and refuse what has no past', async () => {
+    const empty = await store.create()
+    const database = await empty.open()
+    const { moments } = await live(database, 35, 40)
+    const keys = (await database.session.run<{ key: number }>('select key from rollouts')).map(({ key }) => Number(key))
+    const targets = (await database.session.run<TargetRecord>('select * from targets')).map(toTarget)
+    const knownAt = async ({ revision, deployments }: (typeof moments)[number]): Promise<Known[]> => {
+      const rows = await rolloutsByKey(database.session, keys, revision)
+      const then = deployments.filter(({ forgottenAt, isCurrent }) => !forgottenAt && isCurrent)
+      return [...rows.values()].map((rollout) => ({
+        rollout,
+        deployments: then.flatMap((deployment) => {
+          const target = targets.find(({ key }) => key === deployment.targetKey)
+          return deployment.rolloutKey === rollout.key && target ? [{ deployment, target }] : []
+        }),
+      }))
+    }
+    const leaves = conditionsOf(
+      keys,
+      moments.map(({ at }) => at),
+    ).map((leaf) => Object.fromEntries(Object.entries(leaf).filter(([field]) => !withoutPast.has(field))))
+    const filters = fc.oneof(leaves, fc.record({ where: selectors(leaves) }))
+    const orders = fc.record({ field: fc.constantFrom('CREATED', 'NAME'), descending: fc.boolean() })
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom(...moments), filters, orders, async (moment, filter, order) => {
+        const { revision } = moment
+        const expected = (await knownAt(moment)).filter(
+          (one) =>
+            (one.rollout.kind !== 'MARGO_DEPLOYMENT' || one.deployments.length > 0) && matchesRollout(filter, one),
+        )
+        const { edges } = await pageRollouts(database.session, filter, firstPage, order, revision)
+        const found = edges.map(({ node }) => node)
+        expect(await countRollouts(database.session, filter, revision)).toBe(expected.length)
+        const newest = (a: RolloutRow, b: RolloutRow): number => b.key - a.key
+        expect(found.toSorted(newest)).toEqual(expected.map(({ rollout }) => rollout).toSorted(newest))
+        const places = found.map(({ key, name }) => (order.field === 'NAME' ? name : key))
+        const inOrder = places.toSorted((a, b) => (a < b ? -1 : a > b ? 1 : 0))
+        expect(places).toEqual(order.descending ? inOrder.reverse() : inOrder)
+        const [first] = edges
+        if (!first) return
+        const rest = await pageRollouts(
+          database.session,
+          filter,
+          { ...firstPage, after: first.cursor },
+          order,
+          revision,
+        )
+        expect(rest.edges.map(({ node }) => node.key)).toEqual(found.slice(1).map(({ key }) => key))
+      }),
+      { numRuns: 60 },
+    )
+    const revision = moments[5]?.revision ?? 0
+    const order = { field: 'FINISHED', descending: true } as const
+    await expect(pageRollouts(database.session, {}, firstPage, order, revision)).rejects.toThrow(
+      'only by CREATED or NAME',
+    )
+    const filter = { where: { not: { changedBefore: 0 } } }
+    await expect(countRollouts(database.session, filter, revision)).rejects.toThrow('filter.changedBefore selects only')
+    await database.close()
+    await empty.drop()
+  })
 })
+
+const withoutPast = new Set([
+  ...['states', 'statuses', 'startedAfter', 'startedBefore', 'changedAfter', 'changedBefore'],
+  ...['finishedAfter', 'finishedBefore'],
+])
 
 const named = { project: null, compositeApp: null, compositeAppVersion: null, provider: null }
 

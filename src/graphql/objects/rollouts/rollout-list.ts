@@ -1,6 +1,7 @@
 import { newestFirst, type RolloutOrderField } from '../../../store/read/rollouts/rollout-order.ts'
 import { builder } from '../../builder.ts'
 import { connect, implementConnection, pageArgs } from '../connection.ts'
+import { pastArgs, pastOf } from '../past.ts'
 import { Rollout } from '../refs.ts'
 import { RolloutFilterRef, toRolloutFilter } from '../selectors/rollout-filter.ts'
 import { OrderDirectionEnum } from '../vocabulary.ts'
@@ -36,20 +37,22 @@ builder.queryFields((t) => ({
     access: 'viewer',
     type: RolloutConnection,
     description:
-      'All rollouts, newest first if no other order is given. Undeclared rollouts are listed while they have deployments.',
+      'All rollouts, newest first if no other order is given. Undeclared rollouts are listed while they have deployments. In the past, they can be ordered by CREATED or NAME, and not be filtered by states, statuses, or times other than the creation.',
     args: {
       filter: t.arg({ type: RolloutFilterRef, description: 'Selects rollouts.' }),
       orderBy: t.arg({ type: RolloutOrderRef, description: 'The order. Absent: newest first.' }),
+      ...pastArgs(),
       ...pageArgs(),
     },
-    resolve: (_, args, context) => {
+    resolve: async (_, args, context) => {
       const filter = toRolloutFilter(args.filter)
       const { orderBy } = args
       const order = orderBy ? { field: orderBy.field, descending: orderBy.direction === 'DESC' } : newestFirst
+      const asOf = await pastOf(context, args)
       return connect(
         args,
-        async (page) => (await context.reader()).rollouts(filter, page, order),
-        async () => (await context.reader()).rolloutCount(filter),
+        async (page) => (await context.reader()).rollouts(filter, page, order, asOf),
+        async () => (await context.reader()).rolloutCount(filter, asOf),
       )
     },
   }),

@@ -1,5 +1,6 @@
 /** Conditions on rollouts. */
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
+import { DomainError } from '../../../domain/errors.ts'
 import type { InstanceStatus } from '../../../domain/instance.ts'
 import type { LifecycleState } from '../../../domain/lifecycle.ts'
 import type { RolloutKind } from '../../../domain/rollout.ts'
@@ -9,7 +10,10 @@ import type { Session } from '../../database.ts'
 import { all, containsText, isAnyOf, nothing, selectorCondition, timeParameter } from '../../sql/parameters.ts'
 import { deployments, rollouts, targets } from '../../tables/schema.ts'
 import { visiblePlace } from '../access-scope.ts'
+import { type DeploymentFilter, d, matchesDeployment } from '../deployment-filter.ts'
+import { fromThen, isListed } from '../deployment-scope.ts'
 import { type TargetCondition, targetConditions, targetRow } from '../filters/target-filter.ts'
+import type { Past } from '../past.ts'
 import { seesWholeRollouts } from './rollout-life.ts'
 
 /** Any value within a field, and all fields together. An absent field matches everything, an empty list nothing. */
@@ -43,8 +47,9 @@ export const isFinished = sql`${pending} + ${installing} + ${removing} = 0`
 
 const onTarget = targetRow('rollout_target')
 
-export function matchesRollout(reader: Session, { where, ...flat }: RolloutFilter): SQL[] {
-  const conditions = conditionsFor(reader)
+/** Throws BAD_USER_INPUT if a field has no past. */
+export function matchesRollout(reader: Session, { where, ...flat }: RolloutFilter, past: Past | null = null): SQL[] {
+  const conditions = past ? conditionsThen(reader, past) : conditionsFor(reader)
   const ofLeaf = (leaf: RolloutCondition): SQL[] =>
     Object.entries(leaf).flatMap(([field, value]) =>
       value === undefined ? [] : [(conditions[field as keyof Conditions] as (value: unknown) => SQL)(value)],
@@ -92,6 +97,37 @@ function conditionsFor(reader: Session): Conditions {
     finishedAfter: seen(after(finishedAt)),
     finishedBefore: seen(before(finishedAt)),
   }
+}
+
+/** As of then: the deployments of then, and what never changes. Labels have no history: they are the present ones. */
+function conditionsThen(reader: Session, past: Past): Conditions {
+  const had = (filter: DeploymentFilter): SQL => hadDeployment(reader, past, filter)
+  const refuse = (field: string) => (): SQL => {
+    throw new DomainError('BAD_USER_INPUT', `filter.${field} selects only the rollouts of the present, not of the past`)
+  }
+  return {
+    ...conditionsFor(reader),
+    deviceIds: (deviceIds) => had({ deviceIds }),
+    clusters: (clusters) => had({ clusters }),
+    labels: (labels) => had({ labels }),
+    label: (label) => had({ label }),
+    failing: (wanted) => sql`(${had({ states: ['FAILED'] })}) = ${wanted}::boolean`,
+    states: refuse('states'),
+    statuses: refuse('statuses'),
+    startedAfter: refuse('startedAfter'),
+    startedBefore: refuse('startedBefore'),
+    changedAfter: refuse('changedAfter'),
+    changedBefore: refuse('changedBefore'),
+    finishedAfter: refuse('finishedAfter'),
+    finishedBefore: refuse('finishedBefore'),
+  }
+}
+
+/** It had a deployment in lists that the reader sees, as of then. */
+export function hadDeployment(reader: Session, past: Past, filter: DeploymentFilter): SQL {
+  const scope = { of: 'fleet' } as const
+  const conditions = [matchesDeployment(filter), ...isListed(reader, scope, filter)]
+  return sql`${rollouts.key} in (select ${d.rolloutKey} ${fromThen(past, scope, filter, conditions)})`
 }
 
 /** Stored counters ignore access scopes. */

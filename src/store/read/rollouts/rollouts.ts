@@ -1,17 +1,20 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { Counters } from '../../../domain/counters.ts'
+import { DomainError } from '../../../domain/errors.ts'
 import type { Rollout, RolloutName } from '../../../domain/rollout.ts'
 import type { Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
+import { writeCursor } from '../../sql/cursor.ts'
 import type { Page, PageRequest } from '../../sql/order.ts'
-import { pageOf, sorted, within } from '../../sql/page.ts'
+import { edgeOf, pageOf, sorted, within } from '../../sql/page.ts'
 import { all, fixed, isAnyOf } from '../../sql/parameters.ts'
 import { storedUniqueName } from '../../sql/rollout-unique-name.ts'
 import { type RolloutRecord, rolloutColumns, toCounters, toRollout } from '../../sql/rows.ts'
 import { rollouts } from '../../tables/schema.ts'
 import { visibleRollout } from '../access-scope.ts'
 import { actionsOf, instancesOf } from '../instances.ts'
-import { hasDeployment, matchesRollout, type RolloutFilter } from './rollout-filter.ts'
+import { openPast, type Past } from '../past.ts'
+import { hadDeployment, hasDeployment, matchesRollout, type RolloutFilter } from './rollout-filter.ts'
 import { lifeAt, lifeOf, type RolloutLife } from './rollout-life.ts'
 import { newestFirst, orderOf, type RolloutOrder } from './rollout-order.ts'
 
@@ -35,7 +38,7 @@ export async function rolloutsByKey(
   const rows = await session.rows<RolloutRecord>(
     sql`${selectRollouts} where ${isAnyOf(rolloutKey, keys, 'bigint')} and ${existedAt(session, asOf)}`,
   )
-  const found = await asThen(session, rows, asOf)
+  const found = await asThen(session, toRows(session, rows), asOf)
   return new Map(found.map((rollout) => [rollout.key, rollout]))
 }
 
@@ -52,7 +55,7 @@ export async function rolloutByKeyArgs(
       order by ${rollouts.kind} limit 1`,
   )
   if (!row) return null
-  const [rollout] = await asThen(session, [row], asOf)
+  const [rollout] = await asThen(session, toRows(session, [row]), asOf)
   return rollout ?? null
 }
 
@@ -65,38 +68,54 @@ export async function rolloutByName(session: Session, name: RolloutName): Promis
   return row ? toRow(session, row) : null
 }
 
-/** Implicit rollouts only while they have a deployment. Only the order of creation has an index: any other sorts all that match. */
+/**
+ * Implicit rollouts only while they have a deployment. Only the order of creation has an index: any other sorts all that match. In the past, only
+ * creation and name are orders.
+ */
 export async function pageRollouts(
   session: Session,
   filter: RolloutFilter,
   page: PageRequest,
   orderBy: RolloutOrder = newestFirst,
+  asOf: Revision | null = null,
 ): Promise<Page<RolloutRow>> {
   const order = orderOf(session, orderBy)
+  if (asOf !== null && orderBy.field !== 'CREATED' && orderBy.field !== 'NAME')
+    throw new DomainError('BAD_USER_INPUT', 'rollouts of the past can be ordered only by CREATED or NAME')
+  const past = await pastOf(session, asOf)
   const pages = await pageOf<RolloutRow, RolloutRecord>(session, {
     parents: [0],
     order,
     page,
     columns: rolloutColumns('page_row'),
     select: (stretch) =>
-      sql`select ${rollouts}.* ${fromListed(session, filter, within(order, stretch))} ${sorted(order, stretch)}`,
+      sql`select ${rollouts}.* ${fromListed(session, filter, past, within(order, stretch))} ${sorted(order, stretch)}`,
     toNode: (row) => toRow(session, row),
   })
-  return pages.get(0) ?? { edges: [], hasNextPage: false, hasPreviousPage: false }
+  const found = pages.get(0) ?? { edges: [], hasNextPage: false, hasPreviousPage: false }
+  if (asOf === null) return found
+  const rows = await asThen(
+    session,
+    found.edges.map(({ node }) => node),
+    asOf,
+  )
+  return { ...found, edges: rows.map((row) => edgeOf(row, (node) => writeCursor(order, node))) }
 }
 
-export async function countRollouts(session: Session, filter: RolloutFilter): Promise<number> {
-  const [row] = await session.rows<{ n: number }>(sql`select count(*)::int as n ${fromListed(session, filter, [])}`)
+export async function countRollouts(
+  session: Session,
+  filter: RolloutFilter,
+  asOf: Revision | null = null,
+): Promise<number> {
+  const past = await pastOf(session, asOf)
+  const [row] = await session.rows<{ n: number }>(
+    sql`select count(*)::int as n ${fromListed(session, filter, past, [])}`,
+  )
   return row?.n ?? 0
 }
 
 /** Rollouts with the state and the current instance of that time. */
-async function asThen(
-  session: Session,
-  records: readonly RolloutRecord[],
-  asOf: Revision | null,
-): Promise<RolloutRow[]> {
-  const found = records.map((record) => toRow(session, record))
+async function asThen(session: Session, found: RolloutRow[], asOf: Revision | null): Promise<RolloutRow[]> {
   if (asOf === null) return found
   const living = found.filter(({ state }) => state !== null).map(({ key }) => key)
   const past = found.map((rollout) => ({ ...rollout, asOf, counters: null, life: lifeAt(rollout.life, asOf) }))
@@ -112,6 +131,10 @@ async function asThen(
       currentInstanceKey: current?.key ?? null,
     }
   })
+}
+
+function toRows(reader: Session, records: readonly RolloutRecord[]): RolloutRow[] {
+  return records.map((record) => toRow(reader, record))
 }
 
 /** At present. */
@@ -139,6 +162,20 @@ export function isListed(reader: Session): SQL {
   return sql`(${rollouts.kind} <> 'MARGO_DEPLOYMENT' or ${hasDeployments})`
 }
 
-function fromListed(reader: Session, filter: RolloutFilter, bounds: readonly SQL[]): SQL {
-  return sql`from ${rollouts} where ${all([isListed(reader), ...visibleRollout(reader, rollouts), ...matchesRollout(reader, filter), ...bounds])}`
+function pastOf(session: Session, asOf: Revision | null): Promise<Past> | null {
+  return asOf === null ? null : openPast(session, asOf)
+}
+
+function fromListed(reader: Session, filter: RolloutFilter, past: Past | null, bounds: readonly SQL[]): SQL {
+  const listed = past ? wasListed(reader, past) : [isListed(reader), ...visibleRollout(reader, rollouts)]
+  return sql`from ${rollouts} where ${all([...listed, ...matchesRollout(reader, filter, past), ...bounds])}`
+}
+
+/** A reader that labels restrict gets those that had a deployment which it saw. */
+function wasListed(reader: Session, past: Past): SQL[] {
+  const had = hadDeployment(reader, past, {})
+  return [
+    existedAt(reader, past.revision),
+    reader.accessScope?.labels ? had : sql`(${rollouts.kind} <> 'MARGO_DEPLOYMENT' or ${had})`,
+  ]
 }
