@@ -194,11 +194,17 @@ describe.each(stores)('queries on $name', (store) => {
     expect(await api().ask('query ($id: ID) { rollout(id: $id) { name } }', { id: byKey.id })).toEqual({
       rollout: { name: 'spring' },
     })
+    const oneOf = 'query ($by: RolloutBy!) { rollout(by: $by) { id } }'
+    const key = { name: 'spring', project: 'fleet' }
+    for (const by of [{ key }, { id: byKey.id }]) expect(await api().ask(oneOf, { by })).toEqual({ rollout: byKey })
+    for (const by of [{ key, id: byKey.id }, {}])
+      expect((await api().query(oneOf, { by })).errors?.[0]?.message).toMatch(/[Ee]xactly one/)
   })
 
   it.each([
     ['{ rollout { id } }', /give id or key/],
     ['{ rollout(id: "x", key: { name: "y" }) { id } }', /not both/],
+    ['{ rollout(id: "x", by: { key: { name: "y" } }) { id } }', /only one of by, id and key/],
     ['{ deployments(asOf: "2026-01-01T00:00:00Z", atRevision: "1") { totalCount } }', /./],
     ['{ deployments(after: "garbage") { nodes { id } } }', /after/],
     ['{ changes(first: 101) { nodes { kind } } }', /first must be from 0 to 100/],

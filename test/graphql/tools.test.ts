@@ -28,6 +28,8 @@ const listed = `query Listed($filter: DeploymentFilter, $after: String, $asOf: D
     pageInfo { hasNextPage endCursor }
   }
 }`
+/** An input object of which exactly one field is given. */
+const found = `query Found($by: RolloutBy!) { rollout(by: $by) { id name } }`
 const forgot = `mutation Forgot($input: ForgetDeploymentsInput!) {
   forgetDeployments(input: $input) { __typename ... on UserError { message } ... on ForgetDeploymentsSuccess { revision } }
 }`
@@ -42,7 +44,7 @@ const generate = `
   import { codegen } from '@graphql-codegen/core'
   import { parse } from 'graphql'
   const schema = parse(readFileSync('schema.graphql', 'utf8'))
-  const documents = ${JSON.stringify([listed, forgot, followed])}.map((rawSDL, n) => (
+  const documents = ${JSON.stringify([listed, found, forgot, followed])}.map((rawSDL, n) => (
     { location: 'd' + n + '.graphql', document: parse(rawSDL), rawSDL }))
   const config = { scalars: ${JSON.stringify(scalars)}, strictScalars: true, useTypeImports: true }
   const options = { schema, documents, config, baseOutputDir: 'gql/', plugins: [], pluginMap: {}, presetConfig: {} }
@@ -70,6 +72,7 @@ it('relay-compiler compiles a refetchable page, a mutation and a subscription', 
       }`,
       'fragment Devices_deployment on Deployment { deploymentId device { deviceId } error { code } }',
       'query DevicesQuery($id: ID!) { node(id: $id) { ...Devices_rollout @alias } }',
+      found.replace('Found', 'DevicesFoundQuery'),
       forgot.replace('Forgot', 'DevicesForgetMutation'),
       followed.replace('Followed', 'DevicesSubscription'),
     ),
@@ -79,7 +82,7 @@ it('relay-compiler compiles a refetchable page, a mutation and a subscription', 
     [join(root, 'node_modules/relay-compiler/cli.js'), 'relay.config.json'],
     { cwd: folder },
   )
-  expect(`${stdout}${stderr}`).toMatch(/compiled documents: 6 reader, 4 normalization/)
+  expect(`${stdout}${stderr}`).toMatch(/compiled documents: 7 reader, 5 normalization/)
   const made = readdirSync(join(folder, 'src/__generated__'))
   expect(made).toContain('DevicesPageQuery.graphql.ts')
 })
@@ -121,7 +124,7 @@ it('GraphQL Code Generator and gql.tada give documents the types of their answer
       import type { introspection } from './schema.d.ts'
       const graphql = initGraphQLTada<{ introspection: introspection; scalars: { DateTime: string; Revision: string; JSON: unknown } }>()
       const listed = graphql(\`${listed}\`)
-      export const others = [graphql(\`${forgot}\`), graphql(\`${followed}\`)]
+      export const others = [graphql(\`${found}\`), graphql(\`${forgot}\`), graphql(\`${followed}\`)]
       type Answer = ResultOf<typeof listed>
       type Variables = VariablesOf<typeof listed>`),
   })

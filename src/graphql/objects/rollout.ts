@@ -163,8 +163,21 @@ export const RolloutKey = builder.inputType('RolloutKey', {
   }),
 })
 
+const RolloutBy = builder.inputType('RolloutBy', {
+  description: 'What selects one rollout.',
+  isOneOf: true,
+  fields: (t) => ({
+    id: t.id({ description: 'The node ID.' }),
+    key: t.field({ type: RolloutKey, description: 'The full name.' }),
+  }),
+})
+
 export const rolloutArgs = () =>
   builder.args((t) => ({
+    by: t.field({
+      type: RolloutBy,
+      description: 'Exactly one of the node ID and the full name. Give either this, `id` or `key`.',
+    }),
     id: t.id({ description: 'The node ID. Give either `id` or `key`.' }),
     key: t.field({ type: RolloutKey, description: 'The full name. Give either `id` or `key`.' }),
   }))
@@ -174,10 +187,20 @@ export type RolloutWanted =
   | { readonly by: 'id'; readonly key: number | null; readonly asOf: number | null }
   | { readonly by: 'name'; readonly name: Omit<RolloutName, 'kind'> }
 
-export function wantedRollout(args: {
+interface ByIdOrKey {
   readonly id?: string | null | undefined
   readonly key?: typeof RolloutKey.$inferInput | null | undefined
-}): RolloutWanted {
+}
+
+export function wantedRollout({
+  by,
+  ...args
+}: ByIdOrKey & { readonly by?: ByIdOrKey | null | undefined }): RolloutWanted {
+  if (by) {
+    if ((args.id ?? args.key ?? null) !== null)
+      throw new DomainError('BAD_USER_INPUT', 'give only one of by, id and key')
+    return wantedRollout(by)
+  }
   if ((args.id ?? null) !== null && args.key) throw new DomainError('BAD_USER_INPUT', 'give either id or key, not both')
   if (args.key) {
     const { name, project = null, compositeApp = null, compositeAppVersion = null, provider = null } = args.key
