@@ -48,7 +48,7 @@ export function createApi(address: string, token?: string): Api {
       return `the server at ${url} is overloaded or unavailable (HTTP ${status}). Try again later`
     if (code !== 'NO_ANSWER') return message
     return status === 401 || status === 403
-      ? `the server at ${url} requires a token: use --token or ROLLCALL_TOKEN`
+      ? `the server at ${url} requires a token: use rollcall login, --token or ROLLCALL_TOKEN`
       : `${url} is not a Rollcall server (HTTP ${status}): check the address`
   }
 

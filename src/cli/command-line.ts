@@ -18,6 +18,8 @@ export interface Connection {
 
 export type Task =
   | { readonly name: 'help' }
+  | { readonly name: 'login' }
+  | { readonly name: 'logout' }
   | { readonly name: 'watch'; readonly selection: Selection; readonly after: string | null }
   | { readonly name: 'get deployments'; readonly selection: Selection; readonly limit: number }
   | { readonly name: 'get deployment'; readonly deploymentId: string; readonly deviceId: string | null }
@@ -83,6 +85,9 @@ function parseTask(verb: string | undefined, noun: string | undefined, id: strin
       }
     case 'get':
       return parseGet(noun, id, selection, limitOf(values))
+    case 'login':
+    case 'logout':
+      return { name: verb }
     case 'completion':
       return { name: 'completion', shell: shellOf(noun) }
     case undefined:

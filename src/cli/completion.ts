@@ -11,6 +11,8 @@ export const commands: readonly string[] = [
   'alerts',
   'wait',
   'export',
+  'login',
+  'logout',
   'serve',
   'demo',
   'simulate',

@@ -3,6 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { commandOf, exitCodes, UsageError } from './arguments.ts'
 import { exportFile, type Part } from './export-file.ts'
+import { findStoredSession } from './stored-sessions.ts'
 
 const usage = `Usage: ${commandOf('rollcall')} export changes|reports|deployments|devices|audit [options]
 
@@ -15,7 +16,7 @@ const usage = `Usage: ${commandOf('rollcall')} export changes|reports|deployment
   --since <time>               --before <time>          when changes, reports and lines of the audit log were recorded
   --up-to <cursor>             the last line of the audit log
   --url <address>              address of the server (default: ROLLCALL_URL, or http://127.0.0.1:4000)
-  --token <token>              API key or token, if the API requires one (default: ROLLCALL_TOKEN)
+  --token <token>              API key or token, if the API requires one (default: ROLLCALL_TOKEN, or the session of login)
   --help, -h                   show this help
 
 An interrupted export leaves <file>.part. The same command continues it; Parquet begins anew.
@@ -67,7 +68,8 @@ async function main(): Promise<number> {
   }
   if (kind === undefined || rest.length > 0) throw new UsageError('export needs one kind, such as changes')
   const address = (values.url ?? process.env.ROLLCALL_URL ?? 'http://127.0.0.1:4000').replace(/\/+$/, '')
-  const token = values.token ?? process.env.ROLLCALL_TOKEN
+  const given = values.token ?? (process.env.ROLLCALL_TOKEN || undefined)
+  const token = given ?? (await findStoredSession(address, process.env))?.token
   const ask = createAsk(address, token ? { authorization: `Bearer ${token}` } : {})
   const request = requestOf(kind, values)
   // The reader of the rows is gone, as with `| head`.

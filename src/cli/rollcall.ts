@@ -7,7 +7,9 @@ import { parseCommandLine, type Task } from './command-line.ts'
 import { completionOf } from './completion.ts'
 import { getCounts, getDeployment, getDeployments, getRollout, getRollouts, type Output } from './get.ts'
 import { getClusters, getDevice, getDevices, getResources } from './get-targets.ts'
+import { login, logout } from './login.ts'
 import { NotThereError } from './selection.ts'
+import { findStoredSession } from './stored-sessions.ts'
 import { terminalOf } from './terminal.ts'
 import { options, usage } from './usage.ts'
 import { wait } from './wait.ts'
@@ -15,8 +17,7 @@ import { watchLines, watchTable } from './watch.ts'
 
 async function main(): Promise<number> {
   const { connection, task } = parseCommandLine(process.argv.slice(2), process.env)
-  const { url, token, isJson } = connection
-  const api = createApi(url, token)
+  const { url, isJson } = connection
   const output = { terminal: terminalOf(process.stdout), isJson }
   const warn = (line: string): void => console.error(line)
   const interrupted = new AbortController()
@@ -24,6 +25,14 @@ async function main(): Promise<number> {
   // The reader of stdout is gone, as with `| head`: exit without an error message.
   process.stdout.on('error', () => process.exit(exitCodes.interrupted))
 
+  if (task.name === 'login' || task.name === 'logout') {
+    const act = { login, logout }[task.name]
+    await act(url, process.env, warn, interrupted.signal)
+    return exitCodes.reached
+  }
+  const needsServer = task.name !== 'help' && task.name !== 'completion'
+  const stored = needsServer && connection.token === undefined ? await findStoredSession(url, process.env) : null
+  const api = createApi(url, connection.token ?? stored?.token)
   if (task.name === 'wait') return exitCodes[await wait(api, output, task, warn, interrupted.signal)]
   if (task.name === 'watch') {
     await (output.terminal.isLive && !isJson
@@ -35,7 +44,9 @@ async function main(): Promise<number> {
   return exitCodes.reached
 }
 
-async function show(api: Api, output: Output, task: Exclude<Task, { readonly name: 'wait' | 'watch' }>): Promise<void> {
+type ShownTask = Exclude<Task, { readonly name: 'wait' | 'watch' | 'login' | 'logout' }>
+
+async function show(api: Api, output: Output, task: ShownTask): Promise<void> {
   switch (task.name) {
     case 'help':
       return console.log(usage)
@@ -65,6 +76,7 @@ async function show(api: Api, output: Output, task: Exclude<Task, { readonly nam
 }
 
 function explain(error: unknown): number {
+  if ((error as Error).name === 'AbortError') return exitCodes.interrupted
   if (error instanceof UsageError) {
     console.error(`${error.message}\nFor all commands and options: ${commandOf('rollcall')} --help`)
     return exitCodes.usage

@@ -17,6 +17,7 @@ export const usage = `Usage: ${commandOf('rollcall')} <command> [options]
   alerts                         list the alerts that fire; with --all, resolved alerts too
   wait --for=<state>             wait until deployments reach a state
   export <kind>                  write the log, reports, deployments, devices or the audit log to a file; has its own --help
+  login | logout                 sign in with the identity provider of the server; further commands use the session
   serve | demo | simulate        start a server, a server with a simulated fleet, or a fleet; each has its own --help
   new-epoch                      begin a new epoch in a restored database
   completion bash|zsh|fish       print a completion script for the shell
@@ -45,7 +46,7 @@ Global options:
   --json                         print one JSON object per line
   --limit <n>                    print at most n rows (get)
   --url <address>                address of the server (default: ROLLCALL_URL, or http://127.0.0.1:4000)
-  --token <token>                API key or token, if the API requires one (default: ROLLCALL_TOKEN)
+  --token <token>                API key or token, if the API requires one (default: ROLLCALL_TOKEN, or the session of login)
   --help                         show this help
 
 Exit codes: 0 done, or state reached · 1 deployments failed, or not found · 2 timeout ·

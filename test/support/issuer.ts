@@ -217,7 +217,7 @@ export function createPerson(subject: string): Person {
         body.set('password', 'any')
       }
       for (const button of text.match(/<button[^>]*>/g) ?? [])
-        if (part(button, 'value') === 'yes') body.set(part(button, 'name'), 'yes')
+        if (part(button, 'name') === 'logout') body.set(part(button, 'name'), 'yes')
       response = await send(new URL(action, at).href, { method: 'POST', body })
     }
     throw new Error(`no end after ${response.url}`)

@@ -10,8 +10,8 @@ import type { OidcSessions, OpenedSession } from './sessions.ts'
 
 export interface DeviceSignIn {
   begin(): Promise<Omit<DeviceCodes, 'deviceCode'> & { readonly handle: string }>
-  /** Null: the person has not answered yet. Throws UNAUTHENTICATED, FORBIDDEN or UNAVAILABLE. */
-  end(handle: string, address: string): Promise<OpenedSession | null>
+  /** Throws UNAUTHENTICATED, FORBIDDEN or UNAVAILABLE. */
+  end(handle: string, address: string): Promise<OpenedSession | 'pending' | 'slow down'>
 }
 
 export interface DeviceSignInDeps {
@@ -40,7 +40,7 @@ export function createDeviceSignIn({ issuer, sessions, seal, clock }: DeviceSign
       if (!record || record.until <= clock())
         throw new DomainError('UNAUTHENTICATED', 'the sign-in is refused: it began too long ago, or at another server')
       const grant = await issuer.redeemDevice(record.deviceCode)
-      return grant && sessions.open(grant, 'terminal', address)
+      return typeof grant === 'string' ? grant : sessions.open(grant, 'terminal', address)
     },
   }
 }

@@ -34,8 +34,8 @@ export interface Issuer {
   /** Throws UNAUTHENTICATED if the issuer has withdrawn the grant, UNAVAILABLE otherwise. */
   refresh(refreshToken: string, subject: string): Promise<Grant>
   beginDevice(): Promise<DeviceCodes>
-  /** Null: the person has not answered yet. */
-  redeemDevice(deviceCode: string): Promise<Grant | null>
+  /** While the person has not answered, whether the terminal may ask again as soon as before. */
+  redeemDevice(deviceCode: string): Promise<Grant | 'pending' | 'slow down'>
   /** Null: the issuer has no such page. */
   endSessionUrl(idToken: string | null, returnTo: string): Promise<string | null>
   /** Verifies signature, issuer, audience and expiry of a token that the issuer sent. */
@@ -193,10 +193,12 @@ export function createIssuer(config: OidcConfig, clock: () => number): Issuer {
         const tokens = await client
           .genericGrantRequest(found.configuration, deviceGrant, { device_code: deviceCode })
           .catch((error: unknown) => {
-            if (error instanceof client.ResponseBodyError && isPending(error.error)) return null
+            const code = error instanceof client.ResponseBodyError ? error.error : null
+            if (code === 'authorization_pending') return 'pending' as const
+            if (code === 'slow_down') return 'slow down' as const
             throw error
           })
-        return tokens && grantOf(found, tokens, null)
+        return typeof tokens === 'string' ? tokens : grantOf(found, tokens, null)
       })
     },
     async endSessionUrl(idToken, returnTo) {
@@ -207,10 +209,6 @@ export function createIssuer(config: OidcConfig, clock: () => number): Issuer {
     },
     verify: async (token) => (await find()).verify(token, clock()),
   }
-}
-
-function isPending(code: string): boolean {
-  return code === 'authorization_pending' || code === 'slow_down'
 }
 
 async function explained<T>(work: () => Promise<T>): Promise<T> {

@@ -151,7 +151,7 @@ export function createOidcRoutes(deps: OidcRouteDeps): OidcRoutes {
         deps.refused(credentials.addressOf(request), error.message)
       throw error
     })
-    if (opened === null) return sendJson(exchange, 202, { status: 'pending' })
+    if (typeof opened === 'string') return sendJson(exchange, 202, { status: opened })
     const { text: token, name, roles, seconds } = opened
     sendJson(exchange, 201, { token, name, roles, seconds })
   }

@@ -1,0 +1,84 @@
+/** `rollcall login` and `rollcall logout`: a person signs in with a browser, on this machine or any other (OAuth 2.0 device authorization). */
+import { setTimeout as pause } from 'node:timers/promises'
+import { ApiError } from '../client/client.ts'
+import { oneLine } from './show.ts'
+import { findStoredSession, storeSession } from './stored-sessions.ts'
+
+interface Begun {
+  readonly userCode: string
+  readonly verificationUri: string
+  readonly verificationUriComplete: string | null
+  /** Seconds. */
+  readonly interval: number
+  readonly handle: string
+}
+
+interface Opened {
+  readonly token: string
+  readonly name: string
+  readonly roles: readonly string[]
+  readonly seconds: number
+}
+
+type Tell = (line: string) => void
+
+/** Throws an ApiError. */
+export async function login(url: string, env: NodeJS.ProcessEnv, tell: Tell, signal: AbortSignal): Promise<void> {
+  const { body } = await send<Begun>(url, 'POST', 'session/oidc/device')
+  const address = body.verificationUriComplete ?? body.verificationUri
+  tell(
+    `Open ${oneLine(address)}\nand confirm the code ${oneLine(body.userCode)}. Confirm no code that you did not ask for.`,
+  )
+  // RFC 8628, 3.5: ask no more often than the issuer says.
+  for (let seconds = body.interval; ; ) {
+    await pause(seconds * 1_000, undefined, { signal })
+    const asked = await send<Opened & { readonly status?: string }>(url, 'POST', 'session/oidc/device/token', {
+      body: JSON.stringify({ handle: body.handle }),
+    })
+    if (asked.status === 202) {
+      if (asked.body.status === 'slow down') seconds += 5
+      continue
+    }
+    const { token, name, roles, seconds: lasting } = asked.body
+    const endsAt = Date.now() + lasting * 1_000
+    await storeSession(url, { token, name, endsAt }, env)
+    tell(
+      `Signed in as ${name} with the role ${roles.join(', ')}, until ${new Date(endsAt).toISOString()} at the latest.`,
+    )
+    return
+  }
+}
+
+export async function logout(url: string, env: NodeJS.ProcessEnv, tell: Tell): Promise<void> {
+  const session = await findStoredSession(url, env)
+  // The session of this machine ends even if the server is unreachable.
+  await storeSession(url, null, env)
+  if (session === null) return tell(`You are not signed in to ${url}.`)
+  await send(url, 'DELETE', 'session', { headers: { authorization: `Bearer ${session.token}` } })
+  tell(`Signed out of ${url}.`)
+}
+
+async function send<Body>(
+  url: string,
+  method: string,
+  path: string,
+  { headers = {}, body = null }: { headers?: Readonly<Record<string, string>>; body?: string | null } = {},
+): Promise<{ readonly status: number; readonly body: Body }> {
+  const response = await fetch(`${url.replace(/\/+$/, '')}/${path}`, {
+    method,
+    headers: { 'content-type': 'application/json', ...headers },
+    body,
+    signal: AbortSignal.timeout(30_000),
+  }).catch((error: Error) => {
+    throw new ApiError(
+      'UNREACHABLE',
+      `can't reach the server at ${url}: ${(error.cause as Error)?.message ?? error.message}`,
+    )
+  })
+  const { status } = response
+  const answer = await response.json().catch(() => ({}))
+  if (response.ok) return { status, body: answer }
+  if (status === 404 && path.startsWith('session/oidc') && !/device authorization/.test(answer.detail ?? ''))
+    throw new ApiError('NOT_FOUND', `the server at ${url} has no sign-in for persons: use an API key`, { status })
+  throw new ApiError(answer.code ?? 'NO_ANSWER', answer.detail ?? `the server answers HTTP ${status}`, { status })
+}
