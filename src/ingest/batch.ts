@@ -24,7 +24,7 @@ export interface Waiting {
   readonly reject: (error: unknown) => void
 }
 
-/** Commands that another server handed over (hand-over.ts). They are written together or not at all. */
+/** Commands that another server handed over (servers/hand-over.ts). They are written together or not at all. */
 export interface HandedBatch {
   readonly name: BatchName
   readonly commands: readonly Command<unknown>[]

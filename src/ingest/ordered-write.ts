@@ -30,13 +30,13 @@ import {
 } from './batch.ts'
 import { changesOf } from './changes.ts'
 import { writeInParts } from './divided-write.ts'
-import type { HandOver } from './hand-over.ts'
+import type { HandOver } from './servers/hand-over.ts'
 import { createUnitOfWork } from './unit-of-work.ts'
 import { forget, type WriterOptions, type WriterState } from './writer-state.ts'
 
 /** The latest attempt to write a batch. */
 export interface Attempt {
-  /** Where it is recorded: this writer, or one of its lanes (follower.ts). */
+  /** Where it is recorded: this writer, or one of its lanes (servers/follower.ts). */
   readonly writer: string
   /** Each attempt has a number greater than all before it, so that a late statement is not mistaken for a later attempt. */
   number: number

@@ -89,7 +89,7 @@ export function hasInbox(writer: string): boolean {
 /** More would make the batches smaller: two are under way most of the time. */
 const laneCount = 4
 
-/** Names in `batches` for what this writer hands over (follower.ts). */
+/** Names in `batches` for what this writer hands over (servers/follower.ts). */
 export function lanesOf(writer: string): readonly string[] {
   return Array.from({ length: laneCount }, (_, lane) => `${writer}.${lane}`)
 }

@@ -2,7 +2,7 @@
  * The first file of the writer: the queue. One batch is one transaction. The commands that arrive while it is written are the next batch.
  *
  *   submit → queue → batch ─┬─ everything it needs is cached, no other server writes → optimistic-pipeline.ts: one statement
- *                           ├─ another server writes for this one                    → follower.ts: handed over to that server
+ *                           ├─ another server writes for this one                    → servers/follower.ts: handed over to that server
  *                           └─ otherwise                                             → ordered-write.ts: under the head's lock
  *                                                                                 → answers, then the feed
  *
@@ -11,10 +11,10 @@
 import type { Revision } from '../domain/values.ts'
 import { type Batch, type HandedBatch, isDivided, takeNext, unavailable, type Waiting } from './batch.ts'
 import type { Command } from './command.ts'
-import { createFollower } from './follower.ts'
-import { createHandOver } from './hand-over.ts'
 import { createPipeline } from './optimistic-pipeline.ts'
 import { createOrderedWrite } from './ordered-write.ts'
+import { createFollower } from './servers/follower.ts'
+import { createHandOver } from './servers/hand-over.ts'
 import { createWriterState, type WriterOptions, type WriterState } from './writer-state.ts'
 
 export type { WriterOptions } from './writer-state.ts'

@@ -1,7 +1,7 @@
 /** Serialized commands, which one server can hand over to another. Nearly all commands of a fleet have this form. */
-import type { Command, Portable } from './command.ts'
-import { spending } from './commands/device.ts'
-import { countDeviations, hearDevices, recordReport } from './commands/report.ts'
+import type { Command, Portable } from '../command.ts'
+import { spending } from '../commands/device.ts'
+import { countDeviations, hearDevices, recordReport } from '../commands/report.ts'
 
 export function toCommand(portable: Portable): Command<unknown> {
   const command = build(portable)

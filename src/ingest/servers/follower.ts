@@ -10,12 +10,12 @@
  *
  * Lanes overtake each other. So the commands about one device are in one lane at a time: a command waits while its device is in another.
  */
-import { largestMessage } from '../store/database.ts'
-import { type BatchRecord, toAscii } from '../store/write/batches.ts'
-import { type Outcome, settle, takeNext, type Waiting } from './batch.ts'
+import { largestMessage } from '../../store/database.ts'
+import { type BatchRecord, toAscii } from '../../store/write/batches.ts'
+import { type Outcome, settle, takeNext, type Waiting } from '../batch.ts'
+import type { Attempt, OrderedWrite } from '../ordered-write.ts'
+import { lanesOf, type WriterOptions, type WriterState } from '../writer-state.ts'
 import type { HandOver } from './hand-over.ts'
-import type { Attempt, OrderedWrite } from './ordered-write.ts'
-import { lanesOf, type WriterOptions, type WriterState } from './writer-state.ts'
 
 export interface Follower {
   /** Batches that are handed over and not settled. */

@@ -17,13 +17,13 @@
  *   refuses (it follows another)        the batch is written here
  *   does not answer in time             the batch is looked up under the lock, and written here if it is not there
  */
-import { largestMessage } from '../store/database.ts'
-import { type BatchRecord, inboxOf, readBatches, readStamp, writerOf } from '../store/write/batches.ts'
-import type { BatchName } from '../store/write/contract.ts'
-import type { HandedBatch } from './batch.ts'
-import type { Portable } from './command.ts'
+import { largestMessage } from '../../store/database.ts'
+import { type BatchRecord, inboxOf, readBatches, readStamp, writerOf } from '../../store/write/batches.ts'
+import type { BatchName } from '../../store/write/contract.ts'
+import type { HandedBatch } from '../batch.ts'
+import type { Portable } from '../command.ts'
+import { hasInbox, lanesOf, type WriterOptions, type WriterState } from '../writer-state.ts'
 import { toCommand } from './portable.ts'
-import { hasInbox, lanesOf, type WriterOptions, type WriterState } from './writer-state.ts'
 
 export interface HandOver {
   /** The server that writes for this one; null: none. */
