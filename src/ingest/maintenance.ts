@@ -46,6 +46,12 @@ export interface MaintenanceOptions {
 
 const day = 24 * 60 * 60 * 1000
 const chunk = 500
+/**
+ * Entries that are followed in one statement: more, the longer the duty is behind. Each statement also reads the durations that are known of the steps
+ * that it comes by, and those are the same for many entries. The embedded database answers nothing else meanwhile.
+ */
+const fewestFollowed = 1_000
+const mostFollowed = { postgres: 8_000, pglite: 1_000 }
 /** Standstills in one search. The number is small, so that a planner without statistics prefers the index to a scan of the table. */
 const fewFound = 100
 
@@ -187,8 +193,8 @@ function createStandstill({ database, writer, stalling }: MaintenanceOptions): D
     let cursor = await readFollowed(session)
     if (old < 0) return cursor
     const newest = seen[0]?.revision ?? 0
-    while (cursor < newest) {
-      const read = await followSteps(session, cursor, newest, 2 * chunk)
+    for (let entries = fewestFollowed; cursor < newest; entries = Math.min(2 * entries, mostFollowed[database.kind])) {
+      const read = await followSteps(session, cursor, newest, entries)
       if (read === null || isOver()) return null
       cursor = read.cursor
     }

@@ -17,7 +17,10 @@ import { type Store, stores } from '../support/stores.ts'
 
 const day = 86_400_000
 
-async function open(store: Store, meddle: (text: string) => Promise<void>) {
+/** A list is the answer. Without one, the database answers. */
+type Meddle = (text: string, parameters?: readonly unknown[]) => Promise<unknown>
+
+async function open(store: Store, meddle: Meddle) {
   const road = await createRoad(await openFresh(store), { writer: { clock: () => now } })
   onTestFinished(() => road.close())
   let now = Date.now()
@@ -53,10 +56,10 @@ async function open(store: Store, meddle: (text: string) => Promise<void>) {
 }
 
 /** Every statement passes `meddle` first. */
-function meddling(database: Database, meddle: (text: string) => Promise<void>): Database {
-  const run: Session['run'] = async (text, parameters) => {
-    await meddle(text)
-    return database.session.run(text, parameters)
+function meddling(database: Database, meddle: Meddle): Database {
+  const run: Session['run'] = async <T extends object>(text: string, parameters?: readonly unknown[]) => {
+    const rows = await meddle(text, parameters)
+    return Array.isArray(rows) ? (rows as T[]) : database.session.run<T>(text, parameters)
   }
   return { ...database, session: { ...database.session, run } }
 }
@@ -145,6 +148,23 @@ describe.each(stores)('a background duty on $name', (store) => {
       expect(metrics).toContain(`rollcall_duty_failures{duty="${name}"} 0`)
     }
     expect(await (await fetch(`${server.url}/readyz`)).json()).toEqual({ status: 'ready' })
+  })
+})
+
+describe.each(stores)('the duty that follows durations on $name', (store) => {
+  it('reads more entries at a time, the longer it is behind', async () => {
+    const asked: number[] = []
+    const { keeper, pass } = await open(store, async (text, [cursor, newest, entries] = []) => {
+      if (!text.includes('insert into step_durations')) return
+      asked.push(Number(entries))
+      return [{ cursor: asked.length < 6 ? Number(cursor) + 1 : Number(newest), entries }]
+    })
+    pass(61_000)
+    await keeper.tick()
+    expect(asked).toEqual(
+      store.name === 'PostgreSQL' ? [1_000, 2_000, 4_000, 8_000, 8_000, 8_000] : Array.from(asked, () => 1_000),
+    )
+    expect(asked.length).toBe(6)
   })
 })
 
