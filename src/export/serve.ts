@@ -49,7 +49,10 @@ export async function serveExport(
     const tally = createTally(kind.columns)
     const body = bodyOf(first, read, await format.encode(kind.columns, after !== null), tally)
     if (isManifest) {
-      for await (const _ of body) if (response.destroyed) return
+      for await (const _ of body) {
+        if (response.destroyed) return
+        stayOpen(response)
+      }
       const figures = tally.figures()
       const manifest = { kind: name, format: format.name, location, revision: textOf(extent.revision), ...figures }
       answer(exchange, 200, 'application/json', JSON.stringify({ ...manifest, columns: kind.columns }), privately)
@@ -93,10 +96,14 @@ const textOf = (revision: number | null): string | null => (revision === null ? 
 /** Waits while the client reads slowly. False: the client is gone. */
 async function send(response: ServerResponse, bytes: Buffer): Promise<boolean> {
   if (response.destroyed) return false
-  // Where few rows match, nothing is sent for long. The connection is not idle.
-  if (bytes.length === 0) response.socket?.setTimeout(response.socket.timeout ?? 0)
+  if (bytes.length === 0) stayOpen(response)
   else if (!response.write(bytes)) await drained(response)
   return !response.destroyed
+}
+
+/** Where few rows match, nothing is sent for long. The connection is not idle. */
+function stayOpen({ socket }: ServerResponse): void {
+  socket?.setTimeout(socket.timeout ?? 0)
 }
 
 function drained(response: ServerResponse): Promise<void> {

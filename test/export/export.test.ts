@@ -230,6 +230,7 @@ describe.each(stores)('GET /export on $name', (store) => {
     ['changes?after=1&after=2', ['after']],
     ['changes?format=xml', ['format']],
     ['changes?after=x', ['after']],
+    ['changes?after=9999999999999999', ['after']],
     ['reports?after=5', ['after']],
     ['devices?after=x', ['after']],
     ['devices?after=service.x', ['after']],

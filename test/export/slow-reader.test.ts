@@ -44,7 +44,8 @@ beforeAll(async () => {
     seen.responses.push(response)
     const exchange = { request, response, bodies: admission.bodies, method: 'GET', path: '', id: '' }
     serveExport(deps, exchange, everyone, 'changes', false)
-      .catch(() => response.writeHead(500).end())
+      // As rest/server.ts does.
+      .catch(() => (response.headersSent ? response.destroy() : response.writeHead(500).end()))
       .finally(() => {
         seen.ended += 1
       })
@@ -115,10 +116,22 @@ it('stops reading when the client leaves', async () => {
   expect(seen.snapshots - before).toBeLessThan(3)
 })
 
-it('ends with the credential, and counts as a stream until then', async () => {
+it('ends without its end when retention overtakes it', async () => {
   const ended = seen.ended
   const socket = beginSlowly()
   await waits(4)
+  const [head] = await api.road.database.session.run<{ tail: number }>('select tail from log_head')
+  await api.road.database.session.run('update log_head set tail = revision')
+  const chunks = await socket.toArray()
+  expect(Buffer.concat(chunks).toString().endsWith('0\r\n\r\n')).toBe(false)
+  await expect.poll(() => seen.ended).toBe(ended + 1)
+  await api.road.database.session.run('update log_head set tail = $1::bigint', [head?.tail])
+})
+
+it('ends with the credential, and counts as a stream until then', async () => {
+  const ended = seen.ended
+  const socket = beginSlowly()
+  await waits(5)
   expect((await fetch(url)).status).toBe(500)
   seen.end()
   socket.resume()

@@ -38,22 +38,16 @@ export function openArchive(directory: string, database: Database): Archive {
 }
 
 export function createArchive(storage: Storage, database: Database, limits = usual): Archive {
-  const known = new Map<string, Progress>()
-
+  /** Read anew each time: another server may have continued, and an archive that is gone holds no copies. */
   async function progressOf(table: ArchivedTable): Promise<Progress> {
     const id = await databaseId(database.session)
-    const kept = known.get(table.kind)
-    if (kept?.database === id) return kept
     const text = (await storage.get(progressFile(table)))?.toString('utf8')
     const stored: Progress | null = text === undefined ? null : JSON.parse(text)
-    const progress = stored?.database === id ? stored : { database: id, copied: 0, unit: null }
-    known.set(table.kind, progress)
-    return progress
+    return stored?.database === id ? stored : { database: id, copied: 0, unit: null }
   }
 
   async function note(table: ArchivedTable, progress: Progress): Promise<void> {
     await storage.put(progressFile(table), Buffer.from(`${JSON.stringify(progress)}\n`))
-    known.set(table.kind, progress)
   }
 
   /** Writes the next file of a unit. Null: it was the last one. */

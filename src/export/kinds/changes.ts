@@ -10,7 +10,7 @@ import { requireRetained } from '../../store/read/past.ts'
 import { targetsByKey } from '../../store/read/targets.ts'
 import { columnsOf, type Row, rolloutColumns, targetColumns } from '../columns.ts'
 import { changeFilterOf, conditionParameters, conditionsOf } from '../conditions.ts'
-import { cursorNumbers, givenIn, type Query, timeIn } from '../query.ts'
+import { cursorNumbers, givenIn, type Query, refused, timeIn } from '../query.ts'
 import { momentParameters, rangeOf } from './bounds.ts'
 import type { Extent, Kind, Sessions } from './kind.ts'
 import { inRollout, onTarget } from './places.ts'
@@ -87,6 +87,7 @@ function createExtent({ from, to, first, last }: Bounds, filter: ChangeFilter, q
     },
     async read(sessions, after) {
       const [given = first] = after === null ? [] : cursorNumbers(after, 1)
+      if (given > to) throw refused('after', `is after ${to}, the revision of this export`)
       const start = await requireRetained(sessions.whole, Math.max(given, first))
       if (start >= last) return { rows: [], next: null }
       const found = await readLog(sessions.whole, start, entries, last)

@@ -159,9 +159,10 @@ export async function findArchivable(
   // No index has the times of the log. Its first entries are the oldest.
   const [row] = await session.run<{ bound: number | null }>(
     `select max(${key}) filter (where is_old) as bound from (
-       select ${key}, bool_and(${time} < $3::timestamptz) over (order by ${key}) as is_old, first_value(${time}) over (order by ${key}) as oldest
-       from (select ${key}, ${time} from ${name} where ${key} > $1::bigint order by ${key} limit $4::int) first_entries) marked
-     where oldest < $2::timestamptz`,
+       select ${key}, bool_and(${time} < $3::timestamptz) over (order by ${key}) as is_old
+       from (select ${key}, ${time} from ${name} where ${key} > $1::bigint
+         and (select ${time} from ${name} where ${key} > $1::bigint order by ${key} limit 1) < $2::timestamptz
+         order by ${key} limit $4::int) first_entries) marked`,
     [copied, iso(due), iso(before), most],
   )
   return row?.bound ?? null
