@@ -40,6 +40,7 @@ async function newKey(): Promise<Key> {
 
 export async function startIssuer(options: IssuerOptions = {}): Promise<Issuer> {
   const { tokenSeconds = 600, clientSecret = 'a-client-secret-for-tests-only' } = options
+  const [secretMethod = 'client_secret_basic'] = options.configuration?.clientAuthMethods ?? []
   const clientId = `rollcall-${randomUUID()}`
   const groups = new Map(Object.entries(options.groups ?? {}))
   const keys = [await newKey(), await newKey()]
@@ -70,7 +71,7 @@ export async function startIssuer(options: IssuerOptions = {}): Promise<Issuer> 
           client_id: clientId,
           ...(clientSecret === null
             ? { token_endpoint_auth_method: 'none' as const }
-            : { client_secret: clientSecret }),
+            : { client_secret: clientSecret, token_endpoint_auth_method: secretMethod }),
           grant_types: ['authorization_code', 'refresh_token', 'urn:ietf:params:oauth:grant-type:device_code'],
           response_types: ['code'],
           id_token_signed_response_alg: 'ES256',

@@ -1,4 +1,7 @@
 /** OIDC sign-in, composed. Only this folder loads openid-client, and only a server with OIDC_ISSUER loads this folder. */
+import { DomainError } from '../../domain/errors.ts'
+import { networkOf } from '../../limits/address.ts'
+import { createBuckets } from '../../limits/rate.ts'
 import type { Log } from '../../log.ts'
 import type { Credentials } from '../api/credentials.ts'
 import type { OidcConfig } from './config.ts'
@@ -26,6 +29,9 @@ export interface OidcDeps extends Pick<OidcSessionDeps, 'database' | 'writer' | 
   readonly refused: (address: string, why: string) => void
 }
 
+/** Requests to the issuer that one address causes: as a burst, and milliseconds until one more. Otherwise Rollcall would pass a flood on to it. */
+const [burst, refill] = [60, 500]
+
 /** Milliseconds between looks for sessions that are due for a refresh. */
 const interval = 1_000
 
@@ -36,6 +42,7 @@ export function createOidc(deps: OidcDeps): Oidc {
   const failed = (error: unknown): void =>
     log.warn({ error }, 'a session of OIDC was not refreshed: trying again until it expires')
   const sessions = createOidcSessions({ ...deps, issuer, seal, failed })
+  const takes = createBuckets(burst, refill)
   const signIn = createSignIn({ issuer, sessions, seal, database, clock })
   const device = createDeviceSignIn({ issuer, sessions, seal, clock })
 
@@ -63,6 +70,11 @@ export function createOidc(deps: OidcDeps): Oidc {
     signIn,
     device,
     signOut,
+    admit(address) {
+      if (takes(networkOf(address), clock())) return
+      const facts = { retryAfterSeconds: 1 }
+      throw new DomainError('TOO_MANY', 'too many sign-ins from this address: retry later', { facts })
+    },
     acceptLogoutToken: (token, address) => acceptLogoutToken({ issuer, sessions, database, clock }, token, address),
     refused,
   })

@@ -36,6 +36,8 @@ export interface OidcRouteDeps {
   readonly device: DeviceSignIn
   /** Returns the issuer's address that ends its own session. */
   readonly signOut: (cookie: string, address: string, returnTo: string) => Promise<string | null>
+  /** Throws TOO_MANY. Called before the issuer is asked. */
+  readonly admit: (address: string) => void
   readonly acceptLogoutToken: (token: string, address: string) => Promise<void>
   readonly refused: (address: string, why: string) => void
 }
@@ -105,7 +107,9 @@ export function createOidcRoutes(deps: OidcRouteDeps): OidcRoutes {
   const callback = forPersons(async (exchange) => {
     const { request } = exchange
     const record = cookieOf(request, loginCookie(request))
-    const opened = await signIn.end(record, queryOf(request), credentials.addressOf(request))
+    const address = credentials.addressOf(request)
+    deps.admit(address)
+    const opened = await signIn.end(record, queryOf(request), address)
     const session = credentials.setSession(request, opened.text, opened.seconds)
     const location = opened.returnTo
     send(exchange, 302, '', { ...uncached, location, 'set-cookie': [session, setLogin(request, '', 0)] })
@@ -139,6 +143,7 @@ export function createOidcRoutes(deps: OidcRouteDeps): OidcRoutes {
 
   const beginDevice: Handle = async (exchange) => {
     credentials.requireOwnPage(exchange.request)
+    deps.admit(credentials.addressOf(exchange.request))
     sendJson(exchange, 200, await device.begin())
   }
 
@@ -146,9 +151,11 @@ export function createOidcRoutes(deps: OidcRouteDeps): OidcRoutes {
     const { request } = exchange
     credentials.requireOwnPage(request)
     const text = await formOf(exchange, 'application/json')
-    const opened = await device.end(handleIn(text), credentials.addressOf(request)).catch((error: unknown) => {
+    const address = credentials.addressOf(request)
+    deps.admit(address)
+    const opened = await device.end(handleIn(text), address).catch((error: unknown) => {
       if (error instanceof DomainError && ['UNAUTHENTICATED', 'FORBIDDEN'].includes(error.code))
-        deps.refused(credentials.addressOf(request), error.message)
+        deps.refused(address, error.message)
       throw error
     })
     if (typeof opened === 'string') return sendJson(exchange, 202, { status: opened })

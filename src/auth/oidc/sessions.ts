@@ -94,6 +94,8 @@ export function createOidcSessions(deps: OidcSessionDeps): OidcSessions {
   }
 
   async function refresh(row: OidcSessionRow): Promise<void> {
+    // A former issuer's token is not for this one.
+    if (row.issuer !== config.issuer) return
     const tokens = seal.open<Tokens>(purpose, row.sealed)
     // A public client: the server that opened the session has the key.
     if (!tokens?.refreshToken) return
