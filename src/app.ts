@@ -194,6 +194,14 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     (await import('./mqtt/mqtt.ts')).createMqtt({
       ...{ config: config.mqtt, deviceAuth, database, writer, hub: feed.hub, admission, metrics, refused, log, clock },
     })
+  const traces =
+    config.traces &&
+    (await (
+      await import('./traces/traces.ts')
+    ).createTraces({
+      ...{ config: config.traces, database, hub: feed.hub, log, clock },
+      ...(timeouts.duties && { interval: timeouts.duties }),
+    }))
   const server = createHttpServer({
     tls,
     routes: { ...exportRoutes({ database, deadline, admission, auth }), ...oidc?.routes },
@@ -236,6 +244,7 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     await within(closeTimeout, trail.close())
     await within(closeTimeout, outgoing.stop())
     if (mqtt) await within(closeTimeout, mqtt.stop())
+    if (traces) await within(closeTimeout, traces.stop())
     await graphql.dispose()
     feed.close()
     await within(closeTimeout, writer.drain())

@@ -50,6 +50,7 @@ import { defaultLimits, type LimitsConfig } from './limits/limits.ts'
 import type { MqttConfig } from './mqtt/connection.ts'
 import type { AaiConfig } from './sinks/aai.ts'
 import type { StoreConfig } from './store/open.ts'
+import { type TracesConfig, tracesConfig, tracesVariables } from './traces/config.ts'
 
 export interface Config {
   readonly server: {
@@ -95,6 +96,8 @@ export interface Config {
   readonly git: GitConfig
   /** Null: no MQTT. */
   readonly mqtt: MqttConfig | null
+  /** Null: no traces are exported. */
+  readonly traces: TracesConfig | null
   readonly logLevel: LogLevel
   readonly auth: {
     readonly device: DeviceAuthConfig
@@ -172,6 +175,7 @@ const environment = z.object({
   GIT_DIRECTORY: z.string().nullable().default(null),
   GIT_PROCESSES: processes.default(defaultLimits.git.processes),
   ...mqttVariables,
+  ...tracesVariables,
   LOG_LEVEL: logLevel.default('info'),
   DEVICE_AUTH: anyOf(['open', 'token', 'signature', 'mtls']).optional(),
   DEVICE_PROVISION: flag.default(false),
@@ -261,6 +265,7 @@ export function parseConfig(env: Environment): Config {
     },
     git: { program: v.GIT === 'off' ? null : v.GIT, path: env.PATH ?? '', directory: v.GIT_DIRECTORY },
     mqtt: mqttConfig(v),
+    traces: tracesConfig(v),
     logLevel: v.LOG_LEVEL,
     auth: {
       device: {

@@ -43,6 +43,9 @@ describe('a configuration with problems', () => {
       MQTT_PREFIX: '/fleet',
       MQTT_SESSIONS: '0',
       MQTT_PUBLISH: 'site=berlin',
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://root:secret@collector:4318',
+      OTEL_EXPORTER_OTLP_HEADERS: 'secret',
+      OTEL_SERVICE_NAME: 'a\tb',
       LOG_LEVEL: 'loud',
       DEVICE_PROVISION: 'perhaps',
       DEVICE_JWT_JWKS_URL: 'ftp://x',
@@ -94,6 +97,11 @@ describe('a configuration with problems', () => {
     for (const name of ['DATABASE_URL', 'DATABASE_READ_URL'])
       expect(refusalOf({ [name]: 'mysql://root:secret@db/x' }).message).not.toContain('secret')
     expect(refusalOf({ MQTT_URL: 'mqtt://root:secret@broker' }).message).not.toContain('secret')
+    for (const [name, value] of [
+      ['ENDPOINT', 'http://root:secret@collector'],
+      ['HEADERS', 'secret'],
+    ] as const)
+      expect(refusalOf({ [`OTEL_EXPORTER_OTLP_${name}`]: value }).message).not.toContain('secret')
   })
 })
 

@@ -34,6 +34,7 @@ describe('the configuration', () => {
       clusters: { watched: [], kubeconfig: null },
       git: { program: 'git', path: '', directory: null },
       mqtt: null,
+      traces: null,
       logLevel: 'info',
       auth: {
         device: {
@@ -107,6 +108,9 @@ describe('the configuration', () => {
       MQTT_PREFIX: 'plant/fleet',
       MQTT_SESSIONS: '4',
       MQTT_PUBLISH: 'label:site=berlin',
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'https://collector.example/otlp/',
+      OTEL_EXPORTER_OTLP_HEADERS: 'Authorization=Bearer%20one, x-tenant=plant',
+      OTEL_SERVICE_NAME: 'plant rollcall',
       LOG_LEVEL: 'debug',
       DEVICE_AUTH: 'open,token,signature,mtls',
       DEVICE_PROVISION: 'true',
@@ -198,6 +202,11 @@ describe('the configuration', () => {
         prefix: 'plant/fleet',
         sessions: 4,
         publish: { scope: { labels: [{ key: 'site', value: 'berlin' }], projects: null } },
+      },
+      traces: {
+        url: 'https://collector.example/otlp/v1/traces',
+        headers: { Authorization: 'Bearer one', 'x-tenant': 'plant' },
+        service: 'plant rollcall',
       },
       logLevel: 'debug',
       auth: {

@@ -1,0 +1,181 @@
+/**
+ * Exports the rollouts as traces, from a durable cursor into the log. One replica at a time holds the lease.
+ *
+ *   lease → read the log after the cursor → spans of what began or ended → the collector has them → note the cursor
+ *
+ * A replica that dies after the collector has the spans sends them again, with the same IDs.
+ */
+import { randomUUID } from 'node:crypto'
+import type { Change } from '../domain/change.ts'
+import type { Millis, Revision } from '../domain/values.ts'
+import type { Hub } from '../feed/hub.ts'
+import type { Log } from '../log.ts'
+import { readHead } from '../store/connection/log-head.ts'
+import type { Database, Session } from '../store/database.ts'
+import { pageChanges, readLog } from '../store/read/changes/changes.ts'
+import { holdLeases, releaseLeases } from '../store/read/cluster-watch.ts'
+import { deploymentsByKey } from '../store/read/deployments.ts'
+import { type RolloutRow, rolloutsByKey } from '../store/read/rollouts/rollouts.ts'
+import { notePublished, readPublished } from '../store/sinks/published.ts'
+import type { TracesConfig } from './config.ts'
+import { createExporter, type Exporter } from './exporter.ts'
+import { attemptSpans, beginsAttempt, endsAttempt, rolloutSpan, type Span, type TracedRollout } from './spans.ts'
+
+export interface TracesOptions {
+  readonly config: TracesConfig
+  readonly database: Database
+  readonly hub: Pick<Hub, 'onMove'>
+  readonly log: Log
+  readonly clock: () => Millis
+  /** Milliseconds between rounds without a change, and after a failure. A lease lasts six of them. */
+  readonly interval?: number
+}
+
+export interface Traces {
+  stop(): Promise<void>
+}
+
+/** The name of the cursor and of the lease. */
+const name = 'traces'
+/** Entries of the log that are read at a time. */
+const step = 500
+/** Spans in one request. */
+const most = 500
+/** Changes of an attempt. An attempt with more begins with the oldest of them. */
+const longest = 1_000
+
+export async function createTraces({
+  config,
+  database,
+  hub,
+  log,
+  clock,
+  interval = 5_000,
+}: TracesOptions): Promise<Traces> {
+  const { session } = database
+  // What was before traces were configured is not exported.
+  if ((await readPublished(session, name)) === null)
+    await notePublished(session, { name, at: clock(), seconds: 0, cursor: (await readHead(session)).revision })
+  const holder = randomUUID()
+  const exporter = createExporter(config)
+  let isStopped = false
+  let isWanted = false
+  let isFailing = false
+  let work: Promise<void> | null = null
+
+  async function round(): Promise<void> {
+    const now = clock()
+    const held = await holdLeases(session, { names: [name], holder, now, term: 6 * interval })
+    if (!held.has(name)) return
+    const began = performance.now()
+    const head = await readHead(session)
+    let cursor = (await readPublished(session, name)) ?? head.revision
+    if (cursor < head.tail) log.warn({ from: cursor, to: head.tail }, 'traces are missing: their changes have expired')
+    cursor = Math.min(Math.max(cursor, head.tail), head.revision)
+    do {
+      const changes = await readLog(session, cursor, step, head.revision)
+      const reached = changes.at(-1)?.revision ?? head.revision
+      await sendAll(exporter, await spansOf(session, changes, cursor))
+      cursor = reached
+      await notePublished(session, { name, at: clock(), seconds: (performance.now() - began) / 1_000, cursor })
+    } while (cursor < head.revision && !isStopped && clock() < now + 3 * interval)
+    isWanted ||= cursor < head.revision
+    isFailing = false
+  }
+
+  async function run(): Promise<void> {
+    while (isWanted && !isStopped) {
+      isWanted = false
+      try {
+        await round()
+      } catch (error) {
+        if (!isFailing && !isStopped) log.warn({ error }, 'traces were not exported: trying again')
+        isFailing = true
+        await notePublished(session, { name, at: clock(), seconds: 0, cursor: null }).catch(() => undefined)
+        return
+      }
+    }
+  }
+
+  function look(): void {
+    isWanted = true
+    work ??= run().finally(() => {
+      work = null
+    })
+  }
+  const leave = hub.onMove(() => {
+    if (!isFailing) look()
+  })
+  const timer = setInterval(look, interval)
+  look()
+
+  return {
+    async stop() {
+      isStopped = true
+      leave()
+      clearInterval(timer)
+      await work
+      await releaseLeases(session, [name], holder).catch(() => undefined)
+      await exporter.close()
+    },
+  }
+}
+
+async function sendAll(exporter: Exporter, spans: readonly Span[]): Promise<void> {
+  for (let from = 0; from < spans.length; from += most) await exporter.send(spans.slice(from, from + most))
+}
+
+/** The spans that `changes` complete. `after`: the revision before them. */
+async function spansOf(session: Session, changes: readonly Change[], after: Revision): Promise<readonly Span[]> {
+  const last = changes.at(-1)?.revision ?? after
+  const keys = [...new Set(changes.flatMap(({ rolloutKey }) => rolloutKey ?? []))]
+  const rollouts = await rolloutsByKey(session, keys, null)
+  const begun = [...rollouts.values()].map(toTraced).filter(({ created: { revision } }) => {
+    return revision > after && revision <= last
+  })
+  const ended = changes.filter(endsAttempt)
+  const deployments = await deploymentsByKey(
+    session,
+    [...new Set(ended.flatMap((one) => one.deploymentKey ?? []))],
+    null,
+  )
+  const spans = begun.map(rolloutSpan)
+  for (const end of ended) {
+    const deployment = deployments.get(end.deploymentKey ?? 0)
+    const rollout = rollouts.get(end.rolloutKey ?? 0)
+    if (!deployment || !rollout) continue
+    const attempt = [...(await attemptOf(session, end)), ...restOfReport(changes, end)]
+    spans.push(...attemptSpans(attempt, { ...deployment, rollout: toTraced(rollout) }))
+  }
+  return spans
+}
+
+const toTraced = ({ key, name: title, kind, project, life: { created } }: RolloutRow): TracedRollout => ({
+  ...{ key, name: title, kind, project, created },
+})
+
+/** What the report that ended an attempt says about components, which follows the change of the deployment. */
+function restOfReport(changes: readonly Change[], end: Change): readonly Change[] {
+  const following = changes.slice(changes.indexOf(end) + 1)
+  const other = following.findIndex(
+    ({ at, deploymentKey, kind }) =>
+      at !== end.at || deploymentKey !== end.deploymentKey || kind === 'DEPLOYMENT_STATE_CHANGED',
+  )
+  return other === -1 ? following : following.slice(0, other)
+}
+
+/** The changes of an attempt, from its beginning to its end. Retention may have removed the beginning. */
+async function attemptOf(session: Session, end: Change): Promise<readonly Change[]> {
+  const key = end.deploymentKey ?? 0
+  const found: Change[] = [end]
+  let before = end.revision
+  while (found.length < longest && !found.some(beginsAttempt)) {
+    const page = { size: 50, after: null, before: String(before), backward: true }
+    const pages = await pageChanges(session, { of: 'deployment', keys: [key] }, {}, page, null)
+    const older = (pages.get(key)?.edges ?? []).map(({ node }) => node)
+    if (older.length === 0) break
+    found.unshift(...older)
+    before = older[0]?.revision ?? before
+  }
+  return found.slice(Math.max(found.findLastIndex(beginsAttempt), 0))
+}

@@ -1,0 +1,48 @@
+/** What is not configured is not loaded. */
+import { describe, expect, it } from 'vitest'
+import { startChild } from './support/child.ts'
+
+/** Prints the files that a server with this environment has loaded when it has started. */
+const script = `
+  const { createRequire, registerHooks } = await import('node:module')
+  const loaded = new Set()
+  registerHooks({ load(url, context, next) { loaded.add(url); return next(url, context) } })
+  const { parseConfig } = await import('./src/config.ts')
+  const { createApp } = await import('./src/app.ts')
+  const { createLog } = await import('./src/log.ts')
+  const { openDatabase } = await import('./src/store/open.ts')
+  const config = parseConfig({ PORT: '0', GIT: 'off', DATA_DIR: 'memory', ...JSON.parse(process.env.GIVEN) })
+  const app = await createApp({ config, database: await openDatabase(config.store), log: createLog({ level: 'silent' }) })
+  console.log('loaded', JSON.stringify([...loaded, ...Object.keys(createRequire(import.meta.url).cache)]))
+  await app.close()
+  process.exit(0)
+`
+
+/** Its own modules, and the libraries that only it has. */
+const connections = {
+  MQTT: [/src\/mqtt\/mqtt\.ts/, /node_modules\/mqtt\//],
+  traces: [/src\/traces\/traces\.ts/, /node_modules\/@opentelemetry\/(exporter|sdk|otlp)/],
+  sign_in: [/src\/auth\/oidc\/oidc\.ts/, /node_modules\/openid-client\//],
+  Parquet: [/src\/export\/serve\.ts/, /node_modules\/hyparquet-writer\//],
+} as const
+
+async function loadedWith(given: Record<string, string>): Promise<readonly string[]> {
+  const child = startChild(script, { GIVEN: JSON.stringify(given) })
+  const files: readonly string[] = JSON.parse((await child.said(/^loaded /)).slice('loaded '.length))
+  return Object.entries(connections).flatMap(([name, patterns]) =>
+    patterns.some((pattern) => files.some((file) => pattern.test(file))) ? [name] : [],
+  )
+}
+
+describe('a server', () => {
+  it('loads no connection to other systems that is not configured', async () => {
+    expect(await loadedWith({})).toEqual([])
+  })
+
+  it.each([
+    ['MQTT', { MQTT_URL: 'mqtt://127.0.0.1:1' }],
+    ['traces', { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' }],
+  ])('loads %s, and nothing else, where that is configured', async (name, given) => {
+    expect(await loadedWith(given)).toEqual([name])
+  })
+})

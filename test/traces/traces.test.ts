@@ -1,0 +1,157 @@
+/** Rollouts as traces: what a collector gets, whatever ends in between. */
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { defaultTimeouts } from '../../src/rest/guard.ts'
+import { type RunningApp, startApp } from '../support/app.ts'
+import { type CollectedSpan, type Collector, startCollector } from '../support/collector.ts'
+import { type EmptyStore, postgresStores, stores } from '../support/stores.ts'
+
+const begin = Date.parse('2041-05-01T08:00:00Z')
+const declare = `mutation ($deployments: [DeploymentDeclaration!]!) {
+  declareDeployments(input: { rollout: { name: "vision" }, deployments: $deployments }) { __typename }
+}`
+const deployments = [1, 2].map((index) => ({
+  ...{ deviceId: `edge-${index}`, deploymentId: `web-${index}`, application: 'web', applicationVersion: '2.0' },
+  components: ['front', 'back'],
+}))
+
+describe.each(stores)('traces on $name', (store) => {
+  let collector: Collector
+  let server: RunningApp
+  let now = begin
+  const env = () => ({
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+    OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20one',
+    OTEL_SERVICE_NAME: 'plant',
+  })
+
+  async function report(index: number, seconds: number, state: string, components: object, error?: object) {
+    now = begin + seconds * 1_000
+    const answer = await server.post(`/device/edge-${index}/deployment/web-${index}/status`, {
+      deploymentId: `web-${index}`,
+      status: { state, ...(error && { error }) },
+      components: Object.entries(components).map(([name, each]) => ({ name, state: each })),
+    })
+    expect(answer.ok).toBe(true)
+  }
+  const named = (name: string): readonly CollectedSpan[] => collector.spans.filter((span) => span.name === name)
+
+  beforeAll(async () => {
+    collector = await startCollector()
+    server = await startApp({ store, env: env(), clock: () => now, timeouts: { ...defaultTimeouts, duties: 50 } })
+  })
+  afterAll(async () => {
+    await server?.stop()
+    await collector?.close()
+  })
+
+  it('have a span for each attempt and each of its components, with what happened in between', async () => {
+    await server.query(declare, { deployments })
+    await expect.poll(() => named('rollout vision')).toHaveLength(1)
+    await report(1, 10, 'pending', {}, { code: 'WAIT', message: 'for others' })
+    await report(1, 20, 'installing', { front: 'installing', back: 'pending' })
+    await report(1, 30, 'installing', { front: 'installed', back: 'installing' })
+    const error = { code: '507', message: 'disk full' }
+    await report(1, 40, 'failed', { front: 'installed', back: 'failed' }, error)
+    await report(1, 60, 'installing', { front: 'installed', back: 'installing' })
+    await report(1, 90, 'installed', { front: 'installed', back: 'installed' })
+    await expect.poll(() => named('install web')).toHaveLength(2)
+
+    const [rollout] = named('rollout vision')
+    const [failed, installed] = named('install web')
+    expect(rollout).toMatchObject({ parentSpanId: '', start: begin, end: begin, service: 'plant' })
+    const seconds = (span?: CollectedSpan) => [span?.start, span?.end].map((time) => ((time ?? 0) - begin) / 1_000)
+    expect([seconds(failed), seconds(installed)]).toEqual([
+      [0, 40],
+      [60, 90],
+    ])
+    for (const span of [failed, installed])
+      expect(span).toMatchObject({ traceId: rollout?.traceId, parentSpanId: rollout?.spanId, service: 'plant' })
+    expect(failed).toMatchObject({ code: 2, message: '507: disk full' })
+    expect(installed).toMatchObject({ code: 1, message: '' })
+    expect(failed?.attributes).toMatchObject({
+      ...{
+        'deployment.id': 'web-1',
+        'deployment.name': 'vision',
+        'deployment.status': 'failed',
+        'device.id': 'edge-1',
+      },
+      ...{ 'error.type': '507', 'rollcall.application': 'web', 'rollcall.application.version': '2.0' },
+      'rollcall.attempt': 1,
+    })
+    expect(installed?.attributes).toMatchObject({ 'deployment.status': 'succeeded', 'rollcall.attempt': 2 })
+    expect(failed?.events.map(({ name, at }) => [name, (at - begin) / 1_000])).toEqual([
+      ['pending', 0],
+      ['waiting', 10],
+      ['installing', 20],
+    ])
+    const parts = (of?: CollectedSpan) =>
+      collector.spans
+        .filter(({ parentSpanId }) => parentSpanId === of?.spanId)
+        .map((span) => [span.name, ...seconds(span), span.code])
+        .toSorted()
+    expect(parts(failed)).toEqual([
+      ['component back', 0, 40, 2],
+      ['component front', 0, 30, 1],
+    ])
+    expect(parts(installed)).toEqual([['component back', 60, 90, 1]])
+    expect(collector.headers.every(({ authorization }) => authorization === 'Bearer one')).toBe(true)
+  })
+
+  it('wait for a collector that refuses them, and are complete afterwards', async () => {
+    const sent = new Set(collector.spans.map(({ spanId }) => spanId))
+    collector.answer(503)
+    await report(2, 100, 'installing', { front: 'installing', back: 'installing' })
+    await report(2, 110, 'installed', { front: 'installed', back: 'installed' })
+    const failures = async () => (await server.app.metrics.print()).match(/duty_failures.*traces.* (\d+)/)?.[1]
+    await expect.poll(async () => Number((await failures()) ?? 0)).toBeGreaterThan(0)
+    expect(server.logged.filter(({ msg }) => msg === 'traces were not exported: trying again')).toHaveLength(1)
+    collector.answer(200)
+    await expect.poll(() => named('install web')).toHaveLength(3)
+    const ids = collector.spans.map(({ spanId }) => spanId)
+    expect([...sent].every((id) => ids.includes(id))).toBe(true)
+    expect(new Set(ids).size).toBe(ids.length)
+  })
+})
+
+describe.each(postgresStores)('traces of several servers on $name', (store) => {
+  let empty: EmptyStore
+  let collector: Collector
+  beforeAll(async () => {
+    empty = await store.create()
+    collector = await startCollector()
+  })
+  afterAll(async () => {
+    await collector?.close()
+    await empty?.drop()
+  })
+
+  it('are sent by one of them, and by the other after it has ended', async () => {
+    const start = () =>
+      startApp({
+        on: { ...empty, drop: async () => {} },
+        env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url },
+        timeouts: { ...defaultTimeouts, duties: 50 },
+      })
+    const [one, two] = [await start(), await start()]
+    onTestFinished(() => two.stop())
+    const play = async (round: number): Promise<void> => {
+      for (const state of ['installing', 'installed'])
+        await Promise.all(
+          Array.from({ length: 20 }, (_, index) =>
+            [one, two][index % 2 === 0 && round === 0 ? 0 : 1]?.post(
+              `/device/d-${index}/deployment/r${round}-${index}/status`,
+              { deploymentId: `r${round}-${index}`, status: { state }, components: [] },
+            ),
+          ),
+        )
+    }
+    const attempts = () => collector.spans.filter(({ name }) => name.startsWith('install '))
+    await play(0)
+    await expect.poll(() => attempts().length).toBe(20)
+    await one.stop()
+    await play(1)
+    await expect.poll(() => attempts().length).toBe(40)
+    const ids = collector.spans.map(({ spanId }) => spanId)
+    expect(new Set(ids).size).toBe(ids.length)
+  })
+})
