@@ -96,6 +96,7 @@ describe('the package', () => {
   it('has every program, each with its help', async () => {
     for (const name of ['serve', 'demo', 'simulate', 'new-epoch'])
       expect((await command(name, '--help')).stdout).toContain(`Usage: rollcall ${name} [options]`)
+    expect((await command('export', '--help')).stdout).toMatch(/^Usage: rollcall export changes/)
     expect((await command('--help')).stdout).toMatch(/^Usage: rollcall <command>.*get deployments/s)
     const { scripts } = JSON.parse(readFileSync(join(folder, 'node_modules/rollcall/package.json'), 'utf8'))
     expect(Object.keys(scripts).filter((name) => /install/.test(name))).toEqual([])

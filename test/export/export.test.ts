@@ -246,6 +246,60 @@ describe.each(stores)('GET /export on $name', (store) => {
     expect(await problem(`/export/${path}`)).toEqual([400, 'application/problem+json', 'BAD_USER_INPUT', fields])
   })
 
+  it('answers every parameter, and masks nothing', async () => {
+    const value = fc.oneof(
+      fc.constantFrom(
+        '0',
+        '1.2',
+        '9'.repeat(20),
+        'begin',
+        'retired.',
+        'service.eyJ',
+        '\0',
+        '\ud800',
+        'a\0=b',
+        'a in (\0)',
+        '!',
+        '[]',
+        '{}',
+      ),
+      fc.constantFrom(
+        '{"text":"\\u0000"}',
+        '{"not":{"and":[]}}',
+        '{"label":{"key":"\\ud800"}}',
+        '{"deviceIds":["\\u0000"]}',
+        'null',
+        '7',
+      ),
+      fc.constantFrom('0001-01-01T00:00:00Z', '9999-12-31T23:59:59.999Z', '2026-02-30T00:00:00Z', 'csv', 'parquet'),
+      fc.string({ unit: 'binary', maxLength: 12 }),
+    )
+    const names = [
+      'format',
+      'after',
+      'afterRevision',
+      'atRevision',
+      'asOf',
+      'since',
+      'before',
+      'selector',
+      'where',
+      'upTo',
+    ]
+    const kinds = ['changes', 'reports', 'deployments', 'devices', 'audit', 'changes/manifest']
+    const query = fc.array(fc.tuple(fc.constantFrom(...names), value), { minLength: 1, maxLength: 3 })
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom(...kinds), query, async (kind, parameters) => {
+        const answer = await get(
+          `/export/${kind}?${new URLSearchParams(parameters.map(([name, text]) => [name, text]))}`,
+        )
+        await answer.arrayBuffer()
+        expect([200, 400, 410]).toContain(answer.status)
+      }),
+      { numRuns: 300 },
+    )
+  })
+
   it('names a range that ends before it begins', async () => {
     const [first, second] = linesOf(await text('/export/changes')).map(({ revision }) => revision)
     expect(await problem(`/export/changes?afterRevision=${second}&atRevision=${first}`)).toEqual([

@@ -88,6 +88,11 @@ const routes: readonly (readonly [methods: string, path: string])[] = [
   ['POST', '/api/cnf-adapter/v1/aai-delete'],
   ['POST DELETE', '/session'],
   ['GET', '/metrics'],
+  ['GET', '/export/changes'],
+  ['GET', '/export/reports'],
+  ['GET', '/export/deployments/manifest'],
+  ['GET', '/export/devices'],
+  ['GET', '/export/audit'],
   ['GET', '/readyz'],
   ['GET', '/{device}'],
   ['GET', '/{page}'],
@@ -111,6 +116,8 @@ const searches = [
   '?apps&clusters',
   '?a[]=1',
   '?status=ready',
+  '?format=csv&where=%7B%22text%22%3A%22%5Cu0000%22%7D',
+  '?format=parquet&selector=a%00%3Db',
 ]
 const accepts = ['application/json', '*/*', 'text/html', 'application/problem+json', 'text/event-stream']
 
