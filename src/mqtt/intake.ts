@@ -1,11 +1,14 @@
 /**
  * Receives the messages of one session.
  *
- *   PUBLISH → its device's lane → committed → answer → PUBACK         in the order of arrival, as MQTT requires
+ *   PUBLISH → its device's lane → committed → answer → PUBACK         the last two in the order of arrival, as MQTT requires for PUBACK
  *
  * The client library acknowledges a message when `handleMessage` calls back, and handles no other message until then: one report a
  * transaction. If `handleMessage` calls back with an error, the library sends nothing and goes on. So each message ends that way, and the
  * acknowledgement is written here after COMMIT. What was not acknowledged when a connection or a process ended is delivered again.
+ *
+ * An answer is sent with its acknowledgement. If it came before, a device could send its next report while the broker still has to deliver
+ * the first one again, behind the next one's state.
  */
 import { generate, type IPublishPacket } from 'mqtt-packet'
 import type { Connection } from './connection.ts'
@@ -27,18 +30,20 @@ export interface Intake {
 export interface IntakeOptions {
   readonly connection: Connection
   readonly lanes: Lanes
-  /** Rejects only if the message must be delivered again. */
-  readonly take: (message: Message) => Promise<void>
+  /** Resolves after COMMIT with what sends the answer. Rejects only if the message must be delivered again. */
+  readonly take: (message: Message) => Promise<SendAnswer>
   /** A message without an acknowledgement was dropped because too many were waiting. */
   readonly dropped: () => void
   /** Bytes of messages in memory. Above, the connection is not read. */
   readonly mostBytes?: number
 }
 
+export type SendAnswer = () => Promise<void>
+
 interface Entry {
   readonly message: Message
-  readonly work: Promise<void>
-  isDone: boolean
+  /** Null: the message is in work. */
+  answer: SendAnswer | null
 }
 
 /** Messages without an acknowledgement (QoS 0) that wait. The broker limits the others (receive maximum). */
@@ -52,27 +57,26 @@ export function createIntake({ connection, lanes, take, dropped, mostBytes = 32 
   const entries = new Map<number, Entry>()
   let acknowledgements: { readonly id: number; readonly entry: Entry }[] = []
   const works = new Set<Promise<void>>()
+  let acknowledging: Promise<void> | null = null
   let bytes = 0
   let resume: (() => void)[] = []
   let isFinishing = false
 
-  function begin({ topic, payload, properties = {} }: IPublishPacket): Entry {
+  function begin({ topic, payload, properties = {}, qos }: IPublishPacket): Entry {
     const body = typeof payload === 'string' ? Buffer.from(payload) : payload
-    const message = { topic, payload: body, properties }
+    const entry: Entry = { message: { topic, payload: body, properties }, answer: null }
     bytes += body.length
-    const work = lanes.run(topic, () => take(message))
-    const entry: Entry = { message, work, isDone: false }
-    const settled = work
-      .then(
-        () => {
-          entry.isDone = true
-        },
-        () => undefined,
-      )
+    const settled = lanes
+      .run(topic, async () => {
+        const answer = await take(entry.message)
+        entry.answer = answer
+        if (qos === 0) await answer()
+      })
+      .catch(() => undefined)
       .finally(() => {
         works.delete(settled)
         bytes -= body.length
-        acknowledge()
+        void acknowledge()
         if (bytes > mostBytes) return
         for (const next of resume.splice(0)) next()
       })
@@ -80,12 +84,21 @@ export function createIntake({ connection, lanes, take, dropped, mostBytes = 32 
     return entry
   }
 
-  function acknowledge(): void {
-    while (acknowledgements[0]?.entry.isDone) {
-      const { id, entry } = acknowledgements[0]
+  function acknowledge(): Promise<void> {
+    acknowledging ??= answerInOrder().finally(() => {
+      acknowledging = null
+    })
+    return acknowledging
+  }
+
+  async function answerInOrder(): Promise<void> {
+    for (let first = acknowledgements[0]; first?.entry.answer; first = acknowledgements[0]) {
+      await first.entry.answer().catch(() => undefined)
+      // The connection was lost meanwhile: the list is a new one.
+      if (acknowledgements[0] !== first) continue
       acknowledgements.shift()
-      if (entries.get(id) === entry) entries.delete(id)
-      client.stream.write(generate({ cmd: 'puback', messageId: id, reasonCode: 0 }, { protocolVersion: 5 }))
+      if (entries.get(first.id) === first.entry) entries.delete(first.id)
+      client.stream.write(generate({ cmd: 'puback', messageId: first.id, reasonCode: 0 }, { protocolVersion: 5 }))
     }
   }
 
@@ -100,7 +113,7 @@ export function createIntake({ connection, lanes, take, dropped, mostBytes = 32 
       const entry = known && packet.dup && isSame(known.message, packet) ? known : begin(packet)
       entries.set(id, entry)
       acknowledgements.push({ id, entry })
-      acknowledge()
+      void acknowledge()
     }
     if (bytes > mostBytes) resume.push(() => done(later))
     else done(later)
@@ -118,6 +131,7 @@ export function createIntake({ connection, lanes, take, dropped, mostBytes = 32 
     async finish() {
       isFinishing = true
       while (works.size > 0) await Promise.all(works)
+      await acknowledge()
     },
   }
 }

@@ -92,11 +92,10 @@ export function createMqtt(deps: MqttDeps): Mqtt {
       lanes,
       async take(message) {
         const subject = subjectOf(prefix, message.topic)
-        if (subject === null) return
+        if (subject === null) return async () => {}
         const taken = await takeMessage(taking, subject, message)
         counted.messageTaken(subject.kind, taken.status === 200 ? 'taken' : 'refused')
-        // Before the acknowledgement: a message whose answer did not reach the broker is delivered again.
-        await answer(subject, message, taken)
+        return () => answer(subject, message, taken)
       },
       dropped: () => counted.messageTaken('report', 'dropped'),
     })

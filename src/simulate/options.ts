@@ -8,6 +8,7 @@ Simulates a fleet against a running Rollcall server: devices that report, an orc
 devices that fetch their desired state. At the end it checks that the server has everything that it acknowledged.
 
   --url URL          address of the server (default http://127.0.0.1:4000)
+  --mqtt URL         the devices of rollouts report through this MQTT 5 broker (default: over HTTP)
   --devices N        number of devices (default 500)
   --rollouts N       number of rollouts on these devices (default 3)
   --clusters N       number of clusters that composite applications run on (default 6); 0: none
@@ -26,6 +27,7 @@ export type ParsedOptions = { readonly isHelp: true } | ({ readonly isHelp: fals
 
 const options = {
   url: { type: 'string', default: 'http://127.0.0.1:4000' },
+  mqtt: { type: 'string' },
   devices: { type: 'string', default: '500' },
   rollouts: { type: 'string', default: '3' },
   clusters: { type: 'string', default: '6' },
@@ -46,6 +48,7 @@ export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv, no
   return {
     isHelp: false,
     url: webAddress(values.url),
+    ...(values.mqtt !== undefined && { mqtt: brokerAddress(values.mqtt) }),
     devices: wholeNumber('--devices', values.devices, 1, 100_000),
     rollouts: wholeNumber('--rollouts', values.rollouts, 1, 50),
     clusters: wholeNumber('--clusters', values.clusters, 0, 1_000),
@@ -73,4 +76,9 @@ function positive(name: string, text: string): number {
 function webAddress(text: string): string {
   if (/^https?:\/\//.test(text) && URL.canParse(text)) return text
   throw new UsageError(`--url must be an address such as http://127.0.0.1:4000, but is ${JSON.stringify(text)}`)
+}
+
+function brokerAddress(text: string): string {
+  if (/^(mqtts?|wss?):\/\//.test(text) && URL.canParse(text)) return text
+  throw new UsageError(`--mqtt must be an address such as mqtt://127.0.0.1:1883, but is ${JSON.stringify(text)}`)
 }

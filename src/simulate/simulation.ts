@@ -16,6 +16,7 @@ import { planGroups } from './clusters/plan.ts'
 import { createNetwork, type Delivery, planDeliveries } from './delivery.ts'
 import { type Fleet, type FleetSize, planFleet } from './fleet.ts'
 import { createLedger, type Ledger } from './ledger.ts'
+import { createMqttSender } from './mqtt-sender.ts'
 import { type Observer, observe } from './observer.ts'
 import { registerFleet } from './register.ts'
 import { createSchedule } from './schedule.ts'
@@ -33,6 +34,8 @@ export interface SimulationOptions extends FleetSize {
   /** Devices that fetch their desired state. 0: none. */
   readonly agents: number
   readonly url: string
+  /** The broker through which the devices of rollouts report. Absent: they report over HTTP. */
+  readonly mqtt?: string
   /** For the GraphQL API, if it requires authentication. */
   readonly token?: string
   /** The speed, as a multiple of the pace of people and networks. */
@@ -79,6 +82,7 @@ export async function simulate(
   let sent = 0
   let failedTries = 0
   let agents: Agents | undefined
+  let closeSender: (() => Promise<void>) | undefined
   const tryFailed = (): void => {
     failedTries += 1
   }
@@ -87,15 +91,18 @@ export async function simulate(
     const observer = observe(api, revision, rolloutIds, ended.signal)
     const orchestrator = createOrchestrator({ url: api.url, token, ledger: clusterLedger, ...retryOptions })
     const groupIds = await createGroups(api, orchestrator, groups)
-    const sender = createSender({
-      url: api.url,
-      tokenOf: (reporter) => tokens.get(reporter),
-      obtainToken: async (reporter) => {
+    const senderOptions = {
+      url: options.mqtt ?? api.url,
+      tokenOf: (reporter: string) => tokens.get(reporter),
+      obtainToken: async (reporter: string) => {
         const renewed = await rotateToken(api, reporter)
         if (renewed) tokens.set(reporter, renewed)
       },
       ...retryOptions,
-    })
+    }
+    const byMqtt = options.mqtt === undefined ? null : await createMqttSender(senderOptions)
+    closeSender = byMqtt?.close
+    const sender = byMqtt ?? createSender(senderOptions)
     agents = await startAgents({ api, token, seed, run: options.run, ledger: agentLedger, ...retryOptions })
     const over = duration === null ? stop : AbortSignal.any([stop, AbortSignal.timeout(duration)])
     const stage = createStage(speed, over)
@@ -134,7 +141,7 @@ export async function simulate(
     return { ...found, differences, clusters, agents: fetching }
   } finally {
     ended.abort()
-    await agents?.close()
+    await Promise.all([agents?.close(), closeSender?.()])
   }
 }
 

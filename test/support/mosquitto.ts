@@ -15,6 +15,8 @@ export interface Mosquitto {
   stop(signal?: 'SIGTERM' | 'SIGKILL'): Promise<void>
   /** Writes sessions and retained messages now. */
   save(): Promise<void>
+  /** While it is stopped: removes what it has written. */
+  forget(): void
   dispose(): Promise<void>
 }
 
@@ -78,6 +80,7 @@ export async function startMosquitto({ isPersistent = false, rules }: MosquittoO
     port,
     start,
     stop,
+    forget: () => rmSync(join(folder, 'mosquitto.db'), { force: true }),
     async save() {
       const file = join(folder, 'mosquitto.db')
       const before = existsSync(file) ? statSync(file).mtimeMs : 0
