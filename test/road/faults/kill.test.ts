@@ -2,6 +2,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { readHead } from '../../../src/store/connection/log-head.ts'
 import { openDatabase, type StoreConfig } from '../../../src/store/open.ts'
+import { expectDurations } from '../../support/durations.ts'
 import { startFleet } from '../../support/fleet.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 import { sendOver } from '../../support/http-device.ts'
@@ -53,6 +54,7 @@ describe.each(stores)('a server on $name that is killed under load', (store) => 
     try {
       await expectKept(database, played)
       await expectSound(database)
+      await expectDurations(database)
       expect((await readHead(database.session)).revision).toBe(newest)
     } finally {
       await database.close()
