@@ -10,6 +10,7 @@ import { ingestEmbedded } from './benches/ingest-embedded.ts'
 import { liveQueries } from './benches/live-queries.ts'
 import { memory } from './benches/memory.ts'
 import { hundredThousand, million } from './benches/million.ts'
+import { mqtt } from './benches/mqtt.ts'
 import { query } from './benches/query.ts'
 import { resumeStorm } from './benches/resume-storm.ts'
 import { selective } from './benches/selective.ts'
@@ -20,6 +21,7 @@ import type { Bench } from './harness/bench.ts'
 export const benches: readonly Bench[] = [
   ingest,
   ingestEmbedded,
+  mqtt,
   writers,
   query,
   dashboard,
