@@ -9,6 +9,7 @@
  * latest changes puts rows of other pages on top; a button sorts it again.
  */
 import { signal } from '@preact/signals'
+import { ApiError } from '../../client/client.ts'
 import { ask, follow } from './api.ts'
 import { type FragmentOf, graphql, type VariablesOf } from './graphql.ts'
 import type { Counts } from './labels.ts'
@@ -108,6 +109,8 @@ export function createDeploymentRows({ filter, orderBy, asOf }: ListOf) {
   const moved = signal<ReadonlySet<string>>(new Set())
   /** All rows of all pages. */
   const counts = signal<Counts | null>(null)
+  /** Whether the server refuses to count the rows: a count reads more than a page. */
+  const isUncounted = signal(false)
   /** The live lists of the pages, and of the rows that have entered since. */
   let followed: (() => void)[] = []
   let live = new Set<string>()
@@ -118,14 +121,18 @@ export function createDeploymentRows({ filter, orderBy, asOf }: ListOf) {
     newRows: orderBy === 'CHANGED_DESC' ? 'first' : 'asked',
     askPage: async (after, signal) => {
       const variables = { filter, orderBy, asOf, first: pageSize, after, isFirst: after === null }
-      const answer = await ask(pageDocument, variables, signal)
+      const answer = await ask(pageDocument, variables, signal).catch((error: unknown) => {
+        if (!variables.isFirst || !(error instanceof ApiError) || error.code !== 'BAD_USER_INPUT') throw error
+        isUncounted.value = true
+        return ask(pageDocument, { ...variables, isFirst: false }, signal)
+      })
       counts.value = answer.counts ?? counts.value
       return { revision: answer.revision, page: { totalCount: answer.counts?.total ?? null, ...answer.deployments } }
     },
     follow(revision) {
       moved.value = new Set()
       if (asOf !== null) return () => undefined
-      followed = [followLatest(revision), followCounts()]
+      followed = [followLatest(revision), ...(isUncounted.value ? [] : [followCounts()])]
       live = new Set()
       entering = noneEntering
       return () => {
@@ -223,6 +230,7 @@ export function createDeploymentRows({ filter, orderBy, asOf }: ListOf) {
   return {
     rows: list.rows,
     counts,
+    isUncounted,
     moved,
     more: list.more,
     pages: list.pages,

@@ -41,7 +41,7 @@ export function DeploymentTable({ source, label, empty }: TableProps) {
     <section aria-label={label}>
       <div class="table-bar">
         <p class="muted number" role="status">
-          {counts === null ? 'Loading…' : describeCounts(counts)}
+          {counts ? describeCounts(counts) : source.isUncounted.value ? 'Too many to count' : 'Loading…'}
         </p>
         <button
           type="button"
