@@ -1,4 +1,5 @@
-/** The time limit of one operation. When it expires, all reads of the operation are cancelled, also in the database. */
+/** The end of one operation: its time limit, or its client leaves. Then all reads of the operation are cancelled, also in the database. */
+import { DomainError } from '../domain/errors.ts'
 import type { Refuse } from './limits.ts'
 
 export interface Deadline {
@@ -8,7 +9,10 @@ export interface Deadline {
   met(): void
 }
 
-export function createDeadline(time: number, refuse: Refuse): Deadline {
+/** Calls `act` when the client closes the connection. Call the result to stop that. */
+export type OnGone = (act: () => void) => () => void
+
+export function createDeadline(time: number, refuse: Refuse, onGone?: OnGone): Deadline {
   const controller = new AbortController()
   const timer = setTimeout(() => {
     const seconds = time / 1_000
@@ -16,5 +20,12 @@ export function createDeadline(time: number, refuse: Refuse): Deadline {
     controller.abort(refuse('time', message, { seconds }))
   }, time)
   timer.unref()
-  return { signal: controller.signal, met: () => clearTimeout(timer) }
+  const forget = onGone?.(() => controller.abort(new DomainError('UNAVAILABLE', 'the client closed the connection')))
+  return {
+    signal: controller.signal,
+    met() {
+      clearTimeout(timer)
+      forget?.()
+    },
+  }
 }

@@ -1,5 +1,6 @@
-/** An operation that takes too long, on every transport. */
+/** An operation that takes too long, or whose client leaves, on every transport. */
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { sharedSlices } from '../../src/limits/slices.ts'
 import type { Database, Snapshot } from '../../src/store/database.ts'
 import { stores } from '../support/stores.ts'
 import { transports } from './clients.ts'
@@ -97,6 +98,64 @@ describe.each(stores)('on $name an operation that takes too long', (store) => {
     const told = stream.next()
     expect(await told).toMatchObject({ errors: [{ extensions: late }] })
     await isWellAfterwards(api)
+  })
+})
+
+interface Seen {
+  signal: AbortSignal | null
+  /** Rows that the diagnosis took, and those after its end. */
+  read: number
+  late: number
+  isOver: boolean
+}
+
+/** A rollout whose deployments have no end: its diagnosis ends only if something stops it. */
+function endless(database: Database, seen: Seen): Database {
+  function* repeat<Row>(row: Row): Generator<Row> {
+    while (!seen.isOver) {
+      seen.read += 1
+      if (seen.signal?.aborted) seen.late += 1
+      yield row
+    }
+  }
+  return {
+    ...database,
+    async snapshot(signal) {
+      const snapshot = await database.snapshot(signal)
+      seen.signal = signal ?? null
+      const rows: Snapshot['rows'] = async <Row extends object>(query: Parameters<Snapshot['rows']>[0]) => {
+        const found = await snapshot.rows<Row>(query)
+        const [first] = found
+        return first && 'blocking' in first ? Object.assign(found, { [Symbol.iterator]: () => repeat(first) }) : found
+      }
+      return { ...snapshot, rows }
+    },
+  }
+}
+
+describe.each(stores)('on $name a diagnosis whose client leaves', (store) => {
+  it.each(transports)('is stopped over $name', async ({ watch }) => {
+    const found: Seen = { signal: null, read: 0, late: 0, isOver: false }
+    const api = await startApi({
+      store,
+      graphql: (road) => ({ database: endless(road.database, found), limits: { ...limits, time: 2 ** 31 - 1 } }),
+    })
+    onTestFinished(() => api.close())
+    onTestFinished(() => {
+      found.isOver = true
+    })
+    await api.report({ deploymentId: 'd-1', state: 'FAILED' })
+    const stream = watch(api.url, '{ rollout(key: {name: "d-1"}) { diagnosis { examined } } }')
+    stream.next().catch(() => undefined)
+    await expect.poll(() => found.read).toBeGreaterThan(0)
+    await stream.close()
+    await expect.poll(() => found.signal?.aborted).toBe(true)
+    // A turn after what waits for one.
+    await sharedSlices.later('diagnoses')
+    await sharedSlices.later('diagnoses')
+    expect(found.late).toBe(0)
+    await expect.poll(() => api.openSnapshots()).toBe(0)
+    expect(api.logged).toEqual([])
   })
 })
 

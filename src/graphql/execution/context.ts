@@ -11,7 +11,7 @@ import type { Feed } from '../../feed/feed.ts'
 import type { Command } from '../../ingest/command.ts'
 import { audited, recordAudit } from '../../ingest/commands/api-access.ts'
 import type { Writer } from '../../ingest/writer.ts'
-import { createDeadline, type Deadline } from '../../limits/deadline.ts'
+import { createDeadline, type Deadline, type OnGone } from '../../limits/deadline.ts'
 import type { Slices } from '../../limits/slices.ts'
 import type { SinkManager } from '../../sinks/manage.ts'
 import type { Database, Freshness, LogHead, Session, Snapshot } from '../../store/database.ts'
@@ -69,7 +69,7 @@ export interface Context {
   head(): Promise<LogHead | null>
   /** Whether a standby was lost while it was read. */
   isStandbyLost(): Promise<boolean>
-  /** Aborts at the time limit, counted from the first call: an operation that never waits needs no timer. */
+  /** Aborts at the time limit, counted from the first call, and when the client leaves. An operation that never waits needs no timer. */
   signal(): AbortSignal
   /** The exceeded budget or time limit, which replaces the whole response. Null: none. */
   excess(): DomainError | null
@@ -89,6 +89,8 @@ export interface ContextOptions {
   readonly freshness?: Freshness | undefined
   /** Waits for admission to open a snapshot. Call the result when the snapshot is closed. */
   readonly enter?: ((signal: AbortSignal) => Promise<() => void>) | undefined
+  /** Absent: the operation goes on without its client. */
+  readonly onGone?: OnGone | undefined
 }
 
 export function createContext(
@@ -101,6 +103,7 @@ export function createContext(
     lastEventId = null,
     freshness = 'primary',
     enter,
+    onGone,
   }: ContextOptions = {},
 ): Context {
   let deadline: Deadline | null = null
@@ -112,7 +115,7 @@ export function createContext(
   let acting: AuditEntry | null = null
 
   function signal(): AbortSignal {
-    deadline ??= createDeadline(deps.limits.time, deps.limits.refuse)
+    deadline ??= createDeadline(deps.limits.time, deps.limits.refuse, onGone)
     if (isClosed) deadline.met()
     return deadline.signal
   }

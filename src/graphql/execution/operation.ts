@@ -10,7 +10,7 @@ import { type ContextDeps, type ContextOptions, createContext } from './context.
 import { executeWithin } from './execute-within.ts'
 import { dependsOnHeadOnly } from './head-dependence.ts'
 
-export interface ExecuteOptions extends Pick<ContextOptions, 'enter' | 'address' | 'whose'> {
+export interface ExecuteOptions extends Pick<ContextOptions, 'enter' | 'address' | 'whose' | 'onGone'> {
   /** What a query must include, from a client that knows what it has seen. Null: the present. */
   readonly atLeast?: Revision | null
 }
@@ -34,8 +34,9 @@ export async function executeOperation(
   const isQuery = getOperationAST(args.document, args.operationName)?.operation === 'query'
   // Data outside revisions is read from the primary: a revision does not say whether a standby has it.
   const isOfHead = isQuery && dependsOnHeadOnly(args.schema, args.document)
-  const { atLeast, ...own } = options
-  const context = { ...own, principal }
+  const { atLeast, onGone, ...own } = options
+  // A mutation goes on without its client: half of its writes would be a result that no client asked for.
+  const context = { ...own, principal, onGone: isQuery ? onGone : undefined }
   const executed = await execute(deps, args, { ...context, freshness: isOfHead ? (atLeast ?? 'present') : 'primary' })
   const { result, head, revision } = executed.isStandbyLost ? await execute(deps, args, context) : executed
   return { result, head: isOfHead && !result.errors ? head : null, revision }

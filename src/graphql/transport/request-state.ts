@@ -3,10 +3,12 @@
  * context. Properties on Node's request would be hidden and untyped. A WeakMap costs twice as much: V8 keeps its values
  * until the next full garbage collection.
  */
+import type { EventEmitter } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { DocumentNode, ExecutionResult } from 'graphql'
 import type { Principal } from '../../domain/principal.ts'
 import type { Revision } from '../../domain/values.ts'
+import type { OnGone } from '../../limits/deadline.ts'
 import type { LogHead } from '../../store/database.ts'
 import type { ResultStream } from '../execution/subscription.ts'
 
@@ -14,6 +16,7 @@ export interface RequestState {
   /** Null: a request without a socket (`fetch`). For a WebSocket operation: the upgrade request. */
   readonly request: IncomingMessage | null
   readonly response: ServerResponse | null
+  readonly onGone: OnGone
   /** Authenticates the caller once; later calls return the same result. */
   authenticate(): Promise<Principal>
   /** The result of `authenticate`. Null: not authenticated yet. */
@@ -33,14 +36,29 @@ export interface RequestState {
 export interface RequestOrigin {
   readonly request?: IncomingMessage | null
   readonly response?: ServerResponse | null
+  /** Emits `close` when the client leaves. Default: the response, which also emits it when the response is complete. */
+  readonly connection?: Pick<EventEmitter, 'once' | 'off'> | null
+  readonly isClosed?: () => boolean
   readonly identify: (seen: (head: LogHead) => void) => Promise<Principal>
 }
 
-export function createRequestState({ request = null, response = null, identify }: RequestOrigin): RequestState {
+export function createRequestState({
+  request = null,
+  response = null,
+  connection = response,
+  isClosed = () => response?.destroyed ?? false,
+  identify,
+}: RequestOrigin): RequestState {
   let identifying: Promise<Principal> | null = null
   const state: RequestState = {
     request,
     response,
+    onGone(act) {
+      if (!connection) return () => undefined
+      if (isClosed()) act()
+      connection.once('close', act)
+      return () => connection.off('close', act)
+    },
     authenticate() {
       identifying ??= identify((head) => {
         state.headSeen = head

@@ -160,9 +160,10 @@ export function createOperations(deps: OperationDeps): Hooks {
       }
       try {
         orRefusal(() => admission.admit(peer.request))
-        const { principal, request } = peer
+        const { principal, request, socket } = peer
         if (!principal) throw new Error('the socket has no authenticated caller')
-        const state = createRequestState({ request, identify: async () => principal })
+        const isClosed = () => socket.readyState !== socket.OPEN
+        const state = createRequestState({ request, connection: socket, isClosed, identify: async () => principal })
         await state.authenticate()
         const { schema, parse, validate, contextFactory, execute } = yoga.getEnveloped({ state })
         const { operationName, variables } = payload

@@ -5,7 +5,7 @@ import { CloseCode, handleProtocols, MessageType, makeServer, parseMessage } fro
 import { type WebSocket, WebSocketServer } from 'ws'
 import { DomainError } from '../../domain/errors.ts'
 import { retryAfter } from '../../limits/admission.ts'
-import { maxMessageSize, maxUnread } from '../guards/limits.ts'
+import { maxMessageSize, maxOperationsPerSocket, maxUnread } from '../guards/limits.ts'
 import { createHeartbeat } from './heartbeat.ts'
 import { createCork, frameOf } from './websocket-frame.ts'
 import { createOperations, type OperationDeps, type Peer } from './websocket-operations.ts'
@@ -71,6 +71,8 @@ export function createWebSockets(options: WebSocketOptions): WebSockets {
       return new Promise((resolve) => stream.write(frame, () => resolve()))
     }
 
+    // Each operation listens to `close`, besides the socket's own listeners.
+    socket.setMaxListeners(maxOperationsPerSocket + 20)
     const over = protocol.opened(
       {
         protocol: socket.protocol,

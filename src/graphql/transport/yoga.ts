@@ -119,6 +119,7 @@ export async function executeRequest(
     whose,
     atLeast: revisionOf(state),
     enter: (signal) => admission.enter(whose, signal),
+    onGone: state.onGone,
   })
   state.revision = revision
   if (head) state.dependsOn = { document: args.document, head }
