@@ -238,7 +238,7 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     tls?.close()
     const stopped = new Promise<void>((resolve) => server.close(() => resolve()))
     auth.close()
-    await oidc?.close()
+    if (oidc) await within(closeTimeout, oidc.close())
     await maintenance.stop()
     await within(closeTimeout, clusters.stop())
     await within(closeTimeout, trail.close())
