@@ -1,4 +1,7 @@
-/** The largest bodies that are taken, made to cost as much as they can: nobody else waits while they are read. */
+/**
+ * The largest hostile bodies, and a quarter of the items of the largest valid bodies, in one process with a server: no turn of its event loop is long.
+ * measure-bodies.ts measures all items.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type RunningApp, startApp } from '../support/app.ts'
 import { longestStall, threadTime } from '../support/stall.ts'
@@ -7,20 +10,19 @@ import { hostileBodies } from './attacker/largest-hostile-bodies.ts'
 import { validBodies } from './attacker/largest-valid-bodies.ts'
 
 let server: RunningApp
-/** Milliseconds that JSON.parse stands still for the like: a good deal more than anybody may wait. */
+/** Milliseconds of this processor for JSON.parse of a million objects: a measure of its speed. One parse of the largest body takes 1 GB. */
 let yardstick = 0
 beforeAll(async () => {
   server = await startApp()
-  for (const { line, body } of prepared) await send(line, body())
-  const text = `[${'{},'.repeat(11_000_000)}{}]`
+  for (const { line, body } of prepared) await send(line, Buffer.from(body()))
+  const text = `[${'{},'.repeat(1_000_000)}{}]`
   const began = threadTime()
   JSON.parse(text)
   yardstick = threadTime() - began
-}, 60_000)
+})
 afterAll(() => server.stop())
 
-async function send(line: string, text: string, type = 'application/json'): Promise<number> {
-  const body = Buffer.from(text)
+async function send(line: string, body: Buffer<ArrayBuffer>, type = 'application/json'): Promise<number> {
   const [method = '', path = ''] = line.split(' ')
   const answer = await fetch(server.url + path, { method, headers: { 'content-type': type }, body })
   await answer.arrayBuffer()
@@ -28,17 +30,17 @@ async function send(line: string, text: string, type = 'application/json'): Prom
 }
 
 describe.each([
-  ['valid', validBodies],
+  ['valid', validBodies(1 / 4)],
   ['hostile', hostileBodies],
 ])('a large %s body of', (_, cases) => {
   it.each(cases)('$title lets others come between: $line', async ({ line, body, first, type, status }) => {
-    if (first) await send(line, first(), type)
-    const sent = body()
+    if (first) await send(line, Buffer.from(first()), type)
+    const sent = Buffer.from(body())
     let answered = 0
     const stall = await longestStall(async () => {
       answered = await send(line, sent, type)
     })
     expect(answered).toBe(status)
-    expect(stall).toBeLessThan(yardstick / 2)
+    expect(stall).toBeLessThan(4 * yardstick)
   })
 })

@@ -53,7 +53,7 @@ async function liveWith(target: Target, work: () => Promise<unknown>): Promise<n
 async function measure(name: string, env: Readonly<Record<string, string>>): Promise<void> {
   console.log(`${name}\n| body | bytes | status | stall, ms | all, ms | memory / body | first | live / body, MiB |`)
   for (const { title, line, body, first: before, type = 'application/json', status } of [
-    ...validBodies,
+    ...validBodies(),
     ...hostileBodies,
   ]) {
     if (!title.includes(wanted)) continue
