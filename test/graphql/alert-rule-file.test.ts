@@ -1,5 +1,6 @@
 /** A file of alert rules that is wrong in any way is refused with a message that names the file and, where it has one, the field. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { spawnSync } from 'node:child_process'
+import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
@@ -77,6 +78,26 @@ describe('a file of alert rules', () => {
     const outcome = await outcomeOf(text)
     if (typeof said === 'number') expect(outcome).toBe(said)
     else expect(outcome).toMatch(said)
+  })
+
+  it.each<[name: string, make: (path: string) => unknown, said: string]>([
+    ['a device without end', () => '/dev/zero', 'is not a regular file'],
+    ['a pipe without a writer', (path) => spawnSync('mkfifo', [path]), 'is not a regular file'],
+    ['a folder', () => folder, 'is not a regular file'],
+    ['no file', () => join(folder, 'missing'), 'cannot be read (ENOENT)'],
+    [
+      'a file of 8 GB',
+      async (path) => {
+        await writeFile(path, '')
+        await truncate(path, 8e9)
+      },
+      `has 8000000000 bytes, and may have ${4 << 20}`,
+    ],
+  ])('is refused if it is %s', async (name, make, said) => {
+    const own = join(folder, name)
+    const made = await make(own)
+    const named = typeof made === 'string' ? made : own
+    await expect(readRuleFile(named, schema)).rejects.toThrow(`ALERT_RULES ${named}: ${said}`)
   })
 
   it('that was changed anywhere is read or refused', async () => {

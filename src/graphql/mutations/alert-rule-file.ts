@@ -2,13 +2,17 @@
  * The file of alert rules (ALERT_RULES): YAML with a list `rules`, each with the fields of SaveAlertRuleInput. So a rule in the file has the
  * same names, defaults and checks as one that is saved by mutation.
  */
-import { readFile } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { coerceInputValue, type GraphQLSchema, isInputType, validateInputValue } from 'graphql'
 import { parse } from 'yaml'
 import { DomainError } from '../../domain/errors.ts'
 import type { GivenRule } from '../../ingest/commands/alert-rules.ts'
 import { checkInput } from './input-check.ts'
 import { checkRule, type RuleInput, toGivenRule } from './manage-alerts.ts'
+
+/** Bytes: far more than the rules of a large fleet. */
+const largestFile = 4 << 20
 
 /** Problems in one message. */
 const mostProblems = 100
@@ -17,8 +21,8 @@ const mostProblems = 100
 export async function readRuleFile(path: string, schema: GraphQLSchema): Promise<readonly GivenRule[]> {
   const invalid = (problems: readonly string[]): DomainError =>
     new DomainError('INVALID_REQUEST', `ALERT_RULES ${path}: ${problems.join('; ')}`)
-  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw invalid([`cannot be read (${error.code})`])
+  const text = await textOf(path).catch((error: NodeJS.ErrnoException) => {
+    throw invalid([error.code ? `cannot be read (${error.code})` : error.message])
   })
   const list = listIn(text)
   if (typeof list === 'string') throw invalid([list])
@@ -51,6 +55,20 @@ export async function readRuleFile(path: string, schema: GraphQLSchema): Promise
     problems.splice(mostProblems, problems.length, `and ${problems.length - mostProblems} more`)
   if (problems.length > 0) throw invalid(problems)
   return rules
+}
+
+/** Only of a regular file: a device may have no end, and a pipe no writer. A pipe is opened without waiting for one. */
+async function textOf(path: string): Promise<string> {
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  try {
+    const status = await file.stat()
+    if (!status.isFile()) throw new Error('is not a regular file')
+    if (status.size > largestFile) throw new Error(`has ${status.size} bytes, and may have ${largestFile}`)
+    const { bytesRead, buffer } = await file.read(Buffer.alloc(status.size))
+    return buffer.toString('utf8', 0, bytesRead)
+  } finally {
+    await file.close()
+  }
 }
 
 function listIn(text: string): readonly unknown[] | string {
