@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { declareDeployments } from '../../src/ingest/commands/declare.ts'
 import { outcomesOf } from '../../src/store/read/insight/outcomes.ts'
 import { stepsOf } from '../../src/store/read/insight/progress.ts'
+import { expectForecasts } from '../support/forecasts.ts'
 import { stores } from '../support/stores.ts'
 import { type Api, startApi } from './harness.ts'
 import { namedAuth } from './principals.ts'
@@ -99,6 +100,7 @@ describe.each(stores)('a forecast on $name', (store) => {
     await declare('second')
     await play('second', 0, 3)
     expect(await etaOf('second')).toMatchObject({ basis: 'PEERS', reason: null })
+    expect(await expectForecasts(api.road.database, (query) => api.ask(query))).toBeGreaterThan(2)
   })
 
   it('reads the steps as they were', async () => {

@@ -1,4 +1,4 @@
-/** Durations and forecasts of each rollout, told again from the log alone: change after change, without SQL. */
+/** Durations of each rollout, computed from the log alone: change after change, without SQL. */
 import { expect } from 'vitest'
 import { randomFrom } from '../../src/domain/insight/random.ts'
 import { forecastRollout } from '../../src/domain/insight/rollout-forecast.ts'

@@ -163,7 +163,7 @@ function solve(isReached: (time: number) => boolean): number {
 
 /** At most 24 groups of similar age. */
 function grouped(open: readonly Durations[]): Durations[] {
-  const sorted = open.toSorted((a, b) => a.millis - b.millis)
+  const sorted = open.toSorted((a, b) => a.millis - b.millis || a.n - b.n)
   const size = Math.max(Math.ceil(sorted.length / 24), 1)
   return Array.from({ length: Math.ceil(sorted.length / size) }, (_, index) => {
     const own = sorted.slice(index * size, (index + 1) * size)

@@ -24,7 +24,8 @@ const unseen = 0.5
  * many times as long as the others, and while none has ended, the known durations do not show that.
  */
 export function survivalOf(durations: readonly Durations[], weigh: (n: number) => number, tail: number): Survival {
-  const sorted = durations.toSorted((a, b) => a.millis - b.millis || Number(a.isOpen) - Number(b.isOpen))
+  // A total order: the order in which the durations were read must not change the result.
+  const sorted = durations.toSorted((a, b) => a.millis - b.millis || Number(a.isOpen) - Number(b.isOpen) || a.n - b.n)
   const weights = sorted.map(({ n }) => weigh(n))
   let atRisk = weights.reduce((sum, weight) => sum + weight, weigh(unseen))
   const times: number[] = []

@@ -2,12 +2,22 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { readHead } from '../../../src/store/connection/log-head.ts'
 import type { Database } from '../../../src/store/database.ts'
+import { expectDurations } from '../../support/durations.ts'
 import { startFleet } from '../../support/fleet.ts'
+import { expectForecasts } from '../../support/forecasts.ts'
 import { sendOver } from '../../support/http-device.ts'
 import { subscribe } from '../../support/http-subscriber.ts'
 import { type Program, startProgram } from '../../support/program.ts'
 import { expectKept, expectSound, revisionsBetween } from '../../support/soundness.ts'
 import { postgresStores } from '../../support/stores.ts'
+
+async function ask<Data>(url: string, query: string): Promise<Data> {
+  const headers = { 'content-type': 'application/json' }
+  const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify({ query }) })
+  const { data, errors } = (await response.json()) as { readonly data: Data; readonly errors?: unknown }
+  expect(errors).toBeUndefined()
+  return data
+}
 
 async function deadlocks({ session }: Database): Promise<number> {
   const [row] = await session.run<{ deadlocks: number }>(
@@ -55,6 +65,9 @@ describe.each(postgresStores)('three servers on $name', (store) => {
     expect(subscriber.revisions).toEqual(revisionsBetween(begin, revision))
     await expectKept(database, played)
     await expectSound(database)
+    await expectDurations(database)
+    const address = await serverOf(1).listening
+    expect(await expectForecasts(database, (query) => ask(`${address}/graphql`, query))).toBeGreaterThan(0)
     expect(await deadlocks(database)).toBe(0)
   })
 })
