@@ -43,7 +43,20 @@ const sessionExpiry = 7 * 86_400
 /** Milliseconds between attempts to connect. */
 export const retryInterval = 1_000
 
+/** The contents of the files. Read once at the start, so that a missing file is an error of the start. */
+export type Certificates = Readonly<Partial<Record<'ca' | 'cert' | 'key', Buffer>>>
+
+export function readCertificates({ ca, cert, key }: MqttConfig['files']): Certificates {
+  return {
+    ...(ca !== null && { ca: readFileSync(ca) }),
+    ...(cert !== null && { cert: readFileSync(cert) }),
+    ...(key !== null && { key: readFileSync(key) }),
+  }
+}
+
 export interface ConnectionOptions {
+  readonly certificates: Certificates
+
   /** Whether the broker keeps the session, and the client connects again and sends again what was not acknowledged. */
   readonly isLasting: boolean
   /** Names of connections whose loss is in the log already. One line for each loss, not for each attempt. */
@@ -54,10 +67,9 @@ export function openConnection(
   config: MqttConfig,
   name: string,
   log: Log,
-  { isLasting, troubled }: ConnectionOptions,
+  { certificates, isLasting, troubled }: ConnectionOptions,
 ): Connection {
-  const { url, user, password, files, clientId } = config
-  const { ca, cert, key } = files
+  const { url, user, password, clientId } = config
   const client = connect(url, {
     protocolVersion: 5,
     clientId: `${clientId}-${name}`,
@@ -73,9 +85,7 @@ export function openConnection(
     },
     ...(user !== null && { username: user }),
     ...(password !== null && { password }),
-    ...(ca !== null && { ca: readFileSync(ca) }),
-    ...(cert !== null && { cert: readFileSync(cert) }),
-    ...(key !== null && { key: readFileSync(key) }),
+    ...certificates,
   })
   const waiting: (() => void)[] = []
   let unacknowledged = 0

@@ -14,7 +14,7 @@ import type { Admission } from '../limits/admission.ts'
 import { createRequestIds, type Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Database } from '../store/database.ts'
-import { type MqttConfig, openConnection } from './connection.ts'
+import { type MqttConfig, openConnection, readCertificates } from './connection.ts'
 import { createIntake, type Message } from './intake.ts'
 import { createLanes } from './lanes.ts'
 import { createMqttMetrics } from './metrics.ts'
@@ -47,7 +47,7 @@ export function createMqtt(deps: MqttDeps): Mqtt {
   const { config, database, writer, metrics, log, clock, interval = 2_500 } = deps
   const { prefix, group } = config
   const requestIds = createRequestIds()
-  const troubled = new Set<string>()
+  const connecting = { certificates: readCertificates(config.files), troubled: new Set<string>() }
   let isStopped = false
   const counted = createMqttMetrics(metrics.registry, {
     sessions: () => {
@@ -74,7 +74,7 @@ export function createMqtt(deps: MqttDeps): Mqtt {
   const lanes = createLanes((topic) => subjectOf(prefix, topic)?.device ?? '')
 
   function open(index: number): Session {
-    const connection = openConnection(config, `in-${index}`, log, { isLasting: true, troubled })
+    const connection = openConnection(config, `in-${index}`, log, { ...connecting, isLasting: true })
     const { client } = connection
 
     async function answer(subject: Subject, { properties }: Message, { contentType, body }: Answer): Promise<void> {
@@ -127,7 +127,7 @@ export function createMqtt(deps: MqttDeps): Mqtt {
   function openPublisher(scope: AccessScope | null): Session {
     const publisher = createPublisher({
       ...{ database, hub: deps.hub, prefix, scope, log, clock },
-      open: () => openConnection(config, 'out', log, { isLasting: false, troubled }),
+      open: () => openConnection(config, 'out', log, { ...connecting, isLasting: false }),
     })
     return { size: () => 0, isConnected: publisher.isConnected, stop: publisher.stop, drop: publisher.stop }
   }

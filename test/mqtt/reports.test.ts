@@ -35,6 +35,11 @@ describe.skipIf(isMissing).each(stores)('reports by MQTT on $name', (store) => {
     await broker?.dispose()
   })
 
+  it('need the files of the configuration when the server starts', async () => {
+    const env = { MQTT_URL: broker.url, MQTT_CA: '/no/such/authority.pem' }
+    await expect(startApp({ store, env })).rejects.toThrow(/authority\.pem/)
+  })
+
   it('are answered on the response topic with the verdict, as over HTTP', async () => {
     expect(await device.report('d-1', 'installing')).toEqual({
       contentType: 'application/json',
