@@ -8,7 +8,6 @@ import {
   stateCountsOf,
 } from '../../store/read/deployments.ts'
 import { builder } from '../builder.ts'
-import type { Context } from '../execution/context.ts'
 import type { Reader } from '../execution/loaders.ts'
 import type { Parent } from '../execution/parents.ts'
 import { pastArgs, resolvePastArgs } from './past.ts'
@@ -31,10 +30,23 @@ const facts = {
   withError: { hasError: true },
 } as const satisfies Readonly<Record<string, DeploymentCondition>>
 
+export type Fact = keyof typeof facts
+
+export function selectedFacts(fields: ReadonlySet<string>): readonly Fact[] {
+  return (Object.keys(facts) as Fact[]).filter((fact) => fields.has(fact))
+}
+
+/** All that a subscriber sees of counts. They differ if one of them does. */
+export async function numbersOf(reader: Reader, counts: CountsAt, selected: readonly Fact[]): Promise<unknown> {
+  const { asOf: _, of: __, convergence, ...states } = counts
+  const found = await Promise.all(selected.map((fact) => countFact(counts, fact, { reader: async () => reader })))
+  return [states, await convergence(), found]
+}
+
 async function countFact(
   { of, asOf }: CountsAt,
-  fact: keyof typeof facts,
-  { reader }: Pick<Context, 'reader'>,
+  fact: Fact,
+  { reader }: { readonly reader: () => Promise<Reader> },
 ): Promise<number | null> {
   if (!of) return null
   const { where, ...filter } = of.filter

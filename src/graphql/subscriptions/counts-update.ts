@@ -1,19 +1,19 @@
 /** Subscriptions to counts: of deployments and of resources. */
 import type { Change } from '../../domain/change.ts'
 import type { Revision } from '../../domain/values.ts'
-import type { Topic } from '../../feed/hub.ts'
 import type { WatchOptions } from '../../feed/watch-stream.ts'
 import type { DeploymentFilter } from '../../store/read/deployment-filter.ts'
-import type { ResourceFilter } from '../../store/read/filters/resource-filter.ts'
 import { builder, type SchemaTypes } from '../builder.ts'
 import type { Context } from '../execution/context.ts'
 import type { Reader } from '../execution/loaders.ts'
-import { DeploymentCounts, loadCounts } from '../objects/counts.ts'
+import { selectedFields } from '../execution/selection.ts'
+import { DeploymentCounts, type Fact, loadCounts, numbersOf, selectedFacts } from '../objects/counts.ts'
 import { countResourcesOf, ResourceCounts } from '../objects/resource.ts'
 import { DeploymentFilterRef, toDeploymentFilter } from '../objects/selectors/deployment-filter.ts'
 import { ResourceFilterRef, toResourceFilter } from '../objects/selectors/resource-filter.ts'
 import { deploymentTopics } from './deployment-topics.ts'
 import type { Source } from './event-source.ts'
+import { resourceWatch } from './resource-watch.ts'
 import { streamState } from './state-stream.ts'
 
 interface CountsUpdate<Counts> {
@@ -67,16 +67,16 @@ builder.subscriptionFields((t) => ({
     description:
       'Deployments counted by state. Sends the present counts first, then an update whenever a count changes.',
     args: { filter: t.arg({ type: DeploymentFilterRef, description: 'Selects the deployments to count.' }) },
-    subscribe: (_, args, context) => {
+    subscribe: (_, args, context, info) => {
       const filter = toDeploymentFilter(args.filter)
+      const facts = selectedFacts(selectedFields(info, ['counts']))
       return streamCounts(
         context,
-        `deploymentCounts ${JSON.stringify(filter)}`,
-        deploymentWatch(filter),
+        `deploymentCounts ${JSON.stringify([filter, facts])}`,
+        deploymentWatch(filter, facts),
         async (reader) => {
           const counts = await loadCounts(reader, { of: 'fleet' }, filter, null)
-          const { asOf: _, convergence, ...states } = counts
-          return { counts, numbers: [states, await convergence()] }
+          return { counts, numbers: await numbersOf(reader, counts, facts) }
         },
       )
     },
@@ -105,8 +105,8 @@ builder.subscriptionFields((t) => ({
   }),
 }))
 
-/** The changes that can change a count. The narrowest field of the filter selects the feed topic. */
-export function deploymentWatch(filter: DeploymentFilter): WatchOptions {
+/** The changes that can change a count. The narrowest field of the filter selects the feed topic. `facts`: the selected ones. */
+export function deploymentWatch(filter: DeploymentFilter, facts: readonly Fact[]): WatchOptions {
   const moving = new Set<Change['kind']>([
     'DEPLOYMENT_STATE_CHANGED',
     'DEPLOYMENT_FORGOTTEN',
@@ -114,7 +114,7 @@ export function deploymentWatch(filter: DeploymentFilter): WatchOptions {
     'DEPLOYMENT_REVISED',
     'CONVERGENCE_CHANGED',
   ])
-  const isByState = Object.keys(filter).every((field) => byState.has(field))
+  const isByState = facts.length === 0 && Object.keys(filter).every((field) => byState.has(field))
   return {
     topics: deploymentTopics(filter),
     matches: (change) => {
@@ -137,22 +137,3 @@ const byState = new Set<string>([
   'states',
   'convergence',
 ] satisfies (keyof DeploymentFilter)[])
-
-/** Includes instance changes: a new instance replaces the old one. The narrowest filter field selects the topic. */
-function resourceWatch(filter: ResourceFilter): WatchOptions {
-  return {
-    topics: resourceTopics(filter),
-    matches: ({ kind }) =>
-      kind === 'RESOURCE_STATUS_CHANGED' ||
-      kind === 'INSTANCE_STATUS_CHANGED' ||
-      kind === 'LIFECYCLE_ACTION_RECORDED' ||
-      kind === 'DEPLOYMENT_REVISED',
-  }
-}
-
-export function resourceTopics({ instanceIds, rolloutKeys }: ResourceFilter): readonly Topic[] {
-  // A superseded instance leaves the counts by a change of its successor, so only the filter's own IDs are safe.
-  if (instanceIds) return instanceIds.map((id): Topic => `instance:${id}`)
-  if (rolloutKeys) return rolloutKeys.map((key): Topic => `rollout:${key}`)
-  return ['all']
-}

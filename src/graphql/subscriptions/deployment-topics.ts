@@ -5,6 +5,8 @@ import type { DeploymentCondition, DeploymentFilter } from '../../store/read/dep
 
 /** The narrowest field of the filter decides. */
 export function deploymentTopics(filter: DeploymentFilter): readonly Topic[] {
+  // It may be registered again as the reporter of deployments of other devices.
+  if (filter.retired) return ['all']
   if (filter.deviceIds) return filter.deviceIds.map((id): Topic => `device:${id}`)
   // Changes of a target's connectivity or retirement carry no deployment or rollout topic.
   if (dependsOnTargets(filter)) return ['all']

@@ -1,7 +1,10 @@
 import type { Millis, Revision } from '../../domain/values.ts'
 import type { WatchOptions } from '../../feed/watch-stream.ts'
 import { builder } from '../builder.ts'
+import type { Reader } from '../execution/loaders.ts'
+import { selectedFields } from '../execution/selection.ts'
 import { maxPoints } from '../guards/page-size.ts'
+import { numbersOf, selectedFacts } from '../objects/counts.ts'
 import { DeploymentFilterRef, toDeploymentFilter } from '../objects/selectors/deployment-filter.ts'
 import { DeploymentCountsPoint, momentsOf, type Point, pointsAt } from '../objects/series/deployment-series.ts'
 import { deploymentWatch } from './counts-update.ts'
@@ -56,10 +59,17 @@ builder.subscriptionField('deploymentCountsOverTime', (t) =>
       }),
       filter: t.arg({ type: DeploymentFilterRef, description: 'Selects the deployments to count.' }),
     },
-    subscribe: (_, { from, step, filter: given }, context) => {
+    subscribe: (_, { from, step, filter: given }, context, info) => {
       // Refuses too many moments.
       momentsOf(from, Math.max(context.clock(), from), { step })
       const filter = toDeploymentFilter(given)
+      const facts = selectedFacts(selectedFields(info, ['points', 'counts']))
+      const shownOf = async (reader: Reader, points: readonly Point[]): Promise<string> =>
+        JSON.stringify(
+          await Promise.all(
+            points.map(async ({ at, entered, counts }) => [at, await numbersOf(reader, counts, facts), entered]),
+          ),
+        )
       const react: React<SeriesUpdate, Sent> = async (reader, { cursor, coalesced }, { memory }) => {
         const last = stepsUntil((await reader.head).at, from, step)
         // The point that was the last one may have changed. The one before it is read for the changes in between.
@@ -67,13 +77,18 @@ builder.subscriptionField('deploymentCountsOverTime', (t) =>
         const first = Math.max(changed - 1, 0)
         const moments = Array.from({ length: last - first + 1 }, (_, index) => from + (first + index) * step * 1_000)
         const points = (await pointsAt(reader, { of: 'fleet' }, filter, moments)).slice(changed - first)
-        const shown = JSON.stringify(await Promise.all(points.map(numbersOf)))
-        const next: Sent = { last, shown: JSON.stringify(await Promise.all(points.slice(-1).map(numbersOf))) }
+        const shown = await shownOf(reader, points)
+        const next: Sent = { last, shown: await shownOf(reader, points.slice(-1)) }
         if (memory?.last === last && memory.shown === next.shown) return { skip: true }
         return { send: { cursor, coalesced, points, difference: shown }, memory: next }
       }
-      const watch: WatchOptions = { ...deploymentWatch(filter), isPaced: true }
-      return streamState(context, `deploymentCountsOverTime ${JSON.stringify([from, step, filter])}`, watch, react)
+      const watch: WatchOptions = { ...deploymentWatch(filter, facts), isPaced: true }
+      return streamState(
+        context,
+        `deploymentCountsOverTime ${JSON.stringify([from, step, filter, facts])}`,
+        watch,
+        react,
+      )
     },
     resolve: (event) => event.payload,
   }),
@@ -81,8 +96,4 @@ builder.subscriptionField('deploymentCountsOverTime', (t) =>
 
 function stepsUntil(at: Millis, from: Millis, step: number): number {
   return Math.max(Math.ceil((at - from) / (step * 1_000)), 0)
-}
-
-async function numbersOf({ at, entered, counts: { asOf: _, of: __, convergence, ...states } }: Point) {
-  return [at, states, await convergence(), entered]
 }

@@ -1,4 +1,3 @@
-import type { WatchOptions } from '../../../feed/watch-stream.ts'
 import type { ResourceCondition, ResourceFilter } from '../../../store/read/filters/resource-filter.ts'
 import type { ResourceOrder } from '../../../store/read/orders/resource-order.ts'
 import type { ResourceRow } from '../../../store/read/resources.ts'
@@ -6,8 +5,8 @@ import { builder } from '../../builder.ts'
 import { Resource } from '../../objects/refs.ts'
 import { ResourceOrderRef, toResourceOrder } from '../../objects/resources/resource-order.ts'
 import { ResourceFilterRef, toResourceFilter } from '../../objects/selectors/resource-filter.ts'
-import { resourceTopics } from '../counts-update.ts'
 import { mentions } from '../deployment-topics.ts'
+import { resourceWatch } from '../resource-watch.ts'
 import { implementListUpdate, liveListArgs, streamList } from './list-update.ts'
 import type { ListReads } from './live-list.ts'
 
@@ -33,28 +32,12 @@ builder.subscriptionField('resources', (t) =>
       const filter = toResourceFilter(given)
       const order = toResourceOrder(orderBy)
       const key = `resources ${JSON.stringify([filter, order])}`
-      const watch = { ...watchOf(filter), isPaced: true, isUnscoped: true }
+      const watch = { ...resourceWatch(filter), isPaced: true, isUnscoped: true }
       return streamList(context, key, watch, readsOf(filter, order), page)
     },
     resolve: (event) => event.payload,
   }),
 )
-
-const isByConnectivity = (filter: ResourceFilter): boolean => mentions<ResourceCondition>(filter, ['connectivity'])
-
-function watchOf(filter: ResourceFilter): WatchOptions {
-  const isByTarget = isByConnectivity(filter)
-  return {
-    topics: isByTarget ? ['all'] : resourceTopics(filter),
-    matches: ({ kind }) => ofResources.has(kind) || (isByTarget && kind === 'CONNECTIVITY_CHANGED'),
-  }
-}
-
-/** The others replace the current instance, or change many resources at once. */
-const ofResources = new Set<string>([
-  ...['RESOURCE_STATUS_CHANGED', 'INSTANCE_STATUS_CHANGED', 'LIFECYCLE_ACTION_RECORDED'],
-  ...['DEPLOYMENT_REVISED', 'DEPLOYMENT_FORGOTTEN'],
-])
 
 type Touched = ReadonlySet<number>
 
