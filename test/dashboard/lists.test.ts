@@ -127,13 +127,13 @@ describe.runIf(findChromium())('a list of the dashboard', () => {
     }))
     expect((await server().post('/reports', { reports })).ok).toBe(true)
     await page.getByText('132 deployments', { exact: true }).waitFor()
+    await expect.poll(() => page.getByRole('table').getAttribute('aria-rowcount')).toBe('133')
     await expect
       .poll(async () => {
         await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight))
         return (await names()).at(-1)
       })
       .toBe('flapping-2')
-    await expect.poll(() => page.getByRole('table').getAttribute('aria-rowcount')).toBe('133')
     expect(await page.locator('.rows > .row').last().getAttribute('aria-rowindex')).toBe('133')
     expect(complaints).toEqual([])
   })

@@ -58,9 +58,10 @@ export function VirtualList<Row>({
   }, [rowHeight])
 
   const isAtEnd = seen.last >= rows.length
+  // Not only if their number changes: a list that is loaded again while a page is under way drops that page, and may be as long as before.
   useEffect(() => {
     if (isAtEnd) more?.()
-  }, [isAtEnd, rows.length])
+  }, [isAtEnd, rows])
 
   const first = Math.min(seen.first, Math.max(rows.length - 1, 0))
   return (
