@@ -1,4 +1,5 @@
 /** All benchmarks, in the order in which they run. */
+import { alerts } from './benches/alerts.ts'
 import { dashboard } from './benches/dashboard.ts'
 import { desired } from './benches/desired.ts'
 import { endToEnd } from './benches/end-to-end.ts'
@@ -23,6 +24,7 @@ export const benches: readonly Bench[] = [
   ingestEmbedded,
   mqtt,
   writers,
+  alerts,
   query,
   dashboard,
   fanOut,

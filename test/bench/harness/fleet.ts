@@ -31,8 +31,8 @@ export function deploymentName(device: number): string {
 }
 
 /** Requests are built before anything is measured, and shared by all variants. */
-export function buildReports(devices: number): readonly (readonly Buffer[])[] {
-  return Array.from({ length: devices }, (_, device) => journey.map((state) => buildReport(device, state)))
+export function buildReports(devices: number, namesOf = ownNames): readonly (readonly Buffer[])[] {
+  return Array.from({ length: devices }, (_, device) => journey.map((state) => buildReport(namesOf(device), state)))
 }
 
 export function createFleet(reports: readonly (readonly Buffer[])[], connections: number, floor = false): Fleet {
@@ -73,16 +73,25 @@ export function createFleet(reports: readonly (readonly Buffer[])[], connections
   }
 }
 
-function buildReport(device: number, state: string): Buffer {
+interface Names {
+  readonly deviceId: string
+  readonly deploymentId: string
+}
+
+function ownNames(device: number): Names {
+  return { deviceId: deviceName(device), deploymentId: deploymentName(device) }
+}
+
+function buildReport({ deviceId, deploymentId }: Names, state: string): Buffer {
   const body = JSON.stringify({
     apiVersion: 'deployment.margo/v1',
     kind: 'DeploymentStatus',
-    deploymentId: deploymentName(device),
+    deploymentId,
     status: { state },
     components: [
       { name: 'database', state },
       { name: 'web', state },
     ],
   })
-  return buildRequest('POST', `/device/${deviceName(device)}/deployment/${deploymentName(device)}/status`, body)
+  return buildRequest('POST', `/device/${deviceId}/deployment/${deploymentId}/status`, body)
 }
