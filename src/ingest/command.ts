@@ -56,3 +56,14 @@ export type Portable = (
   | { readonly kind: 'hear'; readonly names: readonly string[] }
   | { readonly kind: 'countDeviations'; readonly device: string; readonly deviations: readonly Deviation[] }
 ) & { readonly proof?: Proof }
+
+/** In order, as many groups in a part as fit. A group is not divided. */
+export function partsOf<Item>(groups: Iterable<readonly Item[]>): Item[][] {
+  const parts: Item[][] = []
+  for (const group of groups) {
+    const last = parts.at(-1)
+    if (last && last.length + group.length <= partSize) last.push(...group)
+    else parts.push([...group])
+  }
+  return parts
+}

@@ -5,7 +5,7 @@ import { DomainError } from '../../src/domain/errors.ts'
 import { type Command, partSize } from '../../src/ingest/command.ts'
 import { type DeploymentDeclaration, declareDeployments } from '../../src/ingest/commands/declare.ts'
 import { type DeviceRegistration, registerDevices } from '../../src/ingest/commands/device.ts'
-import { forgetDeployments } from '../../src/ingest/commands/remove.ts'
+import { forgetDeployments, removeDeployments } from '../../src/ingest/commands/remove.ts'
 import { retireDevices } from '../../src/ingest/commands/retire.ts'
 import { readHead } from '../../src/store/connection/log-head.ts'
 import type { Database } from '../../src/store/database.ts'
@@ -24,6 +24,8 @@ const declaration = (deviceId: string, deploymentId: string, text?: string): Dep
 const registration = (deviceId: string, more: Partial<DeviceRegistration> = {}): DeviceRegistration => ({
   ...{ deviceId, name: null, labels: null, parent: null, expectedInterval: null, tokenHash: `of ${deviceId}`, ...more },
 })
+const retirement = (deviceId: string, replacedBy: string | null = null) => ({ deviceId, replacedBy })
+const scrapped = { reason: 'x', withChildren: true, desire }
 const many = <T>(make: (index: number) => T): T[] => Array.from({ length: count }, (_, n) => make(n))
 
 describe.each(stores)('divided commands on $name', (store) => {
@@ -61,16 +63,30 @@ describe.each(stores)('divided commands on $name', (store) => {
       submit(declareDeployments(null, many((n) => declaration(`${prefix}${n}`, 'x')).slice(0, items)))
     const register = (prefix: string, items: number) =>
       submit(registerDevices(many((n) => registration(`${prefix}${n}`)).slice(0, items)))
-    for (const [write, prefix] of [
-      [declare, 'd'],
-      [register, 'r'],
+    const desireOn = (prefix: string, items: number) =>
+      submit(declareDeployments(null, many((n) => declaration(`${prefix}${n}`, 'y', 'text')).slice(0, items), desire))
+    const remove = (_: string, items: number, { deploymentKeys }: { readonly deploymentKeys: readonly number[] }) =>
+      submit(removeDeployments(deploymentKeys.slice(0, items), desire))
+    const retire = (prefix: string, items: number) =>
+      submit(retireDevices(many((n) => retirement(`${prefix}${n}`)).slice(0, items), scrapped))
+    for (const [write, prefix, prepare] of [
+      [declare, 'd', null],
+      [register, 'r', null],
+      [remove, 'w', desireOn],
+      [retire, 'e', desireOn],
     ] as const) {
-      largest = 0
-      await write(`${prefix}-a-`, partSize)
-      const ofOnePart = largest
-      largest = 0
-      await write(`${prefix}-b-`, count)
-      expect(largest).toBeLessThan(1.1 * ofOnePart)
+      const sizes: number[] = []
+      for (const [name, items] of [
+        [`${prefix}-a-`, partSize],
+        [`${prefix}-b-`, count],
+      ] as const) {
+        const prepared = prepare ? await prepare(name, items) : { deploymentKeys: [] }
+        largest = 0
+        await write(name, items, prepared)
+        sizes.push(largest)
+      }
+      const [ofOnePart = 0, ofMany] = sizes
+      expect(ofMany).toBeLessThan(1.1 * ofOnePart)
     }
   })
 
@@ -110,10 +126,54 @@ describe.each(stores)('divided commands on $name', (store) => {
     expect(versions.reduce((sum, { entries }) => sum + entries, 0)).toBe(count)
   })
 
+  it('withdraw documents with one version of each manifest, and retire devices and gateways in any part', async () => {
+    const place = (n: number) => `t-${n % 5}/c-${n}`
+    const { deploymentKeys } = await submit(
+      declareDeployments(
+        null,
+        many((n) => declaration(place(n), `t-${n}`, 'text')),
+        desire,
+      ),
+    )
+    const manifests = () =>
+      rowsOf(`select t.name, count(*)::int as versions,
+          (select count(*)::int from manifest_entries e where e.target_key = t.key and e.until is null) as listed
+        from manifests m join targets t on t.key = m.target_key where t.name like 't-_' group by t.key, t.name order by t.name`)
+    const expected = (versions: number, listed: (owner: number) => number) =>
+      Array.from({ length: 5 }, (_, owner) => ({ name: `t-${owner}`, versions, listed: listed(owner) }))
+    const perOwner = (from: number, owner: number) => many((n) => n).filter((n) => n >= from && n % 5 === owner).length
+    // A tenth stays, so that retirement has documents to withdraw.
+    const kept = Math.floor(count / 10)
+    await submit(removeDeployments(deploymentKeys.slice(kept), desire))
+    expect(await manifests()).toEqual(expected(2, (owner) => perOwner(0, owner) - perOwner(kept, owner)))
+    // Every gateway but the last is named after its children, with one child that is not named.
+    const devices = [...many(place).slice(5), 't-0', 't-1', 't-2', 't-3']
+    const { results } = await submit(
+      retireDevices(
+        devices.map((name) => retirement(name)),
+        scrapped,
+      ),
+    )
+    expect(await Promise.all(devices.map(async (name) => (await device(name))?.key))).toEqual(
+      results.map(({ key }) => key),
+    )
+    expect(results.map(({ children }) => children)).toEqual([...devices.slice(4).map(() => 0), 1, 1, 1, 1])
+    expect(results.reduce((sum, { deployments }) => sum + deployments, 0)).toBe(count - 1)
+    expect(await manifests()).toEqual(expected(3, (owner) => (owner === 4 ? 1 : 0)))
+    expect((await device('t-4'))?.retiredAt).toBeNull()
+  })
+
   it('are refused as a whole by an item of a later part, which is named by its place', async () => {
     await submit(registerDevices([registration('gone'), registration('held', { spiffeIds: ['spiffe://x/held'] })]))
     await submit(retireDevices([{ deviceId: 'gone', replacedBy: null }], { reason: 'x', withChildren: false, desire }))
     const last = count - 1
+    const { deploymentKeys: documented } = await submit(
+      declareDeployments(null, many((n) => declaration(`q-${n}`, 'x', 'text')).slice(0, last), desire),
+    )
+    const [plain = 0] = (await submit(declareDeployments(null, [declaration('q-plain', 'x')]))).deploymentKeys
+    await submit(registerDevices([registration('q-spare'), registration('q-gateway'), registration('q-gateway/spare')]))
+    const leaving = (name: string, first: string | null = null) =>
+      many((n) => retirement(n === last ? name : `q-${n}`, n === 0 ? first : null))
     const before = [await head(), await rowsOf('select count(*) from targets')]
     const one = (n: number) => (n === last ? 'gone' : `n-${n}`)
     const refusals = [
@@ -137,6 +197,11 @@ describe.each(stores)('divided commands on $name', (store) => {
         expect.stringMatching(/^devices\[\d+\]\.parent$/),
       ],
       [forgetDeployments(many((n) => -n - 1)), 'ids[0]'],
+      [removeDeployments([...documented, plain], desire), `ids[${last}]`],
+      [retireDevices(leaving('missing'), scrapped), `devices[${last}].deviceId`],
+      // The replacement of the first device retires in the last part: by name, and behind another.
+      [retireDevices(leaving('q-spare', 'q-spare'), scrapped), 'devices[0].replacedBy'],
+      [retireDevices(leaving('q-gateway', 'q-gateway/spare'), scrapped), 'devices[0].replacedBy'],
     ] as const
     for (const [command, field] of refusals) {
       const refused = await submit<unknown>(command).catch((error: unknown) => error)

@@ -8,7 +8,7 @@ import { declaredRollout, implicitRollout } from '../../domain/rollout.ts'
 import { desireDocument } from '../../domain/transition.ts'
 import type { Digits, Revision } from '../../domain/values.ts'
 import { eachPaced, type Paced } from '../../limits/pace.ts'
-import { type Command, inParts, partSize } from '../command.ts'
+import { type Command, inParts, partSize, partsOf } from '../command.ts'
 import type { Cause, DesiredDocument, DigestBundle } from '../desired.ts'
 import { ensureChild, newParent, parentName } from '../devices.ts'
 import type { UnitOfWork } from '../unit-of-work.ts'
@@ -46,7 +46,7 @@ export function declareDeployments(
   return inParts(async (write) => {
     const deploymentKeys: number[] = []
     let [revision, rolloutKey]: [Revision, number | null] = [0, null]
-    for (const part of partsOf(all)) {
+    for (const part of partsOf(groupsOf(all))) {
       const declared = await write(declarePart(rollout, part, desire))
       part.forEach(({ index }, n) => {
         deploymentKeys[index] = declared.deploymentKeys[n] ?? 0
@@ -62,16 +62,9 @@ export function declareDeployments(
 type Listed = DeploymentDeclaration & { readonly index: number }
 
 /** In order. With documents, all declarations for one manifest are in one part: a command creates one version of a manifest. */
-function partsOf(all: readonly Listed[]): Listed[][] {
+function groupsOf(all: readonly Listed[]): Iterable<readonly Listed[]> {
   const isOrdered = !all.some(({ document }) => document)
-  const groups = isOrdered ? all.map((one) => [one]) : Map.groupBy(all, (one) => manifestOwner(one.deviceId)).values()
-  const parts: Listed[][] = []
-  for (const group of groups) {
-    const last = parts.at(-1)
-    if (last && last.length + group.length <= partSize) last.push(...group)
-    else parts.push([...group])
-  }
-  return parts
+  return isOrdered ? all.map((one) => [one]) : Map.groupBy(all, (one) => manifestOwner(one.deviceId)).values()
 }
 
 function declarePart(

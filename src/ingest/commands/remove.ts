@@ -1,34 +1,75 @@
 /** Removes deployments from the manifests of their devices, and forgets deployments. */
 import type { Deployment } from '../../domain/deployment.ts'
+import { manifestOwner } from '../../domain/desired.ts'
 import { DomainError } from '../../domain/errors.ts'
 import { forgetDeployment } from '../../domain/transition.ts'
 import type { Millis, Revision } from '../../domain/values.ts'
 import { eachPaced, type Paced } from '../../limits/pace.ts'
-import { type Command, inParts, partSize } from '../command.ts'
+import { type Command, inParts, partSize, partsOf } from '../command.ts'
 import type { UnitOfWork } from '../unit-of-work.ts'
 import { type Desire, setDesired } from './declare.ts'
 
 /** Removes the documents from the manifests of their devices. The deployments stay in all lists until they are forgotten. */
 export function removeDeployments(keys: readonly number[], desire: Desire): Command<{ readonly revision: Revision }> {
+  if (keys.length <= partSize) return removePart(keys, desire)
+  return inParts(async (write) => {
+    const owned: Owned[] = []
+    for (let first = 0; first < keys.length; first += partSize)
+      owned.push(...(await write(findOwners(keys.slice(first, first + partSize), first))))
+    let revision = 0
+    // All documents of one manifest are in one part: a command creates one version of a manifest.
+    for (const part of partsOf(Map.groupBy(owned, ({ owner }) => owner).values()))
+      revision = (
+        await write(
+          removePart(
+            part.map(({ key }) => key),
+            desire,
+          ),
+        )
+      ).revision
+    return { revision }
+  })
+}
+
+interface Owned {
+  readonly key: number
+  readonly owner: string
+}
+
+/** The device whose manifest lists each document. `first`: the place of the first key in the command. */
+function findOwners(keys: readonly number[], first: number): Command<readonly Owned[]> {
+  return {
+    needs: { deploymentKeys: keys },
+    *decide(work) {
+      const known = yield* findDesired(work, keys, first)
+      return known.map(({ key, targetKey }) => ({ key, owner: manifestOwner(work.targetByKey(targetKey).name) }))
+    },
+  }
+}
+
+function removePart(keys: readonly number[], desire: Desire): Command<{ readonly revision: Revision }> {
   return {
     needs: { deploymentKeys: keys, manifestsOf: keys },
     *decide(work) {
-      const known = yield* eachPaced(keys, (key, index) => {
-        const deployment = work.deploymentByKey(key)
-        if (!deployment) throw refusal('NOT_FOUND', 'there is no such deployment', index, 'names no deployment')
-        if (deployment.targetManifestVersion === null)
-          throw refusal(
-            'INVALID_REQUEST',
-            'only a deployment with a document can be removed: use forgetDeployments for others',
-            index,
-            'was not declared with a document',
-          )
-        return deployment
-      })
-      yield* withdraw(work, known, desire)
+      yield* withdraw(work, yield* findDesired(work, keys, 0), desire)
       return { revision: work.revision() }
     },
   }
+}
+
+function findDesired(work: UnitOfWork, keys: readonly number[], first: number): Paced<readonly Deployment[]> {
+  return eachPaced(keys, (key, n) => {
+    const deployment = work.deploymentByKey(key)
+    if (!deployment) throw refusal('NOT_FOUND', 'there is no such deployment', first + n, 'names no deployment')
+    if (deployment.targetManifestVersion === null)
+      throw refusal(
+        'INVALID_REQUEST',
+        'only a deployment with a document can be removed: use forgetDeployments for others',
+        first + n,
+        'was not declared with a document',
+      )
+    return deployment
+  })
 }
 
 /** Removes the documents from the manifests that list them. Creates one new version for each of these devices. */

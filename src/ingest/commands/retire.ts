@@ -1,5 +1,5 @@
 /**
- * Takes devices out of service permanently. In this order, a revision each:
+ * Takes devices out of service permanently. In this order, a revision each, for each part of the command (divided-write.ts):
  *
  *   DEVICE_RETIRED         the device, then each device behind it
  *   CONVERGENCE_CHANGED    documents leave the manifests that list them, also the manifest of a gateway that stays in service
@@ -14,11 +14,12 @@
  * Credentials stay stored, so that the device gets 410 instead of 401. They give no access.
  */
 import type { Deployment } from '../../domain/deployment.ts'
+import { manifestOwner } from '../../domain/desired.ts'
 import { DomainError } from '../../domain/errors.ts'
 import type { Target } from '../../domain/target.ts'
 import type { Revision } from '../../domain/values.ts'
 import { eachPaced, type Paced } from '../../limits/pace.ts'
-import type { Command } from '../command.ts'
+import { type Command, inParts, partSize, partsOf } from '../command.ts'
 import type { UnitOfWork } from '../unit-of-work.ts'
 import type { Desire } from './declare.ts'
 import { forget, withdraw } from './remove.ts'
@@ -53,6 +54,39 @@ export interface Retired {
 const mostNamed = 10
 
 export function retireDevices(retirements: readonly Retirement[], options: RetireOptions): Command<Retired> {
+  const all = retirements.map((retirement, index) => ({ ...retirement, index }))
+  const whole: WholeCommand = {
+    named: new Set(retirements.map(({ deviceId }) => deviceId)),
+    successors: new Map(all.flatMap((place) => (place.replacedBy === null ? [] : [[place.replacedBy, place]]))),
+  }
+  if (all.length <= partSize) return retirePart(all, options, whole)
+  return inParts(async (write) => {
+    const results: Retired['results'][number][] = []
+    let revision = 0
+    // All devices of one manifest are in one part: a command creates one version of a manifest.
+    for (const part of partsOf(Map.groupBy(all, ({ deviceId }) => manifestOwner(deviceId)).values())) {
+      const retired = await write(retirePart(part, options, whole))
+      part.forEach(({ index }, n) => {
+        const result = retired.results[n]
+        if (result) results[index] = result
+      })
+      revision = retired.revision
+    }
+    return { revision, results }
+  })
+}
+
+/** With the place in the command. */
+type Place = Retirement & { readonly index: number }
+
+/** All devices of a command, of which a part is retired. */
+interface WholeCommand {
+  readonly named: ReadonlySet<string>
+  /** By the name of the replacement. */
+  readonly successors: ReadonlyMap<string, Place>
+}
+
+function retirePart(retirements: readonly Place[], options: RetireOptions, whole: WholeCommand): Command<Retired> {
   return {
     needs: {
       devices: retirements.flatMap(({ deviceId, replacedBy }) => [
@@ -62,9 +96,9 @@ export function retireDevices(retirements: readonly Retirement[], options: Retir
       branches: retirements.map(({ deviceId }) => deviceId),
     },
     *decide(work) {
-      const branches = yield* findBranches(work, retirements)
+      const branches = yield* findBranches(work, retirements, whole.named)
       if (!options.withChildren) refuseChildren(branches)
-      const replacements = findReplacements(work, branches)
+      const replacements = findReplacements(work, branches, whole)
       const changed: boolean[] = []
       for (const [index, { device, below }] of branches.entries()) {
         changed.push(end(work, device, options.reason, replacements[index]?.key ?? null))
@@ -84,20 +118,23 @@ export function retireDevices(retirements: readonly Retirement[], options: Retir
 }
 
 interface Branch {
-  readonly retirement: Retirement
+  readonly retirement: Place
   readonly device: Target
   /** The devices behind it that are in service and are not retired by name. */
   readonly below: readonly Target[]
 }
 
-function* findBranches(work: UnitOfWork, retirements: readonly Retirement[]): Paced<readonly Branch[]> {
+function* findBranches(
+  work: UnitOfWork,
+  retirements: readonly Place[],
+  named: ReadonlySet<string>,
+): Paced<readonly Branch[]> {
   const children = Map.groupBy(work.targets(), ({ parentKey }) => parentKey)
-  const named = new Set(retirements.map(({ deviceId }) => deviceId))
   /** Each device once: a named device may be behind another named one. */
   const taken = new Set<number>()
-  return yield* eachPaced(retirements, (retirement, index) => {
+  return yield* eachPaced(retirements, (retirement) => {
     const device = work.device(retirement.deviceId)
-    if (!device) throw refusal('NOT_FOUND', `there is no device ${retirement.deviceId}`, index, 'deviceId')
+    if (!device) throw refusal('NOT_FOUND', `there is no device ${retirement.deviceId}`, retirement.index, 'deviceId')
     const below: Target[] = []
     for (const queue = [device]; queue.length > 0; ) {
       for (const child of children.get(queue.pop()?.key ?? 0) ?? []) {
@@ -112,7 +149,7 @@ function* findBranches(work: UnitOfWork, retirements: readonly Retirement[]): Pa
 }
 
 function refuseChildren(branches: readonly Branch[]): void {
-  branches.forEach(({ device, below }, index) => {
+  branches.forEach(({ retirement: { index }, device, below }) => {
     if (below.length === 0) return
     const names = below.map(({ name }) => name)
     const more = names.length > mostNamed ? ` and ${names.length - mostNamed} more` : ''
@@ -121,18 +158,28 @@ function refuseChildren(branches: readonly Branch[]): void {
   })
 }
 
-/** The replacement for the device of each branch. */
-function findReplacements(work: UnitOfWork, branches: readonly Branch[]): readonly (Target | null)[] {
-  const leaving = new Set(branches.flatMap(({ device, below }) => [device.key, ...below.map(({ key }) => key)]))
-  return branches.map(({ retirement: { replacedBy }, device }, index) => {
+/** The replacement for the device of each branch. No replacement retires in the same command, in a part before or after. */
+function findReplacements(
+  work: UnitOfWork,
+  branches: readonly Branch[],
+  { named, successors }: WholeCommand,
+): readonly (Target | null)[] {
+  const ended = ({ replacedBy, index }: Place) =>
+    refusal('CONFLICT', `${replacedBy} is retired, or is to be: name a device in service`, index, 'replacedBy')
+  for (const { below } of branches)
+    for (const { name } of below) {
+      const place = successors.get(name)
+      if (place) throw ended(place)
+    }
+  return branches.map(({ retirement, device }) => {
+    const { replacedBy, index } = retirement
     if (replacedBy === null) return null
     const replacement = work.device(replacedBy)
     if (!replacement)
       throw refusal('NOT_FOUND', `there is no device ${replacedBy}: register it before`, index, 'replacedBy')
     // In a repeated command, the replacement may have been retired since.
     if (device.replacedByKey === replacement.key) return replacement
-    if (replacement.retiredAt !== null || leaving.has(replacement.key))
-      throw refusal('CONFLICT', `${replacedBy} is retired, or is to be: name a device in service`, index, 'replacedBy')
+    if (replacement.retiredAt !== null || named.has(replacedBy)) throw ended(retirement)
     return replacement
   })
 }
