@@ -84,6 +84,15 @@ describe('survival', () => {
     expect(partAfter(2.5, 1)).toBeCloseTo(1.5 / 2.5)
   })
 
+  it('is the same in whatever order equal durations are read', () => {
+    const tied = Array.from({ length: 12 }, (_, index): Durations => ({ millis: 900, n: index + 1, isOpen: false }))
+    const of = (read: readonly Durations[]) => {
+      const next = randomFrom(1)
+      return survivalOf([...read, ...ended(2_000)], (n) => n * (0.5 + next()), 2).partAfter(0, 1_000)
+    }
+    expect(of(tied.toReversed())).toBe(of(tied))
+  })
+
   it('counts open steps as at least that long', () => {
     const { partAfter } = survivalOf([...ended(1, 3), open(2, 2)], exactly, 2)
     expect(partAfter(0, 1.5)).toBeCloseTo(3.5 / 4.5)
