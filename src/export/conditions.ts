@@ -5,10 +5,12 @@
 import { coerceInputValue, type GraphQLInputType, isInputType, validateInputValue } from 'graphql'
 import type { ChangeFilter } from '../domain/change.ts'
 import { parseLabelSelector } from '../domain/selectors/label-selector.ts'
+import { maxVariableDepth } from '../graphql/guards/limits.ts'
 import { toChangeFilter } from '../graphql/objects/changes/change-list.ts'
 import { toDeploymentFilter } from '../graphql/objects/selectors/deployment-filter.ts'
 import { toDeviceFilter } from '../graphql/objects/selectors/device-filter.ts'
 import { schema } from '../graphql/schema.ts'
+import { isDeeperThan } from '../limits/nesting.ts'
 import type { DeploymentFilter } from '../store/read/deployment-filter.ts'
 import type { DeviceFilter } from '../store/read/targets.ts'
 import { givenIn, type Query, refused } from './query.ts'
@@ -57,6 +59,14 @@ function labelsOf(selector: string) {
 }
 
 function parseJson(text: string): unknown {
+  const value = jsonOf(text)
+  // The functions that read a value call themselves for each level, so a deeper one would exceed the stack.
+  if (isDeeperThan(value, maxVariableDepth))
+    throw refused('where', `nests deeper than ${maxVariableDepth} levels: reduce the nesting`)
+  return value
+}
+
+function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {

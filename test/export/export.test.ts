@@ -1,7 +1,9 @@
 /** GET /export over real sockets: the rows, how an export is continued and verified, and refusals. */
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { connect } from 'node:net'
+import { text as textOf } from 'node:stream/consumers'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type RunningApp, startApp } from '../support/app.ts'
@@ -245,6 +247,16 @@ describe.each(stores)('GET /export on $name', (store) => {
   ])('names what is wrong in %s', async (path, fields) => {
     expect(await problem(`/export/${path}`)).toEqual([400, 'application/problem+json', 'BAD_USER_INPUT', fields])
   })
+
+  it.each(['changes', 'deployments', 'devices'])(
+    'refuses a condition of %s as deep as an address is long',
+    async (kind) => {
+      const path = `/export/${kind}?where=${'{"and":['.repeat(1_500)}${']}'.repeat(1_500)}`
+      const [answer] = (await once(request(server.url, { path }).end(), 'response')) as [IncomingMessage]
+      const { code, errors } = JSON.parse(await textOf(answer))
+      expect([answer.statusCode, code, errors[0].field]).toEqual([400, 'BAD_USER_INPUT', 'where'])
+    },
+  )
 
   it('answers every parameter, and masks nothing', async () => {
     const value = fc.oneof(
