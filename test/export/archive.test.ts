@@ -10,6 +10,7 @@ import type { Row } from '../../src/export/columns.ts'
 import { recordAudit } from '../../src/ingest/commands/api-access.ts'
 import { type Archive, createArchiving, createRetention, farewell } from '../../src/ingest/history.ts'
 import { defaultTimeouts } from '../../src/rest/guard.ts'
+import { restartEpoch } from '../../src/store/connection/epoch.ts'
 import { readHead } from '../../src/store/connection/log-head.ts'
 import type { Database } from '../../src/store/database.ts'
 import { change, closeAfterEach, open } from '../feed/harness.ts'
@@ -210,6 +211,15 @@ describe.each(stores)('the archive on $name', (store) => {
       { numRuns: 12 },
     )
   }, 120_000)
+
+  it('begins anew with an epoch, because files that were put back give their keys a second time', async () => {
+    const [road] = await open(store)
+    const { database } = road
+    await write(road, 2)
+    await openArchive(folder, database).copy('audit_log', 99, () => false)
+    await restartEpoch(database, Date.now(), (await readHead(database.session)).revision + 1)
+    expect(await openArchive(folder, database).copied('audit_log')).toBe(0)
+  })
 
   it('of another database begins anew', async () => {
     const [road] = await open(store)

@@ -2,12 +2,16 @@
 import { sql } from 'drizzle-orm'
 import type { Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
-import { changeLog, epochs, logHead } from '../../tables/schema.ts'
+import { changeLog, logHead } from '../../tables/schema.ts'
 
-/** Identifies the database and its first epoch: copies of the embedded database have the same identity. */
+/**
+ * Identifies the database and its epoch. Files that were put back have the same identity, and give their keys to rows a second time. The epoch
+ * that follows tells the two apart. So an archive copies again what a new epoch keeps: the first epoch was rejected, because retention would
+ * then remove rows whose keys other rows had when they were copied.
+ */
 export async function databaseId(session: Session): Promise<string> {
-  const [row] = await session.rows<{ readonly identity: string; readonly base: number | null }>(
-    sql`select ${logHead.identity}, (select min(${epochs.base}) from ${epochs}) as base from ${logHead}`,
+  const [row] = await session.rows<{ readonly identity: string; readonly base: Revision }>(
+    sql`select ${logHead.identity}, ${logHead.epochBase} as base from ${logHead}`,
   )
   return `${row?.identity ?? ''}/${row?.base ?? ''}`
 }
