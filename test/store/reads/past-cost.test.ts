@@ -8,6 +8,8 @@ import type { Database, Session } from '../../../src/store/database.ts'
 import { audit } from '../../../src/store/read/audit.ts'
 import type { DeploymentFilter } from '../../../src/store/read/deployment-filter.ts'
 import { countConvergence, countDeployments, pageDeployments } from '../../../src/store/read/deployments.ts'
+import { newestFirst } from '../../../src/store/read/rollouts/rollout-order.ts'
+import { pageRollouts } from '../../../src/store/read/rollouts/rollouts.ts'
 import { openFresh } from '../../support/databases.ts'
 import { stores } from '../../support/stores.ts'
 import { inSnapshot } from './history.ts'
@@ -137,6 +139,21 @@ describe.each(stores)('counts in the past on $name', (store) => {
       // To unwind all that have changed since takes 100,000 and more.
       expect([filter, buffers < 2_500, buffers]).toEqual([filter, true, buffers])
       expect([filter, counted.buffers < 2_500, counted.buffers]).toEqual([filter, true, counted.buffers])
+    }
+  })
+  it('and pages of rollouts read the rollouts of the page', { timeout: 120_000 }, async () => {
+    const database = await openFresh(store)
+    const base = (await readHead(database.session)).revision
+    await fill(database, base)
+    await database.session.run(`update rollouts set kind = 'MARGO_DEPLOYMENT' where key <> ${spring}`)
+    const page = { size: 20, after: null, before: null, backward: false }
+    for (const at of [base + size, base + size + 12_345, base + 2 * size]) {
+      const { answer, buffers } = await buffersOf(database, (s) => pageRollouts(s, {}, page, newestFirst, at))
+      expect(answer.edges.map(({ node }) => node.key)).toEqual(
+        Array.from({ length: 20 }, (_, n) => spring + size - 1 - 2 * n),
+      )
+      // To unwind all that have changed since takes 100,000 and more.
+      expect([at - base, buffers < 2_500, buffers]).toEqual([at - base, true, buffers])
     }
   })
 })

@@ -123,7 +123,14 @@ function conditionsThen(reader: Session, past: Past): Conditions {
   }
 }
 
-/** It had a deployment in lists that the reader sees, as of then. */
+/** The same, looked up for each rollout: the first rows of a list do not unwind the whole fleet. */
+export function eachHadDeployment(reader: Session, past: Past): SQL {
+  const scope = { of: 'rollout', keys: [] } as const
+  const found = fromThen(past, scope, {}, isListed(reader, scope, {}))
+  return sql`exists (select 1 from (select ${rollouts.key} as key offset 0) as parent cross join lateral (select 1 ${found} limit 1) as found)`
+}
+
+/** It had a deployment in lists that the reader sees, as of then. All deployments that have changed since are unwound, once. */
 export function hadDeployment(reader: Session, past: Past, filter: DeploymentFilter): SQL {
   const scope = { of: 'fleet' } as const
   const conditions = [matchesDeployment(filter), ...isListed(reader, scope, filter)]

@@ -14,7 +14,13 @@ import { rollouts } from '../../tables/schema.ts'
 import { visibleRollout } from '../access-scope.ts'
 import { actionsOf, instancesOf } from '../instances.ts'
 import { openPast, type Past } from '../past.ts'
-import { hadDeployment, hasDeployment, matchesRollout, type RolloutFilter } from './rollout-filter.ts'
+import {
+  eachHadDeployment,
+  hadDeployment,
+  hasDeployment,
+  matchesRollout,
+  type RolloutFilter,
+} from './rollout-filter.ts'
 import { lifeAt, lifeOf, type RolloutLife } from './rollout-life.ts'
 import { newestFirst, orderOf, type RolloutOrder } from './rollout-order.ts'
 
@@ -89,7 +95,7 @@ export async function pageRollouts(
     page,
     columns: rolloutColumns('page_row'),
     select: (stretch) =>
-      sql`select ${rollouts}.* ${fromListed(session, filter, past, within(order, stretch))} ${sorted(order, stretch)}`,
+      sql`select ${rollouts}.* ${fromListed(session, filter, past, within(order, stretch), orderBy.field === 'CREATED')} ${sorted(order, stretch)}`,
     toNode: (row) => toRow(session, row),
   })
   const found = pages.get(0) ?? { edges: [], hasNextPage: false, hasPreviousPage: false }
@@ -166,14 +172,20 @@ function pastOf(session: Session, asOf: Revision | null): Promise<Past> | null {
   return asOf === null ? null : openPast(session, asOf)
 }
 
-function fromListed(reader: Session, filter: RolloutFilter, past: Past | null, bounds: readonly SQL[]): SQL {
-  const listed = past ? wasListed(reader, past) : [isListed(reader), ...visibleRollout(reader, rollouts)]
+function fromListed(
+  reader: Session,
+  filter: RolloutFilter,
+  past: Past | null,
+  bounds: readonly SQL[],
+  isPage = false,
+): SQL {
+  const listed = past ? wasListed(reader, past, isPage) : [isListed(reader), ...visibleRollout(reader, rollouts)]
   return sql`from ${rollouts} where ${all([...listed, ...matchesRollout(reader, filter, past), ...bounds])}`
 }
 
 /** A reader that labels restrict gets those that had a deployment which it saw. */
-function wasListed(reader: Session, past: Past): SQL[] {
-  const had = hadDeployment(reader, past, {})
+function wasListed(reader: Session, past: Past, isPage: boolean): SQL[] {
+  const had = isPage ? eachHadDeployment(reader, past) : hadDeployment(reader, past, {})
   return [
     existedAt(reader, past.revision),
     reader.accessScope?.labels ? had : sql`(${rollouts.kind} <> 'MARGO_DEPLOYMENT' or ${had})`,
