@@ -56,3 +56,19 @@ export function selectorProblem(selector: Selector<object>): string | null {
   if (depth > maxSelectorDepth) return `is ${depth} levels deep; at most ${maxSelectorDepth} are allowed`
   return parts > maxSelectorParts ? `has ${parts} parts; at most ${maxSelectorParts} are allowed` : null
 }
+
+/** Whether the filter or a part of its selector has one of the fields. */
+export function mentions<Condition extends object>(
+  { where, ...own }: Condition & { readonly where?: Selector<Condition> },
+  fields: readonly (keyof Condition)[],
+): boolean {
+  const isOneOf = (leaf: Partial<Condition>): boolean => fields.some((field) => leaf[field] !== undefined)
+  if (isOneOf(own as Partial<Condition>) || !where) return isOneOf(own as Partial<Condition>)
+  const isAny = (parts: readonly boolean[]): boolean => parts.includes(true)
+  return foldSelector<Condition, boolean>(where, {
+    leaf: (leaf) => [isOneOf(leaf)],
+    all: isAny,
+    any: isAny,
+    not: (part) => part,
+  })
+}

@@ -1,5 +1,5 @@
 /** Which changes concern the deployments that a filter selects. */
-import { foldSelector, type Selector } from '../../domain/selectors/selector.ts'
+import { mentions } from '../../domain/selectors/selector.ts'
 import type { Topic } from '../../feed/hub.ts'
 import type { DeploymentCondition, DeploymentFilter } from '../../store/read/deployment-filter.ts'
 
@@ -38,20 +38,4 @@ export function hasHistory(filter: DeploymentFilter): boolean {
     filter.group?.by !== 'LABEL' &&
     !mentions<DeploymentCondition>(filter, withoutHistory)
   )
-}
-
-/** Whether the filter or a part of its selector has one of the fields. */
-export function mentions<Condition extends object>(
-  { where, ...own }: Condition & { readonly where?: Selector<Condition> },
-  fields: readonly (keyof Condition)[],
-): boolean {
-  const isOneOf = (leaf: Partial<Condition>): boolean => fields.some((field) => leaf[field] !== undefined)
-  if (isOneOf(own as Partial<Condition>) || !where) return isOneOf(own as Partial<Condition>)
-  const isAny = (parts: readonly boolean[]): boolean => parts.includes(true)
-  return foldSelector<Condition, boolean>(where, {
-    leaf: (leaf) => [isOneOf(leaf)],
-    all: isAny,
-    any: isAny,
-    not: (part) => part,
-  })
 }

@@ -1,9 +1,9 @@
 /** Which changes concern the resources that a filter selects. */
 import type { Change } from '../../domain/change.ts'
+import { mentions } from '../../domain/selectors/selector.ts'
 import type { Topic } from '../../feed/hub.ts'
 import type { WatchOptions } from '../../feed/watch-stream.ts'
 import type { ResourceCondition, ResourceFilter } from '../../store/read/filters/resource-filter.ts'
-import { mentions } from './deployment-topics.ts'
 
 export function resourceWatch(filter: ResourceFilter): WatchOptions {
   const isByConnectivity = mentions<ResourceCondition>(filter, ['connectivity'])

@@ -9,7 +9,7 @@ import { audit } from '../../../src/store/read/audit.ts'
 import type { DeploymentFilter } from '../../../src/store/read/deployment-filter.ts'
 import { countConvergence, countDeployments, pageDeployments } from '../../../src/store/read/deployments.ts'
 import { newestFirst } from '../../../src/store/read/rollouts/rollout-order.ts'
-import { pageRollouts } from '../../../src/store/read/rollouts/rollouts.ts'
+import { countRollouts, pageRollouts } from '../../../src/store/read/rollouts/rollouts.ts'
 import { openFresh } from '../../support/databases.ts'
 import { stores } from '../../support/stores.ts'
 import { inSnapshot } from './history.ts'
@@ -155,5 +155,11 @@ describe.each(stores)('counts in the past on $name', (store) => {
       // To unwind all that have changed since takes 100,000 and more.
       expect([at - base, buffers < 2_500, buffers]).toEqual([at - base, true, buffers])
     }
+    const { answer, buffers } = await buffersOf(database, (s) =>
+      countRollouts(s, {}, base + size, 1_000).catch((error: Error) => error.message),
+    )
+    expect(answer).toMatch(/^more than 1000 deployments have changed since that revision/)
+    expect(buffers).toBeLessThan(2_500)
+    expect(await countRollouts(database.session, { kinds: ['DECLARED'] }, base + size, 1_000)).toBe(1)
   })
 })

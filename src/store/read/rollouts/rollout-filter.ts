@@ -4,7 +4,7 @@ import { DomainError } from '../../../domain/errors.ts'
 import type { InstanceStatus } from '../../../domain/instance.ts'
 import type { LifecycleState } from '../../../domain/lifecycle.ts'
 import type { RolloutKind } from '../../../domain/rollout.ts'
-import type { Selector } from '../../../domain/selectors/selector.ts'
+import { mentions, type Selector } from '../../../domain/selectors/selector.ts'
 import type { Millis } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
 import { all, containsText, isAnyOf, nothing, selectorCondition, timeParameter } from '../../sql/parameters.ts'
@@ -149,4 +149,28 @@ export function hasDeployment(reader: Session, condition: SQL): SQL {
   const { rolloutKey, forgottenAt, isCurrent } = deployments
   return sql`exists (select 1 from ${deployments} where ${rolloutKey} = ${rollouts.key} and ${forgottenAt} is null and ${isCurrent}
     and ${all([condition, ...visiblePlace(reader, deployments)])})`
+}
+
+/** Deployments that are unwound for one condition. They take about a second of a processor. */
+export const mostUnwound = 250_000
+
+/** Whether the rollouts of a past revision are found from all deployments that have changed since. `byCreation`: a page in that order. */
+export function unwindsFleet(filter: RolloutFilter, byCreation: boolean): boolean {
+  const isImplicit = filter.kinds?.includes('MARGO_DEPLOYMENT') ?? true
+  return (isImplicit && !byCreation) || mentions<RolloutCondition>(filter, ['clusters', 'labels', 'label', 'failing'])
+}
+
+/** Throws BAD_USER_INPUT before that many are read. */
+export async function refuseTooMany(session: Session, { revision }: Past, most = mostUnwound): Promise<void> {
+  const since = (isForgotten: SQL): SQL =>
+    sql`(select 1 from ${deployments} where ${isForgotten} and ${deployments.revision} > ${revision}::bigint limit ${most + 1})`
+  const [row] = await session.rows<{ n: number }>(
+    sql`select count(*)::int as n from (${since(sql`${deployments.forgottenAt} is null`)}
+      union all ${since(sql`${deployments.forgottenAt} is not null`)}) as changed`,
+  )
+  if ((row?.n ?? 0) > most)
+    throw new DomainError(
+      'BAD_USER_INPUT',
+      `more than ${most} deployments have changed since that revision, too many to find these rollouts: choose a later revision, other kinds than MARGO_DEPLOYMENT, or a page by CREATED without totalCount`,
+    )
 }

@@ -19,7 +19,10 @@ import {
   hadDeployment,
   hasDeployment,
   matchesRollout,
+  mostUnwound,
   type RolloutFilter,
+  refuseTooMany,
+  unwindsFleet,
 } from './rollout-filter.ts'
 import { lifeAt, lifeOf, type RolloutLife } from './rollout-life.ts'
 import { newestFirst, orderOf, type RolloutOrder } from './rollout-order.ts'
@@ -89,13 +92,15 @@ export async function pageRollouts(
   if (asOf !== null && orderBy.field !== 'CREATED' && orderBy.field !== 'NAME')
     throw new DomainError('BAD_USER_INPUT', 'rollouts of the past can be ordered only by CREATED or NAME')
   const past = await pastOf(session, asOf)
+  const byCreation = orderBy.field === 'CREATED'
+  if (past && unwindsFleet(filter, byCreation)) await refuseTooMany(session, past)
   const pages = await pageOf<RolloutRow, RolloutRecord>(session, {
     parents: [0],
     order,
     page,
     columns: rolloutColumns('page_row'),
     select: (stretch) =>
-      sql`select ${rollouts}.* ${fromListed(session, filter, past, within(order, stretch), orderBy.field === 'CREATED')} ${sorted(order, stretch)}`,
+      sql`select ${rollouts}.* ${fromListed(session, filter, past, within(order, stretch), byCreation)} ${sorted(order, stretch)}`,
     toNode: (row) => toRow(session, row),
   })
   const found = pages.get(0) ?? { edges: [], hasNextPage: false, hasPreviousPage: false }
@@ -112,8 +117,10 @@ export async function countRollouts(
   session: Session,
   filter: RolloutFilter,
   asOf: Revision | null = null,
+  most = mostUnwound,
 ): Promise<number> {
   const past = await pastOf(session, asOf)
+  if (past && unwindsFleet(filter, false)) await refuseTooMany(session, past, most)
   const [row] = await session.rows<{ n: number }>(
     sql`select count(*)::int as n ${fromListed(session, filter, past, [])}`,
   )
