@@ -5,6 +5,7 @@ import { busyWith, isFailure, isHandled, isInside } from './judgement.ts'
 import type { Stall } from './monitor.ts'
 import { createRandom } from './random.ts'
 import { createSender } from './sender.ts'
+import { hasChangedSink } from './sink-operations.ts'
 import { startTarget } from './target.ts'
 
 export interface AttackOptions {
@@ -116,7 +117,7 @@ export async function attack(options: AttackOptions): Promise<Findings> {
         busy[limit] ??= { times: 0, input: describe(input, 900) }
         busy[limit].times += 1
       }
-      const isLeak = credentials.isScoped(input) && answer.text.includes(hidden)
+      const isLeak = credentials.isScoped(input) && (answer.text.includes(hidden) || hasChangedSink(answer.text))
       if ((isFailure(answer) || isInside(answer) || isLeak) && failures.length < 50)
         failures.push(`input ${number}: ${answer.status} ${answer.text.slice(0, 300)} ← ${describe(input, 900)}`)
     }

@@ -1,5 +1,6 @@
 /** Who the attacker is: an administrator, callers of one tenant, and devices; or anyone where the server asks nothing. */
 import { type Caller, device, hidden, type Input, type RestInput } from './inputs.ts'
+import { firstSinks, outsideUrl } from './sink-operations.ts'
 
 const adminKey = 'an-admin-key-of-the-attack-only'
 
@@ -26,6 +27,9 @@ const register = `mutation ($input: RegisterDevicesInput!) {
 }`
 const createKey = `mutation ($input: CreateApiKeyInput!) {
   createApiKey(input: $input) { ... on CreateApiKeySuccess { key } }
+}`
+const createSink = `mutation ($input: CreateWebhookInput!) {
+  createWebhook(input: $input) { __typename }
 }`
 /** Routes of devices: everything else is for users and orchestrators. */
 const deviceRoutes = /^\/(device|api\/v1|margo|v1alpha2|reports|git)\b/
@@ -54,6 +58,7 @@ export async function createCredentials(
   ]
   const { data } = await ask(register, { input: { devices } })
   const [token, hiddenToken]: string[] = data.registerDevices.results.map((one: { token: string }) => one.token)
+  for (let n = 0; n < firstSinks; n += 1) await ask(createSink, { input: { name: `sink ${n}`, url: outsideUrl } })
   async function scoped(role: string): Promise<string> {
     const made = await ask(createKey, { input: { name: role, roles: [role], scopes: ['label:tenant=a'] } })
     return made.data.createApiKey.key

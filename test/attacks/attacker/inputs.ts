@@ -3,6 +3,7 @@ import type { GraphQLObjectType } from 'graphql'
 import { schema } from '../../../src/graphql/schema.ts'
 import { makeRequest, type RandomRequest } from '../random-document.ts'
 import { type Body, randomBody } from './bodies.ts'
+import { exportPaths, exportSearch, signInRoutes } from './export-routes.ts'
 import { knownOperation } from './operations.ts'
 import type { Random } from './random.ts'
 import { validBody } from './valid-bodies.ts'
@@ -88,11 +89,8 @@ const routes: readonly (readonly [methods: string, path: string])[] = [
   ['POST', '/api/cnf-adapter/v1/aai-delete'],
   ['POST DELETE', '/session'],
   ['GET', '/metrics'],
-  ['GET', '/export/changes'],
-  ['GET', '/export/reports'],
-  ['GET', '/export/deployments/manifest'],
-  ['GET', '/export/devices'],
-  ['GET', '/export/audit'],
+  ...exportPaths.map((path) => ['GET', path] as const),
+  ...signInRoutes,
   ['GET', '/readyz'],
   ['GET', '/{device}'],
   ['GET', '/{page}'],
@@ -116,8 +114,6 @@ const searches = [
   '?apps&clusters',
   '?a[]=1',
   '?status=ready',
-  '?format=csv&where=%7B%22text%22%3A%22%5Cu0000%22%7D',
-  '?format=parquet&selector=a%00%3Db',
 ]
 const accepts = ['application/json', '*/*', 'text/html', 'application/problem+json', 'text/event-stream']
 
@@ -167,7 +163,11 @@ function randomRest(random: Random): RestInput {
     .replace('{device}', () => (random.chance(80) ? device : random.choose(devices)))
     .replace('{page}', () => random.choose(pages))
     .replace('{deployment}', () => (random.chance(80) ? `d-${random.below(500)}` : random.choose(deployments)))
-  const search = random.chance(20) ? random.choose(searches) : ''
+  const search = template.startsWith('/export/')
+    ? exportSearch(random)
+    : random.chance(20)
+      ? random.choose(searches)
+      : ''
   const body = method === 'GET' ? null : bodyFor(random, path, dialectOf(template))
   const headers: Record<string, string> = { accept: random.choose(accepts) }
   if (body && body.type !== '') headers['content-type'] = body.type

@@ -1,6 +1,7 @@
 /** Operations that a client would send, with arguments at and beyond their limits. Documents from the schema alone rarely reach what lies behind several arguments. */
 import type { RandomRequest } from '../random-document.ts'
 import type { Random } from './random.ts'
+import { insideUrls, sinkMutations } from './sink-operations.ts'
 
 const deployment = 'id deploymentId state device { deviceId } components { name state error { message } }'
 const D = `query ($f: DeploymentFilter, $after: String) {
@@ -55,25 +56,6 @@ const texts = [
 const times = ['1970-01-01T00:00:00Z', '0000-01-01T00:00:00+23:59', '9999-12-31T23:59:59-23:59', '2026-01-01T00:00:00Z']
 const numbers = [-1, 0, -0, 0.5, 1, 2, 50, 100, 101, 600.5, 1e15, 2 ** 53, 1e308]
 const whole = [null, -1, 0, 1, 2, 60, 500, 501, 2 ** 31 - 1]
-/** Inside, written in every way that resolves there. None may become the target of a sink. */
-const inside = [
-  ...[
-    'http://127.0.0.1:9',
-    'http://127.1',
-    'http://0x7f000001/',
-    'http://[::1]:9093',
-    'http://[::ffff:10.0.0.1]',
-    'http://localhost',
-  ],
-  ...[
-    'http://169.254.169.254/latest',
-    'http://[64:ff9b::7f00:1]',
-    'http://10.0.0.1@192.168.0.1',
-    'file:///etc/passwd',
-    'http://0/',
-  ],
-]
-
 const now = (offset: number): string => new Date(Date.now() + offset).toISOString()
 
 function listOf(random: Random, make: () => unknown): unknown[] {
@@ -217,7 +199,11 @@ const mutations: readonly Known[] = [
       },
     }),
   },
-  { query: notify, variables: (random) => ({ i: { name: random.choose(['am', '']), url: random.choose(inside) } }) },
+  {
+    query: notify,
+    variables: (random) => ({ i: { name: random.choose(['am', '']), url: random.choose(insideUrls) } }),
+  },
+  ...sinkMutations,
 ]
 const subscriptions: readonly Known[] = [
   {
