@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import {
@@ -57,4 +57,15 @@ it('docs/graphql.md tells each limit, and as large as it is', () => {
     const numbers = [...most.matchAll(/[\d,]+\d|\d/g)].map(([text]) => Number(text.replaceAll(',', '')))
     expect(numbers, name).toEqual(expected)
   }
+})
+
+it('docs/graphql.md names an existing test for each limit', () => {
+  const [, table = ''] = /\| Limit \| Test of the refusal([\s\S]*?)\n\n/.exec(page) ?? []
+  const held = new Set([...table.matchAll(/`(\w+)`/g)].map(([, name]) => name))
+  const limits = page.matchAll(/^\| (`\w+`(?: `\w+`)*) \|[^|]+\| [^|]+ \|[^|]*\|$/gm)
+  for (const [, names = ''] of limits.filter(([, first]) => first !== '`limit`'))
+    for (const [, name] of names.matchAll(/`(\w+)`/g)) expect([...held]).toContain(name)
+  const files = [...table.matchAll(/`(test\/[^`]+)`/g)].map(([, file = '']) => file)
+  expect(files.filter((file) => !existsSync(join(import.meta.dirname, '../..', file)))).toEqual([])
+  expect(held.size).toBeGreaterThan(20)
 })
