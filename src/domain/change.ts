@@ -139,6 +139,8 @@ export type Change = ChangeBody &
     readonly revision: Revision
     readonly at: Millis
     readonly observedAt: Millis | null
+    /** The W3C trace context of the request that made it. */
+    readonly traceparent: string | null
   }
 
 /** The values of a field are alternatives; all fields must match. An absent field matches everything, an empty list nothing. */

@@ -70,6 +70,7 @@ export function* decideBatch({ waiting, handed }: Batch, work: UnitOfWork): Pace
   function* decideAll(commands: Iterable<Command<unknown>>): Paced<Outcome[]> {
     const outcomes: Outcome[] = []
     for (const command of commands) {
+      work.trace(command.traceparent ?? null)
       const outcome = yield* decide(command, work)
       outcomes.push(outcome)
       if ('ok' in outcome) {

@@ -4,7 +4,7 @@ import type { Effects } from '../store/write/contract.ts'
 
 /** One change for each revision. */
 export function changesOf(effects: Effects): Change[] {
-  return effects.entries.flatMap(({ subject, observedAt, firstRevision, changes }) => {
+  return effects.entries.flatMap(({ subject, observedAt, traceparent, firstRevision, changes }) => {
     const { target, fromTarget } = subject
     const shared = {
       deploymentKey: subject.deploymentKey,
@@ -22,6 +22,7 @@ export function changesOf(effects: Effects): Change[] {
       labels: target?.labels ?? [],
       at: effects.at,
       observedAt,
+      traceparent,
     }
     return changes.map((body, index) => ({ ...shared, ...body, revision: firstRevision + index }))
   })

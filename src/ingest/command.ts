@@ -17,6 +17,8 @@ export interface Command<Result> {
   also?(result: Result): readonly Statement[]
   /** The signed message that requested it. The same transaction writes the command and marks the message as used. */
   readonly proof?: Proof
+  /** The W3C trace context of the request, for the changes that the command makes. It does not affect what is decided. */
+  readonly traceparent?: string
   /** The command in serialized form, for another server. Absent: only this server can execute it. */
   readonly portable?: Portable
   /** Writes a command of many items in parts. It may run again from its beginning. Present: `needs` and `decide` are not used. */
@@ -55,7 +57,18 @@ export type Portable = (
     }
   | { readonly kind: 'hear'; readonly names: readonly string[] }
   | { readonly kind: 'countDeviations'; readonly device: string; readonly deviations: readonly Deviation[] }
-) & { readonly proof?: Proof }
+) & { readonly proof?: Proof; readonly traceparent?: string }
+
+export function traced<Result>(command: Command<Result>, traceparent: string | null): Command<Result> {
+  if (traceparent === null) return command
+  const { portable, divided } = command
+  return {
+    ...command,
+    traceparent,
+    ...(portable && { portable: { ...portable, traceparent } }),
+    ...(divided && { divided: (write) => divided((part) => write(traced(part, traceparent))) }),
+  }
+}
 
 /** In order, as many groups in a part as fit. A group is not divided. */
 export function partsOf<Item>(groups: Iterable<readonly Item[]>): Item[][] {

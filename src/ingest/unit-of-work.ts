@@ -90,6 +90,8 @@ export interface UnitOfWork {
   recordAction(action: LifecycleAction, instance: Instance | null, change: ChangeBody, observedAt: Millis | null): void
   recordAlert(alert: Alert, change: ChangeBody): void
   keepReport(report: Omit<KeptReport, 'key'>): void
+  /** The trace context of the entries that follow: that of their command. */
+  trace(traceparent: string | null): void
   effects(): Effects
 }
 
@@ -102,6 +104,7 @@ export function createUnitOfWork(
   const at = Math.max(now, head.at)
   let revision = head.revision
   let nextKey = head.nextKey
+  let traceparent: string | null = null
 
   const deployments = createDeploymentRows(loaded.deployments)
   const targets = createTargetRows(loaded)
@@ -124,8 +127,8 @@ export function createUnitOfWork(
     return created
   }
 
-  const record = (entry: Omit<Entry, 'firstRevision'>): void => {
-    entries.push({ ...entry, firstRevision: revision + 1 })
+  const record = (entry: Omit<Entry, 'firstRevision' | 'traceparent'>): void => {
+    entries.push({ ...entry, traceparent, firstRevision: revision + 1 })
     revision += entry.changes.length
     if (entry.subject.rolloutKey !== null) lives.touch(entry.subject.rolloutKey, revision)
   }
@@ -254,6 +257,9 @@ export function createUnitOfWork(
       })
     },
     keepReport: (report) => void reports.push({ ...report, key: nextKey++ }),
+    trace(given) {
+      traceparent = given
+    },
     effects: () => ({
       entries,
       reports,

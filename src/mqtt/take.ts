@@ -8,7 +8,7 @@ import type { ReportOutcome } from '../domain/report.ts'
 import { spending } from '../ingest/commands/device.ts'
 import { recordConnection } from '../ingest/commands/report.ts'
 import type { Log } from '../log.ts'
-import { requireMediaType } from '../rest/exchange.ts'
+import { requireMediaType, tracedBy } from '../rest/exchange.ts'
 import { toProblem } from '../rest/problem.ts'
 import { type Caller, type RecordDeps, requireIdentity, takeBody } from '../rest/record-report.ts'
 import { isTransient } from '../store/connection/failure.ts'
@@ -54,7 +54,7 @@ export async function takeMessage(deps: TakeDeps, subject: Subject, message: Mes
     const take =
       subject.kind === 'report'
         ? () => takeBody(deps, request, caller, payload, route)
-        : () => takeConnection(deps, caller, payload, deviceId)
+        : () => takeConnection(deps, request, caller, payload, deviceId)
     const outcome = await untilAvailable(deps, () =>
       'refusal' in caller ? take() : deps.devices.claim(caller, request, take),
     )
@@ -72,6 +72,7 @@ export async function takeMessage(deps: TakeDeps, subject: Subject, message: Mes
 /** Throws SEMANTIC_ERROR. */
 async function takeConnection(
   deps: TakeDeps,
+  request: IncomingMessage,
   caller: Caller,
   payload: Buffer,
   deviceId: string,
@@ -83,7 +84,8 @@ async function takeConnection(
     })
   const { device, proof } = requireIdentity(caller)
   deps.admission.admitDevice(device ?? deviceId)
-  return deps.writer.submit(spending(recordConnection(deviceId, to, device ?? deviceId), proof))
+  const recorded = spending(recordConnection(deviceId, to, device ?? deviceId), proof)
+  return deps.writer.submit(tracedBy({ request }, recorded))
 }
 
 const connections: ReadonlyMap<string, 'ONLINE' | 'OFFLINE'> = new Map([

@@ -29,7 +29,7 @@ import type { ResourceFilter } from '../store/read/filters/resource-filter.ts'
 import { actionsOf, type InstanceRow, instancesOf } from '../store/read/instances.ts'
 import { countResources, listResources } from '../store/read/resources.ts'
 import { type RolloutRow, rolloutByName } from '../store/read/rollouts/rollouts.ts'
-import { answer, type Exchange, type Methods, readBody, requireMediaType } from './exchange.ts'
+import { answer, type Exchange, type Methods, readBody, requireMediaType, tracedBy } from './exchange.ts'
 import { type ReadingDeps, reading } from './reading.ts'
 
 export interface EmcoDeps extends ReadingDeps {
@@ -77,7 +77,8 @@ async function takeActions(
   actor: string,
 ): Promise<void> {
   const facts = parseActions(await readJson(exchange, {}, smallLimit))
-  const { rolloutKey, revision, recorded } = await writer.submit(recordActions(rollout, facts, actor))
+  const command = tracedBy(exchange, recordActions(rollout, facts, actor))
+  const { rolloutKey, revision, recorded } = await writer.submit(command)
   const actions = (await actionsOf(database.session, [rolloutKey], null)).get(rolloutKey) ?? []
   sendJson(exchange, recorded > 0 ? 201 : 200, { ...actionsAnswer(actions), revision: String(revision) })
 }
@@ -91,7 +92,7 @@ async function takeResources(
   const own = rollout.kind === 'CLUSTER_INTENTS' ? clusterOf(rollout) : null
   const items = await paced(parseResources(await readJson(exchange, roomForResources, resourcesLimit), own))
   const facts = items.flatMap((item) => (item.ok ? [item.fact] : []))
-  const { revision, verdicts } = await writer.submit(reportResources(rollout, contextId, facts))
+  const { revision, verdicts } = await writer.submit(tracedBy(exchange, reportResources(rollout, contextId, facts)))
   const verdict = verdicts.values()
   const results = items.map((item) =>
     item.ok ? { verdict: verdict.next().value } : { verdict: 'REFUSED', errors: item.problems },
@@ -105,10 +106,10 @@ async function takeBundle(
   rollout: EmcoRollout,
   target: ClusterName,
 ): Promise<void> {
-  const { unreadable, ...state } = await paced(
-    parseBundleState(await readJson(exchange, roomForBundleState, bundleLimit)),
-  )
-  const { revision, verdict } = await writer.submit(reportStateSnapshot(rollout, { ...state, target }))
+  const body = await readJson(exchange, roomForBundleState, bundleLimit)
+  const { unreadable, ...state } = await paced(parseBundleState(body))
+  const command = tracedBy(exchange, reportStateSnapshot(rollout, { ...state, target }))
+  const { revision, verdict } = await writer.submit(command)
   sendJson(exchange, 200, {
     verdict,
     revision: String(revision),
@@ -118,7 +119,7 @@ async function takeBundle(
 
 async function takeConnectivity({ writer }: EmcoDeps, exchange: Exchange, target: ClusterName): Promise<void> {
   const connectivity = parseConnectivity(await readJson(exchange, {}, smallLimit))
-  const { revision, verdict } = await writer.submit(setConnectivity(target, connectivity))
+  const { revision, verdict } = await writer.submit(tracedBy(exchange, setConnectivity(target, connectivity)))
   sendJson(exchange, 200, { verdict, revision: String(revision) })
 }
 

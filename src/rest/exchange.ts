@@ -1,7 +1,9 @@
 /** One HTTP request and its response, as handlers see them. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { readTraceparent } from '../dialects/traceparent.ts'
 import { DomainError } from '../domain/errors.ts'
 import type { Access, Principal } from '../domain/principal.ts'
+import { type Command, traced } from '../ingest/command.ts'
 import type { Bodies } from '../limits/bodies.ts'
 
 export interface Exchange {
@@ -27,6 +29,11 @@ export type Route =
 
 /** By HTTP method. */
 export type Methods = Readonly<Record<string, Route>>
+
+/** A command of the request, with its trace context. */
+export function tracedBy<Result>({ request }: Pick<Exchange, 'request'>, command: Command<Result>): Command<Result> {
+  return traced(command, readTraceparent(request.headers.traceparent))
+}
 
 export function answer(
   { response, method }: Exchange,

@@ -14,7 +14,7 @@ import { documentsOf } from '../store/read/documents.ts'
 import { bundleInstances, type InstanceRow, instanceById } from '../store/read/instances.ts'
 import { countResources, detailsOf, pageResources, type ResourceRow, sumOfReadiness } from '../store/read/resources.ts'
 import { rolloutsByKey } from '../store/read/rollouts/rollouts.ts'
-import { answer, type Exchange, type Methods, type Route, readBody, requireMediaType } from './exchange.ts'
+import { answer, type Exchange, type Methods, type Route, readBody, requireMediaType, tracedBy } from './exchange.ts'
 import { type ReadingDeps, reading } from './reading.ts'
 import { type SubscriptionDeps, subscriptionMethods } from './subscriptions.ts'
 
@@ -52,12 +52,12 @@ export function k8spluginMethods(deps: K8spluginDeps, route: K8spluginRoute): Me
 
 async function takeInstance({ writer }: K8spluginDeps, exchange: Exchange, instanceId: string): Promise<void> {
   const fact = parseInstance(await readJson(exchange, {}), instanceId)
-  const { verdict, revision, isNew } = await writer.submit(reportInstance(fact))
+  const { verdict, revision, isNew } = await writer.submit(tracedBy(exchange, reportInstance(fact)))
   sendJson(exchange, isNew ? 201 : 200, { id: instanceId, verdict, revision: String(revision) })
 }
 
 async function endInstance({ writer }: K8spluginDeps, exchange: Exchange, instanceId: string): Promise<void> {
-  const { verdict, revision } = await writer.submit(removeInstance(instanceId))
+  const { verdict, revision } = await writer.submit(tracedBy(exchange, removeInstance(instanceId)))
   sendJson(exchange, 200, { id: instanceId, verdict, revision: String(revision) })
 }
 
@@ -66,7 +66,7 @@ async function takeStatus({ writer, database }: K8spluginDeps, exchange: Exchang
   const body = await readJson(exchange, roomForStatus)
   const items = await paced(parseInstanceStatus(body, await namespaceOf(database, instanceId)))
   const objects = items.flatMap((item) => (item.ok ? [item.object] : []))
-  const { verdict, revision } = await writer.submit(reportInstanceStatus(instanceId, objects))
+  const { verdict, revision } = await writer.submit(tracedBy(exchange, reportInstanceStatus(instanceId, objects)))
   const results = items.map((item) => (item.ok ? { verdict } : { verdict: 'REFUSED', errors: item.problems }))
   sendJson(exchange, 200, { id: instanceId, verdict, revision: String(revision), results })
 }

@@ -11,6 +11,7 @@ import type { Writer } from '../ingest/writer.ts'
 import type { Admission } from '../limits/admission.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Proof } from '../store/signature-claims.ts'
+import { tracedBy } from './exchange.ts'
 
 export interface RecordDeps {
   readonly writer: Writer
@@ -96,7 +97,7 @@ export async function record(
   proof: Proof | null,
 ): Promise<ReportOutcome> {
   const deviations = deviationsOf(report)
-  const command = spending(recordReport(report, identity.device, deviations), proof)
+  const command = tracedBy({ request }, spending(recordReport(report, identity.device, deviations), proof))
   const outcome = await writer.submit(command).catch((error: unknown) => {
     if (identity.device !== null && error instanceof DomainError && error.code === 'FORBIDDEN')
       devices.noteStranger(identity, request, error.message)

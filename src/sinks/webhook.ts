@@ -124,7 +124,7 @@ async function toEvents({ database, source }: WebhookDeps, changes: readonly Cha
   if (changes.length === 0) return []
   const described = await describeChanges(database.session, changes)
   return changes.map((change, index) => {
-    const { revision, at, kind, deploymentId, instanceId, targetName } = change
+    const { revision, at, kind, deploymentId, instanceId, targetName, traceparent } = change
     const subject = deploymentId ?? instanceId ?? targetName
     const id = String(revision)
     const event = {
@@ -134,6 +134,7 @@ async function toEvents({ database, source }: WebhookDeps, changes: readonly Cha
       type: `rollcall.${kind.toLowerCase().replaceAll('_', '-')}`,
       ...(subject !== null && { subject }),
       time: new Date(at).toISOString(),
+      ...(traceparent !== null && { traceparent }),
       datacontenttype: 'application/json',
       data: described[index],
     }

@@ -29,7 +29,7 @@ export function createExporter({ url, headers, service }: TracesConfig): Exporte
 }
 
 function readable(span: Span, resource: ReadableSpan['resource']): ReadableSpan {
-  const { traceId, spanId, parentSpanId, name, start, end, failure, isDone, attributes, events } = span
+  const { traceId, spanId, parentSpanId, name, start, end, failure, isDone, attributes, events, links } = span
   const contextOf = (id: string) => ({ traceId, spanId: id, traceFlags: TraceFlags.SAMPLED })
   const code = failure !== null ? SpanStatusCode.ERROR : isDone ? SpanStatusCode.OK : SpanStatusCode.UNSET
   return {
@@ -47,7 +47,14 @@ function readable(span: Span, resource: ReadableSpan['resource']): ReadableSpan 
       attributes: { ...event.attributes },
       droppedAttributesCount: 0,
     })),
-    links: [],
+    links: links.map(({ traceId: other, spanId: id, isSampled }) => ({
+      context: {
+        traceId: other,
+        spanId: id,
+        traceFlags: isSampled ? TraceFlags.SAMPLED : TraceFlags.NONE,
+        isRemote: true,
+      },
+    })),
     instrumentationScope: { name: 'rollcall' },
     ...{ droppedAttributesCount: 0, droppedEventsCount: 0, droppedLinksCount: 0 },
   }

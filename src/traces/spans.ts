@@ -13,6 +13,12 @@ import { attemptSpanId, componentSpanId, rolloutSpanId, traceIdOf } from './ids.
 
 export type Attributes = Readonly<Record<string, string | number>>
 
+export interface TraceContext {
+  readonly traceId: string
+  readonly spanId: string
+  readonly isSampled: boolean
+}
+
 /** As much of OpenTelemetry's span as a rollout has. */
 export interface Span {
   readonly traceId: string
@@ -26,10 +32,12 @@ export interface Span {
   readonly isDone: boolean
   readonly attributes: Attributes
   readonly events: readonly { readonly name: string; readonly at: Millis; readonly attributes: Attributes }[]
+  /** The trace contexts of the requests that made its changes. */
+  readonly links: readonly TraceContext[]
 }
 
 export interface TracedRollout extends Pick<Rollout, 'key' | 'name' | 'kind' | 'project'> {
-  readonly created: { readonly revision: Revision; readonly at: Millis | null }
+  readonly created: { readonly revision: Revision; readonly at: Millis | null; readonly traceparent: string | null }
 }
 
 /** What an attempt's span says about its deployment. */
@@ -60,7 +68,7 @@ export function rolloutSpan({ key, name, kind, project, created }: TracedRollout
   const at = created.at ?? 0
   return {
     ...{ traceId, spanId: rolloutSpanId(traceId), parentSpanId: null, name: `rollout ${name}`, start: at, end: at },
-    ...{ failure: null, isDone: false, events: [] },
+    ...{ failure: null, isDone: false, events: [], links: linksOf([created]) },
     attributes: {
       ...{ 'deployment.name': name, 'rollcall.rollout.kind': kind, 'rollcall.revision': String(created.revision) },
       ...(project !== null && { 'rollcall.project': project }),
@@ -97,8 +105,23 @@ export function attemptSpans(changes: readonly Change[], subject: Subject): read
       'rollcall.revision': String(last.revision),
     },
     events: changes.flatMap(eventOf),
+    links: linksOf(changes),
   }
   return [span, ...componentSpans(span, changes)]
+}
+
+/** Links of one span. The rest have no link. */
+const mostLinks = 32
+
+function linksOf(facts: readonly Pick<Change, 'traceparent'>[]): Span['links'] {
+  const distinct = new Set(facts.flatMap(({ traceparent }) => traceparent ?? []))
+  return [...distinct].slice(0, mostLinks).map(traceContextOf)
+}
+
+/** Of the traceparent of a change, which is valid. */
+export function traceContextOf(traceparent: string): TraceContext {
+  const [, traceId = '', spanId = '', flags = ''] = traceparent.split('-')
+  return { traceId, spanId, isSampled: (Number.parseInt(flags, 16) & 1) === 1 }
 }
 
 const failureOf = (change: Extract<Change, { readonly to: DeploymentState }>): string | null =>
@@ -142,6 +165,7 @@ function componentSpans(attempt: Span, changes: readonly Change[]): readonly Spa
           ...(last.error !== null && { 'error.type': last.error.code }),
         },
         events: [],
+        links: [],
       },
     ]
   })

@@ -130,9 +130,8 @@ async function spansOf(session: Session, changes: readonly Change[], after: Revi
   const last = changes.at(-1)?.revision ?? after
   const keys = [...new Set(changes.flatMap(({ rolloutKey }) => rolloutKey ?? []))]
   const rollouts = await rolloutsByKey(session, keys, null)
-  const begun = [...rollouts.values()].map(toTraced).filter(({ created: { revision } }) => {
-    return revision > after && revision <= last
-  })
+  const traced = new Map([...rollouts].map(([key, row]) => [key, toTraced(row, changes)]))
+  const begun = [...traced.values()].filter(({ created: { revision } }) => revision > after && revision <= last)
   const ended = changes.filter(endsAttempt)
   const deployments = await deploymentsByKey(
     session,
@@ -142,17 +141,23 @@ async function spansOf(session: Session, changes: readonly Change[], after: Revi
   const spans = begun.map(rolloutSpan)
   for (const end of ended) {
     const deployment = deployments.get(end.deploymentKey ?? 0)
-    const rollout = rollouts.get(end.rolloutKey ?? 0)
+    const rollout = traced.get(end.rolloutKey ?? 0)
     if (!deployment || !rollout) continue
     const attempt = [...(await attemptOf(session, end)), ...restOfReport(changes, end)]
-    spans.push(...attemptSpans(attempt, { ...deployment, rollout: toTraced(rollout) }))
+    spans.push(...attemptSpans(attempt, { ...deployment, rollout }))
   }
   return spans
 }
 
-const toTraced = ({ key, name: title, kind, project, life: { created } }: RolloutRow): TracedRollout => ({
-  ...{ key, name: title, kind, project, created },
-})
+/** Of its creation, the log has only the first change that was made with it. */
+function toTraced(
+  { key, name: title, kind, project, life: { created } }: RolloutRow,
+  changes: readonly Change[],
+): TracedRollout {
+  const first = changes.find(({ rolloutKey }) => rolloutKey === key)
+  const traceparent = first && first.at === created.at ? first.traceparent : null
+  return { ...{ key, name: title, kind, project }, created: { ...created, traceparent } }
+}
 
 /** What the report that ended an attempt says about components, which follows the change of the deployment. */
 function restOfReport(changes: readonly Change[], end: Change): readonly Change[] {

@@ -12,6 +12,7 @@ function changeAt(revision: number): Change {
     revision,
     at: 0,
     observedAt: null,
+    traceparent: null,
     deploymentKey: 1,
     deploymentId: 'd-1',
     resourceKey: null,

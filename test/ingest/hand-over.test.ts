@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { ReportOutcome } from '../../src/domain/report.ts'
-import type { Command } from '../../src/ingest/command.ts'
+import { type Command, traced } from '../../src/ingest/command.ts'
 import { hearDevice, recordReport } from '../../src/ingest/commands/report.ts'
 import type { WriterOptions } from '../../src/ingest/writer.ts'
 import { lost } from '../../src/store/connection/failure.ts'
@@ -93,6 +93,27 @@ describe.each(postgresStores)('a batch handed over on $name', (store) => {
       await follower.leave()
     }
     await expectSound(server.database)
+  })
+
+  it('keeps the trace context of each of its commands', async () => {
+    const empty = await openEmpty(store)
+    const [leader, server] = [await openServer(empty, 'a'), await openServer(empty, 'b')]
+    await meet(leader, server)
+    const { revision } = await readHead(server.database.session)
+    const parents = [`00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`, null, `00-${'c'.repeat(32)}-${'d'.repeat(16)}-00`]
+    const follower = follow(leader, revision)
+    await Promise.all(
+      parents.map((parent, n) => server.writer.submit(traced(change(`edge-${n}`, 'INSTALLED'), parent))),
+    )
+    expect(await newestWriter(server)).toBe('inbox-a')
+    await expect.poll(() => follower.revisions()).toHaveLength(3)
+    expect(follower.events.map((event) => event.change?.traceparent)).toEqual(parents)
+    await follower.leave()
+    const entries = await server.database.session.run<{ traceparent: string | null }>(
+      'select traceparent from change_log where first_revision > $1 order by first_revision',
+      [revision],
+    )
+    expect(entries.map(({ traceparent }) => traceparent)).toEqual(parents)
   })
 
   it('gives a refusal to its command alone, and keeps the order of what cannot be handed over', async () => {

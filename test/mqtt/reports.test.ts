@@ -41,7 +41,8 @@ describe.skipIf(isMissing).each(stores)('reports by MQTT on $name', (store) => {
   })
 
   it('are answered on the response topic with the verdict, as over HTTP', async () => {
-    expect(await device.report('d-1', 'installing')).toEqual({
+    const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`
+    expect(await device.report('d-1', 'installing', { userProperties: { traceparent } })).toEqual({
       contentType: 'application/json',
       body: { acknowledgement: 'received', verdict: 'APPLIED', revision: expect.any(String) },
     })
@@ -50,6 +51,9 @@ describe.skipIf(isMissing).each(stores)('reports by MQTT on $name', (store) => {
     const topic = 'rollcall/edge-1/deployments/d-1/status'
     expect((await device.send(topic, yaml, { contentType: 'application/yaml' })).body.verdict).toBe('APPLIED')
     expect(await stateOf(server, 'd-1')).toBe('INSTALLED')
+    const document = '{ deployment(deploymentId: "d-1") { history(first: 2) { nodes { traceparent } } } }'
+    const [first, second] = (await server.query(document)).deployment.history.nodes
+    expect([first, second]).toEqual([{ traceparent }, { traceparent: null }])
   })
 
   it('get the same problem as over HTTP, and are not delivered again', async () => {

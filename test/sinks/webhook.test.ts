@@ -22,8 +22,10 @@ describe.each(stores)('webhooks on $name', (store) => {
   afterAll(() => server.stop())
   afterEach(() => receiver.close())
 
-  const report = (device: string, state: string) =>
-    server.post(`/device/${device}/deployment/d/status`, { deploymentId: 'd', status: { state }, components: [] })
+  const report = (device: string, state: string, headers: Record<string, string> = {}) => {
+    const body = { deploymentId: 'd', status: { state }, components: [] }
+    return server.post(`/device/${device}/deployment/d/status`, body, headers)
+  }
   const webhook = async (input: object) => {
     receiver = await startReceiver()
     const { createWebhook } = await server.query(create, {
@@ -35,8 +37,9 @@ describe.each(stores)('webhooks on $name', (store) => {
   it('post every change that the filter wants, in order, as signed CloudEvents', async () => {
     const { secret, sink } = await webhook({ filter: { deviceIds: ['a'] } })
     expect(sink).toMatchObject({ kind: 'WEBHOOK', name: 'hook', paused: false, failures: 0 })
+    const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`
     for (const state of ['pending', 'installing', 'installed']) {
-      await report('a', state)
+      await report('a', state, state === 'pending' ? { traceparent } : {})
       await report('b', state)
     }
     const received = await receiver.until((all) => all.length >= 3)
@@ -45,6 +48,7 @@ describe.each(stores)('webhooks on $name', (store) => {
       ['PENDING', 'INSTALLING'],
       ['INSTALLING', 'INSTALLED'],
     ])
+    expect(received.map(({ body }) => body.traceparent)).toEqual([traceparent, undefined, undefined])
     const [first] = received
     if (!first) throw new Error('nothing was received')
     const { headers, body, text } = first

@@ -5,6 +5,10 @@ import { type RunningApp, startApp } from '../support/app.ts'
 import { type CollectedSpan, type Collector, startCollector } from '../support/collector.ts'
 import { type EmptyStore, postgresStores, stores } from '../support/stores.ts'
 
+const traceOf = (n: number): string => String(n).repeat(32)
+const parentOf = (n: number): string => `00-${traceOf(n)}-${String(n).repeat(16)}-01`
+const historyOfWeb = `{ deployments(first: 1, filter: { deploymentIds: ["web-3"] }) { nodes { history(first: 10) { nodes { kind traceparent } } } } }`
+
 const begin = Date.parse('2041-05-01T08:00:00Z')
 const declare = `mutation ($deployments: [DeploymentDeclaration!]!) {
   declareDeployments(input: { rollout: { name: "vision" }, deployments: $deployments }) { __typename }
@@ -15,6 +19,7 @@ const deployments = [1, 2].map((index) => ({
 }))
 
 describe.each(stores)('traces on $name', (store) => {
+  let empty: EmptyStore
   let collector: Collector
   let server: RunningApp
   let now = begin
@@ -24,34 +29,48 @@ describe.each(stores)('traces on $name', (store) => {
     OTEL_SERVICE_NAME: 'plant',
   })
 
-  async function report(index: number, seconds: number, state: string, components: object, error?: object) {
+  async function report(
+    index: number,
+    seconds: number,
+    state: string,
+    components: object,
+    { error, parent }: { error?: object; parent?: string } = {},
+  ) {
     now = begin + seconds * 1_000
-    const answer = await server.post(`/device/edge-${index}/deployment/web-${index}/status`, {
+    const body = {
       deploymentId: `web-${index}`,
       status: { state, ...(error && { error }) },
       components: Object.entries(components).map(([name, each]) => ({ name, state: each })),
-    })
+    }
+    const path = `/device/edge-${index}/deployment/web-${index}/status`
+    const answer = await server.post(path, body, parent === undefined ? {} : { traceparent: parent })
     expect(answer.ok).toBe(true)
+    return ((await answer.json()) as { readonly verdict: string }).verdict
   }
   const named = (name: string): readonly CollectedSpan[] => collector.spans.filter((span) => span.name === name)
 
+  const start = () =>
+    startApp({ on: empty, env: env(), clock: () => now, timeouts: { ...defaultTimeouts, duties: 50 } })
+
   beforeAll(async () => {
     collector = await startCollector()
-    server = await startApp({ store, env: env(), clock: () => now, timeouts: { ...defaultTimeouts, duties: 50 } })
+    empty = await store.create()
+    server = await start()
   })
   afterAll(async () => {
     await server?.stop()
     await collector?.close()
+    await empty?.drop()
   })
 
   it('have a span for each attempt and each of its components, with what happened in between', async () => {
     await server.query(declare, { deployments })
     await expect.poll(() => named('rollout vision')).toHaveLength(1)
-    await report(1, 10, 'pending', {}, { code: 'WAIT', message: 'for others' })
+    await report(1, 10, 'pending', {}, { error: { code: 'WAIT', message: 'for others' } })
     await report(1, 20, 'installing', { front: 'installing', back: 'pending' })
     await report(1, 30, 'installing', { front: 'installed', back: 'installing' })
     const error = { code: '507', message: 'disk full' }
-    await report(1, 40, 'failed', { front: 'installed', back: 'failed' }, error)
+    await report(1, 40, 'failed', { front: 'installed', back: 'failed' }, { error })
     await report(1, 60, 'installing', { front: 'installed', back: 'installing' })
     await report(1, 90, 'installed', { front: 'installed', back: 'installed' })
     await expect.poll(() => named('install web')).toHaveLength(2)
@@ -110,6 +129,36 @@ describe.each(stores)('traces on $name', (store) => {
     const ids = collector.spans.map(({ spanId }) => spanId)
     expect([...sent].every((id) => ids.includes(id))).toBe(true)
     expect(new Set(ids).size).toBe(ids.length)
+  })
+
+  it('link to the trace contexts of the requests, which the changes keep', async () => {
+    const declaration = { deviceId: 'edge-3', deploymentId: 'web-3', application: 'linked', components: ['front'] }
+    const query = declare.replace('vision', 'linked')
+    await server.post('/graphql', { query, variables: { deployments: [declaration] } }, { traceparent: parentOf(1) })
+    await report(3, 200, 'installing', { front: 'installing' }, { parent: parentOf(2) })
+    const again = await report(3, 205, 'installing', { front: 'installing' }, { parent: parentOf(9) })
+    expect(again).toBe('UNCHANGED')
+    await report(3, 210, 'installed', { front: 'installing' }, { parent: 'not-a-trace' })
+    await expect.poll(() => named('install linked')).toHaveLength(1)
+    const linksOf = (name: string) => named(name).map(({ links }) => links.map(({ traceId }) => traceId))
+    expect(linksOf('rollout linked')).toEqual([[traceOf(1)]])
+    expect(linksOf('install linked')).toEqual([[traceOf(1), traceOf(2)]])
+    expect(named('install linked')[0]?.links[1]?.spanId).toBe('2'.repeat(16))
+
+    // PGlite is in memory here: it does not outlive its server.
+    if (store.name === 'PostgreSQL') {
+      await server.stop()
+      server = await start()
+    }
+    const { deployments: found } = await server.query(historyOfWeb)
+    const kept = found.nodes[0].history.nodes.filter(
+      ({ kind }: { kind: string }) => kind === 'DEPLOYMENT_STATE_CHANGED',
+    )
+    expect(kept.map(({ traceparent }: { traceparent: string | null }) => traceparent)).toEqual([
+      parentOf(1),
+      parentOf(2),
+      null,
+    ])
   })
 })
 

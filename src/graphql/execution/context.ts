@@ -8,7 +8,7 @@ import { everyone, type Principal } from '../../domain/principal.ts'
 import type { Millis } from '../../domain/values.ts'
 import type { ShowChanges } from '../../feed/event-queue.ts'
 import type { Feed } from '../../feed/feed.ts'
-import type { Command } from '../../ingest/command.ts'
+import { type Command, traced } from '../../ingest/command.ts'
 import { audited, recordAudit } from '../../ingest/commands/api-access.ts'
 import type { Writer } from '../../ingest/writer.ts'
 import { createDeadline, type Deadline, type OnGone } from '../../limits/deadline.ts'
@@ -80,6 +80,8 @@ export interface ContextOptions {
   readonly principal?: Principal | undefined
   /** The caller's address, for the audit log. */
   readonly address?: string | undefined
+  /** The W3C trace context of the request, for what its mutations write. */
+  readonly traceparent?: string | null
   /** Absent: the caller's name. */
   readonly whose?: string | undefined
   /** A snapshot to read from. Its owner closes it. */
@@ -98,6 +100,7 @@ export function createContext(
   {
     principal = everyone,
     address = '',
+    traceparent = null,
     whose = principal.name,
     snapshot = null,
     lastEventId = null,
@@ -173,8 +176,8 @@ export function createContext(
       opened === null ? false : ((await opened.catch(() => null))?.isStandbyLost?.() ?? false),
     async write(command) {
       await close()
-      if (!acting) return deps.writer.submit(command)
-      const result = await deps.writer.submit(audited(command, acting))
+      if (!acting) return deps.writer.submit(traced(command, traceparent))
+      const result = await deps.writer.submit(traced(audited(command, acting), traceparent))
       acting = null
       return result
     },

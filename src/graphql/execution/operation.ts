@@ -10,7 +10,7 @@ import { type ContextDeps, type ContextOptions, createContext } from './context.
 import { executeWithin } from './execute-within.ts'
 import { dependsOnHeadOnly } from './head-dependence.ts'
 
-export interface ExecuteOptions extends Pick<ContextOptions, 'enter' | 'address' | 'whose' | 'onGone'> {
+export interface ExecuteOptions extends Pick<ContextOptions, 'enter' | 'address' | 'traceparent' | 'whose' | 'onGone'> {
   /** What a query must include, from a client that knows what it has seen. Null: the present. */
   readonly atLeast?: Revision | null
 }

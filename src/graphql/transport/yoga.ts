@@ -2,6 +2,7 @@
 import { renderGraphiQL } from '@graphql-yoga/render-graphiql'
 import { type ExecutionArgs, type ExecutionResult, GraphQLError } from 'graphql'
 import { createYoga, type Plugin } from 'graphql-yoga'
+import { readTraceparent } from '../../dialects/traceparent.ts'
 import type { Admission } from '../../limits/admission.ts'
 import { createMaskError, type ErrorLog } from '../execution/errors.ts'
 import { executeOperation } from '../execution/operation.ts'
@@ -115,6 +116,7 @@ export async function executeRequest(
   const principal = principalOf(state)
   const whose = admission.callerOf(principal, state.request ?? undefined)
   const { result, head, revision } = await executeOperation(deps, args, principal, {
+    traceparent: readTraceparent(state.request?.headers.traceparent),
     address: state.request ? admission.addresses.of(state.request) : undefined,
     whose,
     atLeast: revisionOf(state),

@@ -1,10 +1,10 @@
 /** Serialized commands, which one server can hand over to another. Nearly all commands of a fleet have this form. */
-import type { Command, Portable } from '../command.ts'
+import { type Command, type Portable, traced } from '../command.ts'
 import { spending } from '../commands/device.ts'
 import { countDeviations, hearDevices, recordReport } from '../commands/report.ts'
 
 export function toCommand(portable: Portable): Command<unknown> {
-  const command = build(portable)
+  const command = traced(build(portable), portable.traceparent ?? null)
   return portable.proof ? spending(command, portable.proof) : command
 }
 

@@ -108,7 +108,7 @@ export const toReport: (row: ReportRecord) => ReportRow = rowMapper(reports, rep
 export const reportColumns = columnList(reports, reportFields)
 
 /** What all changes of an entry share, with the present names of their subjects. */
-type SubjectRecord = ChangeSubject & Pick<Change, 'at' | 'observedAt'>
+type SubjectRecord = ChangeSubject & Pick<Change, 'at' | 'observedAt' | 'traceparent'>
 
 export interface ChangeRecord extends SubjectRecord {
   readonly revision: Revision

@@ -48,6 +48,8 @@ export const changeLog = pgTable(
     lastRevision: revision('last_revision').notNull(),
     at: instant('at').notNull(),
     observedAt: instant('observed_at'),
+    /** The W3C trace context of the request that made it. Null: it had none, or a server of a version without this column wrote the entry. */
+    traceparent: text('traceparent'),
     deploymentKey: key('deployment_key'),
     /** Not null: the subject is this resource of the deployment. */
     resourceKey: key('resource_key'),

@@ -185,6 +185,7 @@ export interface Subject {
 export interface Entry {
   readonly firstRevision: Revision
   readonly observedAt: Millis | null
+  readonly traceparent: string | null
   readonly subject: Subject
   readonly before: { readonly deployment: Deployment } | { readonly resource: Resource } | null
   /** The deployment, if it is the subject. */

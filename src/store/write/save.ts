@@ -192,7 +192,10 @@ export function entryRows({ entries, at }: Effects): object[] {
   return entries.map((entry) => entryRow(entry, at))
 }
 
-function entryRow({ subject, before, after, changes, firstRevision, observedAt }: Entry, at: number): object {
+function entryRow(
+  { subject, before, after, changes, firstRevision, observedAt, traceparent }: Entry,
+  at: number,
+): object {
   const from = before && 'deployment' in before && isCounted(before.deployment) ? before.deployment : null
   const to = after && isCounted(after) ? after : null
   return {
@@ -207,6 +210,7 @@ function entryRow({ subject, before, after, changes, firstRevision, observedAt }
     lastRevision: firstRevision + changes.length - 1,
     at,
     observedAt,
+    traceparent,
     before: before && ('deployment' in before ? toImageRecord(before.deployment) : toResourceImage(before.resource)),
     fromState: from?.state ?? null,
     fromConvergence: from?.convergence ?? null,

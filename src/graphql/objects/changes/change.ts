@@ -46,6 +46,12 @@ Change.implement({
       description:
         "When it happened (reporter's clock). Null: not reported, or the change does not come from a report.",
     }),
+    traceparent: t.expose('traceparent', {
+      type: 'String',
+      nullable: true,
+      description:
+        'The W3C trace context of the request that made the change, from its `traceparent` header. Null: the request had no valid one, or the server made the change.',
+    }),
     kind: t.expose('kind', {
       type: ChangeKindEnum,
       description: "The kind of change: the type's name in UPPER_SNAKE_CASE.",

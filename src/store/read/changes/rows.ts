@@ -53,7 +53,7 @@ export function selectEntries(from: Revision, to: Revision | null, limit: number
 }
 
 const eachChange =
-  fixed(sql`select ${revision} as revision, ${entry.firstRevision}, body.ord, ${entry.at}, ${entry.observedAt}, ${entry.deploymentKey}, ${entry.resourceKey},
+  fixed(sql`select ${revision} as revision, ${entry.firstRevision}, body.ord, ${entry.at}, ${entry.observedAt}, ${entry.traceparent}, ${entry.deploymentKey}, ${entry.resourceKey},
       ${entry.targetKey}, ${entry.fromTargetKey}, ${entry.rolloutKey}, ${entry.fromRolloutKey}, ${entry.instanceKey}, body.change
     from ${changeLog} ${entry} cross join lateral json_array_elements(${entry.changes}) with ordinality as body(change, ord)`)
 
@@ -80,7 +80,7 @@ export function nameChanges(columns: SQL, change: SQL): SQL {
 }
 
 const subjectColumns =
-  fixed(sql`change.at, change.observed_at as "observedAt", change.deployment_key as "deploymentKey",
+  fixed(sql`change.at, change.observed_at as "observedAt", change.traceparent, change.deployment_key as "deploymentKey",
   subject.deployment_id as "deploymentId", change.resource_key as "resourceKey", change.target_key as "targetKey",
   target.kind as "targetKind", target.name as "targetName", change.from_target_key as "fromTargetKey",
   origin.name as "fromTargetName", coalesce(target.labels, '[]') as labels, change.rollout_key as "rolloutKey",

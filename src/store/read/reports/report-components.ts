@@ -76,7 +76,16 @@ function afterEntry(record: ContentRecord): readonly ComponentReport[] | null {
   const { first_revision: firstRevision, revision, target_key: targetKey, rollout_key: rolloutKey, changes } = record
   if (firstRevision === null || revision === null) return null
   // Only the components are used, and they do not depend on the other fields.
-  const entry = { firstRevision, at: 0, observedAt: null, targetKey, rolloutKey, instanceKey: null, changes }
+  const entry = {
+    firstRevision,
+    at: 0,
+    observedAt: null,
+    traceparent: null,
+    targetKey,
+    rolloutKey,
+    instanceKey: null,
+    changes,
+  }
   const image = imageAt(record.before && toImage(record.before), entry, revision)
   return image?.components.map(({ name, state, error }) => ({ name, state, error })) ?? null
 }
