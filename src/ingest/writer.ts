@@ -41,6 +41,7 @@ export function createWriter(options: WriterOptions): Writer {
   /** Batches of other servers, at most one of each of their lanes. */
   const handed = new Map<string, HandedBatch>()
   let work: Promise<void> | null = null
+  let wasDivided = false
   let arrived = (): void => {}
 
   const handOver = createHandOver(options, state, (batch) => {
@@ -102,6 +103,9 @@ export function createWriter(options: WriterOptions): Writer {
 
   /** Divides many commands into halves: the second half is decided while the first is written. */
   function nextBatch(): Batch {
+    // Every second batch at least: batches of other servers may arrive without end, and would keep it and all commands after it waiting.
+    wasDivided = queue[0]?.command.divided !== undefined && (handed.size === 0 || !wasDivided)
+    if (wasDivided) return { waiting: takeNext(queue, 1, true), handed: [] }
     const waiting = waitingSize()
     const isHalved = state.head !== null && pipeline.size() === 0 && waiting >= 2 * leastHalf
     const limit = isHalved ? Math.min(Math.floor(waiting / 2), batchSize) : batchSize
@@ -113,7 +117,7 @@ export function createWriter(options: WriterOptions): Writer {
       taken.push(batch)
       size += batch.commands.length
     }
-    return { waiting: takeNext(queue, Math.max(limit - size, 0), taken.length === 0), handed: taken }
+    return { waiting: takeNext(queue, Math.max(limit - size, 0), false), handed: taken }
   }
 
   return {

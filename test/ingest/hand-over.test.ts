@@ -344,6 +344,49 @@ describe.each(postgresStores)('a batch handed over on $name', (store) => {
     await expectSound(server.database)
   })
 
+  it('does not keep a divided command of the leader waiting, however many follow', async () => {
+    const empty = await openEmpty(store)
+    let receive = (_: string): void => {}
+    const named: Meddle = (mail) => ({
+      ...mail,
+      receive(channel, received) {
+        if (channel === 'rollcall_inbox-a') receive = received
+        mail.receive(channel, received)
+      },
+    })
+    let number = 0
+    const handOver = (): void => {
+      number += 1
+      receive(`inbox-z.${number} ${number} 1 0\n[${JSON.stringify(hearDevice('leader').portable)}]`)
+    }
+    // Each write is followed by another batch of a server. They end, so that the command is written at last.
+    const busy = (database: Database): Database => ({
+      ...database,
+      transaction: (work) =>
+        database.transaction(async (session) => {
+          if (number > 0 && number < 20) handOver()
+          return work(session)
+        }),
+      append: (connection, text, parameters) => {
+        if (number > 0 && number < 20) handOver()
+        return database.append(connection, text, parameters)
+      },
+    })
+    const leader = await openServer(empty, 'a', named, {}, busy)
+    await leader.writer.submit(change('leader', 'INSTALLING'))
+    let written = Number.POSITIVE_INFINITY
+    const divided = leader.writer.submit({
+      ...hearDevice('leader'),
+      divided: async (write) => {
+        written = number
+        return write(hearDevice('leader'))
+      },
+    })
+    handOver()
+    await divided
+    expect(written).toBeLessThan(10)
+  })
+
   it('is written here when the leader drains', async () => {
     const empty = await openEmpty(store)
     const [leader, server] = [
