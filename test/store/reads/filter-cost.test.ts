@@ -98,6 +98,15 @@ describe.each(stores)('filtered reads on $name', (store) => {
     expect(dear).toEqual([])
   })
 
+  it('answer whatever the filter in a fleet that they may count', async () => {
+    const counted: SourceLimits = { small: 0, candidates: 0, walked: 100, counted: size }
+    for (const order of deploymentOrders) {
+      const filter: DeploymentFilter = { states: ['INSTALLED', 'FAILED'], text: 'dep-7777' }
+      const pages = await pageDeployments(database.session, fleet, filter, order, first, null, counted)
+      expect(pages.get(0)?.edges.map(({ node }) => node.key)).toEqual([7_777])
+    }
+  })
+
   async function cost(read: (session: Session) => Promise<unknown>) {
     const plans = readPlans(database.session)
     let isRefused = false

@@ -10,6 +10,7 @@
  */
 import { type SQL, sql } from 'drizzle-orm'
 import { DomainError } from '../../../domain/errors.ts'
+import { deploymentStates } from '../../../domain/values.ts'
 import { readHead } from '../../connection/log-head.ts'
 import type { Session } from '../../database.ts'
 import { all, isAnyOf } from '../../sql/parameters.ts'
@@ -61,8 +62,10 @@ export async function sourceOfPage(
   if (!isWorthwhile(session, scope, filter)) return { of: 'index' }
   const { total, best, changed } = await estimate(session, scope, filter, limits.candidates, limits)
   if (total <= limits.small) return { of: 'index' }
-  const walked = total <= limits.counted ? Math.max(limits.counted, limits.walked) : limits.walked
-  return best ?? { of: 'walk', walked, changed }
+  if (best) return best
+  // A walk by state divides its limit between the states, and one state may have all deployments.
+  const whole = deploymentStates.length * Math.max(limits.counted, limits.walked)
+  return { of: 'walk', walked: total <= limits.counted ? whole : limits.walked, changed }
 }
 
 /** Throws BAD_USER_INPUT if more rows may match than a count reads. */
