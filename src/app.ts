@@ -45,7 +45,8 @@ export interface App {
   listen(): Promise<{ readonly url: string; readonly port: number }>
   /** Reads the TLS files again. False: TLS is not configured. */
   reload(): Promise<boolean>
-  close(): Promise<void>
+  /** False: a background duty has not ended, for example because the directory of the archive does not answer. */
+  close(): Promise<boolean>
 }
 
 export interface AppDeps {
@@ -59,10 +60,8 @@ export interface AppDeps {
   readonly timeouts?: Timeouts
 }
 
-/** Milliseconds that a closing server waits for each part to finish its work. */
-const closeTimeout = 10_000
-
 export async function createApp({ config, database, log, timeouts = defaultTimeouts, ...deps }: AppDeps): Promise<App> {
+  const { closing: closeTimeout = 10_000 } = timeouts
   const { now: clock, close: stopClock } = deps.clock
     ? { now: deps.clock, close: () => {} }
     : await createDatabaseClock(database)
@@ -232,14 +231,14 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
   })
   acceptUpgrades(server, graphql.upgrade, () => isClosing)
 
-  async function close(): Promise<void> {
+  async function close(): Promise<boolean> {
     isClosing = true
     stopClock()
     tls?.close()
     const stopped = new Promise<void>((resolve) => server.close(() => resolve()))
     auth.close()
     if (oidc) await within(closeTimeout, oidc.close())
-    await maintenance.stop()
+    const isEnded = await within(closeTimeout, maintenance.stop())
     await within(closeTimeout, clusters.stop())
     await within(closeTimeout, trail.close())
     await within(closeTimeout, outgoing.stop())
@@ -253,9 +252,10 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     server.closeAllConnections()
     await git.close()
     await database.close()
+    return isEnded
   }
 
-  let closed: Promise<void> | null = null
+  let closed: Promise<boolean> | null = null
   return {
     database,
     metrics,

@@ -6,6 +6,7 @@ import { misspelled } from './config-names.ts'
 import { DomainError } from './domain/errors.ts'
 import { firstSteps } from './first-steps.ts'
 import { createLog } from './log.ts'
+import { endAsSignalled } from './process-end.ts'
 import type { Database } from './store/database.ts'
 
 const usage = `Usage: ${commandOf('serve')} [options]
@@ -42,8 +43,9 @@ async function main(): Promise<void> {
     if (signals > 1) process.exit(1)
     log.info({ signal }, 'shutting down')
     app.close().then(
-      () => {
+      (isEnded) => {
         log.info('shut down')
+        if (!isEnded) endAsSignalled()
         process.exit(0)
       },
       (error: unknown) => {

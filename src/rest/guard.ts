@@ -21,6 +21,8 @@ export interface Timeouts {
   readonly commit?: number
   /** Between rounds of the background duties. */
   readonly duties?: number
+  /** Until each part of a closing server has finished its work. */
+  readonly closing?: number
   /** Between checks of the TLS files. */
   readonly tlsFiles?: number
 }

@@ -1,20 +1,22 @@
 /** The archive: what retention removes has a verified copy before, whatever fails or ends in the middle. */
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { execFileSync } from 'node:child_process'
+import { constants, mkdir, mkdtemp, open as openFile, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createArchive, openArchive } from '../../src/export/archive/archive.ts'
 import { createDirectory, type Storage } from '../../src/export/archive/directory.ts'
 import type { Row } from '../../src/export/columns.ts'
 import { recordAudit } from '../../src/ingest/commands/api-access.ts'
 import { type Archive, createArchiving, createRetention, farewell } from '../../src/ingest/history.ts'
-import { defaultTimeouts } from '../../src/rest/guard.ts'
+import { defaultTimeouts, type Timeouts } from '../../src/rest/guard.ts'
 import { restartEpoch } from '../../src/store/connection/epoch.ts'
 import { readHead } from '../../src/store/connection/log-head.ts'
 import type { Database } from '../../src/store/database.ts'
 import { change, closeAfterEach, open } from '../feed/harness.ts'
 import { startApp } from '../support/app.ts'
+import { startChild } from '../support/child.ts'
 import { divideTables } from '../support/partitions.ts'
 import type { Road } from '../support/road.ts'
 import { stores } from '../support/stores.ts'
@@ -234,12 +236,12 @@ describe.each(stores)('the archive on $name', (store) => {
 })
 
 describe('a server with ARCHIVE', () => {
-  async function start(directory: string) {
+  async function start(directory: string, more: Partial<Timeouts> = {}) {
     let ahead = 0
     const server = await startApp({
       env: { HISTORY_DAYS: '1', ARCHIVE: directory },
       clock: () => Date.now() + ahead,
-      timeouts: { ...defaultTimeouts, duties: 50 },
+      timeouts: { ...defaultTimeouts, duties: 50, ...more },
     })
     const body = { deploymentId: 'd', status: { state: 'installing' }, components: [] }
     await server.post('/device/edge-1/deployment/d/status', body)
@@ -266,6 +268,30 @@ describe('a server with ARCHIVE', () => {
     await server.stop()
     await rm(folder, { recursive: true })
   })
+
+  it('ends while the directory does not answer', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'archive-'))
+    await mkdir(join(folder, 'changes'))
+    // Who opens a pipe waits until its other end is open.
+    const pipe = join(folder, 'changes', 'archived.json')
+    execFileSync('mkfifo', [pipe])
+    const child = startChild(`
+      const { createDirectory } = await import('./src/export/archive/directory.ts')
+      const { endAsSignalled } = await import('./src/process-end.ts')
+      void createDirectory(${JSON.stringify(folder)}).get('changes/archived.json')
+      setTimeout(endAsSignalled, 100)
+    `)
+    expect(await child.ended).toBe('SIGTERM')
+
+    const { server } = await start(folder, { closing: 300 })
+    // Possible as soon as the server has opened the other end. It then reads until this end is closed.
+    const opened = () => openFile(pipe, constants.O_WRONLY | constants.O_NONBLOCK).catch(() => null)
+    const writing = await vi.waitUntil(opened, { timeout: 20_000 })
+    expect(await server.app.close()).toBe(false)
+    await server.stop()
+    await writing.close()
+    await rm(folder, { recursive: true })
+  }, 30_000)
 
   it('says that it cannot copy, and takes reports', async () => {
     const { server, duty, post } = await start(join(tmpdir(), 'no-such-folder', 'archive'))
