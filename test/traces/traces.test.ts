@@ -160,6 +160,22 @@ describe.each(stores)('traces on $name', (store) => {
       null,
     ])
   })
+
+  it('are named by the header of a backlog and of what an orchestrator reports, for all that it makes', async () => {
+    const later = ['installing', 'installed'].map((state) => ({
+      ...{ deviceId: 'edge-4', deploymentId: 'web-4', status: { state }, components: [] },
+    }))
+    await server.post('/reports', { reports: later }, { traceparent: parentOf(4) })
+    const group = '/v2/projects/traced/composite-apps/app/v1/deployment-intent-groups/group'
+    await server.post(`${group}/actions`, { State: 'Created' }, { traceparent: parentOf(5) })
+    const ofKind = async (kind: string, after: string) => {
+      const document = `{ changes(first: 100, filter: { kinds: [${kind}] ${after} }) { nodes { traceparent } } }`
+      return (await server.query(document)).changes.nodes
+    }
+    const kept = [{ traceparent: parentOf(4) }, { traceparent: parentOf(4) }]
+    expect(await ofKind('DEPLOYMENT_STATE_CHANGED', 'deploymentIds: ["web-4"]')).toEqual(kept)
+    expect(await ofKind('LIFECYCLE_ACTION_RECORDED', '')).toEqual([{ traceparent: parentOf(5) }])
+  })
 })
 
 describe.each(postgresStores)('traces of several servers on $name', (store) => {
