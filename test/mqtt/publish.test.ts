@@ -160,6 +160,18 @@ describe.skipIf(isMissing).each(lastingStores)('what is published, on $name', (s
   })
 })
 
+describe.skipIf(isMissing)('a broker that refuses what the server asks to read back', () => {
+  it('is a failure in the log, and not waited for', async () => {
+    const rules = ['user server', 'topic deny rollcall/present/read/#', 'topic readwrite rollcall/#']
+    const broker = await startMosquitto({ rules })
+    const server = await startApp({ env: { MQTT_URL: broker.url, MQTT_USER: 'server', MQTT_PUBLISH: 'all' } })
+    const lines = () => server.logged.map(({ msg }) => msg)
+    await expect.poll(lines, { timeout: 20_000 }).toContain('the fleet was not published by MQTT: trying again')
+    await server.stop()
+    await broker.dispose()
+  })
+})
+
 describe.skipIf(isMissing).each(stores)('a part of the fleet at the broker, on $name', (store) => {
   it('shows nothing of the rest, not even a name, and follows labels that change', async () => {
     const broker = await startMosquitto()
