@@ -18,7 +18,8 @@ import { deploymentsByKey } from '../store/read/deployments.ts'
 import { type RolloutRow, rolloutsByKey } from '../store/read/rollouts/rollouts.ts'
 import { notePublished, readPublished } from '../store/sinks/published.ts'
 import type { TracesConfig } from './config.ts'
-import { createExporter, type Exporter } from './exporter.ts'
+import { sendAll } from './delivery.ts'
+import { createExporter } from './exporter.ts'
 import { attemptSpans, beginsAttempt, endsAttempt, rolloutSpan, type Span, type TracedRollout } from './spans.ts'
 
 export interface TracesOptions {
@@ -39,8 +40,6 @@ export interface Traces {
 const name = 'traces'
 /** Entries of the log that are read at a time. */
 const step = 500
-/** Spans in one request. */
-const most = 500
 /** Changes of an attempt. An attempt with more begins with the oldest of them. */
 const longest = 1_000
 
@@ -75,7 +74,7 @@ export async function createTraces({
     do {
       const changes = await readLog(session, cursor, step, head.revision)
       const reached = changes.at(-1)?.revision ?? head.revision
-      await sendAll(exporter, await spansOf(session, changes, cursor))
+      await sendAll(exporter, log, await spansOf(session, changes, cursor))
       cursor = reached
       await notePublished(session, { name, at: clock(), seconds: (performance.now() - began) / 1_000, cursor })
     } while (cursor < head.revision && !isStopped && clock() < now + 3 * interval)
@@ -119,10 +118,6 @@ export async function createTraces({
       await exporter.close()
     },
   }
-}
-
-async function sendAll(exporter: Exporter, spans: readonly Span[]): Promise<void> {
-  for (let from = 0; from < spans.length; from += most) await exporter.send(spans.slice(from, from + most))
 }
 
 /** The spans that `changes` complete. `after`: the revision before them. */
