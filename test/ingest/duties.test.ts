@@ -1,5 +1,6 @@
 /** Background duties are isolated: one that fails, or that does not end, keeps no other from being done, and every server shows which. */
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { declareDeployments } from '../../src/ingest/commands/declare.ts'
 import { registerDevices } from '../../src/ingest/commands/device.ts'
 import { recordReport } from '../../src/ingest/commands/report.ts'
 import { createDuties, type Duty, type Turn } from '../../src/ingest/duties.ts'
@@ -7,6 +8,7 @@ import { createMaintenance, type Maintenance } from '../../src/ingest/maintenanc
 import { defaultTimeouts } from '../../src/rest/guard.ts'
 import { readHead } from '../../src/store/connection/log-head.ts'
 import type { Database, Session } from '../../src/store/database.ts'
+import { pageDeployments } from '../../src/store/read/deployments.ts'
 import { listDuties } from '../../src/store/read/duties.ts'
 import { targetByName } from '../../src/store/read/targets.ts'
 import { startApp } from '../support/app.ts'
@@ -187,5 +189,28 @@ describe.each(stores)('the time of a duty on $name', (store) => {
     await duties.round(turn(5_000))
     await duties.round(turn(60_000))
     expect(done).toEqual(['spent', 'quick', 'spent', 'spent', 'quick'])
+  })
+})
+
+describe.each(stores)('the duty that follows deployments for searches on $name', (store) => {
+  it('keeps a declared deployment in searches that its gateway claims without a change', async () => {
+    const { road, keeper } = await open(store, async () => null)
+    const { session } = road.database
+    const none = { name: null, labels: null, parent: null, expectedInterval: null, tokenHash: 'of plant' }
+    const devices = [
+      { ...none, deviceId: 'plant' },
+      { ...none, deviceId: 'sensor', parent: 'plant', tokenHash: 'of sensor' },
+    ]
+    await road.writer.submit(registerDevices(devices))
+    const declared = { deploymentId: 'd-2', deviceId: 'sensor', application: null, applicationVersion: null }
+    const { deploymentKeys } = await road.writer.submit(declareDeployments(null, [{ ...declared, components: null }]))
+    await keeper.tick()
+    const said = report({ reporter: 'plant', deviceId: 'sensor', deploymentId: 'd-2', state: 'PENDING' })
+    expect(await road.writer.submit(recordReport(said))).toMatchObject({ verdict: 'UNCHANGED' })
+    await keeper.tick()
+    const limits = { small: 0, candidates: 1_000, walked: 0, counted: 0 }
+    const page = { size: 9, after: null, before: null, backward: false }
+    const found = await pageDeployments(session, { of: 'fleet' }, { text: 'PLANT' }, 'NAME', page, null, limits)
+    expect(found.get(0)?.edges.map(({ node }) => node.key)).toEqual(deploymentKeys)
   })
 })

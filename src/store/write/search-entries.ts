@@ -15,6 +15,16 @@ const lowered = (value: string): string => `lower(${value})`
 const errorText = (error: string): string => `${lowered(`${error}->>'code'`)}, ${lowered(`${error}->>'message'`)}`
 
 /**
+ * The names of the gateways above a target. The first report of a declared deployment may be its gateway's. If it changes nothing else, the
+ * deployment has a new reporter without a revision, so its entry has these names before. A gateway that is set between is found at the next change.
+ */
+const gateways = `
+  (with recursive above as (
+    select t.parent_key as key, 1 as level
+    union all select g.parent_key, above.level + 1 from above join targets g on g.key = above.key where above.level < 8
+  ) select string_agg(lower(g.name), chr(10)) from above join targets g on g.key = above.key)`
+
+/**
  * The next deployments by revision: each as it is now, however often it has changed. The indexes by revision are partial, so each has its part.
  * A deployment whose entry would be the same is not written. $1 the cursor, $2 deployments at most. Nothing happens if the cursor has moved: another
  * replica has read them.
@@ -34,9 +44,10 @@ const index = `
           union all select 'c:' || (part->>'name') from json_array_elements(d.components) part) terms (term)
         where term is not null order by 1) as terms,
       concat_ws(chr(10), ${['d.deployment_id', 'd.reporter', 'd.application', 't.name'].map(lowered).join()}, ${errorText('d.error')},
+        case when not d.claimed then ${gateways} end,
         case when deployment_has_error(d.error, d.components) then (
           select string_agg(concat_ws(chr(10), ${errorText("(part->'error')")}), chr(10)) from json_array_elements(d.components) part) end) as text
-    from changed d left join lateral (select name from targets where key = d.target_key offset 0) t on true
+    from changed d left join lateral (select name, parent_key from targets where key = d.target_key offset 0) t on true
     where d.forgotten_at is null
   ), entries as (
     select key, terms, case when length(text) <= ${longest} then text end as text from made
