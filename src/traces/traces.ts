@@ -126,7 +126,10 @@ async function spansOf(session: Session, changes: readonly Change[], after: Revi
   const keys = [...new Set(changes.flatMap(({ rolloutKey }) => rolloutKey ?? []))]
   const rollouts = await rolloutsByKey(session, keys, null)
   const traced = new Map([...rollouts].map(([key, row]) => [key, toTraced(row, changes)]))
-  const begun = [...traced.values()].filter(({ created: { revision } }) => revision > after && revision <= last)
+  // A rollout from before its creation was recorded has no time for a span.
+  const begun = [...traced.values()].filter(
+    ({ created: { revision, at } }) => at !== null && revision > after && revision <= last,
+  )
   const ended = changes.filter(endsAttempt)
   const deployments = await deploymentsByKey(
     session,

@@ -9,7 +9,7 @@ export async function readPublished(session: Session, name: string): Promise<Rev
   return row?.cursor ?? null
 }
 
-/** `cursor` null: the round failed, and the position stays. */
+/** `cursor` null: the round failed, and the position stays. It never goes back: a server that was paused may note an older one late. */
 export async function notePublished(
   session: Session,
   round: { readonly name: string; readonly at: Millis; readonly seconds: number; readonly cursor: Revision | null },
@@ -17,7 +17,7 @@ export async function notePublished(
   await session.run(
     `insert into duties as d (name, cursor, attempted_at, succeeded_at, failures, seconds)
      values ($1, $3::bigint, $2::timestamptz, case when $3::bigint is not null then $2::timestamptz end, case when $3::bigint is null then 1 else 0 end, $4::float8)
-     on conflict (name) do update set cursor = coalesce(excluded.cursor, d.cursor), attempted_at = excluded.attempted_at,
+     on conflict (name) do update set cursor = greatest(excluded.cursor, d.cursor), attempted_at = excluded.attempted_at,
        succeeded_at = coalesce(excluded.succeeded_at, d.succeeded_at), seconds = excluded.seconds,
        failures = case when excluded.cursor is null then d.failures + 1 else 0 end`,
     [round.name, iso(round.at), round.cursor, round.seconds],

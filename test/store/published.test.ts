@@ -1,0 +1,18 @@
+/** How far the log was published. */
+import { expect, it } from 'vitest'
+import { notePublished, readPublished } from '../../src/store/sinks/published.ts'
+import { stores } from '../support/stores.ts'
+
+it.each(stores)('a position moves forward only, whichever server notes it last, on $name', async (store) => {
+  const empty = await store.create()
+  const database = await empty.open()
+  const note = (cursor: number | null) => notePublished(database.session, { name: 'sent', at: 0, seconds: 1, cursor })
+  const notes: (number | null)[] = []
+  for (const cursor of [null, 7, 5, null, 9]) {
+    await note(cursor)
+    notes.push(await readPublished(database.session, 'sent'))
+  }
+  expect(notes).toEqual([null, 7, 7, 7, 9])
+  await database.close()
+  await empty.drop()
+})
