@@ -217,12 +217,18 @@ function walkFor(
   if (!past) return walkPresent(reader, scope, filter, order, [], source)
   // Both halves are limited to a page, so that unchanged rows still come from an index.
   const isUnchanged = [sql`${d.revision} <= ${past.revision}::bigint`]
-  const { select: unchanged, isShort } = walkPresent(reader, scope, filter, order, isUnchanged, source)
+  const { select: unchanged, isShort: isCut } = walkPresent(reader, scope, filter, order, isUnchanged, source)
   const matches = all([matchesDeployment(filter), ...isListed(reader, scope, filter)])
   const select: Select = (stretch) => sql`select ${d}.* from (
       (${unchanged(stretch)})
       union all (select ${d}.* ${fromUnwound(past, scope, filter, [matches, ...within(orders[order], stretch)])})
     ) as ${d} ${sorted(orders[order], stretch)}`
+  // Unwound rows may fill a page that lacks unchanged ones.
+  const isShort: Walk['isShort'] = (stretch, isFull) => {
+    if (!isFull) return isCut(stretch, false)
+    const isFilled = sql`(select count(*) from (${unchanged(stretch)}) as found) >= ${stretch.limit}`
+    return sql`(${isCut(stretch, true)} or (not ${isFilled} and ${isCut(stretch, false)}))`
+  }
   return { select, isShort }
 }
 
