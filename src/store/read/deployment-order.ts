@@ -96,7 +96,9 @@ export function walkByState(
         return sql`select ${d}.* from (select ${d}.* ${rows} ${inTurn ? sql`limit ${limit}` : sql``}) as ${d} ${sorted(orders[order], stretch)}`
       }
       const rows = sql`select ${d}.* ${inSequence(stretch, sql`${walked}`)} limit ${walked}`
-      return sql`select ${d}.* from (select ${d}.* from (${rows}) as ${d} where ${all(matches)} limit ${limit}) as ${d} ${sorted(orders[order], stretch)}`
+      // As a lateral join, which keeps the order of the rows. A join of `where … in` may begin with another table.
+      const matching = sql`cross join lateral (select where ${all(matches)} offset 0) as fits`
+      return sql`select ${d}.* from (select ${d}.* from (${rows}) as ${d} ${matching} limit ${limit}) as ${d} ${sorted(orders[order], stretch)}`
     },
     isShort: (stretch, isFull) => {
       if (inTurn)
