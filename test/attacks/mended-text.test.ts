@@ -161,6 +161,8 @@ describe.each(stores)('what was stored before, on $name', (store) => {
       'insert into change_log (first_revision, last_revision, at, changes) values (1, 1, now(), $1::text::json)',
       [`[${before}]`],
     )
+    // Later migrations made these indexes, which cannot hold such text.
+    await session.run('drop index device_profiles_vendor, device_profiles_model')
     await session.run('insert into device_profiles (target_key, capabilities) values (1, $1)', [before])
     await migrate(database, await readMigrations())
     expect(await session.run('select detail::text as t from audit_log order by key')).toEqual([
