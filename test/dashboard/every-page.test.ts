@@ -192,7 +192,8 @@ const questions = {
     `deploymentCounts(filter: { states: [INSTALLED], readiness: [FAILED, PENDING] }, atRevision: "${at}") { total }`,
   rollout: (at: number) => `deploymentCounts(filter: { rolloutIds: $rollouts }, atRevision: "${at}") ${counted}`,
   device: (at: number) => `deploymentCounts(filter: { deviceIds: ["oven-0"] }, atRevision: "${at}") ${counted}`,
-  one: (at: number) => `deployment(deploymentId: "vision-0", deviceId: "oven-0", atRevision: "${at}") { state }`,
+  one: (at: number) =>
+    `deployment(deploymentId: "vision-0", deviceId: "oven-0", atRevision: "${at}") { state error { code } }`,
   ready: (at: number) => `resourceCounts(atRevision: "${at}") { total readiness { ready } }`,
 } as const
 
@@ -236,13 +237,16 @@ const cards: readonly (readonly [string, string, (answer: Answer) => string])[] 
   ['deployments?state=FAILED', '.table-bar [role=status]', ({ fleet }) => plural(fleet.failed, 'deployment')],
   ['device/oven-0', '.hero .bar', ({ device }) => `Deployments by state: ${partsOf(device)}`],
   ['devices?text=oven-0', '.table .row .bar', ({ device }) => `Deployments of oven-0: ${partsOf(device)}`],
-  ['deployment/oven-0/vision-0', '.headline .mark', ({ one }) => `${one.state[0]}${one.state.slice(1).toLowerCase()}`],
+  ['deployment/oven-0/vision-0', '.headline .mark', ({ one }) => markOf(one)],
   [
     'resources?readiness=READY',
     '.table-bar [role=status]',
     ({ ready }) => `${ready.readiness.ready} of ${plural(ready.total, 'resource')}`,
   ],
 ]
+
+const markOf = ({ state, error }: { readonly state: string; readonly error: object | null }): string =>
+  state === 'PENDING' && error ? 'Waiting' : `${state[0]}${state.slice(1).toLowerCase()}`
 
 const plural = (count: number, word: string): string => `${count} ${word}${count === 1 ? '' : 's'}`
 

@@ -2,6 +2,7 @@
 export interface ListedRow {
   readonly id: string
   readonly deploymentId: string
+  readonly reporter: string
   readonly state: string
   readonly revision: string
 }

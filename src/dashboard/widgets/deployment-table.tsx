@@ -49,7 +49,7 @@ export function DeploymentTable({ source, label, empty }: TableProps) {
           onClick={source.sortAgain}
           style={{ visibility: moved > 0 ? 'visible' : 'hidden' }}
         >
-          {plural(moved, 'row')} changed. Sort again
+          {`${plural(moved, 'row')} changed. Sort again`}
         </button>
         <ExportButtons name="deployments" pages={source.pages} columns={columns} />
       </div>
