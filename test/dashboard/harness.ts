@@ -39,8 +39,8 @@ export async function slideTo(page: Page, time: number): Promise<void> {
 }
 
 /**
- * Records each layout shift from now on, except that of a bar's parts, of entries below a newer one, and of text that is aligned at its end: it
- * begins earlier if it gets longer.
+ * Records each layout shift from now on, except that of a bar's parts, of entries below a newer one, of the times of an axis, and of text that is
+ * aligned at its end: it begins earlier if it gets longer.
  */
 export async function watchShifts(page: Page): Promise<void> {
   await page.evaluate(() => {
@@ -51,7 +51,7 @@ export async function watchShifts(page: Page): Promise<void> {
     const observer = new PerformanceObserver((list) => {
       for (const entry of list.getEntries() as unknown as readonly Shift[])
         for (const { node } of entry.sources)
-          if (!node?.parentElement?.closest('.bar, .changes') && !isAtEnd(node))
+          if (!node?.parentElement?.closest('.bar, .changes, .axis') && !isAtEnd(node))
             shifts.push(node?.parentElement?.outerHTML ?? 'something')
     })
     observer.observe({ type: 'layout-shift' })

@@ -152,7 +152,9 @@ describe.each(stores)('groups of deployments on $name', (store) => {
     for (const list of lists) {
       const { args } = list
       const { deploymentGroups } = await api.ask(`{ deploymentGroups(${args}) { nodes { ${group} } } }`)
-      await expect.poll(() => list.groups).toEqual(deploymentGroups.nodes)
+      const caughtUp = expect.poll(() => list.groups).toEqual(deploymentGroups.nodes)
+      // A failure of an update is the better message.
+      await Promise.race([caughtUp, ...following])
     }
     for (const stream of streams) await stream.close()
     for (const result of await ended) expect(result).toMatchObject({ reason: { message: 'the stream is complete' } })
