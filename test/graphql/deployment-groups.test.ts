@@ -115,6 +115,15 @@ describe.each(stores)('groups of deployments on $name', (store) => {
     }
   }
 
+  it('have their own deployments beside groups of another grouping', async () => {
+    await api.report({ reporter: 'edge-0', deploymentId: 'beside' })
+    const nodes = 'nodes { counts { total } deployments(first: 1) { deploymentId } }'
+    const of = (by: string) => `deploymentGroups(by: ${by}, filter: { deploymentIds: ["beside"] }) { ${nodes} }`
+    const answer = await api.ask(`{ rollout: ${of('ROLLOUT')} target: ${of('TARGET')} state: ${of('CONVERGENCE')} }`)
+    const own = { nodes: [{ counts: { total: 1 }, deployments: [{ deploymentId: 'beside' }] }] }
+    expect(answer).toEqual({ rollout: own, target: own, state: own })
+  })
+
   it('are, live, what the query has at each cursor', async () => {
     const group =
       'key detail components counts { total failed installed } since changedAt revision deployments(first: 1) { id }'

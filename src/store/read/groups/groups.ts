@@ -141,6 +141,20 @@ export async function newestOfGroups(
 ): Promise<Map<number, readonly DeploymentRow[]>> {
   const [first] = groups
   if (!first) return new Map()
+  // Operations that share a snapshot may ask for groups of several groupings at once.
+  const groupings = Map.groupBy(groups.keys(), (index) => {
+    const { by, labelKey } = groups[index]?.name ?? first.name
+    return JSON.stringify([by, labelKey])
+  })
+  if (groupings.size > 1) {
+    const found = new Map<number, readonly DeploymentRow[]>()
+    for (const indexes of groupings.values()) {
+      const some = indexes.flatMap((index) => groups[index] ?? [])
+      for (const [place, rows] of await newestOfGroups(session, some, of, filter, size, asOf))
+        found.set(indexes[place] ?? 0, rows)
+    }
+    return found
+  }
   const keys = groups.map(({ parent }) => parent)
   const scope: Scope = of === 'fleet' ? { of } : { of, keys }
   const rows = await partedRows(session, scope, first.name, filter, asOf)
