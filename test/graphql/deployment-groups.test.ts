@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { StatusReport } from '../../src/domain/report.ts'
 import { registerDevices } from '../../src/ingest/commands/device.ts'
+import { newestOfGroups } from '../../src/store/read/groups/groups.ts'
 import { stores } from '../support/stores.ts'
 import { transports } from './clients.ts'
 import { type Api, startApi } from './harness.ts'
@@ -117,11 +118,23 @@ describe.each(stores)('groups of deployments on $name', (store) => {
 
   it('have their own deployments beside groups of another grouping', async () => {
     await api.report({ reporter: 'edge-0', deploymentId: 'beside' })
-    const nodes = 'nodes { counts { total } deployments(first: 1) { deploymentId } }'
-    const of = (by: string) => `deploymentGroups(by: ${by}, filter: { deploymentIds: ["beside"] }) { ${nodes} }`
-    const answer = await api.ask(`{ rollout: ${of('ROLLOUT')} target: ${of('TARGET')} state: ${of('CONVERGENCE')} }`)
-    const own = { nodes: [{ counts: { total: 1 }, deployments: [{ deploymentId: 'beside' }] }] }
-    expect(answer).toEqual({ rollout: own, target: own, state: own })
+    const name = { labelKey: null, detail: null }
+    const groups = [
+      { parent: 0, name: { ...name, by: 'CONVERGENCE', value: 'UNKNOWN' } },
+      { parent: 0, name: { ...name, by: 'MANIFEST_VERSION', value: null } },
+    ] as const
+    const found = await newestOfGroups(
+      api.road.database.session,
+      groups,
+      'fleet',
+      { deploymentIds: ['beside'] },
+      1,
+      null,
+    )
+    expect([0, 1].map((index) => found.get(index)?.map(({ deploymentId }) => deploymentId))).toEqual([
+      ['beside'],
+      ['beside'],
+    ])
   })
 
   it('are, live, what the query has at each cursor', async () => {
