@@ -48,6 +48,19 @@ interface Part {
   readonly state: string
 }
 
+interface Group {
+  readonly key: string | null
+  readonly detail: string | null
+  readonly revision: string
+  readonly counts: { readonly total: number; readonly failed: number }
+}
+
+/** Null is first. */
+function compare(a: string | null, b: string | null): number {
+  if (a === null || b === null) return Number(b === null) - Number(a === null)
+  return a < b ? -1 : Number(a > b)
+}
+
 // biome-ignore lint/suspicious/noExplicitAny: a row of the list, as selected above.
 const groupings: Record<string, (row: any) => Part[]> = {
   APPLICATION: (row) => [{ key: row.application, detail: null, state: row.state }],
@@ -140,9 +153,12 @@ describe.each(stores)('groups of deployments on $name', (store) => {
   it('are, live, what the query has at each cursor', async () => {
     const group =
       'key detail components counts { total failed installed } since changedAt revision deployments(first: 1) { id }'
-    const orders = ['SIZE_DESC', 'FAILED_DESC', 'CHANGED_DESC', 'VALUE']
+    const orders = [
+      ...['orderBy: SIZE_DESC', 'orderBy: FAILED_DESC', 'orderBy: CHANGED_DESC', 'orderBy: VALUE'],
+      ...['ordering: { field: SIZE }', 'ordering: { field: VALUE, direction: DESC }'],
+    ]
     const lists = Object.keys(groupings).map((by, index) => ({
-      args: `by: ${by}, orderBy: ${orders[index % orders.length]}, first: ${1 + (index % 4)}, filter: { deploymentIds: ["live-0", "live-1"] }`,
+      args: `by: ${by}, ${orders[index % orders.length]}, first: ${1 + (index % 4)}, filter: { deploymentIds: ["live-0", "live-1"] }`,
       // biome-ignore lint/suspicious/noExplicitAny: groups, as selected above.
       groups: [] as any[],
     }))
@@ -250,6 +266,32 @@ describe.each(stores)('groups of deployments on $name', (store) => {
       }),
       { numRuns: 12 },
     )
+  })
+
+  it.each([
+    ['SIZE', ({ counts }: Group) => counts.total],
+    ['FAILED', ({ counts }: Group) => counts.failed],
+    ['CHANGED', ({ revision }: Group) => Number(revision)],
+    ['VALUE', () => 0],
+  ])('are in the order of %s, in both directions, on every page', async (field, numberOf) => {
+    const names = (groups: readonly Group[]) => groups.map(({ key, detail }) => [key, detail])
+    const byKey = (groups: readonly Group[]) =>
+      groups.toSorted((a, b) => compare(a.key, b.key) || compare(a.detail, b.detail))
+    const whole = 'nodes { key detail revision counts { total failed } } pageInfo { endCursor }'
+    for (const by of ['by: ERROR', 'by: COMPONENT', 'by: LABEL, labelKey: "site"'])
+      for (const [direction, sign] of [['ASC', 1] as const, ['DESC', -1] as const]) {
+        const args = `${by}, ordering: { field: ${field}, direction: ${direction} }`
+        const { deploymentGroups } = await api.ask(`{ deploymentGroups(${args}, first: 100) { ${whole} } }`)
+        const groups: Group[] = deploymentGroups.nodes
+        const sorted = byKey(groups).toSorted((a, b) => sign * (numberOf(a) - numberOf(b)))
+        expect(names(groups)).toEqual(names(field === 'VALUE' && sign < 0 ? sorted.toReversed() : sorted))
+        expect(await allGroups(args, (text) => text)).toMatchObject(groups)
+      }
+    const { deploymentGroups } = await api.ask(`{ deploymentGroups(by: ERROR, orderBy: VALUE, first: 1) { ${whole} } }`)
+    const { errors } = await api.query(
+      `{ deploymentGroups(by: ERROR, ordering: { field: VALUE, direction: DESC }, after: "${deploymentGroups.pageInfo.endCursor}") { ${whole} } }`,
+    )
+    expect(errors).toMatchObject([{ message: 'after is not a cursor of this list in this order' }])
   })
 
   it('of a rollout add up to its counts', async () => {

@@ -16,8 +16,8 @@ export interface ListUpdate {
   readonly hasNextPage: boolean
 }
 
-export const listSubscription = `subscription ($filter: DeploymentFilter, $orderBy: DeploymentOrder, $first: Int, $after: Revision) {
-  deployments(filter: $filter, orderBy: $orderBy, first: $first, after: $after) {
+export const listSubscription = `subscription ($filter: DeploymentFilter, $orderBy: DeploymentOrder, $ordering: DeploymentOrdering, $first: Int, $after: Revision) {
+  deployments(filter: $filter, orderBy: $orderBy, ordering: $ordering, first: $first, after: $after) {
     cursor isSnapshot reset { reason } removed hasNextPage
     rows { change position deployment { id deploymentId reporter state revision components { name state } } }
   }

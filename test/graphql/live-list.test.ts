@@ -9,8 +9,8 @@ import { type Stream, transports } from './clients.ts'
 import { type Api, startApi } from './harness.ts'
 import { applyAny, applyUpdate, type ListedRow, listSubscription, liveListOf, withoutIds } from './live-list-client.ts'
 
-const query = `query ($filter: DeploymentFilter, $orderBy: DeploymentOrder, $first: Int, $at: Revision) {
-  deployments(filter: $filter, orderBy: $orderBy, first: $first, atRevision: $at) {
+const query = `query ($filter: DeploymentFilter, $orderBy: DeploymentOrder, $ordering: DeploymentOrdering, $first: Int, $at: Revision) {
+  deployments(filter: $filter, orderBy: $orderBy, ordering: $ordering, first: $first, atRevision: $at) {
     nodes { deploymentId state revision components { name state } } pageInfo { hasNextPage }
   }
 }`
@@ -63,7 +63,12 @@ describe.each(stores)('a live list of deployments on $name', (store) => {
     leaf.map((not) => ({ where: { not } })),
     fc.tuple(leaf, leaf).map(([one, other]) => ({ ...one, where: { or: [other, { hasError: true }] } })),
   )
-  const orders = fc.constantFrom('CHANGED_DESC', 'CHANGED_ASC', 'STATE', 'NAME')
+  const orders = fc.oneof(
+    fc.record({ orderBy: fc.constantFrom('CHANGED_DESC', 'CHANGED_ASC', 'STATE', 'NAME') }),
+    fc.record({
+      ordering: fc.record({ field: fc.constantFrom('STATE', 'NAME'), direction: fc.constantFrom('ASC', 'DESC') }),
+    }),
+  )
 
   it('equals the query at each cursor, also after it resumes, is behind, or goes on with another server', async () => {
     await fc.assert(
@@ -73,8 +78,8 @@ describe.each(stores)('a live list of deployments on $name', (store) => {
         fc.integer({ min: 1, max: 7 }),
         fc.integer({ min: 1, max: 1_000_000 }),
         fc.array(fc.nat({ max: 7 }), { minLength: 1, maxLength: 3 }),
-        async (filter, orderBy, first, seed, servers) => {
-          const list = { filter, orderBy, first }
+        async (filter, order, first, seed, servers) => {
+          const list = { filter, ...order, first }
           let rows: readonly ListedRow[] = []
           let after: string | undefined
           for (const [turn, number] of servers.entries()) {

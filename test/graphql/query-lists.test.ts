@@ -121,13 +121,27 @@ describe.each(stores)('queries on $name', (store) => {
   })
 
   it.each([
-    ['CHANGED_ASC', ['d-2', 'd-1', 'shared', 'shared']],
-    ['CHANGED_DESC', ['shared', 'shared', 'd-1', 'd-2']],
-    ['STATE', ['d-2', 'shared', 'd-1', 'shared']],
-    ['NAME', ['d-1', 'd-2', 'shared', 'shared']],
-  ])('orders by %s', async (order, ids) => {
-    const { deployments } = await api().ask(`{ deployments(orderBy: ${order}) { nodes { deploymentId } } }`)
-    expect(deployments.nodes.map((node: { deploymentId: string }) => node.deploymentId)).toEqual(ids)
+    ['orderBy: CHANGED_ASC', ['d-2', 'd-1', 'shared', 'shared']],
+    ['orderBy: CHANGED_DESC', ['shared', 'shared', 'd-1', 'd-2']],
+    ['orderBy: STATE', ['d-2', 'shared', 'd-1', 'shared']],
+    ['orderBy: NAME', ['d-1', 'd-2', 'shared', 'shared']],
+    ['ordering: { field: CHANGED }', ['d-2', 'd-1', 'shared', 'shared']],
+    ['ordering: { field: CHANGED, direction: DESC }', ['shared', 'shared', 'd-1', 'd-2']],
+    ['ordering: { field: STATE, direction: ASC }', ['d-2', 'shared', 'd-1', 'shared']],
+    ['ordering: { field: STATE, direction: DESC }', ['shared', 'd-1', 'shared', 'd-2']],
+    ['orderBy: CHANGED_ASC, ordering: { field: NAME, direction: DESC }', ['shared', 'shared', 'd-2', 'd-1']],
+  ])('orders by %s, also in a nested list and in the past', async (order, ids) => {
+    const idsOf = ({ nodes }: { nodes: { deploymentId: string }[] }) => nodes.map(({ deploymentId }) => deploymentId)
+    const { deployments, rollouts, revision } = await api().ask(`{
+      deployments(${order}) { nodes { deploymentId } }
+      rollouts(filter: { names: ["shared"] }) { nodes { deployments(${order}) { nodes { deploymentId state } } } }
+      revision
+    }`)
+    expect(idsOf(deployments)).toEqual(ids)
+    const [rollout] = rollouts.nodes
+    expect(idsOf(rollout.deployments)).toEqual(['shared', 'shared'])
+    const past = await api().ask(`{ deployments(${order}, atRevision: "${revision}") { nodes { deploymentId } } }`)
+    expect(idsOf(past.deployments)).toEqual(ids)
   })
 
   it('returns the log and each history with typed changes', async () => {

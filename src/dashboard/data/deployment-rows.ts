@@ -36,10 +36,10 @@ const listCounts = graphql(
 
 const pageDocument = graphql(
   `
-    query Deployments($filter: DeploymentFilter, $orderBy: DeploymentOrder, $asOf: DateTime, $first: Int!, $after: String, $isFirst: Boolean!) {
+    query Deployments($filter: DeploymentFilter, $ordering: DeploymentOrdering, $asOf: DateTime, $first: Int!, $after: String, $isFirst: Boolean!) {
       revision
       counts: deploymentCounts(filter: $filter, asOf: $asOf) @include(if: $isFirst) { ...ListCounts }
-      deployments(filter: $filter, orderBy: $orderBy, asOf: $asOf, first: $first, after: $after) {
+      deployments(filter: $filter, ordering: $ordering, asOf: $asOf, first: $first, after: $after) {
         nodes { ...Row }
         pageInfo { hasNextPage endCursor }
       }
@@ -80,7 +80,18 @@ const countsDocument = graphql(
 )
 
 export type DeploymentFilter = NonNullable<VariablesOf<typeof pageDocument>['filter']>
-export type DeploymentOrder = NonNullable<VariablesOf<typeof pageDocument>['orderBy']>
+type Ordering = NonNullable<VariablesOf<typeof pageDocument>['ordering']>
+
+/** The orders, by the names that addresses of pages have. */
+export const orderings = {
+  CHANGED_DESC: { field: 'CHANGED', direction: 'DESC' },
+  CHANGED_ASC: { field: 'CHANGED', direction: 'ASC' },
+  STATE: { field: 'STATE', direction: 'ASC' },
+  STATE_DESC: { field: 'STATE', direction: 'DESC' },
+  NAME: { field: 'NAME', direction: 'ASC' },
+  NAME_DESC: { field: 'NAME', direction: 'DESC' },
+} as const satisfies Readonly<Record<string, Ordering>>
+export type DeploymentOrder = keyof typeof orderings
 
 export interface ListOf {
   readonly filter: DeploymentFilter
@@ -120,7 +131,7 @@ export function createDeploymentRows({ filter, orderBy, asOf }: ListOf) {
   const list = createLiveList({
     newRows: orderBy === 'CHANGED_DESC' ? 'first' : 'asked',
     askPage: async (after, signal) => {
-      const variables = { filter, orderBy, asOf, first: pageSize, after, isFirst: after === null }
+      const variables = { filter, ordering: orderings[orderBy], asOf, first: pageSize, after, isFirst: after === null }
       const answer = await ask(pageDocument, variables, signal).catch((error: unknown) => {
         if (!variables.isFirst || !(error instanceof ApiError) || error.code !== 'BAD_USER_INPUT') throw error
         isUncounted.value = true
@@ -219,7 +230,7 @@ export function createDeploymentRows({ filter, orderBy, asOf }: ListOf) {
       const isElsewhere =
         orderBy === 'CHANGED_DESC'
           ? known?.revision !== row.revision
-          : orderBy === 'STATE' && known?.state !== row.state
+          : orderings[orderBy].field === 'STATE' && known?.state !== row.state
       if (known && isElsewhere) outdated.add(row.id)
       list.put(row)
     }

@@ -19,7 +19,9 @@ const orders: Readonly<Record<DeploymentOrder, string>> = {
   CHANGED_DESC: 'Last changed',
   CHANGED_ASC: 'Longest unchanged',
   STATE: 'State',
+  STATE_DESC: 'State, removed first',
   NAME: 'Name',
+  NAME_DESC: 'Name, Z to A',
 }
 
 export function DeploymentsPage() {

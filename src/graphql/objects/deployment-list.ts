@@ -1,40 +1,37 @@
 import type { Revision } from '../../domain/values.ts'
 import type { DeploymentFilter } from '../../store/read/deployment-filter.ts'
-import type { DeploymentOrder, DeploymentRow } from '../../store/read/deployments.ts'
+import type { DeploymentRow } from '../../store/read/deployments.ts'
 import { builder } from '../builder.ts'
 import type { Context } from '../execution/context.ts'
 import type { Parent } from '../execution/parents.ts'
 import { type Connection, connect, implementConnection, type PageArguments, pageArgs } from './connection.ts'
 import { total } from './counts.ts'
 import { gatherParents } from './deployment.ts'
+import {
+  type DeploymentOrderArguments,
+  deploymentOrderArgs,
+  toDeploymentOrder,
+} from './deployments/deployment-order.ts'
 import { pastArgs, pastOf } from './past.ts'
 import { Deployment } from './refs.ts'
 import { type DeploymentFilterInput, DeploymentFilterRef, toDeploymentFilter } from './selectors/deployment-filter.ts'
-import { DeploymentOrderEnum } from './vocabulary.ts'
 
 export const DeploymentConnection = implementConnection('Deployment', () => Deployment, 'deployments', gatherParents)
 
 export const deploymentListArgs = () =>
   builder.args((t) => ({
     filter: t.field({ type: DeploymentFilterRef, description: 'Selects deployments.' }),
-    orderBy: t.field({
-      type: DeploymentOrderEnum,
-      defaultValue: 'CHANGED_DESC',
-      description: 'The order of the list.',
-    }),
+    ...deploymentOrderArgs(),
   }))
 
 export function deploymentsOf(
   context: Pick<Context, 'reader'>,
   parent: Parent,
-  args: PageArguments & {
-    readonly filter?: DeploymentFilterInput | null | undefined
-    readonly orderBy?: DeploymentOrder | null | undefined
-  },
+  args: PageArguments & DeploymentOrderArguments & { readonly filter?: DeploymentFilterInput | null | undefined },
   asOf: Revision | null,
 ): Connection<DeploymentRow> {
   const filter: DeploymentFilter = toDeploymentFilter(args.filter)
-  const order = args.orderBy ?? 'CHANGED_DESC'
+  const order = toDeploymentOrder(args)
   return connect(
     args,
     async (page) => (await context.reader()).deployments(parent, filter, order, page, asOf),

@@ -6,7 +6,6 @@ import type { Presence, SyncStatus } from '../../domain/resource.ts'
 import type { RolloutKind } from '../../domain/rollout.ts'
 import type { Connectivity, ConnectivitySource, TargetKind } from '../../domain/target.ts'
 import type { DeploymentState, FailureStage, Readiness } from '../../domain/values.ts'
-import type { DeploymentOrder } from '../../store/read/deployments.ts'
 import type { SinkKind } from '../../store/sinks/sinks.ts'
 import { builder } from '../builder.ts'
 
@@ -152,16 +151,6 @@ export const RolloutKindEnum = builder.enumType('RolloutKind', {
     CLUSTER_INTENTS: { description: 'The network intents of one cluster.' },
     RESOURCE_BUNDLE: { description: 'A resource bundle with its version and profile.' },
   } satisfies Described<RolloutKind>,
-})
-
-export const DeploymentOrderEnum = builder.enumType('DeploymentOrder', {
-  description: 'The order of a list of deployments.',
-  values: {
-    CHANGED_DESC: { description: 'By time of the last change, latest first.' },
-    CHANGED_ASC: { description: 'By time of the last change, oldest first.' },
-    STATE: { description: 'By state, in the order of the enum. Within a state, last changed first.' },
-    NAME: { description: 'By deployment ID.' },
-  } satisfies Described<DeploymentOrder>,
 })
 
 export const OrderDirectionEnum = builder.enumType('OrderDirection', {

@@ -8,7 +8,7 @@ import { all, fixed, listParameter, nothing } from '../sql/parameters.ts'
 import { deployments } from '../tables/schema.ts'
 import { d } from './deployment-filter.ts'
 
-export const deploymentOrders = ['CHANGED_DESC', 'CHANGED_ASC', 'STATE', 'NAME'] as const
+export const deploymentOrders = ['CHANGED_DESC', 'CHANGED_ASC', 'STATE', 'STATE_DESC', 'NAME', 'NAME_DESC'] as const
 export type DeploymentOrder = (typeof deploymentOrders)[number]
 
 type Placed = Pick<Deployment, 'key' | 'deploymentId' | 'state' | 'revision'>
@@ -25,18 +25,18 @@ const state: SortKey<Placed> = {
   descending: false,
   of: (row) => row.state,
 }
+const name: readonly SortKey<Placed>[] = [
+  { by: fixed(sql`${d.deploymentId}`), type: 'text', descending: false, of: (row) => row.deploymentId },
+  { by: fixed(sql`${d.key}`), type: 'bigint', descending: false, of: (row) => row.key },
+]
 
 export const orders: { readonly [Name in DeploymentOrder]: Order<Placed> } = {
   CHANGED_DESC: { name: 'CHANGED_DESC', keys: [changedDesc] },
   CHANGED_ASC: { name: 'CHANGED_ASC', keys: [{ ...changedDesc, descending: false }] },
   STATE: { name: 'STATE', keys: [state, changedDesc] },
-  NAME: {
-    name: 'NAME',
-    keys: [
-      { by: fixed(sql`${d.deploymentId}`), type: 'text', descending: false, of: (row) => row.deploymentId },
-      { by: fixed(sql`${d.key}`), type: 'bigint', descending: false, of: (row) => row.key },
-    ],
-  },
+  STATE_DESC: { name: 'STATE_DESC', keys: [{ ...state, descending: true }, changedDesc] },
+  NAME: { name: 'NAME', keys: name },
+  NAME_DESC: { name: 'NAME_DESC', keys: name.map((key) => ({ ...key, descending: true })) },
 }
 
 /** A list that reads at most some rows in its order, and shows those of them that match. */
@@ -51,7 +51,7 @@ export interface Walk {
  * row comparisons force the planner to use this index: it cannot know that few deployments are FAILED. `within` are the conditions of the
  * range. With `walked`, the ranges read that many rows together to find those that match the others.
  *
- * In the order of states, the ranges follow each other, and the next is read only if the page is not full: PostgreSQL reads a lateral join lazily, in the
+ * In the orders of states, the ranges follow each other, and the next is read only if the page is not full: PostgreSQL reads a lateral join lazily, in the
  * order of its outer side.
  */
 export function walkByState(
@@ -61,7 +61,7 @@ export function walkByState(
   matches: readonly SQL[],
   walked: number | null,
 ): Walk {
-  const inTurn = order === 'STATE'
+  const inTurn = isByState(order)
   const eachWalked = walked === null || inTurn ? walked : Math.ceil(walked / Math.max(new Set(states).size, 1))
   const runs = (stretch: Stretch, rows: (inRun: SQL, sorted: SQL) => SQL): SQL => {
     const place = sql`(${d.state}, ${d.revision})`
@@ -74,7 +74,8 @@ export function walkByState(
     const newestFirst = (order === 'CHANGED_ASC') === stretch.reversed
     const direction = newestFirst ? sql`desc` : sql`asc`
     const wanted = deploymentStates.filter((state) => states.includes(state))
-    const listed = listParameter(stretch.reversed ? wanted.toReversed() : wanted, 'deployment_state')
+    const isLastFirst = stretch.reversed !== (order === 'STATE_DESC')
+    const listed = listParameter(isLastFirst ? wanted.toReversed() : wanted, 'deployment_state')
     return sql`from unnest(${listed}) as run(state) cross join lateral (${rows(
       all([...inRun, ...within]),
       sql`order by ${d.state} ${direction}, ${d.revision} ${direction}`,
@@ -136,16 +137,25 @@ export function walkInOrder(
 }
 
 /** The orders that can be read from these ranges. */
-export type RunOrder = Exclude<DeploymentOrder, 'NAME'>
+export type RunOrder = Exclude<DeploymentOrder, 'NAME' | 'NAME_DESC'>
 
-/** The part of one state's range within a bound of the order: revisions above or below one. In the order STATE also all or none. */
+export function isRunOrder(order: DeploymentOrder): order is RunOrder {
+  return order !== 'NAME' && order !== 'NAME_DESC'
+}
+
+export function isByState(order: DeploymentOrder): order is 'STATE' | 'STATE_DESC' {
+  return order === 'STATE' || order === 'STATE_DESC'
+}
+
+/** The part of one state's range within a bound of the order: revisions above or below one. In the orders of states also all or none. */
 function limitInRun(order: RunOrder, { side, place }: Stretch['bounds'][number]): { isLower: boolean; revision: SQL } {
   const isTowardsEnd = side === 'after' || side === 'from'
   const isLower = isTowardsEnd === (order === 'CHANGED_ASC')
   const inclusive = side === 'from' || side === 'upTo' ? sql` ${isLower ? sql`-` : sql`+`} 1` : sql``
-  if (order !== 'STATE') return { isLower, revision: sql`${place[0]}::bigint${inclusive}` }
+  if (!isByState(order)) return { isLower, revision: sql`${place[0]}::bigint${inclusive}` }
   const [state, revision] = [sql`${place[0]}::deployment_state`, sql`${place[1]}::bigint${inclusive}`]
-  const [others, all, none] = isLower ? [sql`<`, noRevision, anyRevision] : [sql`>`, anyRevision, noRevision]
+  const others = isLower === (order === 'STATE') ? sql`<` : sql`>`
+  const [all, none] = isLower ? [noRevision, anyRevision] : [anyRevision, noRevision]
   return {
     isLower,
     revision: sql`case when run.state ${others} ${state} then ${all} when run.state = ${state} then ${revision} else ${none} end`,

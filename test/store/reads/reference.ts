@@ -72,7 +72,9 @@ export const comparisons: Record<DeploymentOrder, (a: Deployment, b: Deployment)
   CHANGED_DESC: (a, b) => b.revision - a.revision,
   CHANGED_ASC: (a, b) => a.revision - b.revision,
   STATE: (a, b) => byState(a, b) || b.revision - a.revision,
+  STATE_DESC: (a, b) => byState(b, a) || b.revision - a.revision,
   NAME: (a, b) => byText(a.deploymentId, b.deploymentId) || a.key - b.key,
+  NAME_DESC: (a, b) => byText(b.deploymentId, a.deploymentId) || b.key - a.key,
 }
 
 export function countsOf(deployments: readonly Pick<Deployment, 'state'>[]): StateCounts {

@@ -2,7 +2,7 @@ import { DomainError } from '../../../domain/errors.ts'
 import type { Revision } from '../../../domain/values.ts'
 import type { DeploymentFilter } from '../../../store/read/deployment-filter.ts'
 import type { GroupedBy } from '../../../store/read/groups/grouping.ts'
-import type { GroupOrder, DeploymentGroup as GroupRow } from '../../../store/read/groups/groups.ts'
+import type { DeploymentGroup as GroupRow } from '../../../store/read/groups/groups.ts'
 import { builder } from '../../builder.ts'
 import type { Context } from '../../execution/context.ts'
 import type { Parent } from '../../execution/parents.ts'
@@ -12,6 +12,7 @@ import { encodeNodeId } from '../node.ts'
 import { pastArgs, resolvePastArgs } from '../past.ts'
 import { Deployment, Rollout, Target } from '../refs.ts'
 import { type DeploymentFilterInput, DeploymentFilterRef, toDeploymentFilter } from '../selectors/deployment-filter.ts'
+import { type GroupOrderArguments, groupOrderArgs, toGroupOrder } from './group-order.ts'
 import { GroupingEnum, groupDescriptions, toGroupedBy } from './grouping.ts'
 
 /** A group, and the question that it answers. */
@@ -106,29 +107,18 @@ export const DeploymentGroupConnection = implementConnection(
   'groups of deployments',
 )
 
-const GroupOrderEnum = builder.enumType('DeploymentGroupOrder', {
-  description: 'The order of groups. Ties are broken by the key.',
-  values: {
-    SIZE_DESC: { description: 'The largest group first.' },
-    FAILED_DESC: { description: 'The group with the most FAILED deployments first.' },
-    CHANGED_DESC: { description: 'The group whose deployments changed last first.' },
-    VALUE: { description: 'By key, ascending. The group without a key is first.' },
-  } satisfies { readonly [Name in GroupOrder]: { readonly description: string } },
-})
-
 export const groupArgs = () =>
   builder.args((t) => ({
     by: t.field({ type: GroupingEnum, required: true, description: 'What the deployments of a group have in common.' }),
     labelKey: t.string({ description: 'The key of the label. Required for LABEL, and only there.' }),
     filter: t.field({ type: DeploymentFilterRef, description: 'Selects the deployments to group.' }),
-    orderBy: t.field({ type: GroupOrderEnum, defaultValue: 'SIZE_DESC', description: 'The order of the groups.' }),
+    ...groupOrderArgs(),
   }))
 
-interface GroupArguments extends PageArguments {
+interface GroupArguments extends PageArguments, GroupOrderArguments {
   readonly by: GroupedBy['by']
   readonly labelKey?: string | null | undefined
   readonly filter?: DeploymentFilterInput | null | undefined
-  readonly orderBy?: GroupOrder | null | undefined
 }
 
 export function groupsOf(
@@ -139,7 +129,7 @@ export function groupsOf(
 ): Connection<GroupNode> {
   const by = toGroupedBy(args)
   const filter = toDeploymentFilter(args.filter)
-  const order = args.orderBy ?? 'SIZE_DESC'
+  const order = toGroupOrder(args)
   return connect(
     args,
     async (page) =>

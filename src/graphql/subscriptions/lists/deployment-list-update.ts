@@ -6,6 +6,7 @@ import type { Candidates } from '../../../store/read/filters/listed-places.ts'
 import { builder } from '../../builder.ts'
 import { gatherParents } from '../../objects/deployment.ts'
 import { deploymentListArgs } from '../../objects/deployment-list.ts'
+import { toDeploymentOrder } from '../../objects/deployments/deployment-order.ts'
 import { Deployment } from '../../objects/refs.ts'
 import { toDeploymentFilter } from '../../objects/selectors/deployment-filter.ts'
 import { dependsOnTargets, deploymentTopics, hasHistory } from '../deployment-topics.ts'
@@ -30,9 +31,9 @@ builder.subscriptionField('deployments', (t) =>
       ...deploymentListArgs(),
       ...liveListArgs('a filter by labels, connectivity, text, capabilities or the time when a device was last heard'),
     },
-    subscribe: (_, { filter: given, orderBy, ...page }, context) => {
+    subscribe: (_, { filter: given, orderBy, ordering, ...page }, context) => {
       const filter = toDeploymentFilter(given)
-      const order = orderBy ?? 'CHANGED_DESC'
+      const order = toDeploymentOrder({ orderBy, ordering })
       const key = `deployments ${JSON.stringify([filter, order])}`
       // What leaves the access scope leaves the list. The list itself shows only what the caller sees.
       return streamList(context, key, { ...watchOf(filter), isUnscoped: true }, readsOf(filter, order), page)

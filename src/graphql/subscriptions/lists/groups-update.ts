@@ -3,6 +3,7 @@ import type { Revision } from '../../../domain/values.ts'
 import { builder } from '../../builder.ts'
 import { defaultPageSize, maxPageSize } from '../../guards/page-size.ts'
 import { DeploymentGroup, type GroupNode, groupArgs, groupsOf } from '../../objects/groups/group.ts'
+import { toGroupOrder } from '../../objects/groups/group-order.ts'
 import { toGroupedBy } from '../../objects/groups/grouping.ts'
 import { toDeploymentFilter } from '../../objects/selectors/deployment-filter.ts'
 import { deploymentTopics } from '../deployment-topics.ts'
@@ -103,7 +104,7 @@ builder.subscriptionField('deploymentGroups', (t) =>
         const isSnapshot = memory === null
         return { send: { cursor, coalesced, isSnapshot, rows, removed, hasNextPage, difference: name }, memory: next }
       }
-      const key = `deploymentGroups ${JSON.stringify([toGroupedBy(args), filter, args.orderBy, first])}`
+      const key = `deploymentGroups ${JSON.stringify([toGroupedBy(args), filter, toGroupOrder(args), first])}`
       return streamState(context, key, { topics: deploymentTopics(filter), isPaced: true }, react)
     },
     resolve: (event) => event.payload,

@@ -5,7 +5,15 @@ import type { Session } from '../../database.ts'
 import { sorted, within } from '../../sql/page.ts'
 import { all, fixed, nothing } from '../../sql/parameters.ts'
 import { type DeploymentFilter, d, matchesDeployment, matchesFound, stands } from '../deployment-filter.ts'
-import { type DeploymentOrder, orders, type Walk, walkByState, walkInOrder } from '../deployment-order.ts'
+import {
+  type DeploymentOrder,
+  isByState,
+  isRunOrder,
+  orders,
+  type Walk,
+  walkByState,
+  walkInOrder,
+} from '../deployment-order.ts'
 import { fromPresent, isListed, ownedBy, type Scope } from '../deployment-scope.ts'
 import type { Source } from './deployment-source.ts'
 
@@ -22,7 +30,8 @@ export function walkPresent(
 ): Walk {
   const { states, ...others } = filter
   const listed = isListed(reader, scope, filter)
-  const isByState = scope.of === 'fleet' && order !== 'NAME' && (states !== undefined || order === 'STATE')
+  const runOrder =
+    scope.of === 'fleet' && isRunOrder(order) && (states !== undefined || isByState(order)) ? order : null
   const wanted = states ?? deploymentStates
   const whole = (select: Walk['select']): Walk => ({ select, isShort: () => nothing })
   switch (source.of) {
@@ -36,14 +45,14 @@ export function walkPresent(
     }
     case 'walk': {
       const inRange = [stands(filter), ...isThen]
-      if (isByState) return walkByState(order, wanted, inRange, [matchesFound(others), ...listed], source.walked)
-      // In the order of names, an index would pass rows with other revisions without counting them.
-      const changed = order === 'NAME' || order === 'STATE' ? [] : source.changed
+      if (runOrder) return walkByState(runOrder, wanted, inRange, [matchesFound(others), ...listed], source.walked)
+      // In the orders of names, an index would pass rows with other revisions without counting them.
+      const changed = !isRunOrder(order) || isByState(order) ? [] : source.changed
       const from = (bounds: readonly SQL[]): SQL => fromPresent(scope, [...inRange, ...changed, ...bounds])
       return walkInOrder(order, from, [matchesFound(filter), ...listed], source.walked)
     }
     case 'index': {
-      if (isByState) return walkByState(order, wanted, [], [matchesDeployment(others), ...listed, ...isThen], null)
+      if (runOrder) return walkByState(runOrder, wanted, [], [matchesDeployment(others), ...listed, ...isThen], null)
       const matches = all([matchesDeployment(filter), ...listed, ...isThen])
       return whole(
         (stretch) =>

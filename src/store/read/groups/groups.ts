@@ -16,8 +16,13 @@ import type { DeploymentRow } from '../deployments.ts'
 import { openPast } from '../past.ts'
 import { type GroupedBy, type GroupName, partsOf } from './grouping.ts'
 
-export const groupOrders = ['SIZE_DESC', 'FAILED_DESC', 'CHANGED_DESC', 'VALUE'] as const
-export type GroupOrder = (typeof groupOrders)[number]
+export const groupOrderFields = ['SIZE', 'FAILED', 'CHANGED', 'VALUE'] as const
+export type GroupOrderField = (typeof groupOrderFields)[number]
+
+export interface GroupOrder {
+  readonly field: GroupOrderField
+  readonly descending: boolean
+}
 
 export interface DeploymentGroup {
   /** The rollout, target or instance whose deployments are grouped; 0: the fleet. */
@@ -52,18 +57,15 @@ type GroupRecord = StateCounts & {
 type Placed = Pick<DeploymentGroup, 'size' | 'revision' | 'name' | 'counts'>
 
 const name: SortKey<Placed> = { by: sql`g.name`, type: 'text', descending: false, of: ({ name }) => placeOf(name) }
-const number = (column: SQL, of: SortKey<Placed>['of']): SortKey<Placed> => ({
-  by: column,
-  type: 'bigint',
-  descending: true,
-  of,
-})
+const fields: Readonly<Record<Exclude<GroupOrderField, 'VALUE'>, Omit<SortKey<Placed>, 'descending'>>> = {
+  SIZE: { by: sql`g.size`, type: 'bigint', of: ({ size }) => size },
+  FAILED: { by: sql`g.failed`, type: 'bigint', of: ({ counts }) => counts.failed },
+  CHANGED: { by: sql`g.revision`, type: 'bigint', of: ({ revision }) => revision },
+}
 
-const orders: { readonly [Name in GroupOrder]: Order<Placed> } = {
-  SIZE_DESC: { name: 'GROUP_SIZE_DESC', keys: [number(sql`g.size`, ({ size }) => size), name] },
-  FAILED_DESC: { name: 'GROUP_FAILED_DESC', keys: [number(sql`g.failed`, ({ counts }) => counts.failed), name] },
-  CHANGED_DESC: { name: 'GROUP_CHANGED_DESC', keys: [number(sql`g.revision`, ({ revision }) => revision), name] },
-  VALUE: { name: 'GROUP_VALUE', keys: [name] },
+function orderOf({ field, descending }: GroupOrder): Order<Placed> {
+  if (field === 'VALUE') return { name: `GROUP_VALUE${descending ? '_DESC' : ''}`, keys: [{ ...name, descending }] }
+  return { name: `GROUP_${field}_${descending ? 'DESC' : 'ASC'}`, keys: [{ ...fields[field], descending }, name] }
 }
 
 /** As `nameColumn`, of a group that was read. */
@@ -86,7 +88,7 @@ export async function pageGroups(
   scope: Scope,
   by: GroupedBy,
   filter: DeploymentFilter,
-  order: GroupOrder,
+  orderBy: GroupOrder,
   page: PageRequest,
   asOf: Revision | null,
 ): Promise<Map<number, Page<DeploymentGroup>>> {
@@ -96,14 +98,15 @@ export async function pageGroups(
       to_json((array_agg(distinct part.component) filter (where part.component is not null))[1:10]) as components,
       min(${d.changedAt}) as since, max(${d.changedAt}) as changed_at, max(${d.revision}) as revision, ${counted}
     ${rows} group by part.value, part.detail`
+  const order = orderOf(orderBy)
   const pages = await pageOf<Omit<DeploymentGroup, 'parent'>, GroupRecord>(session, {
     parents: parentsOf(scope),
-    order: orders[order],
+    order,
     page,
     select: (stretch) => {
-      const conditions = within(orders[order], stretch)
+      const conditions = within(order, stretch)
       const where = conditions.length > 0 ? sql`where ${sql.join(conditions, sql` and `)}` : sql``
-      return sql`select g.* from (${groups}) as g ${where} ${sorted(orders[order], stretch)}`
+      return sql`select g.* from (${groups}) as g ${where} ${sorted(order, stretch)}`
     },
     toNode: (record) => toGroup(record, by),
   })
