@@ -22,6 +22,10 @@ const linesOf = (text: string): Line[] =>
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line))
 
+/** The span that a report of the device belongs to. */
+const parentOf = (device: string): string =>
+  `00-${Buffer.from(device).toString('hex').padEnd(32, '1')}-${'2'.repeat(16)}-01`
+
 describe.each(stores)('GET /export on $name', (store) => {
   let server: RunningApp
   let duck: Duck
@@ -40,7 +44,8 @@ describe.each(stores)('GET /export on $name', (store) => {
   async function report(device: string, deployment: string, state: string, components: readonly object[]) {
     const error = state === 'failed' ? { error: { code: '507', message: '=cmd|"calc"\n, and more' } } : {}
     const body = { deploymentId: deployment, status: { state, ...error }, components }
-    const answer = await server.post(`/device/${encodeURIComponent(device)}/deployment/${deployment}/status`, body)
+    const path = `/device/${encodeURIComponent(device)}/deployment/${deployment}/status`
+    const answer = await server.post(path, body, device === 'edge-1' ? { traceparent: parentOf(device) } : {})
     expect(answer.status).toBeLessThan(300)
   }
   const get = (path: string, headers: Record<string, string> = {}) => fetch(`${server.url}${path}`, { headers })
@@ -74,7 +79,25 @@ describe.each(stores)('GET /export on $name', (store) => {
       },
       ...{ errorCode: '507', errorMessage: '=cmd|"calc"\n, and more', resource: null },
       details: { failureStage: expect.anything(), attempt: 1, adoptedManifestVersion: null },
+      traceparent: parentOf('edge-1'),
     })
+  })
+
+  it.each([
+    ['changes', 'true'],
+    ['reports', 'revision is not null'],
+  ])('names in %s the trace context of each request, in each format', async (kind, where) => {
+    const expected = (target: unknown) => (target === 'edge-1' ? parentOf('edge-1') : null)
+    const lines = linesOf(await text(`/export/${kind}`))
+    for (const { target, traceparent, revision } of lines)
+      expect([kind, traceparent]).toEqual([kind, revision === null ? null : expected(target)])
+    for (const format of ['csv', 'parquet'] as const) {
+      const bytes = Buffer.from(await (await get(`/export/${kind}?format=${format}`)).arrayBuffer())
+      const reader = format === 'csv' ? 'read_csv(FILE, all_varchar = true)' : 'read_parquet(FILE)'
+      const found = await duck.ask(bytes, `select target, traceparent from ${reader} where ${where}`)
+      expect(found.length).toBeGreaterThan(0)
+      for (const { target, traceparent } of found) expect([format, traceparent]).toEqual([format, expected(target)])
+    }
   })
 
   it('shows the deployments as they were at each revision', async () => {

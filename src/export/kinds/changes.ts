@@ -31,6 +31,7 @@ export const changeColumns = columnsOf({
   errorMessage: 'text',
   resource: 'json',
   details: 'json',
+  traceparent: 'text',
   cursor: 'text',
 })
 
@@ -138,6 +139,7 @@ export async function changeRows(
       errorMessage: message,
       resource: resource ?? null,
       details: details.length > 0 ? Object.fromEntries(details) : null,
+      traceparent: change.traceparent,
       cursor: String(change.revision),
     }
   })

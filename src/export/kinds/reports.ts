@@ -30,6 +30,7 @@ export const reportColumns = columnsOf({
   adoptedManifestVersion: 'text',
   revision: 'revision',
   dialect: 'text',
+  traceparent: 'text',
   cursor: 'text',
 })
 
@@ -99,6 +100,7 @@ export async function reportRows({ whole }: Sessions, found: readonly ExportedRe
     adoptedManifestVersion: row.adoptedManifestVersion,
     revision: row.revision,
     dialect: row.dialect,
+    traceparent: row.traceparent,
     cursor: cursorOf(row),
   }))
 }

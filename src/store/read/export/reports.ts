@@ -38,6 +38,8 @@ export interface ExportedReport extends ReportRow {
   readonly placeRollout: number | null
   readonly errorCode: string | null
   readonly errorMessage: string | null
+  /** Of its change. Null: the report made none, or had no trace context. */
+  readonly traceparent: string | null
 }
 
 export interface ReportPart {
@@ -52,6 +54,7 @@ interface ExportedRecord extends ReportRecord {
   readonly place_rollout: number | null
   readonly error_code: string | null
   readonly error_message: string | null
+  readonly traceparent: string | null
 }
 
 /** When a revision was recorded. */
@@ -88,11 +91,11 @@ export async function readReports(
   const records = await session.rows<ExportedRecord>(
     sql`select ${reportColumns('reports')}, named.deployment_id, coalesce(reports.target_key, place.target_key) as place_target,
         coalesce(reports.rollout_key, place.rollout_key) as place_rollout, reports.error ->> 'code' as error_code,
-        left(reports.error ->> 'message', ${longestMessage}) as error_message
+        left(reports.error ->> 'message', ${longestMessage}) as error_message, place.traceparent
       from (select ${reports}.* from ${reports} where ${all(conditions)}
         order by ${reports.deploymentKey}, ${reports.key} limit ${size}) as reports
       cross join lateral (select ${deployments.deploymentId} from ${deployments} where ${deployments.key} = reports.deployment_key offset 0) as named
-      left join lateral (select ${changeLog.targetKey}, ${changeLog.rolloutKey} from ${changeLog}
+      left join lateral (select ${changeLog.targetKey}, ${changeLog.rolloutKey}, ${changeLog.traceparent} from ${changeLog}
         where ${changeLog.firstRevision} <= reports.revision order by ${changeLog.firstRevision} desc limit 1) as place on true
       order by reports.deployment_key, reports.key`,
   )
@@ -136,5 +139,6 @@ function toExported(record: ExportedRecord): ExportedReport {
     placeRollout: record.place_rollout,
     errorCode: record.error_code,
     errorMessage: record.error_message,
+    traceparent: record.traceparent,
   }
 }
