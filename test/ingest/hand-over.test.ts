@@ -183,6 +183,33 @@ describe.each(postgresStores)('a batch handed over on $name', (store) => {
     await expectSound(server.database)
   })
 
+  it('in several messages is written once when each of them arrives twice, and in another order', async () => {
+    const empty = await openEmpty(store)
+    const parts: string[] = []
+    const jumbled: Meddle = ({ send, receive }) => ({
+      send: (channel, messages) => {
+        if (!messages.every(isBatch) || messages.length < 3) return send(channel, messages)
+        parts.push(...messages)
+        return send(channel, [...messages.slice(1), ...messages.slice(1), ...messages.slice(0, 1)])
+      },
+      receive,
+    })
+    const leader = await openServer(empty, 'a')
+    // It would settle the batch itself if the leader did not understand it.
+    const server = await openServer(empty, 'b', jumbled, { answerLimit: 60_000 })
+    await meet(leader, server)
+    const error = { code: '1', message: 'm'.repeat(30_000) }
+    const failing = recordReport(report({ reporter: 'follower', deploymentId: 'long', state: 'FAILED', error }))
+    expect((await server.writer.submit(failing)).verdict).toBe('APPLIED')
+    expect(parts.length).toBeGreaterThan(2)
+    expect(await newestWriter(server)).toBe('inbox-a')
+    const [row] = await server.database.session.run<{ error: object }>(
+      `select error from deployments where deployment_id = 'long'`,
+    )
+    expect(row?.error).toMatchObject(error)
+    await expectSound(server.database)
+  })
+
   it('that arrives late, after its server has written it, is written once', async () => {
     const empty = await openEmpty(store)
     let isHeld = false

@@ -63,7 +63,7 @@ export function createHandOver(
   /** The batches under way, by number. */
   const expected = new Map<number, (answer: Answer) => void>()
   /** Messages of incomplete batches, by writer. */
-  const arriving = new Map<string, { readonly number: number; readonly parts: string[] }>()
+  const arriving = new Map<string, { readonly number: number; readonly parts: Map<number, string> }>()
 
   function isAvoided(other: string): boolean {
     const until = avoided.get(other)
@@ -84,14 +84,17 @@ export function createHandOver(
 
   function receivePart(message: string): void {
     const end = message.indexOf('\n')
-    const [from = '', number, count] = message.slice(0, end).split(' ')
+    const [from = '', number, count, part] = message.slice(0, end).split(' ')
     const known = arriving.get(from)
-    const batch = known?.number === Number(number) ? known : { number: Number(number), parts: [] }
+    const batch =
+      known?.number === Number(number) ? known : { number: Number(number), parts: new Map<number, string>() }
     arriving.set(from, batch)
-    batch.parts.push(message.slice(end + 1))
-    if (batch.parts.length < Number(count)) return
+    // By its number: otherwise a part that arrives twice counts as a part that is missing.
+    batch.parts.set(Number(part), message.slice(end + 1))
+    if (batch.parts.size < Number(count)) return
     arriving.delete(from)
-    const commands = (JSON.parse(batch.parts.join('')) as Portable[]).map(toCommand)
+    const text = Array.from({ length: batch.parts.size }, (_, index) => batch.parts.get(index)).join('')
+    const commands = (JSON.parse(text) as Portable[]).map(toCommand)
     const handed = { name: { writer: from, batch: batch.number }, commands }
     if (leader === null && !state.isDraining) take(handed)
     else giveBack([handed])
