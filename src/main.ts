@@ -40,7 +40,10 @@ async function main(): Promise<void> {
   let signals = 0
   const stop = (signal: NodeJS.Signals): void => {
     signals += 1
-    if (signals > 1) process.exit(1)
+    if (signals > 1) {
+      endAsSignalled()
+      process.exit(1)
+    }
     log.info({ signal }, 'shutting down')
     app.close().then(
       (isEnded) => {

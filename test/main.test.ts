@@ -144,7 +144,7 @@ describe.each(postgresStores)('on $name', (store) => {
     program.child.kill('SIGTERM')
     await expect.poll(program.stderr).toContain('shutting down')
     program.child.kill('SIGTERM')
-    expect(await program.ended).toBe(1)
+    expect(await program.ended).toBe('SIGTERM')
     expect(await answer).toBe('nothing')
     await holder`rollback`
     holder.release()

@@ -16,7 +16,7 @@ import { readHead } from '../../src/store/connection/log-head.ts'
 import type { Database } from '../../src/store/database.ts'
 import { change, closeAfterEach, open } from '../feed/harness.ts'
 import { startApp } from '../support/app.ts'
-import { startChild } from '../support/child.ts'
+import { startChild, startNode } from '../support/child.ts'
 import { divideTables } from '../support/partitions.ts'
 import type { Road } from '../support/road.ts'
 import { stores } from '../support/stores.ts'
@@ -292,6 +292,23 @@ describe('a server with ARCHIVE', () => {
     await writing.close()
     await rm(folder, { recursive: true })
   }, 30_000)
+
+  it('ends at a second signal, while the directory does not answer', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'archive-'))
+    await mkdir(join(folder, 'changes'))
+    const pipe = join(folder, 'changes', 'archived.json')
+    execFileSync('mkfifo', [pipe])
+    const env = { PORT: '0', GIT: 'off', DATA_DIR: 'memory', HISTORY_DAYS: '1', ARCHIVE: folder }
+    const program = startNode(['src/main.ts'], env)
+    const opened = () => openFile(pipe, constants.O_WRONLY | constants.O_NONBLOCK).catch(() => null)
+    const writing = await vi.waitUntil(opened, { timeout: 60_000, interval: 100 })
+    program.process.kill('SIGTERM')
+    await program.said(/shutting down/)
+    program.process.kill('SIGTERM')
+    expect(await program.ended).toBe('SIGTERM')
+    await writing.close()
+    await rm(folder, { recursive: true })
+  }, 90_000)
 
   it('says that it cannot copy, and takes reports', async () => {
     const { server, duty, post } = await start(join(tmpdir(), 'no-such-folder', 'archive'))
