@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, v
 import { WebSocket } from 'ws'
 import type { ReportOutcome } from '../../src/domain/report.ts'
 import { createEventResult } from '../../src/graphql/execution/event-result.ts'
-import { createSharedExecution } from '../../src/graphql/execution/shared-execution.ts'
+import { createSharedExecution } from '../../src/graphql/execution/shared/shared-execution.ts'
 import { registerDevices } from '../../src/ingest/commands/device.ts'
 import { stores } from '../support/stores.ts'
 import { transports } from './clients.ts'
@@ -199,17 +199,27 @@ describe('the shared results of a group', () => {
     const [one, two, three, four, elsewhere, elsewhereToo] = await Promise.all(
       [...whose, narrow, narrow].map((options) => listen(api, '1', document, options)),
     )
-    if (!one || !two || !three || !four || !elsewhere || !elsewhereToo) return expect.unreachable()
-    for (const each of [one, two, three, four, elsewhere, elsewhereToo]) expect(await each.next()).toBe(nothing)
+    // Other selections of the same: their callers share single fields.
+    const other = document.replace('{ deploymentId state }', '{ id: deploymentId now: state deploymentId }')
+    const [wide, scoped] = await Promise.all(
+      [{ ...narrow, as: 'viewer' }, narrow].map((options) => listen(api, '1', other, options)),
+    )
+    if (!one || !two || !three || !four || !elsewhere || !elsewhereToo || !wide || !scoped) return expect.unreachable()
+    for (const each of [one, two, three, four, elsewhere, elsewhereToo, wide, scoped])
+      expect(await each.next()).toBe(nothing)
     // For `a`, for `b`, for the caller with a scope, and the backlog.
     await expect.poll(() => api.road.feed.hub.size).toBe(4)
     for (const id of ['a', 'b']) await api.report({ reporter: 'oslo-1', deploymentId: id, state: 'PENDING' })
     for (const each of [one, three]) expect(await each.next()).toBe(told('a', 'PENDING'))
     for (const each of [two, four]) expect(await each.next()).toBe(told('b', 'PENDING'))
+    const otherTold = (state: string) =>
+      JSON.stringify({ data: { deployment: { deployment: { id: 'a', now: state, deploymentId: 'a' } } } })
+    expect(await wide.next()).toBe(otherTold('PENDING'))
     const device = { deviceId: 'm-1', name: null, parent: null, expectedInterval: null, tokenHash: 'hash' }
     await api.road.writer.submit(registerDevices([{ ...device, labels: [{ key: 'site', value: 'munich' }] }]))
     await api.report({ reporter: 'm-1', deploymentId: 'a', state: 'INSTALLED' })
     for (const each of [elsewhere, elsewhereToo]) expect(await each.next()).toBe(told('a', 'INSTALLED'))
+    expect(await scoped.next()).toBe(otherTold('INSTALLED'))
     await api.close()
   })
 })

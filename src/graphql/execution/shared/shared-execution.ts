@@ -7,20 +7,25 @@
  *            nothing was read for it, later ones share it too (resuming subscribers are at different positions)
  */
 import { LRUCache } from 'lru-cache'
-import type { Change } from '../../domain/change.ts'
-import type { Revision } from '../../domain/values.ts'
-import type { Snapshot } from '../../store/database.ts'
-import type { SourceEvent } from '../subscriptions/event-source.ts'
-import type { EventResult } from './event-result.ts'
+import type { Change } from '../../../domain/change.ts'
+import type { Revision } from '../../../domain/values.ts'
+import type { Snapshot } from '../../../store/database.ts'
+import type { SourceEvent } from '../../subscriptions/event-source.ts'
+import type { EventResult } from '../event-result.ts'
+import { createSharedFields, type SharedFields } from './shared-fields.ts'
 
 export interface SharedExecution {
   /** `key`: of the operation's shape, variables and rights. */
   execute(key: string, event: SourceEvent, execute: () => MaybeLater<EventResult>): MaybeLater<EventResult>
+  /** The fields that operations on this event share. `group`: of what is watched and the rights. */
+  fieldsOf(group: string, event: SourceEvent): SharedFields
 }
 
 type MaybeLater<T> = T | Promise<T>
 
 type Results = Map<string, MaybeLater<EventResult>>
+
+type FieldsByEvent = Map<string, SharedFields>
 
 /** Results that depend on a change alone, by operation. */
 interface Kept {
@@ -37,6 +42,9 @@ const resultText = 1024
 
 export function createSharedExecution(): SharedExecution {
   const ofChanges: Results = new Map()
+  const fieldsOfChanges: FieldsByEvent = new Map()
+  /** By the event of a line: its subscribers would look them up one by one. */
+  const fieldsByEvent = new WeakMap<SourceEvent, SharedFields>()
   const kept = new LRUCache<Change, Kept>({ maxSize: keptText })
 
   function resultsOf({ derived }: Snapshot): Results {
@@ -45,6 +53,26 @@ export function createSharedExecution(): SharedExecution {
     const results: Results = new Map()
     derived.set('results', results)
     return results
+  }
+
+  function fieldsOfSnapshot({ derived }: Snapshot): FieldsByEvent {
+    const known = derived.get('fields') as FieldsByEvent | undefined
+    if (known) return known
+    const fields: FieldsByEvent = new Map()
+    derived.set('fields', fields)
+    return fields
+  }
+
+  function findFields(group: string, event: SourceEvent): SharedFields {
+    const all = event.snapshot ? fieldsOfSnapshot(event.snapshot) : fieldsOfChanges
+    const key = `${eventKey(event)} ${group}`
+    const known = all.get(key)
+    if (known) return known
+    const fields = createSharedFields()
+    all.set(key, fields)
+    // Linked objects show the present.
+    if (!event.snapshot) setImmediate(() => all.delete(key))
+    return fields
   }
 
   function keep(change: Change, operation: string, result: EventResult): void {
@@ -74,6 +102,13 @@ export function createSharedExecution(): SharedExecution {
       if (result instanceof Promise) result.then(settle, forget)
       else settle(result)
       return result
+    },
+    fieldsOf(group, event) {
+      const known = fieldsByEvent.get(event)
+      if (known) return known
+      const fields = findFields(group, event)
+      fieldsByEvent.set(event, fields)
+      return fields
     },
   }
 }
