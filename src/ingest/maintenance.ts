@@ -11,6 +11,7 @@ import { findOverdue, type StallLimits, settleOverdue, shortest } from '../store
 import { analyzeTable, findUnanalyzed } from '../store/write/statistics.ts'
 import { followed, followSteps, readFollowed } from '../store/write/step-durations.ts'
 import { createAlertEvaluation } from './alerts/evaluation.ts'
+import { createSummaries } from './change-summaries.ts'
 import { createCheckpoints } from './checkpoints.ts'
 import { forgetRemoved } from './commands/remove.ts'
 import { markSilent } from './commands/silence.ts'
@@ -137,6 +138,7 @@ function dutiesOf(options: MaintenanceOptions, signal: AbortSignal): readonly Du
     createAlertEvaluation(database, writer),
     createCheckpoints(database),
     createSearchIndex(database),
+    createSummaries(database),
   ]
   if (database.kind === 'pglite')
     duties.push({

@@ -63,8 +63,8 @@ describe('Rollcall-Cost', () => {
       'deploymentCounts.filter.where.lastHeardAfter',
       'deploymentCounts.filter.where.lastHeardBefore',
     ])
-    expect(await unindexed('{ changes(filter: { components: ["web"] }) { totalCount } }')).toEqual([
-      'changes.filter.components',
+    expect(await unindexed('{ changes(filter: { label: { key: "site" } }) { totalCount } }')).toEqual([
+      'changes.filter.label',
     ])
   })
 

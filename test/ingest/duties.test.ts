@@ -137,6 +137,7 @@ describe.each(stores)('a background duty on $name', (store) => {
         'silence',
         'standstill',
         ...(store.name === 'PGlite' ? ['statistics'] : []),
+        'summaries',
       ])
     const { status, duties } = await verbose()
     expect(status).toBe('ready')

@@ -100,3 +100,15 @@ export const deploymentCheckpoints = pgTable(
   },
   (t) => [primaryKey({ columns: [t.rolloutKey, t.revision] })],
 )
+
+/**
+ * What 1,000 consecutive entries are about, so that `changes` with a filter need not read the others (store/read/changes/summaries.ts). An index of
+ * entries was rejected: each report would pay for an insertion for each kind, state and component.
+ */
+export const changeSummaries = pgTable('change_summaries', {
+  firstRevision: revision('first_revision').primaryKey(),
+  lastRevision: revision('last_revision').notNull(),
+  entries: integer('entries').notNull(),
+  /** `k:` and a kind, `s:` and a state that was changed to, `c:` and the name of a component, `e:` and an error code. Only the letter: too many to list. */
+  terms: text('terms').array().notNull(),
+})

@@ -45,6 +45,7 @@ it.each(stores)('the past reaches back over epochs, and has nothing between them
       span: 10,
       windows: 100,
       budget: 1e6,
+      counted: 100,
     })
     expect(found.get(0)?.edges.map(({ node }) => node)).toEqual(moves)
 

@@ -1,9 +1,13 @@
 /** What a filtered list or count reads: no more than its limits allow, however large the fleet. */
 import { type SQL, sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { ChangeFilter } from '../../../src/domain/change.ts'
 import { DomainError } from '../../../src/domain/errors.ts'
+import { createSummaries } from '../../../src/ingest/change-summaries.ts'
 import { readHead } from '../../../src/store/connection/log-head.ts'
 import type { Database, Session } from '../../../src/store/database.ts'
+import { countChanges, pageChanges } from '../../../src/store/read/changes/changes.ts'
+import { scanLimits } from '../../../src/store/read/changes/scan.ts'
 import type { DeploymentFilter } from '../../../src/store/read/deployment-filter.ts'
 import { countDeployments, deploymentOrders, pageDeployments } from '../../../src/store/read/deployments.ts'
 import type { SourceLimits } from '../../../src/store/read/filters/deployment-source.ts'
@@ -58,6 +62,7 @@ describe.each(stores)('filtered reads on $name', (store) => {
     await database.transaction(fill)
     while (await indexChanged(database.session, await readIndexed(database.session), size - 3));
     await database.session.run('analyze')
+    await createSummaries(database).run({ now: 0, listeningSince: 0, isOver: () => false })
     // As the duty does.
     await writeCheckpoints(database, (await readHead(database.session)).revision, [0])
   })
@@ -107,6 +112,32 @@ describe.each(stores)('filtered reads on $name', (store) => {
     }
   })
 
+  it('read the blocks of the log that have what a filter of changes asks for', async () => {
+    const cases: readonly (readonly [filter: ChangeFilter, count: number, rows: number])[] = [
+      [{ kinds: ['ALERT_RAISED'] }, 0, 100],
+      // The first block.
+      [{ kinds: ['DEPLOYMENT_STALLED'] }, 3, 3_100],
+      [{ where: { and: [{ errorCodes: ['E_RARE'] }, { to: ['INSTALLED'] }] } }, 1, 3_100],
+      // A block has too many of these components to list them.
+      [{ kinds: ['DEPLOYMENT_STALLED'], components: ['ui-1'] }, 1, 3_100],
+    ]
+    for (const [filter, count, most] of cases) {
+      for (const backward of [false, true]) {
+        const { rows, isRefused } = await cost((s) => pageChanges(s, fleet, filter, { ...first, backward }, null))
+        expect([filter, isRefused, rows < most, rows]).toEqual([filter, false, true, rows])
+      }
+      const pages = await pageChanges(database.session, fleet, filter, first, null)
+      expect(pages.get(0)?.edges).toHaveLength(count)
+      const counted = await cost((s) => countChanges(s, fleet, filter, null))
+      expect([filter, counted.rows < most, counted.rows]).toEqual([filter, true, counted.rows])
+      expect(await countChanges(database.session, fleet, filter, null)).toEqual(new Map([[0, count]]))
+    }
+    // What all blocks have is counted first, and then not read.
+    const all: ChangeFilter = { kinds: ['COMPONENT_STATE_CHANGED'] }
+    const refused = await cost((s) => countChanges(s, fleet, all, null, { ...scanLimits, counted: 5_000 }))
+    expect([refused.isRefused, refused.rows < 100, refused.rows]).toEqual([true, true, refused.rows])
+  })
+
   async function cost(read: (session: Session) => Promise<unknown>) {
     const plans = readPlans(database.session)
     let isRefused = false
@@ -148,7 +179,10 @@ async function fill(session: Session): Promise<void> {
         json_build_object('name', case when ${sql.raw(rare)} then 'rare' else 'ui' end, 'state', 'INSTALLED', 'error', null, 'changedAt', 1, 'revision', 1)),
       true, 1, ${changedAt}, ${changedAt}, ${base}::bigint + i, '{}' from generate_series(1, ${size}) i`)
   await session.rows(sql`insert into change_log (first_revision, last_revision, at, deployment_key, target_key, rollout_key, changes)
-    select ${base}::bigint + i, ${base}::bigint + i, ${changedAt}, i, i, i, '[]' from generate_series(1, ${size}) i`)
+    select ${base}::bigint + i, ${base}::bigint + i, ${changedAt}, i, i, i,
+      json_build_array(json_build_object('kind', case when ${sql.raw(rare)} then 'DEPLOYMENT_STALLED' else 'COMPONENT_STATE_CHANGED' end,
+        'component', case when i % 2 = 0 then 'api' else 'ui-' || i end, 'to', 'INSTALLED', 'error', case when i = 7777 then ${error(sql`'E_RARE'::text`)}::json end))
+    from generate_series(1, ${size}) i`)
   // As autovacuum does.
   for (const index of ['targets_labels', 'device_profiles_labels'])
     await session.run(`select gin_clean_pending_list('${index}'::regclass)`)

@@ -31,9 +31,9 @@ const changeConditions = (t: InputFields) => ({
   }),
   rolloutIds: t.idList({ description: 'Node IDs of the rollouts that the deployments belong to.' }),
   instanceIds: t.stringList({ description: 'Instance IDs of rollouts.' }),
-  components: t.stringList(withoutIndex('Component names.')),
+  components: t.stringList({ description: 'Component names.' }),
   to: t.field({ type: [DeploymentStateEnum], description: 'States that a deployment or a component changed to.' }),
-  errorCodes: t.stringList(withoutIndex('Error codes that a deployment or a component changed to.')),
+  errorCodes: t.stringList({ description: 'Error codes that a deployment or a component changed to.' }),
   labels: t.field({
     type: [LabelInput],
     description:
@@ -51,7 +51,7 @@ const ChangeWhereRef = whereInput('ChangeWhere', 'changes', changeConditions)
 
 export const ChangeFilterRef = builder.inputType('ChangeFilter', {
   description:
-    'Selects changes. A change matches a field if it has any of its values; it must match all fields given. An empty list matches nothing. A filter that names no deployments, devices or rollouts reads the log for about a second; the error then names the revision to continue from, in `extensions.continueAfter` or `continueBefore`.',
+    'Selects changes. A change matches a field if it has any of its values; it must match all fields given. An empty list matches nothing. A filter that names no deployments, devices or rollouts reads the log for about 0.1 s, without the parts that have none of its kinds, states, components or error codes. The error then names the revision to continue from, in `extensions.continueAfter` or `continueBefore`. A count that would read more than 60,000 entries is refused.',
   fields: (t) => ({
     ...changeConditions(t),
     where: t.field({ type: ChangeWhereRef, description: 'Conditions that are combined by `and`, `or` and `not`.' }),

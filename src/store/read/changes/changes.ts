@@ -22,8 +22,9 @@ import {
   selectChanges,
   selectEntries,
 } from './rows.ts'
-import { isOverLimits, type ScanLimits, scanLimits, scanWindows } from './scan.ts'
+import { isOverLimits, type ScanLimits, scanLimits, scanWindows, tooMany } from './scan.ts'
 import { type ChangeScope, fromParents, isScan, parentsOf, selectOfParent } from './scope.ts'
+import { entriesToRead } from './summaries.ts'
 import { rangeOfTimes } from './time-range.ts'
 
 export type { ChangeScope } from './scope.ts'
@@ -120,7 +121,7 @@ async function scanPage(
     return selectChanges({ ...stretch, from, to: earlier(stretch.to, from + limits.span) }, conditions)
   }
   const found: Found[] = []
-  const windows = scanWindows<Found>(session, wanted, wanted.reversed, limits, ({ edge, low, high, isFirst }) =>
+  const windows = scanWindows<Found>(session, filter, wanted, wanted.reversed, limits, ({ edge, low, high, isFirst }) =>
     nameChanges(
       sql`edge_low, edge_high, 0::bigint as page_parent, ${isThere(isFirst ? near(behind) : null)} as page_behind,
         ${isThere(isFirst ? near(ahead) : null)} as page_ahead, change.revision, change.change`,
@@ -161,8 +162,10 @@ export async function countChanges(
   }
   const times = await rangeOfTimes(session, filter)
   const timed: ChangeStretch = { ...wanted, from: times.from, to: earlier(until, times.to) }
+  if ((await entriesToRead(session, filter, timed, limits.counted + 1)) > limits.counted) throw tooMany(limits.counted)
   let total = 0
-  const windows = scanWindows<{ n: number }>(session, timed, false, limits, ({ edge, low, high }) => {
+  const unlimited = { ...limits, budget: Number.POSITIVE_INFINITY }
+  const windows = scanWindows<{ n: number }>(session, filter, timed, false, unlimited, ({ edge, low, high }) => {
     const changes = selectChanges(timed, [beginsWithin(low, high), ...matchesChangeRow(session, filter)])
     return sql`select edge_low, edge_high, counted.n from ${edge}
       cross join lateral (select count(*)::int as n from (${changes}) as change) as counted`

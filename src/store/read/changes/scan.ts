@@ -1,26 +1,30 @@
 /** Reads the log in order, one window of revisions per statement. So no statement grows with the log, and no query reads all of it. */
 import { type SQL, sql } from 'drizzle-orm'
+import type { ChangeFilter } from '../../../domain/change.ts'
 import { DomainError } from '../../../domain/errors.ts'
 import type { Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
 import { all } from '../../sql/parameters.ts'
 import { changeLog } from '../../tables/schema.ts'
 import { firstEntry, type Range } from './rows.ts'
+import { type Part, partsOf } from './summaries.ts'
 
 export interface ScanLimits {
   /** Revisions per statement. */
   readonly span: number
-  /** Statements per query. */
+  /** Statements that a page reads at least, however long they take. */
   readonly windows: number
-  /** Milliseconds per query. The statement that exceeds it is the last. */
+  /** Milliseconds per page. The statement that exceeds it is the last. */
   readonly budget: number
+  /** Entries that a count reads. A count of more is refused before it reads them. */
+  readonly counted: number
 }
 
 /**
- * A query that has not found enough within its budget is refused and names the revision to continue from. An index of entries by what they
- * are about was rejected: it costs each report an insertion for each kind, state and component.
+ * A page that has not found enough within its budget is refused and names the revision to continue from. Parts of the log whose summary has nothing
+ * that the filter asks for are skipped (summaries.ts).
  */
-export const scanLimits: ScanLimits = { span: 20_000, windows: 100, budget: 1_000 }
+export const scanLimits: ScanLimits = { span: 5_000, windows: 4, budget: 100, counted: 60_000 }
 
 export interface Edges {
   readonly edge_low: Revision | null
@@ -38,44 +42,75 @@ export interface Window {
 /** Yields the rows of each window. The caller stops when it has enough. */
 export async function* scanWindows<Row extends object>(
   session: Session,
+  filter: ChangeFilter,
   range: Range,
   reversed: boolean,
-  limits: ScanLimits,
+  { span, windows, budget }: Pick<ScanLimits, 'span' | 'windows' | 'budget'>,
   read: (window: Window) => SQL,
 ): AsyncGenerator<readonly (Row & Edges)[]> {
-  const { span, windows, budget } = limits
   const began = performance.now()
+  const { parts, isCut } = await partsOf(session, filter, range, reversed)
   let last = 0
-  const bounds = [
-    ...(range.from === null ? [] : [sql`${changeLog.firstRevision} >= ${firstEntry(range.from)}`]),
-    ...(range.to === null ? [] : [sql`${changeLog.firstRevision} <= ${range.to}::bigint`]),
-  ]
-  let position: SQL = sql`true`
-  for (let count = 0; count < windows; count += 1) {
-    const edge = sql`(select min(${changeLog.firstRevision}) as edge_low, max(${changeLog.firstRevision}) as edge_high
-      from ${changeLog} where ${all([...bounds, position])}) as edge`
-    const rows = await session.rows<Row & Edges>(
-      read({
-        edge,
-        low: reversed ? sql`edge_high - ${span}::bigint` : sql`edge_low`,
-        high: reversed ? sql`edge_high` : sql`edge_low + ${span}::bigint`,
-        isFirst: count === 0,
-      }),
-    )
-    yield rows
-    const { edge_low: low = null, edge_high: high = null } = rows[0] ?? {}
-    if (low === null || high === null || high - low <= span) return
-    last = reversed ? high - span : low + span
-    position = reversed
-      ? sql`${changeLog.firstRevision} < ${high - span}::bigint`
-      : sql`${changeLog.firstRevision} > ${low + span}::bigint`
-    if (performance.now() - began > budget) break
+  let count = 0
+  for (const [index, part] of parts.entries()) {
+    let position: SQL[] = []
+    // Nothing between two parts matches.
+    if (!reversed && part.from !== null && index > 0) last = part.from - 1
+    if (reversed && part.to !== null && index > 0) last = part.to + 1
+    for (let isPartRead = false; !isPartRead; count += 1) {
+      if (count >= windows && performance.now() - began > budget) throw await tooRare(session, last, reversed)
+      const edge = sql`(select min(${changeLog.firstRevision}) as edge_low, max(${changeLog.firstRevision}) as edge_high
+        from ${changeLog} where ${all([...boundsOf(range), ...within(part), ...position])}) as edge`
+      const rows = await session.rows<Row & Edges>(
+        read({
+          edge,
+          low: reversed ? sql`greatest(edge_high - ${span}::bigint, edge_low)` : sql`edge_low`,
+          high: reversed ? sql`edge_high` : sql`least(edge_low + ${span}::bigint, edge_high)`,
+          isFirst: count === 0,
+        }),
+      )
+      yield rows
+      const { edge_low: low = null, edge_high: high = null } = rows[0] ?? {}
+      isPartRead = low === null || high === null || high - low <= span
+      if (low === null || high === null || isPartRead) continue
+      last = reversed ? high - span : low + span
+      position = reversed
+        ? [sql`${changeLog.firstRevision} < ${last}::bigint`]
+        : [sql`${changeLog.firstRevision} > ${last}::bigint`]
+    }
   }
+  const end = parts.at(-1)
+  if (isCut) throw await tooRare(session, (reversed ? end?.from : end?.to) ?? last, reversed)
+}
+
+function boundsOf({ from, to }: Range): SQL[] {
+  return [
+    ...(from === null ? [] : [sql`${changeLog.firstRevision} >= ${firstEntry(from)}`]),
+    ...(to === null ? [] : [sql`${changeLog.firstRevision} <= ${to}::bigint`]),
+  ]
+}
+
+function within({ from, to }: Part): SQL[] {
+  return [
+    ...(from === null ? [] : [sql`${changeLog.firstRevision} >= ${from}::bigint`]),
+    ...(to === null ? [] : [sql`${changeLog.firstRevision} <= ${to}::bigint`]),
+  ]
+}
+
+async function tooRare(session: Session, last: Revision, reversed: boolean): Promise<DomainError> {
   const next = await (reversed ? firstFrom(session, last) : last)
-  throw new DomainError(
+  return new DomainError(
     'BAD_USER_INPUT',
     `this filter matches so rarely that too many changes would have to be read: name deploymentIds, deviceIds or rolloutIds, or continue with ${reversed ? 'before' : 'after'}: "${next}"`,
     { facts: { [reversed ? 'continueBefore' : 'continueAfter']: String(next) } },
+  )
+}
+
+/** What a count throws instead of reading so many entries. */
+export function tooMany(counted: number): DomainError {
+  return new DomainError(
+    'BAD_USER_INPUT',
+    `more than ${counted} entries of the log would have to be read: name deploymentIds, deviceIds or rolloutIds, kinds or states that are rarer, or a shorter time`,
   )
 }
 

@@ -1,0 +1,22 @@
+/** Summarises the log, so that `changes` with a filter reads the entries that may match (store/write/change-summaries.ts). */
+import type { Database } from '../store/database.ts'
+import { readSummarized, summarized, summarizeNext, summarySize } from '../store/write/change-summaries.ts'
+import type { Duty } from './duties.ts'
+
+export function createSummaries({ session }: Database): Duty {
+  return {
+    name: summarized,
+    interval: 10_000,
+    budget: 4_000,
+    async run({ isOver }) {
+      const read = await readSummarized(session)
+      let cursor: number | null = read.cursor
+      // An entry has at least one revision.
+      while (cursor !== null && read.head - cursor >= summarySize) {
+        if (isOver()) return false
+        cursor = await summarizeNext(session, cursor)
+      }
+      return true
+    },
+  }
+}
