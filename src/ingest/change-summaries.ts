@@ -1,6 +1,6 @@
-/** Summarises the log, so that `changes` with a filter reads the entries that may match (store/write/change-summaries.ts). */
+/** Summarises the log, so that `changes` with a filter reads the entries that may match (store/write/derived/change-summaries.ts). */
 import type { Database } from '../store/database.ts'
-import { readSummarized, summarized, summarizeNext, summarySize } from '../store/write/change-summaries.ts'
+import { readSummarized, summarized, summarizeNext, summarySize } from '../store/write/derived/change-summaries.ts'
 import type { Duty } from './duties.ts'
 
 export function createSummaries({ session }: Database): Duty {

@@ -1,6 +1,6 @@
-/** Keeps the index that filters of deployments search, a few seconds behind the writer (store/write/search-entries.ts). */
+/** Keeps the index that filters of deployments search, a few seconds behind the writer (store/write/derived/search-entries.ts). */
 import type { Database } from '../store/database.ts'
-import { indexChanged, indexed, readIndexed } from '../store/write/search-entries.ts'
+import { indexChanged, indexed, readIndexed } from '../store/write/derived/search-entries.ts'
 import type { Duty } from './duties.ts'
 
 /** Deployments of one statement. The embedded database answers nothing else meanwhile. */

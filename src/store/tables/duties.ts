@@ -70,7 +70,7 @@ export const stepsInProgress = pgTable(
 )
 
 /**
- * What filters of deployments look for and what seldom changes: an inverted index beside the deployments (store/write/search-entries.ts). Indexes of
+ * What filters of deployments look for and what seldom changes: an inverted index beside the deployments (store/write/derived/search-entries.ts). Indexes of
  * the deployments themselves were rejected: each report writes its row anew, and so pays for every index.
  */
 export const deploymentSearch = pgTable(

@@ -16,7 +16,7 @@ import { type SourceLimits, sourceLimits } from '../../../src/store/read/filters
 import { targetsByKey } from '../../../src/store/read/targets.ts'
 import type { Page, PageRequest } from '../../../src/store/sql/order.ts'
 import type { ShownDeployment } from '../../../src/store/sql/rows.ts'
-import { indexChanged, readIndexed } from '../../../src/store/write/search-entries.ts'
+import { indexChanged, readIndexed } from '../../../src/store/write/derived/search-entries.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
 import { componentNames, type Life, live } from './history.ts'
 import { comparisons, countsOf, filters, matches, some } from './reference.ts'

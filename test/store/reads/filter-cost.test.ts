@@ -12,8 +12,8 @@ import type { DeploymentFilter } from '../../../src/store/read/deployment-filter
 import { countDeployments, deploymentOrders, pageDeployments } from '../../../src/store/read/deployments.ts'
 import type { SourceLimits } from '../../../src/store/read/filters/deployment-source.ts'
 import type { PageRequest } from '../../../src/store/sql/order.ts'
-import { writeCheckpoints } from '../../../src/store/write/checkpoints.ts'
-import { indexChanged, readIndexed } from '../../../src/store/write/search-entries.ts'
+import { writeCheckpoints } from '../../../src/store/write/derived/checkpoints.ts'
+import { indexChanged, readIndexed } from '../../../src/store/write/derived/search-entries.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
 import { readPlans } from './plan.ts'
 

@@ -17,7 +17,7 @@ import {
 } from '../../../src/store/read/deployments.ts'
 import { resolvePast } from '../../../src/store/read/past.ts'
 import type { ShownDeployment } from '../../../src/store/sql/rows.ts'
-import { writeCheckpoints } from '../../../src/store/write/checkpoints.ts'
+import { writeCheckpoints } from '../../../src/store/write/derived/checkpoints.ts'
 import { openFresh } from '../../support/databases.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
 import { devices, foldAll, inSnapshot, type Life, live } from './history.ts'

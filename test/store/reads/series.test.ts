@@ -9,7 +9,7 @@ import { readLog } from '../../../src/store/read/changes/changes.ts'
 import type { DeploymentFilter } from '../../../src/store/read/deployment-filter.ts'
 import { countConvergence, countDeployments, countOverTime, type Scope } from '../../../src/store/read/deployments.ts'
 import { resolvePast } from '../../../src/store/read/past.ts'
-import { writeCheckpoints } from '../../../src/store/write/checkpoints.ts'
+import { writeCheckpoints } from '../../../src/store/write/derived/checkpoints.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
 import { deploymentIds, devices, foldAll, inSnapshot, type Life, live, watched } from './history.ts'
 

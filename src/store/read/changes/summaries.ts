@@ -1,6 +1,6 @@
 /**
  * The parts of the log that may have changes that a filter selects: the blocks whose summary names what it asks for, and the entries behind the last
- * summary. A duty writes the summaries (store/write/change-summaries.ts), so they cost a report nothing. A late one costs time, not exactness.
+ * summary. A duty writes the summaries (store/write/derived/change-summaries.ts), so they cost a report nothing. A late one costs time, not exactness.
  */
 import { type SQL, sql } from 'drizzle-orm'
 import type { ChangeCondition, ChangeFilter, ChangeSelector } from '../../../domain/change.ts'

@@ -1,5 +1,5 @@
 /**
- * The deployments that the index beside them finds (store/write/search-entries.ts), for conditions on applications, components and text. It is
+ * The deployments that the index beside them finds (store/write/derived/search-entries.ts), for conditions on applications, components and text. It is
  * behind the writer, so the deployments that have changed since belong to each range. Every row is compared with the filter anyway.
  */
 import { type SQL, sql } from 'drizzle-orm'

@@ -2,8 +2,8 @@
  * Summarises the log behind the writer: which kinds of changes, states, components and error codes each 1,000 entries have. Complete blocks only: a
  * row is written once, and readers scan the entries behind the cursor.
  */
-import type { Revision } from '../../domain/values.ts'
-import type { Session } from '../database.ts'
+import type { Revision } from '../../../domain/values.ts'
+import type { Session } from '../../database.ts'
 
 export const summarized = 'summaries'
 

@@ -3,8 +3,8 @@
  * for it in the writer's transaction. Readers add the deployments that have changed since the cursor (store/read/filters/search-range.ts), so
  * an index that is late costs time, not exactness.
  */
-import type { Revision } from '../../domain/values.ts'
-import type { Session } from '../database.ts'
+import type { Revision } from '../../../domain/values.ts'
+import type { Session } from '../../database.ts'
 
 export const indexed = 'search'
 

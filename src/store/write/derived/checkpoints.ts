@@ -2,11 +2,11 @@
  * Checkpoints of counts (store/read/counts). Each is exact for ever, because the log is. So they are written behind the writer, not by it: in
  * the writer's transaction they would cost every report.
  */
-import type { Revision } from '../../domain/values.ts'
-import type { Database, Session } from '../database.ts'
-import { tallyDeployments } from '../read/counts/deployment-counts.ts'
-import { insertOf } from '../sql/record-set.ts'
-import { deploymentCheckpoints } from '../tables/schema.ts'
+import type { Revision } from '../../../domain/values.ts'
+import type { Database, Session } from '../../database.ts'
+import { tallyDeployments } from '../../read/counts/deployment-counts.ts'
+import { insertOf } from '../../sql/record-set.ts'
+import { deploymentCheckpoints } from '../../tables/schema.ts'
 
 /** Entries of a rollout between two of its checkpoints. */
 export const rolloutSpacing = 1_000
