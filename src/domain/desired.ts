@@ -1,7 +1,7 @@
 /** What a device should run (Margo, "Workload Deployment"), and how its reports compare with that. */
 
 import { gatewayOf } from './target.ts'
-import { compareDigits, type DeploymentState, type Digits, type Millis } from './values.ts'
+import { compareDigits, type DeploymentState, type Digits, type Millis, type Revision } from './values.ts'
 
 export const convergences = ['CONVERGED', 'APPLYING', 'FAILED', 'STALE', 'UNKNOWN'] as const
 export type Convergence = (typeof convergences)[number]
@@ -50,6 +50,16 @@ export const firstManifestVersion = 1
 
 /** Bytes of all documents in one manifest: more than a hundred of the largest, or ten thousand small ones. */
 export const largestManifest = 32 << 20
+
+/** Deployments of a rollout were declared. */
+export interface Declaration {
+  readonly rolloutKey: number
+  /** The newest revision that the command made in the rollout. */
+  readonly revision: Revision
+  readonly at: Millis
+  readonly caller: string
+  readonly why: string
+}
 
 /** One version of what a device should run. */
 export interface Manifest {

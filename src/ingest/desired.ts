@@ -1,5 +1,11 @@
 /** The desired state of devices in a batch's unit of work. Pure bookkeeping: unit-of-work.ts owns it. */
-import { type Digest, firstManifestVersion, type Manifest, type ManifestEntry } from '../domain/desired.ts'
+import {
+  type Declaration,
+  type Digest,
+  firstManifestVersion,
+  type Manifest,
+  type ManifestEntry,
+} from '../domain/desired.ts'
 import type { DesiredEffects, LoadedDesired } from '../store/write/contract.ts'
 
 export interface DesiredDocument {
@@ -41,6 +47,8 @@ export interface DesiredState {
   entryOf(deploymentKey: number): ManifestEntry | null
   /** Creates the device's next version and returns its number. */
   change(targetKey: number, change: ManifestChange, cause: Cause, bundle: DigestBundle): number
+  /** Records who declared deployments of a rollout. */
+  declared(declaration: Omit<Declaration, 'at'>): void
   effects(): DesiredEffects
 }
 
@@ -50,6 +58,7 @@ export function createDesiredState(loaded: LoadedDesired): DesiredState {
   const byDeployment = new Map<number, ManifestEntry>()
   const documents = new Map<Digest, string>()
   const manifests: Omit<Manifest, 'at'>[] = []
+  const declarations: Omit<Declaration, 'at'>[] = []
   const touched = new Map<string, ManifestEntry>()
 
   const entriesOf = (targetKey: number) => {
@@ -99,8 +108,9 @@ export function createDesiredState(loaded: LoadedDesired): DesiredState {
       })
       return version
     },
+    declared: (declaration) => void declarations.push(declaration),
     effects() {
-      return { documents, manifests, entries: touched.values() }
+      return { documents, manifests, declarations, entries: touched.values() }
     },
   }
 }

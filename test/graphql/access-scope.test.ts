@@ -32,6 +32,17 @@ describe.each(stores)('a caller with an access scope on $name', (store) => {
       ['hidden-1', 'pump'],
       ['hidden-1', 'hidden-valve'],
     ])
+    for (const [name, project, deviceId, deploymentId, reason] of [
+      ['seen', 'alpha', 'm-1', 'pump', 'for alpha'],
+      ['hidden-rollout', 'beta', 'hidden-1', 'pump', 'hidden'],
+    ])
+      await api.ask(
+        `mutation ($input: DeclareDeploymentsInput!) { declareDeployments(input: $input) { __typename } }`,
+        {
+          input: { rollout: { name, project }, deployments: [{ deviceId, deploymentId, components: ['web'] }], reason },
+        },
+        'operator',
+      )
     await api.report({ reporter: 'm-1', deploymentId: 'pump', state: 'INSTALLED' })
     await api.report({ reporter: 'hidden-1', deploymentId: 'pump', state: 'FAILED' })
     await api.report({ reporter: 'hidden-1', deploymentId: 'hidden-undeclared', state: 'INSTALLED' })
@@ -47,8 +58,20 @@ describe.each(stores)('a caller with an access scope on $name', (store) => {
     })
     expect(seen.devices.nodes.map(({ deviceId }: { deviceId: string }) => deviceId)).toEqual(['m-1', 'm-2'])
     expect(seen.rollouts).toMatchObject({ totalCount: 1, nodes: [{ name: 'seen', deploymentCounts: { total: 2 } }] })
-    expect(seen.changes).toMatchObject({ totalCount: 3 })
-    expect(seen.changes.nodes).toHaveLength(3)
+    expect(seen.changes).toMatchObject({ totalCount: 4 })
+    expect(seen.changes.nodes).toHaveLength(4)
+  })
+
+  it('sees the newest declaration of the rollouts that it sees as a whole', async () => {
+    const seen = `{ newestDeclaration { reason rollout { name } } rollouts(filter: { kinds: [DECLARED] }) { nodes { name newestDeclaration { reason } } } }`
+    const declared = { reason: 'for alpha', rollout: { name: 'seen' } }
+    const nodes = (reason: object | null) => ({ nodes: [{ name: 'seen', newestDeclaration: reason }] })
+    expect(await api.ask(seen, {}, alpha)).toEqual({
+      ...{ newestDeclaration: declared, rollouts: nodes({ reason: 'for alpha' }) },
+    })
+    for (const who of [munich, both])
+      expect(await api.ask(seen, {}, who)).toEqual({ newestDeclaration: null, rollouts: nodes(null) })
+    expect((await api.ask(seen, {}, 'viewer')).newestDeclaration).toMatchObject({ reason: 'hidden' })
   })
 
   it.each([munich, alpha, both])('%s finds nothing outside its scope by name or ID', async (who) => {

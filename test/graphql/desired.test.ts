@@ -241,6 +241,56 @@ describe.each(stores)('desired state on $name', (store) => {
     expect(await run(remove, { ids: ['nonsense'] })).toMatchObject({ __typename: 'NotFound', path: ['ids', '0'] })
   })
 
+  it('says who declared last, in the fleet and in a rollout, also in the past', async () => {
+    const declareIn = async (name: string, reason: string, deployments: readonly object[]): Promise<number> =>
+      Number((await run(declare, { rollout: { name }, deployments, reason })).revision)
+    const shown = '{ declaredBy reason revision declaredAt rollout { name } }'
+    const askAt = async (revision?: number) =>
+      api().ask(
+        `query ($at: Revision) {
+          fleet: newestDeclaration(atRevision: $at) ${shown}
+          ovens: rollout(key: { name: "ovens" }, atRevision: $at) { newestDeclaration ${shown} }
+          fans: rollout(key: { name: "fans" }, atRevision: $at) { newestDeclaration { reason } }
+        }`,
+        { at: revision === undefined ? null : String(revision) },
+      )
+    const named = (reason: string) => ({ newestDeclaration: { reason } })
+    const before = Number((await api().ask('{ revision }')).revision)
+    const oven = { deviceId: 'oven-1', deploymentId: 'oven', document: documentOf('1', 'a') }
+    const first = await declareIn('ovens', 'the first', [oven, { deviceId: 'oven-2', deploymentId: 'oven' }])
+    // Without a document, too.
+    await declareIn('fans', 'a fan', [{ deviceId: 'fan-1', deploymentId: 'fan' }])
+    const second = await declareIn('ovens', 'the second', [{ ...oven, document: documentOf('2', 'a') }])
+    // Neither a report nor a declaration that changes nothing counts.
+    await say('oven-1', 'oven', 'INSTALLED', '3')
+    await declareIn('ovens', 'nothing new', [{ ...oven, document: documentOf('2', 'a') }])
+    const newest = {
+      declaredBy: 'everyone',
+      reason: 'the second',
+      revision: String(second),
+      rollout: { name: 'ovens' },
+    }
+    const found = await askAt()
+    expect(found).toMatchObject({ fleet: newest, ovens: { newestDeclaration: newest }, fans: named('a fan') })
+    expect(Date.parse(found.fleet.declaredAt)).toBeGreaterThan(0)
+    expect(await askAt(second)).toEqual(found)
+    expect(await askAt(second - 1)).toMatchObject({ fleet: { reason: 'a fan' }, ovens: named('the first') })
+    expect(await askAt(first)).toMatchObject({ fleet: { reason: 'the first' }, ovens: named('the first'), fans: null })
+    expect(await askAt(before)).toMatchObject({ ovens: null, fans: null })
+  })
+
+  it('knows the authors of what was declared before that was recorded', async () => {
+    await put('early', 'early', documentOf('1', 'a'), 'before the upgrade')
+    const { session } = api().road.database
+    const made = () => session.run("select * from declarations where why = 'before the upgrade'")
+    const recorded = await made()
+    expect(recorded).toHaveLength(1)
+    await session.run("delete from declarations where why = 'before the upgrade'")
+    const file = readFileSync(new URL('../../drizzle/0041_declarations.sql', import.meta.url), 'utf8')
+    await session.run(file.split('--> statement-breakpoint').at(-1) ?? '')
+    expect(await made()).toEqual(recorded)
+  })
+
   it('is kept when history is pruned', async () => {
     const [first, second] = [documentOf('1', 'a'), documentOf('2', 'a')]
     await put('kept', 'kept', first, 'one')

@@ -2,7 +2,7 @@
 import type { RolloutName } from '../../domain/rollout.ts'
 import type { Revision } from '../../domain/values.ts'
 import type { Snapshot } from '../../store/database.ts'
-
+import { newestDeclarations, newestOfFleet } from '../../store/read/declarations.ts'
 import { diagnosesOf } from '../../store/read/insight/observations.ts'
 import { type OutcomeGrouping, outcomesOf } from '../../store/read/insight/outcomes.ts'
 import { earlierRollouts, stepsOf } from '../../store/read/insight/progress.ts'
@@ -33,6 +33,8 @@ export function rolloutLoaders(s: Snapshot) {
       outcomesOf(s, keys, by, asOf),
     ),
     stepDurations: batched((keys: readonly number[]) => stepDurationsOf(s, keys)),
+    newestDeclaration: batched((keys: readonly number[], asOf: Revision | null) => newestDeclarations(s, keys, asOf)),
+    newestDeclarationOfFleet: remembered((asOf: Revision | null) => newestOfFleet(s, asOf)),
     rolloutCount: remembered((filter: RolloutFilter, asOf: Revision | null) => countRollouts(s, filter, asOf)),
   }
 }

@@ -35,7 +35,7 @@ export interface Desire {
   readonly bundle: DigestBundle
 }
 
-/** `desire`: for declarations with a document. */
+/** `desire`: null only for declarations without documents, whose author is then not recorded. */
 export function declareDeployments(
   rollout: { readonly name: string; readonly project: string | null } | null,
   deployments: readonly DeploymentDeclaration[],
@@ -97,12 +97,16 @@ function declarePart(
       ...(documented.length > 0 && { manifests: documented.map(({ deviceId }) => manifestOwner(deviceId)) }),
     },
     *decide(work) {
+      const before = work.revision()
       yield* refuseRetired(work, deployments)
       yield* refuseTooLarge(work, documented)
       yield* refuseListedElsewhere(work, documented)
       const rolloutKey = named ? work.ensureRollout(named).key : null
       const declared = yield* eachPaced(deployments, (declaration) => declare(work, declaration, rolloutKey))
-      if (desire) yield* desireDocuments(work, declared, desire)
+      if (desire) {
+        yield* desireDocuments(work, declared, desire)
+        recordAuthor(work, declared, desire.cause, before)
+      }
       return { revision: work.revision(), rolloutKey, deploymentKeys: declared.map(({ key }) => key) }
     },
   }
@@ -222,6 +226,16 @@ function* desireDocuments(work: UnitOfWork, declared: readonly OneDeclared[], { 
     const version = String(work.desired.change(ownerKey, { put, drop: [] }, cause, bundle))
     yield* eachPaced(put, ({ entry, document }) => setDesired(work, entry.deploymentKey, version, document.digest))
   }
+}
+
+/** Once for each rollout whose deployments the command has changed. */
+function recordAuthor(work: UnitOfWork, declared: readonly OneDeclared[], cause: Cause, before: Revision): void {
+  const newest = new Map<number, Revision>()
+  for (const { key } of declared) {
+    const { rolloutKey, revision } = work.deploymentByKey(key) ?? { rolloutKey: 0, revision: 0 }
+    if (revision > Math.max(newest.get(rolloutKey) ?? 0, before)) newest.set(rolloutKey, revision)
+  }
+  for (const [rolloutKey, revision] of newest) work.desired.declared({ rolloutKey, revision, ...cause })
 }
 
 export function setDesired(work: UnitOfWork, key: number, version: Digits, digest: Digest | null): void {

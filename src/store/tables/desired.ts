@@ -2,7 +2,7 @@
 import { sql } from 'drizzle-orm'
 import { bigint, index, integer, jsonb, pgTable, primaryKey, text } from 'drizzle-orm/pg-core'
 import type { Digest } from '../../domain/desired.ts'
-import { instant, key } from './columns.ts'
+import { instant, key, revision } from './columns.ts'
 
 /** The newest profile of each device: when it was onboarded, and its capabilities as sent. */
 export const deviceProfiles = pgTable(
@@ -42,6 +42,29 @@ export const manifests = pgTable(
     bundleSize: integer('bundle_size'),
   },
   (t) => [primaryKey({ columns: [t.targetKey, t.version] })],
+)
+
+/**
+ * Who declared deployments of a rollout, when and why: a row for each command and rollout that it changed. They are never removed. Without this
+ * table, the newest declaration of a rollout would cost a look at each of its deployments, and the author of one without documents is nowhere else.
+ */
+export const declarations = pgTable(
+  'declarations',
+  {
+    rolloutKey: key('rollout_key').notNull(),
+    /** The newest revision that the command made in the rollout. */
+    revision: revision('revision').notNull(),
+    /** That of the rollout, for readers of certain projects. */
+    project: text('project'),
+    at: instant('at').notNull(),
+    caller: text('who').notNull(),
+    why: text('why').notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.rolloutKey, t.revision] }),
+    index('declarations_newest').on(t.revision),
+    index('declarations_project').on(t.project, t.revision).where(sql`project is not null`),
+  ],
 )
 
 /** The document of a deployment in a range of versions: since <= version < until. */

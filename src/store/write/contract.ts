@@ -6,7 +6,7 @@ import type { Alert } from '../../domain/alerts/alert.ts'
 import type { ChangeBody } from '../../domain/change.ts'
 import type { Counters } from '../../domain/counters.ts'
 import type { Deployment } from '../../domain/deployment.ts'
-import type { Digest, Manifest, ManifestEntry } from '../../domain/desired.ts'
+import type { Declaration, Digest, Manifest, ManifestEntry } from '../../domain/desired.ts'
 import type { DeviationKind } from '../../domain/deviation.ts'
 import type { Instance } from '../../domain/instance.ts'
 import type { LifecycleAction } from '../../domain/lifecycle.ts'
@@ -120,6 +120,7 @@ export interface LoadedDesired {
 export interface DesiredEffects {
   readonly documents: ReadonlyMap<Digest, string>
   readonly manifests: readonly Omit<Manifest, 'at'>[]
+  readonly declarations: readonly Omit<Declaration, 'at'>[]
   /** New entries, and entries that have ended. */
   readonly entries: Iterable<ManifestEntry>
 }
