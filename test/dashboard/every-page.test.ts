@@ -40,7 +40,8 @@ describe.runIf(findChromium())('every page of the dashboard', () => {
       ['p+bonn', 'p+kiel'].map((cluster) => ({ name: 'sink', cluster })),
     )
     await pour(8)
-    const { resources } = await server().query('{ resources { nodes { instance { rollout { id } } } } }')
+    const { resources } = await server().query('{ resources { nodes { id instance { rollout { id } } } } }')
+    ids.RESOURCE = resources.nodes[0].id
     ids.GROUP = resources.nodes[0].instance.rollout.id
     await declare(
       server(),
@@ -51,18 +52,20 @@ describe.runIf(findChromium())('every page of the dashboard', () => {
 
   const addressOf = (address: string): string => address.replace(/[A-Z]+$/, (name) => ids[name] ?? name)
 
-  /** Every deployment of a device changes in each round, and one of a cluster. */
+  /** Every deployment of a device changes in each round, and one of a cluster. Those that fail or wait have a reason, and the others have none. */
   async function pour(rounds: number): Promise<void> {
     for (let round = 0; round < rounds; round += 1) {
       turn += 1
-      await emco.show(context, { deploymentStatuses: [shownDeployment('sink', turn % 2 === 0)] }, { cluster: 'p+bonn' })
+      const sink = turn % 2 === 0 ? shownDeployment('sink') : brokenDeployment('sink')
+      await emco.show(context, { deploymentStatuses: [sink] }, { cluster: 'p+bonn' })
       await Promise.all(
-        fleet.map(({ deviceId, deploymentId }, index) =>
-          send(server().url, deviceId, deploymentId, states[(index + turn) % states.length] ?? '', {
-            code: `E${index % 2}`,
-            message: 'the disk is full',
-          }),
-        ),
+        fleet.map(({ deviceId, deploymentId }, index) => {
+          const state = states[(index + turn) % states.length] ?? ''
+          const hasReason = ['failed', 'pending'].includes(state)
+          const error = hasReason ? { code: `E${index % 2}`, message: 'the disk is full' } : null
+          const components = [{ name: 'web', state, ...(error && { error }) }]
+          return send(server().url, deviceId, deploymentId, state, error, undefined, components)
+        }),
       )
     }
   }
@@ -78,6 +81,7 @@ describe.runIf(findChromium())('every page of the dashboard', () => {
     ['devices', '.table .row'],
     ['device/oven-0', '.changes li'],
     ['deployment/p%2Bbonn/CONTEXT', '.resources .row'],
+    ['resource/RESOURCE', '.facts-row'],
     ['resources', '.table .row'],
     ['feed', '.table .row'],
     ['setup', '.setup-form'],
@@ -94,7 +98,8 @@ describe.runIf(findChromium())('every page of the dashboard', () => {
       await page.locator(drawn).first().waitFor()
       await page.waitForLoadState('networkidle')
       await watchShifts(page)
-      await pour(2)
+      // On the page of one object, each state follows each.
+      await pour(/^(deployment|resource)\//.test(address) ? 4 : 2)
       await page.waitForLoadState('networkidle')
       expect({ address, shifts: await shifts(page) }).toEqual({ address, shifts: [] })
       const wide = await page.evaluate(() => document.documentElement.scrollWidth)
@@ -184,6 +189,16 @@ describe.runIf(findChromium())('every page of the dashboard', () => {
 })
 
 const counted = '{ installed installing failed pending }'
+
+/** Its resource is FAILED. */
+const brokenDeployment = (name: string): object => ({
+  ...shownDeployment(name, false),
+  status: {
+    conditions: [
+      { type: 'Progressing', status: 'False', reason: 'ProgressDeadlineExceeded', message: 'It took more than 600 s.' },
+    ],
+  },
+})
 
 /** What is asked as of one revision. */
 const questions = {

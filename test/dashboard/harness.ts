@@ -14,6 +14,7 @@ export async function send(
   state: string,
   error: { readonly code: string; readonly message: string } | null = null,
   rollcall?: object,
+  components: readonly object[] = [],
 ): Promise<void> {
   const response = await fetch(`${url}/device/${deviceId}/deployment/${deploymentId}/status`, {
     method: 'POST',
@@ -21,7 +22,7 @@ export async function send(
     body: JSON.stringify({
       deploymentId,
       status: { state, ...(error ? { error } : {}) },
-      components: [],
+      components,
       ...(rollcall ? { rollcall } : {}),
     }),
   })

@@ -8,11 +8,12 @@ import { at, href, moment } from '../route.ts'
 import { Skew } from '../widgets/change-line.tsx'
 import { History, historyFragment, Reports, reportsFragment } from '../widgets/deployment/deployment-past.tsx'
 import { DesiredState, desiredFragment } from '../widgets/deployment/desired-state.tsx'
-import { alikeFragment, ErrorBox, Head, headFragment, nameOf } from '../widgets/deployment/head.tsx'
+import { alikeFragment, Head, headFragment, nameOf } from '../widgets/deployment/head.tsx'
 import { Swimlanes } from '../widgets/deployment/swimlanes.tsx'
 import { TargetLink } from '../widgets/deployment-table.tsx'
 import { ErrorMessage } from '../widgets/error-message.tsx'
 import { ReadinessMark } from '../widgets/readiness.tsx'
+import { ReasonLine } from '../widgets/reason.tsx'
 import { ResourceList, useResourceFilter } from '../widgets/resources.tsx'
 import { ConnectivityMark, StateMark, toMark } from '../widgets/state-mark.tsx'
 import { useTitle } from '../widgets/tab.ts'
@@ -131,7 +132,7 @@ function Components({ deployment }: { readonly deployment: Deployment }) {
             <time class="muted number" dateTime={component.changedAt} title={formatFull(component.changedAt)}>
               {formatAge(component.changedAt, moment.value)}
             </time>
-            {component.error && <ErrorBox error={component.error} isReason={component.state === 'PENDING'} />}
+            <ReasonLine of={component.error} />
           </li>
         ))}
       </ul>

@@ -13,7 +13,7 @@ import { CountsBar, CountsLegend } from '../widgets/counts-bar.tsx'
 import { ErrorMessage } from '../widgets/error-message.tsx'
 import { Alerts, alertsFragment } from '../widgets/failures/alerts.tsx'
 import { Causes } from '../widgets/failures/causes.tsx'
-import { Latest } from '../widgets/failures/latest.tsx'
+import { declarationFragment, Latest } from '../widgets/failures/latest.tsx'
 import { GroupLines, groupsFragment } from '../widgets/group-lines.tsx'
 import { countOfReadiness, ReadinessBar, ReadinessMark } from '../widgets/readiness.tsx'
 import { FirstReport } from '../widgets/setup/first-report.tsx'
@@ -33,6 +33,7 @@ const overviewDocument = graphql(
       waiting: deploymentCounts(filter: { states: [PENDING], hasError: true }, asOf: $asOf) { total }
       offline: devices(filter: { connectivity: [OFFLINE] }, first: 0) @include(if: $isPresent) { totalCount }
       rollouts(filter: { kinds: $kinds }, first: 6) @include(if: $isPresent) { totalCount nodes { ...RolloutSummary } }
+      newestDeclaration(asOf: $asOf) { ...Declared }
       orchestrated: rollouts(filter: { kinds: $orchestrated }, first: 0) { totalCount }
       applications: deploymentGroups(by: APPLICATION, first: 6) @include(if: $isPresent) { ...GroupLines }
       then: deploymentGroups(by: ROLLOUT, orderBy: FAILED_DESC, first: 6, asOf: $asOf) @skip(if: $isPresent) { ...GroupLines }
@@ -40,7 +41,15 @@ const overviewDocument = graphql(
       ...Causes
     }
   `,
-  [countsFragment, installedFragment, rolloutFragment, groupsFragment, alertsFragment, causesFragment],
+  [
+    countsFragment,
+    installedFragment,
+    rolloutFragment,
+    groupsFragment,
+    alertsFragment,
+    causesFragment,
+    declarationFragment,
+  ],
 )
 
 export function OverviewPage() {
@@ -117,7 +126,9 @@ export function OverviewPage() {
 
       <Alerts of={data.firing} />
       <Causes title="Failures by cause" data={data} scope={fleet} to={to} />
-      <Latest />
+      {!isEmpty && (
+        <Latest declaration={data.newestDeclaration} rolloutIds={null} hasActions={data.orchestrated.totalCount > 0} />
+      )}
 
       <section class="panel trend" aria-labelledby="trend">
         <h2 id="trend">Last {windowWords[name]}</h2>

@@ -9,6 +9,7 @@ import { ChangeLine, changeFragment } from '../widgets/change-line.tsx'
 import { TargetLink } from '../widgets/deployment-table.tsx'
 import { ErrorMessage } from '../widgets/error-message.tsx'
 import { ReadinessMark, SyncMark } from '../widgets/readiness.tsx'
+import { NoReason, Reason } from '../widgets/reason.tsx'
 
 const resourceDocument = graphql(
   `
@@ -97,11 +98,10 @@ function Head({ resource }: { readonly resource: Found }) {
         <ReadinessMark of={readiness} />
         {sync && <SyncMark of={sync} />}
       </p>
-      {reason && readiness !== 'READY' && (
-        <div class={`error-box${readiness === 'FAILED' ? '' : ' reason'}`}>
-          <code>{reason}</code>
-          <p>{message}</p>
-        </div>
+      {reason && readiness !== 'READY' ? (
+        <Reason code={reason} message={message} isWaiting={readiness !== 'FAILED'} />
+      ) : (
+        <NoReason>No problem reported.</NoReason>
       )}
       <dl class="facts-row">
         <div>

@@ -18,6 +18,7 @@ import { ErrorMessage } from '../widgets/error-message.tsx'
 import { Alerts, alertsFragment } from '../widgets/failures/alerts.tsx'
 import { Causes } from '../widgets/failures/causes.tsx'
 import { Diagnosis } from '../widgets/failures/diagnosis.tsx'
+import { declarationFragment, Latest } from '../widgets/failures/latest.tsx'
 import { useObjectCauses } from '../widgets/failures/object-causes.tsx'
 import { Comparison } from '../widgets/insight/comparison.tsx'
 import { Forecast } from '../widgets/insight/forecast.tsx'
@@ -36,6 +37,7 @@ const rolloutDocument = graphql(
       revision
       rollout(id: $id, asOf: $asOf) {
         ...RolloutSummary
+        newestDeclaration { ...Declared }
         done: deploymentCounts(filter: { states: [INSTALLED] }) { ...Installed }
         components: deploymentGroups(by: COMPONENT, first: 30) { ...ComponentGroups }
       }
@@ -45,7 +47,7 @@ const rolloutDocument = graphql(
       ...Causes
     }
   `,
-  [rolloutFragment, installedFragment, componentsFragment, alertsFragment, causesFragment],
+  [rolloutFragment, installedFragment, componentsFragment, alertsFragment, causesFragment, declarationFragment],
 )
 
 type Data = ResultOf<typeof rolloutDocument>
@@ -175,6 +177,8 @@ function Rollout({ id, rollout, data, insight, objects = [], beside, matrix, chi
           <Comparison key={id} id={id} name={rollout.name} of={insight} />
         </div>
         <div>
+          {/* The actions on an orchestrated rollout have a list of their own. */}
+          <Latest declaration={rollout.newestDeclaration} rolloutIds={scope.rolloutIds} hasActions={false} />
           <Alerts of={data.firing} />
           <Causes title="What is blocking" data={data} scope={scope} to={to} objects={objects} />
           <Diagnosis of={insight} to={to} />

@@ -8,6 +8,7 @@ import { at, href, moment } from '../../route.ts'
 import { changeFragment } from '../change-line.tsx'
 import { ConvergenceMark } from '../convergence.tsx'
 import { TargetLink } from '../deployment-table.tsx'
+import { NoReason, Reason } from '../reason.tsx'
 import { StateMark, toMark } from '../state-mark.tsx'
 import { Copy } from './copy.tsx'
 
@@ -48,7 +49,6 @@ interface HeadProps {
 
 export function Head({ deployment, alike }: HeadProps) {
   const { error } = deployment
-  const [object] = deployment.broken.nodes
   return (
     <section class={`hero state-${deployment.state.toLowerCase()}`} aria-labelledby="deployment">
       <h1 id="deployment" class="named">
@@ -76,19 +76,27 @@ export function Head({ deployment, alike }: HeadProps) {
           <Copy text={() => addressNow()}>Copy link to this moment</Copy>
         </span>
       </p>
-      {error && <ErrorBox error={error} isReason={deployment.state === 'PENDING'} />}
-      {!error && object && (
-        <div class="error-box">
-          <code>{object.reason ?? 'Failed'}</code>
-          <p>
-            <a href={href(['resource', object.id])}>
-              {object.kind} {object.name}
-            </a>
-            : {object.message}
-          </p>
-        </div>
-      )}
+      <Why deployment={deployment} />
     </section>
+  )
+}
+
+/** Its error, or that of the first resource that does not work. */
+function Why({ deployment: { error, state, broken } }: { readonly deployment: Deployment }) {
+  const [object] = broken.nodes
+  if (error)
+    return (
+      <Reason {...error} isWaiting={state === 'PENDING'}>
+        {error.source && `from ${error.source}`}
+      </Reason>
+    )
+  if (!object) return <NoReason>No error reported.</NoReason>
+  return (
+    <Reason code={object.reason ?? 'Failed'} message={object.message}>
+      <a href={href(['resource', object.id])}>
+        {object.kind} {object.name}
+      </a>
+    </Reason>
   )
 }
 
@@ -124,20 +132,5 @@ function Others({ key, detail }: Alike['nodes'][number]) {
         {plural(count, 'other')} like it
       </a>
     </>
-  )
-}
-
-interface ErrorBoxProps {
-  readonly error: NonNullable<Deployment['error']>
-  readonly isReason: boolean
-}
-
-export function ErrorBox({ error, isReason }: ErrorBoxProps) {
-  return (
-    <div class={`error-box${isReason ? ' reason' : ''}`}>
-      <code>{error.code}</code>
-      {error.source && <small class="muted">from {error.source}</small>}
-      <p>{error.message}</p>
-    </div>
   )
 }
