@@ -151,6 +151,63 @@ describe.each(stores)('alerts on $name', (store) => {
     expect(forecasts).toHaveLength(2)
   })
 
+  it('looks at all rollouts for new rules of one selector together', async () => {
+    const fleet = await open(store)
+    const { database, road } = fleet
+    let statements = 0
+    const counting = <Call extends (...given: never[]) => unknown>(call: Call) =>
+      ((...given) => {
+        statements += 1
+        return call(...given)
+      }) as Call
+    const { session } = database
+    const counted = { ...session, run: counting(session.run), rows: counting(session.rows) } as typeof session
+    const duty = createAlertEvaluation({ session: counted }, road.writer)
+    const turn = { now: fleet.now(), listeningSince: 0, isOver: () => false }
+    // Rollout `r-3` has three failed deployments.
+    for (let failed = 0; failed < 4; failed += 1)
+      for (let n = 0; n < 4; n += 1)
+        await fleet.send(`d-${n}`, `r-${failed}`, n < failed ? 'FAILED' : n === 3 ? 'INSTALLING' : 'INSTALLED')
+    await duty.run(turn)
+    const kinds = [
+      ['failed', {}, {}],
+      ['rate', { metric: 'SUCCESS_RATE' }, {}],
+      ['still', { metric: 'NO_PROGRESS' }, {}],
+      ['late', { metric: 'TIME_LEFT' }, {}],
+      ['ours', {}, { deviceIds: ['d-0', 'd-3'] }],
+    ] as const
+    for (const [name, rule, filter] of kinds)
+      for (let n = 1; n <= 20; n += 1)
+        await fleet.rule(
+          `${name} ${n}`,
+          { ...rule, threshold: name === 'still' ? 600 + n : n, perRollout: true },
+          filter,
+        )
+    statements = 0
+    while (!(await duty.run(turn)));
+    // Each rule alone would take five and more.
+    expect(statements).toBeLessThan(100)
+    const sorted = (list: readonly string[]) => list.toSorted()
+    expect(sorted(await fleet.story())).toEqual(
+      sorted([
+        ...[1, 2, 3].flatMap((failed) =>
+          Array.from({ length: failed }, (_, n) => `failed ${n + 1} r-${failed} RAISED ${failed}`),
+        ),
+        ...Array.from({ length: 20 }, (_, n) => `rate ${n + 1} r-3 RAISED 0`),
+        ...[1, 2, 3].map((failed) => `ours 1 r-${failed} RAISED 1`),
+      ]),
+    )
+    const checks = await session.run(
+      `select r.rule->>'metric' as metric, count(*)::int as n from alert_checks c join alert_rules r on r.key = c.rule_key
+       where swept_to is null group by 1 order by 1`,
+    )
+    expect(checks).toEqual([
+      { metric: 'NO_PROGRESS', n: 80 },
+      { metric: 'TIME_LEFT', n: 80 },
+    ])
+    expect(await session.run('select 1 from alert_checks where swept_to is not null')).toEqual([])
+  })
+
   it.each([
     ['is not a whole number of seconds', 600.5, 600.7],
     ['is beyond all times', 1e308, 1_000_000],

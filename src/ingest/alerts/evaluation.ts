@@ -4,15 +4,15 @@
  *   stored counters answer (the fleet, a rollout)   evaluated with the entries, for all such rules from one reading
  *   a filter selects                                a check is owed: evaluated after the entries, within its own budget of time
  *   a forecast is compared                          likewise, once a minute for an unfinished rollout (forecasts.ts)
- *   time decides (`for`, no progress, a new rule)   a check has a due time
+ *   time decides (`for`, no progress)               a check has a due time
+ *   a rule is new                                   it looks at all rollouts in steps, together with the new rules of the same selector (sweep.ts)
  *
  * Values, decisions and the cursor's move are one unit (store/alerts/checks.ts): they count only if no other replica moved the cursor meanwhile.
  */
-import { type Evaluation, evaluate, fleetScope, type Measure } from '../../domain/alerts/alert.ts'
+import { fleetScope } from '../../domain/alerts/alert.ts'
 import { isForecastMetric } from '../../domain/alerts/ending.ts'
 import type { Millis, Revision } from '../../domain/values.ts'
 import {
-  type Check,
   dueChecks,
   enabledRules,
   evaluation,
@@ -23,25 +23,19 @@ import {
   restart,
   rulesByScope,
   type Settlement,
-  type Standings,
-  scopeName,
   settle,
 } from '../../store/alerts/checks.ts'
-import {
-  type Measured,
-  measureFiltered,
-  measureScopes,
-  nextRollouts,
-  nothingMeasured,
-} from '../../store/alerts/measures.ts'
+import { measureFiltered, measureScopes, nothingMeasured } from '../../store/alerts/measures.ts'
 import type { StoredRule } from '../../store/alerts/rows.ts'
 import type { Database } from '../../store/database.ts'
 import type { DeploymentFilter } from '../../store/read/deployment-filter.ts'
-import { type AlertDecision, recordAlerts } from '../commands/alerts.ts'
+import { recordAlerts } from '../commands/alerts.ts'
 import type { Duty, Turn } from '../duties.ts'
 import type { Writer } from '../writer.ts'
 import { measureForecast, owedForecasts } from './forecasts.ts'
 import { isCountedRule, knownRules, selects, wantedBy } from './known-rules.ts'
+import { type DueCheck, judge, noResults, type Results } from './results.ts'
+import { evaluateSweep, groupSweeps, type Sweep } from './sweep.ts'
 
 /** Entries of the log in one step. Values are those of the present, so a step evaluates each scope once for any number of entries. */
 const mostEntries = 20_000
@@ -49,28 +43,17 @@ const mostEntries = 20_000
 const [fewEntries, mostJudged] = [1_000, 1_000_000]
 /** Rules and scopes, and scopes, that are evaluated without a pause. */
 const [judgedAtOnce, scopesAtOnce] = [10_000, 500]
-/** Rollouts of a new rule in one step, and checks in one search. */
-const [fewRollouts, fewChecks] = [500, 100]
+/** Checks in one search. */
+const fewChecks = 1_000
 /** Decisions in one batch of the writer. */
 const mostDecisions = 500
 /** Milliseconds of a round for counts with a filter, because each may read many deployments. */
 const countingBudget = 500
 
-interface Results {
-  readonly decisions: AlertDecision[]
-  readonly kept: (Check & { readonly version: number })[]
-  readonly dropped: Pick<Check, 'ruleKey' | 'rolloutKey'>[]
-  readonly owed: { ruleKey: number; rolloutKey: number; dueAt: Millis; version: number }[]
-}
-
 interface RuleInScope {
   readonly rule: StoredRule
   readonly rolloutKey: number
 }
-
-type DueCheck = Check & RuleInScope
-
-const noResults = (): Results => ({ decisions: [], kept: [], dropped: [], owed: [] })
 
 export function createAlertEvaluation(database: Pick<Database, 'session'>, writer: Pick<Writer, 'submit'>): Duty {
   const { session } = database
@@ -176,21 +159,28 @@ export function createAlertEvaluation(database: Pick<Database, 'session'>, write
       })
       // Rules that are deleted or disabled have no checks: these rules are newer than the copy.
       if (found.length === 0) return false
-      const counted = found.filter(({ rule, sweptTo }) => sweptTo === null && isCountedRule(rule))
+      const [counted = [], others = []] = splitChecks(found)
       if (counted.length > 0) {
         const results = noResults()
         const revision = await evaluateCounted(results, counted, turn.now)
         if (!(await conclude(cursor, cursor, results, revision))) return false
       }
+      // Sweeps that stored counters answer cost little, so only the turn limits them.
+      const sweeps = groupSweeps(found).toSorted((a, b) => Number(isDear(a)) - Number(isDear(b)))
+      for (const sweep of sweeps) {
+        if (turn.isOver()) return false
+        const { results, revision } = await evaluateSweep(session, sweep, turn.now)
+        if (!(await conclude(cursor, cursor, results, revision))) return false
+        if (isDear(sweep) && performance.now() - counting > countingBudget) return true
+      }
       // Rules that compare the forecast of a rollout share it.
-      const others = found.filter((one) => !counted.includes(one))
       const shared = Map.groupBy(others, (one) => (isForecast(one) ? one.rolloutKey : one))
       for (const [one, ...more] of shared.values()) {
         if (turn.isOver()) return false
         if (!one) continue
         const { results, revision } = isForecast(one)
           ? await evaluateForecast([one, ...more], turn.now)
-          : await evaluateCheck(one.rule, one, turn.now)
+          : await evaluateFiltered(one, turn.now)
         if (!(await conclude(cursor, cursor, results, revision))) return false
         if (performance.now() - counting > countingBudget) return true
       }
@@ -205,32 +195,13 @@ export function createAlertEvaluation(database: Pick<Database, 'session'>, write
     return { results, revision: measured.revision }
   }
 
-  async function evaluateCheck(rule: StoredRule, { rolloutKey, sweptTo }: Check, now: Millis) {
+  async function evaluateFiltered({ rule, rolloutKey }: DueCheck, now: Millis) {
     const results = noResults()
+    const standings = await readStandings(session, [rolloutKey])
     const filter = rule.selector.filter as DeploymentFilter
-    const keys = sweptTo === null ? [rolloutKey] : await nextRollouts(session, sweptTo, filter.rolloutKeys, fewRollouts)
-    if (sweptTo !== null) {
-      const place = { ruleKey: rule.key, rolloutKey }
-      const next = { version: rule.version, dueAt: now, breachedSince: null, sweptTo: keys.at(-1) ?? sweptTo }
-      if (keys.length < fewRollouts) results.dropped.push(place)
-      else results.kept.push({ ...place, ...next })
-    }
-    if (keys.length === 0) return { results, revision: 0 }
-    const standings = await readStandings(session, keys)
-    if (isForecastMetric(rule.rule.metric)) {
-      const { measures, revision } = await measureScopes(session, keys, wantedBy([]))
-      for (const key of keys)
-        results.owed.push(...owedForecasts([rule], key, measures.get(key) ?? nothingMeasured, standings, now))
-      return { results, revision }
-    }
-    const measured = await measure(rule, filter, keys)
-    for (const key of keys) judge(results, rule, key, standings, measured, now)
+    const measured = await measureFiltered(session, filter, rule.rule.perRollout ? [rolloutKey] : null)
+    judge(results, rule, rolloutKey, standings, measured, now)
     return { results, revision: measured.revision }
-  }
-
-  function measure(rule: StoredRule, filter: DeploymentFilter, keys: readonly number[]): Promise<Measured> {
-    if (isCountedRule(rule)) return measureScopes(session, keys, wantedBy([rule]))
-    return measureFiltered(session, filter, rule.rule.perRollout ? keys : null)
   }
 
   return {
@@ -246,35 +217,21 @@ export function createAlertEvaluation(database: Pick<Database, 'session'>, write
   }
 }
 
-function isForecast({ rule, sweptTo }: DueCheck): boolean {
-  return sweptTo === null && isForecastMetric(rule.rule.metric)
+function isForecast({ rule }: DueCheck): boolean {
+  return isForecastMetric(rule.rule.metric)
 }
+
+/** Those that counters answer, at most as many as are evaluated without a pause, and the others. */
+function splitChecks(due: readonly DueCheck[]): readonly (readonly DueCheck[])[] {
+  const single = due.filter(({ sweptTo }) => sweptTo === null)
+  const counted = single.filter(({ rule }) => isCountedRule(rule))
+  return [counted.slice(0, scopesAtOnce), single.filter(({ rule }) => !isCountedRule(rule))]
+}
+
+/** Whether a step may read many deployments. */
+const isDear = ({ kind }: Sweep): boolean => kind === 'filtered'
 
 const nothingSettled = { kept: [], dropped: [], owed: [] }
-
-/** Adds the decision about a rule in a scope, and its next check, to the results. */
-function judge(
-  results: Results,
-  { key: ruleKey, version, rule }: StoredRule,
-  rolloutKey: number,
-  { firing, checks }: Standings,
-  { measures }: Measured,
-  now: Millis,
-): void {
-  const name = scopeName(ruleKey, rolloutKey)
-  const before = checks.get(name)
-  const standing = { isFiring: firing.has(name), breachedSince: before?.breachedSince ?? null }
-  const measure: Measure = measures.get(rolloutKey) ?? nothingMeasured
-  const { act, value, breachedSince, dueAt }: Evaluation = evaluate(rule, measure, standing, now)
-  if (act !== null) results.decisions.push({ ruleKey, version, rolloutKey, act, value })
-  const isDue = before !== undefined && before.dueAt <= now
-  if (dueAt === null) {
-    if (before) results.dropped.push({ ruleKey, rolloutKey })
-  } else if (!before || isDue || before.breachedSince !== breachedSince || before.dueAt > dueAt) {
-    // A later due time is written only when the earlier one is due: progress would otherwise write each time.
-    results.kept.push({ ruleKey, rolloutKey, version, dueAt, breachedSince, sweptTo: null })
-  }
-}
 
 /** The scopes of a rule among rollouts that were touched: of the rollouts from `first` on, or the fleet with the first of them. */
 function scopesOf(rule: StoredRule, rollouts: readonly number[], first: number, size: number): readonly number[] {

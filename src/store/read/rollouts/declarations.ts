@@ -1,12 +1,12 @@
 /** Reads who declared deployments last. Each answer is one probe of an index, for each rollout or project. */
 import { type SQL, sql } from 'drizzle-orm'
-import type { Declaration } from '../../domain/desired.ts'
-import type { Revision } from '../../domain/values.ts'
-import type { Session } from '../database.ts'
-import { all, asParents, listParameter } from '../sql/parameters.ts'
-import { type RowOf, rowMapper } from '../sql/row-mapping.ts'
-import { declarations } from '../tables/schema.ts'
-import { seesWholeRollouts } from './rollouts/rollout-life.ts'
+import type { Declaration } from '../../../domain/desired.ts'
+import type { Revision } from '../../../domain/values.ts'
+import type { Session } from '../../database.ts'
+import { all, asParents, listParameter } from '../../sql/parameters.ts'
+import { type RowOf, rowMapper } from '../../sql/row-mapping.ts'
+import { declarations } from '../../tables/schema.ts'
+import { seesWholeRollouts } from './rollout-life.ts'
 
 type DeclarationRecord = RowOf<typeof declarations>
 const toDeclaration: (row: DeclarationRecord) => Declaration = rowMapper(declarations, [
