@@ -97,8 +97,10 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
   })
   if (rules !== null) await writer.submit(applyRuleFile(rules))
   // What it needs is loaded only if it is configured.
+  const archiving = new AbortController()
   const archive =
-    config.archive === null ? null : (await import('./export/archive/archive.ts')).openArchive(config.archive, database)
+    config.archive &&
+    (await (await import('./export/archive/open.ts')).openArchive(config.archive, database, archiving.signal))
   const maintenance = createMaintenance({
     database,
     writer,
@@ -238,7 +240,10 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     const stopped = new Promise<void>((resolve) => server.close(() => resolve()))
     auth.close()
     if (oidc) await within(closeTimeout, oidc.close())
-    const isEnded = await within(closeTimeout, maintenance.stop())
+    const ending = maintenance.stop()
+    // A bucket that does not answer holds nothing up. What was being copied is copied again.
+    if (!(await within(closeTimeout / 2, ending))) archiving.abort()
+    const isEnded = await within(closeTimeout / 2, ending)
     await within(closeTimeout, clusters.stop())
     await within(closeTimeout, trail.close())
     await within(closeTimeout, outgoing.stop())

@@ -7,11 +7,14 @@ export interface Misspelled {
 }
 
 export function misspelled(env: NodeJS.ProcessEnv, known: readonly string[]): readonly Misspelled[] {
-  return Object.keys(env)
-    .filter((name) => /^[A-Z][A-Z_]+$/.test(name) && !known.includes(name))
-    .flatMap((name) => {
-      // Many short names resemble each other by chance: HOME is not HOST.
-      const meant = known.find((each) => each.length >= 6 && editDistance(name, each) <= (each.length >= 9 ? 2 : 1))
-      return meant === undefined || env[meant] !== undefined ? [] : [{ name, meant }]
-    })
+  return (
+    Object.keys(env)
+      // Names of Amazon's other services resemble those of S3.
+      .filter((name) => /^(?!AWS_)[A-Z][A-Z_]+$/.test(name) && !known.includes(name))
+      .flatMap((name) => {
+        // Many short names resemble each other by chance: HOME is not HOST.
+        const meant = known.find((each) => each.length >= 6 && editDistance(name, each) <= (each.length >= 9 ? 2 : 1))
+        return meant === undefined || env[meant] !== undefined ? [] : [{ name, meant }]
+      })
+  )
 }

@@ -1,6 +1,7 @@
 /** Rules between variables: which ones require or exclude each other, and which have no safe default. */
 import { isIPv4 } from 'node:net'
 import { listOf } from './config-values.ts'
+import { archiveProblems } from './export/archive/config.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -9,6 +10,7 @@ export function contradictionsIn(given: Environment): string[] {
   return [
     ...missingChoices(given.HOST ?? '127.0.0.1', given),
     ...(given.HISTORY_DAYS === undefined ? ineffective(given, 'ARCHIVE', 'without HISTORY_DAYS') : []),
+    ...archiveProblems(given),
     ...missingForStandbys(given),
     ...missingForTls(given),
     ...missingForProxies(given),

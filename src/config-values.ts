@@ -12,10 +12,6 @@ export const port = setting('a port from 0 to 65535 (0 picks a free port)', (tex
 export const days = setting('a number of days greater than 0 and at most 36500', (text) =>
   /^\d{1,5}(\.\d+)?$/.test(text) && Number(text) > 0 && Number(text) <= 36_500 ? Number(text) : null,
 )
-/** Other kinds of archives have an address with a scheme. */
-export const archiveDirectory = setting('the path of a directory', (text) =>
-  /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? null : text,
-)
 export const seconds = setting('a whole number of seconds from 1 to 2147483647', (text) =>
   /^\d{1,10}$/.test(text) && Number(text) >= 1 && Number(text) <= 2_147_483_647 ? Number(text) : null,
 )

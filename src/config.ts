@@ -12,7 +12,6 @@ import {
   aaiVersion,
   allowList,
   anyOf,
-  archiveDirectory,
   certificateHeader,
   clusters,
   cost,
@@ -45,6 +44,7 @@ import {
   streams,
   trustDomains,
 } from './config-values.ts'
+import { type ArchiveConfig, archiveConfig, archiveVariables } from './export/archive/config.ts'
 import type { GitConfig } from './git/git.ts'
 import { defaultLimits, type LimitsConfig } from './limits/limits.ts'
 import type { MqttConfig } from './mqtt/connection.ts'
@@ -74,8 +74,8 @@ export interface Config {
   readonly store: StoreConfig
   /** Days; null: for ever. */
   readonly retention: { readonly historyDays: number | null; readonly forgetRemovedDays: number | null }
-  /** The directory for copies of what retention removes. Null: none is made. */
-  readonly archive: string | null
+  /** Where copies of what retention removes are. Null: none is made. */
+  readonly archive: ArchiveConfig | null
   /** Seconds of silence after which any device counts as OFFLINE; null: silence proves nothing. */
   readonly offlineAfter: number | null
   /** When a deployment stalls: a factor of its peers' 95th percentile, and seconds where too few peers completed; null: not judged. */
@@ -153,7 +153,7 @@ const environment = z.object({
   DATABASE_READ_LAG: readLag.default(10),
   DATA_DIR: z.string().default('./data'),
   HISTORY_DAYS: days.nullable().default(null),
-  ARCHIVE: archiveDirectory.nullable().default(null),
+  ...archiveVariables,
   FORGET_REMOVED_DAYS: days.nullable().default(null),
   OFFLINE_AFTER: seconds.nullable().default(null),
   STALLED_FACTOR: factor.default('3'),
@@ -238,7 +238,7 @@ export function parseConfig(env: Environment): Config {
       readLimit: Math.max(v.OPERATION_TIMEOUT * 1_000, leastReadLimit),
     },
     retention: { historyDays: v.HISTORY_DAYS, forgetRemovedDays: v.FORGET_REMOVED_DAYS },
-    archive: v.ARCHIVE,
+    archive: archiveConfig(v),
     offlineAfter: v.OFFLINE_AFTER,
     stalling: { factor: numberUnlessOff(v.STALLED_FACTOR), after: numberUnlessOff(v.STALLED_AFTER) },
     alertRules: v.ALERT_RULES,

@@ -24,7 +24,8 @@ describe('a configuration with problems', () => {
       DATABASE_READ_URL: 'postgres://db/x,mysql://root:secret@db/x',
       DATABASE_READ_LAG: '2',
       HISTORY_DAYS: '0',
-      ARCHIVE: 's3://bucket/rollcall',
+      ARCHIVE: 'gs://bucket/rollcall',
+      ARCHIVE_PATH_STYLE: 'perhaps',
       FORGET_REMOVED_DAYS: 'soon',
       OFFLINE_AFTER: '1.5',
       STALLED_FACTOR: '0.5',
@@ -76,6 +77,8 @@ describe('a configuration with problems', () => {
       'AAI_APP_ID',
       'AAI_INCLUDE_KINDS',
       'AAI_EXCLUDE_KINDS',
+      ...['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN', 'AWS_REGION', 'AWS_DEFAULT_REGION'],
+      ...['AWS_ENDPOINT_URL_S3', 'AWS_ENDPOINT_URL'],
       'KUBECONFIG',
       'GIT',
       'GIT_DIRECTORY',
@@ -91,6 +94,27 @@ describe('a configuration with problems', () => {
     expect([...named].toSorted()).toEqual([...variables].filter((name) => !anything.includes(name)).toSorted())
     for (const problem of error.problems) expect(error.message).toContain(problem)
     expect(error.message).toContain('PORT must be a port from 0 to 65535 (0 picks a free port), but is "65536"')
+  })
+
+  it('names what a bucket as archive misses, and leaves the variables of other programs alone', () => {
+    const bucket = { HISTORY_DAYS: '7', ARCHIVE: 's3://plant/rollcall' }
+    const foreign = { AWS_ENDPOINT_URL: 'localstack', AWS_REGION: 'Mars' }
+    const namesOf = (env: Record<string, string>) => refusalOf(env).problems.map((problem) => problem.split(' ')[0])
+    expect(namesOf(bucket)).toEqual(['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'AWS_REGION'])
+    const keys = { AWS_ACCESS_KEY_ID: 'k', AWS_SECRET_ACCESS_KEY: 'secret' }
+    expect(namesOf({ ...bucket, ...keys, ...foreign })).toEqual(['AWS_REGION', 'AWS_ENDPOINT_URL'])
+    expect(namesOf({ ...foreign, HISTORY_DAYS: '7', ARCHIVE: '/a', ARCHIVE_PATH_STYLE: 'true' })).toEqual([
+      'ARCHIVE_PATH_STYLE',
+    ])
+    expect(parseConfig({ ...foreign, ARCHIVE: '/a', HISTORY_DAYS: '7' }).archive).toEqual({
+      kind: 'directory',
+      path: '/a',
+    })
+    for (const env of [
+      { ...bucket, ARCHIVE: 's3://key:secret@plant' },
+      { ...bucket, ...keys, AWS_ENDPOINT_URL: 'https://u:secret@s3.example' },
+    ])
+      expect(refusalOf(env).message).not.toContain('secret')
   })
 
   it('does not print the address of a database or a broker, which may hold a password', () => {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { createArchive, openArchive } from '../../src/export/archive/archive.ts'
+import { createArchive } from '../../src/export/archive/archive.ts'
 import { createDirectory, type Storage } from '../../src/export/archive/directory.ts'
 import type { Row } from '../../src/export/columns.ts'
 import { recordAudit } from '../../src/ingest/commands/api-access.ts'
@@ -24,6 +24,8 @@ import { type Duck, openDuck } from './duckdb.ts'
 import { exportRows } from './rows.ts'
 
 closeAfterEach()
+
+const openArchive = (folder: string, database: Database): Archive => createArchive(createDirectory(folder), database)
 
 const day = 86_400_000
 const kinds = ['changes', 'reports', 'audit'] as const

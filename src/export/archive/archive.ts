@@ -14,7 +14,7 @@ import { databaseId } from '../../store/read/export/archive-log.ts'
 import type { Encoder } from '../formats/format.ts'
 import { parquet, toParquet } from '../formats/parquet.ts'
 import { createTally } from '../tally.ts'
-import { createDirectory, type Storage } from './directory.ts'
+import type { Storage } from './directory.ts'
 import { type ArchivedTable, tables } from './tables.ts'
 import { createRowDigest, digestOf } from './verify.ts'
 
@@ -32,10 +32,6 @@ export interface ArchiveLimits {
 }
 
 const usual: ArchiveLimits = { rows: 50_000, bytes: 32 * 2 ** 20 }
-
-export function openArchive(directory: string, database: Database): Archive {
-  return createArchive(createDirectory(directory), database)
-}
 
 export function createArchive(storage: Storage, database: Database, limits = usual): Archive {
   /** Read anew each time: another server may have continued, and an archive that is gone holds no copies. */

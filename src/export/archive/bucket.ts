@@ -1,0 +1,66 @@
+/**
+ * Objects in a bucket of S3, or of a server with its protocol. S3 shows an object when all of it has arrived, and a read after a write finds it: so
+ * an object needs no temporary name. The files of the archive are small enough for one request each; an upload in parts was rejected, because
+ * parts of a server that was killed stay in the bucket and are paid for.
+ */
+import { createHash } from 'node:crypto'
+import { AwsV4Signer } from 'aws4fetch'
+import type { BucketConfig } from './config.ts'
+import type { Storage } from './directory.ts'
+
+export interface BucketOptions {
+  /** Ends requests. */
+  readonly signal?: AbortSignal
+  readonly fetch?: typeof fetch
+}
+
+/** Milliseconds for one object. */
+const patience = 300_000
+
+export function createBucket(
+  { url: base, region, accessKeyId, secretAccessKey, sessionToken }: BucketConfig,
+  { signal, fetch: send = fetch }: BucketOptions = {},
+): Storage {
+  const keys = { accessKeyId, secretAccessKey, ...(sessionToken !== null && { sessionToken }) }
+
+  async function request(method: 'GET' | 'PUT', name: string, body?: Uint8Array): Promise<Response> {
+    // The signature covers the digest, so the server refuses a body that is not complete.
+    const digest = createHash('sha256')
+      .update(body ?? '')
+      .digest('hex')
+    const signed = await new AwsV4Signer({
+      ...{ method, url: `${base}/${name}`, region, service: 's3', ...keys },
+      headers: { 'x-amz-content-sha256': digest },
+    }).sign()
+    const late = AbortSignal.timeout(patience)
+    return send(signed.url, {
+      ...{ method, headers: signed.headers, signal: signal ? AbortSignal.any([signal, late]) : late },
+      // A signed request is not repeated at an address that a server names.
+      redirect: 'manual',
+      ...(body && { body: body as BodyInit }),
+    }).catch((cause: unknown) => {
+      throw new Error(`the bucket cannot be reached at ${signed.url.host}`, { cause })
+    })
+  }
+
+  return {
+    async put(name, bytes) {
+      const response = await request('PUT', name, bytes)
+      if (!response.ok) throw await refusalOf(response, `to store ${name}`)
+      await response.body?.cancel()
+    },
+    async get(name) {
+      const response = await request('GET', name)
+      if (response.ok) return Buffer.from(await response.arrayBuffer())
+      const refusal = await refusalOf(response, `to send ${name}`)
+      if (refusal.code === 'NoSuchKey') return null
+      throw refusal
+    },
+  }
+}
+
+/** Of the answer, only the code is shown: the rest may have the identity of the key. */
+async function refusalOf(response: Response, what: string): Promise<Error & { readonly code: string }> {
+  const [, code = ''] = /<Code>(\w{1,64})<\/Code>/.exec(await response.text()) ?? []
+  return Object.assign(new Error(`the bucket refuses ${what}: ${response.status} ${code}`.trimEnd()), { code })
+}

@@ -1,0 +1,13 @@
+/** Opens the archive that is configured. Only what it needs is loaded. */
+import type { Archive } from '../../ingest/history.ts'
+import type { Database } from '../../store/database.ts'
+import { createArchive } from './archive.ts'
+import type { ArchiveConfig } from './config.ts'
+import { createDirectory } from './directory.ts'
+
+/** `signal`: ends requests to a bucket. */
+export async function openArchive(config: ArchiveConfig, database: Database, signal: AbortSignal): Promise<Archive> {
+  const storage =
+    config.kind === 's3' ? (await import('./bucket.ts')).createBucket(config, { signal }) : createDirectory(config.path)
+  return createArchive(storage, database)
+}

@@ -1,0 +1,223 @@
+/** The archive in a bucket: the same copies as in a directory, whatever happens to the server of the bucket. */
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { createArchive } from '../../src/export/archive/archive.ts'
+import { createBucket } from '../../src/export/archive/bucket.ts'
+import {
+  type ArchiveConfig,
+  archiveConfig,
+  archiveVariables,
+  type BucketConfig,
+} from '../../src/export/archive/config.ts'
+import type { Storage } from '../../src/export/archive/directory.ts'
+import type { Archive } from '../../src/ingest/history.ts'
+import { createArchiving, createRetention, farewell } from '../../src/ingest/history.ts'
+import { defaultTimeouts } from '../../src/rest/guard.ts'
+import { readHead } from '../../src/store/connection/log-head.ts'
+import type { Database } from '../../src/store/database.ts'
+import { change, closeAfterEach, open } from '../feed/harness.ts'
+import { startApp } from '../support/app.ts'
+import { type S3Server, startS3 } from '../support/s3-server.ts'
+import { stores } from '../support/stores.ts'
+import { type Duck, openDuck } from './duckdb.ts'
+import { exportRows } from './rows.ts'
+
+closeAfterEach()
+
+const day = 86_400_000
+const forEver = { listeningSince: 0, isOver: () => false }
+const [store] = stores
+let s3: S3Server
+let duck: Duck
+beforeAll(async () => {
+  s3 = await startS3()
+  duck = await openDuck()
+})
+afterAll(async () => {
+  await s3?.dispose()
+  await duck?.close()
+})
+
+function configOf(env: Readonly<Record<string, string>>): BucketConfig {
+  const config: ArchiveConfig | null = archiveConfig(z.object(archiveVariables).parse(env))
+  return config?.kind === 's3' ? config : expect.unreachable()
+}
+const bucketOf = (env: Readonly<Record<string, string>> = {}): Storage => createBucket(configOf({ ...s3.env, ...env }))
+
+async function retire(database: Database, archive: Archive): Promise<void> {
+  let monotonic = 0
+  const signal = new AbortController().signal
+  const retention = createRetention({ database, kept: day, signal, archive, monotonic: () => monotonic })
+  for (const _ of [1, 2, 3]) {
+    await retention.run({ ...forEver, now: Date.now() + 30 * day })
+    monotonic += farewell + 1
+  }
+}
+const copy = (database: Database, archive: Archive) =>
+  createArchiving({ database, kept: day, signal: new AbortController().signal }, archive).run({
+    ...forEver,
+    now: Date.now() + 30 * day,
+  })
+const leftIn = async (database: Database): Promise<number> => {
+  const [row] = await database.session.run<{ rows: number }>('select count(*)::int as rows from change_log')
+  return row?.rows ?? expect.unreachable()
+}
+
+describe('the archive in a bucket', () => {
+  it('has what retention removes, whatever moment the server of the bucket is killed at', async () => {
+    const [road] = await open(store ?? expect.unreachable())
+    const { database } = road
+    for (let n = 0; n < 9; n += 1) await change(road)
+    const expected = (
+      await exportRows(database, 'changes', { afterRevision: String((await readHead(database.session)).tail) })
+    ).map(({ cursor }) => cursor)
+    const bucket = bucketOf()
+    for (const writes of [0, 2, 3]) {
+      let left = writes
+      const dying: Storage = {
+        get: bucket.get,
+        async put(name, bytes) {
+          left -= 1
+          if (left !== -1) return bucket.put(name, bytes)
+          const put = bucket.put(name, bytes)
+          await Promise.all([s3.kill(), put.catch(() => undefined)])
+          return put
+        },
+      }
+      const archive = createArchive(dying, database, { rows: 2, bytes: 1_000_000 })
+      await expect(copy(database, archive)).rejects.toThrow('the bucket cannot be reached')
+      await expect(retire(database, archive)).rejects.toThrow('the bucket cannot be reached')
+      expect(await leftIn(database)).toBe(9)
+      await s3.start()
+    }
+    const archive = createArchive(bucket, database, { rows: 2, bytes: 1_000_000 })
+    expect(await copy(database, archive)).toBe(true)
+    const rows = await duck.askFiles(
+      join(s3.bucket, 'plant/changes/*.parquet'),
+      'select distinct cursor from read_parquet(FILE)',
+    )
+    expect(rows.map(({ cursor }) => Number(cursor)).toSorted((a, b) => a - b)).toEqual(expected.map(Number))
+    await retire(database, archive)
+    expect(await leftIn(database)).toBe(0)
+    expect(await s3.names()).toContain('plant/changes/archived.json')
+  }, 60_000)
+
+  it.each([
+    ['of another secret', { AWS_SECRET_ACCESS_KEY: 'another-secret' }, '403 SignatureDoesNotMatch'],
+    ['of an unknown key', { AWS_ACCESS_KEY_ID: 'unknown-key' }, '403 InvalidAccessKeyId'],
+    ['of a bucket that is missing', { ARCHIVE: 's3://elsewhere' }, '404 NoSuchBucket'],
+  ])('refuses requests %s, without the key in the message', async (_, env, message) => {
+    const bucket = bucketOf(env)
+    for (const act of [() => bucket.get('a'), () => bucket.put('a', Buffer.from('a'))]) {
+      const error: Error = await act().then(
+        () => expect.unreachable(),
+        (reason) => reason,
+      )
+      expect(error.message).toContain(message)
+      expect(JSON.stringify([error, error.message, error.stack])).not.toMatch(
+        /another-secret|unknown-key|-of-the-archive/,
+      )
+    }
+  })
+
+  it('keeps bytes, replaces objects and has none of another name', async () => {
+    const bucket = bucketOf()
+    const bytes = Buffer.from(Uint8Array.from({ length: 200_000 }, (_, n) => n % 251))
+    await bucket.put('some/file.bin', bytes.subarray(1))
+    await bucket.put('some/file.bin', bytes)
+    expect((await bucket.get('some/file.bin'))?.equals(bytes)).toBe(true)
+    expect(await bucket.get('some/other.bin')).toBeNull()
+    await bucket.put('empty', Buffer.alloc(0))
+    expect(await bucket.get('empty')).toHaveLength(0)
+  })
+
+  it('is found by its host name, with the signature of that name', async () => {
+    const { AWS_ENDPOINT_URL_S3: _, ...env } = s3.env
+    const url = 'http://s3.amazonaws.com'
+    const config = configOf({ ...env, AWS_ENDPOINT_URL: url, ARCHIVE_PATH_STYLE: 'false' })
+    const bucket = createBucket(config, { fetch: toLoopback(s3.port) })
+    await bucket.put('by-host', Buffer.from('name'))
+    expect(String(await bucket.get('by-host'))).toBe('name')
+    expect(String(await bucketOf().get('by-host'))).toBe('name')
+  })
+
+  it.each([
+    [{ AWS_REGION: 'eu-central-1' }, 'https://archive.s3.eu-central-1.amazonaws.com/plant', 'eu-central-1'],
+    [{ AWS_DEFAULT_REGION: 'eu-west-1', ARCHIVE: 's3://a.b' }, 'https://s3.eu-west-1.amazonaws.com/a.b', 'eu-west-1'],
+    [{ AWS_ENDPOINT_URL: 'http://minio:9000/' }, 'http://minio:9000/archive/plant', 'us-east-1'],
+    [{ AWS_ENDPOINT_URL: 'https://o.example', ARCHIVE_PATH_STYLE: 'no' }, '', ''],
+    [
+      { AWS_ENDPOINT_URL: 'https://o.example', ARCHIVE_PATH_STYLE: 'false' },
+      'https://archive.o.example/plant',
+      'us-east-1',
+    ],
+  ])('has with %j the address %s', (env, url, region) => {
+    const given = { ARCHIVE: 's3://archive/plant', ...env }
+    if (url === '') expect(() => configOf(given)).toThrow()
+    else expect(configOf(given)).toMatchObject({ url, region })
+  })
+})
+
+describe('a server with a bucket as ARCHIVE', () => {
+  const start = async (env: Readonly<Record<string, string>>, closing = 10_000) => {
+    let ahead = 0
+    const server = await startApp({
+      env: { HISTORY_DAYS: '1', ...env },
+      clock: () => Date.now() + ahead,
+      timeouts: { ...defaultTimeouts, duties: 50, closing },
+    })
+    const body = { deploymentId: 'd', status: { state: 'installing' }, components: [] }
+    const report = () => server.post('/device/edge-1/deployment/d/status', body)
+    expect((await report()).status).toBe(201)
+    const age = () => (ahead += 30 * day)
+    const failures = async () =>
+      Number(/duty_failures\{duty="archive"\} (\d+)/.exec(await server.app.metrics.print())?.[1] ?? 0)
+    return { server, report, age, failures }
+  }
+
+  it('says that the bucket cannot be reached, takes reports, and copies when it is back', async () => {
+    const before = await s3.names()
+    await s3.kill()
+    const { server, report, age, failures } = await start(s3.env)
+    age()
+    await expect.poll(failures, { timeout: 20_000 }).toBeGreaterThan(0)
+    const said = server.logged.filter(({ msg }) => String(msg).includes('the background duty archive failed'))
+    expect(said.length).toBeGreaterThan(0)
+    expect(JSON.stringify(server.logged)).not.toContain('-of-the-archive')
+    expect((await report()).ok).toBe(true)
+    expect((await server.query('{ changes { nodes { revision } } }')).changes.nodes).toHaveLength(1)
+    await s3.start()
+    const added = async () => (await s3.names()).filter((name) => !before.includes(name))
+    await expect.poll(added, { timeout: 20_000 }).toContainEqual(expect.stringMatching(/^plant\/changes\/.*\.parquet$/))
+    await server.stop()
+  }, 60_000)
+
+  it('ends while the bucket does not answer', async () => {
+    const silent = createServer(() => {})
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
+    const asked = new Promise((resolve) => silent.once('connection', resolve))
+    const { port } = silent.address() as { port: number }
+    const { server, age } = await start({ ...s3.env, AWS_ENDPOINT_URL_S3: `http://127.0.0.1:${port}` }, 400)
+    age()
+    await asked
+    expect(await server.app.close()).toBe(true)
+    await server.stop()
+    silent.close()
+  }, 30_000)
+})
+
+/** As if every host name were an address of this machine. */
+function toLoopback(port: number): typeof fetch {
+  return async (input, { method = 'GET', headers, body } = {}) => {
+    const { host, pathname: path } = new URL(String(input))
+    const sent = request({ port, method, path, headers: { ...Object.fromEntries(new Headers(headers)), host } })
+    sent.end(body ?? '')
+    const [answer]: IncomingMessage[] = await once(sent, 'response')
+    return new Response(await buffer(answer ?? expect.unreachable()), { status: answer?.statusCode ?? 500 })
+  }
+}
