@@ -1,4 +1,5 @@
 /** A fleet with alert rules: reports, time, evaluation, and the pairs of alerts in the log. */
+import { onTestFinished } from 'vitest'
 import type { AlertRule } from '../../src/domain/alerts/alert.ts'
 import type { ChangeBody } from '../../src/domain/change.ts'
 import type { DeploymentState } from '../../src/domain/values.ts'
@@ -7,8 +8,10 @@ import { recordReport } from '../../src/ingest/commands/report.ts'
 import { createMaintenance, type Maintenance } from '../../src/ingest/maintenance.ts'
 import type { Database } from '../../src/store/database.ts'
 import type { DeploymentFilter } from '../../src/store/read/deployment-filter.ts'
+import { openFresh } from '../support/databases.ts'
 import { report } from '../support/reports.ts'
 import { createRoad, type Road } from '../support/road.ts'
+import type { Store } from '../support/stores.ts'
 
 export type AlertChange = Extract<ChangeBody, { readonly alertKey: number }> & {
   readonly revision: number
@@ -108,4 +111,12 @@ export async function openAlertFleet(database: Database, time = { now: Date.now(
       await road.close()
     },
   }
+}
+
+/** One on an empty database, after its first round of duties. It ends with the test. */
+export async function openFreshAlertFleet(store: Store, time?: { now: number }): Promise<AlertFleet> {
+  const fleet = await openAlertFleet(await openFresh(store), time)
+  onTestFinished(() => fleet.close())
+  await fleet.tick()
+  return fleet
 }

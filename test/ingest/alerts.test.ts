@@ -1,29 +1,15 @@
-import { PgDialect } from 'drizzle-orm/pg-core'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { createAlertEvaluation } from '../../src/ingest/alerts/evaluation.ts'
 import type { Command } from '../../src/ingest/command.ts'
 import { acknowledgeAlert } from '../../src/ingest/commands/alerts.ts'
 import { alertsByKey } from '../../src/store/alerts/alerts.ts'
 import { pruneHistory } from '../../src/store/write/retention.ts'
-import { openFresh } from '../support/databases.ts'
-import { type Store, stores } from '../support/stores.ts'
-import { type AlertFleet, openAlertFleet } from './alerts-harness.ts'
-
-const closing: (() => Promise<void>)[] = []
-afterEach(async () => {
-  for (const close of closing.splice(0).toReversed()) await close()
-})
-
-async function open(store: Store): Promise<AlertFleet> {
-  const fleet = await openAlertFleet(await openFresh(store))
-  closing.push(fleet.close)
-  await fleet.tick()
-  return fleet
-}
+import { stores } from '../support/stores.ts'
+import { openFreshAlertFleet } from './alerts-harness.ts'
 
 describe.each(stores)('alerts on $name', (store) => {
   it('raises an alert for the fleet when the threshold is reached, and resolves it below the resolve threshold', async () => {
-    const fleet = await open(store)
+    const fleet = await openFreshAlertFleet(store)
     await fleet.rule('many failed', { threshold: 2, resolveThreshold: 1 })
     await fleet.send('a', 'app', 'FAILED')
     await fleet.tick()
@@ -40,7 +26,7 @@ describe.each(stores)('alerts on $name', (store) => {
   })
 
   it('raises one alert for each rollout', async () => {
-    const fleet = await open(store)
+    const fleet = await openFreshAlertFleet(store)
     await fleet.send('a', 'old', 'FAILED')
     await fleet.rule('failed', { perRollout: true })
     await fleet.tick()
@@ -53,7 +39,7 @@ describe.each(stores)('alerts on $name', (store) => {
   })
 
   it('waits for the time of `for`, and forgets a breach that ends before', async () => {
-    const fleet = await open(store)
+    const fleet = await openFreshAlertFleet(store)
     await fleet.rule('failed', { forSeconds: 60 })
     await fleet.send('a', 'app', 'FAILED')
     await fleet.tick()
@@ -72,7 +58,7 @@ describe.each(stores)('alerts on $name', (store) => {
   })
 
   it('raises an alert when nothing progresses, without a change of the log', async () => {
-    const fleet = await open(store)
+    const fleet = await openFreshAlertFleet(store)
     await fleet.rule('stuck', { metric: 'NO_PROGRESS', threshold: 600, perRollout: true })
     await fleet.send('a', 'app', 'INSTALLING')
     await fleet.tick()
@@ -90,69 +76,8 @@ describe.each(stores)('alerts on $name', (store) => {
     expect((await fleet.story()).at(-1)).toBe('stuck app RESOLVED 0')
   })
 
-  it('compares the forecasts of rollouts, once a minute and as time passes, and resolves at the end', async () => {
-    const fleet = await open(store)
-    const devices = Array.from({ length: 16 }, (_, index) => `edge-${index}`)
-    for (const device of devices) await fleet.send(device, 'app', 'INSTALLING')
-    await fleet.rule('long', { metric: 'TIME_LEFT', threshold: 600, resolveThreshold: 300, perRollout: true })
-    await fleet.rule('late', { metric: 'DELAY', deadline: fleet.now() + 120_000, threshold: 0, perRollout: true })
-    await fleet.tick()
-    expect(await fleet.story()).toEqual([])
-    // Without a forecast: too few have ended.
-    fleet.pass(121)
-    await fleet.tick()
-    expect(await fleet.story()).toEqual(['late app RAISED 1'])
-    for (const device of devices.slice(0, 12)) await fleet.send(device, 'app', 'INSTALLED')
-    await fleet.tick()
-    expect(await fleet.story()).toHaveLength(1)
-    // Four go on for ten times as long as the others took.
-    for (let minute = 0; minute < 20; minute += 1) {
-      fleet.pass(61)
-      await fleet.tick()
-    }
-    const [, raised] = await fleet.alertChanges()
-    expect(raised).toMatchObject({ kind: 'ALERT_RAISED', rule: 'long' })
-    expect(raised?.kind === 'ALERT_RAISED' && raised.value).toBeGreaterThanOrEqual(600)
-    for (const device of devices.slice(12)) await fleet.send(device, 'app', 'INSTALLED')
-    await fleet.tick()
-    expect((await fleet.story()).slice(2).toSorted()).toEqual(['late app RESOLVED null', 'long app RESOLVED null'])
-    expect(await fleet.database.session.run('select * from alert_checks')).toEqual([])
-  })
-
-  it('forecasts no rollout that has ended, and a rollout at most once a minute', async () => {
-    const fleet = await open(store)
-    const { database, road } = fleet
-    const forecasts: string[] = []
-    const session = {
-      ...database.session,
-      rows: (query: Parameters<typeof database.session.rows>[0]) => {
-        const isForecast = new PgDialect().sqlToQuery(query).sql.includes('with members as materialized')
-        if (isForecast) forecasts.push('forecast')
-        return database.session.rows(query)
-      },
-    } as typeof database.session
-    const duty = createAlertEvaluation({ session }, road.writer)
-    const run = (seconds: number) =>
-      duty.run({ now: fleet.now() + seconds * 1_000, listeningSince: 0, isOver: () => false })
-    await fleet.send('a', 'old', 'INSTALLED')
-    await fleet.rule('long', { metric: 'TIME_LEFT', threshold: 600, perRollout: true })
-    await fleet.rule('longer', { metric: 'TIME_LEFT', threshold: 900, perRollout: true })
-    await run(0)
-    await fleet.send('b', 'old', 'INSTALLED')
-    await run(1)
-    expect(forecasts).toEqual([])
-    await fleet.send('a', 'app', 'INSTALLING')
-    await run(2)
-    expect(forecasts).toHaveLength(1)
-    await fleet.send('b', 'app', 'INSTALLING')
-    await run(30)
-    expect(forecasts).toHaveLength(1)
-    await run(63)
-    expect(forecasts).toHaveLength(2)
-  })
-
   it('looks at all rollouts for new rules of one selector together', async () => {
-    const fleet = await open(store)
+    const fleet = await openFreshAlertFleet(store)
     const { database, road } = fleet
     let statements = 0
     const counting = <Call extends (...given: never[]) => unknown>(call: Call) =>
@@ -212,7 +137,7 @@ describe.each(stores)('alerts on $name', (store) => {
     ['is not a whole number of seconds', 600.5, 600.7],
     ['is beyond all times', 1e308, 1_000_000],
   ])('is evaluated in time if its threshold %s', async (_, threshold, passed) => {
-    const fleet = await open(store)
+    const fleet = await openFreshAlertFleet(store)
     await fleet.rule('stuck', { metric: 'NO_PROGRESS', threshold })
     await fleet.rule('any', { metric: 'NO_PROGRESS', threshold: 600 })
     await fleet.send('a', 'app', 'INSTALLING')
@@ -226,7 +151,7 @@ describe.each(stores)('alerts on $name', (store) => {
   })
 
   it('compares percentages and the success rate with enough deployments only', async () => {
-    const fleet = await open(store)
+    const fleet = await openFreshAlertFleet(store)
     await fleet.rule('share', { unit: 'PERCENT', threshold: 50, minimum: 3 })
     await fleet.rule('success', { metric: 'SUCCESS_RATE', threshold: 70, resolveThreshold: 80, minimum: 2 })
     await fleet.send('a', 'app', 'FAILED')
@@ -249,7 +174,7 @@ describe.each(stores)('alerts on $name', (store) => {
   })
 
   it('counts what a filter selects', async () => {
-    const fleet = await open(store)
+    const fleet = await openFreshAlertFleet(store)
     await fleet.rule('ours', { perRollout: true, threshold: 2 }, { deviceIds: ['a', 'b'] })
     await fleet.rule('all ours', { threshold: 3 }, { deviceIds: ['a', 'b'] })
     await fleet.send('a', 'app', 'FAILED')
@@ -270,7 +195,7 @@ describe.each(stores)('alerts on $name', (store) => {
   })
 
   it('counts deployments on devices that are offline', async () => {
-    const fleet = await open(store)
+    const fleet = await openFreshAlertFleet(store)
     await fleet.rule('offline', { metric: 'OFFLINE', perRollout: true })
     await fleet.send('a', 'app', 'INSTALLED')
     await fleet.tick()
@@ -281,7 +206,7 @@ describe.each(stores)('alerts on $name', (store) => {
   })
 
   it('resolves the alerts of a rule that is changed or deleted', async () => {
-    const fleet = await open(store)
+    const fleet = await openFreshAlertFleet(store)
     await fleet.rule('failed', {})
     await fleet.send('a', 'app', 'FAILED')
     await fleet.tick()
@@ -300,7 +225,7 @@ describe.each(stores)('alerts on $name', (store) => {
   })
 
   it('ignores a replica that decides late on values that another has evaluated again', async () => {
-    const fleet = await open(store)
+    const fleet = await openFreshAlertFleet(store)
     const { database, road } = fleet
     await fleet.rule('failed', {})
     const turn = { now: Date.now(), listeningSince: 0, isOver: () => false }
@@ -325,7 +250,7 @@ describe.each(stores)('alerts on $name', (store) => {
   })
 
   it('keeps the first acknowledgement of an alert', async () => {
-    const fleet = await open(store)
+    const fleet = await openFreshAlertFleet(store)
     await fleet.rule('failed', {})
     await fleet.send('a', 'app', 'FAILED')
     await fleet.tick()
@@ -339,9 +264,7 @@ describe.each(stores)('alerts on $name', (store) => {
 
   it('keeps a resolved alert until the log has none of its changes', async () => {
     const time = { now: Date.now() }
-    const fleet = await openAlertFleet(await openFresh(store), time)
-    closing.push(fleet.close)
-    await fleet.tick()
+    const fleet = await openFreshAlertFleet(store, time)
     await fleet.rule('failed', {})
     await fleet.send('a', 'app', 'FAILED')
     await fleet.tick()
