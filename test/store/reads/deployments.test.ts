@@ -2,9 +2,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Deployment } from '../../../src/domain/deployment.ts'
 import type { Target } from '../../../src/domain/target.ts'
-import type { DeploymentState, Revision } from '../../../src/domain/values.ts'
 import type { Database } from '../../../src/store/database.ts'
-import type { DeploymentCondition, DeploymentFilter } from '../../../src/store/read/deployment-filter.ts'
 import {
   countDeployments,
   type DeploymentOrder,
@@ -12,29 +10,14 @@ import {
   pageDeployments,
   type Scope,
 } from '../../../src/store/read/deployments.ts'
-import { type SourceLimits, sourceLimits } from '../../../src/store/read/filters/deployment-source.ts'
 import { targetsByKey } from '../../../src/store/read/targets.ts'
 import type { Page, PageRequest } from '../../../src/store/sql/order.ts'
 import type { ShownDeployment } from '../../../src/store/sql/rows.ts'
 import { indexChanged, readIndexed } from '../../../src/store/write/derived/search-entries.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
-import { componentNames, type Life, live } from './history.ts'
-import { comparisons, countsOf, filters, matches, some } from './reference.ts'
-
-interface Question {
-  readonly scope: Scope
-  readonly filter: DeploymentFilter
-  readonly order: DeploymentOrder
-  readonly asOf: Revision | null
-  readonly limits: SourceLimits
-}
-
-/** As for a small fleet, and as for a fleet in which some conditions match few deployments and others too many. */
-const limits: readonly SourceLimits[] = [
-  sourceLimits,
-  { small: 0, candidates: 4, walked: 1_000, counted: 1_000 },
-  { small: 0, candidates: 1_000, walked: 1_000, counted: 1_000 },
-]
+import { type Life, live } from './history.ts'
+import { limits, ownerOf, parentsOf, type Question, searched, whole } from './questions.ts'
+import { comparisons, countsOf, filters, matches } from './reference.ts'
 
 describe.each(stores)('lists and counts of deployments on $name', (store) => {
   let empty: EmptyStore
@@ -311,40 +294,3 @@ describe.each(stores)('lists and counts of deployments on $name', (store) => {
     return found
   }
 })
-
-/** Conditions that the search index serves, alone and together, with characters that JSON and SQL write in other ways. */
-const leaf: fc.Arbitrary<DeploymentCondition> = fc.record(
-  {
-    applications: some(['shop', 'Till%', '\0', 'nothing']),
-    applicationVersions: some(['1.0', '1.1']),
-    components: some([...componentNames, 'nothing']),
-    text: fc.constantFrom('press', 'PRESS "', 'till%', 'al', 'gw/', 'eta', 'full', 'nothing-like-it', '\0ab'),
-    states: some<DeploymentState>(['FAILED', 'INSTALLED']),
-  },
-  { requiredKeys: [] },
-)
-const searched: fc.Arbitrary<DeploymentFilter> = fc.oneof(
-  leaf,
-  fc.tuple(leaf, leaf).map(([a, b]) => ({ ...a, where: { and: [b] } })),
-  fc.tuple(leaf, leaf).map(([a, b]) => ({ where: { or: [a, b] } })),
-  fc.tuple(leaf, leaf).map(([a, b]) => ({ ...a, where: { not: b } })),
-)
-
-const whole: Question = { scope: { of: 'fleet' }, filter: {}, order: 'NAME', asOf: null, limits: sourceLimits }
-
-function parentsOf(scope: Scope): readonly number[] {
-  return scope.of === 'fleet' ? [0] : [...new Set(scope.keys)]
-}
-
-function ownerOf(scope: Scope, deployment: Deployment): number {
-  switch (scope.of) {
-    case 'fleet':
-      return 0
-    case 'rollout':
-      return deployment.rolloutKey
-    case 'target':
-      return deployment.targetKey
-    case 'instance':
-      return -1
-  }
-}
