@@ -5,14 +5,10 @@ import type { KindName } from '../../src/export/kinds/kind.ts'
 import { declareDeployments } from '../../src/ingest/commands/declare.ts'
 import { registerDevices } from '../../src/ingest/commands/device.ts'
 import { forgetDeployments } from '../../src/ingest/commands/remove.ts'
-import { createAddressRule } from '../../src/sinks/address-rule.ts'
-import { createSend } from '../../src/sinks/send.ts'
 import { createSinks } from '../../src/sinks/sinks.ts'
-import { createWebhookDeliver } from '../../src/sinks/webhook.ts'
-import { createSink } from '../../src/store/sinks/sinks.ts'
 import { exportRows } from '../export/rows.ts'
-import { type Stream, transports } from '../graphql/clients.ts'
-import { type Api, startApi } from '../graphql/harness.ts'
+import { transports } from '../graphql/clients.ts'
+import { startApi } from '../graphql/harness.ts'
 import { namedAuth } from '../graphql/principals.ts'
 import { type Receiver, startReceiver } from '../support/receiver.ts'
 import type { Store } from '../support/stores.ts'
@@ -20,31 +16,14 @@ import type { ModelReport } from './reference-facts.ts'
 import { createModel } from './reference-model.ts'
 import { toError } from './reference-shown.ts'
 import type { Command } from './tenant-commands.ts'
-import { createTenantModel, type Tenant, type ToldChange, tenants } from './tenant-model.ts'
+import { filterOf, follow, type Live, notHere, notify, viewer, type Watcher, watch, webhook } from './tenant-live.ts'
+import { createTenantModel, type Tenant, tenants } from './tenant-model.ts'
 import { type Answered, documents, showChange, showDeployment, showExported, showImage } from './tenant-shown.ts'
 
 const scopeOf = (tenant: Tenant): AccessScope => parseScopes([`label:site=${tenant}`]) as AccessScope
-const viewer = (tenant: Tenant): string => `viewer/label:site=${tenant}`
-const filterOf = (devices: readonly string[] | null): object => (devices === null ? {} : { deviceIds: devices })
 /** All changes, and those of one device and of what is told last. */
 const chosen = (tenant: Tenant) => [null, ['gw/1', `end-${tenant}`]] as const
 const often = { interval: 5 }
-
-interface Live {
-  readonly tenant: Tenant
-  readonly devices: readonly string[] | null
-  readonly expected: ToldChange[]
-  told(): readonly ToldChange[]
-  close(): Promise<void>
-}
-
-/** A state merges what it was told, and nothing says when it has told all: each change that it names must have been its tenant's once. */
-interface Watcher {
-  readonly tenant: Tenant
-  readonly allowed: Set<string>
-  told(): readonly ToldChange[]
-  close(): Promise<void>
-}
 
 export async function play(store: Store, commands: readonly Command[]): Promise<void> {
   let now = Date.now() + 3_600_000
@@ -246,63 +225,6 @@ export async function play(store: Store, commands: readonly Command[]): Promise<
     await sinks.stop()
     for (const receiver of receivers) await receiver.close()
     await api.close()
-  }
-}
-
-function follow(
-  api: Api,
-  transport: (typeof transports)[number],
-  tenant: Tenant,
-  devices: readonly string[] | null,
-  base: number,
-): Live {
-  const variables = { after: String(base), filter: filterOf(devices) }
-  const stream = transport.watch(api.url, documents.changes, variables, viewer(tenant))
-  const told = collect(stream, ({ changes }) => (changes.change ? [showChange(changes.change)] : []))
-  return { tenant, devices, expected: [], told, close: () => stream.close() }
-}
-
-function watch(stream: Stream, tenant: Tenant): Watcher {
-  const told = collect(stream, ({ deployment, rollout }) => (deployment ?? rollout).changes.map(showChange))
-  return { tenant, allowed: new Set(), told, close: () => stream.close() }
-}
-
-async function notify(
-  api: Api,
-  receiver: Receiver,
-  tenant: Tenant,
-  devices: readonly string[] | null,
-  cursor: number,
-): Promise<Live> {
-  const filter = { labels: [{ key: 'site', value: tenant }], ...filterOf(devices) }
-  const sink = { kind: 'WEBHOOK', name: `${tenant} ${devices}`, instanceKey: null, secret: null, settings: {} } as const
-  await createSink(api.road.database.session, { ...sink, url: receiver.url, filter, cursor }, Date.now())
-  const told = (): ToldChange[] => receiver.received.map(({ body }) => showChange(body.data))
-  return { tenant, devices, expected: [], told, close: async () => {} }
-}
-
-function webhook({ road: { database } }: Api) {
-  const send = createSend(createAddressRule(['127.0.0.1']), 10_000)
-  return createWebhookDeliver({ database, send, source: 'http://rollcall', clock: Date.now })
-}
-
-const notHere = (): never => expect.unreachable()
-
-function collect(stream: Stream, of: (data: Answered) => ToldChange[]): () => readonly ToldChange[] {
-  const told: ToldChange[] = []
-  let failure: unknown = null
-  const read = async (): Promise<void> => {
-    for (let result = await stream.next(); result; result = await stream.next()) {
-      if (result.errors) throw new Error(JSON.stringify(result.errors))
-      told.push(...of(result.data))
-    }
-  }
-  read().catch((error: unknown) => {
-    failure = error
-  })
-  return () => {
-    if (failure) throw failure
-    return told
   }
 }
 
