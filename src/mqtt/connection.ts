@@ -30,6 +30,8 @@ export interface Connection {
     payload: string,
     options?: Pick<IClientPublishOptions, 'retain' | 'properties'>,
   ): Promise<{ readonly acknowledged: Promise<void> }>
+  /** Ends the connection because of what the broker does. A lasting one begins again. */
+  interrupt(why: string): void
   /** False: drops the connection without a farewell, so that the broker keeps what was not acknowledged. */
   close(isOrderly: boolean): Promise<void>
 }
@@ -56,18 +58,19 @@ export function readCertificates({ ca, cert, key }: MqttConfig['files']): Certif
 
 export interface ConnectionOptions {
   readonly certificates: Certificates
-
   /** Whether the broker keeps the session, and the client connects again and sends again what was not acknowledged. */
   readonly isLasting: boolean
   /** Names of connections whose loss is in the log already. One line for each loss, not for each attempt. */
   readonly troubled: Set<string>
+  /** Milliseconds that the broker may take to acknowledge a message. */
+  readonly patience?: number
 }
 
 export function openConnection(
   config: MqttConfig,
   name: string,
   log: Log,
-  { certificates, isLasting, troubled }: ConnectionOptions,
+  { certificates, isLasting, troubled, patience = 30_000 }: ConnectionOptions,
 ): Connection {
   const { url, user, password, clientId } = config
   const client = connect(url, {
@@ -90,6 +93,8 @@ export function openConnection(
   const waiting: (() => void)[] = []
   let unacknowledged = 0
   let isClosed = false
+  let isAccepted = false
+  let overdue: NodeJS.Timeout | undefined
 
   client.on('connect', () => {
     troubled.delete(name)
@@ -105,14 +110,38 @@ export function openConnection(
     log.warn({ session: name, reasonCode }, 'the MQTT broker ended the connection'),
   )
 
+  function interrupt(why: string): void {
+    trouble(null, why)
+    client.stream.destroy()
+  }
+
+  /** A broker that acknowledges nothing may still answer pings. Without a limit its messages, and what waits for them, would never end. */
+  function expectAcknowledgement(): void {
+    clearTimeout(overdue)
+    if (unacknowledged > 0 && isAccepted && !isClosed)
+      overdue = setTimeout(() => interrupt('the MQTT broker acknowledges no message: connecting again'), patience)
+  }
+  // The event "connect" comes later: the library first waits until what it sends again is acknowledged.
+  client.on('packetreceive', ({ cmd }) => {
+    if (cmd !== 'connack') return
+    isAccepted = true
+    expectAcknowledgement()
+  })
+  client.on('close', () => {
+    isAccepted = false
+    clearTimeout(overdue)
+  })
+
   async function takePlace(): Promise<void> {
-    while (unacknowledged >= (client.serverProperties?.receiveMaximum ?? 65_535))
+    while (unacknowledged >= Math.max(client.serverProperties?.receiveMaximum ?? 65_535, 1))
       await new Promise<void>((resolve) => waiting.push(resolve))
     unacknowledged += 1
+    if (unacknowledged === 1) expectAcknowledgement()
   }
 
   return {
     client,
+    interrupt,
     async publish(topic, payload, options = {}) {
       await takePlace()
       // The client would keep the message for a connection that never comes.
@@ -120,6 +149,7 @@ export function openConnection(
       const acknowledged = client.publishAsync(topic, payload, { qos: 1, ...options }).then(() => {})
       const leave = (): void => {
         unacknowledged -= 1
+        expectAcknowledgement()
         waiting.shift()?.()
       }
       acknowledged.then(leave, leave)
@@ -127,9 +157,11 @@ export function openConnection(
     },
     async close(isOrderly) {
       isClosed = true
+      clearTimeout(overdue)
       const ended = client.endAsync(!isOrderly)
       for (const resume of waiting.splice(0)) resume()
-      await ended
+      // The library waits for the end of the stream, also if the stream has ended already.
+      if (!client.stream.closed) await ended
     },
   }
 }

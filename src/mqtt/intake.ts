@@ -11,7 +11,7 @@
  * the first one again, behind the next one's state.
  */
 import { generate, type IPublishPacket } from 'mqtt-packet'
-import type { Connection } from './connection.ts'
+import { type Connection, receiveMaximum } from './connection.ts'
 import type { Lanes } from './lanes.ts'
 
 export interface Message {
@@ -62,10 +62,15 @@ export function createIntake({ connection, lanes, take, dropped, mostBytes = 32 
   let resume: (() => void)[] = []
   let isFinishing = false
 
-  function begin({ topic, payload, properties = {}, qos }: IPublishPacket): Entry {
+  /** A broker that exceeds the receive maximum is not read either. */
+  const isFull = (): boolean => bytes > mostBytes || acknowledgements.length > 2 * receiveMaximum
+
+  function begin({ topic, payload, properties = {}, qos, length }: IPublishPacket): Entry {
     const body = typeof payload === 'string' ? Buffer.from(payload) : payload
     const entry: Entry = { message: { topic, payload: body, properties }, answer: null }
-    bytes += body.length
+    // Of the whole packet: its user properties can be larger than its payload.
+    const size = length ?? body.length
+    bytes += size
     const settled = lanes
       .run(topic, async () => {
         const answer = await take(entry.message)
@@ -75,10 +80,9 @@ export function createIntake({ connection, lanes, take, dropped, mostBytes = 32 
       .catch(() => undefined)
       .finally(() => {
         works.delete(settled)
-        bytes -= body.length
+        bytes -= size
+        readOn()
         void acknowledge()
-        if (bytes > mostBytes) return
-        for (const next of resume.splice(0)) next()
       })
     works.add(settled)
     return entry
@@ -87,8 +91,14 @@ export function createIntake({ connection, lanes, take, dropped, mostBytes = 32 
   function acknowledge(): Promise<void> {
     acknowledging ??= answerInOrder().finally(() => {
       acknowledging = null
+      readOn()
     })
     return acknowledging
+  }
+
+  function readOn(): void {
+    if (isFull()) return
+    for (const next of resume.splice(0)) next()
   }
 
   async function answerInOrder(): Promise<void> {
@@ -115,7 +125,7 @@ export function createIntake({ connection, lanes, take, dropped, mostBytes = 32 
       acknowledgements.push({ id, entry })
       void acknowledge()
     }
-    if (bytes > mostBytes) resume.push(() => done(later))
+    if (isFull()) resume.push(() => done(later))
     else done(later)
   }
   client.on('close', () => {

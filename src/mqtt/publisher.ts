@@ -40,6 +40,8 @@ export interface PublisherOptions {
   readonly clock: () => Millis
   /** Milliseconds between complete comparisons of a restricted scope, because a device's labels can change without a change in the log. */
   readonly comparison?: number
+  /** Milliseconds that the broker may pause while its retained messages are read. */
+  readonly pause?: number
 }
 
 export interface Publisher {
@@ -64,7 +66,7 @@ const duty = 'mqtt'
 const step = 500
 
 export function createPublisher(options: PublisherOptions): Publisher {
-  const { database, hub, open, prefix, scope, log, clock, comparison = 600_000 } = options
+  const { database, hub, open, prefix, scope, log, clock, comparison = 600_000, pause } = options
   const { session } = database
   const scoped = withScope(session, scope)
   const markerTopic = `${prefix}/present/revision`
@@ -73,6 +75,8 @@ export function createPublisher(options: PublisherOptions): Publisher {
   let isWanted = false
   let work: Promise<void> | null = null
   let retry: NodeJS.Timeout | undefined
+  /** Since when no round has succeeded. Every second has an attempt, so a line for each would hide all others. */
+  let failingSince: Millis | null = null
 
   function connect(): Link {
     const connection = open()
@@ -108,16 +112,20 @@ export function createPublisher(options: PublisherOptions): Publisher {
 
   /** The revision that the broker's retained messages have reached. Null: it has none that can be continued. */
   async function readMarker(to: Link, head: LogHead): Promise<Revision | null> {
-    const found = await readRetained(to.connection, prefix, markerTopic)
+    const found = await readRetained(to.connection, prefix, markerTopic, pause)
     if (found === null) throw lost()
     const { revision, epoch } = parseMarker(found.get(markerTopic) ?? '')
-    const isUsable = epoch === String(head.epochBase) && revision >= head.tail && revision <= head.revision
+    const isUsable =
+      Number.isSafeInteger(revision) &&
+      epoch === String(head.epochBase) &&
+      revision >= head.tail &&
+      revision <= head.revision
     return isUsable ? revision : null
   }
 
   /** Publishes everything, and removes what the broker has beyond it. */
   async function publishAll(to: Link): Promise<void> {
-    const found = await readRetained(to.connection, prefix, `${prefix}/present/#`)
+    const found = await readRetained(to.connection, prefix, `${prefix}/present/#`, pause)
     if (found === null) throw lost()
     const strays = new Set(found.keys())
     strays.delete(markerTopic)
@@ -190,16 +198,30 @@ export function createPublisher(options: PublisherOptions): Publisher {
     await notePublished(session, { name: duty, at: clock(), seconds: (performance.now() - began) / 1_000, cursor })
   }
 
+  function noteFailure(error: unknown): void {
+    if (failingSince !== null) return
+    failingSince = clock()
+    log.warn({ error }, 'the fleet was not published by MQTT: trying again')
+  }
+
+  function noteSuccess(): void {
+    if (failingSince === null) return
+    const seconds = Math.round((clock() - failingSince) / 1_000)
+    failingSince = null
+    log.info({ seconds }, `the fleet is published by MQTT again after ${seconds} s`)
+  }
+
   async function run(): Promise<void> {
     while (isWanted && !isStopped && link.connection.client.connected) {
       isWanted = false
       const to = link
       try {
         await round(to)
+        noteSuccess()
       } catch (error) {
         to.isLevel = false
         if (isStopped) return
-        if (!to.isLost) log.warn({ error }, 'the fleet was not published by MQTT: trying again')
+        if (!to.isLost) noteFailure(error)
         await notePublished(session, { name: duty, at: clock(), seconds: 0, cursor: null }).catch(() => undefined)
         return
       }

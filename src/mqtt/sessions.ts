@@ -10,6 +10,7 @@ import type { Millis } from '../domain/values.ts'
 import type { Log } from '../log.ts'
 import type { Database } from '../store/database.ts'
 import { countLeaseHolders, holdLeases, releaseLeases } from '../store/read/cluster-watch.ts'
+import { within } from '../within.ts'
 
 /** One open session. */
 export interface Session {
@@ -44,6 +45,11 @@ export function createSessions({ database, count, name, open, log, clock, interv
   const serverPrefix = `${name}:server:`
   const holder = randomUUID()
   const term = 6 * interval
+  /**
+   * How long a session may take to end in order. It waits for COMMIT and for the broker. Without a limit its lease would expire, and this server
+   * and the next one would end each other's connection to it.
+   */
+  const patience = 2 * interval
   const held = new Map<string, Session>()
   const all = Array.from({ length: count }, (_, index) => ({ index, name: `${name}:${index}` }))
   /** A time of performance.now(), because the wall clock can be set. The lease begins no earlier than its request was sent. */
@@ -78,9 +84,13 @@ export function createSessions({ database, count, name, open, log, clock, interv
     await session.drop()
   }
 
+  async function end(session: Session | undefined): Promise<void> {
+    if (session && !(await within(patience, session.stop()))) await session.drop()
+  }
+
   async function giveBack(names: readonly string[]): Promise<void> {
     if (names.length === 0) return
-    await Promise.all(names.map((name) => held.get(name)?.stop()))
+    await Promise.all(names.map((name) => end(held.get(name))))
     for (const name of names) held.delete(name)
     await releaseLeases(db, names, holder)
   }
@@ -99,7 +109,7 @@ export function createSessions({ database, count, name, open, log, clock, interv
       isStopped = true
       clearInterval(timer)
       await round
-      await Promise.all([...held.values()].map((session) => session.stop()))
+      await Promise.all([...held.values()].map(end))
       const names = [...held.keys(), `${serverPrefix}${holder}`]
       await releaseLeases(db, names, holder).catch((error: unknown) =>
         log.debug({ error }, 'the leases of MQTT sessions were not released'),

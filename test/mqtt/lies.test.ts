@@ -1,0 +1,230 @@
+/** Brokers that keep to no rule: a server survives them, bounds what they cost, and leaves them for a new connection. */
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
+import type { IPublishPacket, Packet } from 'mqtt-packet'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { createLog } from '../../src/log.ts'
+import { type Connection, openConnection } from '../../src/mqtt/connection.ts'
+import { createIntake } from '../../src/mqtt/intake.ts'
+import { createLanes } from '../../src/mqtt/lanes.ts'
+import { createPublisher } from '../../src/mqtt/publisher.ts'
+import { createSessions, type Session } from '../../src/mqtt/sessions.ts'
+import type { Database } from '../../src/store/database.ts'
+import { startApp } from '../support/app.ts'
+import { type LyingBroker, startLyingBroker } from '../support/lying-broker.ts'
+import { stores } from '../support/stores.ts'
+
+const config = {
+  ...{ user: null, password: null, files: { ca: null, cert: null, key: null }, clientId: 'rollcall', group: 'g' },
+  ...{ prefix: 'rollcall', sessions: 1, publish: null },
+}
+
+/** A log whose lines a test reads. */
+function createLines() {
+  const lines: string[] = []
+  const log = createLog({ level: 'info', to: { write: (line: string) => void lines.push(JSON.parse(line).msg) } })
+  return { lines, log }
+}
+
+function connectTo(broker: LyingBroker, { isLasting = true, log = createLines().log } = {}): Connection {
+  const options = { certificates: {}, isLasting, troubled: new Set<string>(), patience: 50 }
+  return openConnection({ ...config, url: broker.url }, 'in-0', log, options)
+}
+
+const count = (broker: LyingBroker, cmd: Packet['cmd']): number =>
+  broker.received.filter((packet) => packet.cmd === cmd).length
+
+const reportPacket = (messageId: number, more: Partial<IPublishPacket> = {}): IPublishPacket => ({
+  ...{ cmd: 'publish', qos: 1, dup: false, retain: false, messageId, payload: '{}' },
+  topic: `rollcall/edge-${messageId}/deployments/d/status`,
+  ...more,
+})
+
+describe('a broker that acknowledges nothing', () => {
+  it('is left for a new connection, which sends the message again', async () => {
+    const broker = await startLyingBroker((packet) =>
+      packet.cmd === 'publish' && count(broker, 'connect') < 2 ? null : undefined,
+    )
+    const { lines, log } = createLines()
+    const connection = connectTo(broker, { log })
+    const { acknowledged } = await connection.publish('rollcall/edge-1/responses', '{}')
+    await acknowledged
+    expect(count(broker, 'connect')).toBe(2)
+    expect(lines).toContain('the MQTT broker acknowledges no message: connecting again')
+    await connection.close(false)
+    await broker.stop()
+  })
+})
+
+describe('a broker that sends more than it may', () => {
+  it.each([
+    ['messages', 4_000, {}, 530],
+    [
+      'bytes of user properties',
+      100,
+      { properties: { userProperties: { note: 'x'.repeat(60_000).match(/.{1,6000}/g) ?? [] } } },
+      30,
+    ],
+  ])('is not read on before its %s are committed', async (_, total, more, most) => {
+    const broker = await startLyingBroker()
+    const connection = connectTo(broker)
+    const gate = Promise.withResolvers<void>()
+    let seen = 0
+    const intake = createIntake({
+      connection,
+      lanes: createLanes((topic) => topic),
+      async take() {
+        seen = Math.max(seen, intake.size())
+        await gate.promise
+        return async () => {}
+      },
+      dropped: () => undefined,
+      mostBytes: 1 << 20,
+    })
+    await expect.poll(() => broker.sockets.size).toBe(1)
+    await expect.poll(() => connection.client.connected).toBe(true)
+    const [socket] = broker.sockets
+    for (let id = 1; id <= total; id += 1) broker.send(socket as Socket, reportPacket(id, more))
+    let size = 0
+    const isStill = (): boolean => {
+      const before = size
+      size = intake.size()
+      return size > 0 && size === before
+    }
+    await expect.poll(isStill, { interval: 100 }).toBe(true)
+    gate.resolve()
+    await expect.poll(() => count(broker, 'puback'), { timeout: 20_000 }).toBe(total)
+    expect(seen).toBeLessThanOrEqual(most)
+    await connection.close(false)
+    await broker.stop()
+  })
+})
+
+describe('a broker that sends what no client can use', () => {
+  const lies: readonly (readonly [string, Packet | Buffer])[] = [
+    ['bytes that are no packet', Buffer.from([0xff, 0xff, 0xff, 0xff, 0xff, 0xff])],
+    ['a length without an end', Buffer.from([0x30, 0xff, 0xff, 0xff, 0x7f])],
+    ['a second CONNACK', { cmd: 'connack', reasonCode: 0, sessionPresent: true }],
+    ['an unknown topic alias', reportPacket(1, { topic: '', properties: { topicAlias: 7 } })],
+    ['a topic alias that was not allowed', reportPacket(1, { properties: { topicAlias: 7 } })],
+    ['an acknowledgement of nothing', { cmd: 'puback', messageId: 999, reasonCode: 0 }],
+    ['QoS 2', reportPacket(1, { qos: 2 })],
+    ['a topic of another prefix', reportPacket(1, { topic: 'elsewhere/edge-1/deployments/d/status' })],
+    ['a topic with a NUL', reportPacket(1, { topic: 'rollcall/\0/deployments/d/status' })],
+    ['a topic with wildcards', reportPacket(1, { topic: 'rollcall/+/deployments/#/status' })],
+    ['a DISCONNECT', { cmd: 'disconnect', reasonCode: 0x8b }],
+  ]
+
+  it('costs nothing but its connection', async () => {
+    const broker = await startLyingBroker()
+    onTestFinished(() => broker.stop())
+    const server = await startApp({ env: { MQTT_URL: broker.url, MQTT_PUBLISH: 'all' } })
+    onTestFinished(() => server.stop())
+    const subscribed = (): number => count(broker, 'subscribe')
+    await expect.poll(subscribed).toBeGreaterThan(0)
+    for (const [, lie] of lies)
+      for (const socket of broker.sockets)
+        if (Buffer.isBuffer(lie)) socket.write(lie)
+        else broker.send(socket, lie)
+    // One at a time too, because the first may end the connection.
+    for (const [name, lie] of lies) {
+      await expect.poll(() => broker.sockets.size, { message: name, timeout: 20_000 }).toBeGreaterThan(0)
+      for (const socket of broker.sockets)
+        if (Buffer.isBuffer(lie)) socket.write(lie)
+        else broker.send(socket, lie)
+    }
+    expect((await fetch(`${server.url}/readyz`)).status).toBe(200)
+    expect(await server.query('{ deploymentCounts { total } devices(first: 9) { nodes { deviceId } } }')).toEqual({
+      deploymentCounts: { total: 0 },
+      devices: { nodes: [] },
+    })
+  })
+})
+
+describe.each(stores)('what a broker holds up on $name', (store) => {
+  let database: Database
+  let drop: () => Promise<void>
+  beforeEach(async () => {
+    const on = await store.create()
+    database = await on.open()
+    drop = on.drop
+  })
+  afterEach(async () => {
+    await database.close()
+    await drop()
+  })
+
+  it.each([
+    ['sends no retained messages', () => undefined],
+    ['answers no subscription', (packet: Packet) => (packet.cmd === 'subscribe' ? null : undefined)],
+  ])('is published at the next connection, when the broker %s', async (_, answer) => {
+    const broker = await startLyingBroker(answer)
+    const { lines, log } = createLines()
+    const publisher = createPublisher({
+      ...{ database, prefix: 'rollcall', scope: null, log, clock: Date.now, pause: 50 },
+      hub: { onMove: () => () => undefined },
+      open: () => connectTo(broker, { isLasting: false, log }),
+    })
+    await expect.poll(() => count(broker, 'connect'), { timeout: 20_000 }).toBeGreaterThan(1)
+    expect(lines).toContain('the MQTT broker sends no retained messages: connecting again')
+    await publisher.stop()
+    await broker.stop()
+  })
+
+  it('is one line in the log while it cannot be published, and one when it is again', async () => {
+    let isRefusing = true
+    const broker = await startLyingBroker((packet, socket) => {
+      if (packet.cmd !== 'publish' || packet.qos !== 1) return undefined
+      const messageId = packet.messageId ?? 0
+      if (isRefusing) return { cmd: 'puback', messageId, reasonCode: 0x87 }
+      if (packet.topic.includes('/read/')) broker.send(socket, { ...packet, qos: 0 })
+      return undefined
+    })
+    const { lines, log } = createLines()
+    const publisher = createPublisher({
+      ...{ database, prefix: 'rollcall', scope: null, log, clock: Date.now },
+      hub: { onMove: () => () => undefined },
+      open: () => connectTo(broker, { isLasting: false, log }),
+    })
+    // Three attempts.
+    await expect.poll(() => count(broker, 'subscribe'), { timeout: 20_000 }).toBeGreaterThan(2)
+    isRefusing = false
+    await expect
+      .poll(() => lines.at(-1), { timeout: 20_000 })
+      .toMatch(/^the fleet is published by MQTT again after \d+ s$/)
+    expect(lines.filter((line) => line.includes('was not published'))).toHaveLength(1)
+    await publisher.stop()
+    await broker.stop()
+  })
+
+  it('does not keep a session that another server waits for', async () => {
+    const ended: string[] = []
+    const stuck = (): Session => ({
+      ...{ size: () => 1, isConnected: () => true },
+      stop: () => new Promise(() => undefined),
+      drop: async () => void ended.push('dropped'),
+    })
+    const quick = (): Session => ({ ...stuck(), stop: async () => undefined })
+    const shared = { database, count: 2, name: 'mqtt:session', clock: Date.now, interval: 100, ...createLines() }
+    const first = createSessions({ ...shared, open: stuck })
+    await expect.poll(() => first.held().length).toBe(2)
+    const second = createSessions({ ...shared, open: quick })
+    await expect.poll(() => [first.held().length, second.held().length], { timeout: 20_000 }).toEqual([1, 1])
+    expect(ended).toEqual(['dropped'])
+    await second.stop()
+    await first.stop()
+  })
+})
+
+describe('a broker that is away', () => {
+  it('does not keep a connection from ending', async () => {
+    const broker = await startLyingBroker()
+    const connection = connectTo(broker)
+    await expect.poll(() => connection.client.connected).toBe(true)
+    const lost = once(connection.client.stream, 'close')
+    await broker.stop()
+    await lost
+    await connection.close(false)
+    await connection.close(false)
+  })
+})
