@@ -83,7 +83,8 @@ describe('the layout of src', () => {
       const [a, b] = [stageOf(from), stageOf(to)]
       if (a === 'root' || a === b) return false
       // The log's, the metrics' and the configuration's interfaces and time limits are shared. demo.ts composes a server, as main.ts does.
-      if (b === 'root') return !['log.ts', 'metrics.ts', 'config.ts', 'within.ts'].includes(to) && from !== 'simulate/demo.ts'
+      if (b === 'root')
+        return !['log.ts', 'metrics.ts', 'config.ts', 'within.ts'].includes(to) && from !== 'simulate/demo.ts'
       return !allowed[a]?.includes(b)
     })
     expect(wrong).toEqual([])

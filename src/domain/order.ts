@@ -73,6 +73,15 @@ function compare<T>(a: T | null, b: T | null, by: (a: T, b: T) => number): numbe
   return a === null || b === null ? 0 : by(a, b)
 }
 
+/**
+ * The place of a birth or a last will among those of one device. `connectedAt`: when its connection began, by the device's clock. A broker can
+ * deliver them in another order. The will of a connection follows its birth, and precedes the birth of the next connection. Null: its arrival decides.
+ */
+export function orderConnection(connectedAt: Millis | null, to: 'ONLINE' | 'OFFLINE', now: Millis): number | null {
+  if (connectedAt === null || connectedAt - now > clockTolerance) return null
+  return 2 * connectedAt + (to === 'OFFLINE' ? 1 : 0)
+}
+
 /** The ordering keys of the newest report. They decide whether the next report is STALE. */
 export interface OrderMarks {
   readonly adoptedManifestVersion: Digits | null

@@ -31,6 +31,8 @@ export interface Target {
   readonly parentKey: number | null
   readonly connectivity: Connectivity
   readonly lastHeardAt: Millis | null
+  /** Orders births and last wills of its connections to a broker (domain/order.ts). Null: none had a time. */
+  readonly connectionOrder: number | null
   readonly revokedAt: Millis | null
   /** When the target was retired (ingest/commands/retire.ts). Null: it is in service. */
   readonly retiredAt: Millis | null

@@ -80,6 +80,7 @@ export function newTarget(
     parentKey: null,
     connectivity: 'UNKNOWN',
     lastHeardAt: null,
+    connectionOrder: null,
     revokedAt: null,
     ...inService,
     createdRevision,

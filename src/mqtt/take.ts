@@ -3,8 +3,10 @@ import type { IncomingMessage } from 'node:http'
 import { acknowledgement } from '../dialects/margo/acknowledge.ts'
 import { largestReport } from '../dialects/margo/backlog.ts'
 import { reportMediaTypes } from '../dialects/margo/parse.ts'
+import { readTime, timeProblem } from '../dialects/margo/time.ts'
 import { DomainError, errorCodes } from '../domain/errors.ts'
 import type { ReportOutcome } from '../domain/report.ts'
+import type { Millis } from '../domain/values.ts'
 import { spending } from '../ingest/commands/device.ts'
 import { recordConnection } from '../ingest/commands/report.ts'
 import type { Log } from '../log.ts'
@@ -83,9 +85,21 @@ async function takeConnection(
       problems: [{ field: '', message: 'must be online or offline' }],
     })
   const { device, proof } = requireIdentity(caller)
+  const connectedAt = readConnectedAt(request)
   deps.admission.admitDevice(device ?? deviceId)
-  const recorded = spending(recordConnection(deviceId, to, device ?? deviceId), proof)
+  const recorded = spending(recordConnection(deviceId, to, { caller: device ?? deviceId, connectedAt }), proof)
   return deps.writer.submit(tracedBy({ request }, recorded))
+}
+
+/** The user property `observedAt`. Throws SEMANTIC_ERROR. */
+function readConnectedAt({ headersDistinct: { observedat: given } }: IncomingMessage): Millis | null {
+  if (given === undefined) return null
+  const time = given.length === 1 ? readTime(given[0]) : null
+  if (time !== null) return time
+  const message = timeProblem(given.join(', '))
+  throw new DomainError('SEMANTIC_ERROR', `The user property observedAt is refused: it ${message}.`, {
+    problems: [{ field: 'observedAt', message }],
+  })
 }
 
 const connections: ReadonlyMap<string, 'ONLINE' | 'OFFLINE'> = new Map([

@@ -29,7 +29,7 @@ describe.skipIf(isMissing)('docs/mqtt.md', () => {
 
   it('answers what it says', async () => {
     const here = blocks.map(({ language, text }) => ({
-      language: language === 'text' ? 'rules' : language,
+      language: ['text', 'env'].includes(language) ? 'rules' : language,
       text: text.replaceAll(/mosquitto_\w+ -V 5/g, `$& -p ${broker.port}`),
     }))
     const observer = await connectDevice(broker.url, 'edge-1')

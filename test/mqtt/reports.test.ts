@@ -167,6 +167,40 @@ describe.skipIf(isMissing).each(stores)('reports by MQTT on $name', (store) => {
     await Promise.all([first.close(), second.close()])
   })
 
+  it('make a device what its newest connection says, in whatever order births and wills arrive', async () => {
+    const topic = 'rollcall/edge-10/connection'
+    const device = await connectDevice(broker.url, 'edge-10')
+    const connectivity = async (): Promise<string> =>
+      (await server.query('{ device(deviceId: "edge-10") { connectivity } }')).device.connectivity
+    const begun = Date.now() - 60_000
+    const say = async (word: string, connection: number, more: object = {}): Promise<unknown> => {
+      const observedAt = new Date(begun + connection).toISOString()
+      const { body } = await device.send(topic, word, { userProperties: { observedAt, ...more } })
+      return [body.verdict, body.staleBy].filter(Boolean).join(' ')
+    }
+    expect(await say('online', 1)).toBe('APPLIED')
+    // The birth of the second connection overtakes the will of the first.
+    expect(await say('online', 2)).toBe('UNCHANGED')
+    expect(await say('offline', 1)).toBe('STALE observedAt')
+    expect(await connectivity()).toBe('ONLINE')
+    expect(await say('offline', 2)).toBe('APPLIED')
+    // So does the will of a connection its own birth.
+    expect(await say('offline', 3)).toBe('UNCHANGED')
+    expect(await say('online', 3)).toBe('STALE observedAt')
+    expect(await connectivity()).toBe('OFFLINE')
+    expect(await say('online', 4)).toBe('APPLIED')
+    // A clock that is far ahead decides nothing, and no later message is older than it.
+    expect(await say('offline', 3_600_000)).toBe('APPLIED')
+    expect(await say('online', 4)).toBe('APPLIED')
+    expect((await device.send(topic, 'offline')).body.verdict).toBe('APPLIED')
+    for (const observedAt of ['yesterday', ['2026-01-01T00:00:00Z', '2026-01-01T00:00:00Z']])
+      expect((await device.send(topic, 'online', { userProperties: { observedAt } })).body).toMatchObject({
+        status: 422,
+        errors: [{ field: 'observedAt' }],
+      })
+    await device.close()
+  })
+
   it('without an acknowledgement (QoS 0) are taken too, and a flood of them is bounded', async () => {
     const count = 3_000
     for (let n = 0; n < count; n += 1)

@@ -2,6 +2,7 @@
 import type { Deployment } from '../../domain/deployment.ts'
 import type { Deviation } from '../../domain/deviation.ts'
 import { DomainError } from '../../domain/errors.ts'
+import { orderConnection } from '../../domain/order.ts'
 import type { OrderKey, ReportOutcome, StatusReport } from '../../domain/report.ts'
 import { implicitRollout } from '../../domain/rollout.ts'
 import type { ConnectivitySource, Target } from '../../domain/target.ts'
@@ -152,8 +153,12 @@ function noteChild(work: UnitOfWork, targetKey: number, reporterKey: number, rep
   else if (target.connectivity === 'OFFLINE') setConnectivity(work, target, 'ONLINE', 'GATEWAY', report.observedAt)
 }
 
-/** A broker's word on a device: its birth ends an absence, its last will begins one. A will creates no device. */
-export function recordConnection(name: string, to: 'ONLINE' | 'OFFLINE', caller: string): Command<ReportOutcome> {
+/** A birth or a last will of a device at its broker: the birth ends an absence, the will begins one. A will creates no device. */
+export function recordConnection(
+  name: string,
+  to: 'ONLINE' | 'OFFLINE',
+  { caller, connectedAt }: { readonly caller: string; readonly connectedAt: Millis | null },
+): Command<ReportOutcome> {
   return {
     needs: {
       devices: [name, ...(caller === name ? [] : [caller])],
@@ -164,8 +169,12 @@ export function recordConnection(name: string, to: 'ONLINE' | 'OFFLINE', caller:
       refuseEnded(work.device(name), work.device(caller))
       const before = work.revision()
       const device = to === 'ONLINE' ? work.ensureDevice(name) : work.device(name)
+      const order = orderConnection(connectedAt, to, work.now)
+      if (device && order !== null && device.connectionOrder !== null && order < device.connectionOrder)
+        return { verdict: 'STALE', revision: before, staleBy: 'observedAt' }
       if (device) {
-        if (to === 'ONLINE') work.putTarget({ ...device, lastHeardAt: work.now }, 'heard')
+        const heard = to === 'ONLINE' ? { lastHeardAt: work.now } : {}
+        work.putTarget({ ...device, ...heard, connectionOrder: order ?? device.connectionOrder }, 'heard')
         setConnectivity(work, work.targetByKey(device.key), to, 'BROKER', null)
       }
       return { verdict: work.revision() === before ? 'UNCHANGED' : 'APPLIED', revision: work.revision() }

@@ -62,7 +62,8 @@ export async function targetsByKey(
 function nameOnly({ key, kind, provider, name }: Target): Target {
   return {
     ...{ key, kind, provider, name, displayName: null, labels: [], registered: false, expectedInterval: null },
-    ...{ parentKey: null, connectivity: 'UNKNOWN', lastHeardAt: null, revokedAt: null, ...inService },
+    ...{ parentKey: null, connectivity: 'UNKNOWN', lastHeardAt: null, connectionOrder: null },
+    ...{ revokedAt: null, ...inService },
     createdRevision: null,
   }
 }

@@ -67,6 +67,7 @@ export const targets = pgTable(
     parentKey: key('parent_key'),
     connectivity: connectivity('connectivity').notNull().default('UNKNOWN'),
     lastHeardAt: instant('last_heard_at'),
+    connectionOrder: bigint('connection_order', { mode: 'number' }),
     revokedAt: instant('revoked_at'),
     retiredAt: instant('retired_at'),
     retiredReason: text('retired_reason'),

@@ -36,7 +36,7 @@ const isKeyField = (field: string): boolean => (keyFields as readonly string[]).
 export const targetWrites: Record<Touch, Write<object>> = {
   created: insertOf(targets),
   changed: updateOf(targets, { set: (field) => !isKeyField(field) && field !== 'createdRevision' }),
-  heard: updateOf(targets, { set: (field) => field === 'lastHeardAt' }),
+  heard: updateOf(targets, { set: (field) => field === 'lastHeardAt' || field === 'connectionOrder' }),
 }
 const heardFields: readonly string[] = [
   'reporter',
