@@ -9,6 +9,8 @@ import { join } from 'node:path'
 export interface Mosquitto {
   readonly url: string
   readonly port: number
+  /** With `tls`: its other addresses. */
+  readonly others: Readonly<Record<'mqtts' | 'ws' | 'wss', string>> | null
   /** Starts it again, on the same port. */
   start(): Promise<void>
   /** SIGTERM: it writes its sessions and retained messages, if it keeps them. SIGKILL: it does not. */
@@ -25,6 +27,8 @@ export interface MosquittoOptions {
   readonly isPersistent?: boolean
   /** Lines of its topic rules. Clients then need a user name, and any is accepted. */
   readonly rules?: readonly string[]
+  /** Paths of files. It also listens with TLS, where a client needs a certificate, whose name is its user, and for WebSockets, with and without TLS. */
+  readonly tls?: { readonly authority: string; readonly cert: string; readonly key: string }
 }
 
 /** The program; null where there is none. */
@@ -33,11 +37,13 @@ export function findMosquitto(): string | null {
   return folders.map((folder) => join(folder, 'mosquitto')).find((file) => existsSync(file)) ?? null
 }
 
-export async function startMosquitto({ isPersistent = false, rules }: MosquittoOptions = {}): Promise<Mosquitto> {
+export async function startMosquitto({ isPersistent = false, rules, tls }: MosquittoOptions = {}): Promise<Mosquitto> {
   const program = findMosquitto()
   if (!program) throw new Error('there is no mosquitto on this machine')
   const folder = mkdtempSync(join(tmpdir(), 'rollcall-mosquitto-'))
   const port = await freePort()
+  const [secure, web, secureWeb] = tls ? [await freePort(), await freePort(), await freePort()] : []
+  const certificates = tls ? [`cafile ${tls.authority}`, `certfile ${tls.cert}`, `keyfile ${tls.key}`] : []
   const configuration = join(folder, 'mosquitto.conf')
   if (rules) writeFileSync(join(folder, 'rules'), `${rules.join('\n')}\n`, { mode: 0o700 })
   writeFileSync(
@@ -50,6 +56,13 @@ export async function startMosquitto({ isPersistent = false, rules }: MosquittoO
       ...(process.getuid?.() === 0 ? ['user root'] : []),
       ...(isPersistent ? ['persistence true', `persistence_location ${folder}/`] : ['persistence false']),
       ...(rules ? [`acl_file ${join(folder, 'rules')}`] : []),
+      ...(tls
+        ? [
+            ...[`listener ${secure} 127.0.0.1`, ...certificates, 'require_certificate true'],
+            ...['use_identity_as_username true', `listener ${web} 127.0.0.1`, 'protocol websockets'],
+            ...[`listener ${secureWeb} 127.0.0.1`, 'protocol websockets', ...certificates],
+          ]
+        : []),
     ].join('\n'),
   )
   let child: ChildProcess | null = null
@@ -78,6 +91,13 @@ export async function startMosquitto({ isPersistent = false, rules }: MosquittoO
   return {
     url: `mqtt://127.0.0.1:${port}`,
     port,
+    others: tls
+      ? {
+          mqtts: `mqtts://localhost:${secure}`,
+          ws: `ws://localhost:${web}/mqtt`,
+          wss: `wss://localhost:${secureWeb}/mqtt`,
+        }
+      : null,
     start,
     stop,
     forget: () => rmSync(join(folder, 'mosquitto.db'), { force: true }),
