@@ -10,10 +10,10 @@ const schema = buildSchema(`
   type Row { a: Int, b: Int, row: Row }
 `)
 
-function asked(source: string, path: readonly string[] = []): string[][] {
+function asked(source: string, ...paths: readonly (readonly string[])[]): string[][] {
   const found: string[][] = []
   const note = (_: unknown, __: unknown, info: GraphQLResolveInfo): unknown[] => {
-    found.push([...selectedFields(info, path)].sort())
+    for (const path of paths) found.push([...selectedFields(info, path)].sort())
     return []
   }
   const rootValue = { list: { nodes: note, edges: note } }
@@ -45,5 +45,19 @@ it.each([
 })
 
 it('distinguishes two lists in one document', () => {
-  expect(asked('{ list { x: nodes { a } y: nodes { b } } }')).toEqual([['a'], ['b']])
+  expect(asked('{ list { x: nodes { a } y: nodes { b } } }', [])).toEqual([['a'], ['b']])
+})
+
+it('distinguishes what lies at two depths beneath one field, whichever is asked first', () => {
+  const source = '{ list { edges { node { a row { b } } other { b } } } }'
+  const depths: [string[], string[]][] = [
+    [[], ['node', 'other']],
+    [['node'], ['a', 'row']],
+    [['node', 'row'], ['b']],
+    [['other'], ['b']],
+  ]
+  for (const some of [depths, depths.toReversed()])
+    expect(asked(source, ...some.map(([path]) => path), ...some.map(([path]) => path))).toEqual(
+      [...some, ...some].map(([, names]) => names),
+    )
 })

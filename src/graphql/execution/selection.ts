@@ -1,7 +1,8 @@
 /** The fields selected below a field, so that a list can read them for all rows at once. */
 import { type FieldNode, type GraphQLResolveInfo, Kind, type SelectionSetNode } from 'graphql'
 
-const selected = new WeakMap<FieldNode, ReadonlySet<string>>()
+/** By path: a field may be asked for what lies beneath it at several depths. */
+const selected = new WeakMap<FieldNode, Map<string, ReadonlySet<string>>>()
 
 /** Names of the fields selected below the field, or below `path` from it, including conditional ones. */
 export function selectedFields(
@@ -9,13 +10,15 @@ export function selectedFields(
   path: readonly string[] = [],
 ): ReadonlySet<string> {
   const [only, ...others] = fieldNodes
-  const known = only && others.length === 0 ? selected.get(only) : undefined
+  const byPath = only && others.length === 0 ? (selected.get(only) ?? new Map<string, ReadonlySet<string>>()) : null
+  const key = path.join('.')
+  const known = byPath?.get(key)
   if (known) return known
   let fields: readonly FieldNode[] = fieldNodes
   const beneath = (): FieldNode[] => fields.flatMap(({ selectionSet }) => [...fieldsOf(selectionSet, fragments)])
   for (const name of path) fields = beneath().filter((field) => field.name.value === name)
   const names = new Set(beneath().map(({ name }) => name.value))
-  if (only && others.length === 0) selected.set(only, names)
+  if (only && byPath) selected.set(only, byPath.set(key, names))
   return names
 }
 
