@@ -87,8 +87,8 @@ export const chosenTime = computed(() => {
   return time <= Date.now() ? new Date(time).toISOString() : null
 })
 
-/** The API has no past of what these pages show. */
-const presentPages: readonly (string | undefined)[] = ['rollouts', 'devices', 'resources', 'feed', 'setup']
+/** Pages that show the present only. */
+const presentPages: readonly (string | undefined)[] = ['rollouts', 'devices', 'feed', 'setup']
 
 /** The past time that this page shows. */
 export const at = computed(() => (presentPages.includes(route.value.path[0]) ? null : chosenTime.value))

@@ -12,14 +12,18 @@ const row = (id: string, revision: number): Row => ({ id, revision: String(revis
 /** A list whose requests the test answers, one after the other. */
 function startList(newRows: 'first' | 'last' | 'asked' = 'first') {
   const asked: { readonly after: string | null; answer(answer: Answer): void; fail(error: Error): void }[] = []
-  const followed: { readonly revision: string; readonly expired: () => void }[] = []
+  const followed: string[] = []
+  const followedPages: { readonly ids: readonly string[]; readonly isLast: boolean }[] = []
   type Answer = Awaited<ReturnType<Parameters<typeof createLiveList<Row>>[0]['askPage']>>
   const list = createLiveList<Row>({
     newRows,
     askPage: (after) => new Promise((answer, fail) => asked.push({ after, answer, fail })),
-    follow(revision, expired) {
-      followed.push({ revision, expired })
+    follow(revision) {
+      followed.push(revision)
       return () => undefined
+    },
+    followPage(_, rows, isLast) {
+      followedPages.push({ ids: rows.map(({ id }) => id), isLast })
     },
   })
   onTestFinished(list.stop)
@@ -30,7 +34,7 @@ function startList(newRows: 'first' | 'last' | 'asked' = 'first') {
     await new Promise((answered) => setImmediate(answered))
   }
   const shown = (): string[] => list.rows.value.list.map(({ id, revision }) => `${id}@${revision}`)
-  return { list, asked, followed, page, shown }
+  return { list, asked, followed, followedPages, page, shown }
 }
 
 describe('a live list', () => {
@@ -44,8 +48,8 @@ describe('a live list', () => {
   })
   afterEach(() => vi.unstubAllGlobals())
 
-  it('loads a page only when asked, and follows the revision of the first', async () => {
-    const { list, asked, followed, page, shown } = startList()
+  it('loads a page only when asked, and follows the revision of the first, and the rows of each', async () => {
+    const { list, asked, followed, followedPages, page, shown } = startList()
     await page(5, [row('a', 1)], 'next')
     await vi.waitFor(() => expect(shown()).toEqual(['a@1']))
     expect(list.rows.value).toMatchObject({ total: 10, isComplete: false })
@@ -58,7 +62,11 @@ describe('a live list', () => {
     expect(list.rows.value).toMatchObject({ total: 2, isComplete: true })
     list.more()
     expect(asked).toHaveLength(2)
-    expect(followed.map(({ revision }) => revision)).toEqual(['5'])
+    expect(followed).toEqual(['5'])
+    expect(followedPages).toEqual([
+      { ids: ['a'], isLast: false },
+      { ids: ['b'], isLast: true },
+    ])
   })
 
   it('keeps what changes update and remove while an older page is under way', async () => {
@@ -104,10 +112,10 @@ describe('a live list', () => {
     await vi.waitFor(() => expect(shown()).toEqual(expected))
   })
 
-  it('loads again when changes have expired, and says why a load has failed', async () => {
-    const { list, asked, followed, page } = startList()
+  it('loads again when it must, and says why a load has failed', async () => {
+    const { list, asked, page } = startList()
     await page(5, [row('a', 1)])
-    followed[0]?.expired()
+    list.reload()
     expect(asked).toHaveLength(2)
     asked[1]?.fail(new ApiError('UNREACHABLE', 'no'))
     await vi.waitFor(() => expect(list.rows.value.error?.code).toBe('UNREACHABLE'))

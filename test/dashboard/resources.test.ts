@@ -135,6 +135,41 @@ describe.runIf(findChromium())('the dashboard of an intent group', () => {
     expect(complaints).toEqual([])
   })
 
+  it('takes out what no longer matches a filter, and adds what does', async () => {
+    const names = (page: OpenPage['page']) =>
+      page
+        .getByRole('table', { name: /^Resources/ })
+        .locator('.row .main a')
+        .evaluateAll((links) => links.map((link) => link.getAttribute('title')))
+    const applied = await visit('#/resources?sync=APPLIED')
+    const retried = await visit(`#/rollout/${rollout}?sync=RETRYING`)
+    await applied.page.getByText('3 of 6 resources').waitFor()
+    await retried.page.getByText('3 of 6 resources').waitFor()
+    const ofSink = { app: 'sink', cluster: porto, name: 'sink' }
+    await emco.apply(second, [{ ...ofSink, status: 'Applied' }])
+    for (const { page } of [applied, retried]) await page.getByText(/^[24] of 6 resources$/).waitFor()
+    await expect.poll(() => names(retried.page)).toEqual(['ConfigMap sink-settings', 'Deployment source'])
+    await expect
+      .poll(() => names(applied.page))
+      .toEqual(['Deployment sink', 'ConfigMap sink-settings', 'Deployment source', 'Deployment sink'])
+    // What has entered is followed too.
+    await emco.apply(second, [{ ...ofSink, status: 'Retrying' }])
+    await expect.poll(() => names(applied.page)).toHaveLength(3)
+    await expect.poll(() => names(retried.page)).toContain('Deployment sink')
+    await retried.page.getByText('3 of 6 resources').waitFor()
+    for (const { complaints } of [applied, retried]) expect(complaints).toEqual([])
+  })
+
+  it('shows the resources of the fleet as they were', async () => {
+    const { page, complaints } = await visit(`#/resources?at=${between}`)
+    await page.getByText('6 resources', { exact: true }).waitFor()
+    const sink = page.getByRole('row', { name: /^sink.*Deployment.*munich/ })
+    await sink.getByText('Not observed').waitFor()
+    await page.getByRole('button', { name: 'Back to now' }).click()
+    await sink.getByText('Not observed').waitFor({ state: 'detached' })
+    expect(complaints).toEqual([])
+  })
+
   it('shows them as they were, and a run that is over', async () => {
     const { page, complaints } = await visit(`#/rollout/${rollout}?at=${between}`)
     const sink = page.getByRole('row', { name: /^sink.*Deployment.*munich/ })

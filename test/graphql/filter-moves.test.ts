@@ -273,6 +273,11 @@ const shown = (filter: (id: string) => object): Scenario => ({ begin: applied, f
 const appears = (filter: (id: string) => object): Scenario => ({ begin: instantiate, filter, act: (id) => apply(id) })
 
 const ofResources: { readonly [Field in keyof Required<ResourceFilterInput>]: Scenario } = {
+  ids: {
+    begin: applied,
+    filter: async (id) => ({ ids: [await resourceOf(id)], presence: ['PRESENT'] }),
+    act: (id) => show(id),
+  },
   rolloutIds: {
     begin: applied,
     filter: async (id) => ({ rolloutIds: [await rolloutOf(id)], sync: ['APPLIED'] }),
@@ -316,6 +321,13 @@ const ofResources: { readonly [Field in keyof Required<ResourceFilterInput>]: Sc
     filter: (id) => ({ where: { and: [{ apps: [`app ${id}`] }, { not: { connectivity: ['UNKNOWN'] } }] } }),
     act: (id) => submit(setConnectivity(clusterOf(id), 'ONLINE')),
   },
+}
+
+async function resourceOf(id: string): Promise<string | undefined> {
+  const found = await api.ask('query ($id: String!) { resources(filter: { instanceIds: [$id] }) { nodes { id } } }', {
+    id,
+  })
+  return found.resources.nodes[0]?.id
 }
 
 async function rolloutOf(id: string): Promise<string | undefined> {

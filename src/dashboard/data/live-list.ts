@@ -39,9 +39,9 @@ interface LiveListOptions<Row> {
     signal: AbortSignal,
   ): Promise<{ readonly revision: string; readonly page: Page<Row> | null }>
   /** Follows the changes after a revision, until what it returns is called. A list of the past follows none. */
-  follow(revision: string, expired: () => void): () => void
-  /** Follows the rows of a page after its revision, until the list is left or loaded again. */
-  followPage?(revision: string, rows: readonly Row[]): void
+  follow(revision: string): () => void
+  /** Follows the rows of a page after its revision, until the list is left or loaded again. `isLast`: no page follows. */
+  followPage(revision: string, rows: readonly Row[], isLast: boolean): void
 }
 
 export const noRows: LiveRows<never> = { list: [], total: null, isComplete: false, error: null }
@@ -75,9 +75,9 @@ export function createLiveList<Row extends Listed>({ newRows, askPage, follow, f
       if (after === null) {
         total = page?.totalCount ?? 0
         leave()
-        leave = follow(revision, () => void load(null))
+        leave = follow(revision)
       }
-      followPage?.(revision, page?.nodes ?? [])
+      followPage(revision, page?.nodes ?? [], !page?.pageInfo.hasNextPage)
       const known = shown
       if (after === null) shown = new Map()
       for (const row of page?.nodes ?? []) {

@@ -1,12 +1,10 @@
-/** A live list of Kubernetes objects. A change carries the object's new row. */
+/** A live list of Kubernetes objects: each page is followed by the IDs of its rows, and what enters by the time of its last change. */
 import { signal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
-import { ask } from './api.ts'
+import { ask, follow } from './api.ts'
 import { readPages } from './export.ts'
-import { type FragmentOf, graphql } from './graphql.ts'
+import { type FragmentOf, graphql, type VariablesOf } from './graphql.ts'
 import { createLiveList, type LiveRows, noRows } from './live-list.ts'
-import { throttle } from './throttle.ts'
-import { type ChangeFilter, followChanges } from './use-query.ts'
 
 export const resourceFragment = graphql(`
   fragment ResourceRow on Resource {
@@ -18,60 +16,39 @@ export const resourceFragment = graphql(`
 
 export type Resource = FragmentOf<typeof resourceFragment>
 
-const pageFragment = graphql(
-  `fragment ResourcePage on ResourceConnection { totalCount nodes { ...ResourceRow } pageInfo { hasNextPage endCursor } }`,
-  [resourceFragment],
-)
-
-const ofRollout = graphql(
+const pageDocument = graphql(
   `
-    query ResourcesOfRollout($id: ID!, $asOf: DateTime, $filter: ResourceFilter, $run: [String!], $first: Int!, $after: String) {
+    query Resources($filter: ResourceFilter, $whole: ResourceFilter, $asOf: DateTime, $first: Int!, $after: String, $isFirst: Boolean!) {
       revision
-      rollout(id: $id, asOf: $asOf) {
-        resources(filter: $filter, first: $first, after: $after) { ...ResourcePage }
-        all: resourceCounts(filter: { instanceIds: $run }) { total }
-      }
-    }
-  `,
-  [pageFragment],
-)
-
-const ofDeployment = graphql(
-  `
-    query ResourcesOfDeployment($deploymentId: String!, $reporter: String!, $asOf: DateTime, $filter: ResourceFilter, $first: Int!, $after: String) {
-      revision
-      deployment(deploymentId: $deploymentId, deviceId: $reporter, asOf: $asOf) {
-        resources(filter: $filter, first: $first, after: $after) { ...ResourcePage }
-        all: resourceCounts { total }
-      }
-    }
-  `,
-  [pageFragment],
-)
-
-const ofFleet = graphql(
-  `
-    query Resources($filter: ResourceFilter, $first: Int!, $after: String) {
-      revision
-      resources(filter: $filter, first: $first, after: $after) { ...ResourcePage }
-      all: resourceCounts { total }
-    }
-  `,
-  [pageFragment],
-)
-
-const changedDocument = graphql(
-  `
-    subscription ChangedResources($after: Revision, $filter: ChangeFilter) {
-      changes(after: $after, filter: $filter) {
-        cursor
-        reset { reason }
-        change { ... on ResourceStatusChanged { resource { ...ResourceRow } } }
+      newest: changes(last: 1) @include(if: $isFirst) { nodes { at } }
+      all: resourceCounts(filter: $whole, asOf: $asOf) @include(if: $isFirst) { total }
+      counts: resourceCounts(filter: $filter, asOf: $asOf) @include(if: $isFirst) { total }
+      resources(filter: $filter, asOf: $asOf, first: $first, after: $after) {
+        nodes { ...ResourceRow }
+        pageInfo { hasNextPage endCursor }
       }
     }
   `,
   [resourceFragment],
 )
+
+const liveRows = graphql(
+  `
+    subscription LiveResources($filter: ResourceFilter, $first: Int!, $after: Revision) {
+      resources(filter: $filter, first: $first, after: $after) {
+        cursor isSnapshot removed hasNextPage
+        rows { resource { ...ResourceRow } }
+      }
+    }
+  `,
+  [resourceFragment],
+)
+
+const countsDocument = graphql(`
+  subscription CountResources($filter: ResourceFilter) { resourceCounts(filter: $filter) { counts { total } } }
+`)
+
+type Conditions = NonNullable<VariablesOf<typeof pageDocument>['filter']>
 
 /** An empty list matches any value. */
 export interface ResourceFilter {
@@ -88,23 +65,13 @@ export interface ResourceFilter {
 export type ResourcesOf =
   /** `run` null: all runs of a resource bundle, one per cloud region. */
   | { readonly of: 'rollout'; readonly id: string; readonly run: string | null }
-  | {
-      readonly of: 'deployment'
-      readonly deploymentId: string
-      readonly reporter: string
-      readonly run: string
-      readonly target: string
-    }
+  /** `cluster`: as `clusters` of the filter has it. */
+  | { readonly of: 'deployment'; readonly run: string; readonly cluster: string }
   | { readonly of: 'fleet' }
 
-interface Page {
-  readonly revision: string
-  readonly page: FragmentOf<typeof pageFragment> | null
-  /** The number of resources without the filter. */
-  readonly all: number
-}
-
 const pageSize = 60
+/** Rows that may enter the list before it is loaded again. The server sends at most as many. */
+const mostEntered = 100
 
 export interface Resources extends LiveRows<Resource> {
   /** The number of resources without the filter. */
@@ -127,64 +94,90 @@ export function useResources(what: ResourcesOf | null, filter: ResourceFilter, a
   return source ? { ...source.rows.value, all: source.all.value, more: source.more, pages: source.pages } : none
 }
 
-function createResourceRows(what: ResourcesOf, filter: ResourceFilter, asOf: string | null) {
+function createResourceRows(what: ResourcesOf, chosen: ResourceFilter, asOf: string | null) {
   const all = signal<number | null>(null)
-  const count = throttle(calm, () => {
-    askPage(what, filter, null, { first: 0, after: null }, list.signal).then(
-      (answer) => {
-        all.value = answer.all
-        list.count(answer.page?.totalCount ?? 0)
-      },
-      // The next change counts again.
-      () => undefined,
-    )
-  })
+  const whole = wholeOf(what)
+  const filter = { ...conditionsOf(chosen), ...whole }
+  /** A moment before all changes that follow the last answer, and the first page of the list. */
+  let [newestAt, since] = ['', '']
+  let followed: (() => void)[] = []
+
   const list = createLiveList({
     newRows: 'last',
     async askPage(after, signal) {
-      const answer = await askPage(what, filter, asOf, { first: pageSize, after }, signal)
-      all.value = answer.all
-      return answer
+      const variables = { filter, whole, asOf, first: pageSize, after, isFirst: after === null }
+      const { revision, resources, newest, counts, all: found } = await ask(pageDocument, variables, signal)
+      if (found) all.value = found.total
+      if (newest) newestAt = new Date(Date.parse(newest.nodes[0]?.at ?? '1970-01-01T00:00:00Z') - 1).toISOString()
+      return { revision, page: { totalCount: counts?.total ?? null, ...resources } }
     },
-    follow(revision, expired) {
+    follow() {
       if (asOf !== null) return () => undefined
-      return followChanges(changedDocument, revision, changesOf(what), expired, (change) => {
-        if (!('resource' in change)) return
-        const { resource } = change
-        if (belongs(what, resource) && matchesFilter(filter, resource)) list.put(resource)
-        else list.remove([resource.id])
-        count()
-      })
+      since = newestAt
+      followed = [
+        followCount(filter, list.count),
+        followCount(whole, (total) => {
+          all.value = total
+        }),
+      ]
+      return () => {
+        for (const leave of followed) leave()
+      }
+    },
+    followPage(revision, rows, isLast) {
+      if (asOf !== null) return
+      const ids = rows.map(({ id }) => id)
+      if (ids.length > 0) followed.push(followRows({ ...filter, ids }, revision))
+      // On a list with more pages, a row that enters is on one of them.
+      if (isLast) followed.push(followRows({ ...filter, changedAfter: since }, null))
     },
   })
+
+  /** `after` null: the rows of the present, and what follows. */
+  function followRows(of: Conditions, after: string | null): () => void {
+    const known = new Set(of.ids)
+    const variables = { filter: of, first: mostEntered, after }
+    return follow(liveRows, variables, {
+      next({ resources: { isSnapshot, rows, removed, hasNextPage } }) {
+        if (hasNextPage) return list.reload()
+        const found = rows.map(({ resource }) => resource)
+        list.remove(isSnapshot ? known.difference(new Set(found.map(({ id }) => id))) : removed)
+        for (const row of found) {
+          known.add(row.id)
+          list.put(row)
+        }
+      },
+      resume: ({ resources: { cursor } }) => ({ after: cursor }),
+    })
+  }
+
   return {
     rows: list.rows,
     all,
     more: list.more,
     pages: list.pages,
-    stop() {
-      list.stop()
-      count.cancel()
-    },
+    stop: list.stop,
   }
 }
 
-/** Milliseconds between two counts of the list. */
-const calm = 1_000
-
-interface PageArguments {
-  readonly first: number
-  readonly after: string | null
+function followCount(filter: Conditions, counted: (total: number) => void): () => void {
+  return follow(countsDocument, { filter }, { next: ({ resourceCounts }) => counted(resourceCounts.counts.total) })
 }
 
-async function askPage(
-  what: ResourcesOf,
-  { apps, kinds, readiness, sync, cluster, text }: ResourceFilter,
-  asOf: string | null,
-  page: PageArguments,
-  signal: AbortSignal,
-): Promise<Page> {
-  const filter = {
+/** The resources without what a person has chosen. */
+function wholeOf(what: ResourcesOf): Conditions {
+  switch (what.of) {
+    case 'rollout':
+      return { rolloutIds: [what.id], ...(what.run === null ? {} : { instanceIds: [what.run] }) }
+    case 'deployment':
+      return { instanceIds: [what.run], clusters: [what.cluster] }
+    case 'fleet':
+      return {}
+  }
+}
+
+function conditionsOf({ apps, kinds, readiness, sync, cluster, text }: ResourceFilter): Conditions {
+  return {
     ...(apps.length > 0 ? { apps: [...apps] } : {}),
     ...(kinds.length > 0 ? { kinds: [...kinds] } : {}),
     ...(readiness.length > 0 ? { readiness: [...readiness] } : {}),
@@ -192,50 +185,4 @@ async function askPage(
     ...(cluster === null ? {} : { clusters: [`+${cluster}`, cluster] }),
     ...(text === '' ? {} : { text }),
   }
-  switch (what.of) {
-    case 'rollout': {
-      const run = what.run === null ? null : [what.run]
-      const within = run ? { ...filter, instanceIds: run } : filter
-      const { revision, rollout } = await ask(ofRollout, { id: what.id, filter: within, run, asOf, ...page }, signal)
-      return { revision, page: rollout?.resources ?? null, all: rollout?.all.total ?? 0 }
-    }
-    case 'deployment': {
-      const { deploymentId, reporter } = what
-      const { revision, deployment } = await ask(
-        ofDeployment,
-        { deploymentId, reporter, asOf, filter, ...page },
-        signal,
-      )
-      return { revision, page: deployment?.resources ?? null, all: deployment?.all.total ?? 0 }
-    }
-    case 'fleet': {
-      const { revision, resources, all } = await ask(ofFleet, { filter, ...page }, signal)
-      return { revision, page: resources, all: all.total }
-    }
-  }
-}
-
-function changesOf(what: ResourcesOf): ChangeFilter {
-  const kinds = { kinds: ['RESOURCE_STATUS_CHANGED' as const] }
-  if (what.of === 'fleet') return kinds
-  return what.of === 'rollout' && what.run === null
-    ? { ...kinds, rolloutIds: [what.id] }
-    : { ...kinds, instanceIds: [what.run ?? ''] }
-}
-
-const belongs = (what: ResourcesOf, resource: Resource): boolean =>
-  what.of !== 'deployment' || resource.target.id === what.target
-
-function matchesFilter(filter: ResourceFilter, resource: Resource): boolean {
-  const { apps, kinds, readiness, sync, cluster } = filter
-  const { name, kind, namespace, component, reason, message, target } = resource
-  const text = filter.text.toLowerCase()
-  return (
-    (apps.length === 0 || apps.includes(component)) &&
-    (kinds.length === 0 || kinds.includes(kind)) &&
-    (readiness.length === 0 || readiness.includes(resource.readiness)) &&
-    (sync.length === 0 || (resource.sync !== null && sync.includes(resource.sync))) &&
-    (cluster === null || cluster === target.name) &&
-    [name, kind, namespace, component, reason, message, target.name].some((part) => part?.toLowerCase().includes(text))
-  )
 }

@@ -32,7 +32,7 @@ const deploymentDocument = graphql(
         reportedAt receivedAt changedAt revision readiness
         error { code message source }
         components { id name state readiness changedAt error { code message source } }
-        target { __typename id name kind connectivity lastHeardAt ... on Device { deviceId parent { deviceId name connectivity } } }
+        target { __typename id name kind connectivity lastHeardAt ... on Device { deviceId parent { deviceId name connectivity } } ... on Cluster { provider } }
         rollout { id name kind }
         instance { instanceId }
         history(last: 100) { ...History }
@@ -100,12 +100,10 @@ interface InstanceResourcesProps {
   readonly run: string
 }
 
-function InstanceResources({ deployment: { deploymentId, reporter, target }, run }: InstanceResourcesProps) {
-  const source = useResources(
-    { of: 'deployment', deploymentId, reporter, run, target: target.id },
-    useResourceFilter(),
-    at.value,
-  )
+function InstanceResources({ deployment: { target }, run }: InstanceResourcesProps) {
+  const provider = 'provider' in target ? target.provider : null
+  const cluster = provider ? `${provider}+${target.name}` : target.name
+  const source = useResources({ of: 'deployment', run, cluster }, useResourceFilter(), at.value)
   return (
     <>
       <h2>Resources</h2>

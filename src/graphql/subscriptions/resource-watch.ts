@@ -7,10 +7,14 @@ import type { ResourceCondition, ResourceFilter } from '../../store/read/filters
 
 export function resourceWatch(filter: ResourceFilter): WatchOptions {
   const isByConnectivity = mentions<ResourceCondition>(filter, ['connectivity'])
+  const keys = filter.keys && new Set(filter.keys)
   return {
     // A change of a cluster's connectivity carries no rollout or instance topic.
     topics: isByConnectivity ? ['all'] : topicsOf(filter),
-    matches: ({ kind }) => ofResources.has(kind) || (isByConnectivity && kind === 'CONNECTIVITY_CHANGED'),
+    matches: ({ kind, resourceKey }) =>
+      resourceKey !== null && keys
+        ? keys.has(resourceKey)
+        : ofResources.has(kind) || (isByConnectivity && kind === 'CONNECTIVITY_CHANGED'),
   }
 }
 

@@ -57,7 +57,7 @@ export function isListed(
   return [...ownedBy(r, scope, filter, null), ...conditions]
 }
 
-/** The condition on the parent. It never changes for a resource. */
+/** The conditions on the resource itself and on its parent. They never change for a resource. */
 function ownedBy(
   row: typeof r | typeof present,
   scope: ResourceScope,
@@ -65,6 +65,7 @@ function ownedBy(
   asOf: Revision | null,
 ): SQL[] {
   return [
+    ...(filter.keys ? [isAnyOf(row.key, filter.keys, 'bigint')] : []),
     ...instancesMeant(sql`${row.instanceKey}`, scope, filter, asOf),
     ...(scope.of === 'deployment' ? [sql`${row.deploymentKey} = parent.key`] : []),
     ...(scope.of === 'component' ? [ofItem(scope, sql`${row.deploymentKey}`, sql`${row.component}`)] : []),

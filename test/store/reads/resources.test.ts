@@ -38,6 +38,7 @@ function matches({ where, ...leaf }: ResourceFilter, row: Row, context: Context)
   const { labels, label, text } = leaf
   const texts = [row.name, row.namespace, row.kind, row.component, row.reason, row.message, target.name]
   return (
+    any(leaf.keys, row.key) &&
     any(leaf.rolloutKeys, row.rolloutKey) &&
     any(leaf.deploymentIds, context.instanceIds.get(row.instanceKey)) &&
     any(leaf.apps, row.component) &&
@@ -60,9 +61,14 @@ function matches({ where, ...leaf }: ResourceFilter, row: Row, context: Context)
   )
 }
 
-const conditionsOf = (rolloutKeys: readonly number[], times: readonly Millis[]): fc.Arbitrary<ResourceCondition> =>
+const conditionsOf = (
+  keys: readonly number[],
+  rolloutKeys: readonly number[],
+  times: readonly Millis[],
+): fc.Arbitrary<ResourceCondition> =>
   fc.record(
     {
+      keys: some(keys),
       rolloutKeys: some(rolloutKeys),
       deploymentIds: some(['101', '102', '201']),
       apps: some(['sink', 'source']),
@@ -148,6 +154,7 @@ describe.each(stores)('resources on $name', (store) => {
     }
     const known = moments.flatMap(({ rows }) => rows)
     const leaves = conditionsOf(
+      [...new Set(known.map(({ key }) => key))],
       [...new Set(known.map(({ rolloutKey }) => rolloutKey))],
       known.map(({ changedAt }) => changedAt),
     )

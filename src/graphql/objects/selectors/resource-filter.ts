@@ -14,6 +14,7 @@ import {
 } from './selector.ts'
 
 const resourceConditions = (t: InputFields) => ({
+  ids: t.idList({ description: 'Node IDs of resources.' }),
   rolloutIds: t.idList({ description: 'Node IDs of rollouts.' }),
   deploymentIds: t.stringList({ description: 'Deployment IDs.' }),
   apps: t.stringList({ description: 'Component names.' }),
@@ -53,8 +54,13 @@ export const ResourceFilterRef = builder.inputType('ResourceFilter', {
 
 export type ResourceFilterInput = typeof ResourceFilterRef.$inferInput
 
-function toResourceCondition({ rolloutIds, label, ...rest }: Given<typeof resourceConditions>): ResourceCondition {
-  return givenFields({ ...rest, label: toLabelCondition(label), rolloutKeys: keysOf('Rollout', rolloutIds) })
+function toResourceCondition({ ids, rolloutIds, label, ...rest }: Given<typeof resourceConditions>): ResourceCondition {
+  return givenFields({
+    ...rest,
+    keys: keysOf('Resource', ids),
+    label: toLabelCondition(label),
+    rolloutKeys: keysOf('Rollout', rolloutIds),
+  })
 }
 
 export function toResourceFilter(input: ResourceFilterInput | null | undefined): ResourceFilter {

@@ -21,6 +21,7 @@ export interface ResourceFilter extends ResourceCondition {
 
 /** The target is the present one, also in the past. */
 export interface ResourceCondition extends Pick<TargetCondition, 'clusters' | 'labels' | 'label' | 'connectivity'> {
+  readonly keys?: readonly number[]
   readonly rolloutKeys?: readonly number[]
   readonly deploymentIds?: readonly string[]
   /** Names of components. */
@@ -52,6 +53,7 @@ const isOn = (condition: SQL): SQL =>
   sql`${r.targetKey} in (select ${onTarget.key} from ${targets} ${onTarget} where ${condition})`
 
 const conditions: Conditions = {
+  keys: (keys) => isAnyOf(r.key, keys, 'bigint'),
   rolloutKeys: (keys) => isAnyOf(r.rolloutKey, keys, 'bigint'),
   deploymentIds: (ids) =>
     sql`${r.instanceKey} in (select ${instances.key} from ${instances} where ${isAnyOf(instances.instanceId, ids, 'text')})`,
