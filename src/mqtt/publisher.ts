@@ -184,6 +184,8 @@ export function createPublisher(options: PublisherOptions): Publisher {
     const head = await readHead(session)
     const stored = await readPublished(session, duty)
     let cursor = stored === null || stored > head.revision ? head.revision : stored
+    // Published changes begin here, also if the server ends before the end of its first round.
+    if (stored === null) await notePublished(session, { name: duty, at: clock(), seconds: 0, cursor })
     const isDue = scope !== null && clock() - to.levelledAt >= comparison
     if (to.isLevel && to.epoch === head.epochBase && !isDue) {
       if (cursor === head.revision) return
