@@ -37,7 +37,7 @@ export interface Orchestration {
   /** Resources that may be the same object. By namespace, because a cluster may have thousands with one name. */
   resourcesLike(deploymentKey: number, component: string, wanted: ObjectName): readonly Resource[]
   bundle(instanceKey: number, targetKey: number, component: string): Bundle | null
-  syncCounts(ownerKey: number): SyncCounts
+  syncCounts(instanceKey: number): SyncCounts
   /** The sum of a deployment's resources. Null: it has none. */
   standing(deploymentKey: number, instance: Instance): DerivedDeployment | null
   putInstance(instance: Instance): void
@@ -130,7 +130,8 @@ export function createOrchestration(loaded: LoadedOrchestration): Orchestration 
       return exact.length > 0 ? exact : found(new Set([...namespaces.values()].flatMap((keys) => [...keys])))
     },
     bundle: (instanceKey, targetKey, component) => bundles.get(placeOf({ instanceKey, targetKey, component })) ?? null,
-    syncCounts: (ownerKey) => syncCountsOf(talliesOf(ownerKey)),
+    // Of what was loaded, only the sums by sync are known: a bucket of changes may be below zero.
+    syncCounts: (instanceKey) => syncCountsOf([...(tallies.get(instanceKey)?.values() ?? [])]),
     standing(deploymentKey, instance) {
       const all = talliesOf(deploymentKey)
       if (all.length === 0) return null

@@ -8,13 +8,13 @@ import { type DeviceRegistration, registerDevices } from '../../src/ingest/comma
 import { forgetDeployments, removeDeployments } from '../../src/ingest/commands/remove.ts'
 import { retireDevices } from '../../src/ingest/commands/retire.ts'
 import { readHead } from '../../src/store/connection/log-head.ts'
-import type { Database } from '../../src/store/database.ts'
 import { audit } from '../../src/store/read/audit.ts'
 import { readLog } from '../../src/store/read/changes/changes.ts'
 import { targetByName } from '../../src/store/read/targets.ts'
-import { createRoad, type Road } from '../support/road.ts'
+import type { Road } from '../support/road.ts'
 import { type EmptyStore, stores } from '../support/stores.ts'
 import { desire } from './desired-model.ts'
+import { createWatchedRoad, type WatchedRoad } from './watched-road.ts'
 
 const count = 2 * partSize + 7
 const declaration = (deviceId: string, deploymentId: string, text?: string): DeploymentDeclaration => ({
@@ -31,22 +31,12 @@ const many = <T>(make: (index: number) => T): T[] => Array.from({ length: count 
 describe.each(stores)('divided commands on $name', (store) => {
   let empty: EmptyStore
   let road: Road
-  /** The characters of the largest parameter of a writing statement since it was set to 0. */
-  let largest = 0
+  let largest: WatchedRoad['largest']
   beforeAll(async () => {
     empty = await store.create()
-    const database = await empty.open()
-    const transaction: Database['transaction'] = (work) =>
-      database.transaction((session) =>
-        work({
-          ...session,
-          run(text, parameters = []) {
-            for (const one of parameters) largest = Math.max(largest, String(one).length)
-            return session.run(text, parameters)
-          },
-        }),
-      )
-    road = await createRoad({ ...database, transaction })
+    const watched = await createWatchedRoad(empty)
+    road = watched.road
+    largest = watched.largest
   })
   afterAll(async () => {
     expect(await audit(road.database.session)).toEqual([])
@@ -81,9 +71,7 @@ describe.each(stores)('divided commands on $name', (store) => {
         [`${prefix}-b-`, count],
       ] as const) {
         const prepared = prepare ? await prepare(name, items) : { deploymentKeys: [] }
-        largest = 0
-        await write(name, items, prepared)
-        sizes.push(largest)
+        sizes.push(await largest(() => write(name, items, prepared)))
       }
       const [ofOnePart = 0, ofMany] = sizes
       expect(ofMany).toBeLessThan(1.1 * ofOnePart)

@@ -3,18 +3,17 @@
 import { DomainError } from '../../domain/errors.ts'
 import type { Instance } from '../../domain/instance.ts'
 import { applyMoveToRollout } from '../../domain/orchestrated.ts'
-import type { BundleInstance, ObservedObject } from '../../domain/orchestrated-facts.ts'
+import type { BundleInstance, ObjectName, ObservedObject } from '../../domain/orchestrated-facts.ts'
 import type { Verdict } from '../../domain/report.ts'
-import type { SyncStatus } from '../../domain/resource.ts'
+import type { Resource, SyncStatus } from '../../domain/resource.ts'
 import type { Rollout } from '../../domain/rollout.ts'
 import type { DeploymentState } from '../../domain/values.ts'
-import type { Paced } from '../../limits/pace.ts'
+import { eachPaced } from '../../limits/pace.ts'
 import { storeDocument } from '../../store/read/documents.ts'
-import type { Command } from '../command.ts'
-import { followDeployment, followInstance } from '../instances.ts'
+import { type Command, inParts, partSize } from '../command.ts'
 import { assess, blankResource, matchResource, putResource } from '../resources.ts'
 import type { UnitOfWork } from '../unit-of-work.ts'
-import { applyPicture } from './resources.ts'
+import { applyPicture, follow, type Picture, type Place, partNeeds, writePicture, writeResources } from './pictures.ts'
 
 export interface BundleReported {
   readonly revision: number
@@ -25,40 +24,44 @@ export interface BundleReported {
 
 /** Applies a complete list of resources. A resource that is no longer listed may still exist in the cluster. */
 export function reportInstance(fact: BundleInstance): Command<BundleReported> {
+  const { instanceId, component, resources } = fact
   const region = { kind: 'CLOUD_REGION', provider: '', name: fact.cloudRegion } as const
+  const needs = { rollouts: [fact.rollout], targets: [region] }
+  const own = { rollout: fact.rollout, contexts: [instanceId] }
+  const also = ({ instanceKey }: BundleReported) => [storeDocument(instanceKey, fact.document)]
+  if (resources.length <= partSize)
+    return {
+      needs: { ...needs, orchestrated: [{ ...own, whole: 'with resources' }] },
+      *decide(work) {
+        const { place, before, isNew } = beginInstance(work, fact)
+        const listed = new Set(yield* eachPaced(resources, (item) => putListed(work, place, fact, item)))
+        for (const known of work.orchestration.resourcesOf(place.deploymentKey, component)) {
+          if (!listed.has(known.key)) endListed(work, place, known)
+          yield
+        }
+        follow(work, place)
+        return reported(work, place, before, isNew)
+      },
+      also,
+    }
+  const partsNeed = partNeeds(needs, { ...own, whole: 'without resources' })
   return {
-    needs: {
-      rollouts: [fact.rollout],
-      targets: [region],
-      orchestrated: [{ rollout: fact.rollout, contexts: [fact.instanceId], whole: true }],
-    },
-    *decide(work) {
-      const known = work.orchestration.instanceById(fact.instanceId)
-      if (known) requireBundle(work, known, fact)
-      const before = work.revision()
-      const target = work.ensureTarget('CLOUD_REGION', '', fact.cloudRegion)
-      const rollout = work.ensureRollout(fact.rollout)
-      const goal = fact.isEnding ? 'TERMINATE' : 'INSTANTIATE'
-      const updated: Instance = {
-        ...(known ?? newInstance(work, rollout, fact)),
-        rolloutKey: rollout.key,
-        goal,
-        reportedState: fact.reportedState,
-      }
-      const [deployment = null] = known ? work.deploymentsOfInstance(known.key) : []
-      if (known) work.orchestration.putInstance(updated)
-      else work.recordInstance(updated, { kind: 'INSTANCE_STATUS_CHANGED', fromStatus: null, toStatus: updated.status })
-      if (deployment && deployment.rolloutKey !== rollout.key)
-        work.apply(deployment, applyMoveToRollout(deployment, rollout, work.moment()), null)
-
-      const deploymentKey = deployment?.key ?? work.newKey()
-      yield* recordResources(work, rollout, updated, deploymentKey, target.key, fact)
-      followDeployment(work, rollout, updated, target.key, deploymentKey)
-      followInstance(work, rollout.key, updated.key)
-      const verdict = work.revision() > before ? 'APPLIED' : 'UNCHANGED'
-      return { revision: work.revision(), instanceKey: updated.key, verdict, isNew: !known }
-    },
-    also: ({ instanceKey }) => [storeDocument(instanceKey, fact.document)],
+    ...inParts(async (write) => {
+      const { instanceKey, deploymentKey, before, isNew } = await write({
+        needs: partsNeed([]),
+        decide(work) {
+          const { place, before, isNew } = beginInstance(work, fact)
+          return { instanceKey: place.instance.key, deploymentKey: place.deploymentKey, before, isNew }
+        },
+      })
+      const revision = await writeResources(write, partsNeed, { deploymentKey, component }, resources, {
+        at: (work) => placeIn(work, instanceKey, deploymentKey, fact.cloudRegion),
+        put: (work, place, item) => putListed(work, place, fact, item),
+        miss: endListed,
+      })
+      return { revision, instanceKey, verdict: revision > before ? 'APPLIED' : 'UNCHANGED', isNew }
+    }),
+    also,
   }
 }
 
@@ -67,78 +70,124 @@ export function reportInstanceStatus(
   instanceId: string,
   objects: readonly ObservedObject[],
 ): Command<{ readonly revision: number; readonly verdict: Verdict }> {
-  return {
-    needs: { orchestrated: [{ contexts: [instanceId], whole: true }] },
-    *decide(work) {
-      const { instance, rollout, deployment } = requireInstance(work, instanceId)
-      const component = rollout.compositeApp ?? rollout.name
-      const target = work.targetByKey(deployment.targetKey)
-      const picture = { context: instanceId, component, target, uid: null, resourceVersion: null, objects }
-      const verdict = yield* applyPicture(work, rollout, instance, target.key, { ...picture, canShow: () => true })
-      return { revision: work.revision(), verdict }
-    },
-  }
+  const own = { contexts: [instanceId] }
+  const pictureOf = ({ rollout }: Place): Picture => ({
+    ...{ component: componentOf(rollout), uid: null, resourceVersion: null, objects },
+    canShow: () => true,
+  })
+  if (objects.length <= partSize)
+    return {
+      needs: { orchestrated: [{ ...own, whole: 'with resources' }] },
+      *decide(work) {
+        const place = requireInstance(work, instanceId)
+        const verdict = yield* applyPicture(work, place, pictureOf(place))
+        return { revision: work.revision(), verdict }
+      },
+    }
+  return inParts(async (write) => {
+    const partsNeed = partNeeds({}, { ...own, whole: 'without resources' })
+    const picture = await write({
+      needs: partsNeed([]),
+      decide: (work) => pictureOf(requireInstance(work, instanceId)),
+    })
+    return writePicture(write, partsNeed, (work) => requireInstance(work, instanceId), picture)
+  })
 }
 
-/** The instance is gone with all its resources. Its history stays. */
+/** The instance is gone with all its resources, which may be more than one part. Its history stays. */
 export function removeInstance(instanceId: string): Command<{ readonly revision: number; readonly verdict: Verdict }> {
-  return {
-    needs: { orchestrated: [{ contexts: [instanceId], whole: true }] },
-    *decide(work) {
-      const { instance, rollout, deployment } = requireInstance(work, instanceId)
-      const before = work.revision()
-      const component = rollout.compositeApp ?? rollout.name
-      const updated: Instance = { ...instance, goal: 'TERMINATE', reportedState: 'REMOVED' }
-      work.orchestration.putInstance(updated)
-      for (const known of work.orchestration.resourcesOf(deployment.key, component)) {
-        if (known.goneAt !== null) continue
-        const goneAt = known.sync === null ? work.moment().at : null
-        const sync = known.sync === null ? null : 'DELETED'
-        const next = { ...known, sync, presence: 'NOT_PRESENT', goneAt, detailHash: null } as const
-        putResource(work, updated, known, assess(next, known), { detail: null })
-        yield
-      }
-      followDeployment(work, rollout, updated, deployment.targetKey, deployment.key)
-      followInstance(work, rollout.key, updated.key)
-      return { revision: work.revision(), verdict: work.revision() > before ? 'APPLIED' : 'UNCHANGED' }
-    },
-  }
+  return inParts(async (write) => {
+    const partsNeed = partNeeds({}, { contexts: [instanceId], whole: 'without resources' })
+    const { before, deploymentKey, component } = await write({
+      needs: partsNeed([]),
+      decide(work) {
+        const { instance, rollout, deploymentKey } = requireInstance(work, instanceId)
+        work.orchestration.putInstance({ ...instance, goal: 'TERMINATE', reportedState: 'REMOVED' })
+        return { before: work.revision(), deploymentKey, component: componentOf(rollout) }
+      },
+    })
+    const revision = await writeResources(write, partsNeed, { deploymentKey, component }, [], {
+      at: (work) => requireInstance(work, instanceId),
+      put: () => 0,
+      miss: removeResource,
+    })
+    return { revision, verdict: revision > before ? 'APPLIED' : 'UNCHANGED' }
+  })
 }
 
-function* recordResources(
+function removeResource(work: UnitOfWork, { instance }: Place, known: Resource): void {
+  const goneAt = known.sync === null ? work.moment().at : null
+  const sync = known.sync === null ? null : 'DELETED'
+  const next = { ...known, sync, presence: 'NOT_PRESENT', goneAt, detailHash: null } as const
+  putResource(work, instance, known, assess(next, known), { detail: null })
+}
+
+/** Everything of an instance but its resources. */
+function beginInstance(
   work: UnitOfWork,
-  rollout: Rollout,
-  instance: Instance,
-  deploymentKey: number,
-  targetKey: number,
-  { component, resources, reportedState }: BundleInstance,
-): Paced<void> {
+  fact: BundleInstance,
+): { readonly place: Place; readonly before: number; readonly isNew: boolean } {
+  const known = work.orchestration.instanceById(fact.instanceId)
+  if (known) requireBundle(work, known, fact)
+  const before = work.revision()
+  const targetKey = work.ensureTarget('CLOUD_REGION', '', fact.cloudRegion).key
+  const rollout = work.ensureRollout(fact.rollout)
+  const instance: Instance = {
+    ...(known ?? newInstance(work, rollout, fact)),
+    rolloutKey: rollout.key,
+    goal: fact.isEnding ? 'TERMINATE' : 'INSTANTIATE',
+    reportedState: fact.reportedState,
+  }
+  const [deployment = null] = known ? work.deploymentsOfInstance(known.key) : []
+  if (known) work.orchestration.putInstance(instance)
+  else work.recordInstance(instance, { kind: 'INSTANCE_STATUS_CHANGED', fromStatus: null, toStatus: instance.status })
+  if (deployment && deployment.rolloutKey !== rollout.key)
+    work.apply(deployment, applyMoveToRollout(deployment, rollout, work.moment()), null)
+  const deploymentKey = deployment?.key ?? work.newKey()
+  return { place: { rollout, instance, targetKey, deploymentKey }, before, isNew: !known }
+}
+
+function placeIn(work: UnitOfWork, instanceKey: number, deploymentKey: number, cloudRegion: string): Place {
+  const instance = work.orchestration.instance(instanceKey)
+  const rollout = instance && work.rolloutByKey(instance.rolloutKey)
+  if (!rollout) throw new Error(`instance ${instanceKey} was not loaded`)
+  return { rollout, instance, targetKey: work.ensureTarget('CLOUD_REGION', '', cloudRegion).key, deploymentKey }
+}
+
+function putListed(work: UnitOfWork, place: Place, fact: BundleInstance, item: ObjectName): number {
+  const { rollout, instance, targetKey, deploymentKey } = place
+  const { component, reportedState } = fact
   const { orchestration } = work
+  const known = matchResource(orchestration.resourcesLike(deploymentKey, component, item), item)
+  const base =
+    known ?? blankResource(work.newKey(), rollout, instance, deploymentKey, targetKey, { ...item, component })
   const isSeen = orchestration.bundle(instance.key, targetKey, component) !== null
-  const listed = new Set<number>()
-  for (const item of resources) {
-    const known = matchResource(orchestration.resourcesLike(deploymentKey, component, item), item)
-    const base =
-      known ?? blankResource(work.newKey(), rollout, instance, deploymentKey, targetKey, { ...item, component })
-    listed.add(base.key)
-    const presence = base.presence === 'UNKNOWN' && isSeen ? 'NOT_PRESENT' : base.presence
-    const next = {
-      ...base,
-      version: item.version || base.version,
-      namespace: base.namespace ?? item.namespace,
-      sync: syncOf(reportedState, base.sync),
-      presence,
-      goneAt: null,
-    } as const
-    putResource(work, instance, known, assess(next, base), {})
-    yield
-  }
-  for (const known of orchestration.resourcesOf(deploymentKey, component)) {
-    if (listed.has(known.key) || known.goneAt !== null || known.sync === null) continue
-    const goneAt = known.presence === 'PRESENT' ? null : work.moment().at
-    putResource(work, instance, known, assess({ ...known, sync: null, goneAt }, known), {})
-    yield
-  }
+  const next = {
+    ...base,
+    version: item.version || base.version,
+    namespace: base.namespace ?? item.namespace,
+    sync: syncOf(reportedState, base.sync),
+    presence: base.presence === 'UNKNOWN' && isSeen ? 'NOT_PRESENT' : base.presence,
+    goneAt: null,
+  } as const
+  putResource(work, instance, known, assess(next, base), {})
+  return base.key
+}
+
+/** The list of the instance does not have it any more. */
+function endListed(work: UnitOfWork, { instance }: Place, known: Resource): void {
+  if (known.goneAt !== null || known.sync === null) return
+  const goneAt = known.presence === 'PRESENT' ? null : work.moment().at
+  putResource(work, instance, known, assess({ ...known, sync: null, goneAt }, known), {})
+}
+
+function reported(work: UnitOfWork, { instance }: Place, before: number, isNew: boolean): BundleReported {
+  const verdict = work.revision() > before ? 'APPLIED' : 'UNCHANGED'
+  return { revision: work.revision(), instanceKey: instance.key, verdict, isNew }
+}
+
+function componentOf(rollout: Rollout): string {
+  return rollout.compositeApp ?? rollout.name
 }
 
 /** A k8splugin gives one status for all resources, an orchestrator one for each resource. */
@@ -167,7 +216,7 @@ function requireBundle(work: UnitOfWork, known: Instance, fact: BundleInstance):
     throw conflict('request.cloud-region', `instance ${known.instanceId} runs on ${region}: it cannot move`)
 }
 
-function requireInstance(work: UnitOfWork, instanceId: string) {
+function requireInstance(work: UnitOfWork, instanceId: string): Place {
   const instance = work.orchestration.instanceById(instanceId)
   const rollout = instance && work.rolloutByKey(instance.rolloutKey)
   const [deployment] = instance ? work.deploymentsOfInstance(instance.key) : []
@@ -176,7 +225,7 @@ function requireInstance(work: UnitOfWork, instanceId: string) {
       'NOT_FOUND_YET',
       `there is no instance ${instanceId}: PUT /v1/instance/${instanceId} makes it`,
     )
-  return { instance, rollout, deployment }
+  return { instance, rollout, targetKey: deployment.targetKey, deploymentKey: deployment.key }
 }
 
 function newInstance(work: UnitOfWork, rollout: Rollout, { instanceId, reportedState }: BundleInstance): Instance {

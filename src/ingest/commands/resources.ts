@@ -1,29 +1,23 @@
 /** Resources that an orchestrator applies and that a cluster shows: one model, two sources (docs/wire.md §2.3). */
 import { DomainError } from '../../domain/errors.ts'
 import type { Instance } from '../../domain/instance.ts'
-import type { AppliedResource, ObservedObject } from '../../domain/orchestrated-facts.ts'
+import type { AppliedResource } from '../../domain/orchestrated-facts.ts'
 import type { Verdict } from '../../domain/report.ts'
 import type { Resource } from '../../domain/resource.ts'
 import type { LifecycleRolloutName, Rollout } from '../../domain/rollout.ts'
 import type { Connectivity, TargetName } from '../../domain/target.ts'
-import { eachPaced, type Paced } from '../../limits/pace.ts'
-import type { Command } from '../command.ts'
+import { eachPaced } from '../../limits/pace.ts'
+import { type Command, inParts, partSize } from '../command.ts'
 import { followDeployment, followInstance } from '../instances.ts'
-import { assess, blankResource, matchResource, putResource, withAssessment } from '../resources.ts'
+import { assess, blankResource, matchResource, putResource } from '../resources.ts'
 import type { UnitOfWork } from '../unit-of-work.ts'
+import { applyPicture, deploymentKeyOf, type Picture, type Place, partNeeds, writePicture } from './pictures.ts'
 
-/** A complete snapshot of a component on a cluster. A resource that is not listed does not exist there. */
-export interface Picture {
+/** A snapshot of a component on a cluster. */
+export interface StateSnapshot extends Picture {
   /** The status context in the labels of the resources, or the id of an instance. */
   readonly context: string
-  readonly component: string
   readonly target: TargetName
-  /** The version of the custom resource. An older version of the same one is STALE. Null: unknown, so the snapshot is the newest. */
-  readonly uid: string | null
-  readonly resourceVersion: string | null
-  readonly objects: readonly ObservedObject[]
-  /** Whether the source can show objects of that kind, also when it lists none. */
-  readonly canShow: (group: string, kind: string) => boolean
 }
 
 export interface ResourcesReported {
@@ -37,54 +31,161 @@ export function reportResources(
   instanceId: string,
   items: readonly AppliedResource[],
 ): Command<ResourcesReported> {
-  const places = new Map<string, { target: TargetName; component: string; names: Set<string> }>()
-  for (const { target, component, name: resource } of items) {
-    const id = JSON.stringify([target, component])
-    const place = places.get(id) ?? { target, component, names: new Set<string>() }
-    places.set(id, place)
-    place.names.add(resource)
-  }
-  const components = [...places.values()].map((place) => ({ ...place, names: [...place.names] }))
+  const hasFailed = items.some(({ sync }) => sync === 'FAILED')
+  if (items.length <= partSize)
+    return reportPart(name, instanceId, { items, hasFailed, begun: null, isContinued: false, isLast: true })
+  return inParts(async (write) => {
+    const places = items.map((item, index) => ({ item, index, place: JSON.stringify(item.target) }))
+    // By target: the state of a deployment is computed once, after its last resource.
+    const ordered = [...Map.groupBy(places, ({ place }) => place).values()].flat()
+    const verdicts: Verdict[] = []
+    let [revision, begun]: [number, number | null] = [0, null]
+    for (let first = 0; first < ordered.length; first += partSize) {
+      const part = ordered.slice(first, first + partSize)
+      const next = ordered[first + partSize]
+      const written: PartReported = await write(
+        reportPart(name, instanceId, {
+          items: part.map(({ item }) => item),
+          hasFailed,
+          begun,
+          isContinued: next !== undefined && next.place === part.at(-1)?.place,
+          isLast: next === undefined,
+        }),
+      )
+      part.forEach(({ index }, n) => {
+        const verdict = written.verdicts[n]
+        if (verdict) verdicts[index] = verdict
+      })
+      revision = written.revision
+      begun = written.begun
+    }
+    return { revision, verdicts }
+  })
+}
+
+/** A part of the resources of a command. */
+interface ReportedPart {
+  readonly items: readonly AppliedResource[]
+  /** Whether any resource of the command has failed. */
+  readonly hasFailed: boolean
+  /** The key of the deployment on the first target, if an earlier part has resources of it. */
+  readonly begun: number | null
+  /** Whether the next part has resources of the last target. */
+  readonly isContinued: boolean
+  readonly isLast: boolean
+}
+
+interface PartReported extends ResourcesReported {
+  /** The key of the deployment that is continued. */
+  readonly begun: number | null
+}
+
+function reportPart(
+  name: LifecycleRolloutName,
+  instanceId: string,
+  { items, hasFailed, begun, isContinued, isLast }: ReportedPart,
+): Command<PartReported> {
+  const components = componentsOf(items)
+  const target = items[0]?.target
+  const continued = begun === null ? [] : components.filter((one) => isSame(one.target, target))
+  const resources = continued.map(({ component, names }) => ({
+    ...{ deploymentKey: begun ?? 0, component },
+    wanted: { names },
+  }))
   return {
     needs: {
       rollouts: [name],
       targets: components.map(({ target }) => target),
-      orchestrated: [{ rollout: name, contexts: [instanceId], components }],
+      orchestrated: [{ rollout: name, contexts: [instanceId], components, resources }],
     },
     *decide(work) {
       const { rollout, instances } = requireInstances(work, name, instanceId, 'own')
       const [instance] = instances
       if (!instance) throw notYet(`it has no instance ${instanceId} yet`)
       const touched = new Map<number, number>()
+      if (begun !== null && target) touched.set(work.ensureTarget(target.kind, target.provider, target.name).key, begun)
       const verdicts = yield* eachPaced(items, (item) => applyItem(work, rollout, instance, item, touched))
-      if (!instance.hasFailed && items.some(({ sync }) => sync === 'FAILED'))
-        work.orchestration.putInstance({ ...instance, hasFailed: true })
-      yield* followAll(work, rollout, instance, touched)
-      return { revision: work.revision(), verdicts }
+      if (!instance.hasFailed && hasFailed) work.orchestration.putInstance({ ...instance, hasFailed: true })
+      const last = isContinued ? [...touched].at(-1) : undefined
+      if (last) touched.delete(last[0])
+      for (const [targetKey, deploymentKey] of touched) {
+        const latest = work.orchestration.instance(instance.key) ?? instance
+        followDeployment(work, work.rolloutByKey(rollout.key) ?? rollout, latest, targetKey, deploymentKey)
+        yield
+      }
+      if (isLast) followInstance(work, rollout.key, instance.key)
+      return { revision: work.revision(), verdicts, begun: last?.[1] ?? null }
     },
   }
+}
+
+function isSame(a: TargetName, b: TargetName | undefined): boolean {
+  return a.kind === b?.kind && a.provider === b.provider && a.name === b.name
+}
+
+function componentsOf(items: readonly AppliedResource[]) {
+  const places = new Map<string, { target: TargetName; component: string; names: Set<string> }>()
+  for (const { target, component, name } of items) {
+    const id = JSON.stringify([target, component])
+    const place = places.get(id) ?? { target, component, names: new Set<string>() }
+    places.set(id, place)
+    place.names.add(name)
+  }
+  return [...places.values()].map((place) => ({ ...place, names: [...place.names] }))
 }
 
 /** Applies a cluster's snapshot of a component to the newest instance of its context, and to the instances that it updated. */
 export function reportStateSnapshot(
   name: LifecycleRolloutName,
-  picture: Picture,
+  snapshot: StateSnapshot,
 ): Command<{ readonly revision: number; readonly verdict: Verdict }> {
-  const { context, target, component } = picture
-  return {
-    needs: {
-      rollouts: [name],
-      targets: [target],
-      orchestrated: [{ rollout: name, contexts: [context], components: [{ target, component, names: 'all' }] }],
-    },
-    *decide(work) {
-      const { rollout, instances } = requireInstances(work, name, context, 'shared')
-      const targetKey = work.ensureTarget(target.kind, target.provider, target.name).key
-      const verdicts: Verdict[] = []
-      for (const instance of instances) verdicts.push(yield* applyPicture(work, rollout, instance, targetKey, picture))
-      return { revision: work.revision(), verdict: strongest(verdicts) }
-    },
-  }
+  const { context, target, component } = snapshot
+  const targetKeyOf = (work: UnitOfWork): number => work.ensureTarget(target.kind, target.provider, target.name).key
+  const place = (names: 'all' | readonly string[]) => ({
+    rollout: name,
+    contexts: [context],
+    components: [{ target, component, names }],
+  })
+  const needs = { rollouts: [name], targets: [target] }
+  if (snapshot.objects.length <= partSize)
+    return {
+      needs: { ...needs, orchestrated: [place('all')] },
+      *decide(work) {
+        const { rollout, instances } = requireInstances(work, name, context, 'shared')
+        const targetKey = targetKeyOf(work)
+        const verdicts: Verdict[] = []
+        for (const instance of instances) {
+          const deploymentKey = deploymentKeyOf(work, instance, targetKey)
+          verdicts.push(yield* applyPicture(work, { rollout, instance, targetKey, deploymentKey }, snapshot))
+        }
+        return { revision: work.revision(), verdict: strongest(verdicts) }
+      },
+    }
+  return inParts(async (write) => {
+    const partsNeed = partNeeds(needs, place([]))
+    const keys = await write({
+      needs: partsNeed([]),
+      decide: (work) => requireInstances(work, name, context, 'shared').instances.map(({ key }) => key),
+    })
+    const verdicts: Verdict[] = []
+    let revision = 0
+    for (const key of keys) {
+      const at = (work: UnitOfWork, deploymentKey: number | null): Place => {
+        const { rollout, instances } = requireInstances(work, name, context, 'shared')
+        const instance = instances.find((one) => one.key === key)
+        if (!instance) throw new Error(`instance ${key} was not loaded`)
+        const targetKey = targetKeyOf(work)
+        return {
+          ...{ rollout, instance, targetKey },
+          deploymentKey: deploymentKey ?? deploymentKeyOf(work, instance, targetKey),
+        }
+      }
+      const written = await writePicture(write, partsNeed, at, snapshot)
+      verdicts.push(written.verdict)
+      revision = written.revision
+    }
+    return { revision, verdict: strongest(verdicts) }
+  })
 }
 
 /** Records the connectivity of a cluster. Creates the cluster if it is unknown. */
@@ -157,93 +258,6 @@ function applyItem(
     appliedDetailHash: item.detail === undefined ? base.appliedDetailHash : (item.detail?.hash ?? null),
   }
   return putResource(work, instance, known, assess(next, base), { appliedDetail: item.detail })
-}
-
-export function* applyPicture(
-  work: UnitOfWork,
-  rollout: Rollout,
-  instance: Instance,
-  targetKey: number,
-  picture: Picture,
-): Paced<Verdict> {
-  const { component, uid, resourceVersion } = picture
-  const { orchestration } = work
-  const bundle = orchestration.bundle(instance.key, targetKey, component)
-  if (bundle && bundle.uid === uid && isOlder(resourceVersion, bundle.resourceVersion)) return 'STALE'
-  orchestration.putBundle({
-    instanceKey: instance.key,
-    targetKey,
-    component,
-    uid,
-    resourceVersion,
-    receivedAt: work.now,
-  })
-
-  const deploymentKey = deploymentKeyOf(work, instance, targetKey)
-  const listed = new Set<number>()
-  const shown = new Set<string>()
-  const before = work.revision()
-  for (const object of picture.objects) {
-    shown.add(kindOf(object))
-    const known = matchResource(orchestration.resourcesLike(deploymentKey, component, object), object)
-    const base =
-      known ?? blankResource(work.newKey(), rollout, instance, deploymentKey, targetKey, { ...object, component })
-    listed.add(base.key)
-    const next: Resource = {
-      ...base,
-      version: object.version || base.version,
-      namespace: base.namespace ?? object.namespace,
-      presence: 'PRESENT',
-      showable: true,
-      goneAt: null,
-      detailHash: object.detail?.hash ?? null,
-    }
-    putResource(work, instance, known, withAssessment(next, object.assessment), { detail: object.detail })
-    yield
-  }
-  for (const known of orchestration.resourcesOf(deploymentKey, component)) {
-    if (listed.has(known.key) || known.goneAt !== null) continue
-    const showable = known.showable || shown.has(kindOf(known)) || picture.canShow(known.group, known.kind)
-    const goneAt = known.sync === null ? work.moment().at : null
-    const presence = showable ? 'NOT_PRESENT' : 'UNKNOWN'
-    putResource(work, instance, known, assess({ ...known, presence, showable, goneAt, detailHash: null }, known), {
-      detail: null,
-    })
-    yield
-  }
-  yield* followAll(work, rollout, instance, new Map([[targetKey, deploymentKey]]))
-  return work.revision() > before ? 'APPLIED' : 'UNCHANGED'
-}
-
-function* followAll(
-  work: UnitOfWork,
-  rollout: Rollout,
-  instance: Instance,
-  touched: ReadonlyMap<number, number>,
-): Paced<void> {
-  for (const [targetKey, deploymentKey] of touched) {
-    const latest = work.rolloutByKey(rollout.key) ?? rollout
-    followDeployment(work, latest, work.orchestration.instance(instance.key) ?? instance, targetKey, deploymentKey)
-    yield
-  }
-  followInstance(work, rollout.key, instance.key)
-}
-
-function deploymentKeyOf(work: UnitOfWork, instance: Instance, targetKey: number): number {
-  // Its deployments on all targets may be thousands.
-  const known = work
-    .deploymentsOn(instance.instanceId, targetKey)
-    .find(({ instanceKey }) => instanceKey === instance.key)
-  return known?.key ?? work.newKey()
-}
-
-function kindOf({ group, kind }: { readonly group: string; readonly kind: string }): string {
-  return `${group}/${kind}`
-}
-
-function isOlder(version: string | null, known: string | null): boolean {
-  if (version === null || known === null || !/^\d+$/.test(version) || !/^\d+$/.test(known)) return false
-  return BigInt(version) < BigInt(known)
 }
 
 function strongest(verdicts: readonly Verdict[]): Verdict {

@@ -73,14 +73,23 @@ export interface OrchestratedNeed {
   readonly contexts: readonly string[]
   /** Also the actions on the rollout, and every deployment of those instances and of the current one. */
   readonly actions?: boolean
-  /** Also all deployments and resources of the instances. */
-  readonly whole?: boolean
+  /** Also all deployments of the instances, with or without their resources. */
+  readonly whole?: 'with resources' | 'without resources'
   /** The deployments of its instances on these targets, with the resources of these components: all, or those with these names. */
   readonly components?: readonly {
     readonly target: TargetName
     readonly component: string
     readonly names: readonly string[] | 'all'
   }[]
+  /** Resources of deployments by key. A part of a command needs them of a deployment that an earlier part has named but not yet written. */
+  readonly resources?: readonly ResourceNeed[]
+}
+
+/** Those with these names, gone ones too, or the next `limit` by key that are not gone. */
+export interface ResourceNeed {
+  readonly deploymentKey: number
+  readonly component: string
+  readonly wanted: { readonly names: readonly string[] } | { readonly after: number; readonly limit: number }
 }
 
 export interface DeploymentNeed {

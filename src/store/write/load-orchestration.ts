@@ -51,12 +51,24 @@ const resourcesNamed = `select r.* from ${placesWith(', component text, names js
   where d.instance_key = x."instanceKey"`
 const resourcesOfInstances = `select r.* from resources r
   where r.instance_key in (select x::bigint from json_array_elements_text($1::text::json) x)`
+const resourcesNamedIn = `select r.* from json_to_recordset($1::text::json) as x("deploymentKey" bigint, component text, names json)
+  cross join lateral json_array_elements_text(x.names) as n(resource)
+  cross join lateral (select r.* from resources r
+    where r.deployment_key = x."deploymentKey" and r.component = x.component and r.name = n.resource offset 0) r`
+const resourcesAfter = `select r.* from json_to_recordset($1::text::json) as x("deploymentKey" bigint, component text, after bigint, "limit" int)
+  cross join lateral (select r.* from resources r
+    where r.deployment_key = x."deploymentKey" and r.component = x.component and r.key > x.after and r.gone_at is null
+    order by r.key limit x."limit") r`
 const bundlesOfInstances = `select b.* from bundles b
   where b.instance_key in (select x::bigint from json_array_elements_text($1::text::json) x)`
 const rolloutsText = `select r.* from rollouts r
   where r.key in (select x::bigint from json_array_elements_text($1::text::json) x)`
 const talliesText = `select t.* from json_array_elements_text($1::text::json) x
   cross join lateral (select t.* from resource_tallies t where t.owner_key = x::bigint offset 0) t`
+/** The state of an instance depends on sums over its thousands of components, and not on their tallies. */
+const sumsText = `select x::bigint as owner_key, '' as component, t.sync, 'UNKNOWN' as presence, 'UNKNOWN' as readiness, true as showable, t.n
+  from json_array_elements_text($1::text::json) x
+  cross join lateral (select t.sync, sum(t.n)::int as n from resource_tallies t where t.owner_key = x::bigint group by t.sync offset 0) t`
 
 export async function loadOrchestration(
   session: Reader,
@@ -78,43 +90,72 @@ export async function loadOrchestration(
 
   // For a rollout with actions, also the newest instance, and the predecessor of a wanted instance.
   const acted = needs.some((need) => need.actions) ? newestOfEach(instances) : []
-  const wholeIds = new Set(needs.flatMap((need) => (need.whole ? need.contexts : [])))
-  const wholes = instances.filter(({ instanceId }) => wholeIds.has(instanceId))
+  const wholesOf = (wanted: readonly OrchestratedNeed[]): Instance[] => {
+    const ids = new Set(wanted.flatMap((need) => need.contexts))
+    return instances.filter(({ instanceId }) => ids.has(instanceId))
+  }
+  const wholes = wholesOf(needs.filter((need) => need.whole))
   const whole = [...new Set([...(needs.some((need) => need.actions) ? [...meant, ...acted] : []), ...wholes])]
   const components = needs.flatMap((need) => need.components ?? [])
   const at = meant.flatMap(({ key: instanceKey, instanceId }) =>
     components.map(({ target, component, names }) => ({ instanceKey, instanceId, ...target, component, names })),
   )
   const named = at.filter(({ names }) => names !== 'all')
+  const byKey = needs.flatMap((need) => need.resources ?? [])
   const keysOf = (list: readonly Instance[]): number[] => list.map(({ key }) => key)
-  const [rolloutRows, wholeRows, placedRows, bundleRows, wholeBundles, wholeResources, allRows, namedRows] =
-    await Promise.all([
-      ask<RolloutRecord>(rolloutsText, [...new Set(wholes.map(({ rolloutKey }) => rolloutKey))]),
-      ask<DeploymentRecord>(
-        deploymentsOfInstances,
-        whole.map(({ key }) => key),
-      ),
-      ask<DeploymentRecord>(deploymentsAt, unique(at.map(({ component, names, ...place }) => place))),
-      ask<BundleRecord>(bundlesAt, unique(at.map(({ component, names, ...place }) => place))),
-      ask<BundleRecord>(bundlesOfInstances, keysOf(wholes)),
-      ask<ResourceRecord>(resourcesOfInstances, keysOf(wholes)),
-      ask<ResourceRecord>(
-        resourcesOf,
-        unique(at.filter(({ names }) => names === 'all').map(({ names, ...place }) => place)),
-      ),
-      ask<ResourceRecord>(resourcesNamed, named),
-    ])
+  const [
+    rolloutRows,
+    wholeRows,
+    placedRows,
+    bundleRows,
+    wholeBundles,
+    wholeResources,
+    allRows,
+    namedRows,
+    ...rowsByKey
+  ] = await Promise.all([
+    ask<RolloutRecord>(rolloutsText, [...new Set(wholes.map(({ rolloutKey }) => rolloutKey))]),
+    ask<DeploymentRecord>(
+      deploymentsOfInstances,
+      whole.map(({ key }) => key),
+    ),
+    ask<DeploymentRecord>(deploymentsAt, unique(at.map(({ component, names, ...place }) => place))),
+    ask<BundleRecord>(bundlesAt, unique(at.map(({ component, names, ...place }) => place))),
+    ask<BundleRecord>(bundlesOfInstances, keysOf(wholes)),
+    ask<ResourceRecord>(
+      resourcesOfInstances,
+      keysOf(wholesOf(needs.filter((need) => need.whole === 'with resources'))),
+    ),
+    ask<ResourceRecord>(
+      resourcesOf,
+      unique(at.filter(({ names }) => names === 'all').map(({ names, ...place }) => place)),
+    ),
+    ask<ResourceRecord>(resourcesNamed, named),
+    ask<ResourceRecord>(
+      resourcesNamedIn,
+      byKey.flatMap(({ wanted, ...place }) => ('names' in wanted ? [{ ...place, ...wanted }] : [])),
+    ),
+    ask<ResourceRecord>(
+      resourcesAfter,
+      byKey.flatMap(({ wanted, ...place }) => ('after' in wanted ? [{ ...place, ...wanted }] : [])),
+    ),
+  ])
   const deployments = [...new Map([...wholeRows, ...placedRows].map((row) => [row.key, toDeployment(row)])).values()]
   // The status of an instance depends on its own tally and on the tally of its successor, which belongs to the same rollout.
-  const owners = [...instances, ...deployments].map(({ key }) => key)
-  const tallyRows = await ask<TallyRecord>(talliesText, owners)
-  const resources = new Map([...wholeResources, ...allRows, ...namedRows].map((row) => [row.key, toResource(row)]))
+  const owners = new Set([...deployments.map(({ key }) => key), ...byKey.map(({ deploymentKey }) => deploymentKey)])
+  const tallyRows = await Promise.all([
+    ask<TallyRecord>(sumsText, keysOf(instances)),
+    ask<TallyRecord>(talliesText, [...owners]),
+  ])
+  const resources = new Map(
+    [...wholeResources, ...allRows, ...namedRows, ...rowsByKey.flat()].map((row) => [row.key, toResource(row)]),
+  )
   return {
     instances,
     actions: actionRows.map(toAction),
     deployments,
     resources: [...resources.values()],
-    tallies: tallyRows.map(toTally),
+    tallies: tallyRows.flat().map(toTally),
     bundles: [...bundleRows, ...wholeBundles].map(toBundle),
     rollouts: rolloutRows.map(toRollout),
   }
