@@ -68,6 +68,7 @@ function serveWith(program: GitProgram, { config, history, limits, refuse, log, 
   const folder = createFolder(config.directory)
   const all = createCallerSemaphore(limits.processes)
   const each = createCallerSemaphore(mostOfOne)
+  const readAhead = createReadAhead()
   let isClosing = false
 
   /** Waits for a free process slot, for a limited time. */
@@ -203,16 +204,28 @@ function keyOf(listing: string, { version, at }: Stamp): string {
 }
 
 /** Bytes that are buffered for a slow client, so that it does not occupy a process. Almost every answer fits. */
-const mostAhead = 4 << 20
+export const mostAhead = 4 << 20
+/** Slow clients at once with that much. What is beyond occupies its process: otherwise a thousand slow devices take gigabytes. */
+export const mostAheadAtOnce = 16
 
 /** An interrupted answer ends with an error, so that it does not look complete. */
-function readAhead(output: Readable, signal: AbortSignal): Readable {
-  const ahead = new PassThrough({
-    highWaterMark: mostAhead,
-    flush: (callback) => callback(signal.aborted ? signal.reason : null),
-  })
-  pipeline(output, ahead).catch(() => undefined)
-  return ahead
+function createReadAhead(): (output: Readable, signal: AbortSignal) => Readable {
+  let held = 0
+  return (output, signal) => {
+    const isHeld = held < mostAheadAtOnce
+    const ahead = new PassThrough({
+      ...(isHeld && { readableHighWaterMark: mostAhead }),
+      flush: (callback) => callback(signal.aborted ? signal.reason : null),
+    })
+    if (isHeld) {
+      held += 1
+      ahead.once('close', () => {
+        held -= 1
+      })
+    }
+    pipeline(output, ahead).catch(() => undefined)
+    return ahead
+  }
 }
 
 /** Waits for the first output of Git. A defect of the repository shows before that. */

@@ -1,12 +1,13 @@
 /** What it may use, and what it leaves behind. */
 import { spawnSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import type { Readable } from 'node:stream'
+import type { Duplex, Readable } from 'node:stream'
 import { buffer, text } from 'node:stream/consumers'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { createGit, type Git } from '../../src/git/git.ts'
+import { createGit, type Git, mostAhead, mostAheadAtOnce } from '../../src/git/git.ts'
 import { createRefuse, type GitLimits } from '../../src/limits/limits.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { hasGit, whyNoGit } from '../support/git-client.ts'
@@ -79,6 +80,45 @@ describe.skipIf(!hasGit)(hasGit ? 'git' : `git: skipped, ${whyNoGit}`, () => {
     expect(await pack(played)).toBe(packed)
     slow.go()
     await slow.told
+  })
+
+  it('holds for clients that do not read as much as one limit allows, and no more for very many of them', async () => {
+    const played = await play({ processes: 2 * mostAheadAtOnce })
+    const devices = Array.from({ length: mostAheadAtOnce + 2 }, (_, n) => `slow-${n}`)
+    // Random text: what compresses well is no large answer.
+    const large = randomBytes(1.2 * mostAhead).toString('base64')
+    for (const device of devices) played.history.declare(device, { large })
+    const held: Readable[] = []
+    const { promise: going, resolve: go } = Promise.withResolvers<void>()
+    const told: Promise<void>[] = []
+    for (const device of devices) {
+      const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
+      const [, id] = /([0-9a-f]{40}) HEAD/.exec(await refs(played, device)) ?? []
+      const body = Buffer.from(`0032want ${id}\n00000009done\n`)
+      const send = async (output: Readable) => {
+        held.push(output)
+        begin()
+        await going
+        await buffer(output)
+      }
+      told.push(played.git.uploadPack(device, { protocol: 0, body, signal: never }, send))
+      await begun
+    }
+    // Bytes of both sides of the stream. A chunk of the pipe may be beyond the mark.
+    const sizes = () => held.map((one) => one.readableLength + (one as unknown as Duplex).writableLength)
+    await expect
+      .poll(() => sizes().filter((size) => size >= mostAhead).length, { timeout: 60_000 })
+      .toBe(mostAheadAtOnce)
+    const chunk = 256 << 10
+    expect(Math.max(...sizes())).toBeLessThan(mostAhead + chunk)
+    expect(sizes().reduce((sum, size) => sum + size)).toBeLessThan(mostAheadAtOnce * mostAhead + devices.length * chunk)
+    go()
+    await Promise.all(told)
+    // The next one has what they had.
+    const next = hold(played, 'next')
+    await next.begun
+    next.go()
+    await next.told
   })
 
   it('has two at once for one device, and as many others as there is room for', async () => {
