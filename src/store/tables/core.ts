@@ -136,6 +136,8 @@ export const rollouts = pgTable(
   (t) => [
     uniqueIndex('rollouts_identity').on(t.kind, t.identity),
     index('rollouts_search').on(sql`lower(name) text_pattern_ops`),
+    // Names never change, so reports pay for it only with a new rollout.
+    index('rollouts_name').on(t.name, t.key),
     // The newest intents: a fleet may have a rollout of its own for each deployment.
     index('rollouts_newest').on(t.key).where(sql`kind <> 'MARGO_DEPLOYMENT'`),
   ],

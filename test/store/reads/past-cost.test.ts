@@ -8,7 +8,7 @@ import type { Database, Session } from '../../../src/store/database.ts'
 import { audit } from '../../../src/store/read/audit.ts'
 import type { DeploymentFilter } from '../../../src/store/read/deployment-filter.ts'
 import { countConvergence, countDeployments, pageDeployments } from '../../../src/store/read/deployments.ts'
-import { newestFirst } from '../../../src/store/read/rollouts/rollout-order.ts'
+import { newestFirst, type RolloutOrder } from '../../../src/store/read/rollouts/rollout-order.ts'
 import { countRollouts, pageRollouts } from '../../../src/store/read/rollouts/rollouts.ts'
 import { openFresh } from '../../support/databases.ts'
 import { stores } from '../../support/stores.ts'
@@ -147,13 +147,21 @@ describe.each(stores)('counts in the past on $name', (store) => {
     await fill(database, base)
     await database.session.run(`update rollouts set kind = 'MARGO_DEPLOYMENT' where key <> ${spring}`)
     const page = { size: 20, after: null, before: null, backward: false }
-    for (const at of [base + size, base + size + 12_345, base + 2 * size]) {
-      const { answer, buffers } = await buffersOf(database, (s) => pageRollouts(s, {}, page, newestFirst, at))
-      expect(answer.edges.map(({ node }) => node.key)).toEqual(
-        Array.from({ length: 20 }, (_, n) => spring + size - 1 - 2 * n),
-      )
+    const keys = [spring, ...Array.from({ length: size / 2 }, (_, n) => spring + 1 + 2 * n)]
+    const byName = keys.toSorted((a, b) => (String(a) < String(b) ? -1 : 1))
+    const orders: readonly (readonly [RolloutOrder, readonly number[]])[] = [
+      [newestFirst, keys.toReversed()],
+      [{ field: 'NAME', descending: false }, byName],
+      [{ field: 'NAME', descending: true }, byName.toReversed()],
+    ]
+    const wanted = [base + size, base + size + 12_345, base + 2 * size].flatMap((at) =>
+      orders.map(([order, sorted]) => ({ at, order, sorted })),
+    )
+    for (const { at, order, sorted } of wanted) {
+      const { answer, buffers } = await buffersOf(database, (s) => pageRollouts(s, {}, page, order, at))
+      expect(answer.edges.map(({ node }) => node.key)).toEqual(sorted.slice(0, 20))
       // To unwind all that have changed since takes 100,000 and more.
-      expect([at - base, buffers < 2_500, buffers]).toEqual([at - base, true, buffers])
+      expect([at - base, order, buffers < 2_500, buffers]).toEqual([at - base, order, true, buffers])
     }
     const { answer, buffers } = await buffersOf(database, (s) =>
       countRollouts(s, {}, base + size, 1_000).catch((error: Error) => error.message),

@@ -11,7 +11,7 @@ const RolloutConnection = implementConnection('Rollout', () => Rollout, 'rollout
 const RolloutOrderFieldEnum = builder.enumType('RolloutOrderField', {
   description: 'What rollouts are ordered by. A rollout without the time counts as the oldest.',
   values: {
-    CREATED: { description: 'When it was created. The only order with an index: any other sorts all rollouts.' },
+    CREATED: { description: 'When it was created. It and NAME have an index: any other order sorts all rollouts.' },
     STARTED: { description: 'When it started.' },
     CHANGED: { description: 'When it last changed.' },
     FINISHED: { description: 'When it finished.' },
@@ -37,7 +37,7 @@ builder.queryFields((t) => ({
     access: 'viewer',
     type: RolloutConnection,
     description:
-      'All rollouts, newest first if no other order is given. Undeclared rollouts are listed while they have deployments. In the past, they can be ordered by CREATED or NAME, and not be filtered by states, statuses, or times other than the creation. If more than 250,000 deployments have changed since then, only pages in the order CREATED without `totalCount`, or of other kinds than MARGO_DEPLOYMENT, are answered, and filters by clusters, labels and `failing` are refused.',
+      'All rollouts, newest first if no other order is given. Undeclared rollouts are listed while they have deployments. In the past, they can be ordered by CREATED or NAME, and not be filtered by states, statuses, or times other than the creation. If more than 250,000 deployments have changed since then, only pages without `totalCount`, or rollouts of other kinds than MARGO_DEPLOYMENT, are answered, and filters by clusters, labels and `failing` are refused.',
     args: {
       filter: t.arg({ type: RolloutFilterRef, description: 'Selects rollouts.' }),
       orderBy: t.arg({ type: RolloutOrderRef, description: 'The order. Absent: newest first.' }),

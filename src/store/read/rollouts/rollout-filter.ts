@@ -154,10 +154,10 @@ export function hasDeployment(reader: Session, condition: SQL): SQL {
 /** Deployments that are unwound for one condition. They take about a second of a processor. */
 export const mostUnwound = 250_000
 
-/** Whether the rollouts of a past revision are found from all deployments that have changed since. `byCreation`: a page in that order. */
-export function unwindsFleet(filter: RolloutFilter, byCreation: boolean): boolean {
+/** Whether the rollouts of a past revision are found from all deployments that have changed since. A page looks its rollouts up. */
+export function unwindsFleet(filter: RolloutFilter, isPage: boolean): boolean {
   const isImplicit = filter.kinds?.includes('MARGO_DEPLOYMENT') ?? true
-  return (isImplicit && !byCreation) || mentions<RolloutCondition>(filter, ['clusters', 'labels', 'label', 'failing'])
+  return (isImplicit && !isPage) || mentions<RolloutCondition>(filter, ['clusters', 'labels', 'label', 'failing'])
 }
 
 /** Throws BAD_USER_INPUT before that many are read. */
@@ -171,6 +171,6 @@ export async function refuseTooMany(session: Session, { revision }: Past, most =
   if ((row?.n ?? 0) > most)
     throw new DomainError(
       'BAD_USER_INPUT',
-      `more than ${most} deployments have changed since that revision, too many to find these rollouts: choose a later revision, other kinds than MARGO_DEPLOYMENT, or a page by CREATED without totalCount`,
+      `more than ${most} deployments have changed since that revision, too many to find these rollouts: choose a later revision, other kinds than MARGO_DEPLOYMENT, or a page without totalCount`,
     )
 }

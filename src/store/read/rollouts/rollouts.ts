@@ -78,8 +78,8 @@ export async function rolloutByName(session: Session, name: RolloutName): Promis
 }
 
 /**
- * Implicit rollouts only while they have a deployment. Only the order of creation has an index: any other sorts all that match. In the past, only
- * creation and name are orders.
+ * Implicit rollouts only while they have a deployment. Only creation and name have an index: any other order sorts all that match. In the past, only
+ * these two are orders.
  */
 export async function pageRollouts(
   session: Session,
@@ -92,15 +92,14 @@ export async function pageRollouts(
   if (asOf !== null && orderBy.field !== 'CREATED' && orderBy.field !== 'NAME')
     throw new DomainError('BAD_USER_INPUT', 'rollouts of the past can be ordered only by CREATED or NAME')
   const past = await pastOf(session, asOf)
-  const byCreation = orderBy.field === 'CREATED'
-  if (past && unwindsFleet(filter, byCreation)) await refuseTooMany(session, past)
+  if (past && unwindsFleet(filter, true)) await refuseTooMany(session, past)
   const pages = await pageOf<RolloutRow, RolloutRecord>(session, {
     parents: [0],
     order,
     page,
     columns: rolloutColumns('page_row'),
     select: (stretch) =>
-      sql`select ${rollouts}.* ${fromListed(session, filter, past, within(order, stretch), byCreation)} ${sorted(order, stretch)}`,
+      sql`select ${rollouts}.* ${fromListed(session, filter, past, within(order, stretch), true)} ${sorted(order, stretch)}`,
     toNode: (row) => toRow(session, row),
   })
   const found = pages.get(0) ?? { edges: [], hasNextPage: false, hasPreviousPage: false }

@@ -1,0 +1,1 @@
+CREATE INDEX "rollouts_name" ON "rollouts" USING btree ("name","key");
