@@ -24,16 +24,19 @@ const plain = [
   'src/dashboard/',
   'src/dialects/',
   'src/domain/',
+  'src/export/',
   'src/feed/',
   'src/git/',
   'src/graphql/',
   'src/ingest/',
   'src/limits/',
+  'src/mqtt/',
   'src/readiness/',
   'src/rest/',
   'src/simulate/',
   'src/sinks/',
   'src/store/',
+  'src/traces/',
 ]
 
 /** "client", "caller", "subscriber" or "operator" says who it is; "receives" or "is refused" says what happens. */

@@ -36,6 +36,12 @@ describe.runIf(findChromium())('names on the dashboard', () => {
         await page.waitForLoadState('networkidle')
         const wide = await page.evaluate(() => document.documentElement.scrollWidth)
         expect({ address, wide }).toEqual({ address, wide: width })
+        if (address !== 'devices') continue
+        const row = page.getByRole('row', { name: /-0001/ })
+        await row.waitFor()
+        // A box whose name is below it is a line higher.
+        const [box, name] = await Promise.all([row.getByRole('checkbox').boundingBox(), row.locator('a').boundingBox()])
+        expect(Math.abs((box?.y ?? 0) - (name?.y ?? 0))).toBeLessThan(12)
       }
       await page.getByText('of 6 deployments installed').waitFor()
       expect(complaints).toEqual([])
