@@ -16,3 +16,17 @@ export function quantile(sorted: readonly number[] | Float64Array, share: number
   const high = sorted[Math.ceil(place)] ?? Number.NaN
   return low + (high - low) * (place - Math.floor(place))
 }
+
+/** The interval that has the true median with a probability of 95 % or more, whatever the distribution (sign test). Null: too few values. */
+export function medianInterval(values: readonly number[]): readonly [number, number] | null {
+  const sorted = values.toSorted((a, b) => a - b)
+  const tosses = sorted.length
+  let [outside, term, left] = [0, 0.5 ** tosses, 0]
+  while (outside + term <= 0.025) {
+    outside += term
+    term *= (tosses - left) / (left + 1)
+    left += 1
+  }
+  const [low, high] = [sorted[left - 1], sorted[tosses - left]]
+  return low === undefined || high === undefined ? null : [low, high]
+}
