@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto'
 import type { Millis, Revision } from '../domain/values.ts'
 import { readHead } from '../store/connection/log-head.ts'
 import type { Database } from '../store/database.ts'
-import { findEnded, findSilent, forgetSignatures, holdLease } from '../store/write/housekeeping.ts'
+import { findEnded, findSilent, forgetBatches, forgetSignatures, holdLease } from '../store/write/housekeeping.ts'
 import { findOverdue, type StallLimits, settleOverdue, shortest } from '../store/write/standstill.ts'
 import { analyzeTable, findUnanalyzed } from '../store/write/statistics.ts'
 import { followed, followSteps, readFollowed } from '../store/write/step-durations.ts'
@@ -47,6 +47,8 @@ export interface MaintenanceOptions {
 
 const day = 24 * 60 * 60 * 1000
 const chunk = 500
+/** Days that the last batch of a server is remembered. A server that was suspended for as long may write its batch twice. */
+const batchDays = 30
 /**
  * Entries that are followed in one statement: more, the longer the duty is behind. Each statement also reads the durations that are known of the steps
  * that it comes by, and those are the same for many entries. The embedded database answers nothing else meanwhile.
@@ -116,6 +118,15 @@ function dutiesOf(options: MaintenanceOptions, signal: AbortSignal): readonly Du
       budget: 5_000,
       async run({ now }) {
         await forgetSignatures(session, now)
+        return true
+      },
+    },
+    {
+      name: 'batches',
+      interval: day,
+      budget: 5_000,
+      async run({ now }) {
+        await forgetBatches(session, now - batchDays * day)
         return true
       },
     },

@@ -129,6 +129,7 @@ describe.each(stores)('a background duty on $name', (store) => {
       .poll(async () => (await verbose()).duties.map(({ name }: { name: string }) => name))
       .toEqual([
         'alerts',
+        'batches',
         'checkpoints',
         'partitions',
         'retention',

@@ -151,6 +151,26 @@ describe.each(stores)('time on $name', (store) => {
     expect(counts).toMatchObject({ installed: 1, removed: 1 })
   })
 
+  it('forgets the batches of servers that ended long ago, and not those of a server that writes', async () => {
+    const { road, keeper, send, pass } = await open(store)
+    const { session } = road.database
+    const servers = async () =>
+      (await session.run<{ id: string }>('select id from batches order by id')).map(({ id }) => id)
+    await send('a')
+    const [own] = await servers()
+    await session.run(
+      `insert into batches (id, at, outcomes) select 'ended', at + interval '1 hour', '{"batch": 7}' from batches`,
+    )
+    const one = keeper()
+    pass(29 * day)
+    await one.tick()
+    expect(await servers()).toEqual(['ended', own].toSorted())
+    await send('b')
+    pass(2 * day)
+    await one.tick()
+    expect(await servers()).toEqual([own])
+  })
+
   it('removes history that is older than it may be, and never the present', async () => {
     const { road, keeper, send, pass } = await open(store, { historyDays: 1 })
     const line = {

@@ -1,4 +1,4 @@
-/** Finds what becomes due with time: leases, silent devices, ended deployments, old signatures. The writer makes the changes. */
+/** Finds what becomes due with time: leases, silent devices, ended deployments, old signatures, batches of ended servers. The writer makes the changes. */
 import type { Millis } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
 import { iso } from '../sql/record-set.ts'
@@ -32,6 +32,11 @@ export async function holdLease(
 /** Removes signatures that are too old to be valid, used or not. */
 export async function forgetSignatures(session: Session, now: Millis): Promise<void> {
   await session.run('delete from used_signatures where until < $1::timestamptz', [iso(now)])
+}
+
+/** Each start of a server makes new rows of `batches`. Only servers that still run need theirs. */
+export async function forgetBatches(session: Session, before: Millis): Promise<void> {
+  await session.run('delete from batches where at < $1::timestamptz', [iso(before)])
 }
 
 /** Devices that were silent for longer than they promised (or than `offlineAfter` seconds) and are not marked OFFLINE yet. */
