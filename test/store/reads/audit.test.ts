@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { declareDeployments } from '../../../src/ingest/commands/declare.ts'
 import type { Database } from '../../../src/store/database.ts'
 import { audit } from '../../../src/store/read/audit.ts'
 import { writeCheckpoints } from '../../../src/store/write/derived/checkpoints.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
-import { inSnapshot, live, watched } from './history.ts'
+import { inSnapshot, live, liveBy, watched } from './history.ts'
 
 describe.each(stores)('the audit on $name', (store) => {
   let empty: EmptyStore
@@ -25,6 +26,39 @@ describe.each(stores)('the audit on $name', (store) => {
     const { session, statements } = watched(database.session)
     await audit(session)
     expect(statements.length).toBeLessThanOrEqual(7)
+  })
+
+  it('reads as many rows for a fleet that is ten times as large', async () => {
+    const { submit } = liveBy(database, Date.now() + 60_000)
+    const grow = (from: number, to: number) =>
+      submit(
+        declareDeployments(
+          { name: 'grown', project: null },
+          Array.from({ length: to - from }, (_, n) => ({
+            ...{ deviceId: `grown-${from + n}`, deploymentId: 'x' },
+            ...{ application: null, applicationVersion: null, components: null },
+          })),
+        ),
+      )
+    const rowsRead = async (): Promise<number> => {
+      let read = 0
+      const { session } = database
+      const counting: typeof session = Object.create(session, {
+        rows: {
+          value: async (query: Parameters<typeof session.rows>[0]) => {
+            const rows = await session.rows(query)
+            read += rows.length
+            return rows
+          },
+        },
+      })
+      expect(await audit(counting)).toEqual([])
+      return read
+    }
+    await grow(0, 40)
+    const read = await rowsRead()
+    await grow(40, 400)
+    expect(await rowsRead()).toBe(read)
   })
 
   it('finds every checkpoint that is off', async () => {
