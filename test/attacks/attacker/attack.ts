@@ -1,5 +1,6 @@
 /** One attack on one server: so many inputs by so many connections, and what was seen of the server meanwhile. */
 import { createCredentials } from './credentials.ts'
+import { startHostileIssuer } from './hostile-issuer.ts'
 import { describe, hidden, type Input, randomInput } from './inputs.ts'
 import { busyWith, isFailure, isHandled, isInside } from './judgement.ts'
 import type { Stall } from './monitor.ts'
@@ -72,14 +73,15 @@ export async function attack(options: AttackOptions): Promise<Findings> {
   let [warm, last, end] = [nothing, nothing, nothing]
   let drift: readonly unknown[] = []
 
-  const target = await startTarget(env, (stall) => {
+  const issuer = env.API_AUTH === undefined ? null : await startHostileIssuer()
+  const target = await startTarget({ ...env, ...issuer?.env }, (stall) => {
     if (sent === 0) return
     const begin = stall.end - stall.time
     const suspects = [...inFlight.values()].filter((one) => one.start < stall.end && one.end > begin)
     const seen = { ...stall, inFlight: suspects.map(({ input }) => describe(input, 160)) }
     stalls = [...stalls, seen].toSorted((a, b) => b.cpu - a.cpu).slice(0, toldStalls)
   })
-  const sender = createSender(target.url, connections)
+  const sender = createSender(target.url, connections, issuer)
   const random = createRandom(seed)
   const until = performance.now() + options.time
   // Until then the caches of parsed documents fill.
@@ -147,5 +149,6 @@ export async function attack(options: AttackOptions): Promise<Findings> {
     clearInterval(watch)
     sender.close()
     await target.stop()
+    await issuer?.stop()
   }
 }

@@ -1,5 +1,6 @@
 /** Who the attacker is: an administrator, callers of one tenant, and devices; or anyone where the server asks nothing. */
 import { type Caller, device, hidden, type Input, type RestInput } from './inputs.ts'
+import { isOfTenant } from './sign-in.ts'
 import { firstSinks, outsideUrl } from './sink-operations.ts'
 
 const adminKey = 'an-admin-key-of-the-attack-only'
@@ -11,6 +12,8 @@ export const closed = {
   DEVICE_AUTH: 'token',
   ADDRESS_RATE: '5000',
   DEVICE_RATE: '5000',
+  // Sign-ins are limited by address.
+  TRUSTED_PROXIES: '127.0.0.1',
 }
 
 export interface AttackerCredentials {
@@ -69,9 +72,12 @@ export async function createCredentials(
     'scoped operator': isOpen ? '' : await scoped('OPERATOR'),
   }
   return {
-    isScoped: (input) => !isOpen && !isOfDevice(input) && input.kind !== 'frame' && input.caller !== 'admin',
+    isScoped(input) {
+      if (input.kind === 'sign-in') return isOfTenant(input)
+      return !isOpen && !isOfDevice(input) && input.kind !== 'frame' && input.caller !== 'admin'
+    },
     of(input) {
-      if (isOpen) return null
+      if (isOpen || input.kind === 'sign-in') return null
       if (isOfDevice(input)) return (input.path.includes(hidden) ? hiddenToken : token) ?? null
       return input.kind === 'frame' ? adminKey : keys[input.caller]
     },

@@ -6,6 +6,7 @@ import { type Body, randomBody } from './bodies.ts'
 import { exportPaths, exportSearch, signInRoutes } from './export-routes.ts'
 import { knownOperation } from './operations.ts'
 import type { Random } from './random.ts'
+import { randomSignIn, type SignInInput } from './sign-in.ts'
 import { validBody } from './valid-bodies.ts'
 
 /** Whose credential it has: of the whole fleet, or of the attacker's part. */
@@ -35,7 +36,7 @@ export interface FrameInput {
   readonly text: string
 }
 
-export type Input = RestInput | OperationInput | FrameInput
+export type Input = RestInput | OperationInput | FrameInput | SignInInput
 
 const group = '/v2/projects/p/composite-apps/a/v1/deployment-intent-groups/g'
 const cluster = '/v2/cluster-providers/p/clusters/c'
@@ -119,7 +120,8 @@ const accepts = ['application/json', '*/*', 'text/html', 'application/problem+js
 
 export function randomInput(random: Random): Input {
   const kind = random.below(100)
-  if (kind < 82) return randomRest(random)
+  if (kind < 80) return randomRest(random)
+  if (kind < 82) return randomSignIn(random)
   if (kind < 98) {
     const root = random.choose(['Query', 'Query', 'Query', 'Mutation', 'Subscription'] as const)
     const request = random.chance(50)
@@ -210,10 +212,12 @@ function randomFrame(random: Random): string {
 /** In a few words, from its begin. */
 export function describe(input: Input, length: number): string {
   const text =
-    input.kind === 'frame'
-      ? `frame ${input.text}`
-      : input.kind === 'rest'
-        ? `${input.caller}: ${input.method} ${input.path} ${JSON.stringify(input.headers)} ${input.body?.length ?? 0} B ${input.body?.toString('utf8', 0, length) ?? ''}`
-        : `${input.caller} over ${input.over}: ${JSON.stringify(input.request)}`
+    input.kind === 'sign-in'
+      ? `sign-in ${JSON.stringify(input)}`
+      : input.kind === 'frame'
+        ? `frame ${input.text}`
+        : input.kind === 'rest'
+          ? `${input.caller}: ${input.method} ${input.path} ${JSON.stringify(input.headers)} ${input.body?.length ?? 0} B ${input.body?.toString('utf8', 0, length) ?? ''}`
+          : `${input.caller} over ${input.over}: ${JSON.stringify(input.request)}`
   return text.slice(0, length)
 }

@@ -7,10 +7,11 @@ const unfit =
 
 /**
  * The limit by which a server without time refused. Limits of docs/graphql.md that are a 503: the second passes by itself, so it has to say when to come again. And `/readyz`, which gives up after some
- * seconds: on a busy machine that says nothing of the server.
+ * seconds: on a busy machine that says nothing of the server. And sign-in, when the hostile issuer has failed.
  */
 export function busyWith({ status, text, retryAfter }: Sent): string | null {
   if (text === '{"status":"not ready","reason":"the database does not answer"}') return '/readyz'
+  if (status === 503 && /the issuer (fails with|cannot be reached)/.test(text)) return 'issuer'
   const [, limit] = /"limit":"(\w+)"/.exec(text) ?? []
   return status === 503 && (limit === 'time' || (limit === 'bufferedBytes' && retryAfter !== undefined)) ? limit : null
 }

@@ -1,7 +1,9 @@
 /** Sends one input and says what came of it. */
 import { Agent, request as httpRequest } from 'node:http'
 import { WebSocket } from 'ws'
+import type { HostileIssuer } from './hostile-issuer.ts'
 import type { Input, OperationInput, RestInput } from './inputs.ts'
+import { signIn } from './sign-in.ts'
 
 export interface Sent {
   /** 0: the connection ended without an answer, or a socket was closed. */
@@ -23,7 +25,8 @@ const quiet = 50
 const mostText = 4_000
 const lost: Sent = { status: 0, text: '', retryAfter: undefined }
 
-export function createSender(url: string, connections: number): Sender {
+/** `issuer`: null where no one signs in. */
+export function createSender(url: string, connections: number, issuer: HostileIssuer | null): Sender {
   const agent = new Agent({ keepAlive: true, maxSockets: connections })
   const { hostname, port } = new URL(url)
   const sockets = new Map<string, Promise<OpenSocket>>()
@@ -117,6 +120,7 @@ export function createSender(url: string, connections: number): Sender {
     async send(input, token) {
       try {
         if (input.kind === 'rest') return await ask(input, token)
+        if (input.kind === 'sign-in') return issuer ? await signIn(url, issuer, input) : lost
         return input.kind === 'frame' ? await frame(input.text) : await operate(input, token)
       } catch {
         return lost
