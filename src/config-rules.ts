@@ -1,7 +1,7 @@
 /** Rules between variables: which ones require or exclude each other, and which have no safe default. */
 import { isIPv4 } from 'node:net'
+import { archiveProblems } from './config-archive.ts'
 import { listOf } from './config-values.ts'
-import { archiveProblems } from './export/archive/config.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -10,6 +10,9 @@ export function contradictionsIn(given: Environment): string[] {
   return [
     ...missingChoices(given.HOST ?? '127.0.0.1', given),
     ...(given.HISTORY_DAYS === undefined ? ineffective(given, 'ARCHIVE', 'without HISTORY_DAYS') : []),
+    ...(given.OTEL_EXPORTER_OTLP_ENDPOINT === undefined
+      ? ineffective(given, 'TRACE_REQUESTS', 'without OTEL_EXPORTER_OTLP_ENDPOINT')
+      : []),
     ...archiveProblems(given),
     ...missingForStandbys(given),
     ...missingForTls(given),

@@ -6,6 +6,7 @@ import type { DeviceAuthConfig } from './auth/devices/device-auth.ts'
 import type { OidcConfig } from './auth/oidc/config.ts'
 import type { ClustersConfig } from './clusters/clusters.ts'
 import { apiAuthOf, apiMethodsOf, apiVariables, oidcOf } from './config-api.ts'
+import { archiveConfig, archiveVariables } from './config-archive.ts'
 import { mqttConfig, mqttVariables } from './config-mqtt.ts'
 import { contradictionsIn, type Environment, isLoopback } from './config-rules.ts'
 import {
@@ -44,7 +45,7 @@ import {
   streams,
   trustDomains,
 } from './config-values.ts'
-import { type ArchiveConfig, archiveConfig, archiveVariables } from './export/archive/config.ts'
+import type { ArchiveConfig } from './export/archive/open.ts'
 import type { GitConfig } from './git/git.ts'
 import { defaultLimits, type LimitsConfig } from './limits/limits.ts'
 import type { MqttConfig } from './mqtt/connection.ts'

@@ -6,14 +6,9 @@ import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { archiveConfig, archiveVariables } from '../../src/config-archive.ts'
 import { createArchive } from '../../src/export/archive/archive.ts'
-import { createBucket } from '../../src/export/archive/bucket.ts'
-import {
-  type ArchiveConfig,
-  archiveConfig,
-  archiveVariables,
-  type BucketConfig,
-} from '../../src/export/archive/config.ts'
+import { type BucketConfig, createBucket } from '../../src/export/archive/bucket.ts'
 import type { Storage } from '../../src/export/archive/directory.ts'
 import type { Archive } from '../../src/ingest/history.ts'
 import { createArchiving, createRetention, farewell } from '../../src/ingest/history.ts'
@@ -44,7 +39,7 @@ afterAll(async () => {
 })
 
 function configOf(env: Readonly<Record<string, string>>): BucketConfig {
-  const config: ArchiveConfig | null = archiveConfig(z.object(archiveVariables).parse(env))
+  const config = archiveConfig(z.object(archiveVariables).parse(env))
   return config?.kind === 's3' ? config : expect.unreachable()
 }
 const bucketOf = (env: Readonly<Record<string, string>> = {}): Storage => createBucket(configOf({ ...s3.env, ...env }))

@@ -5,8 +5,17 @@
  */
 import { createHash } from 'node:crypto'
 import { AwsV4Signer } from 'aws4fetch'
-import type { BucketConfig } from './config.ts'
 import type { Storage } from './directory.ts'
+
+export interface BucketConfig {
+  /** The address of the objects, without a trailing slash. */
+  readonly url: string
+  readonly region: string
+  readonly accessKeyId: string
+  readonly secretAccessKey: string
+  /** Null: the key is not a temporary one. */
+  readonly sessionToken: string | null
+}
 
 export interface BucketOptions {
   /** Ends requests. */

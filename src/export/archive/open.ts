@@ -2,8 +2,12 @@
 import type { Archive } from '../../ingest/history.ts'
 import type { Database } from '../../store/database.ts'
 import { createArchive } from './archive.ts'
-import type { ArchiveConfig } from './config.ts'
+import type { BucketConfig } from './bucket.ts'
 import { createDirectory } from './directory.ts'
+
+export type ArchiveConfig =
+  | { readonly kind: 'directory'; readonly path: string }
+  | ({ readonly kind: 's3' } & BucketConfig)
 
 /** `signal`: ends requests to a bucket. */
 export async function openArchive(config: ArchiveConfig, database: Database, signal: AbortSignal): Promise<Archive> {
