@@ -84,7 +84,12 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     restored: (seen) => restartEpoch(database, clock(), seen),
     failed: warn('the log cannot be read: trying again'),
   })
-  const writer = createWriter({
+  const { traces: tracesConfig } = config
+  const requests =
+    tracesConfig !== null && tracesConfig.requests !== null
+      ? (await import('./traces/requests.ts')).createRequestTraces({ config: tracesConfig, metrics, log })
+      : null
+  const writer = (requests?.createWriter ?? createWriter)({
     database,
     committed: (since, changes) => feed.hub.publish(since, changes),
     isTransient,
@@ -176,6 +181,7 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     graphiql: config.server.graphiql,
     initTimeout: timeouts.init,
     origins: config.server.corsOrigins,
+    traced: requests?.traced,
   })
   metrics.observe({
     queued: () => writer.queued,
@@ -230,7 +236,9 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     announce: outgoing.manager.announce,
     clock,
     repositoryOf,
+    routed: requests?.routed,
   })
+  requests?.watch(server)
   acceptUpgrades(server, graphql.upgrade, () => isClosing)
 
   async function close(): Promise<boolean> {
@@ -255,6 +263,7 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     server.closeIdleConnections()
     await within(1_000, stopped)
     server.closeAllConnections()
+    if (requests) await within(closeTimeout, requests.stop())
     await git.close()
     await database.close()
     return isEnded

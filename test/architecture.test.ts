@@ -25,7 +25,8 @@ const allowed: Record<string, readonly string[]> = {
   export: ['domain', 'limits', 'store', 'ingest', 'graphql', 'sinks', 'auth', 'rest'],
   // What is the same for a report over HTTP and over MQTT is in rest/.
   mqtt: ['domain', 'limits', 'store', 'feed', 'ingest', 'dialects', 'sinks', 'auth', 'rest'],
-  traces: ['domain', 'store', 'feed'],
+  // What traces requests surrounds the writer and the execution of operations.
+  traces: ['domain', 'store', 'feed', 'dialects', 'ingest', 'graphql'],
   // Runs in browsers too.
   client: [],
   cli: ['client', 'domain', 'store', 'root'],

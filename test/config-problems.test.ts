@@ -47,6 +47,7 @@ describe('a configuration with problems', () => {
       OTEL_EXPORTER_OTLP_ENDPOINT: 'http://root:secret@collector:4318',
       OTEL_EXPORTER_OTLP_HEADERS: 'secret',
       OTEL_SERVICE_NAME: 'a\tb',
+      TRACE_REQUESTS: '1.5',
       LOG_LEVEL: 'loud',
       DEVICE_PROVISION: 'perhaps',
       DEVICE_JWT_JWKS_URL: 'ftp://x',

@@ -119,6 +119,7 @@ describe('the configuration', () => {
       OTEL_EXPORTER_OTLP_ENDPOINT: 'https://collector.example/otlp/',
       OTEL_EXPORTER_OTLP_HEADERS: 'Authorization=Bearer%20one, x-tenant=plant',
       OTEL_SERVICE_NAME: 'plant rollcall',
+      TRACE_REQUESTS: '0.25',
       LOG_LEVEL: 'debug',
       DEVICE_AUTH: 'open,token,signature,mtls',
       DEVICE_PROVISION: 'true',
@@ -222,6 +223,7 @@ describe('the configuration', () => {
         url: 'https://collector.example/otlp/v1/traces',
         headers: { Authorization: 'Bearer one', 'x-tenant': 'plant' },
         service: 'plant rollcall',
+        requests: 0.25,
       },
       logLevel: 'debug',
       auth: {

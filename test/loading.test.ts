@@ -21,7 +21,8 @@ const script = `
 /** Its own modules, and the libraries that only it has. */
 const connections = {
   MQTT: [/src\/mqtt\/mqtt\.ts/, /node_modules\/mqtt\//],
-  traces: [/src\/traces\/traces\.ts/, /node_modules\/@opentelemetry\/(exporter|sdk|otlp)/],
+  requests: [/src\/traces\/requests\.ts/, /node_modules\/@opentelemetry\/sdk-trace-base\//],
+  traces: [/src\/traces\/traces\.ts/, /node_modules\/@opentelemetry\/(exporter|otlp)/],
   sign_in: [/src\/auth\/oidc\/oidc\.ts/, /node_modules\/openid-client\//],
   S3: [/src\/export\/archive\/bucket\.ts/, /node_modules\/aws4fetch\//],
   archive: [/src\/export\/archive\/archive\.ts/],
@@ -43,14 +44,15 @@ describe('a server', () => {
 
   it.each([
     ['MQTT', { MQTT_URL: 'mqtt://127.0.0.1:1' }],
-    ['archive', { ARCHIVE: '/nowhere', HISTORY_DAYS: '1' }],
     ['traces', { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' }],
   ])('loads %s, and nothing else, where that is configured', async (name, given) => {
     expect(await loadedWith(given)).toEqual([name])
   })
 
-  it('loads the client of a bucket where the archive is one', async () => {
+  it('loads the client of a bucket, and what traces requests, where they are configured', async () => {
     const keys = { AWS_ACCESS_KEY_ID: 'a', AWS_SECRET_ACCESS_KEY: 'b', AWS_ENDPOINT_URL: 'http://127.0.0.1:1' }
-    expect(await loadedWith({ ARCHIVE: 's3://archive', HISTORY_DAYS: '1', ...keys })).toEqual(['S3', 'archive'])
+    const traces = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1', TRACE_REQUESTS: '0.1' }
+    const given = { ARCHIVE: 's3://archive', HISTORY_DAYS: '1', ...keys, ...traces }
+    expect(await loadedWith(given)).toEqual(['requests', 'traces', 'S3', 'archive'])
   })
 })

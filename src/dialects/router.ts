@@ -22,8 +22,11 @@ export interface Route<Found> {
 
 const nameOrRest = /:([\w-]+)|\*$/g
 
-/** Finds what a path means; null: there is no route. A segment that a template names comes before `:` and `*`. */
-export function createRouter<Found>(routes: Iterable<Route<Found>>): (path: string) => Found | null {
+/** Finds what a path means; null: there is no route. A segment that a template names comes before `:` and `*`. `matched`: called with the template. */
+export function createRouter<Found>(
+  routes: Iterable<Route<Found>>,
+  matched?: (template: string) => void,
+): (path: string) => Found | null {
   const router = createTree({ maxParamLength: Number.MAX_SAFE_INTEGER })
   for (const route of routes) {
     const names = [...route.template.matchAll(nameOrRest)].map(([, name = '*']) => name)
@@ -38,6 +41,7 @@ export function createRouter<Found>(routes: Iterable<Route<Found>>): (path: stri
     const { route, names }: { route: Route<Found>; names: readonly string[] } = found.store
     const values = Object.values(found.params)
     if (names.at(-1) === '*' && values.at(-1) === '') return null
+    matched?.(route.template)
     return route.read(Object.fromEntries(names.map((name, index) => [name, values[index] ?? ''])), path)
   }
 }

@@ -11,6 +11,7 @@ import { createMaskError, type ErrorLog } from './execution/errors.ts'
 import { createSharedExecution } from './execution/shared/shared-execution.ts'
 import { createSubscriberGroups } from './execution/subscriber-group.ts'
 import { type SubscriptionDeps, subscribeOperation } from './execution/subscription.ts'
+import { type TraceOperation, untraced } from './execution/traced.ts'
 import { createDocumentLimits } from './guards/limits.ts'
 import { createFindDocument, type PersistedDocuments } from './guards/persisted-documents.ts'
 import { schema } from './schema.ts'
@@ -44,6 +45,8 @@ export interface GraphqlDeps extends Omit<ContextDeps, 'limits' | 'auth' | 'slic
   readonly keepAlive?: number | undefined
   /** Milliseconds within which a WebSocket client must send `connection_init`. */
   readonly initTimeout?: number | undefined
+  /** Default: operations are not traced. */
+  readonly traced?: TraceOperation | undefined
 }
 
 export interface Graphql {
@@ -72,6 +75,7 @@ export function createGraphql(options: GraphqlDeps): Graphql {
     limits: createDocumentLimits(options.limits, admission.refuse),
     shared: createSharedExecution(),
     groups: createSubscriberGroups(),
+    traced: options.traced ?? untraced,
     slices: options.slices ?? sharedSlices,
   }
   const findDocument = options.documents ? createFindDocument(options.documents, admission.refuse) : null
@@ -106,7 +110,7 @@ export function createGraphql(options: GraphqlDeps): Graphql {
     credentials,
     admission,
     findDocument,
-    subscribe: (args, principal, whose) => subscribeOperation(deps, args, principal, { whose }),
+    subscribe: (args, principal, peer) => subscribeOperation(deps, args, principal, peer),
     keepAlive,
     initTimeout: options.initTimeout,
     maskError,

@@ -70,7 +70,7 @@ export function createOrderedWrite(
     settle(batch.waiting, written.outcomes)
     written.announce()
     const seconds = (performance.now() - began) / 1000
-    options.observe?.({ size: sizeOf(batch), seconds, revision: state.newestSeen })
+    options.observe?.({ batch, size: sizeOf(batch), seconds, revision: state.newestSeen })
   }
 
   function freshAttempt(recordedBy: string): Attempt {

@@ -4,6 +4,7 @@ import type { Change } from '../domain/change.ts'
 import type { Millis, Revision } from '../domain/values.ts'
 import type { Database, Session } from '../store/database.ts'
 import type { LockedHead } from '../store/write/load.ts'
+import type { Batch } from './batch.ts'
 import { createRowCache, type RowCache } from './row-cache.ts'
 
 export interface WriterOptions {
@@ -15,7 +16,12 @@ export interface WriterOptions {
   /** Runs at the beginning of a connection's first transaction, to check that the database is the same. */
   readonly checkIdentity: (session: Session, newestSeen: number) => Promise<void>
   /** `revision`: that of the log after the batch. */
-  readonly observe?: (batch: { readonly size: number; readonly seconds: number; readonly revision: Revision }) => void
+  readonly observe?: (written: {
+    readonly batch: Batch
+    readonly size: number
+    readonly seconds: number
+    readonly revision: Revision
+  }) => void
   readonly clock: () => Millis
   /** Seconds; see UnitOfWork. */
   readonly offlineAfter?: number | null

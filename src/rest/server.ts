@@ -53,6 +53,8 @@ export interface ServerDeps
   readonly timeouts?: Timeouts | undefined
   /** Further routes, by template. */
   readonly routes?: Readonly<Record<string, Methods>>
+  /** Called with the template of the route of each request. */
+  readonly routed?: ((template: string) => void) | undefined
   /** Null: plain HTTP. */
   readonly tls?: TlsWatch | null
   /** `headers`: additional headers of the response. */
@@ -101,19 +103,25 @@ export function createHttpServer(deps: ServerDeps): Server {
     throw new DomainError('FORBIDDEN', `this needs ${describeAccess(access)}`)
   }
 
-  const methodsAt = createRouter<Methods>([
-    ...handledBy(statusRoutes, (status) => ({
-      POST: { access: 'device', handle: (exchange) => takeReport(deps, exchange, status) },
-    })),
-    ...handledBy(desiredRoutes, (desired) => ({
-      GET: { access: 'device', handle: (exchange) => sendDesired(exchange, desired) },
-    })),
-    ...handledBy(deviceRoutes, (device) => deviceMethods(deps, device)),
-    ...handledBy(k8spluginRoutes, (k8splugin) => k8spluginMethods(deps, k8splugin)),
-    ...handledBy(emcoRoutes, (emco) => emcoMethods(deps, emco)),
-    ...Object.entries({ ...routes, ...deps.routes }).map(([template, methods]) => ({ template, read: () => methods })),
-    { template: '/git/*', read: (_, path) => gitMethods(fetching, path) },
-  ])
+  const methodsAt = createRouter<Methods>(
+    [
+      ...handledBy(statusRoutes, (status) => ({
+        POST: { access: 'device', handle: (exchange) => takeReport(deps, exchange, status) },
+      })),
+      ...handledBy(desiredRoutes, (desired) => ({
+        GET: { access: 'device', handle: (exchange) => sendDesired(exchange, desired) },
+      })),
+      ...handledBy(deviceRoutes, (device) => deviceMethods(deps, device)),
+      ...handledBy(k8spluginRoutes, (k8splugin) => k8spluginMethods(deps, k8splugin)),
+      ...handledBy(emcoRoutes, (emco) => emcoMethods(deps, emco)),
+      ...Object.entries({ ...routes, ...deps.routes }).map(([template, methods]) => ({
+        template,
+        read: () => methods,
+      })),
+      { template: '/git/*', read: (_, path) => gitMethods(fetching, path) },
+    ],
+    deps.routed,
+  )
 
   async function route(exchange: Exchange): Promise<void> {
     admit(admission, exchange.request, exchange.path)

@@ -9,6 +9,8 @@ export interface TracesConfig {
   readonly headers: Readonly<Record<string, string>>
   /** `service.name` of the resource. */
   readonly service: string
+  /** The share of requests that are traced, from 0 to 1. Null: none, and what traces them is not loaded. */
+  readonly requests: number | null
 }
 
 /** The message does not quote the URL, which may hold a password. */
@@ -28,11 +30,18 @@ const headers = z.string().transform((text, context): Readonly<Record<string, st
 const service = z
   .string()
   .regex(/^\P{Cc}{1,100}$/u, { error: 'must be 1 to 100 characters without control characters' })
+const share = z
+  .string()
+  .refine((text) => text === 'off' || (/^\d(\.\d{1,9})?$/.test(text) && Number(text) <= 1), {
+    error: 'must be a number from 0 to 1, or off',
+  })
+  .transform((text) => (text === 'off' ? null : Number(text)))
 
 export const tracesVariables = {
   OTEL_EXPORTER_OTLP_ENDPOINT: collectorUrl.nullable().default(null),
   OTEL_EXPORTER_OTLP_HEADERS: headers.default({}),
   OTEL_SERVICE_NAME: service.default('rollcall'),
+  TRACE_REQUESTS: share.nullable().default(null),
 }
 
 type Given = z.infer<z.ZodObject<typeof tracesVariables>>
@@ -43,6 +52,7 @@ export function tracesConfig(v: Given): TracesConfig | null {
     url: `${v.OTEL_EXPORTER_OTLP_ENDPOINT.replace(/\/+$/, '')}/v1/traces`,
     headers: v.OTEL_EXPORTER_OTLP_HEADERS,
     service: v.OTEL_SERVICE_NAME,
+    requests: v.TRACE_REQUESTS,
   }
 }
 

@@ -13,9 +13,15 @@ export interface Exporter {
   close(): Promise<void>
 }
 
-export function createExporter({ url, headers, service }: TracesConfig): Exporter {
-  const exporter = new OTLPTraceExporter({ url, headers: { ...headers }, timeoutMillis: 10_000 })
-  const resource = resourceFromAttributes({ 'service.name': service })
+export function openExporter({ url, headers, service }: TracesConfig) {
+  return {
+    exporter: new OTLPTraceExporter({ url, headers: { ...headers }, timeoutMillis: 10_000 }),
+    resource: resourceFromAttributes({ 'service.name': service }),
+  }
+}
+
+export function createExporter(config: TracesConfig): Exporter {
+  const { exporter, resource } = openExporter(config)
   return {
     send: (spans) =>
       new Promise((resolve, reject) =>

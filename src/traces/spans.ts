@@ -111,7 +111,7 @@ export function attemptSpans(changes: readonly Change[], subject: Subject): read
 }
 
 /** Links of one span. The rest have no link. */
-const mostLinks = 32
+export const mostLinks = 32
 
 function linksOf(facts: readonly Pick<Change, 'traceparent'>[]): Span['links'] {
   const distinct = new Set(facts.flatMap(({ traceparent }) => traceparent ?? []))

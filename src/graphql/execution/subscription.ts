@@ -1,4 +1,5 @@
 /** Starts subscriptions for all transports. subscriber-group.ts executes their events. */
+import type { IncomingMessage } from 'node:http'
 import { createSourceEventStream, type ExecutionArgs, type ExecutionResult, validateSubscriptionArgs } from 'graphql'
 import { type Principal, rightsKey } from '../../domain/principal.ts'
 import type { Revision } from '../../domain/values.ts'
@@ -12,6 +13,7 @@ import { validateWithin } from './operation.ts'
 import type { SharedExecution } from './shared/shared-execution.ts'
 import type { SubscriberGroups } from './subscriber-group.ts'
 import type { Listener, Operation } from './subscriber-line.ts'
+import type { TraceOperation } from './traced.ts'
 
 /** The results of a subscription, pushed to one listener. */
 export interface ResultStream {
@@ -26,12 +28,15 @@ export interface ResultStream {
 export interface SubscriptionDeps extends ContextDeps {
   readonly shared: SharedExecution
   readonly groups: SubscriberGroups
+  readonly traced: TraceOperation
 }
 
 export interface SubscribeOptions extends Pick<ContextOptions, 'whose'> {
   readonly lastEventId?: string | null
   /** Called once when the subscription ends, also if it never began. */
   readonly ended?: () => void
+  /** Of the subscription, or of its socket. */
+  readonly request?: IncomingMessage | null
 }
 
 export async function subscribeOperation(
@@ -42,7 +47,8 @@ export async function subscribeOperation(
 ): Promise<ResultStream | ExecutionResult> {
   let hasBegun = false
   try {
-    const result = await subscribe(deps, args, principal, options)
+    const { request = null } = options
+    const result = await deps.traced(args, request, () => subscribe(deps, args, principal, options))
     hasBegun = isResultStream(result)
     return result
   } finally {

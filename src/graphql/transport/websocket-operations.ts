@@ -27,7 +27,7 @@ export interface OperationDeps {
   readonly subscribe: (
     args: ExecutionArgs,
     principal: Principal,
-    whose: string,
+    peer: { readonly whose: string; readonly request: IncomingMessage },
   ) => Promise<ResultStream | ExecutionResult>
 }
 
@@ -73,7 +73,9 @@ export function createOperations(deps: OperationDeps): Hooks {
   function subscribing(peer: Peer, id: string, principal: Principal): Prepared['run'] {
     return (args) =>
       orMasked(async () => {
-        const result = await subscribe(args, principal, admission.callerOf(principal, peer.request))
+        const { request } = peer
+        const whose = admission.callerOf(principal, request)
+        const result = await subscribe(args, principal, { whose, request })
         return isResultStream(result) ? untilEnd(peer, id, result) : maskResult(result, maskError)
       })
   }

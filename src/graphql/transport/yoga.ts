@@ -90,7 +90,8 @@ function useExecution(deps: SubscriptionDeps, admission: Admission): Plugin {
       const whose = admission.callerOf(principal, state.request ?? undefined)
       setSubscribeFn(async (own) => {
         const ended = orRefusal(() => admission.openStream(whose))
-        const result = await subscribeOperation(deps, own, principal, { lastEventId, ended, whose })
+        const options = { lastEventId, ended, whose, request: state.request }
+        const result = await subscribeOperation(deps, own, principal, options)
         if (!isResultStream(result)) return result
         state.events = result
         return sentByEventStream
@@ -107,7 +108,16 @@ const sentByEventStream: AsyncIterableIterator<ExecutionResult> = {
 }
 
 /** Executes the operation of a request, for Yoga and for the fast path. */
-export async function executeRequest(
+export function executeRequest(
+  deps: SubscriptionDeps,
+  admission: Admission,
+  args: ExecutionArgs,
+  state: RequestState,
+): Promise<ExecutionResult> {
+  return deps.traced(args, state.request, () => execute(deps, admission, args, state))
+}
+
+async function execute(
   deps: SubscriptionDeps,
   admission: Admission,
   args: ExecutionArgs,

@@ -106,7 +106,8 @@ export function createFollower(
     state.newestSeen = Math.max(state.newestSeen, revision)
     last = { size: waiting.length, at: performance.now() }
     settle(waiting, outcomes as readonly Outcome[])
-    options.observe?.({ size: waiting.length, seconds: (last.at - began) / 1000, revision })
+    const seconds = (last.at - began) / 1000
+    options.observe?.({ batch: { waiting, handed: [] }, size: waiting.length, seconds, revision })
   }
 
   return {
