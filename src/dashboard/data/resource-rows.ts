@@ -20,7 +20,7 @@ const pageDocument = graphql(
   `
     query Resources($filter: ResourceFilter, $whole: ResourceFilter, $asOf: DateTime, $first: Int!, $after: String, $isFirst: Boolean!) {
       revision
-      newest: changes(last: 1) @include(if: $isFirst) { nodes { at } }
+      history @include(if: $isFirst) { newestTime }
       all: resourceCounts(filter: $whole, asOf: $asOf) @include(if: $isFirst) { total }
       counts: resourceCounts(filter: $filter, asOf: $asOf) @include(if: $isFirst) { total }
       resources(filter: $filter, asOf: $asOf, first: $first, after: $after) {
@@ -106,9 +106,10 @@ function createResourceRows(what: ResourcesOf, chosen: ResourceFilter, asOf: str
     newRows: 'last',
     async askPage(after, signal) {
       const variables = { filter, whole, asOf, first: pageSize, after, isFirst: after === null }
-      const { revision, resources, newest, counts, all: found } = await ask(pageDocument, variables, signal)
+      const { revision, resources, history, counts, all: found } = await ask(pageDocument, variables, signal)
       if (found) all.value = found.total
-      if (newest) newestAt = new Date(Date.parse(newest.nodes[0]?.at ?? '1970-01-01T00:00:00Z') - 1).toISOString()
+      // A later change may have the same time.
+      if (history) newestAt = new Date(Date.parse(history.newestTime) - 1).toISOString()
       return { revision, page: { totalCount: counts?.total ?? null, ...resources } }
     },
     follow() {
