@@ -5,7 +5,7 @@ import { z } from 'zod'
 import type { ApiAuthConfig, ApiAuthMethod } from './auth/api/api-auth.ts'
 import type { OidcConfig } from './auth/oidc/config.ts'
 import { readRoleTable } from './config-roles.ts'
-import { anyOf, oidcScopes, publicUrl, secret, secureUrl, skew } from './config-values.ts'
+import { anyOf, oidcScopes, publicUrl, secret, secureUrl, skew, tenants } from './config-values.ts'
 
 /** JSON, or the path of a file of YAML or JSON. */
 const roles = z.string().transform((text, context) => {
@@ -39,6 +39,7 @@ export const apiVariables = {
   API_JWT_ROLES_CLAIM: z.string().default('roles'),
   API_JWT_SCOPES_CLAIM: z.string().default('rollcall_scopes'),
   OIDC_ISSUER: secureUrl.nullable().default(null),
+  OIDC_TENANTS: tenants.nullable().default(null),
   OIDC_NAME: z.string().max(100, 'must have at most 100 characters').nullable().default(null),
   OIDC_CLIENT_ID: z.string().nullable().default(null),
   OIDC_CLIENT_SECRET: secret(16).nullable().default(null),
@@ -77,6 +78,7 @@ export function oidcOf(v: Values): OidcConfig | null {
   if (v.OIDC_ISSUER === null || v.OIDC_CLIENT_ID === null || v.OIDC_ROLES === null) return null
   return {
     issuer: v.OIDC_ISSUER,
+    tenants: v.OIDC_TENANTS,
     name: v.OIDC_NAME ?? new URL(v.OIDC_ISSUER).host,
     clientId: v.OIDC_CLIENT_ID,
     clientSecret: v.OIDC_CLIENT_SECRET,

@@ -59,10 +59,21 @@ function missingForOidc(given: Environment): string[] {
   const problems = ['OIDC_CLIENT_ID', 'OIDC_ROLES'].flatMap((name) =>
     given[name] === undefined ? [`${name} is required by OIDC_ISSUER`] : [],
   )
+  problems.push(...problemsOfTenants(given.OIDC_ISSUER, given.OIDC_TENANTS))
   // The issuer sends browsers back to this address, so a request must not choose it.
   if (given.PUBLIC_URL === undefined && !isLoopback(given.HOST ?? '127.0.0.1'))
     problems.push('PUBLIC_URL is required by OIDC_ISSUER: the issuer sends browsers back to it')
   return problems
+}
+
+/** Such an issuer signs in persons of any tenant, and anyone can have one. */
+const ofManyTenants = /^https:\/\/login\.microsoftonline\.com\/(common|organizations|consumers)\//
+
+function problemsOfTenants(issuer: string, tenants: string | undefined): string[] {
+  if (ofManyTenants.test(issuer) === (tenants !== undefined)) return []
+  return tenants === undefined
+    ? ['OIDC_TENANTS is required by OIDC_ISSUER, which signs in persons of every tenant']
+    : ['OIDC_TENANTS has no effect unless OIDC_ISSUER is https://login.microsoftonline.com/organizations/v2.0']
 }
 
 /** The same for DEVICE_AUTH. */

@@ -57,6 +57,12 @@ export const oidcScopes = setting('scopes separated by spaces, with openid', (te
     ? text
     : null,
 )
+export const tenants = setting('IDs of tenants of Entra ID, separated by commas', (text) => {
+  const list = listOf(text).map((tenant) => tenant.toLowerCase())
+  return list.length > 0 && list.every((tenant) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(tenant))
+    ? list
+    : null
+})
 export const origins = setting('origins such as https://board.example, separated by commas, or *', (text) => {
   const list = listOf(text)
   return list.every((origin) => origin === '*' || isOrigin(origin)) ? list : null

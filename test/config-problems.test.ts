@@ -65,6 +65,7 @@ describe('a configuration with problems', () => {
       API_JWT_SECRET: 'short',
       API_JWT_CLOCK_SKEW: '1h',
       OIDC_ISSUER: 'http://id.example',
+      OIDC_TENANTS: 'contoso',
       OIDC_NAME: 'a'.repeat(101),
       OIDC_CLIENT_SECRET: 'short',
       OIDC_SCOPES: 'profile',

@@ -138,7 +138,8 @@ describe('the configuration', () => {
       API_JWT_CLOCK_SKEW: '5',
       API_JWT_ROLES_CLAIM: 'realm_access.roles',
       API_JWT_SCOPES_CLAIM: 'scope',
-      OIDC_ISSUER: 'https://id.example/',
+      OIDC_ISSUER: 'https://login.microsoftonline.com/common/v2.0',
+      OIDC_TENANTS: '9188040D-6c67-4c5b-b112-36a304b66dad',
       OIDC_NAME: 'the plant',
       OIDC_CLIENT_ID: 'rollcall',
       OIDC_CLIENT_SECRET: 'a-client-secret-for-tests-only',
@@ -244,7 +245,7 @@ describe('the configuration', () => {
         api: {
           methods: ['key', 'jwt', 'oidc'],
           adminKey: 'an-admin-key-for-tests-only',
-          oidcIssuer: 'https://id.example/',
+          oidcIssuer: 'https://login.microsoftonline.com/common/v2.0',
           jwt: {
             jwksUrl: 'https://issuer.example/keys',
             secret: null,
@@ -256,7 +257,8 @@ describe('the configuration', () => {
           },
         },
         oidc: {
-          issuer: 'https://id.example/',
+          issuer: 'https://login.microsoftonline.com/common/v2.0',
+          tenants: ['9188040d-6c67-4c5b-b112-36a304b66dad'],
           name: 'the plant',
           clientId: 'rollcall',
           clientSecret: 'a-client-secret-for-tests-only',

@@ -1,6 +1,7 @@
 /** Verifies tokens that an external issuer signed (JWT). Callers read the claims of the result. */
 import {
   createRemoteJWKSet,
+  customFetch,
   errors,
   type JWTPayload,
   type JWTVerifyGetKey,
@@ -9,12 +10,14 @@ import {
   jwtVerify,
 } from 'jose'
 import { DomainError } from '../domain/errors.ts'
+import { fetchBounded } from './bounded-fetch.ts'
 
 export interface SignedTokenConfig {
   /** URL of the issuer's keys. Null: `secret` is the key. */
   readonly jwksUrl: string | null
   readonly secret: string | null
-  readonly issuer: string | null
+  /** A list: any of them. */
+  readonly issuer: string | readonly string[] | null
   readonly audience: string | null
   /** Seconds of tolerated clock difference. */
   readonly clockSkew: number
@@ -37,6 +40,8 @@ const published = ['ES256', 'ES384', 'ES512', 'PS256', 'PS384', 'PS512', 'RS256'
 
 /** Milliseconds that the key set is cached. A withdrawn key is accepted for this time at most. */
 const keysAge = 60_000
+/** Milliseconds between two fetches of the key set. Tokens with unknown key IDs would cause one each. */
+export const keysPause = 1_000
 
 export function looksLikeJwt(text: string): boolean {
   return /^[\w-]+\.[\w-]+\.[\w-]*$/.test(text)
@@ -44,13 +49,18 @@ export function looksLikeJwt(text: string): boolean {
 
 export function createTokenVerifier({ jwksUrl, secret, issuer, audience, clockSkew }: SignedTokenConfig): VerifyToken {
   const key: Uint8Array | JWTVerifyGetKey = jwksUrl
-    ? createRemoteJWKSet(new URL(jwksUrl), { cacheMaxAge: keysAge, cooldownDuration: 5_000, timeoutDuration: 5_000 })
+    ? createRemoteJWKSet(new URL(jwksUrl), {
+        cacheMaxAge: keysAge,
+        cooldownDuration: keysPause,
+        timeoutDuration: 5_000,
+        [customFetch]: fetchBounded,
+      })
     : new TextEncoder().encode(secret ?? '')
   const options = {
     algorithms: jwksUrl ? published : shared,
     clockTolerance: clockSkew,
     requiredClaims: ['exp'],
-    ...(issuer === null ? {} : { issuer }),
+    ...(issuer === null ? {} : { issuer: [issuer].flat() }),
     ...(audience === null ? {} : { audience }),
   }
 

@@ -11,16 +11,18 @@ import { createPerson, startIssuer } from '../support/issuer.ts'
 
 const page = readPage('docs/sign-in.md')
 const blocks = blocksOf(page)
-const blockOf = (language: string): string => blocks.find((block) => block.language === language)?.text ?? ''
-
-it('configures a server, signs persons in, and has the routes that the page names', async () => {
-  const folder = temporaryFolder()
-  const given = Object.fromEntries(
-    blockOf('env')
+const settingsOf = (text: string): Record<string, string> =>
+  Object.fromEntries(
+    text
       .trim()
       .split('\n')
       .map((line) => line.split('=', 2)),
   )
+const blockOf = (language: string): string => blocks.find((block) => block.language === language)?.text ?? ''
+
+it('configures a server, signs persons in, and has the routes that the page names', async () => {
+  const folder = temporaryFolder()
+  const given = settingsOf(blockOf('env'))
   const roles = join(folder, 'roles.yaml')
   writeFileSync(roles, blockOf('yaml'))
   expect(given.OIDC_ROLES).toMatch(/roles\.yaml$/)
@@ -39,7 +41,7 @@ it('configures a server, signs persons in, and has the routes that the page name
     language,
     text: text.replaceAll('https://id.example/realms/plant', issuer.url),
   }))
-  const isLogin = (command: string) => command.includes('login')
+  const isLogin = (command: string) => command.includes(' login')
   await execute(
     known.filter(({ language }) => language !== 'env' && language !== 'yaml'),
     { url: server.url, skip: isLogin },
@@ -72,6 +74,14 @@ it('configures a server, signs persons in, and has the routes that the page name
   await expect.poll(address, { timeout: 30_000 }).toBeDefined()
   await createPerson('ada').open(address() ?? '')
   await expect.poll(() => lines.join(''), { timeout: 30_000 }).toContain('Signed in as ada.name (ada)')
+})
+
+it('configures an issuer of several tenants, and not without their list', () => {
+  const given = settingsOf(blocks.find(({ text }) => text.includes('OIDC_TENANTS'))?.text ?? '')
+  const whole: Record<string, string> = { ...given, OIDC_CLIENT_ID: 'rollcall', OIDC_ROLES: '{"*":"viewer"}' }
+  expect(parseConfig(whole).auth.oidc?.tenants).toHaveLength(2)
+  const { OIDC_TENANTS: _, ...without } = whole
+  expect(() => parseConfig(without)).toThrow('OIDC_TENANTS is required')
 })
 
 it('gives the rights that the page describes', () => {

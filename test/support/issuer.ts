@@ -2,7 +2,7 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { exportJWK, importJWK, type JWK, SignJWT } from 'jose'
+import { decodeJwt, exportJWK, importJWK, type JWK, SignJWT } from 'jose'
 import Provider, { type Configuration } from 'oidc-provider'
 
 export interface Issuer {
@@ -14,6 +14,10 @@ export interface Issuer {
   readonly groups: Map<string, readonly string[]>
   /** What a request to the token endpoint is answered with instead, if anything. */
   answerToken: ((body: Record<string, unknown>) => Promise<Record<string, unknown>>) | null
+  /** What a revocation waits for, if anything. */
+  revoke: (() => Promise<void>) | null
+  /** Undefined: there is none, or it was revoked. */
+  findRefreshToken(token: string): Promise<unknown>
   /** Begins to serve clients at these addresses of Rollcall. */
   serve(...rollcalls: readonly string[]): void
   /** A token that is signed with its present key. */
@@ -48,6 +52,8 @@ export async function startIssuer(options: IssuerOptions = {}): Promise<Issuer> 
   let rollcalls: readonly string[] = []
   let handle: ((request: IncomingMessage, response: ServerResponse) => unknown) | null = null
   let server: Server
+  let isRotated = false
+  let find: (token: string) => Promise<unknown> = async () => undefined
 
   function listen(): Promise<void> {
     server = createServer((request, response) => {
@@ -81,14 +87,14 @@ export async function startIssuer(options: IssuerOptions = {}): Promise<Issuer> 
           backchannel_logout_session_required: true,
         },
       ],
-      jwks: { keys: keys.slice(0, 1) },
+      jwks: { keys: [...keys] },
       cookies: { keys: ['a-key-of-cookies'] },
       claims: { openid: ['sub'], profile: ['preferred_username', 'groups'], email: ['email'] },
       findAccount: (_, sub) => ({
         accountId: sub,
         claims: () => ({ sub, preferred_username: `${sub}.name`, groups: [...(groups.get(sub) ?? [])] }),
       }),
-      features: { backchannelLogout: { enabled: true }, deviceFlow: { enabled: true } },
+      features: { backchannelLogout: { enabled: true }, deviceFlow: { enabled: true }, revocation: { enabled: true } },
       ttl: { AccessToken: tokenSeconds, IdToken: 86_400, RefreshToken: 86_400 },
       issueRefreshToken: async () => true,
       // Its own agent refuses loopback addresses, where the tests are.
@@ -108,12 +114,21 @@ export async function startIssuer(options: IssuerOptions = {}): Promise<Issuer> 
       },
       ...options.configuration,
     })
+    find = (token) => provider.RefreshToken.find(token)
     provider.use(async (ctx, next) => {
+      if (ctx.path === '/token/revocation') await issuer.revoke?.()
       await next()
+      if (ctx.path === '/jwks') ctx.body = { keys: keys.slice(0, 1).map(({ d: _, ...shown }) => shown) }
+      if (ctx.path === '/token' && ctx.status === 200 && isRotated) ctx.body = await signedAgain(ctx.body)
       if (ctx.path === '/token' && ctx.status === 200 && issuer.answerToken)
         ctx.body = await issuer.answerToken(ctx.body as Record<string, unknown>)
     })
     handle = provider.callback()
+  }
+
+  /** The provider cannot change its keys while it runs, and forgets what it gave when it starts again. */
+  async function signedAgain(body: Record<string, unknown>): Promise<Record<string, unknown>> {
+    return { ...body, id_token: await issuer.sign(decodeJwt(String(body.id_token)), 'JWT') }
   }
 
   async function stop(): Promise<void> {
@@ -126,6 +141,8 @@ export async function startIssuer(options: IssuerOptions = {}): Promise<Issuer> 
     clientId,
     groups,
     answerToken: null,
+    revoke: null,
+    findRefreshToken: (token) => find(token),
     env: {
       OIDC_ISSUER: url,
       OIDC_CLIENT_ID: clientId,
@@ -147,8 +164,8 @@ export async function startIssuer(options: IssuerOptions = {}): Promise<Issuer> 
       return signer.sign(await importJWK(key ?? {}, 'ES256'))
     },
     rotateKeys() {
-      keys.shift()
-      compose()
+      keys.reverse()
+      isRotated = true
     },
     stop,
     restart: listen,

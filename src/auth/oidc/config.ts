@@ -3,6 +3,8 @@ import type { RoleTable } from './rights.ts'
 
 export interface OidcConfig {
   readonly issuer: string
+  /** Those of an issuer of many tenants whose persons may sign in. Null: it has one. */
+  readonly tenants: readonly string[] | null
   /** What the page calls the issuer. */
   readonly name: string
   readonly clientId: string

@@ -5,11 +5,16 @@
  * unreachable, its last metadata serve; without any, sign-in is UNAVAILABLE. ID tokens and logout tokens are verified by
  * ../signed-token.ts, which fetches the keys again when a token names an unknown one.
  */
+import { setTimeout as delay } from 'node:timers/promises'
 import type { JWTPayload } from 'jose'
 import * as client from 'openid-client'
 import { DomainError } from '../../domain/errors.ts'
-import { claimOf, createTokenVerifier, type VerifyToken } from '../signed-token.ts'
+import type { Log } from '../../log.ts'
+import { fetchBounded } from '../bounded-fetch.ts'
+import { claimOf, createTokenVerifier, keysPause, TokenRefused, type VerifyToken } from '../signed-token.ts'
 import type { OidcConfig } from './config.ts'
+import { explained, refused, unavailable } from './issuer-errors.ts'
+import { identifierOf } from './person.ts'
 
 /** What the token endpoint answers, verified. */
 export interface Grant {
@@ -36,6 +41,8 @@ export interface Issuer {
   beginDevice(): Promise<DeviceCodes>
   /** While the person has not answered, whether the terminal may ask again as soon as before. */
   redeemDevice(deviceCode: string): Promise<Grant | 'pending' | 'slow down'>
+  /** Withdraws a refresh token at the issuer (RFC 7009), if the issuer offers that. */
+  revoke(refreshToken: string): Promise<void>
   /** Null: the issuer has no such page. */
   endSessionUrl(idToken: string | null, returnTo: string): Promise<string | null>
   /** Verifies signature, issuer, audience and expiry of a token that the issuer sent. */
@@ -66,33 +73,37 @@ const timeout = 5
 const clockSkew = 30
 const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code'
 
-export function createIssuer(config: OidcConfig, clock: () => number): Issuer {
+export function createIssuer(config: OidcConfig, clock: () => number, log: Pick<Log, 'info' | 'warn'>): Issuer {
   let known: Discovered | null = null
   let asking: Promise<Discovered> | null = null
   let failed: { readonly at: number; readonly error: DomainError } | null = null
   const { clientId, clientSecret, scopes } = config
 
-  async function discover(): Promise<Discovered> {
-    const isPlain = config.issuer.startsWith('http:')
-    const execute = isPlain ? [client.allowInsecureRequests] : []
-    const options = { timeout, execute }
-    const found = await client.discovery(new URL(config.issuer), clientId, undefined, client.None(), options)
-    const metadata = found.serverMetadata()
-    const { jwks_uri: jwksUrl, token_endpoint_auth_methods_supported: methods = ['client_secret_basic'] } = metadata
-    if (jwksUrl === undefined) throw new client.ClientError('the issuer publishes no keys')
-    const authentication =
+  /** The metadata say how a client authenticates, so this is decided for each request. */
+  const authenticate: client.ClientAuth = (server, ...request) => {
+    const { token_endpoint_auth_methods_supported: methods = ['client_secret_basic'] } = server
+    const method =
       clientSecret === null
         ? client.None()
         : methods.includes('client_secret_basic')
           ? client.ClientSecretBasic(clientSecret)
           : client.ClientSecretPost(clientSecret)
-    const configuration = new client.Configuration(metadata, clientId, undefined, authentication)
-    configuration.timeout = timeout
-    for (const extend of execute) extend(configuration)
+    return method(server, ...request)
+  }
+
+  async function discover(): Promise<Discovered> {
+    const isPlain = config.issuer.startsWith('http:')
+    const execute = isPlain ? [client.allowInsecureRequests] : []
+    const options = { timeout, execute, [client.customFetch]: fetchBounded }
+    const url = new URL(config.issuer)
+    const configuration = await client.discovery(url, clientId, undefined, authenticate, options)
+    const metadata = configuration.serverMetadata()
+    const { jwks_uri: jwksUrl } = metadata
+    if (jwksUrl === undefined) throw new client.ClientError('the issuer publishes no keys')
     const verify = createTokenVerifier({
       jwksUrl,
       secret: null,
-      issuer: metadata.issuer,
+      issuer: issuersOf(metadata.issuer, config.tenants),
       audience: clientId,
       clockSkew,
     })
@@ -111,12 +122,28 @@ export function createIssuer(config: OidcConfig, clock: () => number): Issuer {
     })
     try {
       known = await asking
+      if (failed) log.info('the issuer of OIDC can be used again')
       failed = null
       return known
     } catch (error) {
+      if (!failed) log.warn({ error }, 'the issuer of OIDC cannot be used: trying again')
       failed = { at: clock(), error: unavailable(error) }
       if (known) return known
       throw failed.error
+    }
+  }
+
+  /**
+   * The issuer may have begun to sign with a key that is younger than the last fetch of its keys. The grant is used up by then, so a refusal would
+   * end the session.
+   */
+  async function verifyNew(verify: VerifyToken, idToken: string): Promise<JWTPayload> {
+    try {
+      return await verify(idToken, clock())
+    } catch (error) {
+      if (!(error instanceof TokenRefused) || error.reason !== 'signature') throw error
+      await delay(keysPause)
+      return verify(idToken, clock())
     }
   }
 
@@ -127,9 +154,9 @@ export function createIssuer(config: OidcConfig, clock: () => number): Issuer {
     expected: string | null,
   ): Promise<Grant> {
     const { id_token: idToken = null, access_token: accessToken, expires_in: expiresIn } = tokens
-    const idClaims = idToken === null ? null : await verify(idToken, clock())
-    const subject = idClaims?.sub ?? expected
-    if (subject === null || subject === undefined || (expected !== null && subject !== expected))
+    const idClaims = idToken === null ? null : await verifyNew(verify, idToken)
+    const subject = idClaims === null ? expected : identifierOf(idClaims.sub)
+    if (subject === null || (expected !== null && subject !== expected))
       throw refused('the issuer does not name the person')
     const isThin = idClaims === null || claimOf(idClaims, config.groupsClaim) === undefined
     const userInfo =
@@ -201,6 +228,11 @@ export function createIssuer(config: OidcConfig, clock: () => number): Issuer {
         return typeof tokens === 'string' ? tokens : grantOf(found, tokens, null)
       })
     },
+    async revoke(refreshToken) {
+      const { configuration, metadata } = await find()
+      if (metadata.revocation_endpoint === undefined) return
+      await client.tokenRevocation(configuration, refreshToken, { token_type_hint: 'refresh_token' })
+    },
     async endSessionUrl(idToken, returnTo) {
       const { configuration, metadata } = await find()
       if (metadata.end_session_endpoint === undefined) return null
@@ -211,35 +243,15 @@ export function createIssuer(config: OidcConfig, clock: () => number): Issuer {
   }
 }
 
-async function explained<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work()
-  } catch (error) {
-    throw explain(error)
-  }
-}
-
-/** Repeats the error codes of the issuer, but not its texts: any client can call the callback with a text of its own. */
-function explain(error: unknown): DomainError {
-  if (error instanceof DomainError) return error
-  if (error instanceof client.AuthorizationResponseError || error instanceof client.ResponseBodyError) {
-    const code = /^[a-z_]{1,60}$/.test(error.error) ? error.error : 'an unknown error'
-    const isOurs =
-      error instanceof client.ResponseBodyError && (error.status >= 500 || error.error === 'invalid_client')
-    return isOurs || ['server_error', 'temporarily_unavailable'].includes(code)
-      ? new DomainError('UNAVAILABLE', `the issuer fails with ${code}: retry later`, { cause: error })
-      : refused(`the issuer answers ${code}`)
-  }
-  const code = error instanceof client.ClientError ? error.code : undefined
-  if (code !== undefined && /COMPARISON|TIMESTAMP|INVALID_RESPONSE|INVALID_REQUEST/.test(code))
-    return refused('the answer of the issuer does not belong to this sign-in')
-  return unavailable(error)
-}
-
-function refused(why: string): DomainError {
-  return new DomainError('UNAUTHENTICATED', `the sign-in is refused: ${why}`)
-}
-
-function unavailable(cause: unknown): DomainError {
-  return new DomainError('UNAVAILABLE', 'the issuer cannot be reached: sign-in works again when it can', { cause })
+/**
+ * The values of `iss` that are accepted. Entra ID publishes one issuer for all tenants, `…/{tenantid}/v2.0`, and its tokens name their own.
+ * Anyone can have a tenant there, so only those that the configuration names are accepted.
+ */
+function issuersOf(issuer: string, tenants: readonly string[] | null): readonly string[] {
+  const isTemplate = issuer.includes('{tenantid}')
+  if (isTemplate !== (tenants !== null))
+    throw new client.ClientError(
+      isTemplate ? 'the issuer has many tenants: set OIDC_TENANTS' : 'the issuer has one tenant: remove OIDC_TENANTS',
+    )
+  return tenants?.map((tenant) => issuer.replace('{tenantid}', tenant)) ?? [issuer]
 }

@@ -5,6 +5,7 @@ import type { Database } from '../../store/database.ts'
 import { claimSignatures, releaseSignature } from '../../store/signature-claims.ts'
 import { hashOf } from '../api/keys.ts'
 import type { Issuer } from './issuer.ts'
+import { identifierOf } from './person.ts'
 import type { OidcSessions } from './sessions.ts'
 
 export interface LogoutDeps {
@@ -29,8 +30,9 @@ export async function acceptLogoutToken(deps: LogoutDeps, token: string, address
   if (typeof iat !== 'number' || iat < now - longestAge || iat > now + longestAge)
     throw refused('it is too old or too new')
   if (typeof jti !== 'string' || jti === '') throw refused('it has no jti')
-  const subject = typeof sub === 'string' ? sub : null
-  const session = typeof sid === 'string' ? sid : null
+  const [subject, session] = [identifierOf(sub), identifierOf(sid)]
+  if ((sub !== undefined && subject === null) || (sid !== undefined && session === null))
+    throw refused('its sub or sid is not a text')
   if (subject === null && session === null) throw refused('it names neither a person nor a session')
   const claim = { id: `oidc-logout:${hashOf(jti)}`, until: (now + 2 * longestAge) * 1000 }
   if (!(await claimSignatures(database.session, [claim], 2 * longestAge)).has(claim.id))

@@ -37,11 +37,20 @@ const interval = 1_000
 
 export function createOidc(deps: OidcDeps): Oidc {
   const { config, database, clock, log, credentials, publicUrl, refused } = deps
-  const issuer = createIssuer(config, clock)
+  const issuer = createIssuer(config, clock, log)
   const seal = createSeal(config.clientSecret)
   const failed = (error: unknown): void =>
     log.warn({ error }, 'a session of OIDC was not refreshed: trying again until it expires')
-  const sessions = createOidcSessions({ ...deps, issuer, seal, failed })
+  const revoking = new Set<Promise<void>>()
+  /** In the background: a person who signs out does not wait for the issuer. */
+  function revoke(refreshToken: string): void {
+    const work = issuer
+      .revoke(refreshToken)
+      .catch((error: unknown) => log.warn({ error }, 'a token was not revoked at the issuer of OIDC'))
+      .finally(() => revoking.delete(work))
+    revoking.add(work)
+  }
+  const sessions = createOidcSessions({ ...deps, issuer, seal, failed, revoke })
   const takes = createBuckets(burst, refill)
   const signIn = createSignIn({ issuer, sessions, seal, database, clock })
   const device = createDeviceSignIn({ issuer, sessions, seal, clock })
@@ -84,6 +93,7 @@ export function createOidc(deps: OidcDeps): Oidc {
     async close() {
       clearInterval(timer)
       await working
+      await Promise.all(revoking)
     },
   }
 }

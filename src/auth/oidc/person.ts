@@ -1,5 +1,6 @@
 /** What the claims of the issuer say about a person. */
 import type { JWTPayload } from 'jose'
+import { isStorable } from '../../domain/text.ts'
 import { claimOf } from '../signed-token.ts'
 
 export interface Person {
@@ -10,6 +11,15 @@ export interface Person {
 }
 
 const longestName = 200
+/** OpenID Connect Core limits a subject to 255. */
+const longestIdentifier = 1_000
+
+/** A subject or session of the issuer. Null: it is none, or one that a database cannot store. */
+export function identifierOf(claim: unknown): string | null {
+  return typeof claim === 'string' && claim !== '' && claim.length <= longestIdentifier && isStorable(claim)
+    ? claim
+    : null
+}
 
 export function personOf(claims: JWTPayload, groupsClaim: string): Person {
   const subject = claims.sub ?? ''

@@ -22,7 +22,7 @@ import type { ApiAuth } from '../api/api-auth.ts'
 import { hashOf, newCookie, newTerminalToken } from '../api/keys.ts'
 import type { OidcConfig } from './config.ts'
 import type { Grant, Issuer } from './issuer.ts'
-import { type Person, personOf } from './person.ts'
+import { identifierOf, type Person, personOf } from './person.ts'
 import { isSameRights, type Rights, rightsOf } from './rights.ts'
 import type { Seal } from './seal.ts'
 
@@ -55,6 +55,8 @@ export interface OidcSessionDeps {
   readonly auth: Pick<ApiAuth, 'recheck'>
   readonly clock: () => Millis
   readonly failed: (error: unknown) => void
+  /** Withdraws a refresh token at the issuer, which no session needs any more. */
+  readonly revoke: (refreshToken: string) => void
 }
 
 interface Tokens {
@@ -74,7 +76,7 @@ const most = 20
 const purpose = 'session'
 
 export function createOidcSessions(deps: OidcSessionDeps): OidcSessions {
-  const { config, issuer, seal, database, writer, auth, clock, failed } = deps
+  const { config, issuer, seal, database, writer, auth, clock, failed, revoke } = deps
 
   function entry(kind: 'SIGN_IN' | 'SIGN_OUT', caller: string, action: string, outcome: string, address: string) {
     return { at: clock(), kind, caller, credential: 'oidc', address, action, outcome, detail: null, times: 1 } as const
@@ -108,8 +110,10 @@ export function createOidcSessions(deps: OidcSessionDeps): OidcSessions {
     }
     const person = personOf(grant.claims, config.groupsClaim)
     const rights = rightsOf(person.groups, config.roles)
-    if (rights === null)
+    if (rights === null) {
+      revoke(grant.refreshToken ?? tokens.refreshToken)
       return close([row.hash], () => entry('SIGN_OUT', row.name, 'refresh', 'no group of the person has a role', ''))
+    }
     await renew(row, tokens, grant, person, rights)
   }
 
@@ -137,7 +141,10 @@ export function createOidcSessions(deps: OidcSessionDeps): OidcSessions {
     async open(grant, kind, address, replaced = null) {
       const person = personOf(grant.claims, config.groupsClaim)
       const rights = rightsOf(person.groups, config.roles)
-      if (rights === null) throw new DomainError('FORBIDDEN', `${person.name} is in no group that has a role here`)
+      if (rights === null) {
+        if (grant.refreshToken !== null) revoke(grant.refreshToken)
+        throw new DomainError('FORBIDDEN', `${person.name} is in no group that has a role here`)
+      }
       const { text, hash } = kind === 'browser' ? newCookie() : newTerminalToken()
       const endsAt = clock() + longestSession
       const { expiresAt, refreshAt } = times(grant, endsAt)
@@ -146,13 +153,14 @@ export function createOidcSessions(deps: OidcSessionDeps): OidcSessions {
         { hash, credential: 'oidc', credentialId: config.issuer, name: person.name, ...rights, expiresAt },
         {
           subject: person.subject,
-          sid: typeof grant.claims.sid === 'string' ? grant.claims.sid : null,
+          sid: identifierOf(grant.claims.sid),
           sealed: seal.close(purpose, { refreshToken, idToken } satisfies Tokens),
           refreshAt,
           endsAt,
         },
       )
       await writer.submit(audited(opened, entry('SIGN_IN', person.name, 'signIn', 'done', address)))
+      // Its tokens are not revoked: an issuer may withdraw all that belongs to the same sign-on, and with it the new session.
       if (replaced !== null) {
         await writer.submit(closeSession(replaced))
         await auth.recheck()
@@ -164,7 +172,10 @@ export function createOidcSessions(deps: OidcSessionDeps): OidcSessions {
       const row = await findOidcSession(database.session, hashOf(cookie))
       if (!row) return null
       await close([row.hash], () => entry('SIGN_OUT', row.name, 'signOut', 'done', address))
-      return seal.open<Tokens>(purpose, row.sealed)?.idToken ?? null
+      // A former issuer's tokens are not for this one.
+      const tokens = row.issuer === config.issuer ? seal.open<Tokens>(purpose, row.sealed) : null
+      if (tokens?.refreshToken) revoke(tokens.refreshToken)
+      return tokens?.idToken ?? null
     },
     async logOut(subject, sid, address) {
       const rows = await findLoggedOut(database.session, subject, sid)

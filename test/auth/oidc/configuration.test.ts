@@ -33,6 +33,7 @@ describe('the configuration of sign-in', () => {
     const { api, oidc } = parseConfig(least).auth
     expect(oidc).toEqual({
       issuer: 'https://id.example/realms/plant',
+      tenants: null,
       name: 'id.example',
       clientId: 'rollcall',
       clientSecret: 'a-client-secret-for-tests-only',
@@ -64,6 +65,12 @@ describe('the configuration of sign-in', () => {
     [{ OIDC_ISSUER: 'http://id.example' }, 'OIDC_ISSUER must be an https URL'],
     [{ OIDC_ISSUER: 'https://id.example/?a' }, 'OIDC_ISSUER must be an https URL'],
     [{ OIDC_ISSUER: 'id.example' }, 'OIDC_ISSUER must be an https URL'],
+    [
+      { OIDC_ISSUER: 'https://login.microsoftonline.com/common/v2.0' },
+      'OIDC_TENANTS is required by OIDC_ISSUER, which signs in persons of every tenant',
+    ],
+    [{ OIDC_TENANTS: 'contoso' }, 'OIDC_TENANTS must be IDs of tenants of Entra ID'],
+    [{ OIDC_TENANTS: '9188040d-6c67-4c5b-b112-36a304b66dad' }, 'OIDC_TENANTS has no effect unless OIDC_ISSUER is'],
     [{ OIDC_CLIENT_ID: undefined }, 'OIDC_CLIENT_ID is required by OIDC_ISSUER'],
     [{ OIDC_ROLES: undefined }, 'OIDC_ROLES is required by OIDC_ISSUER'],
     [{ OIDC_ISSUER: undefined }, 'OIDC_CLIENT_ID has no effect without OIDC_ISSUER'],

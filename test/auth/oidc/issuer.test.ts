@@ -1,0 +1,150 @@
+/** The issuer's own mistakes: answers that are slow, endless or contradictory, and an issuer of many tenants. */
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { exportJWK, generateKeyPair, SignJWT } from 'jose'
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import type { OidcConfig } from '../../../src/auth/oidc/config.ts'
+import { createIssuer, type Issuer } from '../../../src/auth/oidc/issuer.ts'
+import { createLog } from '../../../src/log.ts'
+
+const config: OidcConfig = {
+  ...{
+    issuer: '',
+    tenants: null,
+    name: 'issuer',
+    clientId: 'rollcall',
+    clientSecret: 'a-client-secret-for-tests-only',
+  },
+  ...{ scopes: 'openid', groupsClaim: 'groups', roles: [] },
+}
+
+function createLines() {
+  const lines: { readonly msg: string; readonly error?: { readonly message: string } }[] = []
+  return {
+    lines,
+    log: createLog({ level: 'info', to: { write: (line: string) => void lines.push(JSON.parse(line)) } }),
+  }
+}
+
+async function serve(answer: RequestListener): Promise<string> {
+  const server = createServer(answer).listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  onTestFinished(async () => {
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+describe('an issuer', () => {
+  it.each<[string, RequestListener]>([
+    [
+      'answers without end',
+      (_, response) => {
+        response.writeHead(200, { 'content-type': 'application/json' })
+        const chunk = Buffer.alloc(1 << 16, ' ')
+        const more = (): void => {
+          while (!response.destroyed && response.write(chunk));
+        }
+        response.on('drain', more)
+        more()
+      },
+    ],
+    ['answers with a page', (_, response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<html>')],
+    ['answers with null', (_, response) => response.writeHead(200, { 'content-type': 'application/json' }).end('null')],
+    ['fails', (_, response) => response.writeHead(500).end()],
+    ['redirects', (_, response) => response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end()],
+    ['breaks off', (_, response) => response.destroy()],
+    [
+      'names another issuer',
+      (_, response) =>
+        response.writeHead(200, { 'content-type': 'application/json' }).end('{"issuer":"https://evil.example"}'),
+    ],
+  ])('that %s in its discovery makes sign-in unavailable, with one line in the log', async (_, answer) => {
+    const url = await serve(answer)
+    let now = 1_000_000
+    const { lines, log } = createLines()
+    const issuer = createIssuer({ ...config, issuer: url }, () => now, log)
+    for (let tries = 0; tries < 3; tries += 1) {
+      await expect(issuer.begin(`${url}/callback`)).rejects.toMatchObject({ code: 'UNAVAILABLE' })
+      now += 2_000
+    }
+    expect(lines.map(({ msg }) => msg)).toEqual(['the issuer of OIDC cannot be used: trying again'])
+  })
+})
+
+it('is not waited for longer than 5 seconds when the issuer begins an answer and does not end it', async () => {
+  const url = await serve(
+    (_, response) => void response.writeHead(200, { 'content-type': 'application/json' }).write('{'),
+  )
+  const issuer = createIssuer({ ...config, issuer: url }, Date.now, createLines().log)
+  await expect(issuer.begin(`${url}/callback`)).rejects.toMatchObject({ code: 'UNAVAILABLE' })
+})
+
+describe('an issuer of many tenants', () => {
+  const [ours, others] = ['9188040d-6c67-4c5b-b112-36a304b66dad', '11111111-2222-3333-4444-555555555555']
+  const origin = 'https://login.microsoftonline.com'
+  const template = `${origin}/{tenantid}/v2.0`
+  afterEach(() => vi.unstubAllGlobals())
+
+  /** The real one is on the internet: these are its answers. */
+  async function start(tenants: readonly string[] | null, issuerName = template) {
+    const { privateKey, publicKey } = await generateKeyPair('RS256')
+    let idToken = ''
+    const json = (body: object): Response => Response.json(body)
+    vi.stubGlobal('fetch', async (address: string | URL) => {
+      const { pathname } = new URL(address)
+      if (pathname === '/organizations/v2.0/.well-known/openid-configuration')
+        return json({
+          issuer: issuerName,
+          authorization_endpoint: `${origin}/organizations/oauth2/v2.0/authorize`,
+          token_endpoint: `${origin}/organizations/oauth2/v2.0/token`,
+          token_endpoint_auth_methods_supported: ['client_secret_post'],
+          jwks_uri: `${origin}/keys`,
+          id_token_signing_alg_values_supported: ['RS256'],
+        })
+      if (pathname === '/keys') return json({ keys: [{ ...(await exportJWK(publicKey)), alg: 'RS256', use: 'sig' }] })
+      return json({ access_token: 'a', token_type: 'Bearer', expires_in: 600, id_token: idToken })
+    })
+    const options = { ...config, issuer: `${origin}/organizations/v2.0`, tenants }
+    const { lines, log } = createLines()
+    const issuer: Issuer = createIssuer(options, Date.now, log)
+    const signIn = async (claims: object) => {
+      const { nonce, state, verifier } = await issuer.begin('https://rollcall.example/session/oidc/callback')
+      idToken = await new SignJWT({ sub: 'ada', groups: ['operators'], nonce, ...claims })
+        .setProtectedHeader({ alg: 'RS256' })
+        .setAudience('rollcall')
+        .setIssuedAt()
+        .setExpirationTime('5 minutes')
+        .sign(privateKey)
+      const callback = new URL(`https://rollcall.example/session/oidc/callback?code=c&state=${state}`)
+      return issuer.redeem(callback, { nonce, state, verifier })
+    }
+    return { signIn, lines }
+  }
+  const issOf = (tenant: string): string => template.replace('{tenantid}', tenant)
+
+  it('signs in persons of the tenants of the configuration, and of no other', async () => {
+    const { signIn } = await start([ours])
+    expect((await signIn({ iss: issOf(ours), tid: ours })).claims).toMatchObject({ sub: 'ada', tid: ours })
+    for (const claims of [
+      { iss: issOf(others), tid: others },
+      { iss: issOf(ours), tid: others },
+      { iss: issOf(others), tid: ours },
+      { iss: issOf(ours) },
+      { iss: template, tid: '{tenantid}' },
+      { iss: issOf('undefined') },
+      { iss: 'https://evil.example', tid: ours },
+    ])
+      await expect(signIn(claims), JSON.stringify(claims)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
+  })
+
+  it.each([
+    ['without tenants', null, template, 'the issuer has many tenants: set OIDC_TENANTS'],
+    ['with tenants, that has one', [ours], issOf(ours), 'the issuer has one tenant: remove OIDC_TENANTS'],
+  ])('%s is not used, and the log says why', async (_, tenants, name, why) => {
+    const { signIn, lines } = await start(tenants, name)
+    await expect(signIn({ iss: issOf(ours), tid: ours })).rejects.toMatchObject({ code: 'UNAVAILABLE' })
+    expect(lines.map(({ error }) => error?.message)).toEqual([why])
+  })
+})
