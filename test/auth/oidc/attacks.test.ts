@@ -1,5 +1,6 @@
 /** Attacks on sign-in: each fails, and leaves the sessions of others as they are. */
 import { randomUUID } from 'node:crypto'
+import fc from 'fast-check'
 import { SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type RunningApp, startApp } from '../../support/app.ts'
@@ -12,11 +13,13 @@ describe.each(stores)('attacks on sign-in on $name', (store) => {
   let issuer: Issuer
   let other: Issuer
   let server: RunningApp
+  /** Advanced by each attempt of a property: sign-ins of one address are limited. */
+  let late = 0
 
   beforeAll(async () => {
     issuer = await startIssuer({ groups: { ada: ['operators'], mallory: ['viewers'] } })
     other = await startIssuer()
-    server = await startApp({ store, env: issuer.env })
+    server = await startApp({ store, env: issuer.env, clock: () => Date.now() + late })
     issuer.serve(server.url)
   })
   afterAll(async () => {
@@ -75,6 +78,79 @@ describe.each(stores)('attacks on sign-in on $name', (store) => {
     const url = await callbackOf(person)
     change(url)
     await expectRefusal(person, url, why)
+  })
+
+  it('a callback with any other state, code, issuer or cookie, and any other query', async () => {
+    const names = ['state', 'code', 'iss'] as const
+    const text = fc.string({ unit: 'binary', maxLength: 40 })
+    const change = fc.oneof(
+      fc.record({ of: fc.constantFrom(...names), by: fc.constant('delete' as const), text: fc.constant('') }),
+      fc.record({ of: fc.constantFrom(...names), by: fc.constantFrom('set', 'append', 'before', 'after'), text }),
+      fc.record({ of: fc.constantFrom(...names), by: fc.constant('swap' as const), text: fc.constant('') }),
+      fc.record({ of: fc.constant('cookie' as const), by: fc.constantFrom('set', 'swap', 'after'), text }),
+      fc.record({ of: fc.constant('query' as const), by: fc.constant('set' as const), text }),
+    )
+    const [ada, mallory] = [createPerson('ada'), createPerson('mallory')]
+    await fc.assert(
+      fc.asyncProperty(change, async ({ of, by, text: given }) => {
+        late += 1_000
+        const [url, foreign] = [await callbackOf(ada), await callbackOf(mallory)]
+        const own = ada.cookie('rollcall-login') ?? ''
+        const values = { cookie: own, query: url.search, ...Object.fromEntries(url.searchParams) } as Record<
+          string,
+          string
+        >
+        const others = { cookie: mallory.cookie('rollcall-login') ?? '', ...Object.fromEntries(foreign.searchParams) }
+        const before = values[of] ?? ''
+        const after = {
+          set: given,
+          swap: (others as Record<string, string>)[of] ?? '',
+          before: given + before,
+          after: before + given,
+        }
+        const next = by === 'delete' || by === 'append' ? null : after[by].toWellFormed()
+        // The issuers are the same, and an empty text changes nothing.
+        fc.pre(next !== before && (next !== null || by !== 'append' || given !== before))
+        const plain = Buffer.from(next ?? '').toString('base64url')
+        if (of === 'cookie')
+          ada.setCookie(
+            'rollcall-login',
+            by === 'swap' ? others.cookie : by === 'after' ? `${own}${plain || 'x'}` : plain,
+          )
+        else if (of === 'query') url.search = next ?? ''
+        else if (by === 'delete') url.searchParams.delete(of)
+        else if (by === 'append') url.searchParams.append(of, given)
+        else url.searchParams.set(of, next ?? '')
+        const response = await ada.send(url.href)
+        expect([400, 401]).toContain(response.status)
+        expect(response.headers.getSetCookie()).toEqual([])
+        expect(ada.cookie('rollcall')).toBeNull()
+      }),
+      { numRuns: 60 },
+    )
+  })
+
+  it('an ID token with any other claim: it is refused, or names the person as far as it can', async () => {
+    const required = ['nonce', 'aud', 'iss', 'sub'] as const
+    const others = ['exp', 'iat', 'nbf', 'azp', 'groups', 'preferred_username', 'email', 'sid'] as const
+    const value = fc.oneof(fc.jsonValue(), fc.string({ unit: 'binary' }), fc.constantFrom('a\u0000b', '\ud800', null))
+    const person = createPerson('ada')
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom(...required, ...others), value, async (name, given) => {
+        late += 1_000
+        const url = await callbackOf(person)
+        issuer.answerToken = async (body) => {
+          const claims = JSON.parse(Buffer.from(String(body.id_token).split('.')[1] ?? '', 'base64url').toString())
+          return { ...body, id_token: await issuer.sign({ ...claims, [name]: given }, 'JWT') }
+        }
+        const response = await person.send(url.href).finally(() => {
+          issuer.answerToken = null
+        })
+        expect([name, given, response.status]).toEqual([name, given, expect.toSatisfy((status) => status < 500)])
+        if (name !== 'sub' && required.some((one) => one === name)) expect(response.status).toBe(401)
+      }),
+      { numRuns: 60 },
+    )
   })
 
   it('a callback that is sent twice', async () => {
