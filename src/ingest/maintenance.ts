@@ -18,7 +18,7 @@ import { markSilent } from './commands/silence.ts'
 import { markStalled } from './commands/stall.ts'
 import { createDuties, type Duty } from './duties.ts'
 import { type Archive, createArchiving, createPartitioning, createRetention } from './history.ts'
-import { createSearchIndex } from './search-index.ts'
+import { createNameIndex, createSearchIndex } from './search-index.ts'
 import type { Writer } from './writer.ts'
 
 export interface Maintenance {
@@ -149,6 +149,7 @@ function dutiesOf(options: MaintenanceOptions, signal: AbortSignal): readonly Du
     createAlertEvaluation(database, writer),
     createCheckpoints(database),
     createSearchIndex(database),
+    createNameIndex(database),
     createSummaries(database),
   ]
   if (database.kind === 'pglite')

@@ -1,21 +1,31 @@
-/** Keeps the index that filters of deployments search, a few seconds behind the writer (store/write/derived/search-entries.ts). */
+/** Keeps what lists of deployments are read from beside the deployments, a few seconds behind the writer (store/write/derived). */
 import type { Database } from '../store/database.ts'
-import { indexChanged, indexed, readIndexed } from '../store/write/derived/search-entries.ts'
+import { readCursor } from '../store/write/derived/changed-deployments.ts'
+import { indexNames, named } from '../store/write/derived/deployment-names.ts'
+import { indexChanged, indexed } from '../store/write/derived/search-entries.ts'
 import type { Duty } from './duties.ts'
 
 /** Deployments of one statement. The embedded database answers nothing else meanwhile. */
-const most = { postgres: 2_000, pglite: 200 }
+const mostSearched = { postgres: 2_000, pglite: 200 }
+const mostNamed = { postgres: 5_000, pglite: 1_000 }
 
-export function createSearchIndex({ session, kind }: Database): Duty {
-  const limit = most[kind]
+export function createSearchIndex(database: Database): Duty {
+  return createFollower(database, indexed, indexChanged, mostSearched[database.kind])
+}
+
+export function createNameIndex(database: Database): Duty {
+  return createFollower(database, named, indexNames, mostNamed[database.kind])
+}
+
+function createFollower({ session }: Database, name: string, index: typeof indexChanged, limit: number): Duty {
   return {
-    name: indexed,
+    name,
     interval: 0,
     budget: 4_000,
     async run({ isOver }) {
-      let cursor = await readIndexed(session)
+      let cursor = await readCursor(session, name)
       for (;;) {
-        const read = await indexChanged(session, cursor, limit)
+        const read = await index(session, cursor, limit)
         if (read === null || read.deployments < limit) return true
         if (isOver()) return false
         cursor = read.cursor

@@ -131,6 +131,7 @@ describe.each(stores)('a background duty on $name', (store) => {
         'alerts',
         'batches',
         'checkpoints',
+        'names',
         'partitions',
         'retention',
         'search',

@@ -90,3 +90,17 @@ export const deploymentSearch = pgTable(
     index('deployment_search_long').on(t.deploymentKey).where(sql`text is null`),
   ],
 )
+
+/**
+ * The deployments of each rollout in the order of their names (store/write/derived/deployment-names.ts). A row is written when a deployment is new or
+ * changes its rollout. An index of the deployments was rejected: each report would pay for it.
+ */
+export const deploymentNames = pgTable(
+  'deployment_names',
+  {
+    deploymentKey: key('deployment_key').primaryKey(),
+    rolloutKey: key('rollout_key').notNull(),
+    deploymentId: text('deployment_id').notNull(),
+  },
+  (t) => [index('deployment_names_order').on(t.rolloutKey, t.deploymentId, t.deploymentKey)],
+)

@@ -129,10 +129,10 @@ interface Duty {
 }
 
 /** What reads the log of a seeded fleet before it is asked. */
-const following: ReadonlySet<string> = new Set(['checkpoints', 'search'])
+const following: ReadonlySet<string> = new Set(['checkpoints', 'names', 'search'])
 
 /**
- * Waits until each background duty has succeeded once, and the checkpoints and the search index have reached the head of the log. Standstills follow:
+ * Waits until each background duty has succeeded once, and the checkpoints and the indexes beside the deployments have reached the head of the log. Standstills follow:
  * they read a log that no server has followed for a minute each 300,000 entries or less, on PostgreSQL.
  */
 export async function runDuties(server: Program, lab: Lab): Promise<string[]> {

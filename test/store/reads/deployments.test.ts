@@ -13,7 +13,9 @@ import {
 import { targetsByKey } from '../../../src/store/read/targets.ts'
 import type { Page, PageRequest } from '../../../src/store/sql/order.ts'
 import type { ShownDeployment } from '../../../src/store/sql/rows.ts'
-import { indexChanged, readIndexed } from '../../../src/store/write/derived/search-entries.ts'
+import { readCursor } from '../../../src/store/write/derived/changed-deployments.ts'
+import { indexNames, named } from '../../../src/store/write/derived/deployment-names.ts'
+import { indexChanged, indexed } from '../../../src/store/write/derived/search-entries.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
 import { type Life, live } from './history.ts'
 import { limits, ownerOf, parentsOf, type Question, searched, whole } from './questions.ts'
@@ -30,9 +32,11 @@ describe.each(stores)('lists and counts of deployments on $name', (store) => {
   beforeAll(async () => {
     empty = await store.create()
     database = await empty.open()
-    // The search index has entries that are out of date, and none of what is new.
+    // The indexes beside the deployments have entries that are out of date, and none of what is new.
     life = await live(database, 5, 90, async (step) => {
-      if (step % 25 === 24) await indexChanged(database.session, await readIndexed(database.session), 1_000)
+      if (step % 25 !== 24) return
+      await indexChanged(database.session, await readCursor(database.session, indexed), 1_000)
+      await indexNames(database.session, await readCursor(database.session, named), 1_000)
     })
     present = life.moments.at(-1)?.deployments ?? []
     const targetKeys = present.map(({ targetKey }) => targetKey)
@@ -238,7 +242,7 @@ describe.each(stores)('lists and counts of deployments on $name', (store) => {
       return session.run('select deployment_key as key, terms::text, text from deployment_search order by 1')
     }
     const follow = async (limit: number, stops: () => Promise<void>): Promise<void> => {
-      for (let read = await indexChanged(session, await readIndexed(session), limit); read; ) {
+      for (let read = await indexChanged(session, await readCursor(session, indexed), limit); read; ) {
         await stops()
         read = await indexChanged(session, read.cursor, limit)
       }

@@ -12,8 +12,9 @@ import type { DeploymentFilter } from '../../../src/store/read/deployment-filter
 import { countDeployments, deploymentOrders, pageDeployments } from '../../../src/store/read/deployments.ts'
 import type { SourceLimits } from '../../../src/store/read/filters/deployment-source.ts'
 import type { PageRequest } from '../../../src/store/sql/order.ts'
+import { readCursor } from '../../../src/store/write/derived/changed-deployments.ts'
 import { writeCheckpoints } from '../../../src/store/write/derived/checkpoints.ts'
-import { indexChanged, readIndexed } from '../../../src/store/write/derived/search-entries.ts'
+import { indexChanged, indexed } from '../../../src/store/write/derived/search-entries.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
 import { readPlans } from './plan.ts'
 
@@ -60,7 +61,7 @@ describe.each(stores)('filtered reads on $name', (store) => {
     empty = await store.create()
     database = await empty.open()
     await database.transaction(fill)
-    while (await indexChanged(database.session, await readIndexed(database.session), size - 3));
+    while (await indexChanged(database.session, await readCursor(database.session, indexed), size - 3));
     await database.session.run('analyze')
     await createSummaries(database).run({ now: 0, listeningSince: 0, isOver: () => false })
     // As the duty does.

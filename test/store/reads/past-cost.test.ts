@@ -1,17 +1,19 @@
 /** Counts in the past touch a bounded part of the log, however long it is: buffers, not times, and without statistics. */
 import { type SQL, sql } from 'drizzle-orm'
-import { describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Revision } from '../../../src/domain/values.ts'
 import { createCheckpoints } from '../../../src/ingest/checkpoints.ts'
+import { createNameIndex } from '../../../src/ingest/search-index.ts'
 import { readHead } from '../../../src/store/connection/log-head.ts'
 import type { Database, Session } from '../../../src/store/database.ts'
 import { audit } from '../../../src/store/read/audit.ts'
 import type { DeploymentFilter } from '../../../src/store/read/deployment-filter.ts'
+import { orders } from '../../../src/store/read/deployment-order.ts'
 import { countConvergence, countDeployments, pageDeployments } from '../../../src/store/read/deployments.ts'
 import { newestFirst, type RolloutOrder } from '../../../src/store/read/rollouts/rollout-order.ts'
 import { countRollouts, pageRollouts } from '../../../src/store/read/rollouts/rollouts.ts'
-import { openFresh } from '../../support/databases.ts'
-import { stores } from '../../support/stores.ts'
+import { writeCursor } from '../../../src/store/sql/cursor.ts'
+import { type EmptyStore, stores } from '../../support/stores.ts'
 import { inSnapshot } from './history.ts'
 
 const size = 50_000
@@ -65,10 +67,21 @@ async function buffersOf<T>(
 }
 
 describe.each(stores)('counts in the past on $name', (store) => {
-  it('read what lies between a revision and a checkpoint', { timeout: 120_000 }, async () => {
-    const database = await openFresh(store)
-    const base = (await readHead(database.session)).revision
+  let empty: EmptyStore
+  let database: Database
+  let base: Revision
+  beforeAll(async () => {
+    empty = await store.create()
+    database = await empty.open()
+    base = (await readHead(database.session)).revision
     await fill(database, base)
+  }, 120_000)
+  afterAll(async () => {
+    await database.close()
+    await empty.drop()
+  })
+
+  it('read what lies between a revision and a checkpoint', { timeout: 120_000 }, async () => {
     const lookedUp: unknown[] = []
     const run: Session['run'] = (text, parameters = []) => {
       if (text.includes('from rollouts')) lookedUp.push(...JSON.parse(String(parameters[0])))
@@ -115,9 +128,6 @@ describe.each(stores)('counts in the past on $name', (store) => {
   })
 
   it('and lists read the subjects that a filter names', { timeout: 120_000 }, async () => {
-    const database = await openFresh(store)
-    const base = (await readHead(database.session)).revision
-    await fill(database, base)
     const at = base + size + 12_345
     const page = { size: 20, after: null, before: null, backward: false }
     const filters: readonly DeploymentFilter[] = [
@@ -141,10 +151,50 @@ describe.each(stores)('counts in the past on $name', (store) => {
       expect([filter, counted.buffers < 2_500, counted.buffers]).toEqual([filter, true, counted.buffers])
     }
   })
+
+  it('and pages of one rollout by name read the rows of the page', { timeout: 120_000 }, async () => {
+    const names = createNameIndex(database)
+    const [late, early] = [base + 2 * size - 100, base + size]
+    // As when the duty has fallen 100 deployments behind.
+    while (!(await names.run({ now: 0, listeningSince: 0, isOver: () => false })));
+    await database.session.run(`update duties set cursor = ${late} where name = 'names'`)
+    const inOrder = Array.from({ length: size / 2 }, (_, n) => 2 * n + 2).toSorted((a, b) =>
+      `d${a}` < `d${b}` ? -1 : 1,
+    )
+    const placed = (key: number) =>
+      ({ key, deploymentId: `d${key}`, state: 'INSTALLED', revision: early + key }) as const
+    const common: DeploymentFilter = { states: ['INSTALLED'], consistent: true }
+    for (const order of ['NAME', 'NAME_DESC'] as const)
+      for (const [scope, filter] of [
+        [{ of: 'rollout', keys: [spring] }, {}],
+        [{ of: 'fleet' }, { rolloutKeys: [spring] }],
+        [{ of: 'fleet' }, { rolloutKeys: [spring], where: common }],
+      ] as const) {
+        const keys = order === 'NAME' ? inOrder : inOrder.toReversed()
+        const middle = writeCursor(orders[order], placed(keys[10_000] ?? 0))
+        const pages = [
+          { page: { size: 20, after: null, before: null, backward: false }, expected: keys.slice(0, 20) },
+          { page: { size: 20, after: null, before: null, backward: true }, expected: keys.slice(-20) },
+          { page: { size: 20, after: middle, before: null, backward: false }, expected: keys.slice(10_001, 10_021) },
+        ]
+        for (const { page, expected } of pages) {
+          const { answer, buffers } = await buffersOf(database, (s) =>
+            pageDeployments(s, scope, filter, order, page, null, {
+              small: 0,
+              candidates: 100,
+              walked: 200,
+              counted: 0,
+            }),
+          )
+          const [found] = answer.values()
+          expect(found?.edges.map(({ node }) => node.key)).toEqual(expected)
+          // To sort the rollout takes 25,000 rows.
+          expect([filter, order, page, buffers < 2_500, buffers]).toEqual([filter, order, page, true, buffers])
+        }
+      }
+  })
+
   it('and pages of rollouts read the rollouts of the page', { timeout: 120_000 }, async () => {
-    const database = await openFresh(store)
-    const base = (await readHead(database.session)).revision
-    await fill(database, base)
     await database.session.run(`update rollouts set kind = 'MARGO_DEPLOYMENT' where key <> ${spring}`)
     const page = { size: 20, after: null, before: null, backward: false }
     const keys = [spring, ...Array.from({ length: size / 2 }, (_, n) => spring + 1 + 2 * n)]

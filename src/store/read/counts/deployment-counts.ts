@@ -156,7 +156,14 @@ function countEach<Value>(session: Session, scope: Scope, counted: SQL): Promise
   )
 }
 
-function rowsOf(reader: Session, scope: Scope, filter: DeploymentFilter, past: Past | null, source: Source): SQL {
+/** `from … where …` of the rows `d` of parent.key, from the source that was chosen for them. */
+export function rowsOf(
+  reader: Session,
+  scope: Scope,
+  filter: DeploymentFilter,
+  past: Past | null,
+  source: Source,
+): SQL {
   const then = filterAt(filter, past?.revision ?? null)
   const listed = isListed(reader, scope, filter)
   if (source.of !== 'candidates') {

@@ -88,6 +88,18 @@ export async function sourceOfCount(
   )
 }
 
+/** Groups read their rows whatever their number: pages show those of whole fleets. A filter that few rows match reads only those. */
+export async function sourceOfGroups(
+  session: Session,
+  scope: Scope,
+  filter: DeploymentFilter,
+  limits: SourceLimits,
+): Promise<Source> {
+  if (!isWorthwhile(session, scope, filter)) return { of: 'index' }
+  const { total, best } = await estimate(session, scope, filter, limits.candidates, limits)
+  return total > limits.small && best ? best : { of: 'index' }
+}
+
 /** What a list throws that gave up. */
 export function tooRare(walked: number): DomainError {
   return new DomainError(

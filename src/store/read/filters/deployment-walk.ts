@@ -4,7 +4,14 @@ import { deploymentStates } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
 import { sorted, within } from '../../sql/page.ts'
 import { all, fixed, nothing } from '../../sql/parameters.ts'
-import { type DeploymentFilter, d, matchesDeployment, matchesFound, stands } from '../deployment-filter.ts'
+import {
+  type DeploymentFilter,
+  d,
+  matchesDeployment,
+  matchesFound,
+  presentFields,
+  stands,
+} from '../deployment-filter.ts'
 import {
   type DeploymentOrder,
   isByState,
@@ -16,6 +23,7 @@ import {
 } from '../deployment-order.ts'
 import { fromPresent, isListed, ownedBy, type Scope } from '../deployment-scope.ts'
 import type { Source } from './deployment-source.ts'
+import { walkByName } from './rollout-names.ts'
 
 const allColumns = fixed(sql`select ${d}.*`)
 
@@ -34,6 +42,8 @@ export function walkPresent(
     scope.of === 'fleet' && isRunOrder(order) && (states !== undefined || isByState(order)) ? order : null
   const wanted = states ?? deploymentStates
   const whole = (select: Walk['select']): Walk => ({ select, isShort: () => nothing })
+  // In the past, the entries of all that has changed since would be read in vain.
+  const rollout = isRunOrder(order) || filter.retired || isThen.length > 0 ? null : rolloutOf(scope, filter)
   switch (source.of) {
     case 'candidates': {
       const matches = all([ownedBy(scope, d), matchesFound(filter), ...listed, ...isThen])
@@ -46,6 +56,8 @@ export function walkPresent(
     case 'walk': {
       const inRange = [stands(filter), ...isThen]
       if (runOrder) return walkByState(runOrder, wanted, inRange, [matchesFound(others), ...listed], source.walked)
+      if (rollout && !isRunOrder(order))
+        return walkByName(order, rollout, [...inRange, matchesFound(filter), ...listed], source.walked)
       // In the orders of names, an index would pass rows with other revisions without counting them.
       const changed = !isRunOrder(order) || isByState(order) ? [] : source.changed
       const from = (bounds: readonly SQL[]): SQL => fromPresent(scope, [...inRange, ...changed, ...bounds])
@@ -53,6 +65,10 @@ export function walkPresent(
     }
     case 'index': {
       if (runOrder) return walkByState(runOrder, wanted, [], [matchesDeployment(others), ...listed, ...isThen], null)
+      // Other conditions have an index that finds few rows.
+      const isWhole = presentFields(filter).every((field) => field === 'rolloutKeys')
+      if (rollout && isWhole && !isRunOrder(order))
+        return walkByName(order, rollout, [stands(filter), matchesFound(filter), ...listed], null)
       const matches = all([matchesDeployment(filter), ...listed, ...isThen])
       return whole(
         (stretch) =>
@@ -60,4 +76,11 @@ export function walkPresent(
       )
     }
   }
+}
+
+/** The rollout to which all rows belong. Null: it is not a single one. */
+function rolloutOf(scope: Scope, { rolloutKeys = [] }: DeploymentFilter): SQL | null {
+  if (scope.of === 'rollout') return sql`parent.key`
+  const [only] = rolloutKeys
+  return scope.of === 'fleet' && only !== undefined && rolloutKeys.length === 1 ? sql`${only}::bigint` : null
 }

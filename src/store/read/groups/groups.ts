@@ -9,10 +9,11 @@ import type { Order, Page, PageRequest, SortKey } from '../../sql/order.ts'
 import { pageOf, sorted, within } from '../../sql/page.ts'
 import { asParents } from '../../sql/parameters.ts'
 import { type ShownRecord, shownColumns, toShown } from '../../sql/rows.ts'
-import type { ConvergenceCounts, StateCounts } from '../counts/deployment-counts.ts'
-import { type DeploymentFilter, d, filterAt, matchesDeployment } from '../deployment-filter.ts'
-import { fromPresent, fromThen, isListed, parentsOf, type Scope } from '../deployment-scope.ts'
+import { type ConvergenceCounts, rowsOf, type StateCounts } from '../counts/deployment-counts.ts'
+import { type DeploymentFilter, d } from '../deployment-filter.ts'
+import { parentsOf, type Scope } from '../deployment-scope.ts'
 import type { DeploymentRow } from '../deployments.ts'
+import { sourceLimits, sourceOfGroups } from '../filters/deployment-source.ts'
 import { openPast } from '../past.ts'
 import { type GroupedBy, type GroupName, partsOf } from './grouping.ts'
 
@@ -198,8 +199,8 @@ async function partedRows(
   asOf: Revision | null,
 ): Promise<SQL> {
   const past = asOf === null ? null : await openPast(session, asOf)
-  const conditions = [matchesDeployment(filterAt(filter, asOf)), ...isListed(session, scope, filter)]
-  const rows = past ? fromThen(past, scope, filter, conditions) : fromPresent(scope, conditions)
+  const source = await sourceOfGroups(session, scope, filter, sourceLimits)
+  const rows = rowsOf(session, scope, filter, past, source)
   return sql`from (select ${d}.* ${rows}) as ${d} cross join lateral ${partsOf(by)}`
 }
 

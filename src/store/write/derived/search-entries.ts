@@ -5,6 +5,7 @@
  */
 import type { Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
+import { changedDeployments, type Indexed, moveCursor } from './changed-deployments.ts'
 
 export const indexed = 'search'
 
@@ -24,20 +25,9 @@ const gateways = `
     union all select g.parent_key, above.level + 1 from above join targets g on g.key = above.key where above.level < 8
   ) select string_agg(lower(g.name), chr(10)) from above join targets g on g.key = above.key)`
 
-/**
- * The next deployments by revision: each as it is now, however often it has changed. The indexes by revision are partial, so each has its part.
- * A deployment whose entry would be the same is not written. $1 the cursor, $2 deployments at most. Nothing happens if the cursor has moved: another
- * replica has read them.
- */
+/** A deployment whose entry would be the same is not written. */
 const index = `
-  with turn as (
-    select from duties where name = '${indexed}' and coalesce(cursor, 0) = $1::bigint for update
-  ), changed as materialized (
-    select d.* from turn cross join lateral (
-      (select * from deployments where forgotten_at is null and revision > $1::bigint order by revision limit $2::int)
-      union all (select * from deployments where forgotten_at is not null and revision > $1::bigint order by revision limit $2::int)
-      order by revision limit $2::int) d
-  ), made as (
+  with ${changedDeployments(indexed, '*')}, made as (
     select d.key, array(
         select distinct term collate "C" from (
           select 'a:' || d.application union all select 'v:' || d.application_version
@@ -60,25 +50,10 @@ const index = `
   ), gone as (
     delete from deployment_search where deployment_key = any (array(select key from changed where forgotten_at is not null))
   )
-  update duties set cursor = (select max(revision) from changed)
-  where name = '${indexed}' and exists (select from changed)
-  returning cursor, (select count(*)::int from changed) as deployments`
-
-/** The cursor: the entries of deployments that have not changed since are current. */
-export async function readIndexed(session: Session): Promise<Revision> {
-  await session.run(`insert into duties (name, cursor) values ('${indexed}', 0) on conflict (name) do nothing`)
-  const [row] = await session.run<{ cursor: Revision }>(
-    `select coalesce(cursor, 0) as cursor from duties where name = '${indexed}'`,
-  )
-  return row?.cursor ?? 0
-}
+  ${moveCursor(indexed)}`
 
 /** Indexes at most `limit` deployments that have changed after `cursor`. Null: there are none, or another replica has done it. */
-export async function indexChanged(
-  session: Session,
-  cursor: Revision,
-  limit: number,
-): Promise<{ readonly cursor: Revision; readonly deployments: number } | null> {
-  const [row] = await session.run<{ cursor: Revision; deployments: number }>(index, [cursor, limit])
+export async function indexChanged(session: Session, cursor: Revision, limit: number): Promise<Indexed | null> {
+  const [row] = await session.run<Indexed>(index, [cursor, limit])
   return row ?? null
 }

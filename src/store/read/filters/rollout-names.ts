@@ -1,0 +1,46 @@
+/**
+ * The deployments of one rollout in the order of their names, from the index beside the deployments (store/write/derived/deployment-names.ts). It is behind
+ * the writer, so those that have changed since its cursor are read from the deployments and merged. Without it, a page sorts the whole rollout.
+ */
+import { type SQL, sql } from 'drizzle-orm'
+import { type Select, type Stretch, sorted, within } from '../../sql/page.ts'
+import { all, nothing } from '../../sql/parameters.ts'
+import { deploymentNames, deployments, duties } from '../../tables/schema.ts'
+import { d } from '../deployment-filter.ts'
+import { type DeploymentOrder, orders, type RunOrder, type Walk } from '../deployment-order.ts'
+
+const cursor = sql`(select coalesce(max(${duties.cursor}), 0) from ${duties} where ${duties.name} = 'names')`
+
+/** `walked`: the entries that are read for those that match. Null: nearly all match, and a page reads until it is full. */
+export function walkByName(
+  order: Exclude<DeploymentOrder, RunOrder>,
+  rollout: SQL,
+  matches: readonly SQL[],
+  walked: number | null,
+): Walk {
+  const ofRollout = sql`${d.rolloutKey} = ${rollout}`
+  const names = sql`(select ${deploymentNames.deploymentKey} as key, ${deploymentNames.deploymentId} as deployment_id from ${deploymentNames}
+    where ${deploymentNames.rolloutKey} = ${rollout})`
+  /** A subquery, so that the planner does not know the number: where it expects fewer entries, it sorts them all instead of reading the index. */
+  const most = sql`(select ${walked}::bigint)`
+  /** The entries in the order of the list. */
+  const entries = (stretch: Stretch, limit: SQL): SQL =>
+    sql`select ${d.key} from ${names} as ${d} where ${all([sql`true`, ...within(orders[order], stretch)])} ${sorted(orders[order], { ...stretch, limit })}`
+  // As a lateral join, which keeps the order of the entries and reads them lazily. By the key alone, or the planner takes another index.
+  const known: Select = (stretch) => sql`select ${d}.* from (${entries(stretch, most)}) as place
+    cross join lateral (select ${d}.* from ${deployments} ${d} where ${d.key} = place.key offset 0) as ${d}
+    where ${all([ofRollout, sql`${d.revision} <= ${cursor}`, ...matches])} limit ${stretch.limit}`
+  const changed: Select = (stretch) =>
+    sql`select ${d}.* from ${deployments} ${d}
+      where ${all([ofRollout, sql`${d.revision} > ${cursor}`, ...matches, ...within(orders[order], stretch)])} ${sorted(orders[order], stretch)}`
+  return {
+    select: (stretch) =>
+      sql`select ${d}.* from ((${known(stretch)}) union all (${changed(stretch)})) as ${d} ${sorted(orders[order], stretch)}`,
+    isShort: (stretch, isFull) => {
+      if (walked === null) return nothing
+      const isCut = sql`exists (${entries(stretch, sql`1 offset ${most}`)})`
+      // Changed rows behind the last entry may fill a page that lacks rows before it.
+      return isFull ? sql`(${isCut} and (select count(*) from (${known(stretch)}) as found) < ${stretch.limit})` : isCut
+    },
+  }
+}
