@@ -70,6 +70,37 @@ export function traced<Result>(command: Command<Result>, traceparent: string | n
   }
 }
 
+/** Items that may be made each time they are read: the thousands of a command are then not all in memory. An array is one, too. */
+export interface ItemList<Item> {
+  readonly length: number
+  at(index: number): Item | undefined
+}
+
+export function lazyList<From, Item>(from: readonly From[], make: (item: From, index: number) => Item): ItemList<Item> {
+  return {
+    length: from.length,
+    at(index) {
+      const item = from[index]
+      return item === undefined ? undefined : make(item, index)
+    },
+  }
+}
+
+/** The items at these places, with their places. */
+export function itemsAt<Item extends object>(
+  list: ItemList<Item>,
+  places: readonly number[],
+): (Item & { readonly index: number })[] {
+  return places.flatMap((index) => {
+    const item = list.at(index)
+    return item ? [{ ...item, index }] : []
+  })
+}
+
+export function placesOf({ length }: ItemList<unknown>): number[] {
+  return Array.from({ length }, (_, index) => index)
+}
+
 /** In order, as many groups in a part as fit. A group is not divided. */
 export function partsOf<Item>(groups: Iterable<readonly Item[]>): Item[][] {
   const parts: Item[][] = []

@@ -5,6 +5,7 @@ import {
 } from '../../dialects/margo/application-deployment.ts'
 import { digestOf } from '../../dialects/margo/digest.ts'
 import { manifestOwner } from '../../domain/desired.ts'
+import { lazyList } from '../../ingest/command.ts'
 import { declareDeployments } from '../../ingest/commands/declare.ts'
 import type { DesiredDocument } from '../../ingest/desired.ts'
 import { type Paced, paced } from '../../limits/pace.ts'
@@ -76,7 +77,7 @@ addMutation('declareDeployments', {
     const { revision, rolloutKey, deploymentKeys } = await context.write(
       declareDeployments(
         input.rollout ? { name: input.rollout.name, project: input.rollout.project ?? null } : null,
-        input.deployments.map((declaration, index) => toDeclaration(declaration, documents[index] ?? null)),
+        lazyList(input.deployments, (declaration, index) => toDeclaration(declaration, documents[index] ?? null)),
         desireOf(context, input.reason ?? null),
       ),
     )

@@ -1,3 +1,4 @@
+import { lazyList } from '../../ingest/command.ts'
 import { retireDevices } from '../../ingest/commands/retire.ts'
 import { builder } from '../builder.ts'
 import { required } from '../execution/required.ts'
@@ -81,7 +82,7 @@ addMutation('retireDevices', {
   act: async ({ devices, reason, withChildren }, context) => {
     const { revision, results } = await context.write(
       retireDevices(
-        devices.map(({ deviceId, replacedBy }) => ({ deviceId, replacedBy: replacedBy ?? null })),
+        lazyList(devices, ({ deviceId, replacedBy }) => ({ deviceId, replacedBy: replacedBy ?? null })),
         { reason, withChildren: withChildren ?? false, desire: desireOf(context, `retired: ${reason}`) },
       ),
     )

@@ -8,7 +8,7 @@ import { declaredRollout, implicitRollout } from '../../domain/rollout.ts'
 import { desireDocument } from '../../domain/transition.ts'
 import type { Digits, Revision } from '../../domain/values.ts'
 import { eachPaced, type Paced } from '../../limits/pace.ts'
-import { type Command, inParts, partSize, partsOf } from '../command.ts'
+import { type Command, type ItemList, inParts, itemsAt, partSize, partsOf, placesOf } from '../command.ts'
 import type { Cause, DesiredDocument, DigestBundle } from '../desired.ts'
 import { ensureChild, newParent, parentName } from '../devices.ts'
 import type { UnitOfWork } from '../unit-of-work.ts'
@@ -38,17 +38,16 @@ export interface Desire {
 /** `desire`: null only for declarations without documents, whose author is then not recorded. */
 export function declareDeployments(
   rollout: { readonly name: string; readonly project: string | null } | null,
-  deployments: readonly DeploymentDeclaration[],
+  deployments: ItemList<DeploymentDeclaration>,
   desire: Desire | null = null,
 ): Command<Declared> {
-  const all = deployments.map((declaration, index) => ({ ...declaration, index }))
-  if (all.length <= partSize) return declarePart(rollout, all, desire)
+  if (deployments.length <= partSize) return declarePart(rollout, itemsAt(deployments, placesOf(deployments)), desire)
   return inParts(async (write) => {
     const deploymentKeys: number[] = []
     let [revision, rolloutKey]: [Revision, number | null] = [0, null]
-    for (const part of partsOf(groupsOf(all))) {
-      const declared = await write(declarePart(rollout, part, desire))
-      part.forEach(({ index }, n) => {
+    for (const part of partsOf(groupsOf(deployments))) {
+      const declared = await write(declarePart(rollout, itemsAt(deployments, part), desire))
+      part.forEach((index, n) => {
         deploymentKeys[index] = declared.deploymentKeys[n] ?? 0
       })
       revision = declared.revision
@@ -62,9 +61,10 @@ export function declareDeployments(
 type Listed = DeploymentDeclaration & { readonly index: number }
 
 /** In order. With documents, all declarations for one manifest are in one part: a command creates one version of a manifest. */
-function groupsOf(all: readonly Listed[]): Iterable<readonly Listed[]> {
-  const isOrdered = !all.some(({ document }) => document)
-  return isOrdered ? all.map((one) => [one]) : Map.groupBy(all, (one) => manifestOwner(one.deviceId)).values()
+function groupsOf(deployments: ItemList<DeploymentDeclaration>): Iterable<readonly number[]> {
+  const places = placesOf(deployments)
+  if (!places.some((index) => deployments.at(index)?.document)) return places.map((index) => [index])
+  return Map.groupBy(places, (index) => manifestOwner(deployments.at(index)?.deviceId ?? '')).values()
 }
 
 function declarePart(

@@ -19,7 +19,7 @@ import { DomainError } from '../../domain/errors.ts'
 import type { Target } from '../../domain/target.ts'
 import type { Revision } from '../../domain/values.ts'
 import { eachPaced, type Paced } from '../../limits/pace.ts'
-import { type Command, inParts, partSize, partsOf } from '../command.ts'
+import { type Command, type ItemList, inParts, itemsAt, partSize, partsOf, placesOf } from '../command.ts'
 import type { UnitOfWork } from '../unit-of-work.ts'
 import type { Desire } from './declare.ts'
 import { forget, withdraw } from './remove.ts'
@@ -53,20 +53,26 @@ export interface Retired {
 /** The limit of names in a refusal. */
 const mostNamed = 10
 
-export function retireDevices(retirements: readonly Retirement[], options: RetireOptions): Command<Retired> {
-  const all = retirements.map((retirement, index) => ({ ...retirement, index }))
+export function retireDevices(retirements: ItemList<Retirement>, options: RetireOptions): Command<Retired> {
+  const places = placesOf(retirements)
+  const nameAt = (index: number): string => retirements.at(index)?.deviceId ?? ''
   const whole: WholeCommand = {
-    named: new Set(retirements.map(({ deviceId }) => deviceId)),
-    successors: new Map(all.flatMap((place) => (place.replacedBy === null ? [] : [[place.replacedBy, place]]))),
+    named: new Set(places.map(nameAt)),
+    successors: new Map(
+      places.flatMap((index) => {
+        const { replacedBy = null } = retirements.at(index) ?? {}
+        return replacedBy === null ? [] : itemsAt(retirements, [index]).map((place) => [replacedBy, place] as const)
+      }),
+    ),
   }
-  if (all.length <= partSize) return retirePart(all, options, whole)
+  if (retirements.length <= partSize) return retirePart(itemsAt(retirements, places), options, whole)
   return inParts(async (write) => {
     const results: Retired['results'][number][] = []
     let revision = 0
     // All devices of one manifest are in one part: a command creates one version of a manifest.
-    for (const part of partsOf(Map.groupBy(all, ({ deviceId }) => manifestOwner(deviceId)).values())) {
-      const retired = await write(retirePart(part, options, whole))
-      part.forEach(({ index }, n) => {
+    for (const part of partsOf(Map.groupBy(places, (index) => manifestOwner(nameAt(index))).values())) {
+      const retired = await write(retirePart(itemsAt(retirements, part), options, whole))
+      part.forEach((index, n) => {
         const result = retired.results[n]
         if (result) results[index] = result
       })
