@@ -61,13 +61,13 @@ export const alerts: Bench = {
         return server
       }
       const withRules = await start({ DATABASE_URL: ruled, ALERT_RULES: file })
+      const isSettled = async (): Promise<boolean> =>
+        (await owedChecks(sql)) === 0 && (await findWrong(sql)).length === 0
+      const swept = await until(sweeping, isSettled)
       const without = await start({ DATABASE_URL: plain })
       const reports = buildReports(deployments / 10, (number) => failedDeployment(number, deployments))
       const one = startReporting(lab, withRules, createFleet(reports, connections), postgresServer)
       const other = startReporting(lab, without, createFleet(reports, connections), postgresServer)
-      const isSettled = async (): Promise<boolean> =>
-        (await owedChecks(sql)) === 0 && (await findWrong(sql)).length === 0
-      const swept = await until(sweeping, isSettled)
       await one.introduce()
       await other.introduce()
       await until(sweeping, isSettled)
@@ -88,7 +88,7 @@ export const alerts: Bench = {
         ],
         notes: [
           `95 % intervals of the medians: reports ${shown(compare(({ rate }) => rate))}, CPU of both ${shown(compare((one) => one.serverCpu + databaseOf(one)))}`,
-          `the new rules had looked at all rollouts, and their alerts had been raised, ${swept.toFixed(1)} s after the servers had started`,
+          `the new rules had looked at all rollouts, and their alerts had been raised, ${swept.toFixed(1)} s after the server had started`,
           `${deployments.toLocaleString('en-US')} deployments; ${firing?.n} alerts fired after the load, as the counters demand`,
         ],
         wrong: await findWrong(sql),
