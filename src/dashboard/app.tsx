@@ -3,7 +3,8 @@ import type { ComponentChildren, ComponentType } from 'preact'
 import { useEffect, useErrorBoundary, useRef } from 'preact/hooks'
 import { connections, findSession, isSignedOut, session, signOut } from './data/api.ts'
 import { graphql } from './data/graphql.ts'
-import { useStream } from './data/use-query.ts'
+import { plural } from './data/labels.ts'
+import { useLiveAnswer, useStream } from './data/use-query.ts'
 import { isOperator } from './data/viewer.ts'
 import { DeploymentPage } from './pages/deployment.tsx'
 import { DeploymentsPage } from './pages/deployments.tsx'
@@ -84,6 +85,7 @@ export function App() {
               aria-current={entry.under === link ? 'page' : undefined}
             >
               {pages[link]?.title}
+              {link === '' && <Firing />}
             </a>
           ))}
         </nav>
@@ -122,6 +124,23 @@ function Failing() {
     failing.value = data?.deploymentCounts.counts.failed ?? null
   }, [data])
   return null
+}
+
+const firingDocument = graphql(`
+  query Firing { revision alerts(filter: { states: [FIRING] }, first: 0) { totalCount } }
+`)
+const alertKinds = { kinds: ['ALERT_RAISED' as const, 'ALERT_RESOLVED' as const] }
+
+/** The number of alerts that fire now, on every page. It lies over the corner of its link, so nothing moves when it appears. */
+function Firing() {
+  const count = useLiveAnswer(firingDocument, {}, alertKinds).data?.alerts.totalCount ?? 0
+  if (count === 0) return null
+  return (
+    <b class="badge number" title={plural(count, 'alert')}>
+      <span aria-hidden="true">{count > 99 ? '99+' : count}</span>
+      <span class="unseen">{plural(count, 'alert')}</span>
+    </b>
+  )
 }
 
 /** An error of one page leaves the others usable. */

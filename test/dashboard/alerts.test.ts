@@ -27,6 +27,7 @@ describe.runIf(findChromium())('alerts on the dashboard', () => {
     const alerts = page.getByRole('region', { name: '1 alert' })
     const alert = alerts.getByRole('listitem')
     await alert.getByText('Critical: ovens fail').waitFor()
+    await page.getByRole('link', { name: /^Overview\s*1 alert$/ }).waitFor()
     await alert.getByText('Failed: 1 (threshold 1) in ovens').waitFor()
     expect(await alert.getByRole('link', { name: 'runbook' }).getAttribute('href')).toBe(
       'https://runbooks.example/ovens',
@@ -44,6 +45,7 @@ describe.runIf(findChromium())('alerts on the dashboard', () => {
     await alert.getByText('Critical: ovens fail').waitFor()
     await send(server().url, 'oven-1', 'vision', 'installed')
     await alerts.waitFor({ state: 'detached' })
+    await page.getByRole('link', { name: 'Overview', exact: true }).waitFor()
     expect(complaints).toEqual([])
   })
 })
