@@ -1,14 +1,17 @@
 /** All benchmarks, in the order in which they run. */
 import { alerts } from './benches/alerts.ts'
+import { bystanders } from './benches/bystanders.ts'
+import { crowd } from './benches/crowd.ts'
 import { dashboard } from './benches/dashboard.ts'
 import { desired } from './benches/desired.ts'
 import { endToEnd } from './benches/end-to-end.ts'
 import { fanOut } from './benches/fan-out.ts'
 import { forecast } from './benches/forecast.ts'
 import { growth } from './benches/growth.ts'
+import { identity } from './benches/identity.ts'
 import { ingest } from './benches/ingest.ts'
 import { ingestEmbedded } from './benches/ingest-embedded.ts'
-import { liveQueries } from './benches/live-queries.ts'
+import { liveQueries, moreLiveQueries } from './benches/live-queries.ts'
 import { memory } from './benches/memory.ts'
 import { hundredThousand, million } from './benches/million.ts'
 import { mqtt } from './benches/mqtt.ts'
@@ -16,12 +19,14 @@ import { query } from './benches/query.ts'
 import { resumeStorm } from './benches/resume-storm.ts'
 import { selective } from './benches/selective.ts'
 import { groups, series } from './benches/series.ts'
+import { soak } from './benches/soak.ts'
 import { writers } from './benches/writers.ts'
 import type { Bench } from './harness/bench.ts'
 
 export const benches: readonly Bench[] = [
   ingest,
   ingestEmbedded,
+  identity,
   mqtt,
   writers,
   alerts,
@@ -29,7 +34,10 @@ export const benches: readonly Bench[] = [
   dashboard,
   fanOut,
   selective,
+  bystanders,
+  crowd,
   liveQueries,
+  moreLiveQueries,
   endToEnd,
   desired,
   resumeStorm,
@@ -38,6 +46,7 @@ export const benches: readonly Bench[] = [
   growth,
   memory,
   forecast,
+  soak,
   million,
   hundredThousand,
 ]

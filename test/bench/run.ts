@@ -1,5 +1,5 @@
 /**
- * npm run bench [-- <name> …] [--quick] [--large] [--profile]
+ * npm run bench [-- <name> …] [--quick] [--large] [--profile] [--minutes <of the soak>]
  * Prints the ratios, writes them to results/ beside a chart, and fails when an answer was wrong.
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -17,7 +17,12 @@ import { printFinding, printHeader } from './harness/table.ts'
 
 const { values: flags, positionals: names } = parseArgs({
   allowPositionals: true,
-  options: { quick: { type: 'boolean' }, large: { type: 'boolean' }, profile: { type: 'boolean' } },
+  options: {
+    quick: { type: 'boolean' },
+    large: { type: 'boolean' },
+    profile: { type: 'boolean' },
+    minutes: { type: 'string' },
+  },
 })
 const unknown = names.filter((name) => !benches.some((bench) => bench.name === name))
 if (unknown.length > 0) {
@@ -37,6 +42,7 @@ const lab: Lab = {
   isLarge: flags.large ?? false,
   rounds: 5,
   seconds: flags.quick ? 1.5 : 5,
+  minutes: Number(flags.minutes ?? (flags.quick ? 3 : 30)),
   postgres() {
     database ??= startBenchPostgres()
     return database

@@ -5,7 +5,7 @@
  * Heartbeats cost CPU whether there are reports or not, so what a server uses without reports is measured first,
  * subtracted, and stated on its own.
  */
-import { atMost, type Claim, type Lab, type Row, stated } from '../harness/bench.ts'
+import { atMost, type Bench, type Finding, type Lab, stated } from '../harness/bench.ts'
 import { WrongAnswer } from '../harness/closed-loop.ts'
 import { buildReports, createFleet, deploymentName, type Fleet } from '../harness/fleet.ts'
 import { openConnection } from '../harness/http-connection.ts'
@@ -35,8 +35,15 @@ interface Population {
   idle: number
 }
 
-export async function measureBystanders(lab: Lab, rows: Row[], claims: Claim[], wrong: string[]): Promise<void> {
+export const bystanders: Bench = {
+  name: 'bystanders',
+  title: `a report that five or no WebSocket subscribers watch, beside 0 to ${many.toLocaleString('en-US')} others`,
+  run,
+}
+
+async function run(lab: Lab): Promise<Finding> {
   const database = await lab.postgres()
+  const wrong: string[] = []
   const populations: Population[] = []
   const start = async (size: number): Promise<Population> => {
     const url = await database.create(`bystanders_${size}`)
@@ -65,13 +72,22 @@ export async function measureBystanders(lab: Lab, rows: Row[], claims: Claim[], 
     )
     const of = (name: string): readonly Sample[] => samples[name] ?? []
     const cpu = (a: string, b: string) => ratio(of(a), of(b), ({ serverCpu }) => serverCpu)
-    rows.push(...rowsOf(samples, 'reports/s'))
-    claims.push(
+    const difference = (size: number) =>
+      of(`five watch, ${size}`).map(
+        ({ serverCpu }, round) => serverCpu - (of('none watches, 0')[round]?.serverCpu ?? 0),
+      )
+    const ofFloor = (microseconds: readonly number[]) =>
+      spread(microseconds.map((one, round) => one / (of('five watch, floor')[round]?.serverCpu ?? 1)))
+    const claims = [
+      // A report without subscribers is committed to disk. The floor stores nothing, so only what the five add is compared.
       atMost(
-        `CPU of a report that five of ${few} watch ÷ floor (Map<topic, Set>)`,
-        cpu(`five watch, ${few}`, 'five watch, floor'),
+        `CPU that five of ${few} subscribers add to a report ÷ floor (Map<topic, Set>)`,
+        ofFloor(difference(few)),
         3,
       ),
+      stated(`the same of ${many}`, ofFloor(difference(many))),
+      stated(`CPU of a report that five of ${few} watch ÷ floor`, cpu(`five watch, ${few}`, 'five watch, floor')),
+      stated('CPU of a report that none watches ÷ floor', cpu('none watches, 0', 'five watch, floor')),
       atMost(
         `CPU of a report that five watch, beside ${many} ÷ ${few}`,
         cpu(`five watch, ${many}`, `five watch, ${few}`),
@@ -82,19 +98,15 @@ export async function measureBystanders(lab: Lab, rows: Row[], claims: Claim[], 
         cpu(`none watches, ${many}`, 'none watches, 0'),
         1.25,
       ),
-      stated(
-        `CPU of a report that five watch − that none watches, ÷ floor`,
-        spread(
-          of(`five watch, ${few}`).map(
-            ({ serverCpu }, round) =>
-              (serverCpu - (of('none watches, 0')[round]?.serverCpu ?? 0)) /
-              (of('five watch, floor')[round]?.serverCpu ?? 1),
-          ),
-        ),
-      ),
       stated(`CPU of ${many} idle subscribers on ${many / perSocket} sockets`, spread([all.idle * 1000]), 'ms/s'),
       stated('CPU without subscribers and reports', spread([none.idle * 1000]), 'ms/s'),
-    )
+    ]
+    return {
+      rows: rowsOf(samples, 'reports/s'),
+      claims,
+      notes: ['each report waits until its subscribers have received the one before'],
+      wrong: wrong.slice(0, 5),
+    }
   } finally {
     for (const { sockets } of populations) for (const socket of sockets) socket.close()
     await Promise.all(populations.map(({ program }) => program.stop()))

@@ -15,7 +15,6 @@ import { type Program, startProgram, startRollcall } from '../harness/process.ts
 import { interleave, ratio, rowsOf, type Sample } from '../harness/rounds.ts'
 import { spread } from '../harness/statistics.ts'
 import { type Subscription, subscribe } from '../harness/subscription.ts'
-import { measureBystanders } from './bystanders.ts'
 
 const groups = [1_000, 5_000]
 
@@ -44,7 +43,6 @@ export const fanOut: Bench = {
     const claims: Claim[] = []
     const wrong: string[] = []
     for (const size of groups) await measureGroup(lab, size, rows, claims, wrong)
-    await measureBystanders(lab, rows, claims, wrong)
     return {
       rows,
       claims,

@@ -10,6 +10,8 @@ export interface Lab {
   readonly rounds: number
   /** Seconds of one measurement. */
   readonly seconds: number
+  /** Minutes of a soak. */
+  readonly minutes: number
   postgres(): Promise<BenchPostgres>
   say(text: string): void
 }

@@ -19,11 +19,13 @@ export interface Watched {
 export interface Measured {
   readonly server: Watched & { readonly port: number | readonly number[] }
   readonly database?: Watched | undefined
+  /** Absent: plain connections to the server. */
+  readonly open?: ((count: number) => Promise<readonly HttpConnection[]>) | undefined
 }
 
 /** Runs a while unmeasured, then for `seconds`; every request that was sent is waited for. Throws at a wrong answer. */
-export async function closedLoop(load: Load, { server, database }: Measured, seconds: number): Promise<Sample> {
-  const connections = await openConnections(server.port, load.connections)
+export async function closedLoop(load: Load, { server, database, open }: Measured, seconds: number): Promise<Sample> {
+  const connections = await (open ?? ((count) => openConnections(server.port, count)))(load.connections)
   let operations = 0
   let isOver = false
   let wrong: string | null = null

@@ -3,7 +3,7 @@ import type { Answer } from './http-connection.ts'
 import { buildRequest } from './http-connection.ts'
 
 /** What a deployment and its components go through, over and over. */
-const journey = ['pending', 'installing', 'installed'] as const
+export const journey = ['pending', 'installing', 'installed'] as const
 
 export interface Fleet {
   /** The next report of one of the connection's own devices: a device's reports never overtake each other. */

@@ -1,5 +1,6 @@
 /** One keep-alive connection on a raw socket: requests are bytes that were built before, answers are parsed no further than needed. */
 import { connect, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
 
 export interface HttpConnection {
   /** One at a time. Rejects when the connection ends. */
@@ -20,8 +21,9 @@ export function buildRequest(method: 'GET' | 'POST', path: string, body = '', he
   return Buffer.from(`${lines.join('\r\n')}\r\n\r\n${body}`)
 }
 
-export async function openConnection(port: number): Promise<HttpConnection> {
-  const socket = await open(port)
+/** `isTls`: with a handshake of its own; the certificate is not verified. */
+export async function openConnection(port: number, isTls = false): Promise<HttpConnection> {
+  const socket = await open(port, isTls)
   let waiting: { resolve: (answer: Answer) => void; reject: (error: Error) => void } | null = null
   let pending: Buffer | null = null
 
@@ -53,17 +55,33 @@ export async function openConnection(port: number): Promise<HttpConnection> {
   }
 }
 
+/** Opens a connection for each request, which closes with its answer. */
+export function openForEach(port: number, isTls: boolean): HttpConnection {
+  return {
+    async send(request) {
+      const connection = await openConnection(port, isTls)
+      try {
+        return await connection.send(request)
+      } finally {
+        connection.close()
+      }
+    },
+    close: () => undefined,
+  }
+}
+
 /** Of several ports each gets its share, in turn. */
 export function openConnections(ports: number | readonly number[], count: number): Promise<HttpConnection[]> {
   const list = [ports].flat()
   return Promise.all(Array.from({ length: count }, (_, index) => openConnection(list[index % list.length] ?? 0)))
 }
 
-function open(port: number): Promise<Socket> {
+function open(port: number, isTls: boolean): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    const socket = connect({ port, host: '127.0.0.1', noDelay: true })
+    const to = { port, host: '127.0.0.1', noDelay: true }
+    const socket = isTls ? connectTls({ ...to, rejectUnauthorized: false }) : connect(to)
     socket.once('error', reject)
-    socket.once('connect', () => {
+    socket.once(isTls ? 'secureConnect' : 'connect', () => {
       socket.off('error', reject)
       resolve(socket)
     })

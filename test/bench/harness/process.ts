@@ -74,7 +74,7 @@ function ready(child: ChildProcess, script: string): Promise<string> {
     child.once('exit', (code) => reject(new Error(`${script} ended with ${code}: ${said}`)))
     const hear = (chunk: Buffer): void => {
       said = (said + chunk).slice(-4_000)
-      const [, url] = /listens on (http:\S+)/.exec(said) ?? []
+      const [, url] = /listens on (https?:\S+)/.exec(said) ?? []
       if (!url) return
       clearTimeout(timer)
       resolve(url)

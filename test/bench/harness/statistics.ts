@@ -30,3 +30,13 @@ export function medianInterval(values: readonly number[]): readonly [number, num
   const [low, high] = [sorted[left - 1], sorted[tosses - left]]
   return low === undefined || high === undefined ? null : [low, high]
 }
+
+/** By least squares, from one value to the next. */
+export function slopeOf(values: readonly number[]): number {
+  const [middle, mean] = [(values.length - 1) / 2, values.reduce((sum, one) => sum + one, 0) / values.length]
+  const [up, across] = values.reduce(
+    ([over, under], one, place) => [over + (place - middle) * (one - mean), under + (place - middle) ** 2],
+    [0, 0],
+  )
+  return up / across
+}

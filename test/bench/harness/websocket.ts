@@ -5,6 +5,11 @@ import { connect } from 'node:net'
 export interface RawSocket {
   send(text: string): void
   close(): void
+  /** Closes with a reset instead of an end. */
+  reset(): void
+  /** Reads nothing more, and so answers no ping: a client that has died without a word. */
+  stall(): void
+  readonly closed: Promise<void>
 }
 
 const opcodes = { text: 1, close: 8, ping: 9, pong: 10 } as const
@@ -29,13 +34,20 @@ export function openWebSocket(
     ]
     let isOpen = false
     let pending: Buffer = Buffer.alloc(0)
+    const { promise: closed, resolve: closing } = Promise.withResolvers<void>()
     const client: RawSocket = {
       send: (text) => void socket.write(frame(opcodes.text, Buffer.from(text))),
       close: () => void socket.destroy(),
+      reset: () => void socket.resetAndDestroy(),
+      stall: () => void socket.pause(),
+      closed,
     }
     socket.once('connect', () => socket.write(`${headers.join('\r\n')}\r\n\r\n`))
     socket.on('error', reject)
-    socket.on('close', () => reject(new Error('the server refused a WebSocket')))
+    socket.on('close', () => {
+      closing()
+      reject(new Error('the server refused a WebSocket'))
+    })
     socket.on('data', (chunk: Buffer) => {
       pending = pending.length === 0 ? chunk : Buffer.concat([pending, chunk])
       if (!isOpen) {
