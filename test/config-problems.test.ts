@@ -119,6 +119,12 @@ describe('a configuration with problems', () => {
       expect(refusalOf(env).message).not.toContain('secret')
   })
 
+  it('names a share of requests that no collector gets', () => {
+    expect(refusalOf({ TRACE_REQUESTS: '1' }).problems).toEqual([
+      'TRACE_REQUESTS has no effect without OTEL_EXPORTER_OTLP_ENDPOINT',
+    ])
+  })
+
   it('does not print the address of a database or a broker, which may hold a password', () => {
     for (const name of ['DATABASE_URL', 'DATABASE_READ_URL'])
       expect(refusalOf({ [name]: 'mysql://root:secret@db/x' }).message).not.toContain('secret')

@@ -1,5 +1,6 @@
 /** The archive in a bucket: the same copies as in a directory, whatever happens to the server of the bucket. */
 import { once } from 'node:events'
+import { readdir } from 'node:fs/promises'
 import { type IncomingMessage, request } from 'node:http'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -17,8 +18,10 @@ import { readHead } from '../../src/store/connection/log-head.ts'
 import type { Database } from '../../src/store/database.ts'
 import { change, closeAfterEach, open } from '../feed/harness.ts'
 import { startApp } from '../support/app.ts'
+import { startChild } from '../support/child.ts'
+import { createRoad } from '../support/road.ts'
 import { type S3Server, startS3 } from '../support/s3-server.ts'
-import { stores } from '../support/stores.ts'
+import { postgresStores, stores } from '../support/stores.ts'
 import { type Duck, openDuck } from './duckdb.ts'
 import { exportRows } from './rows.ts'
 
@@ -156,6 +159,50 @@ describe('the archive in a bucket', () => {
     if (url === '') expect(() => configOf(given)).toThrow()
     else expect(configOf(given)).toMatchObject({ url, region })
   })
+})
+
+describe.each(postgresStores)('a process that archives to a bucket from $name', (postgres) => {
+  it('is killed before it has noted a file, and another one leaves each row there once', async () => {
+    const empty = await postgres.create()
+    const road = await createRoad(await empty.open())
+    const { database } = road
+    for (let n = 0; n < 9; n += 1) await change(road)
+    const { revision, tail } = await readHead(database.session)
+    const config = configOf({ ...s3.env, ARCHIVE: 's3://archive/killed' })
+    const child = startChild(
+      `
+      const { createArchive } = await import('./src/export/archive/archive.ts')
+      const { createBucket } = await import('./src/export/archive/bucket.ts')
+      const { openDatabase } = await import('./src/store/open.ts')
+      const { store, bucket, revision } = JSON.parse(process.env.GIVEN)
+      const { get, put } = createBucket(bucket)
+      const storage = { get, async put(name, bytes) {
+        if (!name.endsWith('archived.json')) return put(name, bytes)
+        console.log('has written a file')
+        await new Promise(() => setInterval(() => {}, 1_000))
+      } }
+      await createArchive(storage, await openDatabase(store), { rows: 2, bytes: 1e6 }).copy('change_log', revision, () => false)
+    `,
+      { GIVEN: JSON.stringify({ store: empty.config, bucket: config, revision }) },
+    )
+    await child.said(/has written a file/)
+    child.process.kill('SIGKILL')
+    await child.ended
+    const filesOf = async () =>
+      (await readdir(join(s3.bucket, 'killed/changes'))).filter((name) => /parquet$/.test(name))
+    const before = await filesOf()
+    expect(before).toHaveLength(1)
+    const archive = createArchive(createBucket(config), database, { rows: 2, bytes: 1_000_000 })
+    expect(await archive.copy('change_log', revision, () => false)).toBe(true)
+    // The copy that was not noted is made again, under the same name.
+    expect(await filesOf()).toEqual(before)
+    const pattern = join(s3.bucket, 'killed/changes/*.parquet')
+    const rows = await duck.askFiles(pattern, 'select cursor from read_parquet(FILE)')
+    const expected = await exportRows(database, 'changes', { afterRevision: String(tail) })
+    expect(rows.map(({ cursor }) => cursor).toSorted()).toEqual(expected.map(({ cursor }) => cursor).toSorted())
+    await road.close()
+    await empty.drop()
+  }, 60_000)
 })
 
 describe('a server with a bucket as ARCHIVE', () => {
