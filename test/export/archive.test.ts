@@ -1,22 +1,17 @@
-/** The archive: what retention removes has a verified copy before, whatever fails or ends in the middle. */
-import { execFileSync } from 'node:child_process'
-import { constants, mkdir, mkdtemp, open as openFile, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createArchive } from '../../src/export/archive/archive.ts'
 import { createDirectory, type Storage } from '../../src/export/archive/directory.ts'
 import type { Row } from '../../src/export/columns.ts'
 import { recordAudit } from '../../src/ingest/commands/api-access.ts'
 import { type Archive, createArchiving, createRetention, farewell } from '../../src/ingest/history.ts'
-import { defaultTimeouts, type Timeouts } from '../../src/rest/guard.ts'
 import { restartEpoch } from '../../src/store/connection/epoch.ts'
 import { readHead } from '../../src/store/connection/log-head.ts'
 import type { Database } from '../../src/store/database.ts'
 import { change, closeAfterEach, open } from '../feed/harness.ts'
-import { startApp } from '../support/app.ts'
-import { startChild, startNode } from '../support/child.ts'
 import { divideTables } from '../support/partitions.ts'
 import type { Road } from '../support/road.ts'
 import { stores } from '../support/stores.ts'
@@ -234,96 +229,6 @@ describe.each(stores)('the archive on $name', (store) => {
     const file = join(folder, 'audit', 'archived.json')
     await writeFile(file, JSON.stringify({ ...JSON.parse(await readFile(file, 'utf8')), database: 'another' }))
     expect(await openArchive(folder, database).copied('audit_log')).toBe(0)
-  })
-})
-
-describe('a server with ARCHIVE', () => {
-  async function start(directory: string, more: Partial<Timeouts> = {}) {
-    let ahead = 0
-    const server = await startApp({
-      env: { HISTORY_DAYS: '1', ARCHIVE: directory },
-      clock: () => Date.now() + ahead,
-      timeouts: { ...defaultTimeouts, duties: 50, ...more },
-    })
-    const body = { deploymentId: 'd', status: { state: 'installing' }, components: [] }
-    await server.post('/device/edge-1/deployment/d/status', body)
-    ahead = 30 * day
-    const duty = async () => {
-      const { duties } = (await (await fetch(`${server.url}/readyz?verbose`)).json()) as {
-        duties: { name: string; failures: number; lastSuccess: string | null }[]
-      }
-      return duties.find(({ name }) => name === 'archive')
-    }
-    return {
-      server,
-      duty,
-      post: () => server.post('/device/edge-2/deployment/e/status', { ...body, deploymentId: 'e' }),
-    }
-  }
-
-  it('copies what expires', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'archive-'))
-    const { server, duty } = await start(folder)
-    const files = () => readdir(folder, { recursive: true })
-    await expect.poll(files, { timeout: 20_000 }).toContainEqual(expect.stringMatching(/^changes\/.*\.parquet$/))
-    await expect.poll(async () => (await duty())?.lastSuccess, { timeout: 20_000 }).toBeTruthy()
-    await server.stop()
-    await rm(folder, { recursive: true })
-  })
-
-  it('ends while the directory does not answer', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'archive-'))
-    await mkdir(join(folder, 'changes'))
-    // Who opens a pipe waits until its other end is open.
-    const pipe = join(folder, 'changes', 'archived.json')
-    execFileSync('mkfifo', [pipe])
-    const child = startChild(`
-      const { createDirectory } = await import('./src/export/archive/directory.ts')
-      const { endAsSignalled } = await import('./src/process-end.ts')
-      void createDirectory(${JSON.stringify(folder)}).get('changes/archived.json')
-      setTimeout(endAsSignalled, 100)
-    `)
-    expect(await child.ended).toBe('SIGTERM')
-
-    const { server } = await start(folder, { closing: 300 })
-    // Possible as soon as the server has opened the other end. It then reads until this end is closed.
-    const opened = () => openFile(pipe, constants.O_WRONLY | constants.O_NONBLOCK).catch(() => null)
-    const writing = await vi.waitUntil(opened, { timeout: 20_000 })
-    expect(await server.app.close()).toBe(false)
-    await server.stop()
-    await writing.close()
-    await rm(folder, { recursive: true })
-  }, 30_000)
-
-  it('ends at a second signal, while the directory does not answer', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'archive-'))
-    await mkdir(join(folder, 'changes'))
-    const pipe = join(folder, 'changes', 'archived.json')
-    execFileSync('mkfifo', [pipe])
-    const env = { PORT: '0', GIT: 'off', DATA_DIR: 'memory', HISTORY_DAYS: '1', ARCHIVE: folder }
-    const program = startNode(['src/main.ts'], env)
-    const opened = () => openFile(pipe, constants.O_WRONLY | constants.O_NONBLOCK).catch(() => null)
-    const writing = await vi.waitUntil(opened, { timeout: 60_000, interval: 100 })
-    program.process.kill('SIGTERM')
-    await program.said(/shutting down/)
-    program.process.kill('SIGTERM')
-    expect(await program.ended).toBe('SIGTERM')
-    await writing.close()
-    await rm(folder, { recursive: true })
-  }, 90_000)
-
-  it('says that it cannot copy, and takes reports', async () => {
-    const { server, duty, post } = await start(join(tmpdir(), 'no-such-folder', 'archive'))
-    await expect.poll(async () => (await duty())?.failures, { timeout: 20_000 }).toBeGreaterThan(0)
-    expect(await (await fetch(`${server.url}/metrics`)).text()).toMatch(
-      /rollcall_duty_failures\{duty="archive"\} [1-9]/,
-    )
-    const said = server.logged.map(({ msg }) => String(msg))
-    expect(said).toContainEqual(expect.stringContaining('the background duty archive failed'))
-    expect((await fetch(`${server.url}/readyz`)).status).toBe(200)
-    expect((await post()).status).toBe(201)
-    expect((await server.query('{ changes { nodes { revision } } }')).changes.nodes).toHaveLength(2)
-    await server.stop()
   })
 })
 
