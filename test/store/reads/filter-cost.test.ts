@@ -9,8 +9,11 @@ import type { Database, Session } from '../../../src/store/database.ts'
 import { countChanges, pageChanges } from '../../../src/store/read/changes/changes.ts'
 import { scanLimits } from '../../../src/store/read/changes/scan.ts'
 import type { DeploymentFilter } from '../../../src/store/read/deployment-filter.ts'
+import { orders } from '../../../src/store/read/deployment-order.ts'
 import { countDeployments, deploymentOrders, pageDeployments } from '../../../src/store/read/deployments.ts'
 import type { SourceLimits } from '../../../src/store/read/filters/deployment-source.ts'
+import { pageGroups } from '../../../src/store/read/groups/groups.ts'
+import { writeCursor } from '../../../src/store/sql/cursor.ts'
 import type { PageRequest } from '../../../src/store/sql/order.ts'
 import { readCursor } from '../../../src/store/write/derived/changed-deployments.ts'
 import { writeCheckpoints } from '../../../src/store/write/derived/checkpoints.ts'
@@ -24,6 +27,9 @@ const limits: SourceLimits = { small: 0, candidates: 100, walked: 100, counted: 
 const first: PageRequest = { size: 20, after: null, before: null, backward: false }
 /** A page by state reads one range for each of six states, and each row may need a look at its target. */
 const bound = 3_000
+
+/** The revision before the first deployment. */
+let base = 0
 
 /** Deployment i changed i seconds after. */
 const began = Date.parse('2026-01-01T00:00:00Z')
@@ -93,15 +99,32 @@ describe.each(stores)('filtered reads on $name', (store) => {
       const all = deploymentOrders.flatMap((order) => [false, true].map((backward) => ({ order, backward })))
       const some = index < alone.length ? all : all.slice(index % all.length).slice(0, 1)
       for (const { order, backward } of some) {
-        const { rows, isRefused } = await cost((s) =>
-          pageDeployments(s, fleet, filter, order, { ...first, backward }, null, limits),
-        )
-        if (rows > bound || (isRare && isRefused)) dear.push({ name, order, backward, rows, isRefused })
+        // First or last, and after or before a row in the middle.
+        const middle = writeCursor(orders[order], placed(5_000))
+        const pages = index < alone.length ? [null, middle] : [null]
+        for (const cursor of pages) {
+          const page = { ...first, backward, after: backward ? null : cursor, before: backward ? cursor : null }
+          const { rows, isRefused } = await cost((s) => pageDeployments(s, fleet, filter, order, page, null, limits))
+          if (rows > bound || (isRare && isRefused)) dear.push({ name, order, backward, cursor, rows, isRefused })
+        }
       }
       const { rows, isRefused } = await cost((s) => countDeployments(s, fleet, filter, null, limits))
       if (rows > bound || (isRare && isRefused)) dear.push({ name, count: rows, isRefused })
     }
     expect(dear).toEqual([])
+  })
+
+  it('read few rows for groups of what few rows match', async () => {
+    for (const [name, [filter]] of Object.entries(filters))
+      for (const by of ['ERROR', 'COMPONENT', 'TARGET'] as const) {
+        const read = (s: Session) =>
+          pageGroups(s, fleet, { by, labelKey: null }, filter, { field: 'SIZE', descending: true }, first, null, limits)
+        const { rows } = await cost(read)
+        expect([name, by, rows < bound, rows]).toEqual([name, by, true, rows])
+        const nodes = (await read(database.session)).get(0)?.edges.map(({ node }) => node) ?? []
+        const rare = await pageDeployments(database.session, fleet, filter, 'NAME', first, null, limits)
+        if (by === 'TARGET') expect([name, nodes.length]).toEqual([name, rare.get(0)?.edges.length])
+      }
   })
 
   it('answer whatever the filter in a fleet that they may count', async () => {
@@ -150,6 +173,10 @@ describe.each(stores)('filtered reads on $name', (store) => {
   }
 })
 
+function placed(i: number) {
+  return { key: i, deploymentId: `dep-${i}`, state: 'INSTALLED', revision: base + i } as const
+}
+
 function asWhere({ where, ...flat }: DeploymentFilter): NonNullable<DeploymentFilter['where']> {
   const { retired, group, ...leaf } = flat
   return { and: [leaf, where ?? {}] }
@@ -158,7 +185,7 @@ function asWhere({ where, ...flat }: DeploymentFilter): NonNullable<DeploymentFi
 /** The rare ones are the oldest. */
 async function fill(session: Session): Promise<void> {
   const [head] = await session.rows<{ revision: number }>(sql`select revision from log_head`)
-  const base = head?.revision ?? 0
+  base = head?.revision ?? 0
   const rare = 'i <= 3'
   const changedAt = sql`${new Date(began).toISOString()}::timestamptz + make_interval(secs => i)`
   const error = (code: SQL): SQL => sql`json_build_object('code', ${code}, 'message', 'disk full')::text`

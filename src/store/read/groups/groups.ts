@@ -13,7 +13,7 @@ import { type ConvergenceCounts, rowsOf, type StateCounts } from '../counts/depl
 import { type DeploymentFilter, d } from '../deployment-filter.ts'
 import { parentsOf, type Scope } from '../deployment-scope.ts'
 import type { DeploymentRow } from '../deployments.ts'
-import { sourceLimits, sourceOfGroups } from '../filters/deployment-source.ts'
+import { type SourceLimits, sourceLimits, sourceOfGroups } from '../filters/deployment-source.ts'
 import { openPast } from '../past.ts'
 import { type GroupedBy, type GroupName, partsOf } from './grouping.ts'
 
@@ -92,8 +92,9 @@ export async function pageGroups(
   orderBy: GroupOrder,
   page: PageRequest,
   asOf: Revision | null,
+  limits: SourceLimits = sourceLimits,
 ): Promise<Map<number, Page<DeploymentGroup>>> {
-  const rows = await partedRows(session, scope, by, filter, asOf)
+  const rows = await partedRows(session, scope, by, filter, asOf, limits)
   // Rows that are counted alike are counted first, by a hash. In one step, each row would pass a dozen aggregates, and the distinct components would
   // need all rows sorted by text.
   const alike = sql`select part.*, ${d.convergence}, count(*)::int as n,
@@ -197,9 +198,10 @@ async function partedRows(
   by: GroupedBy,
   filter: DeploymentFilter,
   asOf: Revision | null,
+  limits: SourceLimits = sourceLimits,
 ): Promise<SQL> {
   const past = asOf === null ? null : await openPast(session, asOf)
-  const source = await sourceOfGroups(session, scope, filter, sourceLimits)
+  const source = await sourceOfGroups(session, scope, filter, limits)
   const rows = rowsOf(session, scope, filter, past, source)
   return sql`from (select ${d}.* ${rows}) as ${d} cross join lateral ${partsOf(by)}`
 }
