@@ -48,4 +48,20 @@ describe.runIf(findChromium())('alerts on the dashboard', () => {
     await page.getByRole('link', { name: 'Overview', exact: true }).waitFor()
     expect(complaints).toEqual([])
   })
+
+  it('are all listed when more than ten fire', async () => {
+    for (let n = 0; n < 12; n += 1)
+      await send(server().url, 'fan-1', `fan-${n}`, 'failed', { code: 'F', message: 'stuck' })
+    await server().query(`mutation {
+      saveAlertRule(input: { name: "fans fail", metric: FAILED, threshold: 1, perRollout: true, selector: { deviceIds: ["fan-1"] } }) {
+        __typename
+      }
+    }`)
+    const { page, complaints } = await visit('')
+    const alerts = page.getByRole('region', { name: '12 alerts' })
+    await alerts.getByRole('button', { name: 'Show more (2 not shown)' }).click()
+    await expect.poll(() => alerts.getByText('Warning: fans fail').count()).toBe(12)
+    expect(await alerts.getByRole('button', { name: /^Show more/ }).count()).toBe(0)
+    expect(complaints).toEqual([])
+  })
 })

@@ -124,7 +124,7 @@ export function OverviewPage() {
         )}
       </ul>
 
-      <Alerts of={data.firing} />
+      <Alerts of={data.firing} rolloutIds={null} />
       <Causes title="Failures by cause" data={data} scope={fleet} to={to} />
       {!isEmpty && (
         <Latest declaration={data.newestDeclaration} rolloutIds={null} hasActions={data.orchestrated.totalCount > 0} />

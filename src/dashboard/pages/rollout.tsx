@@ -179,7 +179,7 @@ function Rollout({ id, rollout, data, insight, objects = [], beside, matrix, chi
         <div>
           {/* The actions on an orchestrated rollout have a list of their own. */}
           <Latest declaration={rollout.newestDeclaration} rolloutIds={scope.rolloutIds} hasActions={false} />
-          <Alerts of={data.firing} />
+          <Alerts of={data.firing} rolloutIds={scope.rolloutIds} />
           <Causes title="What is blocking" data={data} scope={scope} to={to} objects={objects} />
           <Diagnosis of={insight} to={to} />
           {beside}

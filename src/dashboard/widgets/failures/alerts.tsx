@@ -4,6 +4,7 @@ import { acknowledgeAlert } from '../../data/actions.ts'
 import { type FragmentOf, graphql } from '../../data/graphql.ts'
 import { plural } from '../../data/labels.ts'
 import { formatAge, formatFull, formatSpan } from '../../data/time.ts'
+import { useAnswer } from '../../data/use-query.ts'
 import { isOperator } from '../../data/viewer.ts'
 import { at, href, moment } from '../../route.ts'
 import { type Action, Confirmation } from '../lists/selection.tsx'
@@ -37,13 +38,31 @@ export const severityMarks: Readonly<Record<FiringAlert['severity'], readonly [M
   INFO: ['PENDING', 'Info'],
 }
 
+/** As many as a page of the API holds. */
+const moreDocument = graphql(
+  `
+    query MoreAlerts($rolloutIds: [ID!], $asOf: DateTime) {
+      alerts(filter: { states: [FIRING], rolloutIds: $rolloutIds }, first: 100, asOf: $asOf) { nodes { ...FiringAlert } }
+    }
+  `,
+  [alertFragment],
+)
+
 interface AlertsProps {
   readonly of: FragmentOf<typeof alertsFragment>['firing']
+  /** Null: of all rollouts, and of the fleet. */
+  readonly rolloutIds: readonly string[] | null
 }
 
 /** Nothing if no alert fires. */
-export function Alerts({ of: { nodes, totalCount } }: AlertsProps) {
+export function Alerts({ of, rolloutIds }: AlertsProps) {
+  const { totalCount } = of
+  const [isMore, setIsMore] = useState(false)
+  const variables = { rolloutIds: rolloutIds && [...rolloutIds], asOf: at.value }
+  const more = useAnswer(moreDocument, variables, { version: JSON.stringify(of), isOff: !isMore }).data
   if (totalCount === 0) return null
+  const nodes = isMore && more ? more.alerts.nodes : of.nodes
+  const left = totalCount - nodes.length
   return (
     <section class="panel" aria-labelledby="alerts">
       <h2 id="alerts">{plural(totalCount, 'alert')}</h2>
@@ -51,7 +70,17 @@ export function Alerts({ of: { nodes, totalCount } }: AlertsProps) {
         {nodes.map((alert) => (
           <AlertLine key={alert.id} of={alert} mayAcknowledge={isOperator.value && at.value === null} />
         ))}
-        {totalCount > nodes.length && <li class="muted">and {totalCount - nodes.length} more</li>}
+        {left > 0 && (
+          <li class="muted">
+            {isMore ? (
+              `and ${left} more`
+            ) : (
+              <button type="button" class="quiet" onClick={() => setIsMore(true)}>
+                Show more ({left} not shown)
+              </button>
+            )}
+          </li>
+        )}
       </ul>
     </section>
   )
