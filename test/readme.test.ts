@@ -73,7 +73,8 @@ describe('the commands of the README', () => {
 
 describe('the README', () => {
   it('has the variables that most people set, as docs/configuration.md has them all', () => {
-    const tableOf = (page: string): string[] => [...page.matchAll(/^\| `([A-Z][A-Z0-9_]*)` \|/gm)].map(([, name = '']) => name)
+    const tableOf = (page: string): string[] =>
+      [...page.matchAll(/^\| `([A-Z][A-Z0-9_]*)` \|/gm)].map(([, name = '']) => name)
     expect(tableOf(readPage('docs/configuration.md')).toSorted()).toEqual([...variables].toSorted())
     expect(tableOf(readme)).toHaveLength(8)
     expect(tableOf(readme).filter((name) => !variables.includes(name))).toEqual([])
