@@ -1,6 +1,7 @@
 /** What an orchestrator put on clusters, as people see it: runs, clusters × applications, and why an object is not ready. */
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { syncWords } from '../../src/dashboard/data/labels.ts'
 import { type RunningApp, startApp } from '../support/app.ts'
 import { findChromium, type OpenPage, openPage, sharedBrowser } from '../support/browser.ts'
 import { type Emco, newContext, newGroup, shownDeployment } from '../support/emco.ts'
@@ -158,6 +159,24 @@ describe.runIf(findChromium())('the dashboard of an intent group', () => {
     await expect.poll(() => names(retried.page)).toContain('Deployment sink')
     await retried.page.getByText('3 of 6 resources').waitFor()
     for (const { complaints } of [applied, retried]) expect(complaints).toEqual([])
+  })
+
+  it('has room for the words of each sync status', async () => {
+    const { page } = await visit('#/resources?sync=RETRYING')
+    await page.locator('.sync .mark').first().waitFor()
+    for (const width of [1440, 900, 768]) {
+      await page.setViewportSize({ width, height: 900 })
+      const cut = await page.evaluate((words) => {
+        const cell = document.querySelector('.row .sync')
+        const text = cell?.querySelector('.mark')?.lastChild
+        if (!cell || !text) return ['no status']
+        return words.filter((word) => {
+          text.textContent = word
+          return cell.scrollWidth > cell.clientWidth
+        })
+      }, Object.values(syncWords))
+      expect({ width, cut }).toEqual({ width, cut: [] })
+    }
   })
 
   it('shows the resources of the fleet as they were', async () => {
