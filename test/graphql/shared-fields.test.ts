@@ -2,12 +2,16 @@
 import fc from 'fast-check'
 import { buildSchema, type ExecutionResult, parse, validate, validateExecutionArgs } from 'graphql'
 import { describe, expect, it } from 'vitest'
+import { everyone } from '../../src/domain/principal.ts'
 import { createBudget } from '../../src/graphql/execution/budget.ts'
+import type { ContextDeps } from '../../src/graphql/execution/context.ts'
+import { executeEvent } from '../../src/graphql/execution/event-execution.ts'
 import { type SelectionPlan, startExecution } from '../../src/graphql/execution/executor.ts'
 import { createFieldPlan } from '../../src/graphql/execution/shared/field-plan.ts'
 import { createSharedFields, type ObjectTypes } from '../../src/graphql/execution/shared/shared-fields.ts'
 import { maxAnswerSize, maxRows } from '../../src/graphql/guards/limits.ts'
 import { createRefuse } from '../../src/limits/limits.ts'
+import type { Snapshot } from '../../src/store/database.ts'
 
 const schema = buildSchema(`
   scalar JSON
@@ -237,5 +241,39 @@ describe('the fields of an event', () => {
     expect(shared.textOf(prepare('{ node { many(count: 2100) { name } } }').plan)).toBeNull()
     await add(shared, prepare('{ node { name } }'))
     expect(shared.textOf(prepare('{ node { name } }').plan)).toBe('{"data":{"node":{"name":"root"}}}')
+  })
+
+  it.each([
+    { snapshot: null, shown: { name: 'new', state: 2 }, what: 'are not mixed if each execution reads its own present' },
+    {
+      snapshot: {} as Snapshot,
+      shown: { name: 'old', state: 2 },
+      what: 'are merged if all executions read one snapshot',
+    },
+  ])('$what', async ({ snapshot, shown }) => {
+    const devices = buildSchema(
+      'type Query { payload: Payload } type Payload { list: [Device!]! } type Device { name: String state: Int }',
+    )
+    let present = { name: 'old', state: 1 }
+    const event = { payload: { list: async () => [present] }, resumeFrom: null, snapshot, release: () => undefined }
+    const deps = {
+      auth: {},
+      database: {},
+      limits: { time: 10_000, refuse: createRefuse() },
+      slices: { enter: () => undefined },
+    }
+    const shared = createSharedFields()
+    const show = async (fields: string): Promise<object> => {
+      const document = parse(`{ payload { list { ${fields} } } }`)
+      const args = validateExecutionArgs({ schema: devices, document })
+      if (!('schema' in args)) throw args[0]
+      const caller = { principal: everyone, document, plan: new Map(), fields: null }
+      const own = await executeEvent(deps as unknown as ContextDeps, args as never, event, caller, shared)
+      return JSON.parse(own.text ?? JSON.stringify(own.result)).data.payload.list[0]
+    }
+    await show('name')
+    present = { name: 'new', state: 2 }
+    await show('state')
+    expect(await show('name state')).toEqual(shown)
   })
 })

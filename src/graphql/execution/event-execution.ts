@@ -48,13 +48,14 @@ function executeSharing(
   const text = shared.textOf(fields)
   if (text !== null) return createTextResult(text, event.resumeFrom, shared.isOfEvent(), document)
   const types: ObjectTypes = new Map()
-  const add = (own: EventResult): EventResult => {
-    shared.add(fields, own.result, types, own.isOfEvent)
+  const add = (own: EventResult, isOfPresent: boolean): EventResult => {
+    shared.add(fields, own.result, types, own.isOfEvent, isOfPresent)
     return own
   }
   const result = executeNow(deps, args, event, caller, types)
-  if (!(result instanceof Promise)) return add(result)
-  const added = result.then(add)
+  // Reads wait, so a synchronous result has read nothing.
+  if (!(result instanceof Promise)) return add(result, false)
+  const added = result.then((own) => add(own, event.snapshot === null && !own.isOfEvent))
   shared.wait(added)
   return added
 }

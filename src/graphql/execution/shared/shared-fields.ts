@@ -21,7 +21,8 @@ export interface SharedFields {
   isOfEvent(): boolean
   /** The response as JSON. Null: the operation must be executed. */
   textOf(plan: FieldPlan): string | null
-  add(plan: FieldPlan, result: ExecutionResult, types: ObjectTypes, isOfEvent: boolean): void
+  /** `isOfPresent`: it was read without a shared snapshot. It replaces the fields of an earlier read. */
+  add(plan: FieldPlan, result: ExecutionResult, types: ObjectTypes, isOfEvent: boolean, isOfPresent?: boolean): void
   isEmpty(): boolean
   /** Resolves when the first execution ends, or after a short time. Documents that come meanwhile wait for its fields. */
   pending(): Promise<void> | null
@@ -49,6 +50,7 @@ const valueOverhead = 16
 export function createSharedFields(): SharedFields {
   let root: SharedObject | null = null
   let isOfEvent = true
+  let hasPresent = false
   let pending: Promise<void> | null = null
   let hasWaited = false
 
@@ -61,8 +63,11 @@ export function createSharedFields(): SharedFields {
       const data = createAssembly().object(root, fields)
       return data === null ? null : `{"data":${data}}`
     },
-    add({ rootType, fields }, { data, errors }, types, isOwn) {
+    add({ rootType, fields }, { data, errors }, types, isOwn, isOfPresent = false) {
       if (errors || !data || !fields) return
+      // Two reads may have a commit between them. To merge them was rejected: items of a list that has changed would be mixed.
+      if (isOfPresent && hasPresent) root = null
+      hasPresent ||= isOfPresent
       root ??= { type: rootType, fields: new Map() }
       createAddition(types).addFields(root, data, fields)
       isOfEvent &&= isOwn
