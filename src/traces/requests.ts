@@ -76,6 +76,8 @@ export function createRequestTraces({ config, metrics, log }: RequestTracesOptio
   // A batch is traced if one of its requests is.
   const batches = tracerOf(new AlwaysOnSampler())
   const current = new AsyncLocalStorage<Span | undefined>()
+  /** Of requests without a complete response. */
+  const open = new Set<() => void>()
 
   function begin(request: IncomingMessage, response: ServerResponse): void {
     const { method = '', url = '', socket } = request
@@ -85,12 +87,15 @@ export function createRequestTraces({ config, metrics, log }: RequestTracesOptio
     current.enterWith(span)
     if (!span.isRecording()) return
     if (/^\/graphql(\?|$)/.test(url)) routed('/graphql')
-    response.once('close', () => {
+    const end = (): void => {
+      if (!open.delete(end)) return
       const { statusCode, headersSent } = response
       if (headersSent) span.setAttribute('http.response.status_code', statusCode)
       if (headersSent && statusCode >= 500) fail(span, String(statusCode))
       span.end()
-    })
+    }
+    open.add(end)
+    response.once('close', end)
   }
 
   function routed(template: string): void {
@@ -130,6 +135,8 @@ export function createRequestTraces({ config, metrics, log }: RequestTracesOptio
     traced,
     createWriter: (options) => createTracedWriter(batches, () => current.getStore(), options),
     async stop() {
+      // The server has just cut them off. They close later, when the queue takes nothing any more.
+      for (const end of [...open]) end()
       await queue.close()
       await exporter.shutdown()
     },

@@ -1,7 +1,12 @@
 /** Rollcall's own requests, operations and batches as traces. */
+import { once } from 'node:events'
+import { createServer, get } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { createClient } from 'graphql-ws'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
+import { createMetrics } from '../../src/metrics.ts'
+import { createRequestTraces } from '../../src/traces/requests.ts'
 import { type RunningApp, startApp } from '../support/app.ts'
 import { type CollectedSpan, type Collector, startCollector } from '../support/collector.ts'
 import { stores } from '../support/stores.ts'
@@ -161,6 +166,31 @@ describe('a share of 0', () => {
       .map(({ name }) => name)
       .filter((name) => name.startsWith('POST') || name === 'write batch')
     expect(names.toSorted()).toEqual([`POST ${route}`, 'write batch'])
+    await collector.close()
+  })
+})
+
+describe('a request that has no response when the server stops', () => {
+  it('has a span all the same', async () => {
+    const collector = await startCollector()
+    const config = { url: `${collector.url}/v1/traces`, headers: {}, service: 'plant', requests: 1 }
+    const warned: unknown[] = []
+    const log = { warn: (...line: readonly unknown[]) => void warned.push(line) }
+    const traces = createRequestTraces({ config, metrics: createMetrics(), log })
+    const server = createServer()
+    traces.watch(server)
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address() as AddressInfo
+    const asked = once(server, 'request')
+    const request = get({ port, headers: { traceparent: parentOf(1) } })
+    const cutOff = once(request, 'error')
+    await asked
+    server.closeAllConnections()
+    await traces.stop()
+    await cutOff
+    await new Promise((resolve) => server.close(resolve))
+    expect(collector.spans).toMatchObject([{ name: 'GET', traceId: traceOf(1) }])
+    expect(warned).toEqual([])
     await collector.close()
   })
 })
