@@ -182,7 +182,7 @@ export async function pageDeployments(
   limits: SourceLimits = sourceLimits,
 ): Promise<Map<number, Page<DeploymentRow>>> {
   const past = asOf === null ? null : await openPast(session, asOf)
-  const source = await sourceOfPage(session, scope, filter, limits)
+  const source = await sourceOfPage(session, scope, filter, order, limits)
   const walk = walkFor(session, scope, filterAt(filter, asOf), order, past, source)
   const pages = await pageOf<DeploymentRow, ShownRecord>(session, {
     parents: parentsOf(scope),

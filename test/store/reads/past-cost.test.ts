@@ -6,6 +6,7 @@ import { createCheckpoints } from '../../../src/ingest/checkpoints.ts'
 import { createNameIndex } from '../../../src/ingest/search-index.ts'
 import { readHead } from '../../../src/store/connection/log-head.ts'
 import type { Database, Session } from '../../../src/store/database.ts'
+import { withScope } from '../../../src/store/read/access-scope.ts'
 import { audit } from '../../../src/store/read/audit.ts'
 import type { DeploymentFilter } from '../../../src/store/read/deployment-filter.ts'
 import { orders } from '../../../src/store/read/deployment-order.ts'
@@ -219,5 +220,20 @@ describe.each(stores)('counts in the past on $name', (store) => {
     expect(answer).toMatch(/^more than 1000 deployments have changed since that revision/)
     expect(buffers).toBeLessThan(2_500)
     expect(await countRollouts(database.session, { kinds: ['DECLARED'] }, base + size, 1_000)).toBe(1)
+  })
+
+  it('and pages of one rollout look up the few rows that an access scope leaves', { timeout: 120_000 }, async () => {
+    const names = createNameIndex(database)
+    while (!(await names.run({ now: 0, listeningSince: 0, isOver: () => false })));
+    await database.session.run(`update targets set labels = '[{"key": "site", "value": "north"}]' where key = 20000`)
+    const scoped = { labels: [{ key: 'site', value: 'north' }], projects: null }
+    const page = { size: 20, after: null, before: null, backward: false }
+    for (const order of ['NAME', 'NAME_DESC', 'STATE', 'STATE_DESC'] as const) {
+      const { answer, buffers } = await buffersOf(database, (s) =>
+        pageDeployments(withScope(s, scoped), { of: 'rollout', keys: [spring] }, {}, order, page, null),
+      )
+      expect(answer.get(spring)?.edges.map(({ node }) => node.key)).toEqual([20_000])
+      expect([order, buffers < 2_500, buffers]).toEqual([order, true, buffers])
+    }
   })
 })

@@ -30,6 +30,7 @@ import {
   onTarget,
   presentFields,
 } from '../deployment-filter.ts'
+import type { DeploymentOrder } from '../deployment-order.ts'
 import type { Scope } from '../deployment-scope.ts'
 import { searchRanges } from './search-range.ts'
 import { beside, byRevision, countUpTo, listed, own, type Range, type Ranges, rowsIn, run } from './source-range.ts'
@@ -60,8 +61,10 @@ export async function sourceOfPage(
   session: Session,
   scope: Scope,
   filter: DeploymentFilter,
+  order: DeploymentOrder,
   limits: SourceLimits,
 ): Promise<Source> {
+  if (isNarrowed(session, scope, filter, order)) return fewOrAll(session, scope, filter, limits)
   if (!isWorthwhile(session, scope, filter)) return { of: 'index' }
   const { total, best, changed } = await estimate(session, scope, filter, limits.candidates, limits)
   if (total <= limits.small) return { of: 'index' }
@@ -98,7 +101,15 @@ export async function sourceOfGroups(
   filter: DeploymentFilter,
   limits: SourceLimits,
 ): Promise<Source> {
-  if (!isWorthwhile(session, scope, filter)) return { of: 'index' }
+  return isWorthwhile(session, scope, filter) ? fewOrAll(session, scope, filter, limits) : { of: 'index' }
+}
+
+async function fewOrAll(
+  session: Session,
+  scope: Scope,
+  filter: DeploymentFilter,
+  limits: SourceLimits,
+): Promise<Source> {
   const { total, best } = await estimate(session, scope, filter, limits.candidates, limits)
   return total > limits.small && best ? best : { of: 'index' }
 }
@@ -157,6 +168,13 @@ function isWorthwhile({ accessScope }: Session, scope: Scope, filter: Deployment
   if (scope.of === 'rollout' && scope.keys.length !== 1) return false
   if (fields.length === 0 || fields.some((field) => servedFields.includes(field))) return false
   return accessScope !== undefined || !(fields.length === 1 && (filter.states || filter.rolloutKeys?.length === 1))
+}
+
+/** A list of one rollout without a filter, whose rows the labels of an access scope restrict. To find few by their name or state would read all of them. */
+function isNarrowed({ accessScope }: Session, scope: Scope, filter: DeploymentFilter, order: DeploymentOrder): boolean {
+  const isOfOne = scope.of === 'rollout' && scope.keys.length === 1
+  const isInOrder = order === 'CHANGED_ASC' || order === 'CHANGED_DESC'
+  return isOfOne && !isInOrder && Boolean(accessScope?.labels) && presentFields(filter).length === 0
 }
 
 function totalOf(scope: Scope): SQL {
