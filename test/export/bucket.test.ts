@@ -67,6 +67,23 @@ const leftIn = async (database: Database): Promise<number> => {
 }
 
 describe('the archive in a bucket', () => {
+  it.each([200, 500])('reads no answer without end, with status %i', async (status) => {
+    const part = Buffer.alloc(16 * 2 ** 20)
+    let isCancelled = false
+    const endless = (): ReadableStream =>
+      new ReadableStream({
+        pull: (controller) => controller.enqueue(part),
+        cancel() {
+          isCancelled = true
+        },
+      })
+    const send = async (): Promise<Response> => new Response(endless(), { status })
+    await expect(createBucket(configOf(s3.env), { fetch: send }).get('a')).rejects.toThrow(
+      /^the bucket sends more than/,
+    )
+    expect(isCancelled).toBe(true)
+  })
+
   it('has what retention removes, whatever moment the server of the bucket is killed at', async () => {
     const [road] = await open(store ?? expect.unreachable())
     const { database } = road

@@ -25,6 +25,8 @@ export interface BucketOptions {
 
 /** Milliseconds for one object. */
 const patience = 300_000
+/** Bytes. Files are smaller, and so are refusals. A server that sends more, or without end, would fill the memory. */
+const largest = { file: 512 * 2 ** 20, refusal: 64 * 2 ** 10 }
 
 export function createBucket(
   { url: base, region, accessKeyId, secretAccessKey, sessionToken }: BucketConfig,
@@ -60,7 +62,7 @@ export function createBucket(
     },
     async get(name) {
       const response = await request('GET', name)
-      if (response.ok) return Buffer.from(await response.arrayBuffer())
+      if (response.ok) return bytesOf(response, largest.file)
       const refusal = await refusalOf(response, `to send ${name}`)
       if (refusal.code === 'NoSuchKey') return null
       throw refusal
@@ -70,6 +72,18 @@ export function createBucket(
 
 /** Of the answer, only the code is shown: the rest may have the identity of the key. */
 async function refusalOf(response: Response, what: string): Promise<Error & { readonly code: string }> {
-  const [, code = ''] = /<Code>(\w{1,64})<\/Code>/.exec(await response.text()) ?? []
+  const [, code = ''] = /<Code>(\w{1,64})<\/Code>/.exec((await bytesOf(response, largest.refusal)).toString()) ?? []
   return Object.assign(new Error(`the bucket refuses ${what}: ${response.status} ${code}`.trimEnd()), { code })
+}
+
+async function bytesOf(response: Response, limit: number): Promise<Buffer> {
+  const parts: Uint8Array[] = []
+  let size = 0
+  for await (const part of response.body ?? []) {
+    size += part.length
+    // Leaving the loop cancels the response.
+    if (size > limit) throw new Error(`the bucket sends more than ${limit} bytes`)
+    parts.push(part)
+  }
+  return Buffer.concat(parts)
 }
