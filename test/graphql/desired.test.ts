@@ -9,6 +9,11 @@ import { declare, documentOf, forget, remove, useDesired } from './desired-opera
 
 const sample = readFileSync(new URL('../fixtures/desired-state/release-candidate.yaml', import.meta.url), 'utf8')
 
+function lastStatementOf(migration: string): string {
+  const text = readFileSync(new URL(`../../drizzle/${migration}`, import.meta.url), 'utf8')
+  return text.split('--> statement-breakpoint').at(-1) ?? ''
+}
+
 describe.each(stores)('desired state on $name', (store) => {
   const { api, run, put, find, say } = useDesired(store)
 
@@ -286,8 +291,13 @@ describe.each(stores)('desired state on $name', (store) => {
     const recorded = await made()
     expect(recorded).toHaveLength(1)
     await session.run("delete from declarations where why = 'before the upgrade'")
-    const file = readFileSync(new URL('../../drizzle/0041_declarations.sql', import.meta.url), 'utf8')
-    await session.run(file.split('--> statement-breakpoint').at(-1) ?? '')
+    await session.run(lastStatementOf('0041_declarations.sql'))
+    expect(await made()).toEqual(recorded)
+    const later =
+      'insert into declarations select rollout_key, 1, project, at, who, why from declarations where why = $1'
+    await session.run(later, ['before the upgrade'])
+    // The rollout did not exist yet: the deployment has moved into it since.
+    await session.run(lastStatementOf('0045_declarations-of-later-rollouts.sql'))
     expect(await made()).toEqual(recorded)
   })
 
