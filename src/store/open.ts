@@ -60,7 +60,7 @@ export async function openDatabase(config: StoreConfig, now?: () => number): Pro
       lagLimit,
       standbys: readUrls.map((each) => ({
         location: withoutPassword(each),
-        open: (epochBase) => openStandby({ url: each, ...reading, patience: standbyPatience, epochBase }),
+        open: (hooks) => openStandby({ url: each, ...reading, patience: standbyPatience, ...hooks }),
       })),
     })
   }

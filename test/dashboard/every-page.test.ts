@@ -148,7 +148,7 @@ describe.runIf(findChromium())('every page of the dashboard', () => {
   it.each(cards)('shows at /%s only what the API answered at one revision: %s', async (address, part, expected) => {
     const selector = part.replace('ROLLOUT', encodeURIComponent(ids.ROLLOUT ?? ''))
     const { page } = await visit(addressOf(address))
-    await page.locator(selector).first().waitFor()
+    await page.locator(selector).filter({ hasNotText: 'Loading…' }).first().waitFor()
     const first = Number((await server().query('{ revision }')).revision)
     await page.evaluate((selector) => {
       const shown = new Set<string>()

@@ -3,6 +3,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished }
 import { recordReport } from '../../src/ingest/commands/report.ts'
 import { beginEpoch } from '../../src/store/connection/epoch.ts'
 import { includes, readHead } from '../../src/store/connection/log-head.ts'
+import { openPostgres } from '../../src/store/connection/postgres.ts'
+import { openStandby } from '../../src/store/connection/standby.ts'
+import { type StandbyHooks, withStandbys } from '../../src/store/connection/standbys.ts'
 import type { Database } from '../../src/store/database.ts'
 import { openDatabase } from '../../src/store/open.ts'
 import { findPostgres } from '../support/postgres-server.ts'
@@ -167,6 +170,25 @@ describe.skipIf(!findPostgres())('a snapshot beside two streaming standbys', () 
     for (const standby of pair.standbys) await standby.start()
     await untilUsed(database)
     await expect.poll(() => look(database, 'present'), patient).toMatchObject({ isOnStandby: true })
+  })
+
+  it('is said to be left out when a read finds out, not at the next check', async () => {
+    const [standby] = pair.standbys
+    if (!standby) throw new Error('no standby')
+    const open = (hooks: StandbyHooks) => openStandby({ url: standby.url, patience: 100, ...hooks })
+    const database = await withStandbys(openPostgres({ url: pair.primary.url }), {
+      standbys: [{ location: 'here', open }],
+      lagLimit: 60_000,
+      checkInterval: 3_600_000,
+    })
+    onTestFinished(() => database.close())
+    const noticed: (string | null)[] = []
+    database.standbys?.onChange(({ problem }) => noticed.push(problem))
+    await untilUsed(database)
+    await standby.stop('immediate')
+    expect(await look(database, 'present')).toMatchObject({ isOnStandby: false })
+    expect(noticed).toEqual(['it cannot be reached'])
+    await standby.start()
   })
 })
 

@@ -40,6 +40,8 @@ export interface StandbyOptions extends ReadPoolOptions {
   readonly patience: number
   /** The epoch of the primary. */
   readonly epochBase: () => number
+  /** The problem is another one, or gone. */
+  readonly problemChanged: () => void
 }
 
 /** Milliseconds. The primary is asked instead. */
@@ -55,7 +57,7 @@ const unreachable = 'it cannot be reached'
 const foreign = 'it lacks our tables'
 const promoted = 'it is not a standby: it was promoted, or never was one'
 
-export function openStandby({ patience, epochBase, ...options }: StandbyOptions): Standby {
+export function openStandby({ patience, epochBase, problemChanged, ...options }: StandbyOptions): Standby {
   const asking = { url: options.url, timeout: silentAfter, silence: silentAfter }
   const side = createSideConnection(asking)
   const pool = openReadPool({ silence: silentAfter, ...options }, side)
@@ -75,15 +77,21 @@ export function openStandby({ patience, epochBase, ...options }: StandbyOptions)
       fail(promoted)
       return
     }
-    if (hasTables) problem = null
+    if (hasTables) setProblem(null)
     queue.shown(head)
   }
 
   function fail(why: string): void {
-    problem = why
     // A server that comes back may be another one, or have older data.
     hasTables = false
+    setProblem(why)
     queue.giveUp()
+  }
+
+  function setProblem(found: string | null): void {
+    if (found === problem) return
+    problem = found
+    problemChanged()
   }
 
   async function ask<T>(work: (run: Run) => Promise<T>): Promise<T> {

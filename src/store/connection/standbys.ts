@@ -18,10 +18,12 @@ import type { Database, Freshness, Snapshot, StandbyState } from '../database.ts
 import { orAborted } from './abort.ts'
 import { type Coalesced, coalesce } from './coalesce.ts'
 import { includes, type LogPosition, readHead } from './log-head.ts'
-import type { Standby } from './standby.ts'
+import type { Standby, StandbyOptions } from './standby.ts'
+
+export type StandbyHooks = Pick<StandbyOptions, 'epochBase' | 'problemChanged'>
 
 export interface RoutingOptions {
-  readonly standbys: readonly { readonly location: string; readonly open: (epochBase: () => number) => Standby }[]
+  readonly standbys: readonly { readonly location: string; readonly open: (hooks: StandbyHooks) => Standby }[]
   /** Milliseconds that a standby may be behind. */
   readonly lagLimit: number
   /** Milliseconds between two checks of each standby. */
@@ -75,7 +77,7 @@ export async function withStandbys(
   await readPresent()
 
   const candidates = standbys.map(({ location, open }, index): Candidate => {
-    const standby = open(() => newest.epochBase)
+    const standby = open({ epochBase: () => newest.epochBase, problemChanged: () => show(candidate) })
     const check = coalesce(() => checkOne(candidate))
     const candidate: Candidate = {
       number: index + 1,
@@ -119,6 +121,11 @@ export async function withStandbys(
     const { standby } = candidate
     await standby.check()
     if (standby.problem() === null && (await standby.reach(newest))) candidate.isSlow = false
+    show(candidate)
+  }
+
+  /** A read may notice a problem that is gone at the next check. */
+  function show(candidate: Candidate): void {
     const problem = problemOf(candidate)
     if (problem === candidate.shownProblem || isClosed) return
     candidate.shownProblem = problem
