@@ -1,35 +1,11 @@
 /** Groups are what grouping the whole list gives, now and at every revision; their sizes add up to the counts. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { StatusReport } from '../../src/domain/report.ts'
-import { registerDevices } from '../../src/ingest/commands/device.ts'
 import { newestOfGroups } from '../../src/store/read/groups/groups.ts'
 import { stores } from '../support/stores.ts'
-import { transports } from './clients.ts'
+import { groupings, type Part, registerSites, sent } from './deployment-group-model.ts'
 import { type Api, startApi } from './harness.ts'
 import { namedAuth } from './principals.ts'
-
-const sites = ['munich', 'bonn', null] as const
-const messages = [
-  'could not pull registry.example/app:1.2 from 10.0.0.7',
-  'could not pull registry.example/app:1.3 from 10.0.0.8',
-  'out of memory on node 4',
-] as const
-
-const errors = fc.option(
-  fc.record({ code: fc.constantFrom('ImagePull', 'OOM'), message: fc.constantFrom(...messages) }),
-  { nil: null },
-)
-const states = fc.constantFrom('PENDING', 'INSTALLING', 'INSTALLED', 'FAILED') as fc.Arbitrary<StatusReport['state']>
-const component = fc.record({ name: fc.constantFrom('web', 'db', 'cache'), state: states, error: errors })
-const sent = fc.record({
-  device: fc.integer({ min: 0, max: 5 }),
-  deployment: fc.integer({ min: 0, max: 2 }),
-  state: states,
-  error: errors,
-  components: fc.uniqueArray(component, { maxLength: 3, selector: ({ name }) => name }),
-  adoptedManifestVersion: fc.option(fc.constantFrom('1', '2'), { nil: null }),
-})
 
 const groupFields = `nodes { key detail components counts { total failed pending installing installed convergence { unknown } }
   since changedAt revision deployments(first: 2) { id revision } rollout { name } target { name } }
@@ -39,14 +15,6 @@ const groupsOf = (args: string, after: string | null = null) =>
 
 const listFields = `nodes { id deploymentId reporter state error { code message } application applicationVersion convergence
   adoptedManifestVersion changedAt revision rollout { id } target { id labels { key value } } components { name state error { code message } } }`
-
-const normalise = (message: string) => message.replaceAll(/[A-Za-z0-9._:/@%+-]*[0-9][A-Za-z0-9._:/@%+-]*/g, '#')
-
-interface Part {
-  readonly key: string | null
-  readonly detail: string | null
-  readonly state: string
-}
 
 interface Group {
   readonly key: string | null
@@ -61,56 +29,12 @@ function compare(a: string | null, b: string | null): number {
   return a < b ? -1 : Number(a > b)
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: a row of the list, as selected above.
-const groupings: Record<string, (row: any) => Part[]> = {
-  APPLICATION: (row) => [{ key: row.application, detail: null, state: row.state }],
-  APPLICATION_VERSION: (row) => [{ key: row.applicationVersion, detail: row.application, state: row.state }],
-  BLOCKING_COMPONENT: (row) =>
-    // biome-ignore lint/suspicious/noExplicitAny: as above.
-    row.components.flatMap(({ name, state }: any) => (state === row.state ? [{ key: name, detail: null, state }] : [])),
-  // biome-ignore lint/suspicious/noExplicitAny: as above.
-  COMPONENT: (row) => row.components.map(({ name, state }: any) => ({ key: name, detail: null, state })),
-  CONVERGENCE: (row) => [{ key: row.convergence, detail: null, state: row.state }],
-  DESIRED_CHANGE: (row) => [{ key: null, detail: null, state: row.state }],
-  ERROR: (row) => {
-    // biome-ignore lint/suspicious/noExplicitAny: as above.
-    const parts = row.components.filter(({ error }: any) => error)
-    // biome-ignore lint/suspicious/noExplicitAny: as above.
-    const { error } = parts.find(({ state }: any) => state === 'FAILED') ?? parts[0] ?? row
-    return [{ key: error?.code ?? null, detail: error ? normalise(error.message) : null, state: row.state }]
-  },
-  GATEWAY: (row) => [{ key: row.reporter, detail: null, state: row.state }],
-  MANIFEST_VERSION: (row) => [{ key: row.adoptedManifestVersion, detail: null, state: row.state }],
-  ROLLOUT: (row) => [{ key: row.rollout.id, detail: null, state: row.state }],
-  TARGET: (row) => [{ key: row.target.id, detail: null, state: row.state }],
-  'LABEL, labelKey: "site"': (row) => [
-    {
-      key: row.target.labels.find(({ key }: { key: string }) => key === 'site')?.value ?? null,
-      detail: null,
-      state: row.state,
-    },
-  ],
-}
-
 describe.each(stores)('groups of deployments on $name', (store) => {
   let api: Api
   let first = 0
   beforeAll(async () => {
     api = await startApi({ store, graphql: { auth: namedAuth } })
-    await api.road.writer.submit(
-      registerDevices(
-        sites.flatMap((site, index) =>
-          [0, 1].map((twin) => ({
-            deviceId: `edge-${index * 2 + twin}`,
-            name: null,
-            labels: site === null ? [] : [{ key: 'site', value: site }],
-            parent: null,
-            expectedInterval: null,
-            tokenHash: `hash of edge-${index}-${twin}`,
-          })),
-        ),
-      ),
-    )
+    await registerSites(api)
     first = (await api.ask('{ revision }')).revision
   })
   afterAll(() => api.close())
@@ -148,54 +72,6 @@ describe.each(stores)('groups of deployments on $name', (store) => {
       ['beside'],
       ['beside'],
     ])
-  })
-
-  it('are, live, what the query has at each cursor', async () => {
-    const group =
-      'key detail components counts { total failed installed } since changedAt revision deployments(first: 1) { id }'
-    const orders = [
-      ...['orderBy: SIZE_DESC', 'orderBy: FAILED_DESC', 'orderBy: CHANGED_DESC', 'orderBy: VALUE'],
-      ...['ordering: { field: SIZE }', 'ordering: { field: VALUE, direction: DESC }'],
-    ]
-    const lists = Object.keys(groupings).map((by, index) => ({
-      args: `by: ${by}, ${orders[index % orders.length]}, first: ${1 + (index % 4)}, filter: { deploymentIds: ["live-0", "live-1"] }`,
-      // biome-ignore lint/suspicious/noExplicitAny: groups, as selected above.
-      groups: [] as any[],
-    }))
-    const streams = lists.map(({ args }, index) =>
-      (transports[index % transports.length] ?? expect.unreachable()).watch(
-        api.url,
-        `subscription { deploymentGroups(${args}) { cursor isSnapshot removed hasNextPage rows { change from position group { ${group} } } } }`,
-        {},
-        'viewer',
-      ),
-    )
-    const following = lists.map(async (list, index) => {
-      for (;;) {
-        const { deploymentGroups: update } = await (streams[index] ?? expect.unreachable()).data()
-        const gone = new Set([...update.removed, ...update.rows.map(({ from }: { from: number | null }) => from)])
-        list.groups = update.isSnapshot ? [] : list.groups.filter((_, position) => !gone.has(position))
-        for (const { position, group: one } of update.rows) list.groups.splice(position, 0, one)
-        const past = await api.ask(
-          `{ deploymentGroups(${list.args}, atRevision: "${update.cursor}") { nodes { ${group} } pageInfo { hasNextPage } } }`,
-        )
-        const withoutIds = (groups: readonly object[]) => groups.map((one) => ({ ...one, key: null, deployments: [] }))
-        expect(withoutIds(list.groups)).toEqual(withoutIds(past.deploymentGroups.nodes))
-        expect(update.hasNextPage).toBe(past.deploymentGroups.pageInfo.hasNextPage)
-      }
-    })
-    const ended = Promise.allSettled(following)
-    for (const { device, deployment, ...rest } of fc.sample(sent, { numRuns: 25, seed: 7 }))
-      await api.report({ reporter: `edge-${device}`, deploymentId: `live-${deployment}`, ...rest })
-    for (const list of lists) {
-      const { args } = list
-      const { deploymentGroups } = await api.ask(`{ deploymentGroups(${args}) { nodes { ${group} } } }`)
-      const caughtUp = expect.poll(() => list.groups).toEqual(deploymentGroups.nodes)
-      // A failure of an update is the better message.
-      await Promise.race([caughtUp, ...following])
-    }
-    for (const stream of streams) await stream.close()
-    for (const result of await ended) expect(result).toMatchObject({ reason: { message: 'the stream is complete' } })
   })
 
   it('equal the list, grouped, for every grouping, filter and revision', async () => {
