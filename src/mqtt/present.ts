@@ -1,6 +1,6 @@
 /** What is published about the fleet: the retained present of a deployment or a rollout, and changes. Everything is read with the access scope. */
 import type { Change } from '../domain/change.ts'
-import type { Millis } from '../domain/values.ts'
+import type { Millis, Revision } from '../domain/values.ts'
 import { describeChanges } from '../sinks/change-data.ts'
 import type { Session } from '../store/database.ts'
 import { visibleChanges } from '../store/read/access-scope.ts'
@@ -112,11 +112,25 @@ export async function describeVisible(
   changes: readonly Change[],
 ): Promise<Publication[]> {
   const visible = (await visibleChanges(scoped, changes)).flatMap(({ change }) => change ?? [])
-  const described = await describeChanges(database.session, visible)
+  const described = await describeChanges(database.session, visible, scoped)
   return visible.map(({ kind, revision }, index) => ({
     topic: `${prefix}/changes/${kind.toLowerCase().replaceAll('_', '-')}`,
     payload: JSON.stringify(described[index]),
     isRetained: false,
     userProperties: { revision: String(revision), kind },
   }))
+}
+
+export const markerTopicOf = (prefix: string): string => `${prefix}/present/revision`
+
+/** The revision that the retained messages have reached. */
+export function markerOf(prefix: string, reached: Revision, epoch: Revision): Publication {
+  const payload = JSON.stringify({ revision: String(reached), epoch: String(epoch) })
+  return { topic: markerTopicOf(prefix), payload, isRetained: true }
+}
+
+/** The changes in between are no longer stored. */
+export function resetOf(prefix: string, from: Revision, until: Revision): Publication {
+  const payload = JSON.stringify({ reason: 'CURSOR_EXPIRED', from: String(from), to: String(until) })
+  return { topic: `${prefix}/changes/reset`, payload, isRetained: false, userProperties: { revision: String(until) } }
 }

@@ -22,9 +22,12 @@ import { type Connection, retryInterval } from './connection.ts'
 import {
   type DeploymentSubject,
   describeVisible,
+  markerOf,
+  markerTopicOf,
   type Publication,
   presentDeployments,
   presentRollouts,
+  resetOf,
 } from './present.ts'
 import { readRetained } from './retained.ts'
 
@@ -69,7 +72,7 @@ export function createPublisher(options: PublisherOptions): Publisher {
   const { database, hub, open, prefix, scope, log, clock, comparison = 600_000, pause } = options
   const { session } = database
   const scoped = withScope(session, scope)
-  const markerTopic = `${prefix}/present/revision`
+  const markerTopic = markerTopicOf(prefix)
   let link = connect()
   let isStopped = false
   let isWanted = false
@@ -154,17 +157,11 @@ export function createPublisher(options: PublisherOptions): Publisher {
   async function level(to: Link, cursor: Revision, head: LogHead): Promise<Revision> {
     const reached = await readMarker(to, head)
     if (reached === null || scope !== null || cursor < head.tail) await publishAll(to)
-    if (cursor < head.tail) await publish(to, [reset(cursor, head.tail)])
+    if (cursor < head.tail) await publish(to, [resetOf(prefix, cursor, head.tail)])
     to.isLevel = true
     to.levelledAt = clock()
     to.epoch = head.epochBase
     return Math.max(Math.min(cursor, reached ?? cursor), head.tail)
-  }
-
-  /** Changes in between are no longer stored. */
-  function reset(from: Revision, until: Revision): Publication {
-    const payload = JSON.stringify({ reason: 'CURSOR_EXPIRED', from: String(from), to: String(until) })
-    return { topic: `${prefix}/changes/reset`, payload, isRetained: false, userProperties: { revision: String(until) } }
   }
 
   async function publishChanges(to: Link, changes: readonly Change[]): Promise<void> {
@@ -195,8 +192,7 @@ export function createPublisher(options: PublisherOptions): Publisher {
       await publishChanges(to, changes)
       cursor = changes.at(-1)?.revision ?? head.revision
     }
-    const marker = JSON.stringify({ revision: String(cursor), epoch: String(head.epochBase) })
-    await publish(to, [{ topic: markerTopic, payload: marker, isRetained: true }])
+    await publish(to, [markerOf(prefix, cursor, head.epochBase)])
     await notePublished(session, { name: duty, at: clock(), seconds: (performance.now() - began) / 1_000, cursor })
   }
 

@@ -1,5 +1,6 @@
 /** The form of a change for receivers: its own fields, with the names of its subjects instead of internal keys. */
 import type { Change } from '../domain/change.ts'
+import type { Target } from '../domain/target.ts'
 import type { Session } from '../store/database.ts'
 import { resourcesByKey } from '../store/read/resources.ts'
 import { rolloutsByKey } from '../store/read/rollouts/rollouts.ts'
@@ -7,8 +8,15 @@ import { targetsByKey } from '../store/read/targets.ts'
 
 export type ChangeData = Readonly<Record<string, unknown>>
 
-/** One result for each change, in the same order. */
-export async function describeChanges(session: Session, changes: readonly Change[]): Promise<ChangeData[]> {
+/**
+ * One result for each change, in the same order. The names of its place are read without an access scope, because a reader that sees a change
+ * sees its place. The device that replaced another one has a place of its own: it is read by `reader`, the session with the access scope.
+ */
+export async function describeChanges(
+  session: Session,
+  changes: readonly Change[],
+  reader: Session = session,
+): Promise<ChangeData[]> {
   const keysOf = (key: (change: Change) => number | null): number[] => [
     ...new Set(changes.flatMap((change) => key(change) ?? [])),
   ]
@@ -23,13 +31,16 @@ export async function describeChanges(session: Session, changes: readonly Change
     null,
   )
   const linked = changes.flatMap((change) => {
-    if (change.kind === 'DEPLOYMENT_MOVED') return [change.fromTargetKey, change.toTargetKey]
-    return change.kind === 'DEVICE_RETIRED' ? (change.replacedByKey ?? []) : []
+    return change.kind === 'DEPLOYMENT_MOVED' ? [change.fromTargetKey, change.toTargetKey] : []
   })
   const targets = await targetsByKey(session, [...new Set([...keysOf((change) => change.targetKey), ...linked])])
-  const targetOf = (key: number | null) => {
-    const target = key === null ? undefined : targets.get(key)
-    return target && { kind: target.kind, ...(target.provider && { provider: target.provider }), name: target.name }
+  const replaced = keysOf((change) => (change.kind === 'DEVICE_RETIRED' ? change.replacedByKey : null))
+  const replacements = replaced.length === 0 ? targets : await targetsByKey(reader, replaced)
+  const named = (target: Target | undefined) =>
+    target && { kind: target.kind, ...(target.provider && { provider: target.provider }), name: target.name }
+  const names: Names = {
+    target: (key) => named(targets.get(key)),
+    replacement: (key) => named(replacements.get(key)),
   }
 
   return changes.map((change) => {
@@ -53,7 +64,7 @@ export async function describeChanges(session: Session, changes: readonly Change
           ...(rollout.provider !== null && { provider: rollout.provider }),
         },
       }),
-      ...(change.targetKey !== null && { target: targetOf(change.targetKey) }),
+      ...(change.targetKey !== null && { target: names.target(change.targetKey) }),
       ...(resource && {
         resource: {
           group: resource.group,
@@ -63,7 +74,7 @@ export async function describeChanges(session: Session, changes: readonly Change
           name: resource.name,
         },
       }),
-      ...ownFields(change, targetOf),
+      ...ownFields(change, names),
     }
   })
 }
@@ -73,7 +84,13 @@ function nodeIdOfAlert(key: number): string {
   return Buffer.from(`Alert:${key}`).toString('base64url')
 }
 
-function ownFields(change: Change, targetOf: (key: number) => object | undefined): object {
+interface Names {
+  readonly target: (key: number) => object | undefined
+  /** Undefined: the reader does not see it. */
+  readonly replacement: (key: number) => object | undefined
+}
+
+function ownFields(change: Change, names: Names): object {
   switch (change.kind) {
     case 'DEPLOYMENT_STATE_CHANGED': {
       const { from, to, error, failureStage = null, attempt, adoptedManifestVersion } = change
@@ -84,7 +101,7 @@ function ownFields(change: Change, targetOf: (key: number) => object | undefined
     case 'COMPONENT_REMOVED':
       return { component: change.component, from: change.from }
     case 'DEPLOYMENT_MOVED':
-      return { fromTarget: targetOf(change.fromTargetKey), toTarget: targetOf(change.toTargetKey) }
+      return { fromTarget: names.target(change.fromTargetKey), toTarget: names.target(change.toTargetKey) }
     case 'DEPLOYMENT_REVISED':
       return { application: change.application, applicationVersion: change.applicationVersion }
     case 'DEPLOYMENT_FORGOTTEN':
@@ -98,7 +115,7 @@ function ownFields(change: Change, targetOf: (key: number) => object | undefined
     case 'CONNECTIVITY_CHANGED':
       return { fromConnectivity: change.from, toConnectivity: change.to, connectivitySource: change.source ?? null }
     case 'DEVICE_RETIRED':
-      return { reason: change.reason, replacedBy: targetOf(change.replacedByKey ?? 0) ?? null }
+      return { reason: change.reason, replacedBy: names.replacement(change.replacedByKey ?? 0) ?? null }
     case 'DEVICE_REINSTATED':
       return {}
     case 'RESOURCE_STATUS_CHANGED': {

@@ -11,12 +11,17 @@ export interface CollectedSpan {
   readonly start: number
   readonly end: number
   readonly attributes: Readonly<Record<string, string | number>>
-  readonly events: readonly { readonly name: string; readonly at: number }[]
+  readonly events: readonly {
+    readonly name: string
+    readonly at: number
+    readonly attributes: Readonly<Record<string, string | number>>
+  }[]
   readonly links: readonly { readonly traceId: string; readonly spanId: string }[]
   /** 0: unset, 1: OK, 2: error. */
   readonly code: number
   readonly message: string
-  readonly service: string | number | undefined
+  /** Attributes of the resource: of the server that sent it. */
+  readonly resource: Readonly<Record<string, string | number>>
 }
 
 export interface Collector {
@@ -107,14 +112,18 @@ const attributesOf = (message: Message, field: number): Record<string, string | 
 function decode(body: Buffer): CollectedSpan[] {
   return parts(parse(body), 1).flatMap((resourceSpans) => {
     const [resource] = parts(resourceSpans, 1)
-    const service = resource && attributesOf(resource, 1)['service.name']
     return parts(resourceSpans, 2).flatMap((scopeSpans) =>
       parts(scopeSpans, 2).map((span): CollectedSpan => {
         const [status] = parts(span, 15)
         return {
-          ...{ traceId: hex(span, 1), spanId: hex(span, 2), parentSpanId: hex(span, 4), name: text(span, 5), service },
+          ...{ traceId: hex(span, 1), spanId: hex(span, 2), parentSpanId: hex(span, 4), name: text(span, 5) },
+          resource: resource ? attributesOf(resource, 1) : {},
           ...{ start: millis(span, 7), end: millis(span, 8), attributes: attributesOf(span, 9) },
-          events: parts(span, 11).map((event) => ({ at: millis(event, 1), name: text(event, 2) })),
+          events: parts(span, 11).map((event) => ({
+            at: millis(event, 1),
+            name: text(event, 2),
+            attributes: attributesOf(event, 3),
+          })),
           links: parts(span, 13).map((link) => ({ traceId: hex(link, 1), spanId: hex(link, 2) })),
           code: status ? number(status, 3) : 0,
           message: status ? text(status, 2) : '',

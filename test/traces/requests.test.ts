@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
 import { createMetrics } from '../../src/metrics.ts'
 import { createRequestTraces } from '../../src/traces/requests.ts'
+import { unlisted } from '../auth/published.ts'
 import { type RunningApp, startApp } from '../support/app.ts'
 import { type CollectedSpan, type Collector, startCollector } from '../support/collector.ts'
 import { stores } from '../support/stores.ts'
@@ -40,7 +41,8 @@ describe.each(stores)('traces of requests on $name', (store) => {
   it('have a span for a report, which continues the trace of its caller, and one for its batch, which has a link to it', async () => {
     expect((await server.post(path, bodyOf('installing'), { traceparent: parentOf(1) })).status).toBe(201)
     const span = await spanOf(ofTrace(1))
-    expect(span).toMatchObject({ name: `POST ${route}`, parentSpanId: '1'.repeat(16), code: 0, service: 'plant' })
+    expect(span).toMatchObject({ name: `POST ${route}`, parentSpanId: '1'.repeat(16), code: 0 })
+    expect(span.resource).toEqual({ 'service.name': 'plant' })
     expect(span.attributes).toEqual({
       'http.request.method': 'POST',
       'http.route': route,
@@ -152,6 +154,10 @@ describe.each(stores)('traces of requests on $name', (store) => {
         timeout: 10_000,
       })
       .toHaveLength(1)
+  })
+
+  it('have only values that the table of access lists', () => {
+    expect(unlisted(collector.spans)).toEqual([])
   })
 })
 

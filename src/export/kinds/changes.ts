@@ -7,7 +7,6 @@ import { readLog } from '../../store/read/changes/changes.ts'
 import { rangeOfTimes } from '../../store/read/changes/time-range.ts'
 import { rolloutNames, type TargetName, targetNames } from '../../store/read/export/names.ts'
 import { requireRetained } from '../../store/read/past.ts'
-import { targetsByKey } from '../../store/read/targets.ts'
 import { columnsOf, type Row, rolloutColumns, targetColumns } from '../columns.ts'
 import { changeFilterOf, conditionParameters, conditionsOf } from '../conditions.ts'
 import { cursorNumbers, givenIn, type Query, refused, timeIn } from '../query.ts'
@@ -105,11 +104,8 @@ export async function changeRows(
   found: readonly Change[],
 ): Promise<Row[]> {
   const visible = (await visibleChanges(scoped, found)).flatMap(({ change }) => change ?? [])
-  const matching = await withoutHiddenReplacements(
-    scoped,
-    visible.filter((change) => matchesChange(filter, change)),
-  )
-  const described = await describeChanges(whole, matching)
+  const matching = visible.filter((change) => matchesChange(filter, change))
+  const described = await describeChanges(whole, matching, scoped)
   const keys = (key: (change: Change) => number | null): number[] => matching.flatMap((change) => key(change) ?? [])
   const targets = await targetNames(
     whole,
@@ -147,13 +143,4 @@ export async function changeRows(
 
 function nameOf(targets: ReadonlyMap<number, TargetName>, { targetKey }: Change): TargetName | undefined {
   return targetKey === null ? undefined : targets.get(targetKey)
-}
-
-/** Names are read without the access scope, because the place of each change is visible. The device that replaced another one may not be. */
-async function withoutHiddenReplacements(scoped: Sessions['scoped'], found: readonly Change[]): Promise<Change[]> {
-  const keys = found.flatMap((change) => (change.kind === 'DEVICE_RETIRED' ? (change.replacedByKey ?? []) : []))
-  const seen = keys.length === 0 ? new Map() : await targetsByKey(scoped, keys)
-  return found.map((change) =>
-    change.kind === 'DEVICE_RETIRED' && !seen.has(change.replacedByKey) ? { ...change, replacedByKey: null } : change,
-  )
 }
