@@ -12,7 +12,9 @@ import { audit } from '../../store/read/audit.ts'
 import { countChanges, pageChanges } from '../../store/read/changes/changes.ts'
 import type { DeploymentFilter } from '../../store/read/deployment-filter.ts'
 import {
+  arrivalsOverTime,
   componentsByKey,
+  convergenceOverTime,
   countConvergence,
   countDeployments,
   countOverTime,
@@ -99,6 +101,14 @@ function createReader(s: Snapshot) {
   const countsOverTime = batched(
     (keys: readonly number[], of: Scope['of'], filter: DeploymentFilter, moments: readonly Millis[]) =>
       countOverTime(s, scopeOf(of, keys), filter, moments),
+  )
+  const convergenceAtEach = batched(
+    (keys: readonly number[], of: Scope['of'], filter: DeploymentFilter, revisions: readonly Revision[]) =>
+      convergenceOverTime(s, scopeOf(of, keys), filter, revisions),
+  )
+  const arrivals = batched(
+    (keys: readonly number[], of: Scope['of'], filter: DeploymentFilter, revisions: readonly Revision[]) =>
+      arrivalsOverTime(s, scopeOf(of, keys), filter, revisions),
   )
   const groups = batched(
     (
@@ -197,6 +207,10 @@ function createReader(s: Snapshot) {
     /** At moments that ascend. */
     countsOverTime: (parent: Parent, filter: DeploymentFilter, moments: readonly Millis[]) =>
       countsOverTime(keyOf(parent), parent.of, filter, moments),
+    convergenceOverTime: (parent: Parent, filter: DeploymentFilter, revisions: readonly Revision[]) =>
+      convergenceAtEach(keyOf(parent), parent.of, filter, revisions),
+    arrivalsOverTime: (parent: Parent, filter: DeploymentFilter, revisions: readonly Revision[]) =>
+      arrivals(keyOf(parent), parent.of, filter, revisions),
     groups: (
       parent: Parent,
       by: GroupedBy,

@@ -154,7 +154,7 @@ export function total(counts: StateCounts | undefined): number {
   return pending + installing + installed + failed + removing + removed
 }
 
-const noConvergence: ConvergenceCounts = { converged: 0, applying: 0, failed: 0, stale: 0, unknown: 0 }
+export const noConvergence: ConvergenceCounts = { converged: 0, applying: 0, failed: 0, stale: 0, unknown: 0 }
 const noCounts: StateCounts = { pending: 0, installing: 0, installed: 0, failed: 0, removing: 0, removed: 0 }
 
 builder.queryField('deploymentCounts', (t) =>

@@ -67,7 +67,11 @@ builder.subscriptionField('deploymentCountsOverTime', (t) =>
       const shownOf = async (reader: Reader, points: readonly Point[]): Promise<string> =>
         JSON.stringify(
           await Promise.all(
-            points.map(async ({ at, entered, counts }) => [at, await numbersOf(reader, counts, facts), entered]),
+            points.map(async ({ at, counts, arrivals }) => [
+              at,
+              await numbersOf(reader, counts, facts),
+              await arrivals(),
+            ]),
           ),
         )
       const react: React<SeriesUpdate, Sent> = async (reader, { cursor, coalesced }, { memory }) => {

@@ -25,7 +25,7 @@ export {
   type StateCounts,
   stateCountsOf,
 } from './counts/deployment-counts.ts'
-export { type CountsPoint, countOverTime } from './counts/series.ts'
+export { arrivalsOverTime, type CountsPoint, convergenceOverTime, countOverTime } from './counts/series.ts'
 export { type DeploymentOrder, deploymentOrders } from './deployment-order.ts'
 export type { Scope } from './deployment-scope.ts'
 

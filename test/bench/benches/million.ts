@@ -145,7 +145,7 @@ export async function runDuties(server: Program, lab: Lab): Promise<string[]> {
   for (;;) {
     const { duties } = (await (await fetch(`${server.url}/readyz?verbose`)).json()) as { duties: readonly Duty[] }
     const isDone =
-      duties.length >= 5 &&
+      [...following].every((name) => duties.some((duty) => duty.name === name)) &&
       duties.every(
         ({ name, lastSuccess, cursor }) => lastSuccess && (!following.has(name) || Number(cursor) >= Number(head)),
       )

@@ -8,7 +8,7 @@ import type { Context } from '../../execution/context.ts'
 import type { Reader } from '../../execution/loaders.ts'
 import type { Parent } from '../../execution/parents.ts'
 import { defaultPoints, maxPoints } from '../../guards/page-size.ts'
-import { type CountsAt, DeploymentCounts, loadConvergence } from '../counts.ts'
+import { type CountsAt, DeploymentCounts, noConvergence } from '../counts.ts'
 import { type DeploymentFilterInput, DeploymentFilterRef, toDeploymentFilter } from '../selectors/deployment-filter.ts'
 
 const StateChanges = builder.objectRef<StateCounts>('DeploymentStateChanges').implement({
@@ -24,8 +24,9 @@ const StateChanges = builder.objectRef<StateCounts>('DeploymentStateChanges').im
   }),
 })
 
-export interface Point extends Omit<CountsPoint, 'counts' | 'convergence'> {
+export interface Point extends Omit<CountsPoint, 'counts'> {
   readonly counts: CountsAt
+  readonly arrivals: () => Promise<StateCounts | null>
 }
 
 export const DeploymentCountsPoint = builder.objectRef<Point>('DeploymentCountsPoint').implement({
@@ -40,7 +41,7 @@ export const DeploymentCountsPoint = builder.objectRef<Point>('DeploymentCountsP
       nullable: true,
       description:
         'Changes of state since the previous moment, by the state that the deployment changed to. Of a filter, those after which the deployment matched. Null for the first moment. Null also if the filter has fields other than `states`, `convergence` and `rolloutIds`, if the caller sees a part of the fleet only, or for changes that an earlier version of Rollcall recorded.',
-      resolve: ({ entered }) => entered,
+      resolve: ({ arrivals }) => arrivals(),
     }),
   }),
 })
@@ -97,23 +98,19 @@ export async function pointsAt(
   filter: DeploymentFilter,
   moments: readonly Millis[],
 ): Promise<readonly Point[]> {
-  const points = await reader.countsOverTime(of, filter, moments)
-  return (points ?? []).map((point) => pointAt(reader, of, filter, point))
-}
-
-function pointAt(reader: Reader, of: Parent, filter: DeploymentFilter, point: CountsPoint): Point {
-  const { at, revision, counts, convergence, entered } = point
-  return {
+  const points = (await reader.countsOverTime(of, filter, moments)) ?? []
+  const revisions = points.map(({ revision }) => revision)
+  return points.map(({ at, revision, counts }, index) => ({
     at,
     revision,
-    entered,
     counts: {
       ...counts,
       asOf: revision,
-      convergence: async () => convergence ?? loadConvergence(reader, of, filter, revision),
+      convergence: async () => (await reader.convergenceOverTime(of, filter, revisions))?.[index] ?? noConvergence,
       of: { parent: of, filter },
     },
-  }
+    arrivals: async () => (await reader.arrivalsOverTime(of, filter, revisions))?.[index] ?? null,
+  }))
 }
 
 /** Ascending. */
@@ -143,7 +140,7 @@ builder.queryField('deploymentCountsOverTime', (t) =>
     access: 'viewer',
     type: [DeploymentCountsPoint],
     description:
-      'Deployments of the whole fleet that match the filter, counted by state at each of several moments: what `deploymentCounts(asOf:)` gives there. Without a filter, or with `states`, `convergence` and `rolloutIds` only, it takes one pass over the changes in between. Any other filter costs a count for each moment.',
+      'Deployments of the whole fleet that match the filter, counted by state at each of several moments: what `deploymentCounts(asOf:)` gives there. Without a filter, or with `states`, `convergence` and `rolloutIds` only, it reads each change in between at most once. Any other filter costs a count for each moment.',
     args: seriesArgs(),
     resolve: (_, args, context) => seriesOf(context, { of: 'fleet' }, args),
   }),

@@ -1,9 +1,12 @@
 /**
  * Finds the newest entry of an epoch up to a time by bisection, because times never decrease within an epoch. An index of times was rejected:
- * every report would pay for it. A search takes one look-up for each doubling of the revisions.
+ * every report would pay for it. A search takes one look-up for each doubling of the revisions, up to a few that it reads at once.
  */
 import { type SQL, sql } from 'drizzle-orm'
 import { changeLog } from '../../tables/schema.ts'
+
+/** Revisions of the last step: their entries lie on a few pages, which cost less than the look-ups that would divide them further. */
+const few = 64
 
 /**
  * `(select …) as found(revision)`: the last revision of that entry, or null. The entries that begin after `base`, up to `ended`, are searched.
@@ -22,6 +25,9 @@ export function newestEntry(base: SQL, ended: SQL, isOld: (at: SQL) => SQL): SQL
         select ${changeLog.firstRevision} as first, ${changeLog.lastRevision} as last, ${changeLog.at} as at from ${changeLog}
         where ${changeLog.firstRevision} > probe.low and ${changeLog.firstRevision} <= middle.revision
         order by ${changeLog.firstRevision} desc limit 1) as entry on true
-      where low < high)
-    select max(revision) from probe) as found(revision)`
+      where high - low > ${sql.raw(String(few))})
+    select coalesce(
+      (select max(${changeLog.lastRevision}) from ${changeLog}
+        where ${changeLog.firstRevision} > probe.low and ${changeLog.firstRevision} <= probe.high and ${isOld(sql`${changeLog.at}`)}), probe.revision)
+    from probe order by probe.high - probe.low limit 1) as found(revision)`
 }

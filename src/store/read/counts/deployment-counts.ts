@@ -27,6 +27,7 @@ import {
   fromCheckpoint,
   fromCounters,
   fromCountersThen,
+  isJoint,
   isWantedPart,
   scopeOfCounters,
 } from './stored-counts.ts'
@@ -85,7 +86,7 @@ async function countBy<Value extends CountedValue>(
   const past = asOf === null ? null : await openPast(session, asOf)
   // Stored counters ignore access scopes.
   const counted = session.accessScope ? null : scopeOfCounters(scope, filter)
-  const isJoint = dimensions.some((one) => one.field !== by.field && filter[one.field])
+  const joint = isJoint(by, filter)
   const totals = new Map(parentsOf(scope).map((parent) => [parent, noCounts(by)]))
   const add = ({ parent, value, n }: CountRecord<Value>): void => {
     const counts = totals.get(scope.of === 'fleet' ? 0 : parent)
@@ -107,12 +108,12 @@ async function countBy<Value extends CountedValue>(
   return totals
 
   async function selectCounted(): Promise<SQL> {
-    if (counted && !past && !isJoint) return fromCounters(by, counted)
+    if (counted && !past && !joint) return fromCounters(by, counted)
     if (counted && (past?.isCounted ?? true)) {
-      const parts = fromCheckpoint(counted, isJoint ? null : by, past?.revision ?? null)
+      const parts = fromCheckpoint(counted, joint ? null : by, past?.revision ?? null)
       return sql`select part.${sql.raw(by.column)} as value, part.n from (${parts}) as part where ${isWantedPart({ ...filter, [by.field]: undefined })}`
     }
-    if (counted && past && !isJoint) return fromCountersThen(by, counted, past)
+    if (counted && past && !joint) return fromCountersThen(by, counted, past)
     const source = await sourceOfCount(session, counted ?? scope, filter, limits)
     return sql`select ${d[by.column]} as value, 1 as n ${rowsOf(session, counted ?? scope, filter, past, source)}`
   }
@@ -182,6 +183,6 @@ function nameOf<Value extends CountedValue>(value: Value): Lowercase<Value> {
   return value.toLowerCase() as Lowercase<Value>
 }
 
-function noCounts<Value extends CountedValue>(by: Dimension<Value>): Record<Lowercase<Value>, number> {
+export function noCounts<Value extends CountedValue>(by: Dimension<Value>): Record<Lowercase<Value>, number> {
   return countsIn(by, zeroCounters())
 }

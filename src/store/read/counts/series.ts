@@ -1,12 +1,16 @@
 /**
- * Counts at many moments. Those of the fleet and of rollouts take one pass over the log between the first moment and the last: the counts at
- * the last one, minus what the entries of each interval did. All other counts are counted at each moment.
+ * Counts at many moments. Those of the fleet and of rollouts are a chain from the last moment to the first:
+ *
+ *   counts at R(i) = counts at the first checkpoint between R(i) and R(i + 1), or else at R(i + 1), minus what the entries up to there did
+ *
+ * So a long series reads at most as many entries of each interval as lie between two checkpoints, and a short one reads each entry once. All
+ * other counts are counted at each moment.
  */
-import { sql } from 'drizzle-orm'
-import { type Tally, zeroCounters } from '../../../domain/counters.ts'
-import type { Millis, Revision } from '../../../domain/values.ts'
-import type { Session, Snapshot } from '../../database.ts'
+import { type SQL, sql } from 'drizzle-orm'
+import type { DeploymentState, Millis, Revision } from '../../../domain/values.ts'
+import type { Snapshot } from '../../database.ts'
 import { asParents, listParameter } from '../../sql/parameters.ts'
+import { deploymentCheckpoints as c } from '../../tables/schema.ts'
 import type { DeploymentFilter } from '../deployment-filter.ts'
 import { parentsOf, type Scope } from '../deployment-scope.ts'
 import { openPast, revisionsAt } from '../past.ts'
@@ -14,20 +18,25 @@ import {
   type ConvergenceCounts,
   countConvergence,
   countDeployments,
+  noCounts,
   type StateCounts,
-  stateCountsOf,
 } from './deployment-counts.ts'
-import { selectMoves } from './moves.ts'
-import { type CountersScope, isWantedPart, scopeOfCounters } from './stored-counts.ts'
+import { selectArrivals, selectMoves } from './moves.ts'
+import {
+  byConvergence,
+  byState,
+  type CountedValue,
+  type CountersScope,
+  type Dimension,
+  isJoint,
+  isWantedPart,
+  scopeOfCounters,
+} from './stored-counts.ts'
 
 export interface CountsPoint {
   readonly at: Millis
   readonly revision: Revision
   readonly counts: StateCounts
-  /** Null: not counted yet. */
-  readonly convergence: ConvergenceCounts | null
-  /** How many times a deployment changed to each state since the previous moment. Null: not known. */
-  readonly entered: StateCounts | null
 }
 
 /** `moments` ascend. Throws HISTORY_EXPIRED if the first one is not part of the history that is kept. */
@@ -38,86 +47,151 @@ export async function countOverTime(
   moments: readonly Millis[],
 ): Promise<Map<number, CountsPoint[]>> {
   const revisions = await revisionsAt(session, moments)
-  const [first] = revisions
-  if (first === undefined) return new Map(parentsOf(scope).map((parent) => [parent, []]))
-  const counted = session.accessScope ? null : scopeOfCounters(scope, filter)
-  if (counted && (await openPast(session, first)).isCounted)
-    return sumMoves(session, scope, counted, filter, moments, revisions)
-  const series = new Map<number, CountsPoint[]>(parentsOf(scope).map((parent) => [parent, []]))
+  const series = await countAtEach(byState, countDeployments, session, scope, filter, revisions)
+  const pointsOf = (counts: readonly StateCounts[]): CountsPoint[] =>
+    counts.map((one, index) => ({ at: moments[index] ?? 0, revision: revisions[index] ?? 0, counts: one }))
+  return new Map([...series].map(([parent, counts]) => [parent, pointsOf(counts)]))
+}
+
+/** The same by convergence, as of the revisions of those points. */
+export function convergenceOverTime(
+  session: Snapshot,
+  scope: Scope,
+  filter: DeploymentFilter,
+  revisions: readonly Revision[],
+): Promise<Map<number, ConvergenceCounts[]>> {
+  return countAtEach(byConvergence, countConvergence, session, scope, filter, revisions)
+}
+
+/**
+ * How many times a deployment changed to each state since the previous revision. It reads each entry of the series. Null: not known, which is
+ * so for the first revision, and for all that the log's counts do not answer.
+ */
+export async function arrivalsOverTime(
+  session: Snapshot,
+  scope: Scope,
+  filter: DeploymentFilter,
+  revisions: readonly Revision[],
+): Promise<Map<number, (StateCounts | null)[]>> {
+  const counted = await countedScope(session, scope, filter, revisions)
+  const arrivals = new Map(
+    parentsOf(scope).map((parent) => [
+      parent,
+      revisions.map((_, index) => (counted && index > 0 ? noCounts(byState) : null)),
+    ]),
+  )
+  if (!counted || revisions.length < 2) return arrivals
+  const rows = await session.rows<Part<DeploymentState>>(
+    sql`select parent.key as parent, gap.index::int as index, part.state as value, part.n
+      from ${asParents(parentsOf(counted))} cross join ${gapsOf(revisions)}
+      cross join lateral (${selectArrivals(counted.of, { after: sql`gap.low`, upTo: sql`gap.high` }, filter)}) as part`,
+  )
+  for (const { parent, index, value, n } of rows) {
+    const counts = arrivals.get(scope.of === 'fleet' ? 0 : parent)?.[index]
+    if (counts && value) counts[nameOf(value)] += n
+  }
+  return arrivals
+}
+
+type Counts<Value extends CountedValue> = Record<Lowercase<Value>, number>
+type Count<Value extends CountedValue> = (
+  session: Snapshot,
+  scope: Scope,
+  filter: DeploymentFilter,
+  asOf: Revision | null,
+) => Promise<Map<number, Counts<Value>>>
+
+async function countAtEach<Value extends CountedValue>(
+  by: Dimension<Value>,
+  count: Count<Value>,
+  session: Snapshot,
+  scope: Scope,
+  filter: DeploymentFilter,
+  revisions: readonly Revision[],
+): Promise<Map<number, Counts<Value>[]>> {
+  const counted = await countedScope(session, scope, filter, revisions)
+  if (counted) return chain(by, count, session, scope, counted, filter, revisions)
+  const series = new Map<number, Counts<Value>[]>(parentsOf(scope).map((parent) => [parent, []]))
   for (const [index, revision] of revisions.entries()) {
-    const isSame = revision === revisions[index - 1]
-    const at = moments[index] ?? 0
-    const found = isSame ? null : await countDeployments(session, scope, filter, revision)
-    for (const [parent, points] of series) {
-      const counts = found?.get(parent) ?? points.at(-1)?.counts ?? stateCountsOf(zeroCounters())
-      points.push({ at, revision, counts, convergence: null, entered: null })
+    const found = revision === revisions[index - 1] ? null : await count(session, scope, filter, revision)
+    for (const [parent, counts] of series) counts.push(found?.get(parent) ?? counts.at(-1) ?? noCounts(by))
+  }
+  return series
+}
+
+/** The scope whose entries say what they did to these counts. Null: there is none. */
+async function countedScope(
+  session: Snapshot,
+  scope: Scope,
+  filter: DeploymentFilter,
+  [first]: readonly Revision[],
+): Promise<CountersScope | null> {
+  const counted = session.accessScope ? null : scopeOfCounters(scope, filter)
+  return counted && first !== undefined && (await openPast(session, first)).isCounted ? counted : null
+}
+
+/** What the counts at the beginning of an interval differ by from those at its end, or from nothing if there is a checkpoint in between. */
+interface Part<Value extends CountedValue> {
+  readonly parent: number
+  readonly index: number
+  /** Null: nothing is counted at the checkpoint. */
+  readonly value: Value | null
+  readonly n: number
+}
+
+async function chain<Value extends CountedValue>(
+  by: Dimension<Value>,
+  count: Count<Value>,
+  session: Snapshot,
+  scope: Scope,
+  counted: CountersScope,
+  filter: DeploymentFilter,
+  revisions: readonly Revision[],
+): Promise<Map<number, Counts<Value>[]>> {
+  const last = revisions.at(-1) ?? 0
+  // The newest counts are stored.
+  const ends = await count(session, counted, filter, last === (await session.head).revision ? null : last)
+  const stretch = { after: sql`gap.low`, upTo: sql`coalesce(base.revision, gap.high)` }
+  const moves = selectMoves(counted.of, stretch, isJoint(by, filter) ? null : by.column)
+  const rows = await session.rows<Part<Value> & { readonly is_based: boolean }>(
+    sql`select parent.key as parent, gap.index::int as index, base.revision is not null as is_based, ${sql.raw(`part.${by.column}`)} as value,
+        coalesce(sum(part.n), 0)::int as n
+      from ${asParents(parentsOf(counted))} cross join ${gapsOf(revisions)}
+      left join lateral (
+        select ${c.revision}, ${c.counts} from ${c}
+        where ${c.rolloutKey} = ${counted.of === 'fleet' ? sql`0` : sql`parent.key`} and ${c.revision} >= gap.low and ${c.revision} < gap.high
+        order by ${c.revision} limit 1) as base on true
+      left join lateral (
+        select kept.state, kept.convergence, kept.n
+          from json_to_recordset(base.counts) as kept(state deployment_state, convergence convergence, n int)
+        union all select move.state, move.convergence, -move.n from (${moves}) as move
+      ) as part on ${isWantedPart(filter)}
+      where base.revision is not null or part.n is not null group by 1, 2, 3, 4`,
+  )
+  const parts = Map.groupBy(rows, ({ parent, index }) => `${parent} ${index}`)
+  const series = new Map<number, Counts<Value>[]>(
+    parentsOf(scope).map((parent) => [parent, revisions.map(() => noCounts(by))]),
+  )
+  for (const key of parentsOf(counted)) {
+    const sums = series.get(scope.of === 'fleet' ? 0 : key)
+    let counts = ends.get(key) ?? noCounts(by)
+    for (let index = revisions.length - 1; index >= 0; index -= 1) {
+      const own = parts.get(`${key} ${index + 1}`) ?? []
+      counts = own[0]?.is_based ? noCounts(by) : { ...counts }
+      for (const { value, n } of own) if (value) counts[nameOf(value)] += n
+      const sum = sums?.[index]
+      if (sum) for (const name of Object.keys(counts) as Lowercase<Value>[]) sum[name] += counts[name]
     }
   }
   return series
 }
 
-interface Moves extends Tally {
-  readonly parent: number
-  /** The interval that ends at this moment. */
-  readonly bucket: number
-  readonly entered: number
+/** The intervals between revisions: rows `gap` {low, high, index}. `index` is the place of `high`. */
+function gapsOf(revisions: readonly Revision[]): SQL {
+  const [lows, highs] = [revisions.slice(0, -1), revisions.slice(1)]
+  return sql`unnest(${listParameter(lows, 'bigint')}, ${listParameter(highs, 'bigint')}) with ordinality as gap(low, high, index)`
 }
 
-async function sumMoves(
-  session: Session,
-  scope: Scope,
-  counted: CountersScope,
-  filter: DeploymentFilter,
-  moments: readonly Millis[],
-  revisions: readonly Revision[],
-): Promise<Map<number, CountsPoint[]>> {
-  const [first, last] = [revisions[0] ?? 0, revisions.at(-1) ?? 0]
-  const stretch = { after: sql`${first}::bigint`, upTo: sql`${last}::bigint` }
-  const moves = selectMoves(
-    counted.of,
-    stretch,
-    sql`width_bucket(first_revision - 1, ${listParameter(revisions, 'bigint')})`,
-  )
-  const states = await countDeployments(session, scope, filter, last)
-  const convergence = await countConvergence(session, scope, filter, last)
-  const rows = await session.rows<Moves>(
-    sql`select parent.key as parent, part.bucket, part.state, part.convergence, sum(part.n)::int as n, sum(part.entered)::int as entered
-      from ${asParents(parentsOf(counted))} cross join lateral (${moves}) as part where ${isWantedPart(filter)} group by 1, 2, 3, 4`,
-  )
-  const moved = Map.groupBy(rows, ({ parent, bucket }) => `${scope.of === 'fleet' ? 0 : parent} ${bucket}`)
-  return new Map(
-    parentsOf(scope).map((parent) => {
-      let counts = states.get(parent) ?? stateCountsOf(zeroCounters())
-      let converged = convergence.get(parent) ?? null
-      const points: CountsPoint[] = []
-      for (let index = revisions.length - 1; index >= 0; index -= 1) {
-        const own = moved.get(`${parent} ${index}`) ?? []
-        const entered = index === 0 ? null : added(stateCountsOf(zeroCounters()), own, 'state', (row) => row.entered)
-        points.push({
-          at: moments[index] ?? 0,
-          revision: revisions[index] ?? 0,
-          counts,
-          convergence: converged,
-          entered,
-        })
-        counts = added(counts, own, 'state', (row) => -row.n)
-        converged = converged && added(converged, own, 'convergence', (row) => -row.n)
-      }
-      return [parent, points.reverse()]
-    }),
-  )
-}
-
-function added<Name extends string>(
-  counts: Readonly<Record<Name, number>>,
-  moves: readonly Moves[],
-  by: 'state' | 'convergence',
-  numberOf: (move: Moves) => number,
-): Readonly<Record<Name, number>> {
-  const sum: Record<string, number> = { ...counts }
-  for (const move of moves) {
-    const name = move[by].toLowerCase()
-    sum[name] = (sum[name] ?? 0) + numberOf(move)
-  }
-  return sum as Record<Name, number>
+function nameOf<Value extends CountedValue>(value: Value): Lowercase<Value> {
+  return value.toLowerCase() as Lowercase<Value>
 }

@@ -51,6 +51,11 @@ export function scopeOfCounters(scope: Scope, filter: DeploymentFilter): Counter
   return { of: 'rollout', keys: scope.of === 'fleet' ? wanted : scope.keys.filter((key) => wanted.includes(key)) }
 }
 
+/** The filter restricts the other column, too. */
+export function isJoint(by: Dimension, filter: DeploymentFilter): boolean {
+  return dimensions.some((one) => one.field !== by.field && filter[one.field] !== undefined)
+}
+
 function isCounterField(field: keyof DeploymentFilter): boolean {
   return field === 'rolloutKeys' || dimensions.some((one) => one.field === field)
 }
@@ -76,10 +81,14 @@ export function fromCheckpoint(scope: CountersScope, by: Dimension | null, revis
   const at = revision === null ? sql`${logHead.revision}` : sql`${revision}::bigint`
   const isOwn = sql`${c.rolloutKey} = ${scope.of === 'fleet' ? sql`0` : sql`parent.key`} and ${logHead.countedWrites} = ${logHead.writes}
     and ${c.revision} >= greatest(${logHead.tail}, ${logHead.countedSince})`
-  const moves = selectMoves(scope.of, {
-    after: sql`least(base.at, base.revision)`,
-    upTo: sql`greatest(base.at, base.revision)`,
-  })
+  const moves = selectMoves(
+    scope.of,
+    {
+      after: sql`least(base.at, base.revision)`,
+      upTo: sql`greatest(base.at, base.revision)`,
+    },
+    by?.column,
+  )
   return sql`select part.state, part.convergence, part.n
     from (
       select ${at} as at, coalesce(nearest.revision, ${logHead.revision}) as revision, nearest.counts
