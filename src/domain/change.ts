@@ -86,6 +86,11 @@ export type ChangeBody =
       readonly actor?: string | null
     }
   | {
+      readonly kind: 'ROLLOUT_LABELS_CHANGED'
+      readonly fromLabels: readonly Label[]
+      readonly toLabels: readonly Label[]
+    }
+  | {
       readonly kind: 'ALERT_RAISED'
       readonly alertKey: number
       readonly rule: string

@@ -88,6 +88,7 @@ function foldFields(was: DeploymentImage, change: ChangeBody, entry: FoldableEnt
     case 'RESOURCE_STATUS_CHANGED':
     case 'INSTANCE_STATUS_CHANGED':
     case 'LIFECYCLE_ACTION_RECORDED':
+    case 'ROLLOUT_LABELS_CHANGED':
     case 'ALERT_RAISED':
     case 'ALERT_RESOLVED':
     case 'ALERT_ACKNOWLEDGED':

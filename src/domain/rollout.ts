@@ -1,5 +1,7 @@
 import type { InstanceStatus } from './instance.ts'
 import type { Lifecycle, LifecycleState } from './lifecycle.ts'
+import type { Label } from './target.ts'
+import type { Revision } from './values.ts'
 
 export const rolloutKinds = [
   'DECLARED',
@@ -29,6 +31,14 @@ export interface Rollout extends RolloutName {
   readonly status: InstanceStatus | null
   /** The newest instance. The rollout shows its deployments and resources. */
   readonly currentInstanceKey: number | null
+}
+
+/** The labels of a rollout, from a revision on. Operators set them: no wire format has any. */
+export interface RolloutLabels {
+  readonly rolloutKey: number
+  readonly since: Revision
+  /** In the order of their keys, which are unique. */
+  readonly labels: readonly Label[]
 }
 
 export function newRollout(key: number, name: RolloutName): Rollout {

@@ -121,6 +121,7 @@ export function joinLoaded(a: Loaded, b: Loaded): Loaded {
     deployments: [...a.deployments, ...b.deployments],
     targets: [...a.targets, ...b.targets],
     rollouts: [...a.rollouts, ...b.rollouts],
+    ...(b.rolloutLabels && { rolloutLabels: b.rolloutLabels }),
     ...(b.identities && { identities: b.identities }),
     ...(b.orchestration && { orchestration: b.orchestration }),
     ...(b.desired && { desired: b.desired }),

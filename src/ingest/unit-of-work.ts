@@ -9,7 +9,7 @@ import type { Deviation } from '../domain/deviation.ts'
 import type { Instance } from '../domain/instance.ts'
 import type { LifecycleAction } from '../domain/lifecycle.ts'
 import type { Resource } from '../domain/resource.ts'
-import { newRollout, type Rollout, type RolloutName, rolloutUniqueName } from '../domain/rollout.ts'
+import { newRollout, type Rollout, type RolloutLabels, type RolloutName, rolloutUniqueName } from '../domain/rollout.ts'
 import type { Target, TargetKind } from '../domain/target.ts'
 import type { Moment, Transition } from '../domain/transition-result.ts'
 import type { Millis, Revision } from '../domain/values.ts'
@@ -27,6 +27,7 @@ import { type AlertRows, createAlertRows, noAlerts } from './alerts/alert-rows.t
 import { createDeploymentRows } from './deployment-rows.ts'
 import { createDesiredState, type DesiredState, nothingLoaded } from './desired.ts'
 import { createOrchestration, nothingOrchestrated, type Orchestration } from './orchestration.ts'
+import { createRolloutLabelRows, type RolloutLabelRows } from './rollout-labels.ts'
 import { createRolloutLives } from './rollout-lives.ts'
 import { createTargetRows, newTarget } from './target-rows.ts'
 
@@ -74,6 +75,7 @@ export interface UnitOfWork {
   rolloutByKey(key: number): Rollout | null
   ensureRollout(name: RolloutName): Rollout
   putRollout(rollout: Rollout): void
+  readonly rolloutLabels: Pick<RolloutLabelRows, 'of'>
   deploymentsOfInstance(instanceKey: number): readonly Deployment[]
   readonly orchestration: Orchestration
   readonly desired: DesiredState
@@ -89,6 +91,7 @@ export interface UnitOfWork {
   recordInstance(instance: Instance, change: ChangeBody): void
   recordAction(action: LifecycleAction, instance: Instance | null, change: ChangeBody, observedAt: Millis | null): void
   recordAlert(alert: Alert, change: ChangeBody): void
+  recordRolloutLabels(labels: Omit<RolloutLabels, 'since'>, change: ChangeBody): void
   keepReport(report: Omit<KeptReport, 'key'>): void
   /** The trace context of the entries that follow: that of their command. */
   trace(traceparent: string | null): void
@@ -113,6 +116,7 @@ export function createUnitOfWork(
   const desired = createDesiredState(loaded.desired ?? nothingLoaded)
   const alerts = createAlertRows(loaded.alerts ?? noAlerts)
 
+  const rolloutLabels = createRolloutLabelRows(loaded.rolloutLabels ?? [])
   const lives = createRolloutLives()
   const entries: Entry[] = []
   const reports: KeptReport[] = []
@@ -132,6 +136,9 @@ export function createUnitOfWork(
     revision += entry.changes.length
     if (entry.subject.rolloutKey !== null) lives.touch(entry.subject.rolloutKey, revision)
   }
+
+  const recordOf = (subject: Partial<Subject>, change: ChangeBody, observedAt: Millis | null = null): void =>
+    record({ subject: { ...emptySubject, ...subject }, before: null, after: null, observedAt, changes: [change] })
 
   return {
     now,
@@ -167,6 +174,7 @@ export function createUnitOfWork(
       rollouts.set(uniqueNameOf(rollout), rollout)
       touchedRollouts.set(rollout.key, { row: rollout, isNew: touchedRollouts.get(rollout.key)?.isNew ?? false })
     },
+    rolloutLabels,
     deploymentsOfInstance: (instanceKey) => deployments.filter((deployment) => deployment.instanceKey === instanceKey),
     orchestration,
     desired,
@@ -205,7 +213,7 @@ export function createUnitOfWork(
     },
     recordTarget(target, change, observedAt) {
       targets.put(target, 'changed')
-      record({ subject: { ...emptySubject, target }, before: null, after: null, observedAt, changes: [change] })
+      recordOf({ target }, change, observedAt)
     },
     recordResource(resource, before, { instanceId }, change) {
       const { key: resourceKey, deploymentKey, instanceKey, rolloutKey } = resource
@@ -231,30 +239,20 @@ export function createUnitOfWork(
     recordInstance(instance, change) {
       const { key: instanceKey, instanceId, rolloutKey } = instance
       orchestration.putInstance({ ...instance, revision: revision + 1 })
-      const subject = { ...emptySubject, rolloutKey, instanceKey, instanceId }
-      record({ subject, before: null, after: null, observedAt: null, changes: [change] })
+      recordOf({ rolloutKey, instanceKey, instanceId }, change)
     },
     recordAction(action, instance, change, observedAt) {
       orchestration.putAction({ ...action, revision: revision + 1 })
-      const subject = { ...emptySubject, rolloutKey: action.rolloutKey, instanceKey: instance?.key ?? null }
-      record({
-        subject: { ...subject, instanceId: instance?.instanceId ?? null },
-        before: null,
-        after: null,
-        observedAt,
-        changes: [change],
-      })
+      const { key: instanceKey = null, instanceId = null } = instance ?? {}
+      recordOf({ rolloutKey: action.rolloutKey, instanceKey, instanceId }, change, observedAt)
     },
     recordAlert(alert, change) {
       alerts.putAlert(alert)
-      const rolloutKey = alert.rolloutKey === fleetScope ? null : alert.rolloutKey
-      record({
-        subject: { ...emptySubject, rolloutKey },
-        before: null,
-        after: null,
-        observedAt: null,
-        changes: [change],
-      })
+      recordOf({ rolloutKey: alert.rolloutKey === fleetScope ? null : alert.rolloutKey }, change)
+    },
+    recordRolloutLabels(labels, change) {
+      rolloutLabels.put({ ...labels, since: revision + 1 })
+      recordOf({ rolloutKey: labels.rolloutKey }, change)
     },
     keepReport: (report) => void reports.push({ ...report, key: nextKey++ }),
     trace(given) {
@@ -267,6 +265,7 @@ export function createUnitOfWork(
       rolloutLives: lives.effects(),
       targets: targets.effects(revision),
       rollouts: touchedRollouts,
+      rolloutLabels: rolloutLabels.effects(),
       orchestration: orchestration.effects(),
       desired: desired.effects(),
       alerts: alerts.effects(),

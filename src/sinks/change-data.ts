@@ -124,6 +124,8 @@ function ownFields(change: Change, names: Names): object {
     }
     case 'INSTANCE_STATUS_CHANGED':
       return { fromStatus: change.fromStatus, toStatus: change.toStatus }
+    case 'ROLLOUT_LABELS_CHANGED':
+      return { fromLabels: change.fromLabels, toLabels: change.toLabels }
     case 'ALERT_RAISED': {
       const { rule, severity, value, alertKey } = change
       return { alert: { id: nodeIdOfAlert(alertKey), rule, severity, value } }

@@ -44,6 +44,11 @@ export const bodies: { readonly [Kind in ChangeKind]: Required<Extract<ChangeBod
     ...{ kind: 'LIFECYCLE_ACTION_RECORDED', state: 'INSTANTIATED', actionInstanceId: 'i-1', instanceRevision: 1 },
     ...{ doneAt: 0, actor: 'restricted-person' },
   },
+  ROLLOUT_LABELS_CHANGED: {
+    kind: 'ROLLOUT_LABELS_CHANGED',
+    fromLabels: [{ key: 'team', value: 'b' }],
+    toLabels: [{ key: 'team', value: 'a' }],
+  },
   ALERT_RAISED: {
     kind: 'ALERT_RAISED',
     alertKey: 1,

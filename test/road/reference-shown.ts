@@ -87,6 +87,7 @@ export function showChange(change: Change, { targets, rollouts }: Names): object
     case 'RESOURCE_STATUS_CHANGED':
     case 'INSTANCE_STATUS_CHANGED':
     case 'LIFECYCLE_ACTION_RECORDED':
+    case 'ROLLOUT_LABELS_CHANGED':
     case 'ALERT_RAISED':
     case 'ALERT_RESOLVED':
     case 'ALERT_ACKNOWLEDGED':

@@ -7,6 +7,7 @@ import { type OutcomeGrouping, outcomesOf } from '../../store/read/insight/outco
 import { earlierRollouts, stepsOf } from '../../store/read/insight/progress.ts'
 import { newestDeclarations, newestOfFleet } from '../../store/read/rollouts/declarations.ts'
 import type { RolloutFilter } from '../../store/read/rollouts/rollout-filter.ts'
+import { labelsOfRollouts } from '../../store/read/rollouts/rollout-labels.ts'
 import { changedBefore } from '../../store/read/rollouts/rollout-life.ts'
 import type { RolloutOrder } from '../../store/read/rollouts/rollout-order.ts'
 import { countRollouts, pageRollouts, rolloutByKeyArgs, rolloutsByKey } from '../../store/read/rollouts/rollouts.ts'
@@ -33,6 +34,7 @@ export function rolloutLoaders(s: Snapshot) {
       outcomesOf(s, keys, by, asOf),
     ),
     stepDurations: batched((keys: readonly number[]) => stepDurationsOf(s, keys)),
+    rolloutLabels: batched((keys: readonly number[], asOf: Revision | null) => labelsOfRollouts(s, keys, asOf)),
     newestDeclaration: batched((keys: readonly number[], asOf: Revision | null) => newestDeclarations(s, keys, asOf)),
     newestDeclarationOfFleet: remembered((asOf: Revision | null) => newestOfFleet(s, asOf)),
     rolloutCount: remembered((filter: RolloutFilter, asOf: Revision | null) => countRollouts(s, filter, asOf)),

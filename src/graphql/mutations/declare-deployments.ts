@@ -11,8 +11,10 @@ import type { DesiredDocument } from '../../ingest/desired.ts'
 import { type Paced, paced } from '../../limits/pace.ts'
 import { builder } from '../builder.ts'
 import { required } from '../execution/required.ts'
+import { LabelInput } from '../objects/label.ts'
 import { Deployment, Rollout } from '../objects/refs.ts'
 import { desireOf } from './authorship.ts'
+import { checkLabels } from './check-labels.ts'
 import type { InputCheck } from './input-check.ts'
 import { addMutation } from './mutation.ts'
 
@@ -23,6 +25,11 @@ const DeclaredRolloutInput = builder.inputType('DeclaredRolloutInput', {
   fields: (t) => ({
     name: t.string({ required: true, description: 'The name, unique within the project.' }),
     project: t.string({ description: 'The project. Absent: none.' }),
+    labels: t.field({
+      type: [LabelInput],
+      description:
+        'All labels of the rollout, at most 100, each with a key of its own. The list replaces the previous one. Absent: the labels stay as they are.',
+    }),
   }),
 })
 
@@ -68,15 +75,17 @@ addMutation('declareDeployments', {
   check: async ({ rollout, deployments, reason }, check) => {
     check.name(['rollout', 'name'], rollout?.name)
     check.name(['rollout', 'project'], rollout?.project)
+    checkLabels(check, ['rollout', 'labels'], rollout?.labels)
     check.text(['reason'], reason)
     const documents = await paced(readDocuments(deployments))
     checkDeclarations(deployments, documents, check)
     return documents
   },
   act: async (input, context, documents) => {
+    const { rollout: joined } = input
     const { revision, rolloutKey, deploymentKeys } = await context.write(
       declareDeployments(
-        input.rollout ? { name: input.rollout.name, project: input.rollout.project ?? null } : null,
+        joined ? { name: joined.name, project: joined.project ?? null, labels: joined.labels ?? null } : null,
         lazyList(input.deployments, (declaration, index) => toDeclaration(declaration, documents[index] ?? null)),
         desireOf(context, input.reason ?? null),
       ),

@@ -8,10 +8,10 @@ import { builder } from '../builder.ts'
 import { required } from '../execution/required.ts'
 import { LabelInput } from '../objects/label.ts'
 import { Device } from '../objects/refs.ts'
+import { checkLabels } from './check-labels.ts'
 import type { InputCheck } from './input-check.ts'
 import { addMutation } from './mutation.ts'
 
-const maxLabels = 100
 const maxIdentities = 10
 
 const DeviceInput = builder.inputType('DeviceInput', {
@@ -150,17 +150,7 @@ function* checkDevices(
     if (typeof expectedInterval === 'number' && expectedInterval < 1)
       check.add([...at, 'expectedInterval'], 'must be at least 1 second')
     const made = publicKeys ? [...keys.values()] : null
-    if (!labels) return made
-    if (labels.length > maxLabels) check.add([...at, 'labels'], `must have at most ${maxLabels} elements`)
-    labels.forEach(({ key, value }, label) => {
-      check.name([...at, 'labels', label, 'key'], key)
-      check.text([...at, 'labels', label, 'value'], value)
-    })
-    check.unique(
-      labels.map((_, label) => [...at, 'labels', label, 'key']),
-      labels.map(({ key }) => key),
-      'is a duplicate',
-    )
+    checkLabels(check, [...at, 'labels'], labels)
     return made
   })
   check.unique(

@@ -188,6 +188,7 @@ export const ChangeKindEnum = builder.enumType('ChangeKind', {
     RESOURCE_STATUS_CHANGED: { description: 'The status of a Kubernetes object changed.' },
     INSTANCE_STATUS_CHANGED: { description: 'The status of a rollout instance changed.' },
     LIFECYCLE_ACTION_RECORDED: { description: 'A lifecycle action on a rollout was recorded.' },
+    ROLLOUT_LABELS_CHANGED: { description: 'The labels of a rollout were changed.' },
     CONNECTIVITY_CHANGED: { description: 'The connectivity of a target changed.' },
     DEVICE_RETIRED: { description: 'A device was retired.' },
     DEVICE_REINSTATED: { description: 'A retired device was registered again.' },

@@ -5,6 +5,7 @@ import type { Deployment } from '../../domain/deployment.ts'
 import { type Digest, largestManifest, type ManifestEntry, manifestOwner } from '../../domain/desired.ts'
 import { DomainError } from '../../domain/errors.ts'
 import { declaredRollout, implicitRollout } from '../../domain/rollout.ts'
+import type { Label } from '../../domain/target.ts'
 import { desireDocument } from '../../domain/transition.ts'
 import type { Digits, Revision } from '../../domain/values.ts'
 import { eachPaced, type Paced } from '../../limits/pace.ts'
@@ -12,6 +13,7 @@ import { type Command, type ItemList, inParts, itemsAt, partSize, partsOf, place
 import type { Cause, DesiredDocument, DigestBundle } from '../desired.ts'
 import { ensureChild, newParent, parentName } from '../devices.ts'
 import type { UnitOfWork } from '../unit-of-work.ts'
+import { labelRollout } from './rollout-labels.ts'
 
 export interface DeploymentDeclaration {
   readonly deviceId: string
@@ -21,6 +23,13 @@ export interface DeploymentDeclaration {
   readonly components: readonly string[] | null
   /** The document that the device should fetch and apply. Absent: unchanged. */
   readonly document?: DesiredDocument
+}
+
+/** The rollout that deployments join. Labels null: they stay as they are. */
+export interface DeclaredRollout {
+  readonly name: string
+  readonly project: string | null
+  readonly labels?: readonly Label[] | null
 }
 
 export interface Declared {
@@ -37,7 +46,7 @@ export interface Desire {
 
 /** `desire`: null only for declarations without documents, whose author is then not recorded. */
 export function declareDeployments(
-  rollout: { readonly name: string; readonly project: string | null } | null,
+  rollout: DeclaredRollout | null,
   deployments: ItemList<DeploymentDeclaration>,
   desire: Desire | null = null,
 ): Command<Declared> {
@@ -68,11 +77,12 @@ function groupsOf(deployments: ItemList<DeploymentDeclaration>): Iterable<readon
 }
 
 function declarePart(
-  rollout: { readonly name: string; readonly project: string | null } | null,
+  rollout: DeclaredRollout | null,
   deployments: readonly Listed[],
   desire: Desire | null,
 ): Command<Declared> {
   const named = rollout ? declaredRollout(rollout.name, rollout.project) : null
+  const labels = rollout?.labels ?? null
   const documented = deployments.filter(({ document }) => document)
   return {
     needs: {
@@ -94,6 +104,7 @@ function declarePart(
         manifestOwner(deviceId),
       ]),
       rollouts: named ? [named] : [],
+      rolloutLabels: labels !== null,
       ...(documented.length > 0 && { manifests: documented.map(({ deviceId }) => manifestOwner(deviceId)) }),
     },
     *decide(work) {
@@ -102,6 +113,7 @@ function declarePart(
       yield* refuseTooLarge(work, documented)
       yield* refuseListedElsewhere(work, documented)
       const rolloutKey = named ? work.ensureRollout(named).key : null
+      if (rolloutKey !== null && labels) labelRollout(work, rolloutKey, labels)
       const declared = yield* eachPaced(deployments, (declaration) => declare(work, declaration, rolloutKey))
       if (desire) {
         yield* desireDocuments(work, declared, desire)

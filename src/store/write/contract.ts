@@ -12,7 +12,7 @@ import type { Instance } from '../../domain/instance.ts'
 import type { LifecycleAction } from '../../domain/lifecycle.ts'
 import type { OrderKey, StatusReport, Verdict } from '../../domain/report.ts'
 import type { Presence, Resource, ResourceDetail, SyncStatus } from '../../domain/resource.ts'
-import type { Rollout, RolloutName } from '../../domain/rollout.ts'
+import type { Rollout, RolloutLabels, RolloutName } from '../../domain/rollout.ts'
 import type { Target, TargetName } from '../../domain/target.ts'
 import type { Millis, Readiness, Revision } from '../../domain/values.ts'
 import type { StoredRule } from '../alerts/rows.ts'
@@ -33,6 +33,9 @@ export interface Needs {
   /** The holders of these identities: ids of public keys, and SPIFFE ids. */
   readonly identities?: readonly string[]
   readonly rollouts?: readonly RolloutName[]
+  readonly rolloutKeys?: readonly number[]
+  /** Also the labels of `rollouts` and `rolloutKeys`. */
+  readonly rolloutLabels?: boolean
   readonly targets?: readonly TargetName[]
   readonly orchestrated?: readonly OrchestratedNeed[]
   /** The desired state of these devices. */
@@ -234,6 +237,8 @@ export interface Loaded {
   readonly deployments: readonly Deployment[]
   readonly targets: readonly Target[]
   readonly rollouts: readonly Rollout[]
+  /** Those that were never set are absent. */
+  readonly rolloutLabels?: readonly RolloutLabels[]
   /** Targets by their identities. */
   readonly identities?: ReadonlyMap<string, number>
   readonly orchestration?: LoadedOrchestration
@@ -259,6 +264,7 @@ export interface Effects {
   >
   readonly targets: ReadonlyMap<number, { readonly row: Target; readonly touch: Touch }>
   readonly rollouts: ReadonlyMap<number, { readonly row: Rollout; readonly isNew: boolean }>
+  readonly rolloutLabels: readonly RolloutLabels[]
   readonly orchestration: OrchestrationEffects
   readonly desired: DesiredEffects
   readonly alerts: AlertEffects

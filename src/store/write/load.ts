@@ -1,7 +1,7 @@
 /** The first half of the writer's SQL: locks the log's head, then loads the needs of a batch, in one query a table. */
 
 import { manifestOwner } from '../../domain/desired.ts'
-import type { RolloutName } from '../../domain/rollout.ts'
+import type { RolloutLabels, RolloutName } from '../../domain/rollout.ts'
 import type { TargetName } from '../../domain/target.ts'
 import { storableJson } from '../../domain/text.ts'
 import type { Reader, Session } from '../database.ts'
@@ -67,8 +67,13 @@ const devicesAndAncestors = `with recursive above as (
   select * from above`
 const holders = `select i.id, i.target_key as "targetKey" from json_array_elements_text($1::text::json) x
   cross join lateral (select i.* from device_identities i where i.id = x offset 0) i`
+const rolloutsByKey = `select r.* from json_array_elements_text($1::text::json) x
+  cross join lateral (select r.* from rollouts r where r.key = x::bigint offset 0) r`
 const rolloutsByIdentity = `select r.* from json_to_recordset($1::text::json) as x(kind rollout_kind, identity text)
   cross join lateral (select r.* from rollouts r where r.kind = x.kind and r.identity = x.identity offset 0) r`
+
+const presentLabels = `select l.rollout_key as "rolloutKey", l.since, l.labels from json_array_elements_text($1::text::json) x
+  cross join lateral (select l.* from rollout_labels l where l.rollout_key = x::bigint and l.until is null offset 0) l`
 
 export async function loadNeeds(session: Reader, needs: readonly Needs[]): Promise<Loaded> {
   const named = needs.flatMap((need) => need.deployments ?? [])
@@ -115,17 +120,22 @@ export async function loadNeeds(session: Reader, needs: readonly Needs[]): Promi
   const alerting = needs.flatMap((need) => need.alerts ?? [])
   const there = new Set([...byKey.values()].map(nameOf))
   const implicit = named.flatMap((need) => (need.otherwise && !there.has(nameOf(need)) ? [need.otherwise] : []))
-  const [otherRows, rolloutRows] = await Promise.all([
+  const [otherRows, ...rolloutRows] = await Promise.all([
     ask<TargetRecord>(targetsByKey, otherTargets),
     ask<RolloutRecord>(
       rolloutsByIdentity,
       identitiesOf([...needs.flatMap((need) => need.rollouts ?? []), ...implicit]),
     ),
+    ask<RolloutRecord>(rolloutsByKey, unique(needs.flatMap((need) => need.rolloutKeys ?? []))),
   ])
+  const rollouts = rolloutRows.flat().map(toRollout)
+  const labelled = needs.some((need) => need.rolloutLabels) ? unique(rollouts.map(({ key }) => key)) : []
+  const rolloutLabels = await ask<RolloutLabels>(presentLabels, labelled)
   return {
     deployments: [...byKey.values()],
     targets: [...branches.targets, ...deviceRows, ...placeRows, ...otherRows].map(toTarget),
-    rollouts: [...rolloutRows.map(toRollout), ...(orchestration?.rollouts ?? [])],
+    rollouts: [...rollouts, ...(orchestration?.rollouts ?? [])],
+    ...(rolloutLabels.length > 0 && { rolloutLabels }),
     ...(identities.size > 0 && { identities }),
     ...(orchestration && { orchestration }),
     ...(desired && { desired }),

@@ -117,6 +117,7 @@ export function saveOptimistically(
   const isPlain =
     also.length === 0 &&
     [...effects.rollouts.values()].every(({ isNew }) => isNew) &&
+    effects.rolloutLabels.length === 0 &&
     isNothing(effects.orchestration) &&
     isNothing(effects.desired) &&
     isNothing(effects.alerts)

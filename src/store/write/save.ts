@@ -28,6 +28,7 @@ import { type Put, putRows, putText } from './put.ts'
 import { putAlerts } from './save-alerts.ts'
 import { putDesired } from './save-desired.ts'
 import { putOrchestration } from './save-orchestration.ts'
+import { putRolloutLabels } from './save-rollout-labels.ts'
 import { spendSignatures } from './tokens.ts'
 
 const keyFields = ['key', 'kind', 'provider', 'name', 'deploymentId'] as const
@@ -118,6 +119,7 @@ function* putsOf(before: Head, { effects, answers, also, spent }: DecidedBatch, 
     reviseRollouts,
     [...effects.rollouts.values()].filter(({ isNew }) => !isNew).map(({ row }) => row),
   )
+  yield* putRolloutLabels(effects.rolloutLabels)
   yield* putOrchestration(effects.orchestration)
   yield* putDesired(effects.desired, effects.at)
   yield* putAlerts(effects.alerts, effects.at)

@@ -22,6 +22,7 @@ export const typeNames = {
   RESOURCE_STATUS_CHANGED: 'ResourceStatusChanged',
   INSTANCE_STATUS_CHANGED: 'InstanceStatusChanged',
   LIFECYCLE_ACTION_RECORDED: 'LifecycleActionRecorded',
+  ROLLOUT_LABELS_CHANGED: 'RolloutLabelsChanged',
   ALERT_RAISED: 'AlertRaised',
   ALERT_RESOLVED: 'AlertResolved',
   ALERT_ACKNOWLEDGED: 'AlertAcknowledged',

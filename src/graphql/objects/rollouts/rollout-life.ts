@@ -10,7 +10,7 @@ const hidden = 'Null for callers whose access scope has labels, too: they do not
 const times = {
   created: 'it was created',
   started: 'a deployment of it was first in a state other than PENDING',
-  changed: 'it last changed, with its deployments, resources, instances and actions',
+  changed: 'it last changed, with its labels, deployments, resources, instances and actions',
   finished: 'the last deployment in progress (PENDING, INSTALLING or REMOVING) ended',
 } as const
 const nulls = {

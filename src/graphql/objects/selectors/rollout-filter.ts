@@ -36,6 +36,10 @@ const rolloutConditions = (t: InputFields) => ({
     type: LabelConditionInput,
     description: 'A condition on a label. The rollout has a deployment on a target that fulfills it.',
   }),
+  rolloutLabel: t.field({
+    type: LabelConditionInput,
+    description: 'A condition on a label of the rollout itself (`Rollout.labels`). In the past, on the labels of then.',
+  }),
   failing: t.boolean({ description: 'Whether the rollout has a deployment in the state FAILED.' }),
   createdAfter: t.field({ type: 'DateTime', description: 'Created after this time.' }),
   createdBefore: t.field({ type: 'DateTime', description: 'Created before this time.' }),
@@ -59,8 +63,13 @@ export const RolloutFilterRef = builder.inputType('RolloutFilter', {
   }),
 })
 
-function toRolloutCondition({ ids, label, ...rest }: Given<typeof rolloutConditions>): RolloutCondition {
-  return givenFields({ ...rest, label: toLabelCondition(label), keys: keysOf('Rollout', ids) })
+function toRolloutCondition({ ids, label, rolloutLabel, ...rest }: Given<typeof rolloutConditions>): RolloutCondition {
+  return givenFields({
+    ...rest,
+    label: toLabelCondition(label),
+    rolloutLabel: toLabelCondition(rolloutLabel),
+    keys: keysOf('Rollout', ids),
+  })
 }
 
 export function toRolloutFilter(input: typeof RolloutFilterRef.$inferInput | null | undefined): RolloutFilter {

@@ -4,6 +4,7 @@ import { DomainError } from '../../../domain/errors.ts'
 import type { InstanceStatus } from '../../../domain/instance.ts'
 import type { LifecycleState } from '../../../domain/lifecycle.ts'
 import type { RolloutKind } from '../../../domain/rollout.ts'
+import type { LabelCondition } from '../../../domain/selectors/label-condition.ts'
 import { mentions, type Selector } from '../../../domain/selectors/selector.ts'
 import type { Millis } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
@@ -14,6 +15,7 @@ import { type DeploymentFilter, d, matchesDeployment } from '../deployment-filte
 import { fromThen, isListed } from '../deployment-scope.ts'
 import { type TargetCondition, targetConditions, targetRow } from '../filters/target-filter.ts'
 import type { Past } from '../past.ts'
+import { rolloutHasLabel } from './rollout-labels.ts'
 import { seesWholeRollouts } from './rollout-life.ts'
 
 /** Any value within a field, and all fields together. An absent field matches everything, an empty list nothing. */
@@ -34,6 +36,8 @@ export interface RolloutCondition extends Times, Pick<TargetCondition, 'deviceId
   readonly compositeApps?: readonly string[]
   readonly states?: readonly LifecycleState[]
   readonly statuses?: readonly InstanceStatus[]
+  /** Of its own labels. `labels` and `label` are those of its targets. */
+  readonly rolloutLabel?: LabelCondition
   /** It has a deployment that failed. */
   readonly failing?: boolean
   /** Part of the name, project or composite application. Case is ignored. */
@@ -86,6 +90,7 @@ function conditionsFor(reader: Session): Conditions {
     clusters: (names) => runsOn(there.clusters(names)),
     labels: (labels) => runsOn(there.labels(labels)),
     label: (label) => runsOn(there.label(label)),
+    rolloutLabel: (label) => rolloutHasLabel(label, null),
     failing: (wanted) => sql`${isFailing(reader)} = ${wanted}::boolean`,
     text: (text) => containsText([rollouts.name, rollouts.project, rollouts.compositeApp], text),
     createdAfter: after(rollouts.createdAt),
@@ -99,7 +104,7 @@ function conditionsFor(reader: Session): Conditions {
   }
 }
 
-/** As of then: the deployments of then, and what never changes. Labels have no history: they are the present ones. */
+/** As of then: the deployments and the own labels of then, and what never changes. Labels of targets have no history: they are the present ones. */
 function conditionsThen(reader: Session, past: Past): Conditions {
   const had = (filter: DeploymentFilter): SQL => hadDeployment(reader, past, filter)
   const refuse = (field: string) => (): SQL => {
@@ -111,6 +116,7 @@ function conditionsThen(reader: Session, past: Past): Conditions {
     clusters: (clusters) => had({ clusters }),
     labels: (labels) => had({ labels }),
     label: (label) => had({ label }),
+    rolloutLabel: (label) => rolloutHasLabel(label, past.revision),
     failing: (wanted) => sql`(${had({ states: ['FAILED'] })}) = ${wanted}::boolean`,
     states: refuse('states'),
     statuses: refuse('statuses'),
