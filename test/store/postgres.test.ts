@@ -1,7 +1,7 @@
 /** PostgreSQL going away and coming back, and a network that does not say so. */
 import { createServer, type Server, type Socket, connect as tcp } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { openConnection } from '../../src/store/connection/connection.ts'
+import { mostStatements, openConnection } from '../../src/store/connection/connection.ts'
 import { ensureEpoch } from '../../src/store/connection/epoch.ts'
 import { isTransient } from '../../src/store/connection/failure.ts'
 import { openPostgres, type PostgresOptions } from '../../src/store/connection/postgres.ts'
@@ -96,6 +96,26 @@ describe.each(postgresStores)('a connection on $name', (store) => {
     const [slow, next] = [session.run('select pg_sleep(60)'), session.run('select 1 as one')]
     await expect(slow).rejects.toMatchObject({ code: '57014' })
     expect(await next).toEqual([{ one: 1 }])
+  })
+
+  it('is replaced after it has prepared a number of different statements', async () => {
+    const database = openHere({ url: await urlOf(await openFresh(store)), readers: 1 })
+    const question = 'select pg_backend_pid() as process, count(*) as kept from pg_prepared_statements where $1'
+    const ask = async () => (await database.session.run<{ process: number; kept: number }>(question, [true]))[0]
+    async function prepare(begin: number, count: number): Promise<void> {
+      const snapshot = await database.snapshot()
+      await Promise.all(
+        Array.from({ length: count }, (_, n) => snapshot.run(`select $1::int + ${begin + n} as n`, [1])),
+      )
+      await snapshot.close()
+    }
+    const first = await ask()
+    await prepare(0, mostStatements - 2)
+    expect(await ask()).toEqual({ process: first?.process, kept: mostStatements - 1 })
+    await prepare(mostStatements, 1)
+    const second = await ask()
+    expect(second?.process).not.toBe(first?.process)
+    expect(second?.kept).toBeLessThan(2)
   })
 
   it('is refused in time when all are in use', async () => {

@@ -6,7 +6,7 @@ import { createTimeout, type Timeout } from './timeout.ts'
 export interface ConnectionPool {
   /** `signal`: aborted when the caller no longer waits. */
   take(signal?: AbortSignal): Promise<Connection>
-  /** A lost connection is dropped. */
+  /** A lost connection is dropped, and a worn one is closed. */
   give(connection: Connection): void
   close(): Promise<void>
 }
@@ -52,6 +52,15 @@ export function createPool(open: () => Connection, { size, timeout }: PoolOption
     first?.resolve(connection)
   }
 
+  /** It keeps its place until it is closed: its last statement may be unanswered, and a server has a limited number of connections. */
+  function retire(connection: Connection): void {
+    const leave = (): void => {
+      all.delete(connection)
+      next()
+    }
+    connection.close().then(leave, leave)
+  }
+
   return {
     take(signal) {
       if (signal?.aborted) return Promise.reject(signal.reason)
@@ -73,6 +82,7 @@ export function createPool(open: () => Connection, { size, timeout }: PoolOption
     },
     give(connection) {
       if (connection.isLost || isClosed) return
+      if (connection.isWorn) return retire(connection)
       idle.push(connection)
       next()
     },

@@ -16,6 +16,8 @@ export interface Connection {
   /** Unique within the process. */
   readonly number: number
   readonly isLost: boolean
+  /** Whether it has prepared so many statements that another connection must replace it. */
+  readonly isWorn: boolean
   /** Prepared, with parameters. */
   run<T extends object>(text: string, parameters?: readonly unknown[]): Promise<T[]>
   /** The same for a statement that is its own transaction: sent without waiting for unanswered statements before it. */
@@ -53,6 +55,13 @@ export interface ConnectionOptions {
  */
 export const silenceLimit = 3_000
 
+/**
+ * Different statements that a connection may prepare. Each combination of filters is a text of its own, so callers choose the texts. The server and
+ * postgres.js keep a prepared statement until the connection ends. To remove single statements was rejected: postgres.js cannot forget one. To
+ * prepare only some was rejected too: rare statements that come first would keep their places.
+ */
+export const mostStatements = 500
+
 const types = Object.fromEntries(
   Object.entries(parsers).map(([oid, parse]) => [
     `t${oid}`,
@@ -85,6 +94,7 @@ export function openConnection(options: ConnectionOptions): Connection {
   let backend: number | null = null
   let listeners: (() => void)[] = []
   let last: Promise<unknown> = Promise.resolve()
+  const prepared = new Set<string>()
 
   const client = postgres(url, {
     max: 1,
@@ -164,6 +174,8 @@ export function openConnection(options: ConnectionOptions): Connection {
   }
 
   async function ask<T extends object>(text: string, parameters: readonly unknown[]): Promise<T[]> {
+    // postgres.js prepares none without parameters.
+    if (parameters.length > 0) prepared.add(text)
     const query = client.unsafe(text, storableParameters(parameters) as postgres.ParameterOrJSON<never>[], {
       prepare: true,
     })
@@ -179,6 +191,9 @@ export function openConnection(options: ConnectionOptions): Connection {
     number,
     get isLost() {
       return isLost
+    },
+    get isWorn() {
+      return prepared.size >= mostStatements
     },
     run: <T extends object>(text: string, parameters: readonly unknown[] = []) =>
       sendInTurn(() => ask<T>(text, parameters)),

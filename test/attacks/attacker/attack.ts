@@ -3,6 +3,7 @@ import { createCredentials } from './credentials.ts'
 import { startHostileIssuer } from './hostile-issuer.ts'
 import { describe, hidden, type Input, randomInput } from './inputs.ts'
 import { busyWith, isFailure, isHandled, isInside } from './judgement.ts'
+import { kindOf } from './kinds.ts'
 import type { Stall } from './monitor.ts'
 import { createRandom } from './random.ts'
 import { createSender } from './sender.ts'
@@ -30,6 +31,8 @@ export interface Findings {
   readonly sent: number
   readonly handled: number
   readonly byStatus: Readonly<Record<string, number>>
+  /** By the part of the server that answers. `time`: milliseconds until the answers, together. */
+  readonly byKind: Readonly<Record<string, { readonly sent: number; readonly handled: number; readonly time: number }>>
   /** Refusals of a server without time, by the limit, with one of their inputs. */
   readonly busy: Readonly<Record<string, { readonly times: number; readonly input: string }>>
   /** What should never be: the number of the input, the answer, the input; and what was logged as an error. */
@@ -64,6 +67,7 @@ export async function attack(options: AttackOptions): Promise<Findings> {
   const { seed, inputs, connections = 24, env } = options
   const failures: string[] = []
   const byStatus: Record<string, number> = {}
+  const byKind: Record<string, { sent: number; handled: number; time: number }> = {}
   const busy: Record<string, { times: number; input: string }> = {}
   const cpu = { main: 0, server: 0, attacker: 0 }
   const cpuBefore = process.cpuUsage()
@@ -113,7 +117,14 @@ export async function attack(options: AttackOptions): Promise<Findings> {
       record.end = Date.now()
       setTimeout(() => inFlight.delete(number), recent)
       byStatus[answer.status] = (byStatus[answer.status] ?? 0) + 1
-      if (isHandled(answer)) handled += 1
+      const kind = kindOf(input)
+      byKind[kind] ??= { sent: 0, handled: 0, time: 0 }
+      byKind[kind].sent += 1
+      byKind[kind].time += record.end - record.start
+      if (isHandled(answer)) {
+        handled += 1
+        byKind[kind].handled += 1
+      }
       const limit = busyWith(answer)
       if (limit !== null) {
         busy[limit] ??= { times: 0, input: describe(input, 900) }
@@ -125,7 +136,7 @@ export async function attack(options: AttackOptions): Promise<Findings> {
     }
   }
   const found = (): Findings => {
-    const counts = { sent, handled, byStatus, busy, failures, stalls, rejections, drift, cpu }
+    const counts = { sent, handled, byStatus, byKind, busy, failures, stalls, rejections, drift, cpu }
     return { ...counts, warm, last, end, mostRss }
   }
 
