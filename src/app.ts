@@ -230,6 +230,7 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     graphql: graphql.handle,
     timeouts: { ...timeouts, reading: timeouts.reading + config.limits.operation.time },
     isClosing: () => isClosing,
+    connections: () => ({ ...(mqtt && { mqtt: { sessions: mqtt.sessions() } }) }),
     databaseFailed: warn('a request failed in the database'),
     refuseTarget: outgoing.refuseTarget,
     sinksChanged: outgoing.refresh,

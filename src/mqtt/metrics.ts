@@ -6,11 +6,14 @@ const outcomes = ['taken', 'refused', 'dropped'] as const
 export interface MqttMetrics {
   messageTaken(kind: 'report' | 'connection', outcome: (typeof outcomes)[number]): void
   answerDropped(): void
+  subscriptionRefused(): void
 }
 
+/** Sessions by state: `connected` ones receive, those that are `refused` have a connection and no subscription. */
+export type SessionCounts = Readonly<Record<'connected' | 'refused' | 'disconnected', number>>
+
 export interface MqttState {
-  /** Sessions of this server, and those of them that are connected. */
-  sessions(): { readonly held: number; readonly connected: number }
+  sessions(): SessionCounts
   unacknowledged(): number
 }
 
@@ -28,15 +31,18 @@ export function createMqttMetrics(registry: Registry, state: MqttState): MqttMet
     help: 'Answers that were not sent, because their Response Topic does not belong to the device.',
     registers,
   })
+  const refusals = new Counter({
+    name: 'rollcall_mqtt_subscriptions_refused_total',
+    help: 'Subscriptions that the broker refused. Each is tried again, at growing intervals.',
+    registers,
+  })
   new Gauge({
     name: 'rollcall_mqtt_sessions',
-    help: 'Sessions of the shared subscription that this server holds, by connection.',
+    help: 'Sessions of the shared subscription that this server holds, by state; refused: connected, but the broker refuses the subscription.',
     labelNames: ['state'],
     registers,
     collect() {
-      const { held, connected } = state.sessions()
-      this.set({ state: 'connected' }, connected)
-      this.set({ state: 'disconnected' }, held - connected)
+      for (const [name, count] of Object.entries(state.sessions())) this.set({ state: name }, count)
     },
   })
   new Gauge({
@@ -50,5 +56,6 @@ export function createMqttMetrics(registry: Registry, state: MqttState): MqttMet
   return {
     messageTaken: (kind, outcome) => messages.inc({ kind, outcome }),
     answerDropped: () => answers.inc(),
+    subscriptionRefused: () => refusals.inc(),
   }
 }

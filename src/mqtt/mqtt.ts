@@ -2,6 +2,7 @@
  * MQTT 5: devices report through a broker. This folder is loaded only where MQTT_URL is set.
  *
  *   sessions.ts    which sessions of the shared subscription this server holds
+ *   subscription.ts  makes the subscription of a session, again where it is refused
  *   intake.ts      receives, and acknowledges after COMMIT
  *   take.ts        one report: the parsers, credentials, limits and writer of HTTP
  *   publisher.ts   the present and the changes of the fleet, to the broker
@@ -17,13 +18,16 @@ import type { Database } from '../store/database.ts'
 import { type MqttConfig, openConnection, readCertificates } from './connection.ts'
 import { createIntake, type Message } from './intake.ts'
 import { createLanes } from './lanes.ts'
-import { createMqttMetrics } from './metrics.ts'
+import { createMqttMetrics, type SessionCounts } from './metrics.ts'
 import { createPublisher } from './publisher.ts'
 import { createSessions, type Session } from './sessions.ts'
+import { keepSubscription, type SubscriptionState } from './subscription.ts'
 import { type Answer, takeMessage } from './take.ts'
 import { filtersOf, mayAnswer, type Subject, subjectOf } from './topics.ts'
 
 export interface Mqtt {
+  /** Sessions of this server, by state. */
+  sessions(): SessionCounts
   stop(): Promise<void>
 }
 
@@ -50,12 +54,16 @@ export function createMqtt(deps: MqttDeps): Mqtt {
   const connecting = { certificates: readCertificates(config.files), troubled: new Set<string>() }
   let isStopped = false
   const counted = createMqttMetrics(metrics.registry, {
-    sessions: () => {
-      const held = sessions.held()
-      return { held: held.length, connected: held.filter((session) => session.isConnected()).length }
-    },
+    sessions: countSessions,
     unacknowledged: () => sessions.held().reduce((sum, session) => sum + session.size(), 0),
   })
+
+  function countSessions(): SessionCounts {
+    const states = sessions.held().map((session) => session.state())
+    const count = (wanted: SubscriptionState): number => states.filter((state) => state === wanted).length
+    return { connected: count('made'), refused: count('refused'), disconnected: count('pending') }
+  }
+
   const taking = {
     ...deps,
     prefix,
@@ -99,25 +107,21 @@ export function createMqtt(deps: MqttDeps): Mqtt {
       },
       dropped: () => counted.messageTaken('report', 'dropped'),
     })
-    let isSubscribed = false
-    client.on('close', () => {
-      isSubscribed = false
-    })
-    client.on('connect', () => {
-      client.subscribe(filtersOf(prefix, group), { qos: 1 }, (error) => {
-        isSubscribed = error === null
-        if (isSubscribed) log.info({ session: index }, 'reports are received by MQTT')
-        else if (!isStopped) log.error({ session: index, error }, 'the MQTT broker refused the subscription')
-      })
+    const subscription = keepSubscription({
+      ...{ connection, filters: filtersOf(prefix, group), session: index, log, refused: counted.subscriptionRefused },
     })
     return {
       size: intake.size,
-      isConnected: () => isSubscribed,
+      state: subscription.state,
       async stop() {
+        subscription.close()
         await intake.finish()
         await connection.close(client.connected)
       },
-      drop: () => connection.close(false),
+      drop() {
+        subscription.close()
+        return connection.close(false)
+      },
     }
   }
 
@@ -129,7 +133,8 @@ export function createMqtt(deps: MqttDeps): Mqtt {
       ...{ database, hub: deps.hub, prefix, scope, log, clock },
       open: () => openConnection(config, 'out', log, { ...connecting, isLasting: false }),
     })
-    return { size: () => 0, isConnected: publisher.isConnected, stop: publisher.stop, drop: publisher.stop }
+    const state = () => (publisher.isConnected() ? 'made' : 'pending')
+    return { size: () => 0, state, stop: publisher.stop, drop: publisher.stop }
   }
 
   const { publish } = config
@@ -137,6 +142,7 @@ export function createMqtt(deps: MqttDeps): Mqtt {
     publish &&
     createSessions({ ...leasing, count: 1, name: 'mqtt:publisher', open: () => openPublisher(publish.scope) })
   return {
+    sessions: countSessions,
     async stop() {
       isStopped = true
       await Promise.all([sessions.stop(), publishers?.stop()])

@@ -11,12 +11,14 @@ import type { Log } from '../log.ts'
 import type { Database } from '../store/database.ts'
 import { countLeaseHolders, holdLeases, releaseLeases } from '../store/read/cluster-watch.ts'
 import { within } from '../within.ts'
+import type { SubscriptionState } from './subscription.ts'
 
 /** One open session. */
 export interface Session {
   /** Messages that are not acknowledged. */
   size(): number
-  isConnected(): boolean
+  /** Of its subscription. */
+  state(): SubscriptionState
   /** Takes no further message, and ends the connection. The session stays at the broker. */
   stop(): Promise<void>
   /** Drops the connection: another server may hold the session already. */
@@ -52,6 +54,8 @@ export function createSessions({ database, count, name, open, log, clock, interv
   const patience = 2 * interval
   const held = new Map<string, Session>()
   const all = Array.from({ length: count }, (_, index) => ({ index, name: `${name}:${index}` }))
+  /** In which free sessions are looked for. Those that were not free come last, so each is asked for within a few rounds. */
+  let order = shuffled(all.map(({ name }) => name))
   /** A time of performance.now(), because the wall clock can be set. The lease begins no earlier than its request was sent. */
   let heldUntil = 0
   let isStopped = false
@@ -65,8 +69,9 @@ export function createSessions({ database, count, name, open, log, clock, interv
       const servers = await countLeaseHolders(db, serverPrefix, clock())
       const share = Math.ceil(count / Math.max(servers, 1))
       await giveBack([...held.keys()].slice(share))
-      const free = shuffled(all.map(({ name }) => name).filter((name) => !held.has(name)))
-      const names = [...held.keys(), ...free.slice(0, Math.max(share - held.size, 0))]
+      const wanted = order.filter((name) => !held.has(name)).slice(0, Math.max(share - held.size, 0))
+      order = [...order.filter((name) => !wanted.includes(name)), ...wanted]
+      const names = [...held.keys(), ...wanted]
       const mine = await holdLeases(db, { names, holder, now: clock(), term })
       heldUntil = asked + term
       await Promise.all([...held].filter(([name]) => !mine.has(name)).map(([name, session]) => lose(name, session)))

@@ -13,6 +13,8 @@ export interface HealthDeps {
   readonly database: Database
   readonly writer: Pick<Writer, 'failure'>
   readonly isClosing: () => boolean
+  /** The state of this server's connections to other systems, by name. The route is public: no name of anything in the fleet, and no address. */
+  readonly connections: () => Readonly<Record<string, object>>
   readonly clock: () => Millis
 }
 
@@ -26,10 +28,10 @@ const checkTimeout = 5_000
 
 /**
  * Readiness: the database has the tables and accepts writes, and the server is not shutting down. `?verbose` adds the state of the
- * background duties and of the standbys. A failing duty does not affect readiness: another replica would fail too, and devices can still report.
+ * background duties, of the standbys and of connections to other systems. A failing duty does not affect readiness: another replica would fail too, and devices can still report.
  */
 export function createReadiness(deps: HealthDeps): (exchange: Exchange) => Promise<void> {
-  const { database, writer, isClosing, clock } = deps
+  const { database, writer, isClosing, connections, clock } = deps
   let checking: Promise<string | null> | null = null
   const duties = coalesce(() => within(checkTimeout, listDuties(database.session), []).catch(() => []))
   return async (exchange) => {
@@ -45,6 +47,7 @@ export function createReadiness(deps: HealthDeps): (exchange: Exchange) => Promi
       ? {
           duties: (found === null ? await duties() : []).map((duty) => describeDuty(duty, clock())),
           ...(database.standbys && { standbys: database.standbys.states().map(describeStandby) }),
+          ...connections(),
         }
       : {}
     answer(exchange, problem === null ? 200 : 503, 'application/json', JSON.stringify({ ...body, ...details }))

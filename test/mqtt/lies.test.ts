@@ -9,6 +9,7 @@ import { createIntake } from '../../src/mqtt/intake.ts'
 import { createLanes } from '../../src/mqtt/lanes.ts'
 import { createPublisher } from '../../src/mqtt/publisher.ts'
 import { createSessions, type Session } from '../../src/mqtt/sessions.ts'
+import { keepSubscription } from '../../src/mqtt/subscription.ts'
 import type { Database } from '../../src/store/database.ts'
 import { startApp } from '../support/app.ts'
 import { type LyingBroker, startLyingBroker } from '../support/lying-broker.ts'
@@ -141,6 +142,45 @@ describe('a broker that sends what no client can use', () => {
   })
 })
 
+describe('a broker that refuses the subscription', () => {
+  it('is asked again on the same connection until it accepts it', async () => {
+    let isRefusing = true
+    const broker = await startLyingBroker((packet) =>
+      packet.cmd === 'subscribe' && isRefusing
+        ? { cmd: 'suback', messageId: packet.messageId ?? 0, granted: packet.subscriptions.map(() => 0x87) }
+        : undefined,
+    )
+    onTestFinished(() => broker.stop())
+    const server = await startApp({ env: { MQTT_URL: broker.url } })
+    onTestFinished(() => server.stop())
+    const sessions = async () => (await (await fetch(`${server.url}/readyz?verbose`)).json()).mqtt.sessions
+    const lines = (text: string) => server.logged.filter(({ msg }) => String(msg).startsWith(text)).length
+    await expect.poll(() => count(broker, 'subscribe'), { timeout: 20_000 }).toBeGreaterThan(1)
+    await expect.poll(sessions).toEqual({ connected: 0, refused: 1, disconnected: 0 })
+    expect(await server.app.metrics.print()).toMatch(/^rollcall_mqtt_subscriptions_refused_total [1-9]/m)
+    expect(await server.app.metrics.print()).toMatch(/^rollcall_mqtt_sessions{state="refused"} 1$/m)
+    expect(lines('the MQTT broker refused the subscription')).toBe(1)
+    isRefusing = false
+    await expect.poll(sessions, { timeout: 20_000 }).toEqual({ connected: 1, refused: 0, disconnected: 0 })
+    expect([lines('reports are received'), count(broker, 'connect')]).toEqual([1, 1])
+  })
+
+  it('is left for a new connection if it does not answer', async () => {
+    const broker = await startLyingBroker((packet) =>
+      packet.cmd === 'subscribe' && count(broker, 'connect') < 2 ? null : undefined,
+    )
+    const { lines, log } = createLines()
+    const connection = connectTo(broker, { log })
+    const refused = (): void => expect.unreachable()
+    const subscription = keepSubscription({ connection, filters: ['a'], session: 0, log, refused, patience: 50 })
+    await expect.poll(subscription.state, { timeout: 20_000 }).toBe('made')
+    expect(lines).toContain('the MQTT broker does not answer a subscription: connecting again')
+    subscription.close()
+    await connection.close(false)
+    await broker.stop()
+  })
+})
+
 describe.each(stores)('what a broker holds up on $name', (store) => {
   let database: Database
   let drop: () => Promise<void>
@@ -200,7 +240,7 @@ describe.each(stores)('what a broker holds up on $name', (store) => {
   it('does not keep a session that another server waits for', async () => {
     const ended: string[] = []
     const stuck = (): Session => ({
-      ...{ size: () => 1, isConnected: () => true },
+      ...{ size: () => 1, state: () => 'made' as const },
       stop: () => new Promise(() => undefined),
       drop: async () => void ended.push('dropped'),
     })
