@@ -6,6 +6,8 @@ import type { Message } from './intake.ts'
 
 /** Characters of all user properties. HTTP limits headers to the same. */
 const longestProperties = 16 << 10
+/** Characters that separate a name, a value and the next name. Empty ones are not free. */
+const overhead = 4
 
 /** It is never connected, so no method finds a certificate or an address. */
 const nowhere = new Socket()
@@ -17,18 +19,20 @@ export function toRequest(prefix: string, { topic, properties }: Message): Incom
   request.method = 'PUBLISH'
   request.url = topic.slice(prefix.length)
   const { userProperties = {}, contentType } = properties
-  const headers: Record<string, string[]> = {}
+  const given = Object.entries(userProperties).map(([name, values]) => [name.toLowerCase(), [values].flat()] as const)
   let size = 0
-  for (const [name, values] of Object.entries(userProperties)) {
-    const list = [values].flat()
-    headers[name.toLowerCase()] = [...(headers[name.toLowerCase()] ?? []), ...list]
-    for (const value of list) size += name.length + value.length
-  }
+  for (const [name, values] of given) for (const value of values) size += name.length + value.length + overhead
   if (size > longestProperties)
     throw new DomainError(
       'LIMIT_EXCEEDED',
       `the user properties have ${size} characters: at most ${longestProperties} are read`,
     )
+  // A name such as "constructor" is a property of every other object.
+  const headers: Record<string, string[]> = Object.create(null)
+  for (const [name, values] of given) {
+    headers[name] ??= []
+    headers[name].push(...values)
+  }
   // Another name for the same property would not be what the broker and other clients see.
   delete headers['content-type']
   if (contentType !== undefined) headers['content-type'] = [contentType]

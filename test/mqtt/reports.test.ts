@@ -256,7 +256,12 @@ describe.skipIf(isMissing).each(stores)('credentials by MQTT on $name', (store) 
     const elsewhere = signed(key, { url: `mqtt://rollcall/with-key/deployments/x/status`, method: 'PUBLISH', body })
     expect((await signer.send(topic, body, { userProperties: elsewhere })).body).toMatchObject({ status: 401 })
     const many = { note: Array.from({ length: 200 }, () => 'x'.repeat(100)) }
-    expect((await signer.send(topic, body, { userProperties: many })).body).toMatchObject({ code: 'LIMIT_EXCEEDED' })
+    const short = { note: Array.from({ length: 2_000 }, () => 'x') }
+    for (const userProperties of [many, short])
+      expect((await signer.send(topic, body, { userProperties })).body).toMatchObject({ code: 'LIMIT_EXCEEDED' })
+    const ofEveryObject = Object.fromEntries(['__proto__', 'constructor', 'toString'].map((name) => [name, 'x']))
+    const more = { userProperties: { ...ofEveryObject, authorization } }
+    expect((await device.report('named', 'installed', more)).body).toMatchObject({ verdict: 'APPLIED' })
 
     const answers = await Promise.all(
       Array.from({ length: 30 }, () => device.report('d', 'installed', { userProperties: { authorization } })),
