@@ -7,10 +7,12 @@
  *
  * Subscribers are indexed by topic, so a change costs what it matches, however many subscribers there are.
  */
+
 import type { Change } from '../domain/change.ts'
 import type { Revision } from '../domain/values.ts'
 import { coalesce } from '../store/connection/coalesce.ts'
 import type { LogHead } from '../store/database.ts'
+import { sizeOf } from './change-size.ts'
 
 export type Topic =
   | 'all'
@@ -54,13 +56,19 @@ export interface Hub {
 const pageSize = 1_000
 const noSubscribers: ReadonlySet<Subscriber> = new Set()
 
-export function createHub(log: LogReader, start: LogHead, memory = 10_000): Hub {
+/** Bytes of the changes in memory. */
+const mostBytes = 32 << 20
+
+export function createHub(log: LogReader, start: LogHead, memory = 10_000, bytes = mostBytes): Hub {
   const index = new Map<Topic, Set<Subscriber>>()
   const subscribers = new Set<Subscriber>()
   const movers = new Set<() => void>()
   let last = start.revision
   let epochBase = start.epochBase
   let ring: Change[] = []
+  /** The size of each change in the ring, and of all of them. */
+  let sizes: number[] = []
+  let ringSize = 0
   /** The ring holds everything later than this. */
   let ringStart = last
 
@@ -91,14 +99,24 @@ export function createHub(log: LogReader, start: LogHead, memory = 10_000): Hub 
   function forgetUntil(revision: Revision): void {
     last = revision
     ring = []
+    sizes = []
+    ringSize = 0
     ringStart = last
     for (const moved of movers) moved()
   }
 
   function remember(changes: readonly Change[]): void {
-    for (const change of changes) ring.push(change)
-    if (ring.length <= memory * 1.5) return
-    ring = ring.slice(-memory)
+    for (const change of changes) {
+      const size = sizeOf(change)
+      ring.push(change)
+      sizes.push(size)
+      ringSize += size
+    }
+    if (ring.length <= memory * 1.5 && ringSize <= bytes * 1.5) return
+    let from = 0
+    for (; ring.length - from > memory || ringSize > bytes; from += 1) ringSize -= sizes[from] ?? 0
+    ring = ring.slice(from)
+    sizes = sizes.slice(from)
     ringStart = (ring[0]?.revision ?? last + 1) - 1
   }
 

@@ -1,6 +1,7 @@
 /** What a hub reads: the log is read for subscribers, and not for the hub itself. */
 import { describe, expect, it } from 'vitest'
 import type { Change } from '../../src/domain/change.ts'
+import { createBacklog } from '../../src/feed/backlog.ts'
 import { createHub, type Hub } from '../../src/feed/hub.ts'
 import type { LogHead } from '../../src/store/database.ts'
 
@@ -80,5 +81,42 @@ describe('a hub', () => {
     await hub.follow(head())
     expect(told).toEqual([16, 17, 18])
     expect(reads()).toBe(1)
+  })
+})
+
+describe('what a server keeps of the log', () => {
+  const largeAt = (revision: number): Change => ({ ...changeAt(revision), deploymentId: 'x'.repeat(1_000) })
+  const revisions = (from: number, count: number): number[] => Array.from({ length: count }, (_, n) => from + n)
+
+  it('of what was published is bounded in bytes', () => {
+    const hub = createHub({ head: async () => start, read: async () => [] }, start, 1_000, 20_000)
+    hub.subscribe({ topics: ['all'], changed: () => {}, interrupted: () => {} })
+    for (const revision of revisions(11, 200)) hub.publish(revision - 1, [largeAt(revision)])
+    expect(hub.recent(10, 1_000)).toBeNull()
+    const kept = revisions(11, 200).filter((revision) => hub.recent(revision - 1, 1_000) !== null)
+    expect(kept.length).toBeGreaterThan(5)
+    expect(kept.length).toBeLessThan(31)
+    expect(hub.recent((kept[0] ?? 0) - 1, 1_000)?.map(({ revision }) => revision)).toEqual(kept)
+  })
+
+  it('of what subscribers read again is bounded in bytes', async () => {
+    let reads = 0
+    const log = {
+      head: async () => ({ ...start, revision: 1_000 }),
+      async read(after: number, limit: number) {
+        reads += 1
+        return revisions(after + 1, limit).map(largeAt)
+      },
+    }
+    const hub = createHub(log, { ...start, revision: 1_000 })
+    const backlog = createBacklog(log, hub, { blockSize: 10, bytes: 50_000 })
+    async function readAll(numbers: readonly number[]): Promise<number> {
+      const before = reads
+      for (const number of numbers) expect((await backlog(number * 10)).changes[0]?.revision).toBe(number * 10 + 1)
+      return reads - before
+    }
+    expect(await readAll([1, 2, 3, 1, 2, 3])).toBe(3)
+    expect(await readAll([4, 5, 6, 7])).toBe(4)
+    expect(await readAll([7, 6, 1, 2])).toBe(2)
   })
 })
