@@ -127,6 +127,14 @@ describe.each(stores)('filtered reads on $name', (store) => {
       }
   })
 
+  it('parse components once for groups by error, where deployments have the same', async () => {
+    const by = { by: 'ERROR', labelKey: null } as const
+    const { rows } = await cost((s) =>
+      pageGroups(s, fleet, by, {}, { field: 'SIZE', descending: true }, first, null, limits),
+    )
+    expect([rows < size + 100, rows]).toEqual([true, rows])
+  })
+
   it('answer whatever the filter in a fleet that they may count', async () => {
     const counted: SourceLimits = { small: 0, candidates: 0, walked: 100, counted: size }
     for (const order of deploymentOrders) {

@@ -68,7 +68,7 @@ const cause = sql`(
 const desiredChange = sql`(
     select ${manifests.why} as why, ${manifests.caller} as caller from ${manifestEntries}
       join ${manifests} on ${manifests.targetKey} = ${manifestEntries.targetKey} and ${manifests.version} = ${d.targetManifestVersion}
-    where ${manifestEntries.deploymentKey} = ${d.key} order by ${manifests.at} desc limit 1
+    where ${manifestEntries.deploymentKey} = ${d.key} and ${d.targetManifestVersion} is not null order by ${manifests.at} desc limit 1
   ) as change`
 
 /** As gatewayOf() in domain/target.ts. The parent that a device is registered with was rejected: a reader of a part of the fleet may not see it. */
@@ -79,7 +79,7 @@ const gateway = sql`case when ${d.instanceKey} is not null then null
 const sources: Readonly<Record<Exclude<Grouping, 'LABEL'>, SQL>> = {
   APPLICATION: single(sql`${d.application}`),
   APPLICATION_VERSION: single(sql`${d.applicationVersion}`, sql`${d.application}`),
-  BLOCKING_COMPONENT: componentsWhere(sql`(component ->> 'state')::deployment_state = ${d.state}`),
+  BLOCKING_COMPONENT: componentsWhere(sql`component.state = ${d.state}`),
   COMPONENT: componentsWhere(sql`true`),
   CONVERGENCE: single(sql`${d.convergence}`),
   DESIRED_CHANGE: fixed(sql`(
@@ -98,9 +98,8 @@ const sources: Readonly<Record<Exclude<Grouping, 'LABEL'>, SQL>> = {
 
 function componentsWhere(condition: SQL): SQL {
   return fixed(sql`(
-      select component ->> 'name' as value, null::text as detail, (component ->> 'state')::deployment_state as state,
-        null::text as component
-      from json_array_elements(${d.components}) as component where ${condition}
+      select component.name as value, null::text as detail, component.state, null::text as component
+      from json_to_recordset(${d.components}) as component(name text, state deployment_state) where ${condition}
     ) as part`)
 }
 
@@ -110,13 +109,11 @@ export function partsOf({ by, labelKey }: GroupedBy): SQL {
   const isOfKey = labelKey !== null && isStorable(labelKey) ? sql`label ->> 'key' = ${labelKey}` : nothing
   // The label of the registration, else what the device says of itself: the filter by labels has the same rule.
   return sql`(
-      select (select label ->> 'value' from (
-          select label, 0 as rank from ${targets} cross join jsonb_array_elements(${targets.labels}) as label
-            where ${targets.key} = ${d.targetKey} and ${isOfKey}
-          union all
-          select label, 1 from ${deviceProfiles} cross join jsonb_array_elements(${deviceProfiles.labels}) as label
-            where ${deviceProfiles.targetKey} = ${d.targetKey} and ${isOfKey}
-          order by rank limit 1) as found) as value,
+      select coalesce(
+          (select label ->> 'value' from ${targets} cross join jsonb_array_elements(${targets.labels}) as label
+            where ${targets.key} = ${d.targetKey} and ${isOfKey} limit 1),
+          (select label ->> 'value' from ${deviceProfiles} cross join jsonb_array_elements(${deviceProfiles.labels}) as label
+            where ${deviceProfiles.targetKey} = ${d.targetKey} and ${isOfKey} limit 1)) as value,
         null::text as detail, ${d.state} as state, null::text as component
     ) as part`
 }

@@ -15,6 +15,7 @@ import { parentsOf, type Scope } from '../deployment-scope.ts'
 import type { DeploymentRow } from '../deployments.ts'
 import { type SourceLimits, sourceLimits, sourceOfGroups } from '../filters/deployment-source.ts'
 import { openPast } from '../past.ts'
+import { selectAlike } from './alike.ts'
 import { type GroupedBy, type GroupName, partsOf } from './grouping.ts'
 
 export const groupOrderFields = ['SIZE', 'FAILED', 'CHANGED', 'VALUE'] as const
@@ -94,11 +95,11 @@ export async function pageGroups(
   asOf: Revision | null,
   limits: SourceLimits = sourceLimits,
 ): Promise<Map<number, Page<DeploymentGroup>>> {
-  const rows = await partedRows(session, scope, by, filter, asOf, limits)
+  const rows = await alikeRows(session, scope, by, filter, asOf, limits)
   // Rows that are counted alike are counted first, by a hash. In one step, each row would pass a dozen aggregates, and the distinct components would
   // need all rows sorted by text.
-  const alike = sql`select part.*, ${d.convergence}, count(*)::int as n,
-      min(${d.changedAt}) as since, max(${d.changedAt}) as changed_at, max(${d.revision}) as revision
+  const alike = sql`select part.*, ${d.convergence}, sum(${d}.n)::int as n,
+      min(${d}.since) as since, max(${d.changedAt}) as changed_at, max(${d.revision}) as revision
     ${rows} group by part.value, part.detail, part.state, part.component, ${d.convergence}`
   const components =
     by.by === 'ERROR'
@@ -135,7 +136,7 @@ export async function countGroups(
   filter: DeploymentFilter,
   asOf: Revision | null,
 ): Promise<Map<number, number>> {
-  const rows = await partedRows(session, scope, by, filter, asOf)
+  const rows = await alikeRows(session, scope, by, filter, asOf)
   const counted = await session.rows<{ parent: number; n: number }>(
     sql`select parent.key as parent, (select count(*)::int from (select 1 ${rows} group by part.value, part.detail) as groups) as n
       from ${asParents(parentsOf(scope))}`,
@@ -191,19 +192,31 @@ export async function newestOfGroups(
   )
 }
 
-/** `from … where …` of the rows `d` of parent.key, each beside its rows `part`. */
-async function partedRows(
+/** `from …` of the rows `d` of parent.key, each beside its rows `part`. */
+async function partedRows(...[session, scope, by, filter, asOf]: Asked): Promise<SQL> {
+  const rows = await foundRows(session, scope, by, filter, asOf)
+  return sql`from (select ${d}.* ${rows}) as ${d} cross join lateral ${partsOf(by)}`
+}
+
+/** The same, of rows `d` that stand for deployments that the grouping cannot tell apart. */
+async function alikeRows(...asked: Asked): Promise<SQL> {
+  const [, , by] = asked
+  return sql`from (${selectAlike(by.by, await foundRows(...asked))}) as ${d} cross join lateral ${partsOf(by)}`
+}
+
+type Asked = readonly [
   session: Session,
   scope: Scope,
   by: GroupedBy,
   filter: DeploymentFilter,
   asOf: Revision | null,
-  limits: SourceLimits = sourceLimits,
-): Promise<SQL> {
+  limits?: SourceLimits,
+]
+
+async function foundRows(...[session, scope, , filter, asOf, limits = sourceLimits]: Asked): Promise<SQL> {
   const past = asOf === null ? null : await openPast(session, asOf)
   const source = await sourceOfGroups(session, scope, filter, limits)
-  const rows = rowsOf(session, scope, filter, past, source)
-  return sql`from (select ${d}.* ${rows}) as ${d} cross join lateral ${partsOf(by)}`
+  return rowsOf(session, scope, filter, past, source)
 }
 
 function toGroup(record: GroupRecord, { by, labelKey }: GroupedBy): Omit<DeploymentGroup, 'parent'> {
