@@ -16,6 +16,8 @@ import { readFleetFigures } from '../../../src/store/read/monitoring/fleet-figur
 import { countReports, pageReports } from '../../../src/store/read/reports/reports.ts'
 import { pageRollouts, rolloutByKeyArgs, rolloutsByKey } from '../../../src/store/read/rollouts/rollouts.ts'
 import { pageDevices, targetByName, targetsByKey } from '../../../src/store/read/targets.ts'
+import { readCursor } from '../../../src/store/write/derived/changed-deployments.ts'
+import { indexNames, named } from '../../../src/store/write/derived/deployment-names.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
 import { inSnapshot, watched } from './history.ts'
 import { readPlans } from './plan.ts'
@@ -38,6 +40,7 @@ describe.each(stores)('reads on $name', (store) => {
     database = await empty.open()
     base = await inSnapshot(database, async ({ head }) => (await head).revision)
     await database.transaction((session) => fill(session, base))
+    while (await indexNames(database.session, await readCursor(database.session, named), size));
     await database.transaction((session) => session.run('analyze'))
   })
   afterAll(async () => {
@@ -112,6 +115,9 @@ describe.each(stores)('reads on $name', (store) => {
       'what is in no state': (s) => pageDeployments(s, fleet, { states: ['REMOVED'] }, 'CHANGED_ASC', first, null),
       'a rollout': (s) => pageDeployments(s, { of: 'rollout', keys: [spring] }, {}, 'CHANGED_DESC', first, null),
       'a rollout by filter': (s) => pageDeployments(s, fleet, { rolloutKeys: [spring] }, 'CHANGED_DESC', first, null),
+      'a rollout by NAME': (s) => pageDeployments(s, { of: 'rollout', keys: [spring] }, {}, 'NAME', first, null),
+      'a rollout by filter and NAME_DESC': (s) =>
+        pageDeployments(s, fleet, { rolloutKeys: [spring] }, 'NAME_DESC', last, null),
       'one device by filter': (s) =>
         pageDeployments(s, fleet, { deviceIds: ['device-77'] }, 'CHANGED_DESC', first, null),
       'deployments of devices': (s) =>
@@ -173,6 +179,10 @@ describe.each(stores)('reads on $name', (store) => {
     Object.assign(costs, {
       'a rollout': await rowsRead(
         (s) => pageDeployments(s, { of: 'rollout', keys: [spring] }, {}, 'CHANGED_DESC', first, null),
+        blind,
+      ),
+      'a rollout by NAME': await rowsRead(
+        (s) => pageDeployments(s, { of: 'rollout', keys: [spring] }, {}, 'NAME', first, null),
         blind,
       ),
       'a history': await rowsRead((s) => pageChanges(s, histories, {}, first, null), blind),

@@ -9,6 +9,7 @@ import { deploymentNames, deployments, duties } from '../../tables/schema.ts'
 import { d } from '../deployment-filter.ts'
 import { type DeploymentOrder, orders, type RunOrder, type Walk } from '../deployment-order.ts'
 
+const isThere = sql`${d.forgottenAt} is null`
 const cursor = sql`(select coalesce(max(${duties.cursor}), 0) from ${duties} where ${duties.name} = 'names')`
 
 /** `walked`: the entries that are read for those that match. Null: nearly all match, and a page reads until it is full. */
@@ -30,9 +31,14 @@ export function walkByName(
   const known: Select = (stretch) => sql`select ${d}.* from (${entries(stretch, most)}) as place
     cross join lateral (select ${d}.* from ${deployments} ${d} where ${d.key} = place.key offset 0) as ${d}
     where ${all([ofRollout, sql`${d.revision} <= ${cursor}`, ...matches])} limit ${stretch.limit}`
+  /**
+   * In the order of the index of rollouts, and with a limit that the planner does not know: otherwise it walks the whole fleet by name, to find the first few
+   * of many changed rows that it expects.
+   */
+  const sinceCursor = sql`select ${d}.* from ${deployments} ${d}
+    where ${all([ofRollout, sql`${d.revision} > ${cursor}`, isThere])} order by ${d.rolloutKey}, ${d.revision} limit (select null::bigint)`
   const changed: Select = (stretch) =>
-    sql`select ${d}.* from ${deployments} ${d}
-      where ${all([ofRollout, sql`${d.revision} > ${cursor}`, ...matches, ...within(orders[order], stretch)])} ${sorted(orders[order], stretch)}`
+    sql`select ${d}.* from (${sinceCursor}) as ${d} where ${all([...matches, ...within(orders[order], stretch)])} ${sorted(orders[order], stretch)}`
   return {
     select: (stretch) =>
       sql`select ${d}.* from ((${known(stretch)}) union all (${changed(stretch)})) as ${d} ${sorted(orders[order], stretch)}`,
