@@ -42,9 +42,8 @@ export async function presentDeployments(
   const rollouts = await rolloutsByKey(session, rolloutKeys, null)
   return subjects.map(({ key, deploymentId }) => {
     const row = rows.get(key)
-    const topic = `${prefix}/present/deployments/${encodeLevel(deploymentId)}/${nodeId('Deployment', key)}`
-    const isShown = row && row.forgottenAt === null && row.isCurrent && row.state !== 'REMOVED'
-    if (!isShown) return { topic, payload: '', isRetained: true }
+    const topic = deploymentTopic(prefix, { key, deploymentId })
+    if (!row || !isShown(row)) return { topic, payload: '', isRetained: true }
     const target = targets.get(row.targetKey)
     const rollout = rollouts.get(row.rolloutKey)
     const body = {
@@ -55,6 +54,12 @@ export async function presentDeployments(
     return { topic, payload: JSON.stringify(body), isRetained: true }
   })
 }
+
+const deploymentTopic = (prefix: string, { key, deploymentId }: DeploymentSubject): string =>
+  `${prefix}/present/deployments/${encodeLevel(deploymentId)}/${nodeId('Deployment', key)}`
+
+const isShown = ({ forgottenAt, isCurrent, state }: DeploymentRow): boolean =>
+  forgottenAt === null && isCurrent && state !== 'REMOVED'
 
 function described(row: DeploymentRow): object {
   return {
@@ -88,7 +93,7 @@ export async function presentRollouts(
   const counted =
     uncounted.length === 0 ? new Map() : await countDeployments(session, { of: 'rollout', keys: uncounted }, {}, null)
   return keys.map((key) => {
-    const topic = `${prefix}/present/rollouts/${nodeId('Rollout', key)}`
+    const topic = rolloutTopic(prefix, key)
     const row = rows.get(key)
     const counts: Readonly<Record<string, number>> = row?.counters
       ? stateCountsOf(row.counters)
@@ -97,6 +102,31 @@ export async function presentRollouts(
     const payload = row && total > 0 ? JSON.stringify({ ...nameOf(row), counts: { total, ...counts } }) : ''
     return { topic, payload, isRetained: true }
   })
+}
+
+const rolloutTopic = (prefix: string, key: number): string => `${prefix}/present/rollouts/${nodeId('Rollout', key)}`
+
+/** Those of the topics that have a retained message. */
+export async function shownTopics(
+  session: Session,
+  prefix: string,
+  topics: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const keys = (type: 'Deployment' | 'Rollout') => topics.flatMap((topic) => keyIn(type, topic) ?? [])
+  const deployments = await deploymentsByKey(session, keys('Deployment'), null)
+  const rollouts = await presentRollouts(session, prefix, keys('Rollout'))
+  return new Set([
+    ...[...deployments.values()].filter(isShown).map((row) => deploymentTopic(prefix, row)),
+    ...rollouts.filter(({ payload }) => payload !== '').map(({ topic }) => topic),
+  ])
+}
+
+/** The key in the last level of a topic, where it is the ID of that type. */
+function keyIn(type: string, topic: string): number | null {
+  const id = Buffer.from(topic.slice(topic.lastIndexOf('/') + 1), 'base64url').toString('latin1')
+  return id.startsWith(`${type}:`) && /^\d{1,15}$/.test(id.slice(type.length + 1))
+    ? Number(id.slice(type.length + 1))
+    : null
 }
 
 function nameOf({ key, kind, name, project, compositeApp, compositeAppVersion, provider }: RolloutRow): object {

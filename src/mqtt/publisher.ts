@@ -28,6 +28,7 @@ import {
   presentDeployments,
   presentRollouts,
   resetOf,
+  shownTopics,
 } from './present.ts'
 import { readRetained } from './retained.ts'
 
@@ -45,6 +46,8 @@ export interface PublisherOptions {
   readonly comparison?: number
   /** Milliseconds that the broker may pause while its retained messages are read. */
   readonly pause?: number
+  /** Topics that are withdrawn in one round because the fleet has nothing for them. */
+  readonly mostStrays?: number
 }
 
 export interface Publisher {
@@ -69,7 +72,7 @@ const duty = 'mqtt'
 const step = 500
 
 export function createPublisher(options: PublisherOptions): Publisher {
-  const { database, hub, open, prefix, scope, log, clock, comparison = 600_000, pause } = options
+  const { database, hub, open, prefix, scope, log, clock, comparison = 600_000, pause, mostStrays = 10_000 } = options
   const { session } = database
   const scoped = withScope(session, scope)
   const markerTopic = markerTopicOf(prefix)
@@ -115,9 +118,13 @@ export function createPublisher(options: PublisherOptions): Publisher {
 
   /** The revision that the broker's retained messages have reached. Null: it has none that can be continued. */
   async function readMarker(to: Link, head: LogHead): Promise<Revision | null> {
-    const found = await readRetained(to.connection, prefix, markerTopic, pause)
-    if (found === null) throw lost()
-    const { revision, epoch } = parseMarker(found.get(markerTopic) ?? '')
+    let found = ''
+    const take = async (part: ReadonlyMap<string, string>): Promise<boolean> => {
+      found = part.get(markerTopic) ?? found
+      return true
+    }
+    if (!(await readRetained(to.connection, { prefix, filter: markerTopic, take, pause }))) throw lost()
+    const { revision, epoch } = parseMarker(found)
     const isUsable =
       Number.isSafeInteger(revision) &&
       epoch === String(head.epochBase) &&
@@ -126,17 +133,37 @@ export function createPublisher(options: PublisherOptions): Publisher {
     return isUsable ? revision : null
   }
 
-  /** Publishes everything, and removes what the broker has beyond it. */
-  async function publishAll(to: Link): Promise<void> {
-    const found = await readRetained(to.connection, prefix, `${prefix}/present/#`, pause)
-    if (found === null) throw lost()
-    const strays = new Set(found.keys())
-    strays.delete(markerTopic)
-    const put = async (publications: readonly Publication[]): Promise<void> => {
-      const present = publications.filter(({ payload }) => payload !== '')
-      for (const { topic } of present) strays.delete(topic)
-      await publish(to, present)
+  /**
+   * Withdraws what the broker has beyond the fleet. Throws if that is more than `mostStrays`: the next round goes on with the rest, so memory is
+   * bounded, whatever a broker or another client has put there.
+   */
+  async function withdrawStrays(to: Link): Promise<void> {
+    const strays = new Set<string>()
+    const take = async (part: ReadonlyMap<string, string>): Promise<boolean> => {
+      const topics = [...part.keys()].filter((topic) => topic !== markerTopic)
+      const shown = await shownTopics(scoped, prefix, topics)
+      for (const topic of topics) if (!shown.has(topic)) strays.add(topic)
+      return strays.size < mostStrays
     }
+    if (!(await readRetained(to.connection, { prefix, filter: `${prefix}/present/#`, take, pause }))) throw lost()
+    for (const topic of strays) to.shown.add(topic)
+    await publish(
+      to,
+      [...strays].map((topic) => ({ topic, payload: '', isRetained: true })),
+    )
+    if (strays.size >= mostStrays)
+      throw new Error(
+        `the broker has ${mostStrays} or more retained messages below ${prefix}/present that are not of the fleet: they are withdrawn in parts`,
+      )
+  }
+
+  async function publishAll(to: Link): Promise<void> {
+    await withdrawStrays(to)
+    const put = (publications: readonly Publication[]): Promise<void> =>
+      publish(
+        to,
+        publications.filter(({ payload }) => payload !== ''),
+      )
     for (let keys = await keysAfter(session, 'deployments', 0, step); keys.length > 0; ) {
       const rows = await deploymentsByKey(scoped, keys, null)
       await put(await presentDeployments(scoped, prefix, [...rows.values()]))
@@ -146,11 +173,6 @@ export function createPublisher(options: PublisherOptions): Publisher {
       await put(await presentRollouts(scoped, prefix, keys))
       keys = await keysAfter(session, 'rollouts', keys.at(-1) ?? 0, step)
     }
-    for (const topic of strays) to.shown.add(topic)
-    await publish(
-      to,
-      [...strays].map((topic) => ({ topic, payload: '', isRetained: true })),
-    )
   }
 
   /** Returns the revision to continue from. */

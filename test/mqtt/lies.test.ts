@@ -27,8 +27,8 @@ function createLines() {
   return { lines, log }
 }
 
-function connectTo(broker: LyingBroker, { isLasting = true, log = createLines().log } = {}): Connection {
-  const options = { certificates: {}, isLasting, troubled: new Set<string>(), patience: 50 }
+function connectTo(broker: LyingBroker, { isLasting = true, log = createLines().log, patience = 50 } = {}): Connection {
+  const options = { certificates: {}, isLasting, troubled: new Set<string>(), patience }
   return openConnection({ ...config, url: broker.url }, 'in-0', log, options)
 }
 
@@ -207,6 +207,34 @@ describe.each(stores)('what a broker holds up on $name', (store) => {
     })
     await expect.poll(() => count(broker, 'connect'), { timeout: 20_000 }).toBeGreaterThan(1)
     expect(lines).toContain('the MQTT broker sends no retained messages: connecting again')
+    await publisher.stop()
+    await broker.stop()
+  })
+
+  it('is withdrawn in parts of bounded size, when the broker has retained more than the fleet has', async () => {
+    const strays = new Set(Array.from({ length: 2_600 }, (_, n) => `rollcall/present/deployments/d/${n}`))
+    /** Topics that were withdrawn between two readings. */
+    const parts: number[] = []
+    const broker = await startLyingBroker((packet, socket) => {
+      if (packet.cmd === 'subscribe' && packet.subscriptions.some(({ topic }) => topic.endsWith('#'))) {
+        for (const topic of strays)
+          broker.send(socket, { ...reportPacket(1), qos: 0, topic, retain: true, payload: '1' })
+        parts.push(0)
+      }
+      if (packet.cmd !== 'publish') return undefined
+      if (packet.topic.includes('/read/')) broker.send(socket, { ...packet, qos: 0 })
+      else if (packet.payload.length === 0 && strays.delete(packet.topic)) parts.push((parts.pop() ?? 0) + 1)
+      return undefined
+    })
+    const { lines, log } = createLines()
+    const publisher = createPublisher({
+      ...{ database, prefix: 'rollcall', scope: null, log, clock: Date.now, mostStrays: 1_000 },
+      hub: { onMove: () => () => undefined },
+      open: () => connectTo(broker, { isLasting: false, log, patience: 60_000 }),
+    })
+    await expect.poll(() => lines.at(-1), { timeout: 20_000 }).toMatch(/^the fleet is published by MQTT again/)
+    expect([strays.size, Math.max(...parts)]).toEqual([0, 1_000])
+    expect(lines.filter((line) => line.includes('was not published'))).toHaveLength(1)
     await publisher.stop()
     await broker.stop()
   })
