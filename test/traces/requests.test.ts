@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { createServer, get } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createClient } from 'graphql-ws'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { WebSocket } from 'ws'
-import { createMetrics } from '../../src/metrics.ts'
+import { createMetrics, type Metrics } from '../../src/metrics.ts'
 import { createRequestTraces } from '../../src/traces/requests.ts'
 import { unlisted } from '../auth/published.ts'
 import { type RunningApp, startApp } from '../support/app.ts'
@@ -159,6 +159,56 @@ describe.each(stores)('traces of requests on $name', (store) => {
   it('have only values that the table of access lists', () => {
     expect(unlisted(collector.spans)).toEqual([])
   })
+})
+
+describe('a collector that is killed and started again', () => {
+  it('delays no request and costs bounded memory, and each span is sent or counted as dropped', async () => {
+    const first = await startCollector()
+    const config = { url: `${first.url}/v1/traces`, headers: {}, service: 'plant', requests: 1 }
+    const [warned, metrics]: [unknown[], Metrics] = [[], createMetrics()]
+    const traces = createRequestTraces({
+      config,
+      metrics,
+      log: { warn: (...line: readonly unknown[]) => void warned.push(line) },
+    })
+    const server = createServer((_, response) => void response.end())
+    traces.watch(server)
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const figures = async () => {
+      const text = await metrics.print()
+      const figure = (outcome: string) =>
+        Number(new RegExp(`request_spans_total\\{outcome="${outcome}"\\} (\\d+)`).exec(text)?.[1] ?? 0)
+      return { sent: figure('sent'), dropped: figure('dropped') }
+    }
+    const ask = async (headers: Record<string, string> = {}) => expect((await fetch(url, { headers })).status).toBe(200)
+    await ask()
+    await expect.poll(figures, { timeout: 10_000 }).toEqual({ sent: 1, dropped: 0 })
+
+    await first.close()
+    // More than the 2,048 that wait and the 500 on the way.
+    const total = 3_000
+    for (let n = 0; n < total; n += 50) await Promise.all(Array.from({ length: 50 }, () => ask()))
+    await expect.poll(async () => (await figures()).dropped, { timeout: 20_000 }).toBeGreaterThanOrEqual(total - 2_548)
+    expect((await figures()).sent).toBe(1)
+
+    const second = await startCollector(Number(new URL(first.url).port))
+    onTestFinished(() => second.close())
+    const counted = async () => Object.values(await figures()).reduce((sum, count) => sum + count)
+    await expect.poll(counted, { timeout: 40_000 }).toBe(1 + total)
+    await ask({ traceparent: parentOf(1) })
+    await expect
+      .poll(() => second.spans.filter(({ traceId }) => traceId === traceOf(1)).length, { timeout: 20_000 })
+      .toBe(1)
+    await expect.poll(counted).toBe(total + 2)
+    expect((await figures()).sent).toBe(1 + second.spans.length)
+    expect(warned).toHaveLength(1)
+    await traces.stop()
+    await new Promise((resolve) => {
+      server.close(resolve)
+      server.closeAllConnections()
+    })
+  }, 120_000)
 })
 
 describe('a share of 0', () => {

@@ -182,6 +182,17 @@ describe.each(stores)('traces on $name', (store) => {
     expect(await ofKind('LIFECYCLE_ACTION_RECORDED', '')).toEqual([{ traceparent: parentOf(5) }])
   })
 
+  it('wait for a collector that is killed and started again', async () => {
+    const killed = collector
+    await killed.close()
+    for (const [index, state] of ['installing', 'installed'].entries())
+      await report(5, 300 + index * 10, state, { front: state })
+    collector = await startCollector(Number(new URL(killed.url).port))
+    await expect.poll(() => named('install web-5'), { timeout: 20_000 }).toHaveLength(1)
+    const ids = [...killed.spans, ...collector.spans].map(({ spanId }) => spanId)
+    expect(new Set(ids).size).toBe(ids.length)
+  })
+
   it('have only values that the table of access lists', () => {
     expect(unlisted(collector.spans)).toEqual([])
   })
