@@ -50,6 +50,29 @@ describe.each(stores)('the newest declaration on $name', (store) => {
     expect(await askAt(before)).toMatchObject({ ovens: null, fans: null })
   })
 
+  it('is that of the rollout which a deployment joins, and not of the one which it leaves', async () => {
+    const deployments = [{ deviceId: 'mover', deploymentId: 'mover' }]
+    const declareIn = (name: string, reason: string) =>
+      run(declare, { rollout: { name, project: `of-${name}` }, deployments, reason })
+    await declareIn('left', 'at first')
+    await declareIn('joined', 'moved')
+    const shown = 'newestDeclaration { reason } deploymentCounts { total }'
+    const found = await api().ask(
+      `{ left: rollout(key: { name: "left", project: "of-left" }) { ${shown} changes(last: 1) { nodes { kind } } }
+         joined: rollout(key: { name: "joined", project: "of-joined" }) { ${shown} } newestDeclaration { reason } }`,
+    )
+    expect(found).toEqual({
+      left: {
+        newestDeclaration: { reason: 'at first' },
+        deploymentCounts: { total: 0 },
+        // Readers of the whole fleet find the move among the changes.
+        changes: { nodes: [{ kind: 'DEPLOYMENT_REVISED' }] },
+      },
+      joined: { newestDeclaration: { reason: 'moved' }, deploymentCounts: { total: 1 } },
+      newestDeclaration: { reason: 'moved' },
+    })
+  })
+
   it('knows the authors of what was declared before that was recorded', async () => {
     await put('early', 'early', documentOf('1', 'a'), 'before the upgrade')
     const { session } = api().road.database

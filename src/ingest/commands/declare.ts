@@ -240,7 +240,10 @@ function* desireDocuments(work: UnitOfWork, declared: readonly OneDeclared[], { 
   }
 }
 
-/** Once for each rollout whose deployments the command has changed. */
+/**
+ * Once for each rollout whose deployments the command has changed. Not for a rollout that a deployment leaves: the rollout that it joins may be in
+ * another project, and readers of the former project must not see who declared something there, or why.
+ */
 function recordAuthor(work: UnitOfWork, declared: readonly OneDeclared[], cause: Cause, before: Revision): void {
   const newest = new Map<number, Revision>()
   for (const { key } of declared) {

@@ -33,7 +33,7 @@ builder.objectField(Rollout, 'newestDeclaration', (t) =>
   t.field({
     type: Declaration,
     nullable: true,
-    description: `The newest declaration of its deployments. ${nulls}`,
+    description: `The newest declaration of its deployments. One that only takes deployments away from it does not count: it is that of the rollout that they join. ${nulls}`,
     resolve: async ({ key, asOf }, _, { reader }) => {
       const found = await (await reader()).newestDeclaration(key, asOf)
       return found ? { ...found, asOf } : null
