@@ -88,7 +88,7 @@ export const chosenTime = computed(() => {
 })
 
 /** Pages that show the present only. */
-const presentPages: readonly (string | undefined)[] = ['rollouts', 'devices', 'feed', 'setup']
+const presentPages: readonly (string | undefined)[] = ['feed', 'setup']
 
 /** The past time that this page shows. */
 export const at = computed(() => (presentPages.includes(route.value.path[0]) ? null : chosenTime.value))

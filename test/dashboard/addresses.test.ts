@@ -63,10 +63,10 @@ describe.runIf(findChromium())('an address of the dashboard', () => {
 
   it('of a page without a past says so, and keeps the time for the others', async () => {
     const at = new Date(Date.now() - 5 * minute).toISOString()
-    const { page } = await visit(`devices?at=${at}`)
+    const { page } = await visit(`feed?at=${at}`)
     await page.getByText('This page has no past. It shows the present.').waitFor()
     await page.getByText('Live', { exact: true }).waitFor()
-    await page.getByRole('link', { name: 'edge-1' }).click()
+    await page.getByRole('link', { name: 'Devices' }).click()
     await page.getByText('Showing the state at').waitFor()
   })
 

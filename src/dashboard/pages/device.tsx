@@ -4,10 +4,10 @@ import { graphql } from '../data/graphql.ts'
 import { plural } from '../data/labels.ts'
 import { formatAge, formatFull, formatSpan, now } from '../data/time.ts'
 import { useLiveAnswer } from '../data/use-query.ts'
-import { at, href } from '../route.ts'
+import { at, href, moment } from '../route.ts'
 import { ChangeLine, changeFragment } from '../widgets/change-line.tsx'
 import { CountsBar } from '../widgets/counts-bar.tsx'
-import { Deviations, deviationsFragment } from '../widgets/deviations.tsx'
+import { Deviations } from '../widgets/deviations.tsx'
 import { ErrorMessage } from '../widgets/error-message.tsx'
 import { DeviceTable, deviceFragment, LastHeard } from '../widgets/lists/device-table.tsx'
 import { Manifests } from '../widgets/manifests.tsx'
@@ -16,22 +16,25 @@ import { FilteredDeployments } from './deployments.tsx'
 
 const deviceDocument = graphql(
   `
-    query Device($deviceId: String!) {
+    query Device($deviceId: String!, $asOf: DateTime, $until: DateTime, $isPresent: Boolean!) {
       revision
-      device(deviceId: $deviceId) {
+      device(deviceId: $deviceId, asOf: $asOf) {
         ...DeviceRow
-        ...Deviations
+        deviations @include(if: $isPresent) { kind count lastAt example }
         retirement { at reason replacedBy { deviceId name } }
-        expectedInterval manifestVersion repository onboardedAt
-        capabilities { vendor modelNumber serialNumber reportedAt document }
-        manifestHistory(first: 100) { totalCount nodes { version at caller reason changes { deploymentId digest } } }
+        expectedInterval
+        manifestVersion @include(if: $isPresent)
+        repository @include(if: $isPresent)
+        onboardedAt @include(if: $isPresent)
+        capabilities @include(if: $isPresent) { vendor modelNumber serialNumber reportedAt document }
+        manifestHistory(first: 100) @include(if: $isPresent) { totalCount nodes { version at caller reason changes { deploymentId digest } } }
         children(first: 100) { totalCount nodes { ...DeviceRow } }
         retiredChildren: children(first: 100, filter: { retired: true }) { totalCount nodes { ...DeviceRow } }
       }
-      changes(filter: { deviceIds: [$deviceId] }, last: 20) { nodes { ...Line } }
+      changes(filter: { deviceIds: [$deviceId], before: $until }, last: 20) { nodes { ...Line } }
     }
   `,
-  [deviceFragment, deviationsFragment, changeFragment],
+  [deviceFragment, changeFragment],
 )
 
 interface RetiredProps {
@@ -45,7 +48,7 @@ interface RetiredProps {
 function Retired({ retirement: { at, reason, replacedBy } }: RetiredProps) {
   return (
     <p class="note" role="status">
-      <strong>Retired</strong> <time title={formatFull(at)}>{formatAge(at, now.value)}</time>: {reason}.{' '}
+      <strong>Retired</strong> <time title={formatFull(at)}>{formatAge(at, moment.value)}</time>: {reason}.{' '}
       {replacedBy && (
         <>
           Replaced by <a href={href(['device', replacedBy.deviceId])}>{replacedBy.name}</a>.{' '}
@@ -56,8 +59,17 @@ function Retired({ retirement: { at, reason, replacedBy } }: RetiredProps) {
   )
 }
 
+/** The state at a time includes the changes of its millisecond. */
+const justAfter = (time: string): string => new Date(Date.parse(time) + 1).toISOString()
+
 export function DevicePage({ steps: [deviceId = ''] }: { readonly steps: readonly string[] }) {
-  const { data, error } = useLiveAnswer(deviceDocument, { deviceId }, { deviceIds: [deviceId] })
+  const asOf = at.value
+  const isPresent = asOf === null
+  const { data, error } = useLiveAnswer(
+    deviceDocument,
+    { deviceId, asOf, until: asOf && justAfter(asOf), isPresent },
+    isPresent ? { deviceIds: [deviceId] } : null,
+  )
   const isRetired = Boolean(data?.device?.retirement)
   const scope = useMemo(
     () => ({ deviceIds: [deviceId], ...(isRetired ? { retired: true } : {}) }),
@@ -66,13 +78,20 @@ export function DevicePage({ steps: [deviceId = ''] }: { readonly steps: readonl
   if (error && !data) return <ErrorMessage error={error} />
   if (!data) return <h1 aria-busy="true">{deviceId}</h1>
   const { device } = data
+  const manifests = device?.manifestHistory
   if (!device)
     return (
       <>
         <h1>{deviceId}</h1>
-        <p>
-          This device is not registered and has not reported. It appears here after its registration or first report.
-        </p>
+        {isPresent ? (
+          <p>
+            This device is not registered and has not reported. It appears here after its registration or first report.
+          </p>
+        ) : (
+          <p>
+            This device does not exist at this time. <a href={href(['devices'])}>All devices</a>
+          </p>
+        )}
       </>
     )
   return (
@@ -140,7 +159,7 @@ export function DevicePage({ steps: [deviceId = ''] }: { readonly steps: readonl
               </dd>
             </div>
           )}
-          {(device.manifestHistory.totalCount > 0 || device.manifestVersion === null) && (
+          {manifests && (manifests.totalCount > 0 || device.manifestVersion === null) && (
             <div>
               <dt>Manifest version</dt>
               <dd class="number">{device.manifestVersion ?? 'fetched by its gateway'}</dd>
@@ -157,7 +176,12 @@ export function DevicePage({ steps: [deviceId = ''] }: { readonly steps: readonl
         </dl>
         <CountsBar counts={device.deploymentCounts} label="Deployments by state" />
       </section>
-      {at.value && <p class="note">Device details show the present. Only the deployments show the past.</p>}
+      {!isPresent && (
+        <p class="note">
+          The name, labels, registration and heartbeat are those of now. The manifest, the capabilities and the
+          deviations are shown for the present only.
+        </p>
+      )}
       {device.children.totalCount > 0 && (
         <>
           <h2>{plural(device.children.totalCount, 'child device')}</h2>
@@ -172,15 +196,15 @@ export function DevicePage({ steps: [deviceId = ''] }: { readonly steps: readonl
       )}
       <h2>{isRetired ? 'Closed deployments' : 'Deployments'}</h2>
       <FilteredDeployments scope={scope} label="Deployments of this device" />
-      {device.manifestHistory.totalCount > 0 && (
+      {manifests && manifests.totalCount > 0 && (
         <Manifests
           deviceId={deviceId}
-          manifests={device.manifestHistory.nodes}
-          total={device.manifestHistory.totalCount}
-          repository={device.repository}
+          manifests={manifests.nodes}
+          total={manifests.totalCount}
+          repository={device.repository ?? null}
         />
       )}
-      <Deviations deviations={device.deviations} />
+      <Deviations deviations={device.deviations ?? []} />
       {device.capabilities && (
         <section class="panel" aria-labelledby="capabilities">
           <h2 id="capabilities">

@@ -7,6 +7,7 @@ import { graphql, type VariablesOf } from '../data/graphql.ts'
 import { type Connectivity, connectivityWords, expectedOf, plural } from '../data/labels.ts'
 import { now } from '../data/time.ts'
 import { useLiveAnswer } from '../data/use-query.ts'
+import { at } from '../route.ts'
 import { ErrorMessage } from '../widgets/error-message.tsx'
 import { Choice, Pager, parseLabel, SearchField, Toggle, useFilters } from '../widgets/filters.tsx'
 import { type DeviceRow, DeviceTable, deviceFragment } from '../widgets/lists/device-table.tsx'
@@ -16,9 +17,9 @@ import { FirstReport } from '../widgets/setup/first-report.tsx'
 
 const devicesDocument = graphql(
   `
-    query Devices($filter: DeviceFilter, $orderBy: TargetOrder, $after: String) {
+    query Devices($filter: DeviceFilter, $orderBy: TargetOrder, $after: String, $asOf: DateTime) {
       revision
-      devices(filter: $filter, orderBy: $orderBy, first: 50, after: $after) { totalCount nodes { ...DeviceRow } pageInfo { hasNextPage endCursor } }
+      devices(filter: $filter, orderBy: $orderBy, first: 50, after: $after, asOf: $asOf) { totalCount nodes { ...DeviceRow } pageInfo { hasNextPage endCursor } }
     }
   `,
   [deviceFragment],
@@ -32,6 +33,8 @@ const orders: Readonly<Record<string, readonly [string, Order]>> = {
   heard: ['Last heard', { field: 'LAST_HEARD', direction: 'DESC' }],
   connectivity: ['Connectivity', { field: 'CONNECTIVITY', direction: 'DESC' }],
 }
+
+const pastOrders = Object.fromEntries(Object.entries(orders).filter(([, [, { field }]]) => field !== 'LAST_HEARD'))
 
 /** Minutes of silence. */
 const silences: Readonly<Record<string, string>> = {
@@ -47,7 +50,9 @@ const minute = 60_000
 export function DevicesPage() {
   const { text, many, one, isSet, set } = useFilters()
   const isRetired = isSet('retired')
-  const silence = one('silent')
+  const asOf = at.value
+  // Contacts make no revisions, so the past does not have them.
+  const silence = asOf === null ? one('silent') : null
   const connectivity = many('connectivity', Object.keys(connectivityWords) as Connectivity[])
   const search = text().trim()
   const label = parseLabel(one('label'))
@@ -62,11 +67,13 @@ export function DevicesPage() {
       ? { lastHeardBefore: new Date((Math.floor(now.value / minute) - Number(silence)) * minute).toISOString() }
       : {}),
   }
+  const shownOrders = asOf === null ? orders : pastOrders
   const order = one('order') ?? ''
-  const [, orderBy = null] = orders[order] ?? []
+  const [, orderBy = null] = shownOrders[order] ?? []
   const after = one('after')
-  const selection = useSelection(true)
-  const { data, error } = useLiveAnswer(devicesDocument, { filter, orderBy, after }, {})
+  const selection = useSelection(asOf === null)
+  const variables = { filter, orderBy, after, asOf }
+  const { data, error } = useLiveAnswer(devicesDocument, variables, asOf === null ? {} : null)
   return (
     <>
       <h1>Devices</h1>
@@ -77,23 +84,28 @@ export function DevicesPage() {
         <Toggle name="failing">Failing</Toggle>
         <Toggle name="retired">Retired</Toggle>
         <div class="orders">
-          <label class="order">
-            <span>Heard</span>
-            <select value={silence ?? ''} onChange={(event) => set({ silent: event.currentTarget.value, after: null })}>
-              {Object.entries(silences).map(([value, word]) => (
-                <option key={value} value={value}>
-                  {word}
-                </option>
-              ))}
-            </select>
-          </label>
+          {asOf === null && (
+            <label class="order">
+              <span>Heard</span>
+              <select
+                value={silence ?? ''}
+                onChange={(event) => set({ silent: event.currentTarget.value, after: null })}
+              >
+                {Object.entries(silences).map(([value, word]) => (
+                  <option key={value} value={value}>
+                    {word}
+                  </option>
+                ))}
+              </select>
+            </label>
+          )}
           <label class="order">
             <span>Order</span>
             <select
-              value={order in orders ? order : 'name'}
+              value={order in shownOrders ? order : 'name'}
               onChange={(event) => set({ order: event.currentTarget.value, after: null })}
             >
-              {Object.entries(orders).map(([value, [word]]) => (
+              {Object.entries(shownOrders).map(([value, [word]]) => (
                 <option key={value} value={value}>
                   {word}
                 </option>
@@ -103,15 +115,14 @@ export function DevicesPage() {
         </div>
       </div>
       {error && <ErrorMessage error={error} />}
+      {asOf !== null && <p class="note">Names, labels and registrations are those of now.</p>}
       <div class="table-bar">
         <p class="muted number" role="status">
           {data ? plural(data.devices.totalCount, 'device') : 'Loading…'}
         </p>
         <ExportButtons
           name="devices"
-          pages={() =>
-            readPages(async (next) => (await ask(devicesDocument, { filter, orderBy, after: next })).devices)
-          }
+          pages={() => readPages(async (next) => (await ask(devicesDocument, { ...variables, after: next })).devices)}
           columns={columns}
         />
       </div>
@@ -122,7 +133,13 @@ export function DevicesPage() {
       />
       <DeviceTable devices={data?.devices.nodes ?? []} label="Devices" selection={selection} />
       {data?.devices.nodes.length === 0 &&
-        (Object.keys(filter).length > 0 ? <p class="empty">No devices match these filters.</p> : <FirstReport />)}
+        (Object.keys(filter).length > 0 ? (
+          <p class="empty">No devices match these filters.</p>
+        ) : asOf === null ? (
+          <FirstReport />
+        ) : (
+          <p class="empty">No devices at this time.</p>
+        ))}
       <Pager page={data?.devices.pageInfo} />
     </>
   )

@@ -5,7 +5,7 @@ import { type Columns, readPages } from '../data/export.ts'
 import { type FragmentOf, graphql, type VariablesOf } from '../data/graphql.ts'
 import { expectedOf, formatNumber, formatStatus, plural } from '../data/labels.ts'
 import { useLiveAnswer } from '../data/use-query.ts'
-import { href } from '../route.ts'
+import { at, href } from '../route.ts'
 import { CountsBar } from '../widgets/counts-bar.tsx'
 import { ErrorMessage } from '../widgets/error-message.tsx'
 import { Choice, Pager, SearchField, useFilters } from '../widgets/filters.tsx'
@@ -19,7 +19,7 @@ import { StateMark } from '../widgets/state-mark.tsx'
 export const rolloutFragment = graphql(
   `
     fragment RolloutSummary on Rollout {
-      id name kind project state status compositeApp compositeAppVersion
+      id presentId name kind project state status compositeApp compositeAppVersion
       deploymentCounts { ...Counts }
       broken: deploymentCounts(filter: { states: [INSTALLED], readiness: [FAILED, PENDING] }) { total }
       stalled: deploymentCounts(filter: { stalled: true }) { total }
@@ -33,11 +33,11 @@ export type RolloutSummary = FragmentOf<typeof rolloutFragment>
 
 const rolloutsDocument = graphql(
   `
-    query Rollouts($filter: RolloutFilter, $after: String, $isPlain: Boolean!) {
+    query Rollouts($filter: RolloutFilter, $after: String, $asOf: DateTime, $isPlain: Boolean!, $isCounted: Boolean!) {
       revision
-      rollouts(filter: $filter, first: 25, after: $after) { totalCount nodes { ...RolloutSummary } pageInfo { hasNextPage endCursor } }
-      undeclared: rollouts(filter: { kinds: [MARGO_DEPLOYMENT] }, first: 0) @include(if: $isPlain) { totalCount }
-      applications: deploymentGroups(by: APPLICATION, first: 50) @include(if: $isPlain) { ...GroupLines }
+      rollouts(filter: $filter, first: 25, after: $after, asOf: $asOf) { totalCount nodes { ...RolloutSummary } pageInfo { hasNextPage endCursor } }
+      undeclared: rollouts(filter: { kinds: [MARGO_DEPLOYMENT] }, first: 0) @include(if: $isCounted) { totalCount }
+      applications: deploymentGroups(by: APPLICATION, first: 50, asOf: $asOf) @include(if: $isPlain) { ...GroupLines }
     }
   `,
   [rolloutFragment, groupsFragment],
@@ -66,7 +66,11 @@ export function RolloutsPage() {
   const isPlain = kinds.length === 0 && search === ''
   const filter = { ...(isPlain ? { kinds: [...namedKinds] } : kinds.length > 0 ? { kinds } : {}), text: search || null }
   const after = one('after')
-  const { data, error } = useLiveAnswer(rolloutsDocument, { filter, after, isPlain }, {})
+  const asOf = at.value
+  const isPresent = asOf === null
+  // In the past, their number would be found from all deployments that have changed since.
+  const variables = { filter, after, asOf, isPlain, isCounted: isPlain && isPresent }
+  const { data, error } = useLiveAnswer(rolloutsDocument, variables, isPresent ? {} : null)
   const undeclared = data?.undeclared?.totalCount ?? 0
   const isEmpty = data?.rollouts.totalCount === 0
   return (
@@ -80,17 +84,22 @@ export function RolloutsPage() {
       <div class="table-bar">
         <p class="muted number" role="status">
           {data ? plural(data.rollouts.totalCount, 'rollout') : 'Loading…'}
-          {undeclared > 0 && (
+          {(undeclared > 0 || (isPlain && !isPresent)) && (
             <>
               {' '}
-              <a href={href(['rollouts'], { kind: 'MARGO_DEPLOYMENT' })}>and {formatNumber(undeclared)} undeclared</a>
+              <a href={href(['rollouts'], { kind: 'MARGO_DEPLOYMENT' })}>
+                and {isPresent ? `${formatNumber(undeclared)} undeclared` : 'those undeclared'}
+              </a>
             </>
           )}
         </p>
         <ExportButtons
           name="rollouts"
           pages={() =>
-            readPages(async (next) => (await ask(rolloutsDocument, { filter, after: next, isPlain: false })).rollouts)
+            readPages(
+              async (next) =>
+                (await ask(rolloutsDocument, { ...variables, after: next, isPlain: false, isCounted: false })).rollouts,
+            )
           }
           columns={columns}
         />
@@ -104,8 +113,11 @@ export function RolloutsPage() {
           ))}
         </ul>
       )}
-      {isEmpty && undeclared > 0 && data.applications && <Applications of={data.applications} />}
-      {isEmpty && undeclared === 0 && isPlain && <FirstRollout />}
+      {isEmpty && data.applications && data.applications.totalCount > 0 && <Applications of={data.applications} />}
+      {isEmpty && isPlain && isPresent && undeclared === 0 && <FirstRollout />}
+      {isEmpty && isPlain && !isPresent && data.applications?.totalCount === 0 && (
+        <p class="empty">No rollouts at this time.</p>
+      )}
       {isEmpty && !isPlain && <p class="empty">No rollouts match these filters.</p>}
       <Pager page={data?.rollouts.pageInfo} />
     </>
@@ -152,7 +164,7 @@ export function RolloutLine({ rollout }: { readonly rollout: RolloutSummary }) {
   const hasFailed = hasFailedRun(rollout)
   return (
     <div class="rollout-line">
-      <a href={href(['rollout', rollout.id])}>
+      <a href={href(['rollout', rollout.presentId])}>
         <Name>{rollout.name}</Name>
       </a>
       <small class="muted kind">{[rolloutKinds[rollout.kind], rollout.project].filter(Boolean).join(' · ')}</small>

@@ -1,13 +1,6 @@
 /** How a device's reports deviate from the Margo specification, and what its agent must send instead. */
-import { type FragmentOf, graphql } from '../data/graphql.ts'
 import { plural } from '../data/labels.ts'
 import { formatAge, formatFull, now } from '../data/time.ts'
-
-export const deviationsFragment = graphql(`
-  fragment Deviations on Device {
-    deviations { kind count lastAt example }
-  }
-`)
 
 const advice = {
   FAILED_WITHOUT_ERROR: 'FAILED without an error code and message. Send both with each failed deployment or component.',
@@ -19,7 +12,16 @@ const advice = {
     'The kind of the report is unknown, and the report was refused. Send DeploymentStatusManifest, or no kind.',
 } as const
 
-export function Deviations({ deviations }: FragmentOf<typeof deviationsFragment>) {
+interface DeviationsProps {
+  readonly deviations: readonly {
+    readonly kind: keyof typeof advice
+    readonly count: number
+    readonly lastAt: string
+    readonly example: string | null
+  }[]
+}
+
+export function Deviations({ deviations }: DeviationsProps) {
   if (deviations.length === 0) return null
   return (
     <section class="panel" aria-labelledby="deviations">

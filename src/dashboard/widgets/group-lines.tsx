@@ -11,7 +11,7 @@ import { StateMark } from './state-mark.tsx'
 export const groupsFragment = graphql(`
   fragment GroupLines on DeploymentGroupConnection {
     totalCount
-    nodes { key rollout { id name } counts { total pending installing installed failed removing removed } }
+    nodes { key rollout { presentId name } counts { total pending installing installed failed removing removed } }
   }
 `)
 
@@ -24,7 +24,7 @@ export function GroupLines({ of: { nodes, totalCount } }: { readonly of: Fragmen
             <a
               href={
                 rollout
-                  ? href(['rollout', rollout.id])
+                  ? href(['rollout', rollout.presentId])
                   : href(['deployments'], { group: writeGroup({ by: 'APPLICATION', key }) })
               }
             >

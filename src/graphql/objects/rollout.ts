@@ -11,7 +11,7 @@ import { countsOf, DeploymentCounts, loadCounts } from './counts.ts'
 import { DeploymentConnection, deploymentListArgs, deploymentsOf } from './deployment-list.ts'
 import { DeploymentGroupConnection, groupArgs, groupsOf } from './groups/group.ts'
 import { Node } from './interfaces.ts'
-import { decodeNodeId } from './node.ts'
+import { decodeNodeId, encodeNodeId } from './node.ts'
 import { pastArgs, resolvePastArgs } from './past.ts'
 import { LifecycleAction, Rollout, RolloutInstance } from './refs.ts'
 import { resourceFields } from './resource.ts'
@@ -32,6 +32,10 @@ Rollout.implement({
     'An intent to run an application on many targets. Undeclared deployments with the same deployment ID form a rollout too.',
   interfaces: [Node],
   fields: (t) => ({
+    presentId: t.id({
+      description: 'The node ID of the rollout in its present state: `id`, unless this object is of the past.',
+      resolve: ({ key }) => encodeNodeId('Rollout', key, null),
+    }),
     kind: t.expose('kind', { type: RolloutKindEnum, description: 'The origin of the rollout.' }),
     name: t.exposeString('name', {
       description:

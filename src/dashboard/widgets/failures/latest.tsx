@@ -11,7 +11,7 @@ import { at, href, moment } from '../../route.ts'
 import { Name } from '../name.tsx'
 
 export const declarationFragment = graphql(
-  `fragment Declared on Declaration { declaredAt declaredBy reason rollout { id name } }`,
+  `fragment Declared on Declaration { declaredAt declaredBy reason rollout { presentId name } }`,
 )
 
 /**
@@ -21,10 +21,10 @@ export const declarationFragment = graphql(
 const latestDocument = graphql(`
   query Latest($asOf: DateTime, $rolloutIds: [ID!]) {
     released: changes(filter: { kinds: [DEPLOYMENT_REVISED], rolloutIds: $rolloutIds, before: $asOf }, last: 20) {
-      nodes { at ... on DeploymentRevised { application applicationVersion fromApplicationVersion rollout { id name } } }
+      nodes { at ... on DeploymentRevised { application applicationVersion fromApplicationVersion rollout { presentId name } } }
     }
     acted: changes(filter: { kinds: [LIFECYCLE_ACTION_RECORDED], rolloutIds: $rolloutIds, before: $asOf }, last: 1) {
-      nodes { at ... on LifecycleActionRecorded { action { state actor } rollout { id name } } }
+      nodes { at ... on LifecycleActionRecorded { action { state actor } rollout { presentId name } } }
     }
   }
 `)
@@ -97,7 +97,7 @@ export function Latest({ declaration, rolloutIds, hasActions }: LatestProps) {
 interface LineProps {
   readonly word: string
   readonly at: string | undefined
-  readonly rollout: { readonly id: string; readonly name: string } | false | null | undefined
+  readonly rollout: { readonly presentId: string; readonly name: string } | false | null | undefined
   /** Shown without a time. */
   readonly otherwise: string
   readonly children: ComponentChildren
@@ -114,7 +114,7 @@ const Line = ({ word, at, rollout, otherwise, children }: LineProps) => (
       </time>
     )}
     {rollout && (
-      <a href={href(['rollout', rollout.id])}>
+      <a href={href(['rollout', rollout.presentId])}>
         <Name>{rollout.name}</Name>
       </a>
     )}

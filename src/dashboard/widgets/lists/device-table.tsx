@@ -2,7 +2,7 @@
 import { type FragmentOf, graphql } from '../../data/graphql.ts'
 import { expectedOf, formatNumber } from '../../data/labels.ts'
 import { formatAge, formatFull, now } from '../../data/time.ts'
-import { href } from '../../route.ts'
+import { at, href } from '../../route.ts'
 import { CountsBar } from '../counts-bar.tsx'
 import { Name } from '../name.tsx'
 import { countsFragment } from '../standing.tsx'
@@ -57,8 +57,9 @@ interface LastHeardProps {
   }
 }
 
-/** Devices behind a gateway are heard through it. */
+/** Devices behind a gateway are heard through it. Contacts make no revisions, so the past does not have them. */
 export function LastHeard({ device: { lastHeardAt, parent } }: LastHeardProps) {
+  if (at.value !== null) return <span class="muted">not recorded</span>
   const time = lastHeardAt ?? parent?.lastHeardAt ?? null
   if (time === null) return <span class="muted">never</span>
   return (
