@@ -2,6 +2,7 @@ import { totalmem } from 'node:os'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { fastFolder } from './test/support/fast-folder.ts'
+import { writeResults } from './test/support/results.ts'
 import { SlowestFirst } from './test/support/slowest-first.ts'
 
 // Compiled modules, and TypeScript without its types, for the workers and for every process that a test starts.
@@ -10,6 +11,8 @@ process.env.TMPDIR = fastFolder()
 // Freed memory stays in each arena of malloc. A worker with few arenas is smaller, so the kernel copies less for each process that it starts.
 process.env.MALLOC_ARENA_MAX ??= '2'
 
+const results = process.env.ROLLCALL_TEST_RESULTS
+
 export default defineConfig({
   // As Node itself resolves: otherwise the tests' graphql is not the one that Yoga and Pothos load.
   ssr: { resolve: { conditions: ['module-sync', 'node'] } },
@@ -17,6 +20,7 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     exclude: ['test/bench/**', '**/node_modules/**'],
     globalSetup: ['test/support/global-setup.ts'],
+    ...(results && { reporters: ['default', writeResults(results)] }),
     setupFiles: ['test/support/properties.ts'],
     pool: 'forks',
     // One worker process runs many files: importing the server anew for each takes longer than most of them. No module here keeps state

@@ -1,17 +1,25 @@
 /**
- * `summary.mjs <failed steps> <vitest's json> [<json of the second run of what failed>]` says what was tested, and fails
- * unless all of it passed on both stores. `summary.mjs --failed-files <json>` prints the files to run again.
+ * `summary.mjs <failed steps> <results> [<results of the second run of what failed>]` says what was tested, and fails unless all of it passed
+ * on both stores. `summary.mjs --failed-files <results>` prints the files to run again. Results are lines of JSON, see test/support/results.ts.
  */
 import { existsSync, readFileSync } from 'node:fs'
 
+/** @returns {{ began?: string, file?: string, status?: string, success?: boolean, tests?: { title: string, status: string }[] }[]} */
+function readLines(path = '') {
+  if (!existsSync(path)) return []
+  const lines = readFileSync(path, 'utf8').split('\n')
+  // What follows the last line break is a line that was cut off.
+  return lines.slice(0, -1).map((line) => JSON.parse(line))
+}
+
 /** @returns {{ file: string, status: string, tests: { file: string, title: string, status: string }[] }[]} */
 function readFiles(path = '') {
-  if (!existsSync(path)) return []
-  return JSON.parse(readFileSync(path, 'utf8')).testResults.map(({ name: file, status, assertionResults }) => {
-    const tests = assertionResults.map((test) => ({ file, title: test.fullName, status: test.status }))
+  return readLines(path).flatMap(({ file, status = '', tests: found = [] }) => {
+    if (file === undefined) return []
+    const tests = found.map((test) => ({ file, ...test }))
     // A file that could not be loaded, or whose hooks failed, has no failed test to show for it.
     const isBroken = status === 'failed' && tests.every((test) => test.status !== 'failed')
-    return { file, status, tests: isBroken ? [...tests, { file, title: file, status: 'failed' }] : tests }
+    return [{ file, status, tests: isBroken ? [...tests, { file, title: file, status: 'failed' }] : tests }]
   })
 }
 
@@ -32,6 +40,12 @@ if (first === '--failed-files') {
   const problems = failed.map(({ title }) => `failed: ${title}`)
   if (passed.length === 0) problems.push('no test ran')
   if (!passed.some(({ title }) => title.includes('PostgreSQL'))) problems.push('PostgreSQL was not tested')
+  const lines = readLines(path)
+  if (!lines.some(({ success }) => success !== undefined)) {
+    const ended = new Set(runs.map(({ file }) => file))
+    const open = lines.flatMap(({ began }) => (began === undefined || ended.has(began) ? [] : began))
+    problems.push(`the suite did not end${open.length > 0 ? `, it was in ${open.join(' ')}` : ''}`)
+  }
   if (Number(first) > 0) problems.push(`${first} of the steps above failed`)
 
   for (const problem of problems) console.log(problem)
