@@ -1,9 +1,10 @@
 /** Every page while reports pour in: nothing moves, nothing is cut, and each number was the API's at one revision. */
 import type { Page } from 'playwright-core'
-import { beforeAll, describe, expect, it } from 'vitest'
-import { findChromium } from '../support/browser.ts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { findChromium, type OpenPage } from '../support/browser.ts'
 import { declare, documentOf } from '../support/desired.ts'
 import { type Emco, newContext, newGroup, shownDeployment } from '../support/emco.ts'
+import { type Answer, answersAt, cards } from './cards.ts'
 import { send, shifts, useDashboard, watchShifts } from './harness.ts'
 
 const fleet = Array.from({ length: 12 }, (_, index) => ({ deviceId: `oven-${index}`, deploymentId: `vision-${index}` }))
@@ -11,7 +12,7 @@ const states = ['installing', 'failed', 'installed', 'pending'] as const
 
 // Skipped only where there is no browser; ROLLCALL_REQUIRE_CHROMIUM=1 turns its absence into a failure.
 describe.runIf(findChromium())('every page of the dashboard', () => {
-  const { server, visit } = useDashboard()
+  const { server, open, visit } = useDashboard()
   let emco: Emco
   const context = newContext()
   /** Identifiers that addresses contain. */
@@ -145,50 +146,33 @@ describe.runIf(findChromium())('every page of the dashboard', () => {
     for (const part of ['.version', '.when', '.where', '.state']) expect(await row.locator(part).isVisible()).toBe(true)
   })
 
-  it.each(cards)('shows at /%s only what the API answered at one revision: %s', async (address, part, expected) => {
-    const selector = part.replace('ROLLOUT', encodeURIComponent(ids.ROLLOUT ?? ''))
-    const { page } = await visit(addressOf(address))
-    await page.locator(selector).filter({ hasNotText: 'Loading…' }).first().waitFor()
-    const first = Number((await server().query('{ revision }')).revision)
-    await page.evaluate((selector) => {
-      const shown = new Set<string>()
-      const look = (): void => {
-        const element = document.querySelector(selector)
-        const text = element?.getAttribute('aria-label') ?? element?.textContent ?? ''
-        // A Set keeps the order of additions: the last is what is shown now.
-        shown.delete(text)
-        shown.add(text)
-        requestAnimationFrame(look)
+  /** Each page is open once, and all watch the same reports. */
+  describe('shows only what the API answered at one revision', () => {
+    const opened = new Map<string, OpenPage>()
+    let answers: readonly Answer[] = []
+    const selectorOf = (part: string): string => part.replace('ROLLOUT', encodeURIComponent(ids.ROLLOUT ?? ''))
+    const pageOf = (address: string): Page => opened.get(address)?.page ?? expect.unreachable()
+    beforeAll(async () => {
+      for (const [address, part] of cards) {
+        const selector = selectorOf(part)
+        if (!opened.has(address)) opened.set(address, await open(addressOf(address)))
+        await pageOf(address).locator(selector).filter({ hasNotText: 'Loading…' }).first().waitFor()
       }
-      requestAnimationFrame(look)
-      Object.assign(globalThis, { shown })
-    }, selector)
-    await pour(4)
-    const last = Number((await server().query('{ revision }')).revision)
-    const answers = await answersAt(first, last)
-    const possible = new Set(answers.map(expected))
-    await expect.poll(async () => (await shown(page)).at(-1)).toBe(expected(answers.at(-1) as Answer))
-    expect((await shown(page)).filter((text) => text !== '' && !possible.has(text))).toEqual([])
+      const first = Number((await server().query('{ revision }')).revision)
+      for (const [address, part] of cards) await watchText(pageOf(address), selectorOf(part))
+      await pour(4)
+      answers = await answersAt(server(), ids.ROLLOUT, first, Number((await server().query('{ revision }')).revision))
+    })
+    afterAll(() => Promise.all([...opened.values()].map(({ close }) => close())))
+
+    it.each(cards)('at /%s: %s', async (address, part, expected) => {
+      const texts = () => shown(pageOf(address), selectorOf(part))
+      const possible = new Set(answers.map(expected))
+      await expect.poll(async () => (await texts()).at(-1)).toBe(expected(answers.at(-1) ?? expect.unreachable()))
+      expect((await texts()).filter((text) => text !== '' && !possible.has(text))).toEqual([])
+    })
   })
-
-  /** What the API answers at each of these revisions. */
-  async function answersAt(first: number, last: number): Promise<readonly Answer[]> {
-    const answers: Answer[] = []
-    for (let revision = first; revision <= last; revision += 10) {
-      const revisions = Array.from({ length: Math.min(10, last + 1 - revision) }, (_, index) => revision + index)
-      const variables = { rollouts: [ids.ROLLOUT] }
-      const answer = await server().query(
-        `query ($rollouts: [ID!]) { ${revisions.map((each) => questionAt(each)).join('\n')} }`,
-        variables,
-      )
-      for (const each of revisions)
-        answers.push(Object.fromEntries(names.map((name) => [name, answer[`${name}${each}`]])) as Answer)
-    }
-    return answers
-  }
 })
-
-const counted = '{ installed installing failed pending }'
 
 /** Its resource is FAILED. */
 const brokenDeployment = (name: string): object => ({
@@ -200,70 +184,26 @@ const brokenDeployment = (name: string): object => ({
   },
 })
 
-/** What is asked as of one revision. */
-const questions = {
-  fleet: (at: number) => `deploymentCounts(atRevision: "${at}") ${counted}`,
-  broken: (at: number) =>
-    `deploymentCounts(filter: { states: [INSTALLED], readiness: [FAILED, PENDING] }, atRevision: "${at}") { total }`,
-  rollout: (at: number) => `deploymentCounts(filter: { rolloutIds: $rollouts }, atRevision: "${at}") ${counted}`,
-  device: (at: number) => `deploymentCounts(filter: { deviceIds: ["oven-0"] }, atRevision: "${at}") ${counted}`,
-  one: (at: number) =>
-    `deployment(deploymentId: "vision-0", deviceId: "oven-0", atRevision: "${at}") { state error { code } }`,
-  ready: (at: number) => `resourceCounts(atRevision: "${at}") { total readiness { ready } }`,
-} as const
-
-type Name = keyof typeof questions
-// biome-ignore lint/suspicious/noExplicitAny: answers are checked by what they print.
-type Answer = Readonly<Record<Name, any>>
-
-const names = Object.keys(questions) as readonly Name[]
-const questionAt = (at: number): string => names.map((name) => `${name}${at}: ${questions[name](at)}`).join('\n')
-
-type Counts = Readonly<Record<'installed' | 'installing' | 'failed' | 'pending', number>>
-
-/** As a bar names them: a state without deployments is left out. */
-const partsOf = ({ installed, installing, failed, pending }: Counts, broken = 0): string =>
-  [
-    [installed - broken, 'installed'],
-    [broken, 'installed, not working'],
-    [installing, 'installing'],
-    [failed, 'failed'],
-    [pending, 'pending'],
-  ]
-    .flatMap(([count, word]) => (count === 0 ? [] : [`${count} ${word}`]))
-    .join(', ') || 'none'
-
-const sumOf = ({ installed, installing, failed, pending }: Counts): number => installed + installing + failed + pending
-
-function headlineOf(counts: Counts, words: string, broken = 0): string {
-  const [part, whole] = [counts.installed - broken, sumOf(counts)]
-  const share = Math.floor((part / whole) * 1_000) / 10
-  return `${part} of ${whole} deployments ${words}${share >= 10 ? Math.floor(share) : share} %`
+/** Records every text of the element from now on, as of each frame. */
+function watchText(page: Page, selector: string): Promise<void> {
+  return page.evaluate((selector) => {
+    const shown = new Set<string>()
+    const look = (): void => {
+      const element = document.querySelector(selector)
+      const text = element?.getAttribute('aria-label') ?? element?.textContent ?? ''
+      // A Set keeps the order of additions: the last is what is shown now.
+      shown.delete(text)
+      shown.add(text)
+      requestAnimationFrame(look)
+    }
+    requestAnimationFrame(look)
+    const all = globalThis as { shown?: Record<string, ReadonlySet<string>> }
+    all.shown = { ...all.shown, [selector]: shown }
+  }, selector)
 }
 
-/** An address, an element of its page, and what it shows if the API has these answers. */
-const cards: readonly (readonly [string, string, (answer: Answer) => string])[] = [
-  ['', '.hero .bar', ({ fleet, broken }) => `Deployments by state: ${partsOf(fleet, broken.total)}`],
-  ['', '.hero h1', ({ fleet, broken }) => headlineOf(fleet, 'installed and working', broken.total)],
-  ['', '.facts li:first-child b', ({ fleet }) => `${fleet.failed}`],
-  ['rollouts', '.rollouts li:has([href*="ROLLOUT"]) .bar', ({ rollout }) => `vision: ${partsOf(rollout)}`],
-  ['rollout/ROLLOUT', '.hero .bar', ({ rollout }) => `Deployments by state: ${partsOf(rollout)}`],
-  ['rollout/ROLLOUT', '.headline', ({ rollout }) => headlineOf(rollout, 'installed')],
-  ['deployments?state=FAILED', '.table-bar [role=status]', ({ fleet }) => plural(fleet.failed, 'deployment')],
-  ['device/oven-0', '.hero .bar', ({ device }) => `Deployments by state: ${partsOf(device)}`],
-  ['devices?text=oven-0', '.table .row .bar', ({ device }) => `Deployments of oven-0: ${partsOf(device)}`],
-  ['deployment/oven-0/vision-0', '.headline .mark', ({ one }) => markOf(one)],
-  [
-    'resources?readiness=READY',
-    '.table-bar [role=status]',
-    ({ ready }) => `${ready.readiness.ready} of ${plural(ready.total, 'resource')}`,
-  ],
-]
-
-const markOf = ({ state, error }: { readonly state: string; readonly error: object | null }): string =>
-  state === 'PENDING' && error ? 'Waiting' : `${state[0]}${state.slice(1).toLowerCase()}`
-
-const plural = (count: number, word: string): string => `${count} ${word}${count === 1 ? '' : 's'}`
-
-const shown = (page: Page): Promise<readonly string[]> =>
-  page.evaluate(() => [...(globalThis as unknown as { readonly shown: ReadonlySet<string> }).shown])
+const shown = (page: Page, selector: string): Promise<readonly string[]> =>
+  page.evaluate(
+    (selector) => [...((globalThis as { shown?: Record<string, ReadonlySet<string>> }).shown?.[selector] ?? [])],
+    selector,
+  )

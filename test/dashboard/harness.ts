@@ -101,10 +101,12 @@ export function useDashboard(options: Pick<AppOptions, 'timeouts'> = {}) {
   })
   afterAll(() => server?.stop())
 
+  const open = (hash: string): Promise<OpenPage> => openPage(browser, `${server.url}/${hash}`)
   async function visit(hash: string): Promise<OpenPage> {
-    const open = await openPage(browser, `${server.url}/${hash}`)
-    onTestFinished(() => open.close())
-    return open
+    const opened = await open(hash)
+    onTestFinished(() => opened.close())
+    return opened
   }
-  return { server: () => server, visit }
+  /** `visit`: the page is closed at the end of the test. */
+  return { server: () => server, open, visit }
 }
