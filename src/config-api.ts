@@ -55,6 +55,18 @@ export function apiMethodsOf({ API_AUTH: given, OIDC_ISSUER: issuer }: Values): 
   return issuer === null ? (given ?? ['open']) : [...(given ?? []), 'oidc']
 }
 
+/** Entra ID's tenant of all personal Microsoft accounts. Anyone can have one. */
+const personalAccounts = '9188040d-6c67-4c5b-b112-36a304b66dad'
+
+/** Whether a role is given to anyone on the internet. */
+export function oidcProblems({ OIDC_ISSUER: issuer, OIDC_TENANTS: tenants, OIDC_ROLES: grants }: Values): string[] {
+  const [, tenant = ''] = /^https:\/\/login\.microsoftonline\.com\/([^/]+)\//.exec(issuer ?? '') ?? []
+  const isForAnyone = [tenant, ...(tenants ?? [])].some((one) => one === 'consumers' || one === personalAccounts)
+  return isForAnyone && grants?.some(({ group }) => group === '*')
+    ? ['OIDC_ROLES has "*", which is every person with a Microsoft account here: name groups instead']
+    : []
+}
+
 export function apiAuthOf(v: Values): ApiAuthConfig {
   return {
     methods: apiMethodsOf(v),

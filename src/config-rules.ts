@@ -66,14 +66,16 @@ function missingForOidc(given: Environment): string[] {
   return problems
 }
 
-/** Such an issuer signs in persons of any tenant, and anyone can have one. */
-const ofManyTenants = /^https:\/\/login\.microsoftonline\.com\/(common|organizations|consumers)\//
+/** Such an issuer signs in persons of any tenant, and anyone can have one. `consumers` has one tenant, whose ID its metadata and its tokens name. */
+const ofManyTenants = /^https:\/\/login\.microsoftonline\.com\/(common|organizations)\//
 
 function problemsOfTenants(issuer: string, tenants: string | undefined): string[] {
   if (ofManyTenants.test(issuer) === (tenants !== undefined)) return []
   return tenants === undefined
     ? ['OIDC_TENANTS is required by OIDC_ISSUER, which signs in persons of every tenant']
-    : ['OIDC_TENANTS has no effect unless OIDC_ISSUER is https://login.microsoftonline.com/organizations/v2.0']
+    : [
+        'OIDC_TENANTS has no effect unless OIDC_ISSUER is https://login.microsoftonline.com/organizations/v2.0 or …/common/v2.0',
+      ]
 }
 
 /** The same for DEVICE_AUTH. */

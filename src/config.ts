@@ -5,7 +5,7 @@ import type { ApiAuthConfig } from './auth/api/api-auth.ts'
 import type { DeviceAuthConfig } from './auth/devices/device-auth.ts'
 import type { OidcConfig } from './auth/oidc/config.ts'
 import type { ClustersConfig } from './clusters/clusters.ts'
-import { apiAuthOf, apiMethodsOf, apiVariables, oidcOf } from './config-api.ts'
+import { apiAuthOf, apiMethodsOf, apiVariables, oidcOf, oidcProblems } from './config-api.ts'
 import { archiveConfig, archiveVariables } from './config-archive.ts'
 import { mqttConfig, mqttVariables } from './config-mqtt.ts'
 import { contradictionsIn, type Environment, isLoopback } from './config-rules.ts'
@@ -199,7 +199,7 @@ export function parseConfig(env: Environment): Config {
   const given = Object.fromEntries(variables.map((name) => [name, env[name]?.trim() || undefined]))
   const parsed = environment.safeParse(given)
   const problems = parsed.error?.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`) ?? []
-  problems.push(...contradictionsIn(given))
+  problems.push(...contradictionsIn(given), ...(parsed.success ? oidcProblems(parsed.data) : []))
   if (!parsed.success || problems.length > 0) throw new ConfigError(problems)
   const v = parsed.data
   const graphiql = v.GRAPHIQL ?? isLoopback(v.HOST)

@@ -18,6 +18,8 @@ const least = {
   OIDC_ROLES: '{"admins":"admin"}',
 }
 
+const [personal, contoso] = ['9188040d-6c67-4c5b-b112-36a304b66dad', '11111111-2222-3333-4444-555555555555']
+
 function problemsOf(env: Record<string, string | undefined>): readonly string[] {
   try {
     parseConfig(env)
@@ -46,6 +48,17 @@ describe('the configuration of sign-in', () => {
     expect(parseConfig({}).auth).toMatchObject({ oidc: null, api: { methods: ['open'], oidcIssuer: null } })
   })
 
+  it('takes each issuer of Entra ID', () => {
+    const of = (issuer: string, tenants?: string) =>
+      problemsOf({
+        ...least,
+        OIDC_ISSUER: `https://login.microsoftonline.com/${issuer}/v2.0`,
+        ...(tenants !== undefined && { OIDC_TENANTS: tenants }),
+      })
+    const found = [of('consumers'), of(personal), of(contoso), of('common', personal), of('organizations', contoso)]
+    expect(found.flat()).toEqual([])
+  })
+
   it('is enough on a network, with PUBLIC_URL', () => {
     const onNetwork = { ...least, HOST: '0.0.0.0', DEVICE_AUTH: 'token' }
     expect(problemsOf({ ...onNetwork, PUBLIC_URL: 'https://rollcall.example' })).toEqual([])
@@ -69,6 +82,18 @@ describe('the configuration of sign-in', () => {
       { OIDC_ISSUER: 'https://login.microsoftonline.com/common/v2.0' },
       'OIDC_TENANTS is required by OIDC_ISSUER, which signs in persons of every tenant',
     ],
+    [
+      { OIDC_ISSUER: 'https://login.microsoftonline.com/consumers/v2.0', OIDC_TENANTS: personal },
+      'OIDC_TENANTS has no effect unless OIDC_ISSUER is',
+    ],
+    ...[
+      { OIDC_ISSUER: 'https://login.microsoftonline.com/consumers/v2.0' },
+      { OIDC_ISSUER: `https://login.microsoftonline.com/${personal}/v2.0` },
+      { OIDC_ISSUER: 'https://login.microsoftonline.com/common/v2.0', OIDC_TENANTS: `${contoso},${personal}` },
+    ].map((given): [Record<string, string>, string] => [
+      { ...given, OIDC_ROLES: '{"*":"viewer"}' },
+      'OIDC_ROLES has "*", which is every person with a Microsoft account here',
+    ]),
     [{ OIDC_TENANTS: 'contoso' }, 'OIDC_TENANTS must be IDs of tenants of Entra ID'],
     [{ OIDC_TENANTS: '9188040d-6c67-4c5b-b112-36a304b66dad' }, 'OIDC_TENANTS has no effect unless OIDC_ISSUER is'],
     [{ OIDC_CLIENT_ID: undefined }, 'OIDC_CLIENT_ID is required by OIDC_ISSUER'],

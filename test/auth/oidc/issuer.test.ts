@@ -88,13 +88,13 @@ describe('an issuer of many tenants', () => {
   afterEach(() => vi.unstubAllGlobals())
 
   /** The real one is on the internet: these are its answers. */
-  async function start(tenants: readonly string[] | null, issuerName = template) {
+  async function start(tenants: readonly string[] | null, issuerName = template, path = 'organizations') {
     const { privateKey, publicKey } = await generateKeyPair('RS256')
     let idToken = ''
     const json = (body: object): Response => Response.json(body)
     vi.stubGlobal('fetch', async (address: string | URL) => {
       const { pathname } = new URL(address)
-      if (pathname === '/organizations/v2.0/.well-known/openid-configuration')
+      if (pathname === `/${path}/v2.0/.well-known/openid-configuration`)
         return json({
           issuer: issuerName,
           authorization_endpoint: `${origin}/organizations/oauth2/v2.0/authorize`,
@@ -106,7 +106,7 @@ describe('an issuer of many tenants', () => {
       if (pathname === '/keys') return json({ keys: [{ ...(await exportJWK(publicKey)), alg: 'RS256', use: 'sig' }] })
       return json({ access_token: 'a', token_type: 'Bearer', expires_in: 600, id_token: idToken })
     })
-    const options = { ...config, issuer: `${origin}/organizations/v2.0`, tenants }
+    const options = { ...config, issuer: `${origin}/${path}/v2.0`, tenants }
     const { lines, log } = createLines()
     const issuer: Issuer = createIssuer(options, Date.now, log)
     const signIn = async (claims: object) => {
@@ -137,6 +137,13 @@ describe('an issuer of many tenants', () => {
       { iss: 'https://evil.example', tid: ours },
     ])
       await expect(signIn(claims), JSON.stringify(claims)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
+  })
+
+  it('signs in personal accounts, whose issuer names their one tenant', async () => {
+    const { signIn } = await start(null, issOf(ours), 'consumers')
+    expect((await signIn({ iss: issOf(ours), tid: ours })).claims).toMatchObject({ sub: 'ada', tid: ours })
+    for (const iss of [issOf(others), issOf('consumers'), template])
+      await expect(signIn({ iss, tid: others }), iss).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
   })
 
   it.each([
