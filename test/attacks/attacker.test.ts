@@ -1,5 +1,6 @@
 /** The permanent attacker, for a moment: `npm run attack` is the long one. Its seed is fixed, so it finds the same each time. */
 import { describe, expect, it } from 'vitest'
+import { findMosquitto } from '../support/mosquitto.ts'
 import { stores } from '../support/stores.ts'
 import { attack } from './attacker/attack.ts'
 import { closed } from './attacker/credentials.ts'
@@ -7,23 +8,25 @@ import { randomInput } from './attacker/inputs.ts'
 import { createRandom } from './attacker/random.ts'
 
 const inputs = 400
+const hasBroker = process.env.ROLLCALL_REQUIRE_MOSQUITTO === '1' || findMosquitto() !== null
 
 describe.each(stores)('on $name', (store) => {
   it.each([
-    ['open', {}],
-    ['with keys, tokens and rates', closed],
-  ])('nothing that is sent brings down a server that is %s', async (_, env) => {
+    ['open, with a broker', {}, true],
+    ['with keys, tokens and rates', closed, false],
+  ])('nothing that is sent brings down a server that is %s', async (_, env, hasMqtt) => {
     const empty = await store.create()
     const { url, dataDir } = empty.config
     const database: Record<string, string> = url === null ? { DATA_DIR: dataDir } : { DATABASE_URL: url }
     try {
-      const found = await attack({ seed: 20_260_101, inputs, time: Infinity, env: { ...database, ...env } })
+      const found = await attack({ seed: 20_260_101, inputs, time: Infinity, hasMqtt, env: { ...database, ...env } })
       expect(found.failures).toEqual([])
       expect(found.rejections).toBe(0)
       expect(found.drift).toEqual([])
       expect(found.sent).toBe(inputs)
       // Otherwise only the door was tested.
       expect(found.handled).toBeGreaterThan(inputs / 2)
+      if (hasMqtt && hasBroker) expect(found.byKind.MQTT?.handled).toBeGreaterThan(10)
     } finally {
       await empty.drop()
     }

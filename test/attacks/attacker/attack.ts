@@ -1,14 +1,18 @@
 /** One attack on one server: so many inputs by so many connections, and what was seen of the server meanwhile. */
+import { findMosquitto, startMosquitto } from '../../support/mosquitto.ts'
 import { createCredentials } from './credentials.ts'
 import { startHostileIssuer } from './hostile-issuer.ts'
 import { describe, hidden, type Input, randomInput } from './inputs.ts'
 import { busyWith, isFailure, isHandled, isInside } from './judgement.ts'
 import { kindOf } from './kinds.ts'
+import { createLongReads } from './long-reads.ts'
 import type { Stall } from './monitor.ts'
+import { createMqttSender, type MqttSender } from './mqtt/sender.ts'
 import { createRandom } from './random.ts'
-import { createSender } from './sender.ts'
+import { createSender, lost, type Sent } from './sender.ts'
 import { hasChangedSink } from './sink-operations.ts'
 import { startTarget } from './target.ts'
+import { fillCaches } from './warm-up.ts'
 
 export interface AttackOptions {
   readonly seed: number
@@ -16,6 +20,8 @@ export interface AttackOptions {
   /** Milliseconds after which it ends, however many inputs were sent. */
   readonly time: number
   readonly connections?: number
+  /** Whether some of the inputs come by MQTT, where there is a broker. */
+  readonly hasMqtt?: boolean
   /** Of the server: its database, and who may do what. */
   readonly env: Readonly<Record<string, string>>
   /** Called every few seconds. */
@@ -46,6 +52,8 @@ export interface Findings {
   readonly last: Memory
   readonly mostRss: number
   readonly rejections: number
+  /** How often the server ended before it was stopped. */
+  readonly exits: number
   readonly drift: readonly unknown[]
   /** Milliseconds of processor time: of the server's main thread, of all its threads, and of the attacker. */
   readonly cpu: { readonly main: number; readonly server: number; readonly attacker: number }
@@ -60,11 +68,13 @@ interface Memory {
 const nothing: Memory = { rss: 0, heap: 0, external: 0 }
 const ignore = (): void => undefined
 const toldStalls = 5
+/** Inputs above which the memory is measured. */
+const measured = 10_000
 /** Milliseconds for which an answered input may still be the cause of a stall. */
 const recent = 100
 
 export async function attack(options: AttackOptions): Promise<Findings> {
-  const { seed, inputs, connections = 24, env } = options
+  const { seed, inputs, connections = 24, hasMqtt = false, env } = options
   const failures: string[] = []
   const byStatus: Record<string, number> = {}
   const byKind: Record<string, { sent: number; handled: number; time: number }> = {}
@@ -77,8 +87,10 @@ export async function attack(options: AttackOptions): Promise<Findings> {
   let [warm, last, end] = [nothing, nothing, nothing]
   let drift: readonly unknown[] = []
 
+  const broker = hasMqtt && findMosquitto() !== null ? await startMosquitto() : null
   const issuer = env.API_AUTH === undefined ? null : await startHostileIssuer()
-  const target = await startTarget({ ...env, ...issuer?.env }, (stall) => {
+  const ofBroker = broker && { MQTT_URL: broker.url, MQTT_PUBLISH: 'all' }
+  const target = await startTarget({ ...env, ...issuer?.env, ...ofBroker }, (stall) => {
     if (sent === 0) return
     const begin = stall.end - stall.time
     const suspects = [...inFlight.values()].filter((one) => one.start < stall.end && one.end > begin)
@@ -87,8 +99,10 @@ export async function attack(options: AttackOptions): Promise<Findings> {
   })
   const sender = createSender(target.url, connections, issuer)
   const random = createRandom(seed)
+  const longReads = createLongReads()
+  let messages: MqttSender | null = null
   const until = performance.now() + options.time
-  // Until then the caches of parsed documents fill.
+  // Until then the caches of changes and of statements fill.
   const warmAt = Math.min(inputs, 150_000) / 5
 
   async function look(question?: 'collect'): Promise<Memory> {
@@ -100,6 +114,12 @@ export async function attack(options: AttackOptions): Promise<Findings> {
     Object.assign(cpu, { main: vitals.cpu, server: vitals.processCpu, attacker: (user + system) / 1_000 })
     return vitals
   }
+  async function send(input: Input, token: string | null): Promise<Sent> {
+    if (input.kind === 'mqtt') return (await messages?.send(input, token)) ?? lost
+    const isLong = input.kind === 'rest' && input.path.startsWith('/export/')
+    const end = isLong ? longReads.begin() : null
+    return sender.send(input, token, isLong && end === null).finally(() => end?.())
+  }
   async function work(credentials: Awaited<ReturnType<typeof createCredentials>>): Promise<void> {
     while (sent < inputs && performance.now() < until && target.end() === null) {
       sent += 1
@@ -109,11 +129,11 @@ export async function attack(options: AttackOptions): Promise<Findings> {
           warm = memory
         }, ignore)
 
-      const input = randomInput(random)
+      const input = randomInput(random, messages !== null)
       const token = random.chance(95) ? credentials.of(input) : null
       const record = { input, start: Date.now(), end: Number.POSITIVE_INFINITY }
       inFlight.set(number, record)
-      const answer = await sender.send(input, token)
+      const answer = await send(input, token)
       record.end = Date.now()
       setTimeout(() => inFlight.delete(number), recent)
       byStatus[answer.status] = (byStatus[answer.status] ?? 0) + 1
@@ -136,13 +156,16 @@ export async function attack(options: AttackOptions): Promise<Findings> {
     }
   }
   const found = (): Findings => {
-    const counts = { sent, handled, byStatus, byKind, busy, failures, stalls, rejections, drift, cpu }
+    const exits = target.end() === null ? 0 : 1
+    const counts = { exits, sent, handled, byStatus, byKind, busy, failures, stalls, rejections, drift, cpu }
     return { ...counts, warm, last, end, mostRss }
   }
 
   let watch: NodeJS.Timeout | undefined
   try {
     const credentials = await createCredentials(target.url, env)
+    if (broker) messages = await createMqttSender(broker.url)
+    if (inputs > measured) await fillCaches(target.url, credentials.ofAdmin)
     watch = setInterval(() => {
       look().catch(ignore)
       options.progress?.(found())
@@ -159,7 +182,8 @@ export async function attack(options: AttackOptions): Promise<Findings> {
   } finally {
     clearInterval(watch)
     sender.close()
+    await messages?.close()
     await target.stop()
-    await issuer?.stop()
+    await Promise.all([issuer?.stop(), broker?.dispose()])
   }
 }

@@ -1,5 +1,7 @@
 /** Who the attacker is: an administrator, callers of one tenant, and devices; or anyone where the server asks nothing. */
+
 import { type Caller, device, hidden, type Input, type RestInput } from './inputs.ts'
+import { messageDevices } from './mqtt/inputs.ts'
 import { isOfTenant } from './sign-in.ts'
 import { firstSinks, outsideUrl } from './sink-operations.ts'
 
@@ -21,6 +23,8 @@ export interface AttackerCredentials {
   of(input: Input): string | null
   /** Whether its credential is of a tenant that does not see all. */
   isScoped(input: Input): boolean
+  /** Headers of an administrator. */
+  readonly ofAdmin: Readonly<Record<string, string>>
   /** What does not agree with the log. */
   audit(): Promise<readonly unknown[]>
 }
@@ -44,11 +48,12 @@ export async function createCredentials(
 ): Promise<AttackerCredentials> {
   const isOpen = env.API_AUTH === undefined
 
+  const ofAdmin: Readonly<Record<string, string>> = isOpen ? {} : { authorization: `Bearer ${adminKey}` }
   // biome-ignore lint/suspicious/noExplicitAny: what it asks for, it knows.
   async function ask(query: string, variables = {}): Promise<any> {
     const response = await fetch(`${url}/graphql`, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', ...(isOpen ? {} : { authorization: `Bearer ${adminKey}` }) },
+      headers: { 'content-type': 'application/json', ...ofAdmin },
       body: JSON.stringify({ query, variables }),
     })
     return response.json()
@@ -58,9 +63,11 @@ export async function createCredentials(
   const devices = [
     { deviceId: device, ...tenant('a') },
     { deviceId: hidden, ...tenant('b') },
+    ...messageDevices.map((deviceId) => ({ deviceId, ...tenant('a') })),
   ]
   const { data } = await ask(register, { input: { devices } })
-  const [token, hiddenToken]: string[] = data.registerDevices.results.map((one: { token: string }) => one.token)
+  const tokens: string[] = data.registerDevices.results.map((one: { token: string }) => one.token)
+  const tokenOf = new Map(devices.map(({ deviceId }, index) => [deviceId, tokens[index] ?? null]))
   for (let n = 0; n < firstSinks; n += 1) await ask(createSink, { input: { name: `sink ${n}`, url: outsideUrl } })
   async function scoped(role: string): Promise<string> {
     const made = await ask(createKey, { input: { name: role, roles: [role], scopes: ['label:tenant=a'] } })
@@ -72,13 +79,16 @@ export async function createCredentials(
     'scoped operator': isOpen ? '' : await scoped('OPERATOR'),
   }
   return {
+    ofAdmin,
     isScoped(input) {
       if (input.kind === 'sign-in') return isOfTenant(input)
-      return !isOpen && !isOfDevice(input) && input.kind !== 'frame' && input.caller !== 'admin'
+      if (isOpen || isOfDevice(input) || input.kind === 'mqtt' || input.kind === 'frame') return false
+      return input.caller !== 'admin'
     },
     of(input) {
       if (isOpen || input.kind === 'sign-in') return null
-      if (isOfDevice(input)) return (input.path.includes(hidden) ? hiddenToken : token) ?? null
+      if (input.kind === 'mqtt') return tokenOf.get(input.device) ?? null
+      if (isOfDevice(input)) return tokenOf.get(input.path.includes(hidden) ? hidden : device) ?? null
       return input.kind === 'frame' ? adminKey : keys[input.caller]
     },
     async audit() {

@@ -4,6 +4,7 @@ import { schema } from '../../../src/graphql/schema.ts'
 import { makeRequest, type RandomRequest } from '../random-document.ts'
 import { type Body, randomBody } from './bodies.ts'
 import { exportPaths, exportSearch, signInRoutes } from './export-routes.ts'
+import { type MqttInput, randomMessage } from './mqtt/inputs.ts'
 import { knownOperation } from './operations.ts'
 import type { Random } from './random.ts'
 import { randomSignIn, type SignInInput } from './sign-in.ts'
@@ -36,7 +37,9 @@ export interface FrameInput {
   readonly text: string
 }
 
-export type Input = RestInput | OperationInput | FrameInput | SignInInput
+/** What goes to the server itself. */
+export type DirectInput = RestInput | OperationInput | FrameInput | SignInInput
+export type Input = DirectInput | MqttInput
 
 const group = '/v2/projects/p/composite-apps/a/v1/deployment-intent-groups/g'
 const cluster = '/v2/cluster-providers/p/clusters/c'
@@ -90,8 +93,6 @@ const routes: readonly (readonly [methods: string, path: string])[] = [
   ['POST', '/api/cnf-adapter/v1/aai-delete'],
   ['POST DELETE', '/session'],
   ['GET', '/metrics'],
-  ...exportPaths.map((path) => ['GET', path] as const),
-  ...signInRoutes,
   ['GET', '/readyz'],
   ['GET', '/{device}'],
   ['GET', '/{page}'],
@@ -118,7 +119,9 @@ const searches = [
 ]
 const accepts = ['application/json', '*/*', 'text/html', 'application/problem+json', 'text/event-stream']
 
-export function randomInput(random: Random): Input {
+/** `hasBroker`: some of them are messages. */
+export function randomInput(random: Random, hasBroker = false): Input {
+  if (hasBroker && random.chance(10)) return randomMessage(random)
   const kind = random.below(100)
   if (kind < 80) return randomRest(random)
   if (kind < 82) return randomSignIn(random)
@@ -158,8 +161,15 @@ const overs = ['get', 'post', 'events', 'socket'] as const
 const others = ['post', 'events', 'socket'] as const
 const streams = ['events', 'socket'] as const
 
+/** Exports and sign-in have many routes, of which most inputs are refused. */
+function randomRoute(random: Random): (typeof routes)[number] {
+  const group = random.below(100)
+  if (group < 5) return ['GET', random.choose(exportPaths)]
+  return group < 9 ? random.choose(signInRoutes) : random.choose(routes)
+}
+
 function randomRest(random: Random): RestInput {
-  const [methods, template] = random.choose(routes)
+  const [methods, template] = randomRoute(random)
   const method = random.chance(97) ? random.choose(methods.split(' ')) : random.choose(['PATCH', 'OPTIONS', 'DELETE'])
   const path = template
     .replace('{device}', () => (random.chance(80) ? device : random.choose(devices)))
@@ -212,8 +222,8 @@ function randomFrame(random: Random): string {
 /** In a few words, from its begin. */
 export function describe(input: Input, length: number): string {
   const text =
-    input.kind === 'sign-in'
-      ? `sign-in ${JSON.stringify(input)}`
+    input.kind === 'sign-in' || input.kind === 'mqtt'
+      ? `${input.kind} ${JSON.stringify({ ...input, payload: 'payload' in input ? input.payload.toString('utf8', 0, length) : '' })}`
       : input.kind === 'frame'
         ? `frame ${input.text}`
         : input.kind === 'rest'

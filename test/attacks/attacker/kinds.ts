@@ -20,6 +20,8 @@ export function kindOf(input: Input): string {
       return `GraphQL over ${input.over}`
     case 'sign-in':
       return 'a sign-in'
+    case 'mqtt':
+      return 'MQTT'
     case 'frame':
       return 'a frame'
     default:

@@ -2,7 +2,7 @@
 import { Agent, request as httpRequest } from 'node:http'
 import { WebSocket } from 'ws'
 import type { HostileIssuer } from './hostile-issuer.ts'
-import type { Input, OperationInput, RestInput } from './inputs.ts'
+import type { DirectInput, OperationInput, RestInput } from './inputs.ts'
 import { signIn } from './sign-in.ts'
 
 export interface Sent {
@@ -14,7 +14,8 @@ export interface Sent {
 }
 
 export interface Sender {
-  send(input: Input, token: string | null): Promise<Sent>
+  /** `isLeft`: the attacker leaves after the first bytes of the answer, or when none come soon. */
+  send(input: DirectInput, token: string | null, isLeft?: boolean): Promise<Sent>
   close(): void
 }
 
@@ -23,7 +24,7 @@ const silence = 60_000
 /** Milliseconds after which a subscription without an event is left. */
 const quiet = 50
 const mostText = 4_000
-const lost: Sent = { status: 0, text: '', retryAfter: undefined }
+export const lost: Sent = { status: 0, text: '', retryAfter: undefined }
 
 /** `issuer`: null where no one signs in. */
 export function createSender(url: string, connections: number, issuer: HostileIssuer | null): Sender {
@@ -32,8 +33,12 @@ export function createSender(url: string, connections: number, issuer: HostileIs
   const sockets = new Map<string, Promise<OpenSocket>>()
   let operations = 0
 
-  /** `leave`: an answer that is a stream is left after its first event. */
-  function ask(input: RestInput, token: string | null, leave: 'never' | 'event' | 'quiet' = 'never'): Promise<Sent> {
+  /** `leave`: an answer that is a stream is left after its first event, any answer after its first bytes. */
+  function ask(
+    input: RestInput,
+    token: string | null,
+    leave: 'never' | 'event' | 'quiet' | 'early' = 'never',
+  ): Promise<Sent> {
     return new Promise((resolve) => {
       const headers = { ...input.headers, ...(token === null ? {} : { authorization: `Bearer ${token}` }) }
       const { method, path, body } = input
@@ -44,7 +49,7 @@ export function createSender(url: string, connections: number, issuer: HostileIs
         const patience = isStream && leave === 'quiet' ? setTimeout(() => response.destroy(), quiet) : undefined
         response.setEncoding('utf8').on('data', (chunk: string) => {
           if (text.length < mostText) text += chunk
-          if (isStream && /^(data|event): .*\n/m.test(text)) response.destroy()
+          if (leave === 'early' || (isStream && /^(data|event): .*\n/m.test(text))) response.destroy()
         })
         response
           .on('error', () => undefined)
@@ -53,8 +58,10 @@ export function createSender(url: string, connections: number, issuer: HostileIs
             resolve({ status, text: text.slice(0, mostText), retryAfter: response.headers['retry-after'] })
           })
       })
+      const early = leave === 'early' ? setTimeout(() => request.destroy(), quiet) : undefined
       request.on('timeout', () => request.destroy())
       request.on('error', () => resolve(lost))
+      request.on('close', () => clearTimeout(early))
       request.end(body ?? undefined)
     })
   }
@@ -117,9 +124,9 @@ export function createSender(url: string, connections: number, issuer: HostileIs
   }
 
   return {
-    async send(input, token) {
+    async send(input, token, isLeft = false) {
       try {
-        if (input.kind === 'rest') return await ask(input, token)
+        if (input.kind === 'rest') return await ask(input, token, isLeft ? 'early' : 'never')
         if (input.kind === 'sign-in') return issuer ? await signIn(url, issuer, input) : lost
         return input.kind === 'frame' ? await frame(input.text) : await operate(input, token)
       } catch {
