@@ -86,8 +86,11 @@ function hasChanged(past: Past, scope: Scope): SQL {
  * Conditions on present rows that rows in the past can match, so that a filter that names its subjects unwinds only those. Ids, keys and
  * reporters have no past. A rollout or a device had those that it has, and those that left it.
  */
-function canMatch(past: Past, { keys, deploymentIds, reporters, rolloutKeys, deviceIds }: DeploymentFilter): SQL[] {
+function canMatch(past: Past, filter: DeploymentFilter): SQL[] {
+  const { keys, deploymentIds, reporters, rolloutKeys, deviceIds } = filter
+  const { candidates, spanned } = past
   return [
+    ...(candidates ? [sql`${present.key} in (${candidates} union all select ${spanned?.key ?? null}::bigint)`] : []),
     ...(keys ? [isAnyOf(present.key, keys, 'bigint')] : []),
     ...(deploymentIds ? [isAnyOf(present.deploymentId, deploymentIds, 'text')] : []),
     ...(reporters ? [isAnyOf(present.reporter, reporters, 'text')] : []),

@@ -15,6 +15,7 @@ import { type DeploymentOrder, orders, type Walk } from './deployment-order.ts'
 import { fromUnwound, isListed, parentsOf, type Scope } from './deployment-scope.ts'
 import { type Source, type SourceLimits, sourceLimits, sourceOfPage, tooRare } from './filters/deployment-source.ts'
 import { walkPresent } from './filters/deployment-walk.ts'
+import { narrowPast } from './filters/past-candidates.ts'
 import { fromPast, openPast, type Past, present } from './past.ts'
 
 export {
@@ -181,7 +182,7 @@ export async function pageDeployments(
   asOf: Revision | null,
   limits: SourceLimits = sourceLimits,
 ): Promise<Map<number, Page<DeploymentRow>>> {
-  const past = asOf === null ? null : await openPast(session, asOf)
+  const past = asOf === null ? null : await narrowPast(session, await openPast(session, asOf), scope, filter)
   const source = await sourceOfPage(session, scope, filter, order, limits)
   const walk = walkFor(session, scope, filterAt(filter, asOf), order, past, source)
   const pages = await pageOf<DeploymentRow, ShownRecord>(session, {

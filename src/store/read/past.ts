@@ -98,6 +98,8 @@ export interface Past {
   /** Whether all later entries have the columns that say what they did to counts. */
   readonly isCounted: boolean
   readonly spanned: Spanned | null
+  /** A select of the keys of all deployments that have changed since and may match a filter (filters/past-candidates.ts). Null: not known. */
+  readonly candidates: SQL | null
 }
 
 /** The deployment whose entry spans the revision. */
@@ -141,7 +143,7 @@ async function findSpanned(session: Session, revision: Revision): Promise<Past> 
         order by ${changeLog.firstRevision} desc limit 1) as entry on true`,
   )
   const isCounted = row?.is_counted ?? false
-  const nothing: Past = { revision, isCounted, spanned: null }
+  const nothing: Past = { revision, isCounted, spanned: null, candidates: null }
   if (!row || row.last_revision === null || row.last_revision <= revision) return nothing
   const { deploymentKey: key, targetKey, rolloutKey, before, toState, toConvergence, ...entry } = toEntry(row)
   if (key === null || targetKey === null || rolloutKey === null || entry.resourceKey !== null) return nothing
@@ -152,7 +154,7 @@ async function findSpanned(session: Session, revision: Revision): Promise<Past> 
     counted: image && isCountedImage(image) ? image : null,
     countedAfter: toState && toConvergence && { rolloutKey, state: toState, convergence: toConvergence },
   }
-  return { revision, isCounted, spanned }
+  return { revision, isCounted, spanned, candidates: null }
 }
 
 /** The present row that `d` was made from. */

@@ -153,6 +153,26 @@ describe.each(stores)('counts in the past on $name', (store) => {
     }
   })
 
+  it('and filters unwind the few deployments that an index says may have matched', { timeout: 120_000 }, async () => {
+    const at = base + size + 100
+    await database.session.run(`update targets set labels = '[{"key": "site", "value": "south"}]' where key = 30000`)
+    const page = { size: 200, after: null, before: null, backward: false }
+    const filters: readonly (readonly [filter: DeploymentFilter, count: number])[] = [
+      [{ where: { states: ['INSTALLED'], consistent: true } }, 100],
+      [{ convergence: ['STALE'], consistent: true }, 0],
+      [{ rolloutKeys: [spring], states: ['INSTALLED'], consistent: true }, 50],
+      [{ labels: [{ key: 'site', value: 'south' }] }, 1],
+    ]
+    for (const [filter, count] of filters) {
+      const { answer: pages, buffers } = await buffersOf(database, (s) =>
+        pageDeployments(s, { of: 'fleet' }, filter, 'CHANGED_DESC', page, at),
+      )
+      expect([filter, pages.get(0)?.edges.length]).toEqual([filter, count])
+      // To unwind all that have changed since takes 100,000 and more.
+      expect([filter, buffers < 10_000, buffers]).toEqual([filter, true, buffers])
+    }
+  })
+
   it('and pages of one rollout by name read the rows of the page', { timeout: 120_000 }, async () => {
     const names = createNameIndex(database)
     const [late, early] = [base + 2 * size - 100, base + size]

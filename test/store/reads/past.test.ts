@@ -124,8 +124,13 @@ describe.each(stores)('the past on $name', (store) => {
     const last = life.moments.at(-1)?.deployments ?? []
     const names = await database.session.run<{ key: number; name: string }>('select key, name from targets')
     const nameOf = new Map(names.map(({ key, name }) => [key, name]))
+    const labelled = await database.session.run<{ key: number }>(
+      `select key from targets where labels @> '[{"key": "site", "value": "north"}]'`,
+    )
+    const northern = new Set(labelled.map(({ key }) => key))
+    expect(northern.size).toBeGreaterThan(0)
     const deploymentOf = new Map(last.map((deployment) => [deployment.key, deployment]))
-    for (const { revision } of changes.filter((_, index) => index % 4 === 2)) {
+    for (const { revision } of changes.filter((_, index) => index % 6 === 2)) {
       const images = [...foldAll(changes, revision)].filter(([, image]) => isCounted(image))
       const wanted: readonly (readonly [DeploymentFilter, (key: number, image: DeploymentImage) => boolean])[] = [
         ...unique(last.map((d) => d.rolloutKey)).map(
@@ -141,6 +146,19 @@ describe.each(stores)('the past on $name', (store) => {
         ),
         [{ deploymentIds: ['web', 'db'] }, (key) => ['web', 'db'].includes(deploymentOf.get(key)?.deploymentId ?? '')],
         [{ reporters: ['gw'] }, (key) => deploymentOf.get(key)?.reporter === 'gw'],
+        [{ states: ['FAILED'], consistent: true }, (_, d) => d.state === 'FAILED' && d.consistent],
+        [
+          { where: { and: [{ convergence: ['APPLYING', 'STALE'] }] } },
+          (_, d) => /^(APPLYING|STALE)$/.test(d.convergence),
+        ],
+        ...unique(last.map((d) => d.rolloutKey)).map(
+          (key) =>
+            [
+              { rolloutKeys: [key], where: { states: ['INSTALLED', 'PENDING'] } },
+              (_: number, d: DeploymentImage) => d.rolloutKey === key && /^(INSTALLED|PENDING)$/.test(d.state),
+            ] as const,
+        ),
+        [{ labels: [{ key: 'site', value: 'north' }] }, (_, d) => northern.has(d.targetKey)],
         [{ keys: [1, 5, 9, 20] }, (key) => [1, 5, 9, 20].includes(key)],
       ]
       for (const [filter, isWanted] of wanted) {

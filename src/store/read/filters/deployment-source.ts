@@ -204,7 +204,7 @@ async function changedRevisions(session: Session, { where, ...flat }: Deployment
 }
 
 /** The conditions that all rows match. */
-function conjuncts(selector: DeploymentSelector): readonly DeploymentCondition[] {
+export function conjuncts(selector: DeploymentSelector): readonly DeploymentCondition[] {
   return [selector, ...(selector.and ?? []).flatMap(conjuncts)]
 }
 
