@@ -56,8 +56,16 @@ function actual(): Table {
 }
 
 const selected = selectEach(schema)
+/** Queries of one document. */
+const joined = 20
+interface Demand {
+  /** `Type.field` */
+  readonly name: string
+  readonly access: Access
+}
+
 /** The access of each field in the document, on the way to the field too. */
-const demanded = new Map<string, readonly Access[]>()
+const demanded = new Map<string, readonly Demand[]>()
 
 interface Way {
   readonly name: string
@@ -159,11 +167,34 @@ describe('access', () => {
       return codesOf(await way.ask(document, as)).includes('FORBIDDEN') ? 'FORBIDDEN' : null
     }
 
-    /** A document with one refused field is refused as a whole, so allowed queries share documents, and refused ones do not. */
-    async function wrongOf(way: Way, some: readonly Selected[], as: string, isRefused: boolean): Promise<string[]> {
-      const isShared = (one: Selected): boolean => one.operation === 'query' && !isRefused
+    const lackedOf = (one: Selected, as: string): readonly Demand[] =>
+      demandsOf(one).filter(({ access }) => !rights[as]?.includes(access))
+
+    /** Each refused field has an error. Queries of one document are refused together, and each must be refused for a field of its own. */
+    async function allowedAmong(way: Way, some: readonly Selected[], as: string): Promise<string[]> {
       const wrong: string[] = []
-      for (const document of joinQueries(some.filter(isShared), 20)) {
+      for (let from = 0; from < some.length; from += joined) {
+        const part = some.slice(from, from + joined)
+        for (const document of joinQueries(part, joined)) {
+          const answer = await way.ask(document, as)
+          expect(new Set(codesOf(answer))).toEqual(new Set(['FORBIDDEN']))
+          const refused = new Set(answer.errors?.map(({ message }) => message.split(' ')[0]))
+          for (const one of part)
+            if (!lackedOf(one, as).every(({ name }) => refused.has(name))) wrong.push(`${one.name} is allowed`)
+        }
+      }
+      return wrong
+    }
+
+    /**
+     * A document with one refused field is refused as a whole, so allowed queries share documents. Each refused query is a document of its own over
+     * HTTP; over the other transports they share documents, too.
+     */
+    async function wrongOf(way: Way, some: readonly Selected[], as: string, isRefused: boolean): Promise<string[]> {
+      const isShared = (one: Selected): boolean => one.operation === 'query' && !(isRefused && way === http)
+      const wrong: string[] = []
+      if (isRefused) wrong.push(...(await allowedAmong(way, some.filter(isShared), as)))
+      for (const document of isRefused ? [] : joinQueries(some.filter(isShared), joined)) {
         const answer = await way.ask(document, as)
         if (codesOf(answer).includes('FORBIDDEN')) wrong.push(`${JSON.stringify(answer.errors)}: ${document}`)
       }
@@ -176,7 +207,7 @@ describe('access', () => {
 
     for (const way of [http, events, sockets])
       it.each(Object.keys(rights))(`${way.name}: %s`, async (as) => {
-        const isRefused = (one: Selected): boolean => demandsOf(one).some((access) => !rights[as]?.includes(access))
+        const isRefused = (one: Selected): boolean => lackedOf(one, as).length > 0
         const asked = selected.filter(({ operation }) => way !== http || operation !== 'subscription')
         // An allowed stream of changes sends nothing before the next change.
         const allowed = asked.filter((one) => !isRefused(one) && !one.document.startsWith('subscription { changes'))
@@ -194,12 +225,12 @@ describe('access', () => {
 })
 
 /** The access of the fields of a document; of a mutation, that of the mutation alone. */
-function demandsOf({ name, document, operation }: Selected): readonly Access[] {
+function demandsOf({ name, document, operation }: Selected): readonly Demand[] {
   const known = demanded.get(name)
   if (known) return known
   const path = document.replace(/\((?:[^()]|\([^()]*\))*\)/g, '').match(/\w+|\.\.\. on \w+/g) ?? []
   let type = operation.charAt(0).toUpperCase() + operation.slice(1)
-  const found: Access[] = []
+  const found: Demand[] = []
   for (const step of path.slice(1)) {
     if (step === '__typename') break
     if (step.startsWith('... on ')) {
@@ -211,7 +242,7 @@ function demandsOf({ name, document, operation }: Selected): readonly Access[] {
     const field = parent.getFields()[step]
     const access = table[type]?.[step]
     if (!field || !access) throw new Error(`there is no ${type}.${step}`)
-    found.push(access)
+    found.push({ name: `${type}.${step}`, access })
     if (operation === 'mutation') break
     type = String(field.type).replace(/[[\]!]/g, '')
   }
