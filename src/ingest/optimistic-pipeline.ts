@@ -27,11 +27,13 @@ import { changesOf } from './changes.ts'
 import type { Attempt, OrderedWrite } from './ordered-write.ts'
 import { isReported } from './row-cache.ts'
 import { createUnitOfWork } from './unit-of-work.ts'
-import { forget, type WriterOptions, type WriterState } from './writer-state.ts'
+import { forget, isFollowed, type WriterOptions, type WriterState } from './writer-state.ts'
 
 export interface Pipeline {
   /** Batches in flight. */
   size(): number
+  /** Commands in flight. */
+  commands(): number
   /** Whether a batch of so many commands should wait, because a small batch costs server and database more than it gains. */
   mustWait(waiting: number): boolean
   /** Waits until the oldest batch is answered or, if another batch may be sent, until `arrival`. */
@@ -62,9 +64,6 @@ const nothing: Loaded = { deployments: [], targets: [], rollouts: [] }
 /** More in flight would make the batches smaller and the database no faster. */
 const mostInFlight = 2
 
-/** Milliseconds after a batch of another server. */
-const followedFor = 1_000
-
 export function createPipeline(options: WriterOptions, state: WriterState, ordered: OrderedWrite): Pipeline {
   const { database } = options
   const inFlight: InFlightBatch[] = []
@@ -90,8 +89,7 @@ export function createPipeline(options: WriterOptions, state: WriterState, order
     const began = performance.now()
     const name = { writer: state.writer, batch: state.batchNumber + 1 }
     const decided = decideAll(batch, before, loaded)
-    const hasFollowers = performance.now() - state.handedAt < followedFor
-    const statements = decided && saveOptimistically(before, loaded, decided, name, hasFollowers)
+    const statements = decided && saveOptimistically(before, loaded, decided, name, isFollowed(state))
     if (!statements) return false
     state.batchNumber += 1
     const { effects, outcomes } = decided
@@ -151,6 +149,7 @@ export function createPipeline(options: WriterOptions, state: WriterState, order
 
   return {
     size: () => inFlight.length,
+    commands: () => inFlight.reduce((sum, { batch }) => sum + sizeOf(batch), 0),
     mustWait(waiting) {
       const [first] = inFlight
       return first !== undefined && (waiting < sizeOf(first.batch) || inFlight.length >= mostInFlight)

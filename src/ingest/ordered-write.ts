@@ -69,8 +69,9 @@ export function createOrderedWrite(
   function conclude(batch: Batch, written: Written, began: number): void {
     settle(batch.waiting, written.outcomes)
     written.announce()
-    const seconds = (performance.now() - began) / 1000
-    options.observe?.({ batch, size: sizeOf(batch), seconds, revision: state.newestSeen })
+    const at = performance.now()
+    state.answered = { at, batchTime: at - began }
+    options.observe?.({ batch, size: sizeOf(batch), seconds: (at - began) / 1000, revision: state.newestSeen })
   }
 
   function freshAttempt(recordedBy: string): Attempt {

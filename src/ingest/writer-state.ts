@@ -36,6 +36,8 @@ export interface WriterOptions {
   readonly name?: string
   /** How long another server has to answer a batch that was handed over to it. */
   readonly answerLimit?: Millis
+  /** How long a batch waits for the commands of other servers, after a batch that took so long; see servers/gathering.ts. */
+  readonly gatherLimit?: (batchTime: Millis) => Millis
 }
 
 export interface WriterState {
@@ -54,6 +56,8 @@ export interface WriterState {
   head: LockedHead | null
   /** When the last batch of another server arrived (performance.now()). */
   handedAt: number
+  /** When the last batch was answered, and how long it took (performance.now()). */
+  answered: { readonly at: number; readonly batchTime: number }
   /** When the last batch was written in order (performance.now()). */
   wroteAt: number | null
   /** Why the last batch could not be written: until one succeeds, batches fail without a long wait. */
@@ -82,10 +86,19 @@ export function createWriterState({
     connection: null,
     head: null,
     handedAt: Number.NEGATIVE_INFINITY,
+    answered: { at: Number.NEGATIVE_INFINITY, batchTime: 0 },
     wroteAt: null,
     failure: null,
     isDraining: false,
   }
+}
+
+/** Milliseconds after a batch of another server. */
+const followedFor = 1_000
+
+/** Whether other servers hand their batches over to this one. */
+export function isFollowed({ handedAt }: Pick<WriterState, 'handedAt'>): boolean {
+  return performance.now() - handedAt < followedFor
 }
 
 export function hasInbox(writer: string): boolean {

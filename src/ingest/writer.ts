@@ -14,8 +14,9 @@ import type { Command } from './command.ts'
 import { createPipeline } from './optimistic-pipeline.ts'
 import { createOrderedWrite } from './ordered-write.ts'
 import { createFollower } from './servers/follower.ts'
+import { createGathering } from './servers/gathering.ts'
 import { createHandOver } from './servers/hand-over.ts'
-import { createWriterState, type WriterOptions, type WriterState } from './writer-state.ts'
+import { createWriterState, isFollowed, type WriterOptions, type WriterState } from './writer-state.ts'
 
 export type { WriterOptions } from './writer-state.ts'
 
@@ -52,6 +53,7 @@ export function createWriter(options: WriterOptions): Writer {
   const ordered = createOrderedWrite(options, state, handOver)
   const pipeline = createPipeline(options, state, ordered)
   const follower = createFollower(options, state, handOver, ordered, () => arrived())
+  const gathering = createGathering(state, options.gatherLimit)
 
   function start(): void {
     arrived()
@@ -78,7 +80,16 @@ export function createWriter(options: WriterOptions): Writer {
         await follower.drain()
         continue
       }
+      const rest = gathering.timeLeft(waitingSize(), pipeline.commands())
+      if (rest > 0) {
+        const timer = setTimeout(() => arrived(), rest)
+        const event = nextArrival()
+        await (pipeline.size() > 0 ? pipeline.wait(event) : event)
+        clearTimeout(timer)
+        continue
+      }
       const batch = nextBatch()
+      gathering.taken()
       const mayBeSent = !isDivided(batch)
       if (mayBeSent && pipeline.send(batch)) continue
       await pipeline.drain()
@@ -101,13 +112,13 @@ export function createWriter(options: WriterOptions): Writer {
     return size
   }
 
-  /** Divides many commands into halves: the second half is decided while the first is written. */
+  /** Divides many commands into halves: the second half is decided while the first is written. Other servers' callers would be divided, too. */
   function nextBatch(): Batch {
     // Every second batch at least: batches of other servers may arrive without end, and would keep it and all commands after it waiting.
     wasDivided = queue[0]?.command.divided !== undefined && (handed.size === 0 || !wasDivided)
     if (wasDivided) return { waiting: takeNext(queue, 1, true), handed: [] }
     const waiting = waitingSize()
-    const isHalved = state.head !== null && pipeline.size() === 0 && waiting >= 2 * leastHalf
+    const isHalved = state.head !== null && pipeline.size() === 0 && waiting >= 2 * leastHalf && !isFollowed(state)
     const limit = isHalved ? Math.min(Math.floor(waiting / 2), batchSize) : batchSize
     const taken: HandedBatch[] = []
     let size = 0

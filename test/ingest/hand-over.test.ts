@@ -3,10 +3,12 @@ import { describe, expect, it } from 'vitest'
 import type { ReportOutcome } from '../../src/domain/report.ts'
 import { type Command, traced } from '../../src/ingest/command.ts'
 import { hearDevice, recordReport } from '../../src/ingest/commands/report.ts'
+import type { WriterOptions } from '../../src/ingest/writer.ts'
 import { readHead } from '../../src/store/connection/log-head.ts'
 import type { Database } from '../../src/store/database.ts'
 import { follow } from '../support/follow.ts'
 import { report } from '../support/reports.ts'
+import type { Road } from '../support/road.ts'
 import {
   change,
   isBatch,
@@ -135,9 +137,9 @@ describe.each(postgresStores)('a batch handed over on $name', (store) => {
     await expect.poll(() => held).toHaveLength(2)
     outcomes.push(submit('edge-1', 'INSTALLED'), submit('edge-3', 'INSTALLED'))
     expect(new Set(batches.map((batch) => batch.split(' ')[0])).size).toBe(2)
+    const { revision } = await readHead(server.database.session)
     isHeld = false
     for (const deliver of held.toReversed()) deliver()
-    const { revision } = await readHead(server.database.session)
     expect((await Promise.all(outcomes)).map((outcome) => outcome.verdict)).toEqual(Array(4).fill('APPLIED'))
     expect((await outcomes[2])?.revision).toBe(revision + 1)
     expect(batches).toHaveLength(3)
@@ -208,6 +210,50 @@ describe.each(postgresStores)('a batch handed over on $name', (store) => {
     handOver()
     await divided
     expect(written).toBeLessThan(10)
+  })
+
+  it('is waited for by the leader, so that both have one batch', async () => {
+    const empty = await openEmpty(store)
+    const sizes: number[] = []
+    let limit = 0
+    let asked = 0
+    let gate = Promise.resolve()
+    const gated = (database: Database): Database => ({
+      ...database,
+      append: (connection, text, parameters) => gate.then(() => database.append(connection, text, parameters)),
+    })
+    const gatherLimit = (): number => {
+      asked += 1
+      return limit
+    }
+    const observe: WriterOptions['observe'] = ({ size }) => sizes.push(size)
+    const leader = await openServer(empty, 'a', untouched, { gatherLimit, observe }, gated)
+    const server = await openServer(empty, 'b', untouched, { answerLimit: 60_000 })
+    await meet(leader, server)
+    const submit = (road: Road, device: string, state: 'INSTALLING' | 'INSTALLED'): Promise<ReportOutcome[]> =>
+      Promise.all(Array.from({ length: 20 }, (_, n) => road.writer.submit(change(`${device}-${n}`, state))))
+    await submit(leader, 'ours', 'INSTALLING')
+    await submit(server, 'theirs', 'INSTALLING')
+    // The leader learns that there are forty callers.
+    const { promise, resolve: open } = Promise.withResolvers<void>()
+    gate = promise
+    asked = 0
+    const first = [submit(leader, 'ours', 'INSTALLED'), submit(server, 'theirs', 'INSTALLED')]
+    await expect.poll(() => asked).toBeGreaterThan(0)
+    open()
+    await Promise.all(first)
+    await expect.poll(() => sizes.slice(-2)).toEqual([20, 20])
+
+    limit = 60_000
+    asked = 0
+    sizes.length = 0
+    const theirs = submit(server, 'theirs', 'INSTALLING')
+    await expect.poll(() => asked).toBeGreaterThan(0)
+    expect(sizes).toEqual([])
+    await Promise.all([submit(leader, 'ours', 'INSTALLING'), theirs])
+    await expect.poll(() => sizes).toEqual([40])
+    expect(await newestWriter(server)).toBe('inbox-a')
+    await expectSound(server.database)
   })
 
   it('is written here when the leader drains', async () => {
