@@ -78,6 +78,14 @@ async function run(lab: Lab): Promise<Finding> {
       )
     const ofFloor = (microseconds: readonly number[]) =>
       spread(microseconds.map((one, round) => one / (of('five watch, floor')[round]?.serverCpu ?? 1)))
+    /** The least that storing a report and delivering it costs: a report without subscribers, and the floor. */
+    const ofBoth = (size: number) =>
+      spread(
+        of(`five watch, ${size}`).map(({ serverCpu }, round) => {
+          const [stored, delivered] = [of('none watches, 0')[round], of('five watch, floor')[round]]
+          return serverCpu / ((stored?.serverCpu ?? 0) + (delivered?.serverCpu ?? 0))
+        }),
+      )
     const claims = [
       // A report without subscribers is committed to disk. The floor stores nothing, so only what the five add is compared.
       atMost(
@@ -86,6 +94,8 @@ async function run(lab: Lab): Promise<Finding> {
         3,
       ),
       stated(`the same of ${many}`, ofFloor(difference(many))),
+      atMost(`CPU of a report that five of ${few} watch ÷ one without subscribers + floor`, ofBoth(few), 3),
+      stated(`the same of ${many}`, ofBoth(many)),
       stated(`CPU of a report that five of ${few} watch ÷ floor`, cpu(`five watch, ${few}`, 'five watch, floor')),
       stated('CPU of a report that none watches ÷ floor', cpu('none watches, 0', 'five watch, floor')),
       atMost(
