@@ -66,6 +66,8 @@ export function parseCommandLine(args: readonly string[], env: NodeJS.ProcessEnv
 
 function parseTask(verb: string | undefined, noun: string | undefined, id: string | null, values: Values): Task {
   const selection = selectionOf(values)
+  if (selection.rolloutSelector.length > 0 && !(verb === 'get' && noun === 'rollouts'))
+    throw new UsageError('--rollout-selector selects rollouts: use it with get rollouts')
   switch (verb) {
     case 'watch':
       refuseUnwatchable(values)
@@ -166,7 +168,9 @@ function selectionOf(values: Values): Selection {
     states: (values.state ?? []).map((text) => stateOf('--state', text)),
     convergence: (values.convergence ?? []).map(convergenceOf),
     labels: (values.label ?? []).map(labelOf),
-    selector: values.selector === undefined ? [] : selectorOf(values.selector),
+    selector: values.selector === undefined ? [] : selectorOf('--selector', values.selector),
+    rolloutSelector:
+      values['rollout-selector'] === undefined ? [] : selectorOf('--rollout-selector', values['rollout-selector']),
     applications: values.application ?? [],
     components: values.component ?? [],
     errorCodes: values['error-code'] ?? [],
@@ -249,10 +253,10 @@ function labelOf(text: string): { key: string; value: string } {
   throw new UsageError(`--label must be <key>=<value>, but is ${JSON.stringify(text)}`)
 }
 
-function selectorOf(text: string): Selection['selector'] {
+function selectorOf(name: string, text: string): Selection['selector'] {
   const selector = parseLabelSelector(text)
   if (selector) return selector
-  throw new UsageError(`--selector must be conditions such as site=munich,env!=dev, but is ${JSON.stringify(text)}`)
+  throw new UsageError(`${name} must be conditions such as site=munich,env!=dev, but is ${JSON.stringify(text)}`)
 }
 
 function wholeNumber(name: string, text: string, least: number): number {

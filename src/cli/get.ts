@@ -2,9 +2,9 @@
 import type { Api } from './api.ts'
 import {
   deploymentFilter,
-  labelFilter,
   NotThereError,
   type RolloutKey,
+  rolloutFilter,
   rolloutNotThere,
   type Selection,
 } from './selection.ts'
@@ -20,9 +20,11 @@ import {
   describeConvergence,
   describeCounts,
   describeError,
+  describeLabels,
   readCounts,
   type ShownChange,
   type ShownDeployment,
+  type ShownLabel,
 } from './show.ts'
 import { inStateColour, type Terminal, table } from './terminal.ts'
 
@@ -63,23 +65,31 @@ interface ShownRollout {
   readonly name: string
   readonly project: string | null
   readonly kind: string
+  readonly labels: readonly ShownLabel[]
   readonly deploymentCounts: CountData
 }
 
-const rolloutFields = `id kind name project compositeApp compositeAppVersion provider deploymentCounts { ${countFields} }`
+const rolloutFields = `id kind name project compositeApp compositeAppVersion provider labels { key value } deploymentCounts { ${countFields} }`
 
 export async function getRollouts(api: Api, { terminal, isJson }: Output, selection: Selection, limit: number) {
-  const filter = labelFilter(selection)
-  const rows = [['ROLLOUT', 'PROJECT', 'KIND', 'DEPLOYMENTS']]
+  const filter = rolloutFilter(selection)
+  const rows = [['ROLLOUT', 'PROJECT', 'KIND', 'DEPLOYMENTS', 'LABELS']]
   const document = `query List($filter: RolloutFilter, $first: Int!, $after: String) {
     rollouts(filter: $filter, first: $first, after: $after) { nodes { ${rolloutFields} } pageInfo { hasNextPage endCursor } }
   }`
   for await (const rollout of pages<ShownRollout>(limit, (page) =>
     api.ask<{ rollouts: Connection<ShownRollout> }>(document, { filter, ...page }).then((data) => data.rollouts),
   )) {
-    const { name, project, kind, deploymentCounts } = rollout
+    const { name, project, kind, labels, deploymentCounts } = rollout
     if (isJson) terminal.write(`${JSON.stringify(rollout)}\n`)
-    else rows.push([name, project ?? '-', kind, describeCounts(terminal, readCounts(deploymentCounts))])
+    else
+      rows.push([
+        name,
+        project ?? '-',
+        kind,
+        describeCounts(terminal, readCounts(deploymentCounts)),
+        describeLabels(labels) || '-',
+      ])
   }
   if (!isJson) terminal.write(`${table(rows).join('\n')}\n`)
 }
@@ -91,7 +101,11 @@ export async function getRollout(api: Api, { terminal, isJson }: Output, key: Ro
   )
   if (!rollout) throw await rolloutNotThere(api, key)
   if (isJson) terminal.write(`${JSON.stringify(rollout)}\n`)
-  else terminal.write(`${rollout.name}\n${describeCounts(terminal, readCounts(rollout.deploymentCounts))}\n`)
+  else {
+    const labels = describeLabels(rollout.labels)
+    const counts = describeCounts(terminal, readCounts(rollout.deploymentCounts))
+    terminal.write(`${[rollout.name, ...(labels === '' ? [] : [labels]), counts].join('\n')}\n`)
+  }
 }
 
 interface OneDeployment extends Omit<ShownDeployment, 'components'> {

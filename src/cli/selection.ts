@@ -14,6 +14,8 @@ export interface Selection {
   readonly labels: readonly { readonly key: string; readonly value: string }[]
   /** Conditions on labels, all of which must hold. */
   readonly selector: readonly LabelCondition[]
+  /** Conditions on the labels of rollouts themselves, all of which must hold. */
+  readonly rolloutSelector: readonly LabelCondition[]
   readonly applications: readonly string[]
   readonly components: readonly string[]
   readonly errorCodes: readonly string[]
@@ -69,7 +71,14 @@ export async function changeFilter(api: Api, selection: Selection): Promise<obje
   })
 }
 
-/** A filter of rollouts, devices or resources, which are selected only by labels. */
+/** A filter of rollouts: by labels of what they run on, and by their own. */
+export function rolloutFilter(selection: Selection): object {
+  const { labels, selector, rolloutSelector } = selection
+  const and = [...selector.map((label) => ({ label })), ...rolloutSelector.map((rolloutLabel) => ({ rolloutLabel }))]
+  return withoutEmpty({ labels, where: and.length === 0 ? null : { and } })
+}
+
+/** A filter of devices or resources, which are selected only by labels. */
 export function labelFilter(selection: Selection): object {
   return withoutEmpty({ labels: selection.labels, where: whereOf(selection) })
 }

@@ -118,7 +118,17 @@ export interface ShownChange {
   readonly error?: StatusError | null
   readonly stalled?: boolean
   readonly reason?: string
+  readonly rollout?: { readonly name: string }
+  readonly toLabels?: readonly ShownLabel[]
 }
+
+export interface ShownLabel {
+  readonly key: string
+  readonly value: string
+}
+
+export const describeLabels = (labels: readonly ShownLabel[]): string =>
+  oneLine(labels.map(({ key, value }) => `${key}=${value}`).join(', '))
 
 /** `deployment` selects the fields of each change's deployment. */
 export function changeFields(deployment: string): string {
@@ -132,18 +142,28 @@ export function changeFields(deployment: string): string {
     ... on ConvergenceChanged { fromConvergence toConvergence targetManifestVersion documentDigest }
     ... on ConnectivityChanged { fromConnectivity toConnectivity target { name } }
     ... on DeviceRetired { reason target: device { name } }
-    ... on DeviceReinstated { target: device { name } }`
+    ... on DeviceReinstated { target: device { name } }
+    ... on RolloutLabelsChanged { rollout { name } toLabels { key value } }`
 }
 
 export function describeChange(terminal: Terminal, change: ShownChange): string {
   const { at, kind, deployment, target, component, error } = change
   const from = change.from ?? change.fromConnectivity ?? change.fromConvergence ?? null
   const to = change.to ?? change.toConnectivity ?? change.toConvergence ?? null
-  const subject = deployment ? `${deployment.deploymentId} on ${deployment.target.name}` : (target?.name ?? '')
+  const subject = deployment
+    ? `${deployment.deploymentId} on ${deployment.target.name}`
+    : (target?.name ?? change.rollout?.name ?? '')
   const arrow = to === null ? '' : `${from === null || from === to ? '' : `${from} → `}${shown(terminal, to)}`
   const stalled = change.stalled === undefined ? '' : change.stalled ? 'stalled' : 'no longer stalled'
   const meant = change.targetManifestVersion ? `target version ${change.targetManifestVersion}` : ''
-  const what = [component, arrow || stalled || kind, meant, oneLine(change.reason ?? ''), describeError(error ?? null)]
+  const labels = change.toLabels && `labels: ${describeLabels(change.toLabels) || 'none'}`
+  const what = [
+    component,
+    arrow || stalled || labels || kind,
+    meant,
+    oneLine(change.reason ?? ''),
+    describeError(error ?? null),
+  ]
     .filter(Boolean)
     .join('  ')
   return `${momentOf(at)}  ${subject}  ${what}`

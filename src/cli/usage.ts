@@ -29,6 +29,7 @@ Select deployments (options marked * can be repeated, and match any of their val
   --error-code <code> *          --text <text>             --stalled
   -l, --selector <conditions>    on labels, all of which must hold: site=munich,env!=dev,ring in (a,b),tier notin (x),spare,!old;
                                  --label and -l also select what get rollouts, devices and resources list
+  --rollout-selector <conditions>  with get rollouts: on the labels of the rollouts themselves, team=packaging
   --retired                      deployments on retired devices, which are hidden otherwise
   --convergence <value> *        converged, applying, failed, stale or unknown: compared with the target version
 
@@ -68,6 +69,7 @@ export const options = {
   state: many,
   label: many,
   selector: { type: 'string', short: 'l' },
+  'rollout-selector': one,
   application: many,
   component: many,
   'error-code': many,

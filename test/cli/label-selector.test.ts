@@ -28,6 +28,20 @@ describe('rollcall get with a label selector', () => {
     expect(await listed('deviceId', 'devices', '-l', '!env')).toEqual(['edge-o-1'])
   })
 
+  it('lists rollouts by their own labels, and shows these', async () => {
+    await server().query(`mutation { declareDeployments(input: {
+      rollout: { name: "lines", labels: [{ key: "team", value: "packaging" }, { key: "ring", value: "canary" }] }
+      deployments: [{ deviceId: "edge-l-1", deploymentId: "lines" }]
+    }) { __typename } }`)
+    expect(await listed('name', 'rollouts', '--rollout-selector', 'team=packaging,ring in (canary)')).toEqual(['lines'])
+    expect(await listed('name', 'rollouts', '--rollout-selector', 'team=packaging', '-l', 'site=munich')).toEqual([])
+    expect(await listed('name', 'rollouts', '--rollout-selector', '!team')).not.toContain('lines')
+    const child = rollcall('get', 'rollout', 'lines')
+    expect(await child.ended).toBe(0)
+    expect(child.lines).toEqual(['lines', 'ring=canary, team=packaging', '1 deployment: 1 pending'])
+    expect(await rollcall('get', 'devices', '--rollout-selector', 'team=packaging').ended).toBe(64)
+  })
+
   it('lists resources', async () => {
     const emco = newGroup(server())
     const context = newContext()

@@ -140,4 +140,38 @@ describe.runIf(findChromium())('lists of the past', () => {
     await page.getByRole('region', { name: 'What changed last' }).getByRole('link', { name: 'pumps' }).click()
     await expect.poll(() => bars(page, '.hero')).toEqual(['Deployments by state: 1 installing, 1 pending'])
   })
+
+  it('have the labels of rollouts of then, which operators edit at present', async () => {
+    const { page, complaints } = await visit('rollouts')
+    const labels = page.locator('main .label')
+    await page.getByRole('link', { name: 'pumps' }).click()
+    await page.getByRole('button', { name: 'Add labels' }).click()
+    await page.getByLabel('Labels', { exact: true }).fill('team=packaging, ring=canary')
+    await page.getByRole('button', { name: 'Save labels' }).click()
+    await expect.poll(() => labels.allTextContents()).toEqual(['ring: canary', 'team: packaging'])
+    // What has changed since the form was opened is not overwritten.
+    await page.getByRole('button', { name: 'Edit labels' }).click()
+    const { rollout } = await server().query('{ rollout(key: { name: "pumps" }) { id } }')
+    await server().query(
+      `mutation ($id: ID!) { setRolloutLabels(input: { rolloutId: $id, labels: [{ key: "team", value: "b, c" }] }) { __typename } }`,
+      { id: rollout.id },
+    )
+    await page.getByRole('button', { name: 'Save labels' }).click()
+    await page.getByRole('alert').getByText('read them again').waitFor()
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await expect.poll(() => labels.allTextContents()).toEqual(['team: b, c'])
+    // The form separates labels by commas, so it would change this one.
+    expect(await page.getByRole('button', { name: 'Edit labels' }).isDisabled()).toBe(true)
+    await page.getByRole('link', { name: 'team: b, c' }).click()
+    await expect.poll(() => bars(page, '.rollouts')).toEqual(['pumps: 1 failed, 1 pending'])
+    await page.getByLabel('Label: team=packaging').fill('team=others')
+    await page.getByText('No rollouts match these filters.').waitFor()
+    await page.goto(`${server().url}/rollout/${rollout.id}?at=${then.time}`)
+    await expect.poll(() => bars(page, '.hero')).toEqual(['Deployments by state: 1 installing, 1 pending'])
+    expect(await labels.count()).toBe(0)
+    expect(await page.getByRole('button', { name: /labels/ }).count()).toBe(0)
+    await page.goto(`${server().url}/feed`)
+    await page.getByText('labels: team=b, c').waitFor()
+    expect(complaints).toEqual([])
+  })
 })

@@ -33,6 +33,9 @@ const contentDocument = graphql(`
     node(id: $id) { ... on Deployment { desiredDocument(digest: $digest) { content } } }
   }
 `)
+const labelDocument = graphql(`
+  mutation Label($input: SetRolloutLabelsInput!) { setRolloutLabels(input: $input) { __typename ... on UserError { message } } }
+`)
 
 type Declaration = VariablesOf<typeof declareDocument>['input']['deployments'][number]
 
@@ -88,3 +91,11 @@ async function readDocument(id: string, digest: string): Promise<string | null> 
 
 export const acknowledgeAlert = async (id: string, comment: string): Promise<string | null> =>
   problemOf((await ask(acknowledgeDocument, { input: { id, comment } })).acknowledgeAlert)
+
+/** `ifRevision`: when the labels were read. */
+export const setRolloutLabels = async (
+  rolloutId: string,
+  labels: readonly { readonly key: string; readonly value: string }[],
+  ifRevision: string,
+): Promise<string | null> =>
+  problemOf((await ask(labelDocument, { input: { rolloutId, labels: [...labels], ifRevision } })).setRolloutLabels)

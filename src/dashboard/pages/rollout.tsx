@@ -24,6 +24,7 @@ import { Comparison } from '../widgets/insight/comparison.tsx'
 import { Forecast } from '../widgets/insight/forecast.tsx'
 import { Matrix } from '../widgets/matrix.tsx'
 import { ResourceList, useResourceFilter } from '../widgets/resources.tsx'
+import { RolloutLabels } from '../widgets/rollout-labels.tsx'
 import { Actions, RunList, useRuns } from '../widgets/runs.tsx'
 import { Headline, installedFragment } from '../widgets/standing.tsx'
 import { StateMark } from '../widgets/state-mark.tsx'
@@ -139,6 +140,7 @@ function Rollout({ id, rollout, data, insight, objects = [], beside, matrix, chi
               .join(' · ')}
           </small>
         </h1>
+        <RolloutLabels key={id} id={id} labels={rollout.labels} revision={data.revision} />
         <p class="headline">
           <Headline of={standing} isObserved={isOrchestrated(rollout)} hasFailed={hasFailed} />
         </p>

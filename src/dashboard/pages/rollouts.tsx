@@ -8,10 +8,11 @@ import { useLiveAnswer } from '../data/use-query.ts'
 import { at, href } from '../route.ts'
 import { CountsBar } from '../widgets/counts-bar.tsx'
 import { ErrorMessage } from '../widgets/error-message.tsx'
-import { Choice, Pager, SearchField, useFilters } from '../widgets/filters.tsx'
+import { Choice, Pager, parseLabel, SearchField, useFilters } from '../widgets/filters.tsx'
 import { GroupLines, groupsFragment } from '../widgets/group-lines.tsx'
 import { ExportButtons } from '../widgets/lists/export-buttons.tsx'
 import { Name } from '../widgets/name.tsx'
+import { LabelLinks } from '../widgets/rollout-labels.tsx'
 import { FirstRollout } from '../widgets/setup/first-report.tsx'
 import { countsFragment, ShortHeadline } from '../widgets/standing.tsx'
 import { StateMark } from '../widgets/state-mark.tsx'
@@ -19,7 +20,7 @@ import { StateMark } from '../widgets/state-mark.tsx'
 export const rolloutFragment = graphql(
   `
     fragment RolloutSummary on Rollout {
-      id presentId name kind project state status compositeApp compositeAppVersion
+      id presentId name kind project state status compositeApp compositeAppVersion labels { key value }
       deploymentCounts { ...Counts }
       broken: deploymentCounts(filter: { states: [INSTALLED], readiness: [FAILED, PENDING] }) { total }
       stalled: deploymentCounts(filter: { stalled: true }) { total }
@@ -62,9 +63,14 @@ export function RolloutsPage() {
   const { text, many, one } = useFilters()
   const kinds = many('kind', Object.keys(rolloutKinds) as Kind[])
   const search = text()
+  const label = parseLabel(one('label'))
   // A search finds undeclared rollouts too.
-  const isPlain = kinds.length === 0 && search === ''
-  const filter = { ...(isPlain ? { kinds: [...namedKinds] } : kinds.length > 0 ? { kinds } : {}), text: search || null }
+  const isPlain = kinds.length === 0 && search === '' && label === null
+  const filter = {
+    ...(isPlain ? { kinds: [...namedKinds] } : kinds.length > 0 ? { kinds } : {}),
+    ...(label ? { rolloutLabel: { key: label.key, equals: label.value } } : {}),
+    text: search || null,
+  }
   const after = one('after')
   const asOf = at.value
   const isPresent = asOf === null
@@ -78,6 +84,7 @@ export function RolloutsPage() {
       <h1>Rollouts</h1>
       <div class="filters" role="search" aria-label="Filter rollouts">
         <SearchField label="Name or project" />
+        <SearchField label="Label: team=packaging" name="label" />
         <Choice name="kind" label="Kind" options={rolloutKinds} />
       </div>
       {error && <ErrorMessage error={error} />}
@@ -128,6 +135,7 @@ const columns: Columns<RolloutSummary> = {
   name: (row) => row.name,
   kind: (row) => row.kind,
   project: (row) => row.project,
+  labels: (row) => row.labels.map(({ key, value }) => `${key}=${value}`).join(' '),
   status: (row) => row.status,
   expected: (row) => expectedOf(row.deploymentCounts),
   installed: (row) => row.deploymentCounts.installed,
@@ -183,6 +191,7 @@ export function RolloutLine({ rollout }: { readonly rollout: RolloutSummary }) {
           <StateMark of="STALLED">{`${formatNumber(rollout.stalled.total)} stalled`}</StateMark>
         )}
       </span>
+      <LabelLinks labels={rollout.labels} />
     </div>
   )
 }

@@ -33,6 +33,7 @@ export const changeFragment = graphql(
       ... on DeviceReinstated { target: device { name deviceId } }
       ... on InstanceStatusChanged { fromStatus toStatus instance { instanceId } }
       ... on LifecycleActionRecorded { action { state instanceId } rollout { id name } }
+      ... on RolloutLabelsChanged { toLabels { key value } rollout { id name } }
       ... on ResourceStatusChanged {
         component fromSync toSync fromPresence toPresence fromReadiness toReadiness reason
         resource { id kind name target { name } }
@@ -135,6 +136,8 @@ function tell(change: Change): ComponentChildren {
       return `is ${formatStatus(change.toStatus).toLowerCase()}`
     case 'LifecycleActionRecorded':
       return formatStatus(change.action.state).toLowerCase()
+    case 'RolloutLabelsChanged':
+      return `labels: ${change.toLabels.map(({ key, value }) => `${key}=${value}`).join(', ') || 'none'}`
     case 'ResourceStatusChanged':
       return <ResourceStep change={change} />
     default:

@@ -138,17 +138,24 @@ export const numberOf = (values: FormData, name: string): number | null => {
   return text === null ? null : Number(text)
 }
 
-/** `site=munich, line=3` */
-export function labelsOf(values: FormData, name: string): { key: string; value: string }[] {
-  return (textOf(values, name) ?? '')
-    .split(',')
-    .map((text) => text.trim())
-    .filter((text) => text !== '')
-    .map((text) => {
-      const [key = '', ...rest] = text.split('=')
+export const labelsOf = (values: FormData, name: string): Label[] => parseLabels(textOf(values, name) ?? '')
+
+/** `site=munich, line=3`, or one on each line. */
+export function parseLabels(text: string): Label[] {
+  return text
+    .split(/[,\n]/)
+    .map((label) => label.trim())
+    .filter((label) => label !== '')
+    .map((label) => {
+      const [key = '', ...rest] = label.split('=')
       return { key: key.trim(), value: rest.join('=').trim() }
     })
 }
 
-export const writeLabels = (labels: readonly { readonly key: string; readonly value: string }[]): string =>
+export interface Label {
+  readonly key: string
+  readonly value: string
+}
+
+export const writeLabels = (labels: readonly Label[]): string =>
   labels.map(({ key, value }) => `${key}=${value}`).join(', ')
