@@ -4,10 +4,10 @@
  *   close: not ready (503) → no new connections → streams end (1001) → queued reports are written → connections end → database
  */
 import type { AddressInfo } from 'node:net'
+import { exportRoutes, openArchive, openMqtt, openRequestTraces, openTraces } from './attachments.ts'
 import { createAuthentication } from './authentication.ts'
 import { createClusters } from './clusters/clusters.ts'
 import type { Config } from './config.ts'
-import { exportRoutes } from './export/routes.ts'
 import { createFeed } from './feed/feed.ts'
 import { createGit } from './git/git.ts'
 import { createHistory } from './git/history.ts'
@@ -84,11 +84,7 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     restored: (seen) => restartEpoch(database, clock(), seen),
     failed: warn('the log cannot be read: trying again'),
   })
-  const { traces: tracesConfig } = config
-  const requests =
-    tracesConfig !== null && tracesConfig.requests !== null
-      ? (await import('./traces/requests.ts')).createRequestTraces({ config: tracesConfig, metrics, log })
-      : null
+  const requests = await openRequestTraces(config, { metrics, log })
   const writer = (requests?.createWriter ?? createWriter)({
     database,
     committed: (since, changes) => feed.hub.publish(since, changes),
@@ -101,11 +97,8 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     clock,
   })
   if (rules !== null) await writer.submit(applyRuleFile(rules))
-  // What it needs is loaded only if it is configured.
   const archiving = new AbortController()
-  const archive =
-    config.archive &&
-    (await (await import('./export/archive/open.ts')).openArchive(config.archive, database, archiving.signal))
+  const archive = await openArchive(config, database, archiving.signal)
   const maintenance = createMaintenance({
     database,
     writer,
@@ -195,20 +188,11 @@ export async function createApp({ config, database, log, timeouts = defaultTimeo
     fleet: { database, rollouts: config.metricsRollouts, clock },
   })
   const deadline = () => createDeadline(config.limits.operation.time, admission.refuse)
+  const { hub } = feed
   const deviceAuth = config.auth.device
-  const mqtt =
-    config.mqtt &&
-    (await import('./mqtt/mqtt.ts')).createMqtt({
-      ...{ config: config.mqtt, deviceAuth, database, writer, hub: feed.hub, admission, metrics, refused, log, clock },
-    })
-  const traces =
-    config.traces &&
-    (await (
-      await import('./traces/traces.ts')
-    ).createTraces({
-      ...{ config: config.traces, database, hub: feed.hub, log, clock },
-      ...(timeouts.duties && { interval: timeouts.duties }),
-    }))
+  const mqtt = await openMqtt(config, { deviceAuth, database, writer, hub, admission, metrics, refused, log, clock })
+  const interval = timeouts.duties
+  const traces = await openTraces(config, { database, hub, log, clock, ...(interval && { interval }) })
   const server = createHttpServer({
     tls,
     routes: { ...exportRoutes({ database, deadline, admission, auth }), ...oidc?.routes },

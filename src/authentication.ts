@@ -1,9 +1,9 @@
 /** Who is there, composed: callers of the API, devices, sign-in, and the audit log of refused credentials. */
+import { openSignIn } from './attachments.ts'
 import { createApiAuth } from './auth/api/api-auth.ts'
 import { createCredentials } from './auth/api/credentials.ts'
 import { createAuditTrail } from './auth/audit-trail.ts'
 import { createDeviceAuth } from './auth/devices/device-auth.ts'
-import type { Oidc, OidcDeps } from './auth/oidc/oidc.ts'
 import type { Config } from './config.ts'
 import type { Writer } from './ingest/writer.ts'
 import type { Admission } from './limits/admission.ts'
@@ -59,7 +59,7 @@ export async function createAuthentication(deps: AuthenticationDeps) {
     clock,
     refused,
   })
-  const oidc = await loadOidc(config, {
+  const oidc = await openSignIn(config, {
     ...{ database, writer, auth, credentials, publicUrl, log, clock },
     refused(address, outcome) {
       const refusal = { caller: '', credential: 'oidc', address, action: 'signIn', outcome }
@@ -67,11 +67,4 @@ export async function createAuthentication(deps: AuthenticationDeps) {
     },
   })
   return { auth, credentials, devices, refused, trail, oidc }
-}
-
-/** Without OIDC_ISSUER, nothing of it and of openid-client is loaded. */
-async function loadOidc(config: Config, deps: Omit<OidcDeps, 'config'>): Promise<Oidc | null> {
-  if (config.auth.oidc === null) return null
-  const { createOidc } = await import('./auth/oidc/oidc.ts')
-  return createOidc({ ...deps, config: config.auth.oidc })
 }

@@ -3,12 +3,12 @@ import { delimiter } from 'node:path'
 import { z } from 'zod'
 import type { ApiAuthConfig } from './auth/api/api-auth.ts'
 import type { DeviceAuthConfig } from './auth/devices/device-auth.ts'
-import type { OidcConfig } from './auth/oidc/config.ts'
 import type { ClustersConfig } from './clusters/clusters.ts'
 import { apiAuthOf, apiMethodsOf, apiVariables, oidcOf, oidcProblems } from './config-api.ts'
 import { archiveConfig, archiveVariables } from './config-archive.ts'
 import { mqttConfig, mqttVariables } from './config-mqtt.ts'
 import { contradictionsIn, type Environment, isLoopback } from './config-rules.ts'
+import { tracesConfig, tracesVariables } from './config-traces.ts'
 import {
   aaiVersion,
   allowList,
@@ -45,13 +45,10 @@ import {
   streams,
   trustDomains,
 } from './config-values.ts'
-import type { ArchiveConfig } from './export/archive/open.ts'
 import type { GitConfig } from './git/git.ts'
 import { defaultLimits, type LimitsConfig } from './limits/limits.ts'
-import type { MqttConfig } from './mqtt/connection.ts'
 import type { AaiConfig } from './sinks/aai.ts'
 import type { StoreConfig } from './store/open.ts'
-import { type TracesConfig, tracesConfig, tracesVariables } from './traces/config.ts'
 
 export interface Config {
   readonly server: {
@@ -76,7 +73,7 @@ export interface Config {
   /** Days; null: for ever. */
   readonly retention: { readonly historyDays: number | null; readonly forgetRemovedDays: number | null }
   /** Where copies of what retention removes are. Null: none is made. */
-  readonly archive: ArchiveConfig | null
+  readonly archive: ReturnType<typeof archiveConfig>
   /** Seconds of silence after which any device counts as OFFLINE; null: silence proves nothing. */
   readonly offlineAfter: number | null
   /** When a deployment stalls: a factor of its peers' 95th percentile, and seconds where too few peers completed; null: not judged. */
@@ -96,15 +93,15 @@ export interface Config {
   readonly clusters: ClustersConfig
   readonly git: GitConfig
   /** Null: no MQTT. */
-  readonly mqtt: MqttConfig | null
+  readonly mqtt: ReturnType<typeof mqttConfig>
   /** Null: no traces are exported. */
-  readonly traces: TracesConfig | null
+  readonly traces: ReturnType<typeof tracesConfig>
   readonly logLevel: LogLevel
   readonly auth: {
     readonly device: DeviceAuthConfig
     readonly api: ApiAuthConfig
     /** Null: no sign-in with an OIDC issuer. */
-    readonly oidc: OidcConfig | null
+    readonly oidc: ReturnType<typeof oidcOf>
   }
 }
 

@@ -91,6 +91,30 @@ describe('the layout of src', () => {
     expect(wrong).toEqual([])
   })
 
+  it('imports what the configuration attaches in one place, and in the files of its variables', () => {
+    const attached: Readonly<Record<string, readonly string[]>> = {
+      'auth/oidc': ['config-api.ts', 'config-roles.ts'],
+      export: ['config-archive.ts'],
+      mqtt: ['config-mqtt.ts'],
+      traces: ['config-traces.ts'],
+    }
+    const dynamic = files.flatMap((file) =>
+      [...read(file).matchAll(/import\('(\.[^']+)'\)/g)].map(([, path = '']) => ({
+        from: file,
+        to: relative(root, join(root, dirname(file), path)),
+      })),
+    )
+    const wrong = Object.entries(attached).flatMap(([folder, variables]) =>
+      [...imports, ...dynamic].filter(
+        ({ from, to }) =>
+          to.startsWith(`${folder}/`) &&
+          !from.startsWith(`${folder}/`) &&
+          !['attachments.ts', ...variables].includes(from),
+      ),
+    )
+    expect(wrong).toEqual([])
+  })
+
   it('has no import cycle, not even of types', () => {
     expect(cycles()).toEqual([])
   })

@@ -1,7 +1,6 @@
 /** `/session`: a browser signs in with a key or a token and receives a cookie that no script can read. */
 import type { ApiAuth } from '../auth/api/api-auth.ts'
 import type { Credentials } from '../auth/api/credentials.ts'
-import type { Oidc } from '../auth/oidc/oidc.ts'
 import { scopesOf } from '../domain/access-scope.ts'
 import { DomainError } from '../domain/errors.ts'
 import { answer, type Exchange, type Methods, readBody, requireMediaType } from './exchange.ts'
@@ -12,7 +11,7 @@ export interface SessionDeps {
   /** The methods of API_AUTH and DEVICE_AUTH: which credentials callers and devices need. */
   readonly authMethods: { readonly api: readonly string[]; readonly device: readonly string[] }
   /** Where persons sign in without a key. Null: nowhere. */
-  readonly oidc: Pick<Oidc, 'name'> | null
+  readonly oidc: { readonly name: string } | null
 }
 
 const most = 16_384

@@ -1,0 +1,36 @@
+/**
+ * What is attached to a server by its configuration: sign-in, MQTT, exports and the archive, traces. Each is a folder that only this file and the file
+ * of its variables import (test/architecture.test.ts), and is loaded only where it is configured (test/loading.test.ts).
+ */
+import type { OidcDeps } from './auth/oidc/oidc.ts'
+import type { Config } from './config.ts'
+import type { MqttDeps } from './mqtt/mqtt.ts'
+import type { Database } from './store/database.ts'
+import type { RequestTracesOptions } from './traces/requests.ts'
+import type { TracesOptions } from './traces/traces.ts'
+
+/** The routes are always there. What serves them is loaded with the first request. */
+export { exportRoutes } from './export/routes.ts'
+
+export async function openSignIn({ auth: { oidc: config } }: Config, deps: Omit<OidcDeps, 'config'>) {
+  return config && (await import('./auth/oidc/oidc.ts')).createOidc({ ...deps, config })
+}
+
+export async function openMqtt({ mqtt: config }: Config, deps: Omit<MqttDeps, 'config'>) {
+  return config && (await import('./mqtt/mqtt.ts')).createMqtt({ ...deps, config })
+}
+
+/** `signal`: ends requests to a bucket. */
+export async function openArchive({ archive: config }: Config, database: Database, signal: AbortSignal) {
+  return config && (await import('./export/archive/open.ts')).openArchive(config, database, signal)
+}
+
+export async function openTraces({ traces: config }: Config, deps: Omit<TracesOptions, 'config'>) {
+  return config && (await import('./traces/traces.ts')).createTraces({ ...deps, config })
+}
+
+/** The traces of the server's own requests. */
+export async function openRequestTraces({ traces: config }: Config, deps: Omit<RequestTracesOptions, 'config'>) {
+  if (config === null || config.requests === null) return null
+  return (await import('./traces/requests.ts')).createRequestTraces({ ...deps, config })
+}
