@@ -28,10 +28,13 @@ const longestPart = 64
 export function nearestRoute(path: string): string | null {
   const given = path.split('/', mostParts + 1).slice(1)
   const ranked = routes
+    .filter((route) => Math.abs(given.length - partsOf(route)) * wholePart <= most)
     .map((route) => ({ route, distance: distance(given, route.split('/').slice(1)) }))
     .toSorted((a, b) => a.distance - b.distance)
   return ranked[0] && ranked[0].distance <= most ? ranked[0].route : null
 }
+
+const partsOf = (route: string): number => route.split('/').length - 1
 
 /** Edit distance with path parts instead of letters. */
 function distance(given: readonly string[], wanted: readonly string[]): number {
@@ -54,6 +57,8 @@ function distance(given: readonly string[], wanted: readonly string[]): number {
 
 function partDistance(part: string, name: string): number {
   if (name.startsWith('{')) return part === '' ? wholePart : 0
+  // A distance costs the product of the lengths, and anyone may send a long path.
+  if (Math.abs(part.length - name.length) * 2 > name.length) return 2 * most
   const wrong = editDistance(part.toLowerCase(), name)
   return wrong * 2 <= name.length ? wrong : 2 * most
 }
