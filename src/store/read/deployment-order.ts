@@ -39,11 +39,13 @@ export const orders: { readonly [Name in DeploymentOrder]: Order<Placed> } = {
   NAME_DESC: { name: 'NAME_DESC', keys: name.map((key) => ({ ...key, descending: true })) },
 }
 
+export type LastRow = Pick<Placed, 'revision'>
+
 /** A list that reads at most some rows in its order, and shows those of them that match. */
 export interface Walk {
   readonly select: Select
-  /** A condition: it stopped before it found all rows of the stretch. `isFull`: what it found fills the page. */
-  readonly isShort: (stretch: Stretch, isFull: boolean) => SQL
+  /** A condition: it stopped before it found all rows of the stretch. `last`: the last row of a full page. Null: what it found does not fill the page. */
+  readonly isShort: (stretch: Stretch, last: LastRow | null) => SQL
 }
 
 /**
@@ -101,15 +103,15 @@ export function walkByState(
       const matching = sql`cross join lateral (select where ${all(matches)} offset 0) as fits`
       return sql`select ${d}.* from (select ${d}.* from (${rows}) as ${d} ${matching} limit ${limit}) as ${d} ${sorted(orders[order], stretch)}`
     },
-    isShort: (stretch, isFull) => {
+    isShort: (stretch, last) => {
       if (inTurn)
-        return isFull
+        return last
           ? nothing
           : sql`exists (select 1 ${inSequence(stretch, sql`${(walked ?? 0) + 1}`)} offset ${walked ?? 0})`
       const isShort = (inRun: SQL, inOrder: SQL): SQL => {
         // Rows of later states may fill a page that lacks rows of an earlier one.
         const isRunFull = sql`(select count(*) from (${found(inRun, inOrder, stretch.limit)}) as found) >= ${stretch.limit}`
-        return sql`select 1 where ${isFull ? sql`not ${isRunFull}` : sql`true`}
+        return sql`select 1 where ${last ? sql`not ${isRunFull}` : sql`true`}
           and exists (select 1 from ${deployments} ${d} where ${inRun} ${inOrder} limit 1 offset ${eachWalked ?? 0})`
       }
       return sql`exists (select 1 ${runs(stretch, isShort)})`
@@ -131,8 +133,7 @@ export function walkInOrder(
       where ${all(matches)} ${sorted(orders[order], stretch)}`
   return {
     select,
-    isShort: (stretch, isFull) =>
-      isFull ? nothing : sql`exists (select 1 ${inOrder(stretch, sql`1 offset ${walked}`)})`,
+    isShort: (stretch, last) => (last ? nothing : sql`exists (select 1 ${inOrder(stretch, sql`1 offset ${walked}`)})`),
   }
 }
 

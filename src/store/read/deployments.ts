@@ -1,20 +1,21 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
 import type { Component } from '../../domain/deployment.ts'
+import type { DomainError } from '../../domain/errors.ts'
 import { isStorable } from '../../domain/text.ts'
 import type { Revision } from '../../domain/values.ts'
 import type { Session } from '../database.ts'
 import type { Page, PageRequest } from '../sql/order.ts'
-import { pageOf, type Select, sorted, stretchOf, within } from '../sql/page.ts'
+import { pageOf, stretchOf } from '../sql/page.ts'
 import { all, asParents, fixed, isAnyOf, listParameter, nothing } from '../sql/parameters.ts'
 import { type ShownDeployment, type ShownRecord, shownColumns, toShown } from '../sql/rows.ts'
 import { deployments, targets } from '../tables/schema.ts'
 import { visiblePlace } from './access-scope.ts'
-import { type DeploymentFilter, d, filterAt, matchesDeployment, presentFields } from './deployment-filter.ts'
+import { type DeploymentFilter, d, filterAt, presentFields } from './deployment-filter.ts'
 import { type DeploymentOrder, orders, type Walk } from './deployment-order.ts'
-import { fromUnwound, isListed, parentsOf, type Scope } from './deployment-scope.ts'
-import { type Source, type SourceLimits, sourceLimits, sourceOfPage, tooRare } from './filters/deployment-source.ts'
-import { walkPresent } from './filters/deployment-walk.ts'
+import { parentsOf, type Scope } from './deployment-scope.ts'
+import { type SourceLimits, sourceLimits, sourceOfPage, tooMuchChanged } from './filters/deployment-source.ts'
+import { inPast, inPresent } from './filters/page-attempts.ts'
 import { narrowPast } from './filters/past-candidates.ts'
 import { fromPast, openPast, type Past, present } from './past.ts'
 
@@ -184,53 +185,43 @@ export async function pageDeployments(
 ): Promise<Map<number, Page<DeploymentRow>>> {
   const past = asOf === null ? null : await narrowPast(session, await openPast(session, asOf), scope, filter)
   const source = await sourceOfPage(session, scope, filter, order, limits)
-  const walk = walkFor(session, scope, filterAt(filter, asOf), order, past, source)
-  const pages = await pageOf<DeploymentRow, ShownRecord>(session, {
-    parents: parentsOf(scope),
-    order: orders[order],
-    page,
-    isWhole: presentFields(filter).length === 0 && asOf === null && !session.accessScope,
-    columns: shownOfPage,
-    select: walk.select,
-    toNode: (record) => toRow(record, past),
-  })
-  if (source.of === 'walk') {
-    const [parent = 0] = parentsOf(scope)
-    const found = pages.get(parent)
-    const hasMore = page.backward ? found?.hasPreviousPage : found?.hasNextPage
-    const isFull = hasMore === true && found?.edges.length === page.size
-    const [row] = await session.rows<{ is_short: boolean }>(
-      sql`select ${walk.isShort(stretchOf(orders[order], page), isFull)} as is_short from ${asParents([parent])}`,
-    )
-    if (row?.is_short) throw tooRare(source.walked)
+  const attempts = past
+    ? await inPast(session, scope, filterAt(filter, asOf), order, past, source, limits)
+    : [inPresent(session, scope, filter, order, source)]
+  let tooMuch: DomainError | null = null
+  for (const { walk, error } of attempts) {
+    const pages = await pageOf<DeploymentRow, ShownRecord>(session, {
+      parents: parentsOf(scope),
+      order: orders[order],
+      page,
+      isWhole: presentFields(filter).length === 0 && asOf === null && !session.accessScope,
+      columns: shownOfPage,
+      select: walk.select,
+      toNode: (record) => toRow(record, past),
+    })
+    if (error === null || !(await isShort(session, walk, scope, order, page, pages))) return pages
+    tooMuch = error
   }
-  return pages
+  throw tooMuch ?? tooMuchChanged(limits.counted)
 }
 
-function walkFor(
-  reader: Session,
+async function isShort(
+  session: Session,
+  walk: Walk,
   scope: Scope,
-  filter: DeploymentFilter,
   order: DeploymentOrder,
-  past: Past | null,
-  source: Source,
-): Walk {
-  if (!past) return walkPresent(reader, scope, filter, order, [], source)
-  // Both halves are limited to a page, so that unchanged rows still come from an index.
-  const isUnchanged = [sql`${d.revision} <= ${past.revision}::bigint`]
-  const { select: unchanged, isShort: isCut } = walkPresent(reader, scope, filter, order, isUnchanged, source)
-  const matches = all([matchesDeployment(filter), ...isListed(reader, scope, filter)])
-  const select: Select = (stretch) => sql`select ${d}.* from (
-      (${unchanged(stretch)})
-      union all (select ${d}.* ${fromUnwound(past, scope, filter, [matches, ...within(orders[order], stretch)])})
-    ) as ${d} ${sorted(orders[order], stretch)}`
-  // Unwound rows may fill a page that lacks unchanged ones.
-  const isShort: Walk['isShort'] = (stretch, isFull) => {
-    if (!isFull) return isCut(stretch, false)
-    const isFilled = sql`(select count(*) from (${unchanged(stretch)}) as found) >= ${stretch.limit}`
-    return sql`(${isCut(stretch, true)} or (not ${isFilled} and ${isCut(stretch, false)}))`
-  }
-  return { select, isShort }
+  page: PageRequest,
+  pages: ReadonlyMap<number, Page<DeploymentRow>>,
+): Promise<boolean> {
+  if (page.size === 0) return false
+  const [parent = 0] = parentsOf(scope)
+  const found = pages.get(parent)
+  const hasMore = page.backward ? found?.hasPreviousPage : found?.hasNextPage
+  const last = hasMore && found?.edges.length === page.size ? found.edges.at(page.backward ? 0 : -1)?.node : null
+  const [row] = await session.rows<{ is_short: boolean }>(
+    sql`select ${walk.isShort(stretchOf(orders[order], page), last ?? null)} as is_short from ${asParents([parent])}`,
+  )
+  return row?.is_short ?? false
 }
 
 function toRow(record: ShownRecord, past: Past | null): DeploymentRow {

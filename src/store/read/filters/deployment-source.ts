@@ -122,6 +122,14 @@ export function tooRare(walked: number): DomainError {
   )
 }
 
+/** What a list of the past throws that gave up. */
+export function tooMuchChanged(counted: number): DomainError {
+  return new DomainError(
+    'BAD_USER_INPUT',
+    `more than ${counted} deployments have changed since then, too many to look through for this list: order it by CHANGED or NAME, add conditions on devices, labels, rollouts or deploymentIds, or ask for a later time`,
+  )
+}
+
 interface Estimate {
   /** All deployments of the scope. */
   readonly total: number

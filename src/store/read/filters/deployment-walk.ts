@@ -23,7 +23,7 @@ import {
 } from '../deployment-order.ts'
 import { fromPresent, isListed, ownedBy, type Scope } from '../deployment-scope.ts'
 import type { Source } from './deployment-source.ts'
-import { walkByName } from './rollout-names.ts'
+import { inOrderOfRollout, walkByName } from './rollout-names.ts'
 
 const allColumns = fixed(sql`select ${d}.*`)
 
@@ -70,10 +70,14 @@ export function walkPresent(
       if (rollout && isWhole && !isRunOrder(order))
         return walkByName(order, rollout, [stands(filter), matchesFound(filter), ...listed], null)
       const matches = all([matchesDeployment(filter), ...listed, ...isThen])
-      return whole(
-        (stretch) =>
-          sql`${allColumns} ${fromPresent(scope, [matches, ...within(orders[order], stretch)])} ${sorted(orders[order], stretch)}`,
-      )
+      const isOfRollout = !isRunOrder(order) && rolloutOf(scope, filter) !== null
+      return whole((stretch) => {
+        const bounds = within(orders[order], stretch)
+        if (!isOfRollout)
+          return sql`${allColumns} ${fromPresent(scope, [matches, ...bounds])} ${sorted(orders[order], stretch)}`
+        return sql`${allColumns} from (${allColumns} ${fromPresent(scope, [matches])} ${inOrderOfRollout}) as ${d}
+          where ${all([sql`true`, ...bounds])} ${sorted(orders[order], stretch)}`
+      })
     }
   }
 }

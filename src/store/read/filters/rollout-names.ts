@@ -4,10 +4,16 @@
  */
 import { type SQL, sql } from 'drizzle-orm'
 import { type Select, type Stretch, sorted, within } from '../../sql/page.ts'
-import { all, nothing } from '../../sql/parameters.ts'
+import { all, fixed, nothing } from '../../sql/parameters.ts'
 import { deploymentNames, deployments, duties } from '../../tables/schema.ts'
 import { d } from '../deployment-filter.ts'
 import { type DeploymentOrder, orders, type RunOrder, type Walk } from '../deployment-order.ts'
+
+/**
+ * Makes the planner read the rows of a rollout by its index: the limit is one that it does not know. Otherwise it walks the whole fleet by name, to find the
+ * first few of the many rows that it expects.
+ */
+export const inOrderOfRollout = fixed(sql`order by ${d.rolloutKey}, ${d.revision} limit (select null::bigint)`)
 
 const isThere = sql`${d.forgottenAt} is null`
 const cursor = sql`(select coalesce(max(${duties.cursor}), 0) from ${duties} where ${duties.name} = 'names')`
@@ -31,22 +37,18 @@ export function walkByName(
   const known: Select = (stretch) => sql`select ${d}.* from (${entries(stretch, most)}) as place
     cross join lateral (select ${d}.* from ${deployments} ${d} where ${d.key} = place.key offset 0) as ${d}
     where ${all([ofRollout, sql`${d.revision} <= ${cursor}`, ...matches])} limit ${stretch.limit}`
-  /**
-   * In the order of the index of rollouts, and with a limit that the planner does not know: otherwise it walks the whole fleet by name, to find the first few
-   * of many changed rows that it expects.
-   */
   const sinceCursor = sql`select ${d}.* from ${deployments} ${d}
-    where ${all([ofRollout, sql`${d.revision} > ${cursor}`, isThere])} order by ${d.rolloutKey}, ${d.revision} limit (select null::bigint)`
+    where ${all([ofRollout, sql`${d.revision} > ${cursor}`, isThere])} ${inOrderOfRollout}`
   const changed: Select = (stretch) =>
     sql`select ${d}.* from (${sinceCursor}) as ${d} where ${all([...matches, ...within(orders[order], stretch)])} ${sorted(orders[order], stretch)}`
   return {
     select: (stretch) =>
       sql`select ${d}.* from ((${known(stretch)}) union all (${changed(stretch)})) as ${d} ${sorted(orders[order], stretch)}`,
-    isShort: (stretch, isFull) => {
+    isShort: (stretch, last) => {
       if (walked === null) return nothing
       const isCut = sql`exists (${entries(stretch, sql`1 offset ${most}`)})`
       // Changed rows behind the last entry may fill a page that lacks rows before it.
-      return isFull ? sql`(${isCut} and (select count(*) from (${known(stretch)}) as found) < ${stretch.limit})` : isCut
+      return last ? sql`(${isCut} and (select count(*) from (${known(stretch)}) as found) < ${stretch.limit})` : isCut
     },
   }
 }

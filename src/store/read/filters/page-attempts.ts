@@ -1,0 +1,79 @@
+/** The ways to read a page of deployments, one after the other, until one of them is not short (deployment-order.ts, Walk). */
+import { sql } from 'drizzle-orm'
+import type { DomainError } from '../../../domain/errors.ts'
+import type { Session } from '../../database.ts'
+import { type Select, sorted, within } from '../../sql/page.ts'
+import { all, either, nothing } from '../../sql/parameters.ts'
+import { type DeploymentFilter, d, matchesDeployment, matchesFound } from '../deployment-filter.ts'
+import { type DeploymentOrder, isRunOrder, orders, type Walk } from '../deployment-order.ts'
+import { fromUnwound, isListed, type Scope } from '../deployment-scope.ts'
+import type { Past } from '../past.ts'
+import { type Source, type SourceLimits, tooMuchChanged, tooRare } from './deployment-source.ts'
+import { walkPresent } from './deployment-walk.ts'
+import { countChangedSince, walkPast } from './past-walk.ts'
+
+/** A way to read a page. `error`: what to throw if it is short and there is no other way. Null: it is never short. */
+export interface Attempt {
+  readonly walk: Walk
+  readonly error: DomainError | null
+}
+
+function errorOf(source: Source): DomainError | null {
+  return source.of === 'walk' ? tooRare(source.walked) : null
+}
+
+export function inPresent(
+  reader: Session,
+  scope: Scope,
+  filter: DeploymentFilter,
+  order: DeploymentOrder,
+  source: Source,
+): Attempt {
+  return { walk: walkPresent(reader, scope, filter, order, [], source), error: errorOf(source) }
+}
+
+/** None: too many have changed since. A walk that is short is repeated by unwinding, if those are not too many. */
+export async function inPast(
+  reader: Session,
+  scope: Scope,
+  filter: DeploymentFilter,
+  order: DeploymentOrder,
+  past: Past,
+  source: Source,
+  limits: SourceLimits,
+): Promise<Attempt[]> {
+  // Both halves are limited to a page, so that unchanged rows still come from an index.
+  const unchanged = walkPresent(reader, scope, filter, order, [sql`${d.revision} <= ${past.revision}::bigint`], source)
+  const listed = isListed(reader, scope, filter)
+  const matches = all([matchesDeployment(filter), ...listed])
+  const unwound: Select = (stretch) =>
+    sql`select ${d}.* ${fromUnwound(past, scope, filter, [matches, ...within(orders[order], stretch)])}`
+  const unwinding = {
+    walk: both(order, unchanged, { select: unwound, isShort: () => nothing }),
+    error: errorOf(source),
+  }
+  if (past.candidates !== null) return [unwinding]
+  const changed = await countChangedSince(reader, past, scope, filter, limits.counted + 1)
+  if (changed <= limits.candidates) return [unwinding]
+  const rest = changed <= limits.counted ? [unwinding] : []
+  const walk = walkPast(past, scope, filter, order, [matchesFound(filter), ...listed], Math.ceil(limits.walked / 4))
+  if (walk === null) return rest
+  const error = tooMuchChanged(limits.counted)
+  return [{ walk: isRunOrder(order) ? both(order, unchanged, walk) : walk, error }, ...rest]
+}
+
+/** `changed`: a walk whose rows are all in the order of the list, so that the last row of a page says whether it is short. */
+function both(order: DeploymentOrder, unchanged: Walk, changed: Walk): Walk {
+  const select: Select = (
+    stretch,
+  ) => sql`select ${d}.* from ((${unchanged.select(stretch)}) union all (${changed.select(stretch)})) as ${d}
+      ${sorted(orders[order], stretch)}`
+  // Changed rows may fill a page that lacks unchanged ones.
+  const isShort: Walk['isShort'] = (stretch, last) => {
+    if (last === null) return either([unchanged.isShort(stretch, null), changed.isShort(stretch, null)])
+    const isFilled = sql`(select count(*) from (${unchanged.select(stretch)}) as found) >= ${stretch.limit}`
+    const isCut = sql`(${unchanged.isShort(stretch, last)} or (not ${isFilled} and ${unchanged.isShort(stretch, null)}))`
+    return either([isCut, changed.isShort(stretch, last)])
+  }
+  return { select, isShort }
+}

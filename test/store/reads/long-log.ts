@@ -1,0 +1,52 @@
+/** A fleet with a log of two entries for each deployment, written by SQL, and what a read of it touches. */
+import { type SQL, sql } from 'drizzle-orm'
+import type { Revision } from '../../../src/domain/values.ts'
+import type { Database, Session } from '../../../src/store/database.ts'
+
+/** Deployments with keys 1..size, half of them in the rollout `size + 1`, created one after the other. Then all become INSTALLED in the same order. */
+export async function fillLog({ session }: Database, base: Revision, size: number): Promise<void> {
+  const spring = size + 1
+  const rollout = `case when i % 2 = 0 then ${spring} else ${spring} + i end`
+  const series = `from generate_series(1, ${size}) i`
+  const statements = [
+    ...['targets', 'deployments', 'change_log_first', 'rollouts'].map(
+      (table) => `alter table ${table} set (autovacuum_enabled = false)`,
+    ),
+    `insert into targets (key, kind, name) select i, 'DEVICE', 'device-' || i ${series}`,
+    `insert into rollouts (key, kind, identity, name, created_revision, installed, convergence_unknown)
+     select k, 'DECLARED', k::text, k::text, ${base}, case when k = ${spring} then ${size / 2} else 1 end, case when k = ${spring} then ${size / 2} else 1 end
+     from generate_series(${spring}, ${spring + size}) k where k = ${spring} or (k - ${spring}) % 2 = 1`,
+    `insert into deployments (key, deployment_id, reporter, target_key, rollout_key, state, consistent, components, claimed, attempt, received_at, changed_at,
+       revision, marks)
+     select i, 'd' || i, 'r' || i, i, ${rollout}, 'INSTALLED', true, '[]', true, 1, now(), now(), ${base} + ${size} + i, '{}' ${series}`,
+    `insert into change_log (first_revision, last_revision, at, deployment_key, target_key, rollout_key, before, to_state, to_convergence, changes)
+     select ${base} + i, ${base} + i, now(), i, i, ${rollout}, 'null', 'PENDING', 'UNKNOWN', '[]' ${series}`,
+    `insert into change_log (first_revision, last_revision, at, deployment_key, target_key, rollout_key, before, from_state, from_convergence, to_state,
+       to_convergence, changes)
+     select ${base} + ${size} + i, ${base} + ${size} + i, now(), i, i, ${rollout}, json_build_object('state', 'PENDING', 'revision', ${base} + i), 'PENDING', 'UNKNOWN', 'INSTALLED', 'UNKNOWN', '[]' ${series}`,
+    `update log_head set revision = ${base} + 2 * ${size}, installed = ${size}, convergence_unknown = ${size}`,
+  ]
+  for (const statement of statements) await session.run(statement)
+}
+
+interface Plan {
+  readonly 'Shared Hit Blocks': number
+  readonly 'Shared Read Blocks': number
+}
+
+/** The answer, and the pages of tables and indexes that it touched. */
+export async function buffersOf<T>(
+  { session }: Database,
+  read: (session: Session) => Promise<T>,
+): Promise<{ answer: T; buffers: number }> {
+  let buffers = 0
+  const rows: Session['rows'] = async <Row extends object>(query: SQL) => {
+    const [explained] = await session.rows<{ 'QUERY PLAN': readonly { Plan: Plan }[] }>(
+      sql`explain (analyze, buffers, format json) ${query}`,
+    )
+    const plan = explained?.['QUERY PLAN'][0]?.Plan
+    buffers += (plan?.['Shared Hit Blocks'] ?? 0) + (plan?.['Shared Read Blocks'] ?? 0)
+    return session.rows<Row>(query)
+  }
+  return { answer: await read({ ...session, rows }), buffers }
+}

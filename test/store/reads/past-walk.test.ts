@@ -1,0 +1,87 @@
+/** Pages of a fleet's past in which more deployments have changed since than a page unwinds. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Revision } from '../../../src/domain/values.ts'
+import { readHead } from '../../../src/store/connection/log-head.ts'
+import type { Database } from '../../../src/store/database.ts'
+import type { DeploymentFilter } from '../../../src/store/read/deployment-filter.ts'
+import { orders } from '../../../src/store/read/deployment-order.ts'
+import { type DeploymentOrder, pageDeployments, type Scope } from '../../../src/store/read/deployments.ts'
+import { sourceLimits } from '../../../src/store/read/filters/deployment-source.ts'
+import { writeCursor } from '../../../src/store/sql/cursor.ts'
+import type { PageRequest } from '../../../src/store/sql/order.ts'
+import { type EmptyStore, stores } from '../../support/stores.ts'
+import { buffersOf, fillLog } from './long-log.ts'
+
+const size = 20_000
+const spring = size + 1
+
+describe.each(stores)('lists in the past on $name', (store) => {
+  let empty: EmptyStore
+  let database: Database
+  let base: Revision
+  beforeAll(async () => {
+    empty = await store.create()
+    database = await empty.open()
+    base = (await readHead(database.session)).revision
+    await fillLog(database, base, size)
+  })
+  afterAll(async () => {
+    await database.close()
+    await empty.drop()
+  })
+
+  it('unwind only what the page passes, or are refused', { timeout: 120_000 }, async () => {
+    const at = base + size + 100
+    const limits = { ...sourceLimits, candidates: 5_000, counted: 8_000 }
+    const keysFrom = (first: number, step: number) => Array.from({ length: 20 }, (_, n) => first + n * step)
+    const byName = Array.from({ length: size }, (_, n) => n + 1).toSorted((a, b) => (`d${a}` < `d${b}` ? -1 : 1))
+    const placed = (revision: number) =>
+      writeCursor(orders.CHANGED_DESC, { key: 0, deploymentId: '', state: 'PENDING', revision })
+    const first = { size: 20, after: null, before: null, backward: false }
+    const rollout = { of: 'rollout', keys: [spring] } as const
+    const fleet = { of: 'fleet' } as const
+    const cases: readonly (readonly [Scope, DeploymentFilter, DeploymentOrder, PageRequest, number[] | null])[] = [
+      [fleet, {}, 'CHANGED_DESC', first, keysFrom(100, -1)],
+      [
+        fleet,
+        {},
+        'CHANGED_DESC',
+        { ...first, after: placed(base + size + 10) },
+        [...keysFrom(9, -1).slice(0, 9), ...keysFrom(size, -1).slice(0, 11)],
+      ],
+      [fleet, {}, 'CHANGED_DESC', { ...first, backward: true }, keysFrom(120, -1)],
+      [fleet, {}, 'CHANGED_ASC', first, keysFrom(101, 1)],
+      [fleet, { states: ['PENDING'] }, 'CHANGED_DESC', first, keysFrom(size, -1)],
+      [fleet, { states: ['INSTALLED'] }, 'CHANGED_DESC', first, keysFrom(100, -1)],
+      [fleet, {}, 'NAME', first, byName.slice(0, 20)],
+      [fleet, { consistent: true }, 'NAME_DESC', first, byName.toReversed().slice(0, 20)],
+      [rollout, {}, 'CHANGED_DESC', first, keysFrom(100, -2)],
+      [rollout, {}, 'CHANGED_ASC', first, keysFrom(102, 2)],
+      [
+        fleet,
+        { rolloutKeys: [spring] },
+        'CHANGED_DESC',
+        { ...first, after: placed(base + size + 2) },
+        keysFrom(size, -2),
+      ],
+      // Nothing matches, and there is no order of the past by state.
+      [fleet, { consistent: false }, 'CHANGED_DESC', first, null],
+      [fleet, {}, 'STATE', first, null],
+      [rollout, {}, 'NAME', first, null],
+    ]
+    for (const [scope, filter, order, page, expected] of cases) {
+      const { answer, buffers } = await buffersOf(database, (s) =>
+        pageDeployments(s, scope, filter, order, page, at, limits).catch((error: Error) => error.message),
+      )
+      const keys = typeof answer === 'string' ? null : [...answer.values()][0]?.edges.map(({ node }) => node.key)
+      expect([filter, order, page, keys]).toEqual([filter, order, page, expected])
+      if (expected === null) expect(answer).toMatch(/^more than 8000 deployments have changed since then/)
+      // Each entry that is walked costs three lookups. To unwind all that have changed since takes more.
+      expect([filter, order, page, buffers < 70_000, buffers]).toEqual([filter, order, page, true, buffers])
+    }
+    // As many as may be unwound are.
+    const all = { ...limits, counted: size }
+    const found = await pageDeployments(database.session, rollout, {}, 'STATE', first, at, all)
+    expect([...found.values()][0]?.edges.map(({ node }) => node.key)).toEqual(keysFrom(size, -2))
+  })
+})
