@@ -38,7 +38,8 @@ export function VirtualList<Row>({
   const look = (): void => {
     const top = body.current?.getBoundingClientRect().top ?? 0
     const first = Math.max(Math.floor(-top / rowHeight) - overscan, 0)
-    const last = Math.ceil((innerHeight - top) / rowHeight) + overscan
+    // A list far below the visible part has rows, too: Tab and screen readers reach them.
+    const last = Math.max(Math.ceil((innerHeight - top) / rowHeight), 0) + overscan
     setSeen((known) => (known.first === first && known.last === last ? known : { first, last }))
   }
   useLayoutEffect(look)
