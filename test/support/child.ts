@@ -18,7 +18,7 @@ const root = new URL('../../', import.meta.url)
 /** What a process started by a test has of this one's environment. */
 export function childEnvironment(): Record<string, string> {
   const { PATH = '', HOME = '', NODE_COMPILE_CACHE } = process.env
-  const NODE_OPTIONS = `--import=${new URL('quick-resolve.mjs', import.meta.url)}`
+  const NODE_OPTIONS = `--import=${new URL('quick-start.mjs', import.meta.url)}`
   return { PATH, HOME, NODE_OPTIONS, ...(NODE_COMPILE_CACHE && { NODE_COMPILE_CACHE }) }
 }
 
