@@ -145,6 +145,7 @@ export async function attack(options: AttackOptions): Promise<Findings> {
         handled += 1
         byKind[kind].handled += 1
       }
+      if (answer.text.includes('has been revoked: register it anew')) await credentials.renew()
       const limit = busyWith(answer)
       if (limit !== null) {
         busy[limit] ??= { times: 0, input: describe(input, 900) }

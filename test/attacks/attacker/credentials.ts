@@ -25,6 +25,8 @@ export interface AttackerCredentials {
   isScoped(input: Input): boolean
   /** Headers of an administrator. */
   readonly ofAdmin: Readonly<Record<string, string>>
+  /** Registers the devices anew. One that offboards itself is revoked, and its later requests would not reach a handler. */
+  renew(): Promise<void>
   /** What does not agree with the log. */
   audit(): Promise<readonly unknown[]>
 }
@@ -65,9 +67,17 @@ export async function createCredentials(
     { deviceId: hidden, ...tenant('b') },
     ...messageDevices.map((deviceId) => ({ deviceId, ...tenant('a') })),
   ]
-  const { data } = await ask(register, { input: { devices } })
-  const tokens: string[] = data.registerDevices.results.map((one: { token: string }) => one.token)
-  const tokenOf = new Map(devices.map(({ deviceId }, index) => [deviceId, tokens[index] ?? null]))
+  const tokenOf = new Map<string, string>()
+  async function registerAll(): Promise<void> {
+    const { data } = await ask(register, { input: { devices } })
+    const results: readonly ({ readonly token: string } | undefined)[] = data?.registerDevices?.results ?? []
+    for (const [index, { deviceId }] of devices.entries()) {
+      const token = results[index]?.token
+      if (token !== undefined) tokenOf.set(deviceId, token)
+    }
+  }
+  await registerAll()
+  let renewing: Promise<void> | null = null
   for (let n = 0; n < firstSinks; n += 1) await ask(createSink, { input: { name: `sink ${n}`, url: outsideUrl } })
   async function scoped(role: string): Promise<string> {
     const made = await ask(createKey, { input: { name: role, roles: [role], scopes: ['label:tenant=a'] } })
@@ -80,6 +90,12 @@ export async function createCredentials(
   }
   return {
     ofAdmin,
+    renew() {
+      renewing ??= registerAll().finally(() => {
+        renewing = null
+      })
+      return renewing
+    },
     isScoped(input) {
       if (input.kind === 'sign-in') return isOfTenant(input)
       if (isOpen || isOfDevice(input) || input.kind === 'mqtt' || input.kind === 'frame') return false
