@@ -2,11 +2,18 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Revision } from '../../../src/domain/values.ts'
 import { readHead } from '../../../src/store/connection/log-head.ts'
-import type { Database } from '../../../src/store/database.ts'
+import type { Database, Session } from '../../../src/store/database.ts'
+import { withScope } from '../../../src/store/read/access-scope.ts'
 import type { DeploymentFilter } from '../../../src/store/read/deployment-filter.ts'
 import { orders } from '../../../src/store/read/deployment-order.ts'
-import { type DeploymentOrder, pageDeployments, type Scope } from '../../../src/store/read/deployments.ts'
+import {
+  countDeployments,
+  type DeploymentOrder,
+  pageDeployments,
+  type Scope,
+} from '../../../src/store/read/deployments.ts'
 import { sourceLimits } from '../../../src/store/read/filters/deployment-source.ts'
+import { pageGroups } from '../../../src/store/read/groups/groups.ts'
 import { writeCursor } from '../../../src/store/sql/cursor.ts'
 import type { PageRequest } from '../../../src/store/sql/order.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
@@ -83,5 +90,30 @@ describe.each(stores)('lists in the past on $name', (store) => {
     const all = { ...limits, counted: size }
     const found = await pageDeployments(database.session, rollout, {}, 'STATE', first, at, all)
     expect([...found.values()][0]?.edges.map(({ node }) => node.key)).toEqual(keysFrom(size, -2))
+  })
+
+  it('are refused at once as counts and groups, unless the reader sees few', async () => {
+    await database.session.run(`update targets set labels = '[{"key": "site", "value": "north"}]' where key > 19990`)
+    const limits = { ...sourceLimits, counted: 8_000 }
+    const at = base + size + 100
+    // No deployment has an error now, and some may have had one then.
+    const filter: DeploymentFilter = { hasError: true }
+    const fleet = { of: 'fleet' } as const
+    const first = { size: 20, after: null, before: null, backward: false }
+    const bySize = { field: 'SIZE', descending: true } as const
+    const count = (session: Session, which = filter) => countDeployments(session, fleet, which, at, limits)
+    const group = (session: Session, which = filter) =>
+      pageGroups(session, fleet, { by: 'TARGET', labelKey: null }, which, bySize, first, at, limits)
+    for (const read of [count, group]) {
+      const { answer, buffers } = await buffersOf(database, (session) =>
+        read(session).then(String, (error: Error) => error.message),
+      )
+      expect(answer).toMatch(/^more than 8000 deployments have changed since then, too many to look through/)
+      // As many rows as the limit are counted.
+      expect([buffers < 20_000, buffers]).toEqual([true, buffers])
+    }
+    const scoped = withScope(database.session, { labels: [{ key: 'site', value: 'north' }], projects: null })
+    expect((await count(scoped, { consistent: true })).get(0)).toMatchObject({ pending: 10, installed: 0 })
+    expect((await group(scoped, { consistent: true })).get(0)?.edges).toHaveLength(10)
   })
 })

@@ -16,7 +16,7 @@ import { all, asParents } from '../../sql/parameters.ts'
 import { type DeploymentFilter, d, filterAt, matchesDeployment, matchesFound } from '../deployment-filter.ts'
 import { fromPresent, fromThen, fromUnwound, isListed, ownedBy, parentsOf, type Scope } from '../deployment-scope.ts'
 import { type Source, type SourceLimits, sourceLimits, sourceOfCount } from '../filters/deployment-source.ts'
-import { narrowPast } from '../filters/past-candidates.ts'
+import { narrowWhole } from '../filters/past-candidates.ts'
 import { type Counted, openPast, type Past } from '../past.ts'
 import {
   byConvergence,
@@ -116,7 +116,7 @@ async function countBy<Value extends CountedValue>(
     }
     if (counted && past && !joint) return fromCountersThen(by, counted, past)
     const source = await sourceOfCount(session, counted ?? scope, filter, limits)
-    const then = past && (await narrowPast(session, past, scope, filter))
+    const then = past && (await narrowWhole(session, past.revision, scope, filter, limits))
     return sql`select ${d[by.column]} as value, 1 as n ${rowsOf(session, counted ?? scope, filter, then, source)}`
   }
 }

@@ -122,11 +122,11 @@ export function tooRare(walked: number): DomainError {
   )
 }
 
-/** What a list of the past throws that gave up. */
-export function tooMuchChanged(counted: number): DomainError {
+/** What a read of the past throws that gave up. */
+export function tooMuchChanged(counted: number, advice = ''): DomainError {
   return new DomainError(
     'BAD_USER_INPUT',
-    `more than ${counted} deployments have changed since then, too many to look through for this list: order it by CHANGED or NAME, add conditions on devices, labels, rollouts or deploymentIds, or ask for a later time`,
+    `more than ${counted} deployments have changed since then, too many to look through: ${advice}add conditions on states, devices, labels, rollouts or deploymentIds, or ask for a later time`,
   )
 }
 

@@ -58,7 +58,7 @@ export async function inPast(
   const rest = changed <= limits.counted ? [unwinding] : []
   const walk = walkPast(past, scope, filter, order, [matchesFound(filter), ...listed], Math.ceil(limits.walked / 4))
   if (walk === null) return rest
-  const error = tooMuchChanged(limits.counted)
+  const error = tooMuchToList(limits)
   return [{ walk: isRunOrder(order) ? both(order, unchanged, walk) : walk, error }, ...rest]
 }
 
@@ -76,4 +76,8 @@ function both(order: DeploymentOrder, unchanged: Walk, changed: Walk): Walk {
     return either([isCut, changed.isShort(stretch, last)])
   }
   return { select, isShort }
+}
+
+export function tooMuchToList({ counted }: SourceLimits): DomainError {
+  return tooMuchChanged(counted, 'order the list by CHANGED or NAME, ')
 }

@@ -8,13 +8,15 @@
  * as in deployment-source.ts.
  */
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
+import type { Revision } from '../../../domain/values.ts'
 import type { Session } from '../../database.ts'
 import { all, isAnyOf } from '../../sql/parameters.ts'
 import { deployments, changeLog as l } from '../../tables/schema.ts'
 import { type DeploymentFilter, onTarget } from '../deployment-filter.ts'
 import type { Scope } from '../deployment-scope.ts'
-import type { Past } from '../past.ts'
-import { conjuncts } from './deployment-source.ts'
+import { openPast, type Past } from '../past.ts'
+import { conjuncts, type SourceLimits, tooMuchChanged } from './deployment-source.ts'
+import { countChangedSince } from './past-walk.ts'
 import { targetsByIndex } from './target-filter.ts'
 
 /** Deployments that are unwound one by one. With more, to read all in one pass costs less. */
@@ -28,7 +30,7 @@ interface Choice {
 
 /** The same past, with `candidates` if few deployments may have matched. */
 export async function narrowPast(session: Session, past: Past, scope: Scope, filter: DeploymentFilter): Promise<Past> {
-  const choices = choicesOf(past, scope, filter)
+  const choices = [...choicesOf(past, scope, filter), ...choicesOfReader(session, past, scope)]
   if (choices.length === 0) return past
   const counts = choices.map(
     ({ entries }, index) =>
@@ -40,6 +42,20 @@ export async function narrowPast(session: Session, past: Past, scope: Scope, fil
     .filter(({ n }) => n <= most)
     .sort((a, b) => a.n - b.n)
   return best ? { ...past, candidates: best.keys } : past
+}
+
+/** The same for what reads every row: a count, or groups. Throws BAD_USER_INPUT if that is too many to unwind. */
+export async function narrowWhole(
+  session: Session,
+  revision: Revision,
+  scope: Scope,
+  filter: DeploymentFilter,
+  { counted }: SourceLimits,
+): Promise<Past> {
+  const past = await narrowPast(session, await openPast(session, revision), scope, filter)
+  if (past.candidates === null && (await countChangedSince(session, past, scope, filter, counted + 1)) > counted)
+    throw tooMuchChanged(counted)
+  return past
 }
 
 /** Other fields than these name their deployments, or are narrowed by deployment-scope.ts. */
@@ -60,6 +76,12 @@ function choicesOf(past: Past, scope: Scope, filter: DeploymentFilter): readonly
       : []),
     ...(rollouts ? [] : targetsByIndex(onTarget, leaf).map((targets) => wasOn(past, targets))),
   ])
+}
+
+/** Those on the targets that the reader sees. */
+function choicesOfReader({ accessScope }: Session, past: Past, scope: Scope): readonly Choice[] {
+  if (scope.of !== 'fleet' || !accessScope?.labels) return []
+  return targetsByIndex(onTarget, { labels: accessScope.labels }).map((targets) => wasOn(past, targets))
 }
 
 /** Index-only reads of the log find the entries, so that rows are read of few. */

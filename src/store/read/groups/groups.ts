@@ -14,8 +14,7 @@ import { type DeploymentFilter, d } from '../deployment-filter.ts'
 import { parentsOf, type Scope } from '../deployment-scope.ts'
 import type { DeploymentRow } from '../deployments.ts'
 import { type SourceLimits, sourceLimits, sourceOfGroups } from '../filters/deployment-source.ts'
-import { narrowPast } from '../filters/past-candidates.ts'
-import { openPast } from '../past.ts'
+import { narrowWhole } from '../filters/past-candidates.ts'
 import { selectAlike } from './alike.ts'
 import { type GroupedBy, type GroupName, partsOf } from './grouping.ts'
 
@@ -215,7 +214,7 @@ type Asked = readonly [
 ]
 
 async function foundRows(...[session, scope, , filter, asOf, limits = sourceLimits]: Asked): Promise<SQL> {
-  const past = asOf === null ? null : await narrowPast(session, await openPast(session, asOf), scope, filter)
+  const past = asOf === null ? null : await narrowWhole(session, asOf, scope, filter, limits)
   const source = await sourceOfGroups(session, scope, filter, limits)
   return rowsOf(session, scope, filter, past, source)
 }
