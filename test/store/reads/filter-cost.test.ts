@@ -170,6 +170,16 @@ describe.each(stores)('filtered reads on $name', (store) => {
     expect([refused.isRefused, refused.rows < 100, refused.rows]).toEqual([true, true, refused.rows])
   })
 
+  it('read few rows where few of a common state have it as their derived state', async () => {
+    await database.session.run(
+      `update deployments set derived_state = 'FAILED' where state = 'INSTALLED' and key > 100`,
+    )
+    const filter: DeploymentFilter = { derivedStates: ['INSTALLED'], consistent: true }
+    const page = await cost((s) => pageDeployments(s, fleet, filter, 'CHANGED_DESC', first, null, limits))
+    const count = await cost((s) => countDeployments(s, fleet, filter, null, limits))
+    expect([page.rows < bound, count.rows < bound, page, count]).toEqual([true, true, page, count])
+  })
+
   async function cost(read: (session: Session) => Promise<unknown>) {
     const plans = readPlans(database.session)
     let isRefused = false

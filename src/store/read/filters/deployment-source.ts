@@ -33,7 +33,18 @@ import {
 import type { DeploymentOrder } from '../deployment-order.ts'
 import type { Scope } from '../deployment-scope.ts'
 import { searchRanges } from './search-range.ts'
-import { beside, byRevision, countUpTo, listed, own, type Range, type Ranges, rowsIn, run } from './source-range.ts'
+import {
+  among,
+  beside,
+  byRevision,
+  countUpTo,
+  listed,
+  own,
+  type Range,
+  type Ranges,
+  rowsIn,
+  run,
+} from './source-range.ts'
 import { targetsByIndex } from './target-filter.ts'
 
 export interface SourceLimits {
@@ -258,7 +269,7 @@ function rangesOf(leaf: DeploymentCondition, within: DeploymentFilter): readonly
     ],
     states?.map((state) => run(d.state, state)),
     derivedStates?.flatMap((state) => [
-      run(d.state, state, sql`${d.derivedState} = ${d.state}`),
+      among(run(d.state, state), sql`${d.derivedState} = ${d.state}`),
       run(d.derivedState, state, sql`${d.derivedState} <> ${d.state}`),
     ]),
     convergence?.map((value) => run(d.convergence, value)),

@@ -40,6 +40,14 @@ export function run(column: PgColumn, value: string, condition: SQL = sql`true`)
   )
 }
 
+/** The rows of a range that match a condition. The rows of the range are counted: otherwise a count reads on where few of them match. */
+export function among(range: Range, condition: SQL): Range {
+  return {
+    rows: (most) => sql`from (select ${d}.* ${range.rows(most)}) as ${d} where ${condition}`,
+    keys: (most) => sql`from (select ${d.key} ${range.rows(most)}) as place`,
+  }
+}
+
 export function listed(values: readonly (string | number)[], type: ListType): SQL {
   return sql`select unnest(${listParameter([...new Set(values)], type)}) as key`
 }
