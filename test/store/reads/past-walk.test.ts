@@ -1,9 +1,11 @@
 /** Pages of a fleet's past in which more deployments have changed since than a page unwinds. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import type { DeploymentImage } from '../../../src/domain/deployment.ts'
 import type { Revision } from '../../../src/domain/values.ts'
 import { readHead } from '../../../src/store/connection/log-head.ts'
 import type { Database, Session } from '../../../src/store/database.ts'
 import { withScope } from '../../../src/store/read/access-scope.ts'
+import { readLog } from '../../../src/store/read/changes/changes.ts'
 import type { DeploymentFilter } from '../../../src/store/read/deployment-filter.ts'
 import { orders } from '../../../src/store/read/deployment-order.ts'
 import {
@@ -16,11 +18,15 @@ import { sourceLimits } from '../../../src/store/read/filters/deployment-source.
 import { pageGroups } from '../../../src/store/read/groups/groups.ts'
 import { writeCursor } from '../../../src/store/sql/cursor.ts'
 import type { PageRequest } from '../../../src/store/sql/order.ts'
+import { openFresh } from '../../support/databases.ts'
 import { type EmptyStore, stores } from '../../support/stores.ts'
+import { foldAll, live } from './history.ts'
 import { buffersOf, fillLog } from './long-log.ts'
 
 const size = 20_000
 const spring = size + 1
+
+const first: PageRequest = { size: 20, after: null, before: null, backward: false }
 
 describe.each(stores)('lists in the past on $name', (store) => {
   let empty: EmptyStore
@@ -44,7 +50,6 @@ describe.each(stores)('lists in the past on $name', (store) => {
     const byName = Array.from({ length: size }, (_, n) => n + 1).toSorted((a, b) => (`d${a}` < `d${b}` ? -1 : 1))
     const placed = (revision: number) =>
       writeCursor(orders.CHANGED_DESC, { key: 0, deploymentId: '', state: 'PENDING', revision })
-    const first = { size: 20, after: null, before: null, backward: false }
     const rollout = { of: 'rollout', keys: [spring] } as const
     const fleet = { of: 'fleet' } as const
     const cases: readonly (readonly [Scope, DeploymentFilter, DeploymentOrder, PageRequest, number[] | null])[] = [
@@ -99,7 +104,6 @@ describe.each(stores)('lists in the past on $name', (store) => {
     // No deployment has an error now, and some may have had one then.
     const filter: DeploymentFilter = { hasError: true }
     const fleet = { of: 'fleet' } as const
-    const first = { size: 20, after: null, before: null, backward: false }
     const bySize = { field: 'SIZE', descending: true } as const
     const count = (session: Session, which = filter) => countDeployments(session, fleet, which, at, limits)
     const group = (session: Session, which = filter) =>
@@ -116,4 +120,62 @@ describe.each(stores)('lists in the past on $name', (store) => {
     expect((await count(scoped, { consistent: true })).get(0)).toMatchObject({ pending: 10, installed: 0 })
     expect((await group(scoped, { consistent: true })).get(0)?.edges).toHaveLength(10)
   })
+
+  it('are refused where the log that retention has removed would be passed, in any epoch', async () => {
+    const at = base + size + 100
+    const limits = { ...sourceLimits, candidates: 5_000, counted: 8_000 }
+    const list = (order: DeploymentOrder) =>
+      pageDeployments(database.session, { of: 'fleet' }, {}, order, { ...first, size: 3 }, at, limits).then(
+        (pages) => pages.get(0)?.edges.map(({ node }) => node.key),
+        (error: Error) => error.message,
+      )
+    expect(await list('CHANGED_ASC')).toEqual([101, 102, 103])
+    await database.session.run(`delete from change_log where first_revision <= ${base + 5_000}`)
+    await database.session.run(`update log_head set tail = ${base + 5_000}`)
+    for (const epoch of [base, base + 10 * size]) {
+      await database.session.run(`update log_head set epoch_base = ${epoch}`)
+      expect(await list('CHANGED_ASC')).toMatch(/^more than 8000 deployments have changed since then/)
+      expect(await list('CHANGED_DESC')).toEqual([100, 99, 98])
+    }
+  })
 })
+
+it.each(stores)(
+  'lists that walk the log or the names are those of the fold, also within an entry, on $name',
+  async (store) => {
+    const database = await openFresh(store)
+    onTestFinished(() => database.close())
+    const start = (await readHead(database.session)).revision
+    const { moments } = await live(database, 11, 25)
+    const changes = await readLog(database.session, start, 10_000)
+    const rollouts = [...new Set(moments.at(-1)?.deployments.map(({ rolloutKey }) => rolloutKey))]
+    // Nothing is unwound that the list does not pass.
+    const limits = { ...sourceLimits, candidates: 0, counted: 0 }
+    const shown = (images: readonly (readonly [number, DeploymentImage])[]) =>
+      images.map(([key, { state }]) => [key, state] as const)
+    for (const { revision } of changes) {
+      const list = async (scope: Scope, order: DeploymentOrder) => {
+        const pages = await pageDeployments(
+          database.session,
+          scope,
+          {},
+          order,
+          { ...first, size: 100 },
+          revision,
+          limits,
+        )
+        return [...pages.values()][0]?.edges.map(({ node }) => [node.key, node.state] as const)
+      }
+      const images = [...foldAll(changes, revision)].filter(([, image]) => image.forgottenAt === null)
+      const newest = images.toSorted(([, a], [, b]) => b.revision - a.revision)
+      expect(await list({ of: 'fleet' }, 'CHANGED_DESC')).toEqual(shown(newest))
+      expect((await list({ of: 'fleet' }, 'NAME'))?.toSorted(([a], [b]) => a - b)).toEqual(
+        shown(images.toSorted(([a], [b]) => a - b)),
+      )
+      for (const key of rollouts)
+        expect(await list({ of: 'rollout', keys: [key] }, 'CHANGED_ASC')).toEqual(
+          shown(newest.filter(([, image]) => image.rolloutKey === key).toReversed()),
+        )
+    }
+  },
+)

@@ -11,7 +11,7 @@ import { type SQL, sql } from 'drizzle-orm'
 import type { Session } from '../../database.ts'
 import { type Select, type Stretch, sorted, within } from '../../sql/page.ts'
 import { all, isAnyOf, nothing } from '../../sql/parameters.ts'
-import { deployments, changeLog as entry, logHead } from '../../tables/schema.ts'
+import { deployments, changeLog as entry, epochs, logHead } from '../../tables/schema.ts'
 import { type DeploymentFilter, d } from '../deployment-filter.ts'
 import { type DeploymentOrder, isByState, isRunOrder, orders, type Walk } from '../deployment-order.ts'
 import { ownedBy, parentsOf, type Scope } from '../deployment-scope.ts'
@@ -68,15 +68,26 @@ function walkByChange(
     where ${all([
       sql`${entry.firstRevision} <= ${revision} and ${entry.deploymentKey} is not null and ${entry.resourceKey} is null`,
       ...(rollouts ? [isAnyOf(entry.rolloutKey, rollouts, 'bigint')] : []),
+      ...(past.spanned ? [sql`${entry.deploymentKey} <> ${past.spanned.key}::bigint`] : []),
       ...stretch.bounds.map((bound) => limitOf(order, bound)),
     ])} order by ${entry.firstRevision} ${isOldestFirst(stretch) ? sql`asc` : sql`desc`} limit ${limit}`
+  const bounded = (stretch: Stretch): SQL =>
+    sql`${all([...matches, ...within(orders[order], stretch)])} limit ${stretch.limit}`
+  const then = (which: SQL): SQL =>
+    sql`select ${d}.* ${fromPast(past, which)} and ${present.revision} > ${revision} offset 0`
   // Lateral joins keep the order of the entries and read them lazily.
-  const select: Select = (stretch) => sql`select ${d}.* from (${entries(stretch, sql`${walked}`)}) as place
+  const walkedRows: Select = (stretch) => sql`select ${d}.* from (${entries(stretch, sql`${walked}`)}) as place
     cross join lateral (select where not exists (
       select 1 from ${entry} where ${entry.deploymentKey} = place.key and ${entry.resourceKey} is null
         and ${entry.firstRevision} > place.revision and ${entry.firstRevision} <= ${revision} offset 0) offset 0) as newest
-    cross join lateral (select ${d}.* ${fromPast(past, sql`${present.key} = place.key and ${present.revision} > ${revision}`)} offset 0) as ${d}
-    where ${all([...matches, ...within(orders[order], stretch)])} limit ${stretch.limit}`
+    cross join lateral (${then(sql`${present.key} = place.key`)}) as ${d}
+    where ${bounded(stretch)}`
+  // The entry that spans the revision may have moved its deployment to another rollout after it.
+  const key = past.spanned?.key ?? null
+  const spannedRow: Select = (stretch) =>
+    sql`select ${d}.* from (${then(sql`${present.key} = ${key}::bigint`)}) as ${d} where ${bounded(stretch)}`
+  const select: Select = (stretch) =>
+    key === null ? walkedRows(stretch) : sql`(${walkedRows(stretch)}) union all (${spannedRow(stretch)})`
   return {
     select,
     isShort: (stretch, last) => {
@@ -88,7 +99,7 @@ function walkByChange(
       const isCut = sql`exists (select 1 from (${entries(stretch, sql`1 offset ${walked}`)}) as beyond where ${precedes})`
       // Retention has removed entries of deployments that have changed since. Theirs would be the oldest rows.
       const mayPrecede = isOldest || last === null ? sql`true` : sql`${logHead.tail} >= ${shown}`
-      const isTrimmed = sql`exists (select 1 from ${logHead} where ${logHead.tail} > ${logHead.epochBase} and ${mayPrecede})`
+      const isTrimmed = sql`exists (select 1 from ${logHead} where ${logHead.tail} > (select min(${epochs.base}) from ${epochs}) and ${mayPrecede})`
       return sql`(${isCut} or ${isTrimmed})`
     },
   }
