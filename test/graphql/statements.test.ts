@@ -93,6 +93,7 @@ describe('statements of a query', () => {
     ['{ rollouts(first: 100) { nodes { convergence deploymentCounts { total convergence { stale } } } } }', 1],
     ['{ changes(first: 100) { nodes { kind } } }', 1],
     ['{ rollouts(first: 100) { nodes { createdAt startedAt changedAt finishedAt } } }', 1],
+    ['{ rollouts(first: 100) { nodes { labels { key value } } } }', 2],
     ['{ rollouts(first: 100) { nodes { changes(first: 2) { nodes { kind } totalCount } } } }', 3],
     [
       '{ changes(first: 100) { nodes { ... on DeploymentChange { deployment { id } device { deviceId } rollout { name } } } } }',
