@@ -23,6 +23,7 @@ const mostTokens = 80_000
 /** Tokens between two pauses. */
 const stride = 500
 const deepest = 64
+const tooDeep = `must not be nested deeper than ${deepest} levels`
 const mostAliases = 100
 
 /** Problems of the text as a whole have the empty field. Undefined: there are problems. `intAsBigInt`: integers keep all their digits. */
@@ -59,8 +60,11 @@ export function* readYaml(
   documents.push(...composer.end(true))
   yield
   const [document, second] = documents
-  const [fault] = [...(document?.errors ?? []), ...(document?.warnings ?? [])]
-  if (fault !== undefined) {
+  const faults = [...(document?.errors ?? []), ...(document?.warnings ?? [])]
+  const [fault] = faults
+  // The library composes nested values by recursion, until the stack is full.
+  if (faults.some(({ code }) => code === 'RESOURCE_EXHAUSTION')) complain(problems, '', tooDeep)
+  else if (fault !== undefined) {
     const at = lines.linePos(Math.max(0, fault.pos[0]))
     complain(problems, '', `is not valid YAML, at line ${at.line}, column ${at.col}: ${fault.message.trim()}`)
   } else if (second !== undefined) complain(problems, '', 'must be one YAML document, but has several')
@@ -89,7 +93,7 @@ function isSound(problems: Problems, contents: Node | null): boolean {
     if (isAlias(node) && open.has(node.source))
       complain(problems, where, `must not contain itself, as *${node.source} says`)
     if (!isMap(node) && !isSeq(node)) return
-    if (depth === deepest) complain(problems, where, `must not be nested deeper than ${deepest} levels`)
+    if (depth === deepest) complain(problems, where, tooDeep)
     if (depth === deepest) return
     if (node.anchor !== undefined) open.add(node.anchor)
     const keys = new Set<string>()

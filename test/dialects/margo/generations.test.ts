@@ -209,6 +209,10 @@ deploymentInformation:
   })
 
   it.each([
+    ['ten thousand lists in each other', '['.repeat(10_000) + ']'.repeat(10_000), /nested deeper than 64 levels/],
+    ['six thousand maps in each other', '{a: '.repeat(6_000) + '}'.repeat(6_000), /nested deeper than 64 levels/],
+    ['lists in each other without an end', `{"reports":${'['.repeat(30_000)}`, /nested deeper than 64 levels/],
+    ['ten thousand list items in each other', '- '.repeat(10_000), /nested deeper than 64 levels/],
     ['what is not YAML', 'status: [', /line 1/],
     ['two documents', 'a: 1\n---\na: 2', /one YAML document/],
     ['a key twice', 'status: 1\nstatus: 2', /status must not be repeated/],
