@@ -1,5 +1,6 @@
 /** One connection to the broker. It reconnects by itself, and publishes no more at a time than the broker accepts. */
 import { readFileSync } from 'node:fs'
+import { Socket } from 'node:net'
 import { connect, type IClientPublishOptions, type MqttClient } from 'mqtt'
 import type { AccessScope } from '../domain/access-scope.ts'
 import type { Log } from '../log.ts'
@@ -66,6 +67,14 @@ export interface ConnectionOptions {
   readonly patience?: number
 }
 
+/**
+ * The kernel otherwise holds a small packet back until the broker has confirmed the one before, which it may do 40 ms later. The library has no
+ * option for it. A WebSocket does so by itself.
+ */
+export function sendAtOnce({ stream }: MqttClient): void {
+  if (stream instanceof Socket) stream.setNoDelay(true)
+}
+
 export function openConnection(
   config: MqttConfig,
   name: string,
@@ -124,6 +133,7 @@ export function openConnection(
   // The event "connect" comes later: the library first waits until what it sends again is acknowledged.
   client.on('packetreceive', ({ cmd }) => {
     if (cmd !== 'connack') return
+    sendAtOnce(client)
     isAccepted = true
     expectAcknowledgement()
   })

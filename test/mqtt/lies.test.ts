@@ -1,8 +1,8 @@
 /** Brokers that keep to no rule: a server survives them, bounds what they cost, and leaves them for a new connection. */
 import { once } from 'node:events'
-import type { Socket } from 'node:net'
+import { Socket } from 'node:net'
 import type { IPublishPacket, Packet } from 'mqtt-packet'
-import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createLog } from '../../src/log.ts'
 import { type Connection, openConnection } from '../../src/mqtt/connection.ts'
 import { createIntake } from '../../src/mqtt/intake.ts'
@@ -52,6 +52,26 @@ describe('a broker that acknowledges nothing', () => {
     await acknowledged
     expect(count(broker, 'connect')).toBe(2)
     expect(lines).toContain('the MQTT broker acknowledges no message: connecting again')
+    await connection.close(false)
+    await broker.stop()
+  })
+})
+
+describe('each connection to a broker', () => {
+  it('sends small packets at once, also after the first one was lost', async () => {
+    const broker = await startLyingBroker((packet) =>
+      packet.cmd === 'publish' && count(broker, 'connect') < 2 ? null : undefined,
+    )
+    const sendAtOnce = vi.spyOn(Socket.prototype, 'setNoDelay')
+    onTestFinished(() => sendAtOnce.mockRestore())
+    const connection = connectTo(broker)
+    await (await connection.publish('rollcall/edge-1/responses', '{}')).acknowledged
+    const own = sendAtOnce.mock.contexts.filter(
+      (socket) => (socket as Socket).remotePort === Number(new URL(broker.url).port),
+    )
+    // The first one is closed, and has no port any more.
+    expect(own).toEqual([connection.client.stream])
+    expect(sendAtOnce.mock.calls.filter(([isAtOnce]) => isAtOnce === true).length).toBeGreaterThanOrEqual(2)
     await connection.close(false)
     await broker.stop()
   })

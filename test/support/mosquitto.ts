@@ -52,6 +52,7 @@ export async function startMosquitto({ isPersistent = false, rules, tls }: Mosqu
       `listener ${port} 127.0.0.1`,
       'allow_anonymous true',
       'max_queued_messages 0',
+      'set_tcp_nodelay true',
       // It changes to another user otherwise, who may not write to the folder of a test.
       ...(process.getuid?.() === 0 ? ['user root'] : []),
       ...(isPersistent ? ['persistence true', `persistence_location ${folder}/`] : ['persistence false']),

@@ -5,6 +5,7 @@ import { connect as connectSocket, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connectAsync, type MqttClient } from 'mqtt'
+import { sendAtOnce } from '../../../src/mqtt/connection.ts'
 import { atLeast, type Bench, stated } from '../harness/bench.ts'
 import { closedLoop, WrongAnswer } from '../harness/closed-loop.ts'
 import { buildReports, createFleet, deploymentName, deviceName, type Fleet } from '../harness/fleet.ts'
@@ -67,6 +68,7 @@ interface Publisher {
 /** One report is in flight on each connection, as over HTTP. */
 async function connectPublisher(url: string): Promise<Publisher> {
   const client = await connectAsync(url, { protocolVersion: 5 })
+  sendAtOnce(client)
   const publisher: Publisher = { client, answered: () => {} }
   client.on('message', (_, payload) => publisher.answered(payload))
   return publisher
@@ -129,7 +131,10 @@ async function startBroker(): Promise<{ readonly url: string; stop(): void }> {
   const folder = mkdtempSync(join(tmpdir(), 'rollcall-bench-'))
   const port = await freePort()
   const configuration = join(folder, 'mosquitto.conf')
-  writeFileSync(configuration, `listener ${port} 127.0.0.1\nallow_anonymous true\nmax_queued_messages 0\n`)
+  writeFileSync(
+    configuration,
+    `listener ${port} 127.0.0.1\nallow_anonymous true\nmax_queued_messages 0\nset_tcp_nodelay true\n`,
+  )
   const path = `${process.env.PATH ?? ''}:/usr/sbin`
   const child = spawn('mosquitto', ['-c', configuration], { stdio: 'ignore', env: { PATH: path } })
   process.on('exit', () => child.kill('SIGKILL'))
