@@ -1,0 +1,34 @@
+/** Connections of a server to a broker that lies, with what they log. */
+import type { IPublishPacket, Packet } from 'mqtt-packet'
+import { createLog } from '../../src/log.ts'
+import { type Connection, openConnection } from '../../src/mqtt/connection.ts'
+import type { LyingBroker } from '../support/lying-broker.ts'
+
+const config = {
+  ...{ user: null, password: null, files: { ca: null, cert: null, key: null }, clientId: 'rollcall', group: 'g' },
+  ...{ prefix: 'rollcall', sessions: 1, publish: null },
+}
+
+/** A log whose lines a test reads. */
+export function createLines() {
+  const lines: string[] = []
+  const log = createLog({ level: 'info', to: { write: (line: string) => void lines.push(JSON.parse(line).msg) } })
+  return { lines, log }
+}
+
+export function connectTo(
+  broker: LyingBroker,
+  { isLasting = true, log = createLines().log, patience = 50 } = {},
+): Connection {
+  const options = { certificates: {}, isLasting, troubled: new Set<string>(), patience }
+  return openConnection({ ...config, url: broker.url }, 'in-0', log, options)
+}
+
+export const count = (broker: LyingBroker, cmd: Packet['cmd']): number =>
+  broker.received.filter((packet) => packet.cmd === cmd).length
+
+export const reportPacket = (messageId: number, more: Partial<IPublishPacket> = {}): IPublishPacket => ({
+  ...{ cmd: 'publish', qos: 1, dup: false, retain: false, messageId, payload: '{}' },
+  topic: `rollcall/edge-${messageId}/deployments/d/status`,
+  ...more,
+})

@@ -1,0 +1,111 @@
+import type { Packet } from 'mqtt-packet'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createPublisher } from '../../src/mqtt/publisher.ts'
+import { createSessions, type Session } from '../../src/mqtt/sessions.ts'
+import type { Database } from '../../src/store/database.ts'
+import { startLyingBroker } from '../support/lying-broker.ts'
+import { stores } from '../support/stores.ts'
+import { connectTo, count, createLines, reportPacket } from './lied-to.ts'
+
+describe.each(stores)('what a broker holds up on $name', (store) => {
+  let database: Database
+  let drop: () => Promise<void>
+  beforeEach(async () => {
+    const on = await store.create()
+    database = await on.open()
+    drop = on.drop
+  })
+  afterEach(async () => {
+    await database.close()
+    await drop()
+  })
+
+  it.each([
+    ['sends no retained messages', () => undefined],
+    ['answers no subscription', (packet: Packet) => (packet.cmd === 'subscribe' ? null : undefined)],
+  ])('is published at the next connection, when the broker %s', async (_, answer) => {
+    const broker = await startLyingBroker(answer)
+    const { lines, log } = createLines()
+    const publisher = createPublisher({
+      ...{ database, prefix: 'rollcall', scope: null, log, clock: Date.now, pause: 50 },
+      hub: { onMove: () => () => undefined },
+      open: () => connectTo(broker, { isLasting: false, log }),
+    })
+    await expect.poll(() => count(broker, 'connect'), { timeout: 20_000 }).toBeGreaterThan(1)
+    expect(lines).toContain('the MQTT broker sends no retained messages: connecting again')
+    await publisher.stop()
+    await broker.stop()
+  })
+
+  it('is withdrawn in parts of bounded size, when the broker has retained more than the fleet has', async () => {
+    const strays = new Set(Array.from({ length: 2_600 }, (_, n) => `rollcall/present/deployments/d/${n}`))
+    /** Topics that were withdrawn between two readings. */
+    const parts: number[] = []
+    const broker = await startLyingBroker((packet, socket) => {
+      if (packet.cmd === 'subscribe' && packet.subscriptions.some(({ topic }) => topic.endsWith('#'))) {
+        for (const topic of strays)
+          broker.send(socket, { ...reportPacket(1), qos: 0, topic, retain: true, payload: '1' })
+        parts.push(0)
+      }
+      if (packet.cmd !== 'publish') return undefined
+      if (packet.topic.includes('/read/')) broker.send(socket, { ...packet, qos: 0 })
+      else if (packet.payload.length === 0 && strays.delete(packet.topic)) parts.push((parts.pop() ?? 0) + 1)
+      return undefined
+    })
+    const { lines, log } = createLines()
+    const publisher = createPublisher({
+      ...{ database, prefix: 'rollcall', scope: null, log, clock: Date.now, mostStrays: 1_000 },
+      hub: { onMove: () => () => undefined },
+      open: () => connectTo(broker, { isLasting: false, log, patience: 60_000 }),
+    })
+    await expect.poll(() => lines.at(-1), { timeout: 20_000 }).toMatch(/^the fleet is published by MQTT again/)
+    expect([strays.size, Math.max(...parts)]).toEqual([0, 1_000])
+    expect(lines.filter((line) => line.includes('was not published'))).toHaveLength(1)
+    await publisher.stop()
+    await broker.stop()
+  })
+
+  it('is one line in the log while it cannot be published, and one when it is again', async () => {
+    let isRefusing = true
+    const broker = await startLyingBroker((packet, socket) => {
+      if (packet.cmd !== 'publish' || packet.qos !== 1) return undefined
+      const messageId = packet.messageId ?? 0
+      if (isRefusing) return { cmd: 'puback', messageId, reasonCode: 0x87 }
+      if (packet.topic.includes('/read/')) broker.send(socket, { ...packet, qos: 0 })
+      return undefined
+    })
+    const { lines, log } = createLines()
+    const publisher = createPublisher({
+      ...{ database, prefix: 'rollcall', scope: null, log, clock: Date.now },
+      hub: { onMove: () => () => undefined },
+      open: () => connectTo(broker, { isLasting: false, log }),
+    })
+    // Three attempts.
+    await expect.poll(() => count(broker, 'subscribe'), { timeout: 20_000 }).toBeGreaterThan(2)
+    isRefusing = false
+    await expect
+      .poll(() => lines.at(-1), { timeout: 20_000 })
+      .toMatch(/^the fleet is published by MQTT again after \d+ s$/)
+    expect(lines.filter((line) => line.includes('was not published'))).toHaveLength(1)
+    await publisher.stop()
+    await broker.stop()
+  })
+
+  it('does not keep a session that another server waits for', async () => {
+    const ended: string[] = []
+    const stuck = (): Session => ({
+      ...{ size: () => 1, state: () => 'made' as const },
+      stop: () => new Promise(() => undefined),
+      drop: async () => void ended.push('dropped'),
+    })
+    const quick = (): Session => ({ ...stuck(), stop: async () => undefined })
+    const shared = { database, count: 2, name: 'mqtt:session', clock: Date.now, interval: 100, ...createLines() }
+    const first = createSessions({ ...shared, open: stuck })
+    await expect.poll(() => first.held().length).toBe(2)
+    const second = createSessions({ ...shared, open: quick })
+    await expect.poll(() => [first.held().length, second.held().length], { timeout: 20_000 }).toEqual([1, 1])
+    expect(ended).toEqual(['dropped'])
+    await second.stop()
+    await first.stop()
+  })
+})
