@@ -48,6 +48,8 @@ export interface Findings {
   /** Bytes, after collecting garbage: once warm, and at the end. */
   readonly warm: Memory
   readonly end: Memory
+  /** Bytes, after collecting garbage, every 50,000 inputs: whether memory grows with what is sent, or has filled its caches. */
+  readonly samples: readonly Memory[]
   /** Bytes, without collecting garbage. */
   readonly last: Memory
   readonly mostRss: number
@@ -68,6 +70,8 @@ interface Memory {
 const nothing: Memory = { rss: 0, heap: 0, external: 0 }
 const ignore = (): void => undefined
 const toldStalls = 5
+/** Inputs between two measurements of what is live. */
+const sampled = 50_000
 /** Inputs above which the memory is measured. */
 const measured = 10_000
 /** Milliseconds for which an answered input may still be the cause of a stall. */
@@ -85,6 +89,7 @@ export async function attack(options: AttackOptions): Promise<Findings> {
   let stalls: SeenStall[] = []
   let [sent, handled, mostRss, rejections] = [0, 0, 0, 0]
   let [warm, last, end] = [nothing, nothing, nothing]
+  const samples: Memory[] = []
   let drift: readonly unknown[] = []
 
   const broker = hasMqtt && findMosquitto() !== null ? await startMosquitto() : null
@@ -103,7 +108,7 @@ export async function attack(options: AttackOptions): Promise<Findings> {
   let messages: MqttSender | null = null
   const until = performance.now() + options.time
   // Until then the caches of changes and of statements fill.
-  const warmAt = Math.min(inputs, 150_000) / 5
+  const warmAt = Math.min(inputs / 5, 3 * sampled)
 
   async function look(question?: 'collect'): Promise<Memory> {
     const vitals = await target.vitals(question)
@@ -124,9 +129,10 @@ export async function attack(options: AttackOptions): Promise<Findings> {
     while (sent < inputs && performance.now() < until && target.end() === null) {
       sent += 1
       const number = sent
-      if (number === warmAt)
+      if (number === warmAt || number % sampled === 0)
         look('collect').then((memory) => {
-          warm = memory
+          if (number === warmAt) warm = memory
+          if (number % sampled === 0) samples.push(memory)
         }, ignore)
 
       const input = randomInput(random, messages !== null)
@@ -159,7 +165,7 @@ export async function attack(options: AttackOptions): Promise<Findings> {
   const found = (): Findings => {
     const exits = target.end() === null ? 0 : 1
     const counts = { exits, sent, handled, byStatus, byKind, busy, failures, stalls, rejections, drift, cpu }
-    return { ...counts, warm, last, end, mostRss }
+    return { ...counts, warm, last, end, samples, mostRss }
   }
 
   let watch: NodeJS.Timeout | undefined

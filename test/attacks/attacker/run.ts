@@ -79,6 +79,10 @@ function memory({ rss, heap, external }: Findings['end']): string {
   return `RSS ${mebibytes(rss)}, heap ${mebibytes(heap)}, external ${mebibytes(external)}`
 }
 
+function series({ samples }: Findings, of: 'heap' | 'rss'): string {
+  return samples.map((memory) => Math.round(memory[of] / 2 ** 20)).join(', ')
+}
+
 function mebibytes(bytes: number): string {
   return `${Math.round(bytes / 2 ** 20)} MiB`
 }
@@ -93,6 +97,8 @@ function show({ found, seconds }: Part): void {
   console.log(
     `  warm: ${memory(found.warm)}; at the end: ${memory(found.end)}; at most: RSS ${mebibytes(found.mostRss)}`,
   )
+  if (found.samples.length > 0)
+    console.log(`  every 50,000 inputs: heap ${series(found, 'heap')} MiB; RSS ${series(found, 'rss')} MiB`)
   for (const [limit, { times, input }] of Object.entries(found.busy))
     console.log(`  refused by ${limit}: ${times}, such as ${input}`)
   for (const { time, cpu: own, inFlight } of found.stalls.filter((one) => one.cpu > shownStall)) {
